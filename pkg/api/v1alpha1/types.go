@@ -1,0 +1,180 @@
+// Package v1alpha1 is fleet.yaml: what a fleet is made of. Loading is strict; every field is documented here, and the JSON
+// schema in docs/reference is generated from these types.
+package v1alpha1
+
+// APIVersion and Kind are the first two lines of every fleet.yaml. FileName is where it stands, at the top of the fleet repo.
+const (
+	APIVersion = "fleetctl.dev/v1alpha1"
+	Kind       = "Fleet"
+	FileName   = "fleet.yaml"
+)
+
+// Fleet declares one fleet: its Git repository, its management clusters and how Flux runs on them.
+type Fleet struct {
+	// APIVersion is fleetctl.dev/v1alpha1.
+	APIVersion string `json:"apiVersion"`
+	// Kind is Fleet.
+	Kind string `json:"kind"`
+	// Metadata names the fleet.
+	Metadata Metadata `json:"metadata"`
+	// Spec is the wanted state of the fleet.
+	Spec FleetSpec `json:"spec"`
+}
+
+// Metadata names the fleet.
+type Metadata struct {
+	// Name of the fleet: a DNS label of at most 63 characters.
+	Name string `json:"name"`
+}
+
+// FleetSpec is the wanted state of the fleet.
+type FleetSpec struct {
+	// Git says where the fleet repo is. Without a URL it is the folder that fleet.yaml stands in, which fleetctl serves to Flux
+	// from this machine.
+	Git Git `json:"git,omitempty"`
+	// Flux says which parts of Flux run on the management clusters.
+	Flux Flux `json:"flux,omitempty"`
+	// Environments group workload clusters; each has a folder of its own.
+	Environments []Environment `json:"environments,omitempty"`
+	// ManagementClusters run Cluster API and Flux.
+	ManagementClusters []ManagementCluster `json:"managementClusters"`
+}
+
+// Git is the fleet repo as Flux and fleetctl reach it.
+type Git struct {
+	// URL of the repository: https://…, ssh://user@host/path or user@host:path. Empty: no remote at all.
+	URL string `json:"url,omitempty"`
+	// Branch that holds the fleet. Default: main.
+	Branch string `json:"branch,omitempty"`
+	// Username that goes with the token of an https URL. Default: git.
+	Username string `json:"username,omitempty"`
+	// CAFile is a PEM file, relative to fleet.yaml, with the certificate authorities of an https URL. Default: the system's.
+	CAFile string `json:"caFile,omitempty"`
+	// KnownHosts are lines as in known_hosts, which pin the host keys of an ssh URL.
+	KnownHosts string `json:"knownHosts,omitempty"`
+	// Interval at which Flux looks for new commits, as a Go duration. Default: 1m (10s without a remote).
+	Interval string `json:"interval,omitempty"`
+}
+
+// Flux chooses what runs in the flux-system namespace.
+type Flux struct {
+	// Version of the Flux distribution (v2.9.5). Default: the one that this fleetctl was built with.
+	Version string `json:"version,omitempty"`
+	// Components to install. Default: source-controller, kustomize-controller, helm-controller, notification-controller.
+	Components []string `json:"components,omitempty"`
+	// NetworkPolicy installs the policies that close the flux-system namespace to other namespaces. Default: true.
+	NetworkPolicy *bool `json:"networkPolicy,omitempty"`
+	// Registry that Flux's images come from. Default: ghcr.io/fluxcd.
+	Registry string `json:"registry,omitempty"`
+}
+
+// Environment is a group of workload clusters that change together.
+type Environment struct {
+	// Name of the environment and of its folder: a DNS label.
+	Name string `json:"name"`
+}
+
+// ManagementCluster is a cluster that runs Cluster API, its providers and Flux.
+type ManagementCluster struct {
+	// Name of the management cluster: a DNS label of at most 40 characters.
+	Name string `json:"name"`
+	// Host is what carries it.
+	Host Host `json:"host,omitempty"`
+	// KubernetesVersion of the management cluster itself (v1.36.3). Default: the host's.
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+	// Cloud is the folder under providers/ that holds its configuration. Default: the name of its first infrastructure provider.
+	Cloud string `json:"cloud,omitempty"`
+	// Generation is the folder under providers/<cloud>/: a new generation can stand beside the old one. Default: v1.
+	Generation string `json:"generation,omitempty"`
+	// Providers to install, with their versions. The core provider and the kubeadm bootstrap and control plane providers are
+	// added where none of their type is listed.
+	Providers []Provider `json:"providers,omitempty"`
+}
+
+// HostType is a kind of host.
+type HostType string
+
+// The host types.
+const (
+	HostKind     HostType = "kind"
+	HostExisting HostType = "existing"
+)
+
+// Host is what carries a management cluster.
+type Host struct {
+	// Type of the host: kind (a container on this machine) or existing (a cluster that is already there). Default: kind.
+	Type HostType `json:"type,omitempty"`
+	// Kind has the settings of a kind host.
+	Kind *KindHost `json:"kind,omitempty"`
+	// Existing has the settings of an existing host.
+	Existing *ExistingHost `json:"existing,omitempty"`
+}
+
+// KindHost are the settings of a kind host.
+type KindHost struct {
+	// Image of the node. Default: kindest/node at kubernetesVersion, or kind's own default.
+	Image string `json:"image,omitempty"`
+	// ExtraMounts are folders or sockets of this machine that appear in the node.
+	ExtraMounts []Mount `json:"extraMounts,omitempty"`
+}
+
+// Mount is a folder or socket of this machine that appears in the node.
+type Mount struct {
+	// HostPath on this machine.
+	HostPath string `json:"hostPath"`
+	// ContainerPath in the node.
+	ContainerPath string `json:"containerPath"`
+	// ReadOnly mounts it so.
+	ReadOnly bool `json:"readOnly,omitempty"`
+}
+
+// ExistingHost names a cluster that is already there.
+type ExistingHost struct {
+	// Kubeconfig is the path of its kubeconfig. Default: the one that kubectl would use.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// Context in it.
+	Context string `json:"context"`
+}
+
+// ProviderType is a Cluster API provider type.
+type ProviderType string
+
+// The provider types that can be installed.
+const (
+	ProviderCore             ProviderType = "core"
+	ProviderBootstrap        ProviderType = "bootstrap"
+	ProviderControlPlane     ProviderType = "control-plane"
+	ProviderInfrastructure   ProviderType = "infrastructure"
+	ProviderIPAM             ProviderType = "ipam"
+	ProviderAddon            ProviderType = "addon"
+	ProviderRuntimeExtension ProviderType = "runtime-extension"
+)
+
+// Provider is one Cluster API provider.
+type Provider struct {
+	// Name as clusterctl knows it: cluster-api, kubeadm, aws, azure, docker….
+	Name string `json:"name"`
+	// Type of the provider. Default: infrastructure.
+	Type ProviderType `json:"type,omitempty"`
+	// Version to install (v1.14.2). `fleetctl init` writes the one it chose where this is empty.
+	Version string `json:"version,omitempty"`
+	// URL of the provider's components, for one that clusterctl does not know.
+	URL string `json:"url,omitempty"`
+	// Variables that its components need.
+	Variables []Variable `json:"variables,omitempty"`
+}
+
+// Variable is a value that a provider's components need. Exactly one of Value, Env, File and Command says where it comes from;
+// none of them: the environment variable of the same name.
+type Variable struct {
+	// Name as the provider's documentation has it: AWS_B64ENCODED_CREDENTIALS.
+	Name string `json:"name"`
+	// Value in clear; not for secrets, which do not belong in Git.
+	Value *string `json:"value,omitempty"`
+	// Env is the environment variable to read.
+	Env string `json:"env,omitempty"`
+	// File to read, relative to fleet.yaml; one final newline is dropped.
+	File string `json:"file,omitempty"`
+	// Command whose standard output is the value; one final newline is dropped. No shell is involved.
+	Command []string `json:"command,omitempty"`
+}

@@ -1,0 +1,97 @@
+// Package diag holds what a command tells its user when something is wrong: an error with a hint, a finding with a
+// place in a file, and the exit code that a script can rely on.
+package diag
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Exit codes of fleetctl. They are part of its interface: scripts and pipelines branch on them.
+const (
+	ExitOK          = 0
+	ExitFailure     = 1
+	ExitUsage       = 2
+	ExitNotReady    = 3
+	ExitInterrupted = 130
+)
+
+// Error says what failed (Op, in the infinitive, with the object's name), why (Err), and what to do next (Hint, the next
+// command or the missing permission; it may be empty). Code is the exit code it asks for; 0 stands for ExitFailure.
+type Error struct {
+	Op   string
+	Err  error
+	Hint string
+	Code int
+}
+
+// Error is "op: cause", lower case and without a final period. The hint is not part of it: the view prints it apart.
+func (e *Error) Error() string {
+	switch {
+	case e.Op == "" && e.Err == nil:
+		return "unknown error"
+	case e.Op == "":
+		return e.Err.Error()
+	case e.Err == nil:
+		return e.Op
+	}
+	return e.Op + ": " + e.Err.Error()
+}
+
+// Unwrap gives the cause to errors.Is and errors.As.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Wrap returns nil for a nil err, else an Error with op, err and hint.
+func Wrap(op string, err error, hint string) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Op: op, Err: err, Hint: hint}
+}
+
+// Errorf is an Error whose cause is formatted as fmt.Errorf does it, %w included.
+func Errorf(hint, format string, args ...any) error {
+	return &Error{Err: fmt.Errorf(format, args...), Hint: hint}
+}
+
+// Usage is an error in how the command was called (exit 2).
+func Usage(hint, format string, args ...any) error {
+	return &Error{Err: fmt.Errorf(format, args...), Hint: hint, Code: ExitUsage}
+}
+
+// NotReady is the outcome of a command that worked and found, or waited in vain for, something not Ready (exit 3).
+func NotReady(hint, format string, args ...any) error {
+	return &Error{Err: fmt.Errorf(format, args...), Hint: hint, Code: ExitNotReady}
+}
+
+// Hint returns the outermost non-empty hint in err's tree, or "".
+func Hint(err error) string {
+	for err != nil {
+		if e, ok := err.(*Error); ok && e.Hint != "" { //nolint:errorlint // walks the chain itself
+			return e.Hint
+		}
+		if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // walks the tree itself
+			for _, each := range many.Unwrap() {
+				if h := Hint(each); h != "" {
+					return h
+				}
+			}
+			return ""
+		}
+		err = errors.Unwrap(err)
+	}
+	return ""
+}
+
+// Code returns the exit code that err asks for: 0 for nil, the outermost explicit code in its tree, else 1.
+func Code(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if d, ok := e.(*Error); ok && d.Code != 0 { //nolint:errorlint // walks the chain itself
+			return d.Code
+		}
+	}
+	return ExitFailure
+}

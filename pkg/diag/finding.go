@@ -1,0 +1,69 @@
+package diag
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Severity of a Finding.
+type Severity string
+
+// The severities, gravest first. Only an Error makes a command fail.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Finding is one thing wrong at one place. Line and Column count from 1; 0 means unknown.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	Rule     string   `json:"rule,omitempty"`
+	File     string   `json:"file,omitempty"`
+	Line     int      `json:"line,omitempty"`
+	Column   int      `json:"column,omitempty"`
+	Summary  string   `json:"summary"`
+	Hint     string   `json:"hint,omitempty"`
+}
+
+// String is "file:line:column: summary", without what is unknown: editors and terminals make a link of it.
+func (f Finding) String() string {
+	var b strings.Builder
+	if f.File != "" {
+		b.WriteString(f.File)
+		if f.Line > 0 {
+			fmt.Fprintf(&b, ":%d", f.Line)
+			if f.Column > 0 {
+				fmt.Fprintf(&b, ":%d", f.Column)
+			}
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(f.Summary)
+	return b.String()
+}
+
+// Findings is an error that carries all problems at once.
+type Findings []Finding
+
+// Error lists every finding, one a line, with its hint behind it.
+func (fs Findings) Error() string {
+	lines := make([]string, 0, len(fs))
+	for _, f := range fs {
+		line := f.String()
+		if f.Hint != "" {
+			line += " (" + f.Hint + ")"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Err returns fs as an error if any of them is of SeverityError, else nil.
+func (fs Findings) Err() error {
+	for _, f := range fs {
+		if f.Severity == SeverityError {
+			return fs
+		}
+	}
+	return nil
+}

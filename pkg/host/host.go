@@ -1,0 +1,81 @@
+// Package host is the seam to what carries a management cluster: kind, embedded, or an existing cluster. Nothing outside
+// a host's own package asks which one it has.
+package host
+
+import (
+	"context"
+	"io"
+	"net/netip"
+)
+
+// State is what a look at the world says of a host.
+type State string
+
+// The states of a host.
+const (
+	StateAbsent  State = "absent"  // nothing of that name exists
+	StateRunning State = "running" // ours, its API server answers or is about to
+	StateStopped State = "stopped" // ours, whole, but stopped (a reboot): Create starts it again
+	StateBroken  State = "broken"  // ours, but half made (a killed create): Create rebuilds it
+	StateForeign State = "foreign" // something of that name that is not ours
+)
+
+// CreateOptions says what to make.
+type CreateOptions struct {
+	// KubernetesVersion is the wanted version ("v1.36.3"); empty leaves it to the host.
+	KubernetesVersion string
+	// Image overrides the node image.
+	Image string
+	// ExtraMounts are made in the node, as docker's -v does it.
+	ExtraMounts []Mount
+	// Images, if not nil, is called for the images that go into the nodes while the control plane starts. It writes one
+	// OCI or docker archive to w for each call.
+	Images ImageArchive
+	// NodeImage, if not nil, is loaded into the engine first where the engine lacks the node image.
+	NodeImage ImageArchive
+	// Detail, if not nil, is told what is going on.
+	Detail func(string)
+}
+
+// ImageArchive is a set of container images that can be streamed.
+type ImageArchive interface {
+	// Names are the full image references in it, sorted.
+	Names() []string
+	// WriteTo streams those named by refs (all if none) as one archive that `ctr images import`, `docker load` and
+	// `podman load` take. It verifies digests as it reads and fails before the archive is complete if one is wrong.
+	WriteArchive(ctx context.Context, w io.Writer, refs ...string) error
+}
+
+// Mount is a folder or socket of this machine that appears in the node.
+type Mount struct {
+	HostPath, ContainerPath string
+	ReadOnly                bool
+}
+
+// Host carries one management cluster. All methods look at the world first and can be called again after a kill.
+type Host interface {
+	// Name of the management cluster.
+	Name() string
+	// State looks; it changes nothing.
+	State(ctx context.Context) (State, error)
+	// Create makes the host, starts it if it is stopped, rebuilds it if it is half made, and returns when its API server is ready.
+	// It returns an error for StateForeign.
+	Create(ctx context.Context, opts CreateOptions) error
+	// LoadImages puts those images into the nodes that they lack.
+	LoadImages(ctx context.Context, images ImageArchive, detail func(string)) error
+	// Delete removes all that Create made; absent is no error. It returns what it could not remove.
+	Delete(ctx context.Context) (leftovers []string, err error)
+	// Kubeconfig for clients on this machine.
+	Kubeconfig(ctx context.Context) ([]byte, error)
+	// Gateway is the address of this machine that pods of the cluster can reach, and on which a server for them should
+	// listen.
+	Gateway(ctx context.Context) (Gateway, error)
+}
+
+// Gateway is how the cluster's pods reach this machine.
+type Gateway struct {
+	// Listen is the local address to bind.
+	Listen netip.Addr
+	// Host is the name or address that pods use.
+	Host string
+}
