@@ -1,0 +1,160 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Apply brings the folder root to what the set wants, makes root if it is missing, and returns what it changed, sorted by
+// path; files that already are as wanted are not touched. All new content is on the disk before the first file is replaced, each file
+// is replaced in one step, and if one cannot be, those before it are put back: after an error nothing has changed, unless
+// the error says otherwise. Folders that become empty go with their last file. Errors are those of Plan and of writing.
+func (cs *ChangeSet) Apply(root string) ([]Change, error) {
+	if cs.Empty() {
+		return []Change{}, nil
+	}
+	if _, err := cs.wanted(); err != nil { // before root is made
+		return nil, err
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return nil, fmt.Errorf("make folder: %w", err)
+	}
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, fmt.Errorf("open folder: %w", err)
+	}
+	defer r.Close()
+	changes, err := cs.plan(r)
+	if err != nil {
+		return nil, err
+	}
+	tx := &transaction{root: r, temps: map[string]string{}}
+	if err := tx.run(changes); err != nil {
+		return nil, err
+	}
+	return changes, tx.settle(changes)
+}
+
+// transaction carries a set of changes out, and back if one of them fails.
+type transaction struct {
+	root    *os.Root
+	folders []string          // made by us, outermost first
+	temps   map[string]string // the staged file of each path that is not yet in its place
+	done    []Change
+}
+
+func (tx *transaction) run(changes []Change) error {
+	for _, c := range changes {
+		if err := tx.stage(c); err != nil {
+			return errors.Join(fmt.Errorf("write %s: %w", c.Path, err), tx.undo())
+		}
+	}
+	for _, c := range changes {
+		if err := tx.commit(c); err != nil {
+			return errors.Join(fmt.Errorf("%s %s: %w", c.Action, c.Path, err), tx.undo())
+		}
+	}
+	return nil
+}
+
+func (tx *transaction) stage(c Change) error {
+	if c.Action == ActionDelete {
+		return nil
+	}
+	if err := tx.makeFolder(filepath.Dir(c.local)); err != nil {
+		return err
+	}
+	mode, exact := c.newMode, c.newMode != 0
+	if !exact {
+		mode = defaultMode
+	}
+	temp, err := stage(tx.root, c.local, c.new, mode, exact)
+	if err == nil {
+		tx.temps[c.local] = temp
+	}
+	return err
+}
+
+// makeFolder is MkdirAll that remembers what it made.
+func (tx *transaction) makeFolder(dir string) error {
+	if dir == "." {
+		return nil
+	}
+	if err := tx.makeFolder(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	err := tx.root.Mkdir(dir, 0o755)
+	if err == nil {
+		tx.folders = append(tx.folders, dir)
+		return nil
+	}
+	if info, statErr := tx.root.Stat(dir); statErr == nil && info.IsDir() {
+		return nil
+	}
+	return err
+}
+
+func (tx *transaction) commit(c Change) error {
+	if c.Action == ActionDelete {
+		if err := tx.root.Remove(c.local); err != nil {
+			return err
+		}
+	} else {
+		if err := tx.root.Rename(tx.temps[c.local], c.local); err != nil {
+			return err
+		}
+		delete(tx.temps, c.local)
+	}
+	tx.done = append(tx.done, c)
+	return nil
+}
+
+// settle removes the folders that deletions left empty and flushes the entries of all folders that changed. Nothing is undone
+// from here on: every file is as wanted.
+func (tx *transaction) settle(changes []Change) error {
+	var dirs []string
+	for _, c := range changes {
+		dir := filepath.Dir(c.local)
+		for c.Action == ActionDelete && dir != "." && tx.root.Remove(dir) == nil { // fails on a folder that is not empty
+			dir = filepath.Dir(dir)
+		}
+		dirs = append(dirs, dir)
+	}
+	for _, dir := range tx.folders {
+		dirs = append(dirs, filepath.Dir(dir))
+	}
+	slices.Sort(dirs)
+	var errs []error
+	for _, dir := range slices.Compact(dirs) {
+		if err := syncFolder(tx.root, dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("flush folder %s: %w", dir, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// undo puts back what was there before, newest change first.
+func (tx *transaction) undo() error {
+	var errs []error
+	for _, c := range slices.Backward(tx.done) {
+		var err error
+		if c.Action == ActionCreate {
+			err = tx.root.Remove(c.local)
+		} else {
+			err = replace(tx.root, c.local, c.old, c.oldMode, true)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("put %s back: %w", c.Path, err))
+		}
+	}
+	for _, temp := range tx.temps {
+		errs = append(errs, tx.root.Remove(temp))
+	}
+	for _, dir := range slices.Backward(tx.folders) {
+		errs = append(errs, tx.root.Remove(dir))
+	}
+	return errors.Join(errs...)
+}

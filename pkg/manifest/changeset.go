@@ -1,0 +1,213 @@
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// ChangeSet is a set of files to write and to delete below one root. The zero value changes nothing.
+type ChangeSet struct {
+	files   []File
+	deletes []string
+}
+
+// Action is what a Change does to its file.
+type Action string
+
+// The actions.
+const (
+	ActionCreate Action = "create"
+	ActionUpdate Action = "update"
+	ActionDelete Action = "delete"
+)
+
+// Change is one file that differs from what a ChangeSet wants.
+type Change struct {
+	// Path is relative to the root, with forward slashes.
+	Path string `json:"path"`
+	// Action says whether the file is new, changes or goes.
+	Action Action `json:"action"`
+
+	local    string
+	old, new []byte
+	oldMode  fs.FileMode
+	newMode  fs.FileMode
+}
+
+// Write adds files to the set. A later file of the same path takes the place of an earlier one, or of its deletion.
+func (cs *ChangeSet) Write(files ...File) {
+	for _, f := range files {
+		cs.forget(f.Path)
+		cs.files = append(cs.files, f)
+	}
+}
+
+// Delete adds deletions to the set, in place of earlier writes to the same paths. A file that is not there is no error.
+func (cs *ChangeSet) Delete(paths ...string) {
+	for _, p := range paths {
+		cs.forget(p)
+		cs.deletes = append(cs.deletes, p)
+	}
+}
+
+func (cs *ChangeSet) forget(name string) {
+	cs.files = slices.DeleteFunc(cs.files, func(f File) bool { return f.Path == name })
+	cs.deletes = slices.DeleteFunc(cs.deletes, func(p string) bool { return p == name })
+}
+
+// Empty tells whether the set holds nothing at all. A set that is not empty may still change nothing: see Plan.
+func (cs *ChangeSet) Empty() bool { return len(cs.files) == 0 && len(cs.deletes) == 0 }
+
+// Files are the files that the set writes, sorted by path.
+func (cs *ChangeSet) Files() []File {
+	return slices.SortedFunc(slices.Values(cs.files), func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+}
+
+// Plan compares the set with the folder root and returns what differs, sorted by path; it changes nothing. A path that leads
+// out of root, through a symbolic link or otherwise, into Git's own folder, or to something that is no regular file is an error.
+// A root that does not exist is an empty one.
+func (cs *ChangeSet) Plan(root string) ([]Change, error) {
+	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
+		return cs.plan(nil)
+	}
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, fmt.Errorf("open folder: %w", err)
+	}
+	defer r.Close()
+	return cs.plan(r)
+}
+
+func (cs *ChangeSet) plan(root *os.Root) ([]Change, error) {
+	wanted, err := cs.wanted()
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]Change, 0, len(wanted))
+	for _, w := range wanted {
+		exists, err := w.readOld(root)
+		if err != nil {
+			return nil, err
+		}
+		if w.differs(exists) {
+			changes = append(changes, w)
+		}
+	}
+	return changes, nil
+}
+
+// wanted lists what the set asks for, without a look at the disk: sorted, paths checked, no path below another.
+func (cs *ChangeSet) wanted() ([]Change, error) {
+	all := make([]Change, 0, len(cs.files)+len(cs.deletes))
+	for _, f := range cs.files {
+		all = append(all, Change{Path: f.Path, Action: ActionUpdate, new: f.Content, newMode: f.Mode.Perm()})
+	}
+	for _, p := range cs.deletes {
+		all = append(all, Change{Path: p, Action: ActionDelete})
+	}
+	for i := range all {
+		local, err := inRepo(all[i].Path)
+		if err != nil {
+			return nil, err
+		}
+		all[i].local, all[i].Path = local, filepath.ToSlash(local)
+	}
+	slices.SortFunc(all, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	seen := map[string]bool{}
+	for _, c := range all {
+		if seen[c.Path] {
+			return nil, fmt.Errorf("path %q is changed twice", c.Path)
+		}
+		seen[c.Path] = true
+	}
+	for _, c := range all {
+		for dir := filepath.Dir(c.local); dir != "."; dir = filepath.Dir(dir) {
+			if seen[filepath.ToSlash(dir)] {
+				return nil, fmt.Errorf("path %q is both a file and the folder of %q", filepath.ToSlash(dir), c.Path)
+			}
+		}
+	}
+	return all, nil
+}
+
+// readOld fills in what stands at the change's path now.
+func (c *Change) readOld(root *os.Root) (exists bool, err error) {
+	if root == nil {
+		return false, nil
+	}
+	info, err := root.Lstat(c.local)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at %s: %w", c.Path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return false, fmt.Errorf("%s is not a regular file (%s)", c.Path, info.Mode().Type())
+	}
+	c.oldMode = info.Mode().Perm()
+	if c.old, err = root.ReadFile(c.local); err != nil {
+		return false, fmt.Errorf("read %s: %w", c.Path, err)
+	}
+	return true, nil
+}
+
+// differs settles the action and tells whether there is anything to do.
+func (c *Change) differs(exists bool) bool {
+	switch {
+	case c.Action == ActionDelete:
+		return exists
+	case !exists:
+		c.Action = ActionCreate
+		return true
+	}
+	modeDiffers := c.newMode != 0 && c.newMode != c.oldMode && runtime.GOOS != "windows"
+	if c.newMode == 0 {
+		c.newMode = c.oldMode
+	}
+	return modeDiffers || !bytes.Equal(c.old, c.new)
+}
+
+// Diff is what Apply would do to the folder root, as a unified diff for people; empty if nothing. Errors are those of Plan.
+func (cs *ChangeSet) Diff(root string) (string, error) {
+	changes, err := cs.Plan(root)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, c := range changes {
+		b.WriteString(c.diff())
+	}
+	return b.String(), nil
+}
+
+func (c *Change) diff() string {
+	from, to := "a/"+c.Path, "b/"+c.Path
+	switch c.Action {
+	case ActionCreate:
+		from = os.DevNull
+	case ActionDelete:
+		to = os.DevNull
+	case ActionUpdate:
+		if bytes.Equal(c.old, c.new) {
+			return fmt.Sprintf("mode of %s: %o -> %o\n", c.Path, c.oldMode, c.newMode)
+		}
+	}
+	if bytes.IndexByte(c.old, 0) >= 0 || bytes.IndexByte(c.new, 0) >= 0 {
+		return fmt.Sprintf("binary files %s and %s differ\n", from, to)
+	}
+	if len(c.old) == 0 && len(c.new) == 0 {
+		return fmt.Sprintf("--- %s\n+++ %s\n", from, to)
+	}
+	return udiff.Unified(from, to, string(c.old), string(c.new))
+}
