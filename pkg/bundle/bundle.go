@@ -1,0 +1,84 @@
+// Package bundle reads and writes offline bundles: everything that a management cluster needs, in one folder or one
+// .tar.zst, so that a machine without a network or a registry can make one.
+//
+// A bundle is an OCI image layout. Its index.json names
+//
+//   - one manifest for each container image, annotated with its full reference under the two names that container
+//     engines look for, so that an import gives the image its right name;
+//   - one artifact manifest (artifactType application/vnd.fleetctl.bundle.files.v1) whose layers are plain files, each
+//     annotated with its path:
+//     providers/<provider-label>/<version>/{<x>-components.yaml,metadata.yaml},
+//     cert-manager/<version>/cert-manager.yaml,
+//     flux/<version>/{<component>.yaml,rbac.yaml,policies.yaml},
+//     charts/….
+//
+// Every byte hangs on a digest in index.json: what is read from a bundle is verified as it is read, and what is wrong is
+// refused by the name of the image or file that it belongs to. This is the only package that imports a registry or
+// image library.
+package bundle
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// FilesArtifactType marks the manifest in index.json whose layers are the bundle's plain files.
+const FilesArtifactType = "application/vnd.fleetctl.bundle.files.v1"
+
+// The names of an OCI image layout, relative to its root.
+const (
+	layoutFile     = "oci-layout"
+	indexFile      = "index.json"
+	blobsDir       = "blobs/sha256"
+	layoutContent  = `{"imageLayoutVersion":"1.0.0"}`
+	layoutVersion  = "1.0.0"
+	emptyConfig    = "{}" // the content of the OCI "empty" descriptor
+	emptyMediaType = types.MediaType("application/vnd.oci.empty.v1+json")
+	fileMediaType  = types.MediaType("application/octet-stream")
+)
+
+// The annotations that carry names. Podman and docker read the first, containerd the second.
+const (
+	annotationRefName   = "org.opencontainers.image.ref.name"
+	annotationImageName = "io.containerd.image.name"
+	annotationTitle     = "org.opencontainers.image.title"
+)
+
+// blobPath is where a layout keeps the blob with digest h, slash-separated.
+func blobPath(h v1.Hash) string { return path.Join(blobsDir, h.Hex) }
+
+// isImageManifest says whether a descriptor of that media type is a manifest of one image.
+func isImageManifest(t types.MediaType) bool {
+	return t == types.OCIManifestSchema1 || t == types.DockerManifestSchema2
+}
+
+// FullReference returns ref with the registry, repository and tag that a container engine would add to it
+// ("busybox" is "docker.io/library/busybox:latest"). Of a reference with tag and digest it keeps the digest, as
+// Kubernetes does. It returns an error if ref is not a reference.
+func FullReference(ref string) (string, error) {
+	parsed, err := name.ParseReference(ref)
+	if err != nil {
+		return "", diag.Errorf("an image reference looks like registry.example.com/team/app:v1.2.3",
+			"%q is not an image reference: %w", ref, err)
+	}
+	full := parsed.Name()
+	if rest, ok := strings.CutPrefix(full, name.DefaultRegistry+"/"); ok {
+		full = "docker.io/" + rest
+	}
+	return full, nil
+}
+
+// checkSHA256 refuses digests by other algorithms: a layout has a folder for each, and a bundle has only one.
+func checkSHA256(h v1.Hash) error {
+	if h.Algorithm != "sha256" || len(h.Hex) != 64 || strings.Trim(h.Hex, "0123456789abcdef") != "" {
+		return fmt.Errorf("digest %q is not a sha256 digest", h.String())
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// partialDir holds what is being written. Nothing in it is part of the bundle, and Writer removes it.
+const partialDir = ".partial"
+
+// copyBuffer is large because layers are: it keeps the number of system calls low.
+const copyBuffer = 1 << 20
+
+// store is the blobs of one layout. It reaches files through an os.Root, so that no link in a hostile folder leads out.
+type store struct{ root *os.Root }
+
+// open returns the blob's content and verifies it as it is read: the reader fails instead of delivering the last bytes
+// when size or digest are not as the descriptor says.
+func (s store) open(d v1.Descriptor) (io.ReadCloser, error) {
+	p := blobPath(d.Digest)
+	// A pipe or device in place of a blob would block or never end; it must be told before it is opened.
+	info, err := s.root.Lstat(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errMissing
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", p)
+	case info.Size() != d.Size:
+		return nil, fmt.Errorf("size is %d, not %d", info.Size(), d.Size)
+	}
+	f, err := s.root.Open(p)
+	if err != nil {
+		return nil, err
+	}
+	return &verifyingReader{ReadCloser: f, want: d.Digest, left: d.Size, hash: sha256.New()}, nil
+}
+
+// has says whether the blob is there, whole and right.
+func (s store) has(ctx context.Context, d v1.Descriptor) bool {
+	r, err := s.open(d)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	return copyTo(ctx, io.Discard, r) == nil
+}
+
+// read returns the content of a small blob.
+func (s store) read(d v1.Descriptor) ([]byte, error) {
+	r, err := s.open(d)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, r); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// put stores what content gives as the blob that d describes. The blob appears under its digest whole and verified, or
+// not at all. No two calls for one digest may run at once.
+func (s store) put(ctx context.Context, d v1.Descriptor, content io.ReadCloser) (err error) {
+	defer content.Close()
+	partial := partialDir + "/" + d.Digest.Hex
+	f, err := s.root.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = s.root.Remove(partial)
+		}
+	}()
+	if err := copyTo(ctx, f, &verifyingReader{ReadCloser: content, want: d.Digest, left: d.Size, hash: sha256.New()}); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return s.root.Rename(partial, blobPath(d.Digest))
+}
+
+// errMissing is the reason of a CorruptError for a blob that the index names and the bundle lacks.
+var errMissing = errors.New("missing")
+
+// verifyingReader delivers exactly left bytes with the wanted digest, or fails before it has delivered the last of them.
+type verifyingReader struct {
+	io.ReadCloser
+	want v1.Hash
+	left int64
+	hash hash.Hash
+	err  error
+}
+
+// Read implements io.Reader.
+func (v *verifyingReader) Read(p []byte) (int, error) {
+	if v.err != nil {
+		return 0, v.err
+	}
+	n, err := v.ReadCloser.Read(p)
+	v.left -= int64(n)
+	v.hash.Write(p[:n])
+	switch {
+	case v.left < 0:
+		v.err = errors.New("content is longer than its descriptor says")
+	case err == io.EOF && v.left > 0: //nolint:errorlint // io.Reader promises io.EOF itself
+		v.err = io.ErrUnexpectedEOF
+	case err != nil && err != io.EOF: //nolint:errorlint // as above
+		v.err = err
+	case v.left == 0:
+		v.err = v.finish()
+	}
+	if v.err != nil && v.err != io.EOF { //nolint:errorlint // as above
+		return 0, v.err
+	}
+	return n, nil
+}
+
+// finish checks the digest and that nothing follows; it returns io.EOF when all is well.
+func (v *verifyingReader) finish() error {
+	if got := hex.EncodeToString(v.hash.Sum(nil)); got != v.want.Hex {
+		return fmt.Errorf("content has digest sha256:%s", got)
+	}
+	if n, err := io.ReadFull(v.ReadCloser, make([]byte, 1)); n > 0 {
+		return errors.New("content is longer than its descriptor says")
+	} else if err != io.EOF { //nolint:errorlint // as above
+		return err
+	}
+	return io.EOF
+}
+
+// copyTo copies all of r to w and stops when ctx ends.
+func copyTo(ctx context.Context, w io.Writer, r io.Reader) error {
+	// Without the wrappers io.CopyBuffer would find ReadFrom or WriteTo and leave buffer and context aside.
+	_, err := io.CopyBuffer(struct{ io.Writer }{w}, contextReader{ctx, r}, make([]byte, copyBuffer))
+	return err
+}
+
+// contextReader fails with the context's error once that has ended.
+type contextReader struct {
+	ctx context.Context //nolint:containedctx // lives as long as one copy
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// describe returns the descriptor of content.
+func describe(content []byte) v1.Descriptor {
+	sum := sha256.Sum256(content)
+	return v1.Descriptor{
+		Size:   int64(len(content)),
+		Digest: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])},
+	}
+}

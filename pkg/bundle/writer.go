@@ -1,0 +1,378 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gofrs/flock"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Writer makes a bundle in a folder. It is safe for use by several goroutines at once.
+//
+// Blobs are written as they come; index.json, which makes a bundle of them, comes last and at once. A writer that is
+// killed or closed with Discard leaves blobs that the next Create in that folder uses again, and no new bundle.
+type Writer struct {
+	root  *os.Root
+	lock  *flock.Flock
+	blobs store
+
+	mu     sync.Mutex
+	closed bool
+	images map[string]v1.Descriptor // by full reference
+	files  map[string]v1.Descriptor // by path
+	known  map[v1.Hash]*blobState
+}
+
+// blobState makes the writers of one blob wait for each other, and remembers that it is there.
+type blobState struct {
+	sync.Mutex
+	there bool
+}
+
+// Create starts a bundle in dir, which it makes if it is not there. Blobs already in dir, of an older bundle or an
+// interrupted Create, are not written again. An older bundle in dir stays whole until Close replaces it. Create returns
+// an error if dir holds something else than a bundle, or if another process writes to it.
+func Create(dir string) (*Writer, error) {
+	w, err := create(dir)
+	return w, diag.Wrap("create bundle "+dir, err, "")
+}
+
+func create(dir string) (_ *Writer, err error) {
+	if err := checkTarget(dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = root.Close()
+		}
+	}()
+	for _, d := range []string{blobsDir, partialDir} {
+		if err := root.MkdirAll(d, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	lock, err := takeLock(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := root.WriteFile(layoutFile, []byte(layoutContent), 0o644); err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return &Writer{
+		root: root, lock: lock, blobs: store{root},
+		images: map[string]v1.Descriptor{}, files: map[string]v1.Descriptor{}, known: map[v1.Hash]*blobState{},
+	}, nil
+}
+
+// checkTarget refuses a folder with something else in it: Close removes what its index does not name.
+func checkTarget(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch e.Name() {
+		case layoutFile, indexFile, partialDir, "blobs":
+		default:
+			return diag.Errorf("name a new or empty folder, or one that holds a bundle",
+				"the folder is not empty and not a bundle: it has %q", e.Name())
+		}
+	}
+	return nil
+}
+
+// takeLock keeps other processes from writing to the bundle. The lock goes with the process, however that ends.
+func takeLock(dir string) (*flock.Flock, error) {
+	lock := flock.New(filepath.Join(dir, partialDir, "lock"))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, diag.Errorf("wait until it is done", "another process is writing to this bundle")
+	}
+	return lock, nil
+}
+
+// AddImage adds img under the full form of ref (see FullReference), with every blob that is not there yet. An image
+// that is there already under that reference with another digest is an error.
+func (w *Writer) AddImage(ref string, img v1.Image) error {
+	return w.addImage(context.Background(), ref, img)
+}
+
+func (w *Writer) addImage(ctx context.Context, ref string, img v1.Image) error {
+	full, err := FullReference(ref)
+	if err != nil {
+		return err
+	}
+	d, err := w.storeImage(ctx, img)
+	if err != nil {
+		return diag.Wrap("add image "+full, err, "")
+	}
+	d.Annotations = map[string]string{annotationRefName: full, annotationImageName: full}
+	return diag.Wrap("add image "+full, w.record(w.images, full, d), "")
+}
+
+// storeImage writes the image's blobs, manifest last, and returns the descriptor of the manifest with its platform.
+func (w *Writer) storeImage(ctx context.Context, img v1.Image) (v1.Descriptor, error) {
+	raw, err := img.RawManifest()
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	mediaType, err := img.MediaType()
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	if !isImageManifest(mediaType) {
+		return v1.Descriptor{}, fmt.Errorf("media type %q is not that of an image", mediaType)
+	}
+	if err := w.ensure(ctx, m.Config, func() (io.ReadCloser, error) {
+		config, err := img.RawConfigFile()
+		return io.NopCloser(bytes.NewReader(config)), err
+	}); err != nil {
+		return v1.Descriptor{}, fmt.Errorf("config: %w", err)
+	}
+	for _, l := range m.Layers {
+		if err := w.ensure(ctx, l, func() (io.ReadCloser, error) {
+			layer, err := img.LayerByDigest(l.Digest)
+			if err != nil {
+				return nil, err
+			}
+			return layer.Compressed()
+		}); err != nil {
+			return v1.Descriptor{}, fmt.Errorf("layer %s: %w", l.Digest, err)
+		}
+	}
+	d := describe(raw)
+	d.MediaType = mediaType
+	if d.Platform, err = w.platform(m.Config); err != nil {
+		return v1.Descriptor{}, err
+	}
+	return d, w.ensureBytes(ctx, d, raw)
+}
+
+// platform reads what an image runs on from its config, which is stored already.
+func (w *Writer) platform(config v1.Descriptor) (*v1.Platform, error) {
+	raw, err := w.blobs.read(config)
+	if err != nil {
+		return nil, err
+	}
+	c, err := v1.ParseConfigFile(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("read config: %w", err)
+	}
+	return c.Platform(), nil
+}
+
+// AddFile adds a plain file. The path is relative, clean and slash-separated; the package comment says which paths
+// mean what. A file that is there already under that path with other content is an error.
+func (w *Writer) AddFile(path string, content []byte) error {
+	op := fmt.Sprintf("add file %q", path)
+	if err := checkFilePath(path); err != nil {
+		return diag.Wrap(op, err, "")
+	}
+	d := describe(content)
+	if err := w.ensureBytes(context.Background(), d, content); err != nil {
+		return diag.Wrap(op, err, "")
+	}
+	d.MediaType = fileMediaType
+	d.Annotations = map[string]string{annotationTitle: path}
+	return diag.Wrap(op, w.record(w.files, path, d), "")
+}
+
+// checkFilePath accepts only paths that mean the same place below a folder on every system.
+func checkFilePath(path string) error {
+	if path == "." || !fs.ValidPath(path) || !filepath.IsLocal(filepath.FromSlash(path)) || strings.ContainsAny(path, "\\:\x00") {
+		return errors.New("not a clean relative path with slashes")
+	}
+	return nil
+}
+
+// record notes a name for the index. The same name with the same digest again is fine.
+func (w *Writer) record(in map[string]v1.Descriptor, key string, d v1.Descriptor) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return fs.ErrClosed
+	}
+	if old, ok := in[key]; ok && old.Digest != d.Digest {
+		return fmt.Errorf("it is in the bundle already with digest %s, not %s", old.Digest, d.Digest)
+	}
+	in[key] = d
+	return nil
+}
+
+func (w *Writer) ensureBytes(ctx context.Context, d v1.Descriptor, content []byte) error {
+	return w.ensure(ctx, d, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+}
+
+// ensure stores the blob unless it is there. open is called only when the content is needed.
+func (w *Writer) ensure(ctx context.Context, d v1.Descriptor, open func() (io.ReadCloser, error)) error {
+	if err := checkSHA256(d.Digest); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	state := w.known[d.Digest]
+	if state == nil {
+		state = &blobState{}
+		w.known[d.Digest] = state
+	}
+	w.mu.Unlock()
+
+	state.Lock()
+	defer state.Unlock()
+	if state.there || w.blobs.has(ctx, d) {
+		state.there = true
+		return nil
+	}
+	content, err := open()
+	if err != nil {
+		return err
+	}
+	if err := w.blobs.put(ctx, d, content); err != nil {
+		return err
+	}
+	state.there = true
+	return nil
+}
+
+// Close writes index.json, which makes the folder a bundle of exactly what was added, removes blobs that it does not
+// name, and releases the folder. After an error there is no new bundle. Close after Close or Discard does nothing.
+func (w *Writer) Close() error {
+	if w.isClosed() {
+		return nil
+	}
+	err := w.writeIndex()
+	if err == nil {
+		err = w.prune()
+	}
+	return diag.Wrap("write bundle "+w.root.Name(), errors.Join(err, w.release()), "")
+}
+
+// Discard releases the folder without making a bundle of what was added. The blobs stay for the next Create. Discard
+// after Close does nothing, so it can be deferred.
+func (w *Writer) Discard() {
+	if !w.isClosed() {
+		_ = w.release()
+	}
+}
+
+func (w *Writer) isClosed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closed
+}
+
+// release gives the lock back and removes the folder of partial files, which has served.
+func (w *Writer) release() error {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	return errors.Join(w.lock.Unlock(), w.root.RemoveAll(partialDir), w.root.Close())
+}
+
+// writeIndex stores the manifest of the files and then index.json, by a rename. Names are sorted, so that the same
+// content always gives the same bytes.
+func (w *Writer) writeIndex() error {
+	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{}}
+	for _, ref := range sortedKeys(w.images) {
+		index.Manifests = append(index.Manifests, w.images[ref])
+	}
+	if len(w.files) > 0 {
+		d, err := w.writeFilesManifest()
+		if err != nil {
+			return err
+		}
+		index.Manifests = append(index.Manifests, d)
+	}
+	raw, err := json.MarshalIndent(index, "", "  ")
+	if err != nil {
+		return err
+	}
+	partial := partialDir + "/" + indexFile
+	f, err := w.root.Create(partial)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(raw, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return w.root.Rename(partial, indexFile)
+}
+
+func (w *Writer) writeFilesManifest() (v1.Descriptor, error) {
+	ctx := context.Background()
+	config := describe([]byte(emptyConfig))
+	config.MediaType = emptyMediaType
+	if err := w.ensureBytes(ctx, config, []byte(emptyConfig)); err != nil {
+		return v1.Descriptor{}, err
+	}
+	m := v1.Manifest{
+		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: FilesArtifactType, Config: config,
+	}
+	for _, path := range sortedKeys(w.files) {
+		m.Layers = append(m.Layers, w.files[path])
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	d := describe(raw)
+	d.MediaType, d.ArtifactType = types.OCIManifestSchema1, FilesArtifactType
+	return d, w.ensureBytes(ctx, d, raw)
+}
+
+// prune removes blobs that this writer neither wrote nor used again.
+func (w *Writer) prune() error {
+	entries, err := fs.ReadDir(w.root.FS(), blobsDir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if s := w.known[v1.Hash{Algorithm: "sha256", Hex: e.Name()}]; s != nil && s.there {
+			continue
+		}
+		if err := w.root.RemoveAll(blobsDir + "/" + e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sortedKeys(m map[string]v1.Descriptor) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
