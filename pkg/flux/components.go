@@ -1,0 +1,204 @@
+package flux
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/flux2/v2/pkg/manifestgen/install"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ComponentsOptions choose what runs in the flux-system namespace.
+type ComponentsOptions struct {
+	// Version of the Flux distribution (v2.9.5); required.
+	Version string
+	// Components to install. Default: DefaultComponents.
+	Components []string
+	// NetworkPolicy installs the policies that close the namespace to other namespaces.
+	NetworkPolicy bool
+	// Registry that the images come from. Default: DefaultRegistry.
+	Registry string
+	// ImagePullSecret names a secret in flux-system with the credentials for Registry. Default: none.
+	ImagePullSecret string
+	// ClusterDomain of the cluster's DNS. Default: cluster.local.
+	ClusterDomain string
+	// ManifestsBase is a folder with <component>.yaml, rbac.yaml and policies.yaml, as in the manifests.tar.gz of a Flux
+	// release or in an offline bundle; it is only read. Empty: the release is downloaded.
+	ManifestsBase string
+	// ReleasesURL is where releases are downloaded from. Default: Flux's releases at GitHub.
+	ReleasesURL string
+}
+
+// Components are Flux's CRDs and controllers, complete in themselves.
+type Components struct {
+	// Content is the YAML of gotk-components.yaml.
+	Content []byte
+	// Images are the references that its Deployments run, sorted.
+	Images []string
+}
+
+// GenerateComponents builds Flux's own manifests as `flux install --export` does. It reads no network where
+// opts.ManifestsBase is given. It fails where a component is unknown or missing from the base, and where the release cannot be
+// downloaded.
+func GenerateComponents(ctx context.Context, opts ComponentsOptions) (*Components, error) {
+	opts = opts.withDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	work, err := os.MkdirTemp("", "fleetctl-flux-")
+	if err != nil {
+		return nil, fmt.Errorf("generate flux components: %w", err)
+	}
+	defer os.RemoveAll(work)
+
+	// The generator writes its overlay beside the base, so it gets a copy of its own.
+	base := filepath.Join(work, "manifests")
+	if opts.ManifestsBase != "" {
+		err = copyBase(base, opts)
+	} else {
+		err = download(ctx, base, opts.ReleasesURL, opts.Version)
+	}
+	if err != nil {
+		return nil, err
+	}
+	content, err := generate(base, opts)
+	if err != nil {
+		return nil, fmt.Errorf("generate flux components %s: %w", opts.Version, err)
+	}
+	images, err := deploymentImages(content)
+	if err != nil {
+		return nil, fmt.Errorf("read generated flux components: %w", err)
+	}
+	return &Components{Content: content, Images: images}, nil
+}
+
+func (o ComponentsOptions) withDefaults() ComponentsOptions {
+	if len(o.Components) == 0 {
+		o.Components = DefaultComponents()
+	}
+	if o.Registry == "" {
+		o.Registry = DefaultRegistry
+	}
+	if o.ClusterDomain == "" {
+		o.ClusterDomain = "cluster.local"
+	}
+	if o.ReleasesURL == "" {
+		o.ReleasesURL = install.MakeDefaultOptions().BaseURL
+	}
+	return o
+}
+
+func (o ComponentsOptions) validate() error {
+	if !strings.HasPrefix(o.Version, "v") {
+		return diag.Errorf("versions look like v2.9.5", "flux version %q is not a release", o.Version)
+	}
+	for _, c := range o.Components {
+		if !slices.Contains(AllComponents(), c) {
+			return diag.Errorf("the components are "+strings.Join(AllComponents(), ", "), "unknown flux component %q", c)
+		}
+	}
+	for _, c := range []string{"source-controller", "kustomize-controller"} {
+		if !slices.Contains(o.Components, c) {
+			return diag.Errorf("add it to spec.flux.components", "flux component %s is needed to sync the fleet repo", c)
+		}
+	}
+	return nil
+}
+
+// generate runs flux2's generator over a base that it may write to.
+func generate(base string, opts ComponentsOptions) ([]byte, error) {
+	o := install.MakeDefaultOptions()
+	o.Version = opts.Version
+	o.Namespace = Namespace
+	o.Components = opts.Components
+	o.NetworkPolicy = opts.NetworkPolicy
+	o.Registry = strings.TrimSuffix(opts.Registry, "/")
+	o.ImagePullSecret = opts.ImagePullSecret
+	o.ClusterDomain = opts.ClusterDomain
+	o.ManifestFile = ComponentsFile
+	m, err := install.Generate(o, base)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(m.Content), nil
+}
+
+// copyBase copies what opts needs from the folder opts.ManifestsBase.
+func copyBase(to string, opts ComponentsOptions) error {
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return fmt.Errorf("generate flux components: %w", err)
+	}
+	names := []string{"rbac.yaml"}
+	if opts.NetworkPolicy {
+		names = append(names, "policies.yaml")
+	}
+	for _, c := range opts.Components {
+		names = append(names, c+".yaml")
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(filepath.Join(opts.ManifestsBase, name))
+		if errors.Is(err, os.ErrNotExist) {
+			return diag.Errorf("choose a bundle that was made for these components, or none to download them",
+				"flux manifests lack %s (looked in %s)", name, opts.ManifestsBase)
+		}
+		if err != nil {
+			return fmt.Errorf("read flux manifests: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(to, name), content, 0o600); err != nil {
+			return fmt.Errorf("generate flux components: %w", err)
+		}
+	}
+	return nil
+}
+
+// deploymentImages lists the images that the Deployments in a YAML stream run, sorted and once each.
+func deploymentImages(content []byte) ([]string, error) {
+	var images []string
+	err := eachDocument(content, func(doc []byte) error {
+		var kind metav1.TypeMeta
+		if err := yaml.Unmarshal(doc, &kind); err != nil || kind.Kind != "Deployment" {
+			return err
+		}
+		var d appsv1.Deployment
+		if err := yaml.Unmarshal(doc, &d); err != nil {
+			return err
+		}
+		pod := d.Spec.Template.Spec
+		for _, c := range append(slices.Clone(pod.InitContainers), pod.Containers...) {
+			images = append(images, c.Image)
+		}
+		return nil
+	})
+	slices.Sort(images)
+	return slices.Compact(images), err
+}
+
+// eachDocument calls fn for each YAML document in content, until one fails.
+func eachDocument(content []byte, fn func(doc []byte) error) error {
+	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		doc, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := fn(doc); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package flux
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/fluxcd/pkg/tar"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+const (
+	// downloadTimeout bounds one download where ctx does not: the archive has about 100 kB.
+	downloadTimeout = 2 * time.Minute
+	// maxManifests bounds what an archive may unpack to; a release has less than 2 MB.
+	maxManifests = 32 << 20
+
+	airGapHint = "check the network or the proxy, or use an offline bundle: fleetctl init --bundle PATH"
+)
+
+// download unpacks the manifests of a Flux release into the new folder dir.
+func download(ctx context.Context, dir, releasesURL, version string) error {
+	url := fmt.Sprintf("%s/download/%s/manifests.tar.gz", releasesURL, version)
+	op := "download flux manifests " + version
+	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return diag.Wrap(op, err, "")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return diag.Wrap(op, err, airGapHint)
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return diag.Wrap(op, fmt.Errorf("%s: no such release", url), "check spec.flux.version in fleet.yaml")
+	default:
+		return diag.Wrap(op, fmt.Errorf("%s: %s", url, resp.Status), airGapHint)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return diag.Wrap(op, err, "")
+	}
+	body := io.LimitReader(resp.Body, maxManifests)
+	if err := tar.Untar(body, dir, tar.WithMaxUntarSize(maxManifests), tar.WithSkipSymlinks()); err != nil {
+		return diag.Wrap(op, fmt.Errorf("unpack %s: %w", url, err), airGapHint)
+	}
+	return nil
+}
