@@ -1,0 +1,187 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// parallelism bounds the requests that one call has in flight. More only makes a small API server slower.
+const parallelism = 12
+
+// ApplyOptions of Apply.
+type ApplyOptions struct {
+	// FieldManager that owns the applied fields. Default: FieldManager.
+	FieldManager string
+	// ForceConflicts takes over fields that another manager owns; without it a conflict is an error that names them.
+	ForceConflicts bool
+	// Detail, if not nil, is told what is going on.
+	Detail func(string)
+}
+
+// Action is what applying an object did.
+type Action string
+
+// The actions.
+const (
+	Created    Action = "created"
+	Configured Action = "configured"
+	Unchanged  Action = "unchanged"
+)
+
+// Change is what applying one object did.
+type Change struct {
+	Ref
+	Action Action
+}
+
+// Changed tells whether any of changes made a difference.
+func Changed(changes []Change) bool {
+	for _, c := range changes {
+		if c.Action != Unchanged {
+			return true
+		}
+	}
+	return false
+}
+
+// Apply makes objects so by server-side apply, in stages, each of them side by side: namespaces; CRDs, until they are
+// established; all that the API server itself serves; webhook configurations; custom resources, repeated while their
+// webhooks do not answer yet. It returns what it did in the order of objects, up to the stage that failed. Applying again is safe
+// at any point. All objects of a stage are tried; the error joins what went wrong.
+func (c *Client) Apply(ctx context.Context, objects []*unstructured.Unstructured, opts ApplyOptions) ([]Change, error) {
+	if opts.FieldManager == "" {
+		opts.FieldManager = FieldManager
+	}
+	if opts.Detail == nil {
+		opts.Detail = func(string) {}
+	}
+	changes := make([]*Change, len(objects))
+	for _, stage := range stagesOf(objects) {
+		if len(stage.indices) == 0 {
+			continue
+		}
+		opts.Detail(fmt.Sprintf("applying %d %s", len(stage.indices), stage.name))
+		if err := c.applyStage(ctx, stage, objects, changes, opts); err != nil {
+			return collect(changes), err
+		}
+		if stage.after != nil {
+			if err := stage.after(ctx, c); err != nil {
+				return collect(changes), err
+			}
+		}
+	}
+	return collect(changes), nil
+}
+
+// ApplyYAML is Apply for a manifest.
+func (c *Client) ApplyYAML(ctx context.Context, manifest []byte, opts ApplyOptions) ([]Change, error) {
+	objects, err := ParseYAML(manifest)
+	if err != nil {
+		return nil, err
+	}
+	return c.Apply(ctx, objects, opts)
+}
+
+// stage is a part of an Apply whose objects do not need each other.
+type stage struct {
+	name    string
+	indices []int
+	// retry repeats what fails because a webhook or a kind is not there yet.
+	retry bool
+	after func(context.Context, *Client) error
+}
+
+// stagesOf sorts objects into stages.
+func stagesOf(objects []*unstructured.Unstructured) []*stage {
+	namespaces := &stage{name: "namespaces"}
+	crds := &stage{name: "CRDs"}
+	builtIn := &stage{name: "objects"}
+	webhooks := &stage{name: "webhooks"}
+	custom := &stage{name: "custom resources", retry: true}
+	var crdNames []string
+	for i, obj := range objects {
+		gk := obj.GroupVersionKind().GroupKind()
+		var to *stage
+		switch {
+		case gk.Group == "" && gk.Kind == "Namespace":
+			to = namespaces
+		case gk == crdGroupKind:
+			to = crds
+			crdNames = append(crdNames, obj.GetName())
+		case gk.Group == "admissionregistration.k8s.io":
+			to = webhooks
+		case isBuiltIn(gk.Group):
+			to = builtIn
+		default:
+			to = custom
+		}
+		to.indices = append(to.indices, i)
+	}
+	crds.after = func(ctx context.Context, c *Client) error { return c.WaitEstablished(ctx, crdNames...) }
+	return []*stage{namespaces, crds, builtIn, webhooks, custom}
+}
+
+func (c *Client) applyStage(ctx context.Context, s *stage, objects []*unstructured.Unstructured, changes []*Change, opts ApplyOptions) error {
+	errs := make([]error, len(s.indices))
+	var group errgroup.Group
+	group.SetLimit(parallelism)
+	for n, i := range s.indices {
+		group.Go(func() error {
+			apply := func(ctx context.Context) (err error) {
+				changes[i], err = c.applyOne(ctx, objects[i], opts)
+				return err
+			}
+			if s.retry {
+				errs[n] = untilAnswered(ctx, RefOf(objects[i]).String(), opts.Detail, apply)
+			} else {
+				errs[n] = retryTransient(ctx, apply)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in errs, so that all objects are tried
+	return errors.Join(errs...)
+}
+
+// applyOne applies obj and tells what that did. obj itself stays as it is.
+func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, opts ApplyOptions) (*Change, error) {
+	ref := RefOf(obj)
+	before := &metav1.PartialObjectMetadata{}
+	before.SetGroupVersionKind(obj.GroupVersionKind())
+	if err := c.Get(ctx, ref.Key, before); err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("apply %s: %w", ref, err)
+	}
+	applied := obj.DeepCopy()
+	applyOpts := []client.ApplyOption{client.FieldOwner(opts.FieldManager)}
+	if opts.ForceConflicts {
+		applyOpts = append(applyOpts, client.ForceOwnership)
+	}
+	if err := c.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), applyOpts...); err != nil {
+		return nil, fmt.Errorf("apply %s: %w", ref, err)
+	}
+	change := &Change{Ref: ref, Action: Configured}
+	switch before.GetResourceVersion() {
+	case "":
+		change.Action = Created
+	case applied.GetResourceVersion():
+		change.Action = Unchanged
+	}
+	return change, nil
+}
+
+func collect(changes []*Change) []Change {
+	all := make([]Change, 0, len(changes))
+	for _, c := range changes {
+		if c != nil {
+			all = append(all, *c)
+		}
+	}
+	return all
+}

@@ -1,0 +1,213 @@
+// Package kube talks to Kubernetes API servers: one client with one REST mapper per cluster, server-side apply in stages,
+// waits that watch, and the reasons why something is not healthy.
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// FieldManager is the name under which fleetctl owns the fields that it applies.
+const FieldManager = "fleetctl"
+
+// Key is the namespace (empty for cluster-wide kinds) and name of an object.
+type Key = types.NamespacedName
+
+// Object and ObjectList are what Client reads and writes; typed and unstructured objects both are.
+type (
+	Object     = client.Object
+	ObjectList = client.ObjectList
+	ListOption = client.ListOption
+)
+
+// ListOptions that callers combine.
+type (
+	InNamespace    = client.InNamespace
+	MatchingLabels = client.MatchingLabels
+)
+
+// Options of New. The zero value is what a command wants.
+type Options struct {
+	// Context of the kubeconfig to use. Default: its current context.
+	Context string
+	// UserAgent of the requests. Default: fleetctl.
+	UserAgent string
+	// Timeout of a single request; watches are not bound by it. Default: 30s.
+	Timeout time.Duration
+	// AddToScheme are further types that the client decodes into Go structs. Every type works as unstructured without it.
+	AddToScheme []func(*runtime.Scheme) error
+}
+
+// Client is a connection to one cluster. All users of a cluster share one: discovery is lazy and done once. It is safe for
+// use by several goroutines.
+type Client struct {
+	client.WithWatch
+
+	config    *rest.Config
+	http      *http.Client
+	discovery *discovery.DiscoveryClient
+}
+
+// New returns a client for the cluster that kubeconfig points to. It sends no request: a cluster that does not answer shows
+// with the first use.
+func New(kubeconfig []byte, opts Options) (*Client, error) {
+	loaded, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, diag.Wrap("read kubeconfig", err, "")
+	}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: opts.Context}
+	config, err := clientcmd.NewNonInteractiveClientConfig(*loaded, opts.Context, overrides, nil).ClientConfig()
+	if err != nil {
+		return nil, diag.Wrap("use kubeconfig", err, "")
+	}
+	return NewForConfig(config, opts)
+}
+
+// NewForConfig is New for a connection that is already described.
+func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the server's priority and fairness does the throttling
+	config.UserAgent = opts.UserAgent
+	if config.UserAgent == "" {
+		config.UserAgent = FieldManager
+	}
+	config.Timeout = 0 // on the transport it would cut watches, too; requests are bound by roundTimeout
+	config.WarningHandler = rest.NoWarnings{}
+	timeout := opts.Timeout
+	if timeout == 0 {
+		timeout = 30 * time.Second
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &roundTimeout{next: next, timeout: timeout}
+	})
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	scheme, err := newScheme(opts.AddToScheme)
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	c, err := client.NewWithWatch(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+	}
+	return &Client{WithWatch: c, config: config, http: httpClient, discovery: disco}, nil
+}
+
+// WithScheme returns a client for the same cluster, over the same connections and REST mapper, that also knows the types
+// that add registers.
+func (c *Client) WithScheme(add ...func(*runtime.Scheme) error) (*Client, error) {
+	scheme, err := newScheme(add)
+	if err != nil {
+		return nil, err
+	}
+	wider, err := client.NewWithWatch(c.config, client.Options{HTTPClient: c.http, Scheme: scheme, Mapper: c.RESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", c.config.Host, err)
+	}
+	return &Client{WithWatch: wider, config: c.config, http: c.http, discovery: c.discovery}, nil
+}
+
+// Config returns a copy of how the cluster is reached. It holds credentials.
+func (c *Client) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Host is the address of the API server.
+func (c *Client) Host() string { return c.config.Host }
+
+// ServerVersion asks the API server for its version ("v1.36.3").
+func (c *Client) ServerVersion(ctx context.Context) (string, error) {
+	body, err := c.discovery.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return "", fmt.Errorf("ask %s for its version: %w", c.config.Host, err)
+	}
+	var info version.Info
+	if err := json.Unmarshal(body, &info); err != nil {
+		return "", fmt.Errorf("ask %s for its version: %w", c.config.Host, err)
+	}
+	return info.GitVersion, nil
+}
+
+// Exists tells whether the object of kind gvk named key is there. A kind that the server does not know is no error.
+func (c *Client) Exists(ctx context.Context, gvk schema.GroupVersionKind, key Key) (bool, error) {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(gvk)
+	err := c.Get(ctx, key, obj)
+	switch {
+	case err == nil:
+		return true, nil
+	case IsAbsent(err):
+		return false, nil
+	}
+	return false, fmt.Errorf("get %s %s: %w", gvk.Kind, key, err)
+}
+
+// newScheme registers what fleetctl reads as Go types: the built-in kinds, CRDs and Cluster API's core kinds.
+func newScheme(add []func(*runtime.Scheme) error) (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	all := append([]func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme,
+	}, add...)
+	for _, register := range all {
+		if err := register(scheme); err != nil {
+			return nil, fmt.Errorf("register API types: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// SecretValue reads one key of the Secret named key. A Secret without that key is an error.
+func (c *Client) SecretValue(ctx context.Context, key Key, field string) ([]byte, error) {
+	secret := &corev1.Secret{}
+	if err := c.Get(ctx, key, secret); err != nil {
+		return nil, fmt.Errorf("get Secret %s: %w", key, err)
+	}
+	value, ok := secret.Data[field]
+	if !ok {
+		return nil, fmt.Errorf("get Secret %s: it has no key %q", key, field)
+	}
+	return value, nil
+}
+
+// IsAbsent tells whether err says that the object, or its whole kind, does not exist.
+func IsAbsent(err error) bool {
+	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
+}
+
+// IsUnreachable tells whether err says that no API server answers at the address.
+func IsUnreachable(err error) bool {
+	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsTimeout(err) ||
+		errors.Is(err, context.DeadlineExceeded)
+}

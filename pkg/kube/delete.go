@@ -1,0 +1,63 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// DeleteOptions of Delete.
+type DeleteOptions struct {
+	// Wait returns only when the objects are gone, finalizers included.
+	Wait bool
+	// Detail, if not nil, is told what is going on.
+	Detail func(string)
+}
+
+// Delete removes objects in the reverse order of Apply's stages, each stage side by side. What is absent already is no
+// error. All objects of a stage are tried; the error joins what went wrong.
+func (c *Client) Delete(ctx context.Context, objects []*unstructured.Unstructured, opts DeleteOptions) error {
+	stages := stagesOf(objects)
+	slices.Reverse(stages)
+	for _, s := range stages {
+		if len(s.indices) == 0 {
+			continue
+		}
+		if opts.Detail != nil {
+			opts.Detail(fmt.Sprintf("deleting %d %s", len(s.indices), s.name))
+		}
+		errs := make([]error, len(s.indices))
+		var group errgroup.Group
+		group.SetLimit(parallelism)
+		for n, i := range s.indices {
+			group.Go(func() error {
+				errs[n] = c.deleteOne(ctx, objects[i], opts)
+				return nil
+			})
+		}
+		_ = group.Wait() // the errors are in errs, so that all objects are tried
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) deleteOne(ctx context.Context, obj *unstructured.Unstructured, opts DeleteOptions) error {
+	ref := RefOf(obj)
+	err := retryTransient(ctx, func(ctx context.Context) error {
+		return c.WithWatch.Delete(ctx, obj.DeepCopy(), client.PropagationPolicy("Background"))
+	})
+	if err != nil && !IsAbsent(err) {
+		return fmt.Errorf("delete %s: %w", ref, err)
+	}
+	if err == nil && opts.Wait {
+		return c.WaitGone(ctx, ref.GroupVersionKind, ref.Key)
+	}
+	return nil
+}

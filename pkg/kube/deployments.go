@@ -1,0 +1,137 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+
+// Unready is something that a wait gave up on.
+type Unready struct {
+	Ref
+	// Reason says why, as far as its conditions, pods and events tell.
+	Reason string
+}
+
+// NotReadyError lists all that is not ready.
+type NotReadyError []Unready
+
+// Error names each object with its reason.
+func (e NotReadyError) Error() string {
+	parts := make([]string, 0, len(e))
+	for _, u := range e {
+		part := u.Ref.String() + " is not ready"
+		if u.Reason != "" {
+			part += " (" + u.Reason + ")"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// WaitDeploymentsReady waits until all the named Deployments have rolled out what their spec says and are available. detail,
+// if not nil, is told which ones are missing whenever that changes. When ctx ends before, the error is a
+// NotReadyError joined to ctx's, and asks for the exit code of something not ready.
+func (c *Client) WaitDeploymentsReady(ctx context.Context, keys []Key, detail func(string)) error {
+	missing := newPending(keys, detail)
+	group, watchCtx := errgroup.WithContext(ctx)
+	for _, namespace := range namespacesOf(keys) {
+		group.Go(func() error {
+			return c.Watch(watchCtx, deploymentKind, Selection{Namespace: namespace}, func(objects Objects) (bool, error) {
+				left := 0
+				for _, key := range keys {
+					if key.Namespace != namespace {
+						continue
+					}
+					ready := DeploymentReady(objects[key])
+					missing.set(key, ready)
+					if !ready {
+						left++
+					}
+				}
+				return left == 0, nil
+			})
+		})
+	}
+	err := group.Wait()
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() == nil {
+		return fmt.Errorf("wait for Deployments: %w", err)
+	}
+	return &diag.Error{
+		Op: "wait for Deployments", Err: fmt.Errorf("%w: %w", context.Cause(ctx), c.explainDeployments(ctx, missing.list())),
+		Code: diag.ExitNotReady,
+	}
+}
+
+// DeploymentReady tells whether obj, a Deployment or nil, has rolled out its newest spec and is available.
+func DeploymentReady(obj *unstructured.Unstructured) bool {
+	if obj == nil {
+		return false
+	}
+	var d appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &d); err != nil {
+		return false
+	}
+	if d.Status.ObservedGeneration < d.Generation || d.DeletionTimestamp != nil {
+		return false
+	}
+	wanted := int32(1)
+	if d.Spec.Replicas != nil {
+		wanted = *d.Spec.Replicas
+	}
+	if d.Status.UpdatedReplicas < wanted || d.Status.AvailableReplicas < wanted {
+		return false
+	}
+	return wanted == 0 || slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionTrue
+	})
+}
+
+// explainDeployments reads once more what the Deployments lack. The caller's ctx is over: it gets a moment of its own.
+func (c *Client) explainDeployments(ctx context.Context, keys []Key) NotReadyError {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	unready := make(NotReadyError, len(keys))
+	var group errgroup.Group
+	group.SetLimit(parallelism)
+	for i, key := range keys {
+		group.Go(func() error {
+			unready[i].Ref = Ref{deploymentKind, key}
+			obj := &unstructured.Unstructured{}
+			obj.SetGroupVersionKind(deploymentKind)
+			switch err := c.Get(ctx, key, obj); {
+			case err == nil:
+				unready[i].Reason = c.Explain(ctx, obj)
+			case IsAbsent(err):
+				unready[i].Reason = c.Explain(ctx, nil)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // reasons that cannot be read stay empty
+	return unready
+}
+
+func namespacesOf(keys []Key) []string {
+	var namespaces []string
+	for _, key := range keys {
+		namespaces = append(namespaces, key.Namespace)
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces)
+}

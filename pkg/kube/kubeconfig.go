@@ -1,0 +1,189 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ownerExtension marks the contexts, clusters and users of a kubeconfig that fleetctl wrote; only these are ever removed.
+const ownerExtension = "fleetctl.dev/owned"
+
+// lockMark is the content of a lock file that fleetctl made.
+const lockMark = "fleetctl"
+
+// WriteKubeconfig writes kubeconfig to path, readable by its owner only, whole or not at all. Missing folders are made,
+// private, too.
+func WriteKubeconfig(path string, kubeconfig []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return diag.Wrap("write kubeconfig", err, "")
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*") // made with 0600
+	if err != nil {
+		return diag.Wrap("write kubeconfig", err, "")
+	}
+	defer func() { _ = os.Remove(temp.Name()) }() // gone already when all went well
+	_, err = temp.Write(kubeconfig)
+	if err == nil {
+		err = temp.Sync()
+	}
+	if closeErr := temp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	return diag.Wrap("write kubeconfig "+path, err, "")
+}
+
+// MergeKubeconfig puts the current context of kubeconfig into the file at path under name (context, cluster and user alike),
+// marks it as fleetctl's own and makes it the current context. All else in the file stays. An entry
+// of that name that is not ours is an error. Others who take kubectl's lock wait for us, and we for them, until ctx ends.
+func MergeKubeconfig(ctx context.Context, path, name string, kubeconfig []byte) error {
+	added, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return diag.Wrap("read kubeconfig of "+name, err, "")
+	}
+	current := added.Contexts[added.CurrentContext]
+	if current == nil || added.Clusters[current.Cluster] == nil || added.AuthInfos[current.AuthInfo] == nil {
+		return diag.Errorf("", "read kubeconfig of %s: it has no current context with a cluster and a user", name)
+	}
+	return changeKubeconfig(ctx, path, func(config *clientcmdapi.Config) (bool, error) {
+		if foreign(config, name) {
+			return false, diag.Errorf("choose another name, or remove the entry with `kubectl config delete-context "+name+"`",
+				"add %q to %s: there is an entry of that name that fleetctl did not make", name, path)
+		}
+		cluster, user := added.Clusters[current.Cluster].DeepCopy(), added.AuthInfos[current.AuthInfo].DeepCopy()
+		context := clientcmdapi.NewContext()
+		context.Cluster, context.AuthInfo, context.Namespace = name, name, current.Namespace
+		own(&cluster.Extensions)
+		own(&user.Extensions)
+		own(&context.Extensions)
+		config.Clusters[name], config.AuthInfos[name], config.Contexts[name] = cluster, user, context
+		config.CurrentContext = name
+		return true, nil
+	})
+}
+
+// RemoveFromKubeconfig takes the entries called name that MergeKubeconfig made out of the file at path; if name is the
+// current context, there is none afterwards. It tells whether there was anything to remove. Entries of others stay.
+func RemoveFromKubeconfig(ctx context.Context, path, name string) (removed bool, err error) {
+	if _, err := os.Stat(path); os.IsNotExist(err) {
+		return false, nil
+	}
+	err = changeKubeconfig(ctx, path, func(config *clientcmdapi.Config) (bool, error) {
+		if c := config.Contexts[name]; c != nil && owned(c.Extensions) {
+			delete(config.Contexts, name)
+			removed = true
+			if config.CurrentContext == name {
+				config.CurrentContext = ""
+			}
+		}
+		if c := config.Clusters[name]; c != nil && owned(c.Extensions) {
+			delete(config.Clusters, name)
+			removed = true
+		}
+		if u := config.AuthInfos[name]; u != nil && owned(u.Extensions) {
+			delete(config.AuthInfos, name)
+			removed = true
+		}
+		return removed, nil
+	})
+	return removed, err
+}
+
+// changeKubeconfig lets change edit the file at path under a lock and writes it back if change says so.
+func changeKubeconfig(ctx context.Context, path string, change func(*clientcmdapi.Config) (bool, error)) error {
+	// A symbolic link (a dotfiles repository) stays one: what it points to is replaced.
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return diag.Wrap("change kubeconfig", err, "")
+	}
+	unlock, err := lockKubeconfig(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	config, err := clientcmd.LoadFromFile(path)
+	if os.IsNotExist(err) {
+		config, err = clientcmdapi.NewConfig(), nil
+	}
+	if err != nil {
+		return diag.Wrap("read kubeconfig "+path, err, "")
+	}
+	write, err := change(config)
+	if err != nil || !write {
+		return err
+	}
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		return fmt.Errorf("write kubeconfig %s: %w", path, err)
+	}
+	return WriteKubeconfig(path, content)
+}
+
+// lockKubeconfig takes two locks: ours, which the system drops when a process dies, against other runs of fleetctl; and the
+// file that kubectl and kind make beside the kubeconfig, against them.
+func lockKubeconfig(ctx context.Context, path string) (unlock func(), err error) {
+	ours := flock.New(path + ".fleetctl-lock")
+	if _, err := ours.TryLockContext(ctx, 50*time.Millisecond); err != nil {
+		return nil, diag.Wrap("lock kubeconfig "+path, err, "another fleetctl is changing it")
+	}
+	theirs := path + ".lock"
+	for {
+		file, err := os.OpenFile(theirs, os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			_, _ = file.WriteString(lockMark) // for the next of us, should this process be killed; the name alone is the lock
+			_ = file.Close()
+			return func() {
+				_ = os.Remove(theirs)
+				_ = ours.Close()
+			}, nil
+		}
+		if !os.IsExist(err) {
+			_ = ours.Close()
+			return nil, diag.Wrap("lock kubeconfig "+path, err, "")
+		}
+		if left, err := os.ReadFile(theirs); err == nil && string(left) == lockMark {
+			_ = os.Remove(theirs) // of a fleetctl that was killed: a living one would hold our own lock
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			_ = ours.Close()
+			return nil, diag.Wrap("lock kubeconfig "+path, context.Cause(ctx),
+				"if no kubectl, kind or fleetctl is changing it, a killed one left its lock behind: rm "+theirs)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// foreign tells whether any entry called name was made by somebody else.
+func foreign(config *clientcmdapi.Config, name string) bool {
+	cluster, user, context := config.Clusters[name], config.AuthInfos[name], config.Contexts[name]
+	return cluster != nil && !owned(cluster.Extensions) || user != nil && !owned(user.Extensions) ||
+		context != nil && !owned(context.Extensions)
+}
+
+func owned(extensions map[string]runtime.Object) bool {
+	_, ok := extensions[ownerExtension]
+	return ok
+}
+
+func own(extensions *map[string]runtime.Object) {
+	if *extensions == nil {
+		*extensions = map[string]runtime.Object{}
+	}
+	(*extensions)[ownerExtension] = &runtime.Unknown{Raw: []byte(`true`), ContentType: runtime.ContentTypeJSON}
+}

@@ -1,0 +1,89 @@
+package kube
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+var crdGroupKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// ParseYAML returns the objects of a multi-document manifest (YAML or JSON), lists flattened, empty documents dropped. A
+// document without apiVersion, kind or name is an error that tells which one it is.
+func ParseYAML(manifest []byte) ([]*unstructured.Unstructured, error) {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
+	var objects []*unstructured.Unstructured
+	for n := 1; ; n++ {
+		var content map[string]any
+		err := decoder.Decode(&content)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read document %d: %w", n, err)
+		}
+		if len(content) == 0 {
+			continue
+		}
+		flat, err := flatten(&unstructured.Unstructured{Object: content})
+		if err != nil {
+			return nil, fmt.Errorf("read document %d: %w", n, err)
+		}
+		objects = append(objects, flat...)
+	}
+}
+
+// flatten returns obj, or the items of obj if it is a list.
+func flatten(obj *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	if obj.GetAPIVersion() == "" || obj.GetKind() == "" {
+		return nil, errors.New("apiVersion or kind is missing")
+	}
+	if !obj.IsList() {
+		if obj.GetName() == "" {
+			return nil, fmt.Errorf("%s has no name", obj.GetKind())
+		}
+		return []*unstructured.Unstructured{obj}, nil
+	}
+	var objects []*unstructured.Unstructured
+	err := obj.EachListItem(func(item runtime.Object) error {
+		u, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("unexpected list item %T", item)
+		}
+		flat, err := flatten(u)
+		objects = append(objects, flat...)
+		return err
+	})
+	return objects, err
+}
+
+// Ref identifies an object.
+type Ref struct {
+	schema.GroupVersionKind
+	Key
+}
+
+// RefOf identifies obj, whose apiVersion and kind are set.
+func RefOf(obj *unstructured.Unstructured) Ref {
+	return Ref{GroupVersionKind: obj.GroupVersionKind(), Key: Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+}
+
+// String is "Kind namespace/name", without the namespace of cluster-wide kinds.
+func (r Ref) String() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// isBuiltIn tells whether the API server itself serves the group, that is, no CRD is needed first.
+func isBuiltIn(group string) bool {
+	return clientgoscheme.Scheme.IsGroupRegistered(group) || group == crdGroupKind.Group
+}

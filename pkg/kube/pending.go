@@ -1,0 +1,63 @@
+package kube
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// pending is what several watches still wait for, and tells detail when that changes.
+type pending struct {
+	mu     sync.Mutex
+	left   map[Key]bool
+	detail func(string)
+	told   string
+}
+
+func newPending(keys []Key, detail func(string)) *pending {
+	p := &pending{left: map[Key]bool{}, detail: detail}
+	for _, key := range keys {
+		p.left[key] = true
+	}
+	return p
+}
+
+// set notes whether what key names is ready now.
+func (p *pending) set(key Key, ready bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ready {
+		delete(p.left, key)
+	} else {
+		p.left[key] = true
+	}
+	p.tell()
+}
+
+func (p *pending) tell() {
+	if p.detail == nil || len(p.left) == 0 {
+		return
+	}
+	names := make([]string, 0, len(p.left))
+	for key := range p.left {
+		names = append(names, key.Name)
+	}
+	slices.Sort(names)
+	text := "waiting for " + strings.Join(names, ", ")
+	if text != p.told {
+		p.told = text
+		p.detail(text)
+	}
+}
+
+// list is what is left, sorted.
+func (p *pending) list() []Key {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	keys := make([]Key, 0, len(p.left))
+	for key := range p.left {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b Key) int { return strings.Compare(a.String(), b.String()) })
+	return keys
+}

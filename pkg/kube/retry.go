@@ -1,0 +1,83 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// isTransient tells whether err is one that the API server, or the way to it, gets over by itself in a moment.
+func isTransient(err error) bool {
+	return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsTimeout(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
+		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+}
+
+// isUnanswered tells whether err says that what stands behind the API server is not there yet: a webhook that does not
+// answer or whose certificate is not known yet (the API server reports both as internal errors), or a CRD that has not
+// reached discovery.
+func isUnanswered(err error) bool {
+	return apierrors.IsInternalError(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || isTransient(err)
+}
+
+// retryTransient repeats do a few times over what isTransient knows.
+func retryTransient(ctx context.Context, do func(context.Context) error) error {
+	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7, Cap: 3 * time.Second}
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
+		last = do(ctx)
+		if last != nil && isTransient(last) {
+			return false, nil
+		}
+		return true, last
+	})
+	if err != nil && last != nil {
+		return last
+	}
+	return err
+}
+
+// untilAnswered repeats do until it succeeds, fails for a reason that waiting does not cure, or ctx ends. Webhooks cannot
+// be watched: that they answer shows only by asking.
+func untilAnswered(ctx context.Context, what string, detail func(string), do func(context.Context) error) error {
+	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.6, Jitter: 0.1, Steps: 1 << 30, Cap: time.Second}
+	delay := backoff.DelayFunc()
+	for told := false; ; told = true {
+		err := do(ctx)
+		if err == nil || (!isUnanswered(err) && ctx.Err() == nil) {
+			return err
+		}
+		if !told && detail != nil {
+			detail("waiting until the API answers for " + what)
+		}
+		timer := time.NewTimer(delay())
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return diag.Wrap(fmt.Sprintf("wait until the API answers for %s", what), timeoutError(ctx, err.Error()), "")
+		case <-timer.C:
+		}
+	}
+}
+
+// DryRunAdmission returns once the API server admits obj in a dry run, that is, once all webhooks for its kind answer. An
+// object that exists already, or that a webhook answers by refusing it, counts as answered, the latter with its error.
+func (c *Client) DryRunAdmission(ctx context.Context, obj *unstructured.Unstructured) error {
+	ref := RefOf(obj)
+	return untilAnswered(ctx, ref.String(), nil, func(ctx context.Context) error {
+		err := c.Create(ctx, obj.DeepCopy(), client.DryRunAll)
+		if err == nil || apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return fmt.Errorf("try to create %s: %w", ref, err)
+	})
+}

@@ -1,0 +1,186 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	toolswatch "k8s.io/client-go/tools/watch"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// relistDelay is how long a broken watch waits before it lists again.
+const relistDelay = 500 * time.Millisecond
+
+// Selection of the objects of one kind. Empty fields select all.
+type Selection struct {
+	Namespace string
+	Name      string
+	Labels    map[string]string
+}
+
+// Objects are the selected objects of one kind that exist now.
+type Objects map[Key]*unstructured.Unstructured
+
+// Watch follows the selected objects of kind gvk and calls onChange with all that exist, first with those that are there
+// already, then after each change, until onChange returns true or an error, or ctx ends. onChange must not keep the map.
+func (c *Client) Watch(ctx context.Context, gvk schema.GroupVersionKind, sel Selection, onChange func(Objects) (done bool, err error)) error {
+	ctx = klog.NewContext(ctx, logr.Discard()) // client-go would write to stderr, in the middle of our progress lines
+	for {
+		done, err := c.watchOnce(ctx, gvk, sel, onChange)
+		if done || err != nil {
+			return err
+		}
+		timer := time.NewTimer(relistDelay)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
+}
+
+// watchOnce lists and follows until the watch breaks, which is not an error: the caller lists again.
+func (c *Client) watchOnce(ctx context.Context, gvk schema.GroupVersionKind, sel Selection, onChange func(Objects) (bool, error)) (bool, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err := c.List(ctx, list, sel.options(nil)); err != nil {
+		if isTransient(err) && ctx.Err() == nil {
+			return false, nil
+		}
+		return false, fmt.Errorf("list %s: %w", gvk.Kind, err)
+	}
+	objects := Objects{}
+	for i := range list.Items {
+		objects[keyOf(&list.Items[i])] = &list.Items[i]
+	}
+	if done, err := onChange(objects); done || err != nil {
+		return done, err
+	}
+	watcher, err := toolswatch.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &listWatcher{c, gvk, sel})
+	if err != nil {
+		return false, fmt.Errorf("watch %s: %w", gvk.Kind, err)
+	}
+	defer watcher.Stop()
+	return follow(ctx, watcher, objects, onChange)
+}
+
+// follow keeps objects as watcher's events say. It returns false without an error when the watch broke.
+func follow(ctx context.Context, watcher watch.Interface, objects Objects, onChange func(Objects) (bool, error)) (bool, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case event, open := <-watcher.ResultChan():
+			if !open {
+				return false, nil
+			}
+			obj, ok := event.Object.(*unstructured.Unstructured)
+			switch {
+			case event.Type == watch.Error: // too old to go on from: list again
+				return false, nil
+			case !ok:
+				continue
+			case event.Type == watch.Deleted:
+				delete(objects, keyOf(obj))
+			case event.Type == watch.Bookmark:
+				continue
+			default:
+				objects[keyOf(obj)] = obj
+			}
+			if done, err := onChange(objects); done || err != nil {
+				return done, err
+			}
+		}
+	}
+}
+
+// WaitFor waits until done says so of the object of kind gvk named key. done gets nil while there is no such object.
+func (c *Client) WaitFor(ctx context.Context, gvk schema.GroupVersionKind, key Key, done func(*unstructured.Unstructured) (bool, error)) error {
+	sel := Selection{Namespace: key.Namespace, Name: key.Name}
+	err := c.Watch(ctx, gvk, sel, func(objects Objects) (bool, error) { return done(objects[key]) })
+	if err != nil {
+		return fmt.Errorf("wait for %s: %w", Ref{gvk, key}, err)
+	}
+	return nil
+}
+
+// WaitGone waits until the object of kind gvk named key does not exist. A kind that does not exist either is fine.
+func (c *Client) WaitGone(ctx context.Context, gvk schema.GroupVersionKind, key Key) error {
+	err := c.WaitFor(ctx, gvk, key, func(obj *unstructured.Unstructured) (bool, error) { return obj == nil, nil })
+	if IsAbsent(err) {
+		return nil
+	}
+	return err
+}
+
+// WaitEstablished waits until the API server serves all the named CRDs.
+func (c *Client) WaitEstablished(ctx context.Context, names ...string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelism)
+	for _, name := range names {
+		group.Go(func() error {
+			return c.WaitFor(ctx, crdGroupKind.WithVersion("v1"), Key{Name: name}, func(crd *unstructured.Unstructured) (bool, error) {
+				return crd != nil && conditionStatus(crd, "Established") == metav1.ConditionTrue, nil
+			})
+		})
+	}
+	return group.Wait()
+}
+
+// timeoutError is ctx's end together with what was still missing.
+func timeoutError(ctx context.Context, missing string) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return fmt.Errorf("%w; last: %s", cause, missing)
+	}
+	return cause
+}
+
+func (s Selection) options(raw *metav1.ListOptions) *client.ListOptions {
+	opts := &client.ListOptions{Namespace: s.Namespace, Raw: raw}
+	if s.Name != "" {
+		opts.FieldSelector = fields.OneTermEqualSelector("metadata.name", s.Name)
+	}
+	if len(s.Labels) > 0 {
+		opts.LabelSelector = labels.SelectorFromSet(s.Labels)
+	}
+	return opts
+}
+
+// listWatcher opens watches for a RetryWatcher.
+type listWatcher struct {
+	client *Client
+	gvk    schema.GroupVersionKind
+	sel    Selection
+}
+
+// WatchWithContext opens a watch from where opts says.
+func (w *listWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(w.gvk.GroupVersion().WithKind(w.gvk.Kind + "List"))
+	return w.client.WithWatch.Watch(ctx, list, w.sel.options(&opts))
+}
+
+func keyOf(obj metav1.Object) Key { return Key{Namespace: obj.GetNamespace(), Name: obj.GetName()} }
+
+// conditionStatus is the status of obj's condition of that type, or "".
+func conditionStatus(obj *unstructured.Unstructured, conditionType string) metav1.ConditionStatus {
+	for _, c := range Conditions(obj) {
+		if c.Type == conditionType {
+			return c.Status
+		}
+	}
+	return ""
+}
