@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Container is what inspect tells of a container.
+type Container struct {
+	ID, Name, Image string
+	Labels          map[string]string
+	// Status is the engine's word: created, running, paused, exited…
+	Status  string
+	Running bool
+	// Started is false for a container whose creation was cut off before its first start.
+	Started bool
+	Mounts  []Mount
+	// Networks maps a network's name to the container's IPv4 address in it; the address is empty while it is stopped.
+	Networks map[string]string
+}
+
+// Mount is a folder, file or volume in a container.
+type Mount struct {
+	Type, Name, Source, Destination string
+}
+
+// Containers lists the containers, also stopped ones, that carry all of those labels ("key" or "key=value").
+func (e *Engine) Containers(ctx context.Context, labels ...string) ([]Container, error) {
+	args := []string{"ps", "--all", "--no-trunc", "--format", "{{.ID}}"}
+	for _, l := range labels {
+		args = append(args, "--filter", "label="+l)
+	}
+	for attempt := 0; ; attempt++ {
+		out, err := e.Output(ctx, args...)
+		if err != nil {
+			return nil, fmt.Errorf("list containers: %w", err)
+		}
+		ids := strings.Fields(out)
+		if len(ids) == 0 {
+			return nil, nil
+		}
+		list, err := e.inspect(ctx, ids...)
+		// One of them may have gone in between: look once more.
+		if err == nil || attempt > 0 || ctx.Err() != nil {
+			return list, err
+		}
+	}
+}
+
+func (e *Engine) inspect(ctx context.Context, ids ...string) ([]Container, error) {
+	out, err := e.Output(ctx, append([]string{"container", "inspect"}, ids...)...)
+	if err != nil {
+		return nil, fmt.Errorf("inspect containers: %w", err)
+	}
+	return parseContainers([]byte(out))
+}
+
+func parseContainers(data []byte) ([]Container, error) {
+	var raw []struct {
+		ID        string `json:"Id"`
+		Name      string
+		ImageName string
+		State     struct {
+			Status    string
+			Running   bool
+			StartedAt string
+		}
+		Config struct {
+			Image  string
+			Labels map[string]string
+		}
+		Mounts          []Mount
+		NetworkSettings struct {
+			Networks map[string]struct{ IPAddress string }
+		}
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return nil, fmt.Errorf("read the engine's containers: %w", err)
+	}
+	list := make([]Container, 0, len(raw))
+	for _, r := range raw {
+		c := Container{
+			ID: r.ID, Name: strings.TrimPrefix(r.Name, "/"), Image: r.Config.Image, Labels: r.Config.Labels,
+			Status: r.State.Status, Running: r.State.Running, Started: started(r.State.StartedAt),
+			Mounts: r.Mounts, Networks: map[string]string{},
+		}
+		if c.Image == "" {
+			c.Image = r.ImageName
+		}
+		for name, n := range r.NetworkSettings.Networks {
+			c.Networks[name] = n.IPAddress
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// started reads the time of the first start; engines write one far in the past for "never".
+func started(at string) bool {
+	t, err := time.Parse(time.RFC3339Nano, at)
+	return err == nil && t.Year() > 1970
+}
+
+// Start starts stopped containers, and continues paused ones.
+func (e *Engine) Start(ctx context.Context, containers ...Container) error {
+	for _, c := range containers {
+		verb := "start"
+		if c.Status == "paused" {
+			verb = "unpause"
+		}
+		if _, err := e.Output(ctx, verb, c.ID); err != nil {
+			return fmt.Errorf("start container %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// Remove removes containers with their anonymous volumes, running or not. One that is gone already is no error.
+func (e *Engine) Remove(ctx context.Context, containers ...Container) error {
+	for _, c := range containers {
+		if _, err := e.Output(ctx, "rm", "--force", "--volumes", c.ID); err != nil {
+			if _, gone := e.inspect(ctx, c.ID); gone != nil && ctx.Err() == nil {
+				continue
+			}
+			return fmt.Errorf("remove container %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// RemoveVolumes removes the volumes that carry the label; kind's Podman provider leaves them when it is killed.
+func (e *Engine) RemoveVolumes(ctx context.Context, label string) error {
+	out, err := e.Output(ctx, "volume", "ls", "--quiet", "--filter", "label="+label)
+	if err != nil {
+		return fmt.Errorf("list volumes: %w", err)
+	}
+	if names := strings.Fields(out); len(names) > 0 {
+		if _, err := e.Output(ctx, append([]string{"volume", "rm", "--force"}, names...)...); err != nil {
+			return fmt.Errorf("remove volumes: %w", err)
+		}
+	}
+	return nil
+}

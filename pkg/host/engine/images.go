@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+)
+
+// HasImage tells whether the engine's store has the image. A reference with a digest is matched by its digest.
+func (e *Engine) HasImage(ctx context.Context, ref string) (bool, error) {
+	_, err := e.Output(ctx, "image", "inspect", "--format", "{{.Id}}", e.ImageRef(ref))
+	if err == nil {
+		return true, nil
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return false, nil
+	}
+	return false, fmt.Errorf("look for image %s: %w", ref, err)
+}
+
+// ImageRef spells a reference as the engine wants it: Podman takes no short names, and no tag beside a digest.
+func (e *Engine) ImageRef(ref string) string {
+	if e.name != Podman {
+		return ref
+	}
+	name, digest, hasDigest := strings.Cut(ref, "@")
+	if hasDigest {
+		if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
+			name = name[:colon]
+		}
+	}
+	registry, _, hasPath := strings.Cut(name, "/")
+	switch {
+	case !hasPath:
+		name = "docker.io/library/" + name
+	case !strings.ContainsAny(registry, ".:") && registry != "localhost":
+		name = "docker.io/" + name
+	}
+	if hasDigest {
+		return name + "@" + digest
+	}
+	return name
+}
+
+// LoadImages loads an archive of images (OCI layout or docker archive) into the engine's store.
+func (e *Engine) LoadImages(ctx context.Context, archive io.Reader) error {
+	if err := e.Run(ctx, archive, nil, "load"); err != nil {
+		return fmt.Errorf("load images into %s: %w", e.name, err)
+	}
+	return nil
+}

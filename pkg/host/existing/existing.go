@@ -1,0 +1,107 @@
+// Package existing carries a management cluster on a cluster that the user already has. It makes and removes nothing: what
+// fleetctl installed there is removed by the workflows that installed it.
+package existing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/internal/apiserver"
+)
+
+// Options names the cluster.
+type Options struct {
+	// Kubeconfig is the path of the file; empty follows $KUBECONFIG and then the one in the home folder.
+	Kubeconfig string
+	// Context in it. It must be named: nothing is ever installed into a cluster because it happened to be the current one.
+	Context string
+}
+
+// Host is a management cluster on a cluster of the user's. It implements host.Host.
+type Host struct {
+	name       string
+	kubeconfig []byte
+	client     *apiserver.Client
+}
+
+var _ host.Host = (*Host)(nil)
+
+// New reads the kubeconfig and connects to nothing yet. The error has a hint when the context is not named or not there.
+func New(name string, opts Options) (*Host, error) {
+	if opts.Context == "" {
+		return nil, diag.Usage(`"kubectl config get-contexts" lists them`,
+			"management cluster %s: name the context of the existing cluster", name)
+	}
+	kubeconfig, err := apiserver.Extract(opts.Kubeconfig, opts.Context)
+	if err != nil {
+		var missing *apiserver.NoContextError
+		hint := ""
+		if errors.As(err, &missing) {
+			hint = "the kubeconfig has " + strings.Join(missing.Known, ", ")
+		}
+		return nil, diag.Wrap("management cluster "+name, err, hint)
+	}
+	client, err := apiserver.New(kubeconfig)
+	if err != nil {
+		return nil, diag.Wrap("management cluster "+name, err, "")
+	}
+	return &Host{name: name, kubeconfig: kubeconfig, client: client}, nil
+}
+
+// Name of the management cluster.
+func (h *Host) Name() string { return h.name }
+
+// State is running if the API server is ready. One that cannot be reached is an error and not absent: fleetctl cannot make
+// it.
+func (h *Host) State(ctx context.Context) (host.State, error) {
+	if err := h.client.Ready(ctx); err != nil {
+		return "", h.unreachable(err)
+	}
+	return host.StateRunning, nil
+}
+
+// Create checks that the API server is ready and that we may install into it. Images and mounts are not its business.
+func (h *Host) Create(ctx context.Context, _ host.CreateOptions) error {
+	if err := h.client.Ready(ctx); err != nil {
+		return h.unreachable(err)
+	}
+	admin, err := h.client.Administrator(ctx)
+	if err != nil {
+		return diag.Wrap("management cluster "+h.name, err, "")
+	}
+	if !admin {
+		return diag.Errorf("providers come with roles of their own, so installing them takes the cluster role cluster-admin",
+			"management cluster %s: the context's user is no administrator of %s", h.name, h.client.Server())
+	}
+	return nil
+}
+
+func (h *Host) unreachable(err error) error {
+	return diag.Wrap(fmt.Sprintf("reach management cluster %s at %s", h.name, h.client.Server()), err,
+		"check the context with kubectl, and that its credentials have not expired")
+}
+
+// LoadImages fails if there are images to load: nobody but its registry puts images into a cluster's nodes.
+func (h *Host) LoadImages(_ context.Context, images host.ImageArchive, _ func(string)) error {
+	if images == nil || len(images.Names()) == 0 {
+		return nil
+	}
+	return diag.Errorf("push the bundle's images to a registry that the cluster reaches, and leave out --bundle",
+		"management cluster %s is an existing cluster: its %d images cannot be loaded into it", h.name, len(images.Names()))
+}
+
+// Delete removes nothing: the cluster is the user's.
+func (h *Host) Delete(context.Context) (leftovers []string, err error) { return nil, nil }
+
+// Kubeconfig has only the named context, and stands alone.
+func (h *Host) Kubeconfig(context.Context) ([]byte, error) { return h.kubeconfig, nil }
+
+// Gateway is an error: nothing says how pods of that cluster could reach this machine.
+func (h *Host) Gateway(context.Context) (host.Gateway, error) {
+	return host.Gateway{}, diag.Errorf("give the fleet repo a remote that the cluster reaches (spec.git.url)",
+		"management cluster %s is an existing cluster: it cannot fetch a fleet repo from this machine", h.name)
+}

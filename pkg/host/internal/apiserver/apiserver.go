@@ -1,0 +1,113 @@
+// Package apiserver asks the API server behind a kubeconfig the few things that a host must know: does it answer, is it
+// ready, what may we do. Everything else is the business of the packages that work with the cluster.
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// interval between two questions. /readyz cannot be watched.
+const interval = 150 * time.Millisecond
+
+// Client asks one API server. It does not retry.
+type Client struct {
+	config *rest.Config
+	http   *http.Client
+	server string
+}
+
+// New returns a client for the current context of a kubeconfig. It connects to nothing yet.
+func New(kubeconfig []byte) (*Client, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	config.Timeout = 10 * time.Second
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("use kubeconfig: %w", err)
+	}
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("use kubeconfig: %w", err)
+	}
+	return &Client{config: config, http: client, server: strings.TrimSuffix(server.String(), "/")}, nil
+}
+
+// Server is the address of the API server.
+func (c *Client) Server() string { return c.server }
+
+// Ready returns nil if the API server says that it is ready.
+func (c *Client) Ready(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	if resp.StatusCode != http.StatusOK {
+		return &NotReadyError{Status: resp.Status, Failed: failedChecks(string(body))}
+	}
+	return nil
+}
+
+// NotReadyError is the answer of an API server that is there and not ready.
+type NotReadyError struct {
+	Status string
+	// Failed are the names of the checks that failed, if it gave them.
+	Failed []string
+}
+
+// Error has the HTTP status and the failed checks.
+func (e *NotReadyError) Error() string {
+	if len(e.Failed) == 0 {
+		return "the API server answers " + e.Status
+	}
+	return fmt.Sprintf("the API server answers %s (%s)", e.Status, strings.Join(e.Failed, ", "))
+}
+
+// failedChecks reads lines like "[-]etcd failed: reason withheld".
+func failedChecks(body string) []string {
+	var failed []string
+	for line := range strings.Lines(body) {
+		if rest, ok := strings.CutPrefix(line, "[-]"); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			failed = append(failed, name)
+		}
+	}
+	return failed
+}
+
+// Wait returns when the API server is ready, or with the last reason why it is not once the context ends.
+func (c *Client) Wait(ctx context.Context) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	var last error
+	for {
+		err := c.Ready(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the API server at %s: %w", c.server, errors.Join(context.Cause(ctx), last))
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	"sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/exec"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
+)
+
+// restartWait is how long a node that was stopped may take until its API server answers.
+const restartWait = 3 * time.Minute
+
+// Create makes the cluster, starts it when a reboot stopped it, rebuilds it when a killed create left it half made, and
+// returns when its API server is ready and opts.Images are in its node. It returns promptly when the context ends; the
+// next Create cleans up what kind was doing then.
+func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
+	if opts.Detail == nil {
+		opts.Detail = func(string) {}
+	}
+	if err := h.awaitCreation(ctx); err != nil {
+		return err
+	}
+	state, containers, err := h.look(ctx)
+	if err != nil {
+		return err
+	}
+	if state == host.StateStopped {
+		if state, err = h.start(ctx, containers, opts.Detail); err != nil {
+			return err
+		}
+	}
+	switch state {
+	case host.StateForeign:
+		return h.foreignError(containers)
+	case host.StateRunning, host.StateStopped:
+		return h.adopt(ctx, opts)
+	case host.StateBroken:
+		opts.Detail("removing the half-made cluster")
+		if err := h.removeNodes(ctx, containers); err != nil {
+			return err
+		}
+	case host.StateAbsent:
+	}
+	return h.build(ctx, opts)
+}
+
+// start starts the containers and tells whether the cluster in them had been completed.
+func (h *Host) start(ctx context.Context, containers []engine.Container, detail func(string)) (host.State, error) {
+	detail("starting the stopped node")
+	var stopped []engine.Container
+	for _, c := range containers {
+		if !c.Running || c.Status == "paused" {
+			stopped = append(stopped, c)
+		}
+	}
+	if err := h.engine.Start(ctx, stopped...); err != nil {
+		return "", diag.Wrap("", err, h.rebuildHint())
+	}
+	complete, err := h.complete(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !complete {
+		return host.StateBroken, nil
+	}
+	wait, cancel := context.WithTimeoutCause(ctx, restartWait, fmt.Errorf("not ready after %s", restartWait))
+	defer cancel()
+	detail("waiting for the API server of the restarted node")
+	if err := h.waitReady(wait); err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		// The engine may have given the node another address, which the control plane's certificates do not cover.
+		return "", diag.Wrap("restart kind cluster "+h.name, err, h.rebuildHint())
+	}
+	return host.StateRunning, nil
+}
+
+func (h *Host) rebuildHint() string {
+	return fmt.Sprintf(`see "%[1]s logs %[2]s"; "%[1]s restart %[2]s" may help, else run "fleetctl teardown" and "fleetctl init" again`,
+		h.engine.Name(), h.controlPlane())
+}
+
+// adopt makes sure that a cluster of ours answers and has the images.
+func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
+	if err := h.waitReady(ctx); err != nil {
+		return err
+	}
+	return h.LoadImages(ctx, opts.Images, opts.Detail)
+}
+
+// build lets kind make the cluster, and fills its node with images as soon as that can take some.
+func (h *Host) build(ctx context.Context, opts host.CreateOptions) error {
+	image, err := h.nodeImage(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if err := h.state.make(); err != nil {
+		return err
+	}
+	if err := h.recordNetwork(ctx); err != nil {
+		return err
+	}
+	created := make(chan struct{})
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(created)
+		return h.runKind(groupCtx, h.config(image, opts), opts.Detail)
+	})
+	var loadErr error
+	group.Go(func() error {
+		// A failed load does not spoil the cluster: kind goes on, and the next run loads what is missing.
+		loadErr = h.loadEarly(groupCtx, created, opts)
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := h.waitReady(ctx); err != nil {
+		return err
+	}
+	if err := h.markComplete(ctx); err != nil {
+		return err
+	}
+	return loadErr
+}
+
+// runKind calls kind and returns when it ends or the context does; then kind goes on behind our back until the process
+// ends or awaitCreation has seen its end.
+func (h *Host) runKind(ctx context.Context, config *v1alpha4.Cluster, detail func(string)) error {
+	done := make(chan struct{})
+	h.mu.Lock()
+	h.creating = done
+	h.mu.Unlock()
+	_, err := await(ctx, func() (struct{}, error) {
+		defer close(done)
+		return struct{}{}, h.provider(detail).Create(h.name,
+			cluster.CreateWithV1Alpha4Config(config),
+			cluster.CreateWithKubeconfigPath(h.state.path(kubeconfigFile)))
+	})
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return h.creationError(err)
+}
+
+// awaitCreation waits for the end of a call of kind that was interrupted earlier.
+func (h *Host) awaitCreation(ctx context.Context) error {
+	h.mu.Lock()
+	creating := h.creating
+	h.mu.Unlock()
+	if creating == nil {
+		return nil
+	}
+	select {
+	case <-creating:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// creationError keeps what the failed command wrote, which is far too long for a message.
+func (h *Host) creationError(err error) error {
+	hint := `run "fleetctl doctor" to see what this machine lacks`
+	if run := exec.RunErrorForError(err); run != nil && len(run.Output) > 0 {
+		if writeErr := h.state.writeFile(failureFile, run.Output); writeErr == nil {
+			hint = fmt.Sprintf("the whole output is in %s; %s", h.state.path(failureFile), hint)
+		}
+	}
+	return diag.Wrap("create kind cluster "+h.name, err, hint)
+}
+
+// config is what we ask of kind: one node that carries our mark.
+func (h *Host) config(image string, opts host.CreateOptions) *v1alpha4.Cluster {
+	mounts := []v1alpha4.Mount{{HostPath: markSource, ContainerPath: markTarget, Readonly: true}}
+	for _, m := range opts.ExtraMounts {
+		mounts = append(mounts, v1alpha4.Mount{HostPath: m.HostPath, ContainerPath: m.ContainerPath, Readonly: m.ReadOnly})
+	}
+	return &v1alpha4.Cluster{
+		Name:  h.name,
+		Nodes: []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole, Image: image, ExtraMounts: mounts}},
+	}
+}
+
+// defaultRepository is where kind publishes node images.
+const defaultRepository = "kindest/node"
+
+// nodeImage is the image to use; empty leaves it to kind. It is loaded into the engine first if opts brings it.
+func (h *Host) nodeImage(ctx context.Context, opts host.CreateOptions) (string, error) {
+	image := opts.Image
+	if image == "" && opts.KubernetesVersion != "" {
+		image = defaultRepository + ":v" + strings.TrimPrefix(opts.KubernetesVersion, "v")
+	}
+	if opts.NodeImage == nil {
+		return image, nil
+	}
+	if image == "" {
+		names := opts.NodeImage.Names()
+		if len(names) == 0 {
+			return "", errors.New("the archive of the node image is empty")
+		}
+		image = names[0]
+	}
+	has, err := h.engine.HasImage(ctx, image)
+	if err != nil || has {
+		return image, err
+	}
+	ref, ok := findRef(opts.NodeImage.Names(), image)
+	if !ok {
+		return image, nil // kind pulls it
+	}
+	opts.Detail("loading node image " + image)
+	err = pipe(ctx, func(w io.Writer) error { return opts.NodeImage.WriteArchive(ctx, w, ref) },
+		func(r io.Reader) error { return h.engine.LoadImages(ctx, r) })
+	return image, err
+}
+
+// findRef finds a reference among those of an archive, which may spell out Docker's registry.
+func findRef(names []string, ref string) (string, bool) {
+	i := slices.IndexFunc(names, func(name string) bool { return fullName(name) == fullName(ref) })
+	if i < 0 {
+		return "", false
+	}
+	return names[i], true
+}
+
+// recordNetwork remembers, before kind makes its network, that it was not there: then Delete may remove it.
+func (h *Host) recordNetwork(ctx context.Context) error {
+	name := h.engine.NetworkName()
+	_, exists, err := h.engine.Network(ctx, name)
+	if err != nil {
+		return err
+	}
+	if exists {
+		return nil
+	}
+	return h.state.write(record{Network: name})
+}

@@ -1,0 +1,139 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+)
+
+// LoadImages puts those of the images that the node lacks into its store. A nil archive is no images.
+func (h *Host) LoadImages(ctx context.Context, images host.ImageArchive, detail func(string)) error {
+	if images == nil {
+		return nil
+	}
+	missing, err := h.missing(ctx, images.Names())
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	if detail != nil {
+		detail(fmt.Sprintf("loading %d images", len(missing)))
+	}
+	return h.importImages(ctx, images, missing)
+}
+
+// loadEarly waits until the node's containerd answers, long before the control plane does, and loads the images. It gives
+// up when created is closed and there is no node.
+func (h *Host) loadEarly(ctx context.Context, created <-chan struct{}, opts host.CreateOptions) error {
+	if opts.Images == nil {
+		return nil
+	}
+	if err := h.awaitContainerd(ctx, created); err != nil {
+		return err
+	}
+	return h.LoadImages(ctx, opts.Images, opts.Detail)
+}
+
+// awaitContainerd returns once the store in the node takes images. kind tells nobody when it has made the container, and
+// the engines' event streams differ, so this looks a few times until there is one to look into.
+func (h *Host) awaitContainerd(ctx context.Context, created <-chan struct{}) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for last := false; ; {
+		_, err := h.exec(ctx, `until ctr version >/dev/null 2>&1; do sleep 0.1; done`)
+		if err == nil {
+			return nil
+		}
+		if last || ctx.Err() != nil {
+			return fmt.Errorf("wait for containerd in node %s: %w", h.controlPlane(), err)
+		}
+		select {
+		case <-tick.C:
+		case <-created:
+			last = true // one more look, now that it must be there
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// missing are those of the images that the node does not have under that name.
+func (h *Host) missing(ctx context.Context, refs []string) ([]string, error) {
+	out, err := h.exec(ctx, "ctr --namespace=k8s.io images ls --quiet")
+	if err != nil {
+		return nil, fmt.Errorf("list the images in node %s: %w", h.controlPlane(), err)
+	}
+	has := map[string]bool{}
+	for line := range strings.Lines(out) {
+		has[strings.TrimSpace(line)] = true
+	}
+	var missing []string
+	for _, ref := range refs {
+		if !has[fullName(ref)] && !has[ref] {
+			missing = append(missing, ref)
+		}
+	}
+	return missing, nil
+}
+
+// importImages streams an archive into the node's store; nothing touches this machine's disk.
+func (h *Host) importImages(ctx context.Context, images host.ImageArchive, refs []string) error {
+	err := pipe(ctx,
+		func(w io.Writer) error { return images.WriteArchive(ctx, w, refs...) },
+		func(r io.Reader) error {
+			return h.engine.Run(ctx, r, nil, "exec", "--privileged", "--interactive", h.controlPlane(),
+				"ctr", "--namespace=k8s.io", "images", "import", "--digests", "-")
+		})
+	return diag.Wrap("load images into node "+h.controlPlane(), err, "")
+}
+
+// pipe connects a writer with a reader and returns the first cause: what the writer found wrong explains a reader that
+// stumbles over the cut-off stream, and a reader that stops explains a broken pipe.
+func pipe(ctx context.Context, write func(io.Writer) error, read func(io.Reader) error) error {
+	r, w := io.Pipe()
+	written := make(chan error, 1)
+	go func() {
+		err := write(w)
+		_ = w.CloseWithError(err) // nil is end of file
+		written <- err
+	}()
+	readErr := read(r)
+	_ = r.CloseWithError(errReaderGone)
+	writeErr := <-written
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case writeErr != nil && !errors.Is(writeErr, errReaderGone):
+		return writeErr
+	case readErr != nil:
+		return readErr
+	}
+	return writeErr
+}
+
+// errReaderGone ends a writer whose reader has stopped.
+var errReaderGone = errors.New("the reader has stopped")
+
+// fullName spells a reference as containerd and Podman store it: with registry and tag.
+func fullName(ref string) string {
+	name, digest, hasDigest := strings.Cut(ref, "@")
+	registry, _, hasPath := strings.Cut(name, "/")
+	switch {
+	case !hasPath:
+		name = "docker.io/library/" + name
+	case !strings.ContainsAny(registry, ".:") && registry != "localhost":
+		name = "docker.io/" + name
+	}
+	if hasDigest {
+		return name + "@" + digest
+	}
+	if strings.LastIndexByte(name, ':') <= strings.LastIndexByte(name, '/') {
+		name += ":latest"
+	}
+	return name
+}

@@ -1,0 +1,120 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
+)
+
+// How a node says that it is ours: kind cannot label containers, but it can mount. The mount point below shows in the
+// container's inspection even when it is stopped and when our own files are lost. Its source is a folder that kind itself
+// mounts into every node, so it exists on every machine on which a node can start at all.
+const (
+	markSource = "/lib/modules"
+	markTarget = "/etc/fleetctl.dev/management-cluster"
+)
+
+// completeFile is made in the node when kind has finished; without it the node was left half made by a killed create.
+// It is on the container's own file system, so it lives and dies with the container.
+const completeFile = "/kind/fleetctl-complete"
+
+// State looks at the engine's containers, and into the node when it runs. It changes nothing.
+func (h *Host) State(ctx context.Context) (host.State, error) {
+	state, _, err := h.look(ctx)
+	return state, err
+}
+
+// look is State with the containers that it saw.
+func (h *Host) look(ctx context.Context) (host.State, []engine.Container, error) {
+	containers, err := h.nodes(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	state := classify(containers)
+	if state != host.StateRunning {
+		return state, containers, nil
+	}
+	complete, err := h.complete(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	if !complete {
+		state = host.StateBroken
+	}
+	return state, containers, nil
+}
+
+// classify tells what can be told from outside the containers.
+func classify(containers []engine.Container) host.State {
+	if len(containers) == 0 {
+		return host.StateAbsent
+	}
+	running := true
+	for _, c := range containers {
+		switch {
+		case !marked(c):
+			return host.StateForeign
+		case !c.Started && !c.Running:
+			return host.StateBroken
+		case !c.Running || c.Status == "paused":
+			running = false
+		}
+	}
+	if running {
+		return host.StateRunning
+	}
+	return host.StateStopped
+}
+
+func marked(c engine.Container) bool {
+	for _, m := range c.Mounts {
+		if m.Destination == markTarget {
+			return true
+		}
+	}
+	return false
+}
+
+// complete tells whether kind had finished with the running node. The answer is a word and not an exit code because
+// engines use theirs for other things too, and a wrong "no" would rebuild a good cluster.
+func (h *Host) complete(ctx context.Context) (bool, error) {
+	out, err := h.exec(ctx, `if [ -e `+completeFile+` ]; then echo complete; else echo incomplete; fi`)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("look into node %s: %w", h.controlPlane(), err)
+	case out == "complete":
+		return true, nil
+	case out == "incomplete":
+		return false, nil
+	}
+	return false, fmt.Errorf("look into node %s: unexpected answer %q", h.controlPlane(), out)
+}
+
+func (h *Host) markComplete(ctx context.Context) error {
+	if _, err := h.exec(ctx, "touch "+completeFile); err != nil {
+		return fmt.Errorf("mark node %s as complete: %w", h.controlPlane(), err)
+	}
+	return nil
+}
+
+// exec runs a shell script of ours in the control plane's node.
+func (h *Host) exec(ctx context.Context, script string) (string, error) {
+	return h.engine.Output(ctx, "exec", "--privileged", h.controlPlane(), "sh", "-c", script)
+}
+
+func (h *Host) foreignError(containers []engine.Container) error {
+	var names []string
+	for _, c := range containers {
+		if !marked(c) {
+			names = append(names, c.Name)
+		}
+	}
+	return diag.Errorf(
+		fmt.Sprintf(`choose another name, or remove it if nobody needs it: "kind delete cluster --name %s"`, h.name),
+		"a cluster named %s exists on %s and was not made by fleetctl (containers %s)",
+		h.name, h.engine.Name(), strings.Join(names, ", "))
+}

@@ -1,0 +1,81 @@
+package kind
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// stateDir is the host's folder on this machine. What is in it is convenience: the truth is in the engine.
+type stateDir string
+
+// record is what only we can know.
+type record struct {
+	// Network that Create made because it was not there.
+	Network string `json:"network,omitempty"`
+}
+
+const (
+	recordFile     = "kind.json"
+	kubeconfigFile = "kubeconfig"
+	failureFile    = "kind-create.log"
+)
+
+func (d stateDir) path(name string) string { return filepath.Join(string(d), name) }
+
+func (d stateDir) read() (record, error) {
+	var r record
+	data, err := os.ReadFile(d.path(recordFile))
+	if err != nil {
+		return r, ignoreMissing(err)
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("read %s: %w", d.path(recordFile), err)
+	}
+	return r, nil
+}
+
+func (d stateDir) write(r record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return d.writeFile(recordFile, data)
+}
+
+// make makes the folder, for this user alone.
+func (d stateDir) make() error { return os.MkdirAll(string(d), 0o700) }
+
+// writeFile replaces a private file as a whole.
+func (d stateDir) writeFile(name string, data []byte) error {
+	if err := d.make(); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(string(d), name+".*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data)
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), d.path(name))
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+	}
+	return err
+}
+
+// remove removes our files, and the folder if nothing else is in it.
+func (d stateDir) remove() error {
+	for _, name := range []string{recordFile, kubeconfigFile, kubeconfigFile + ".lock", failureFile} {
+		if err := ignoreMissing(os.Remove(d.path(name))); err != nil {
+			return err
+		}
+	}
+	_ = os.Remove(string(d)) // fails while it holds files of others, which is right
+	return nil
+}
