@@ -19,6 +19,9 @@ type Fleet struct {
 	Metadata Metadata `json:"metadata"`
 	// Spec is the wanted state of the fleet.
 	Spec FleetSpec `json:"spec"`
+
+	// source is where the fields were read, for findings; nil if the fleet was not decoded.
+	source *source
 }
 
 // Metadata names the fleet.
@@ -60,7 +63,8 @@ type Git struct {
 type Flux struct {
 	// Version of the Flux distribution (v2.9.5). Default: the one that this fleetctl was built with.
 	Version string `json:"version,omitempty"`
-	// Components to install. Default: source-controller, kustomize-controller, helm-controller, notification-controller.
+	// Components to install; source-controller and kustomize-controller must be among them. Default: those two, helm-controller
+	// and notification-controller.
 	Components []string `json:"components,omitempty"`
 	// NetworkPolicy installs the policies that close the flux-system namespace to other namespaces. Default: true.
 	NetworkPolicy *bool `json:"networkPolicy,omitempty"`
@@ -82,7 +86,8 @@ type ManagementCluster struct {
 	Host Host `json:"host,omitempty"`
 	// KubernetesVersion of the management cluster itself (v1.36.3). Default: the host's.
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
-	// Cloud is the folder under providers/ that holds its configuration. Default: the name of its first infrastructure provider.
+	// Cloud is the folder under providers/ that holds its configuration. Default: the name of its first infrastructure provider,
+	// or none.
 	Cloud string `json:"cloud,omitempty"`
 	// Generation is the folder under providers/<cloud>/: a new generation can stand beside the old one. Default: v1.
 	Generation string `json:"generation,omitempty"`

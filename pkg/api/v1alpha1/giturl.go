@@ -1,0 +1,115 @@
+package v1alpha1
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// GitScheme is how a fleet repo is reached.
+type GitScheme string
+
+// The schemes. GitHTTPS is also what the plain http of a loopback address counts as: it takes the same credentials.
+const (
+	GitLocal GitScheme = "local"
+	GitHTTPS GitScheme = "https"
+	GitSSH   GitScheme = "ssh"
+)
+
+// Scheme tells how the fleet repo is reached: GitLocal without a URL. A URL that Validate refuses counts as GitHTTPS.
+func (g Git) Scheme() GitScheme {
+	if g.URL == "" {
+		return GitLocal
+	}
+	if u, err := g.ParseURL(); err == nil && u.Scheme == "ssh" {
+		return GitSSH
+	}
+	return GitHTTPS
+}
+
+// ParseURL returns the URL, user@host:path as the ssh://user@host/path that it stands for. It returns an error, with a hint
+// and without any password, for what is not an https or ssh URL that Flux and fleetctl can both use, and for an empty one.
+func (g Git) ParseURL() (*url.URL, error) {
+	if user, host, path, ok := cutSCP(g.URL); ok {
+		return checkSSH(&url.URL{Scheme: "ssh", User: url.User(user), Host: host, Path: "/" + strings.TrimPrefix(path, "/")})
+	}
+	u, err := url.Parse(g.URL)
+	if err != nil {
+		// the error of url.Parse repeats the URL, which may have a password in it
+		return nil, diag.Errorf(urlForms, "not a URL")
+	}
+	switch u.Scheme {
+	case "https":
+		return checkHTTPS(u)
+	case "http":
+		if isLoopback(u.Hostname()) {
+			return checkHTTPS(u)
+		}
+		return nil, diag.Errorf("use https://", "plain http would send the token in clear")
+	case "ssh":
+		return checkSSH(u)
+	case "file":
+		return nil, diag.Errorf("leave url out to use the folder that fleet.yaml stands in: fleetctl serves it to Flux",
+			"Flux cannot read a file:// URL")
+	case "":
+		return nil, diag.Errorf(urlForms+"; leave it out to use the folder that fleet.yaml stands in", "URL has no scheme")
+	}
+	return nil, diag.Errorf(urlForms, "scheme %q is not supported", u.Scheme)
+}
+
+const urlForms = "use https://host/path, ssh://user@host/path or user@host:path"
+
+// cutSCP takes user@host:path apart, the short form of an ssh URL.
+func cutSCP(s string) (user, host, path string, ok bool) {
+	if strings.Contains(s, "://") {
+		return "", "", "", false
+	}
+	address, path, ok := strings.Cut(s, ":")
+	user, host, hasUser := strings.Cut(address, "@")
+	if !ok || !hasUser || user == "" || host == "" || path == "" || strings.ContainsAny(address, "/\\ ") {
+		return "", "", "", false
+	}
+	return user, host, path, true
+}
+
+func checkHTTPS(u *url.URL) (*url.URL, error) {
+	if u.User != nil {
+		return nil, diag.Errorf("take the part before the @ out, revoke it if it was a token that has been committed, and give the token with --git-token-file or FLEETCTL_GIT_TOKEN_FILE",
+			"URL holds credentials, which do not belong in Git")
+	}
+	return checkPlace(u)
+}
+
+func checkSSH(u *url.URL) (*url.URL, error) {
+	if _, hasPassword := u.User.Password(); hasPassword {
+		return nil, diag.Errorf("use a deploy key", "URL holds a password, which does not belong in Git")
+	}
+	if u.User.Username() == "" {
+		return nil, diag.Errorf("most servers want ssh://git@host/path", "ssh URL has no user")
+	}
+	return checkPlace(u)
+}
+
+// checkPlace checks what all forms have in common.
+func checkPlace(u *url.URL) (*url.URL, error) {
+	switch {
+	case u.Hostname() == "" || strings.ContainsAny(u.Host, " \t"):
+		return nil, diag.Errorf(urlForms, "URL has no host")
+	case strings.Trim(u.Path, "/") == "":
+		return nil, diag.Errorf(urlForms, "URL has no path")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, diag.Errorf("remove what is behind ? or #", "URL of a repository has neither a query nor a fragment")
+	case strings.ContainsAny(u.Path, " \t\r\n\x00"):
+		return nil, errors.New("path of the URL holds a blank")
+	}
+	return u, nil
+}
+
+// isLoopback tells whether host is this machine. Names but localhost are not resolved.
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}

@@ -1,0 +1,156 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// What a fleet.yaml may be at most. A real one is far below; a hostile one must not take the memory of the machine.
+const (
+	maxBytes = 512 << 10
+	maxNodes = 50_000 // after aliases are expanded
+	maxDepth = 32
+)
+
+// Load reads the fleet.yaml at path. Errors are those of Decode, or say that the file cannot be read.
+func Load(path string) (*Fleet, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, diag.Wrap("read fleet", err, "run fleetctl in the folder of the fleet repo, or make one with `fleetctl init`")
+	}
+	if err != nil {
+		return nil, diag.Wrap("read fleet", err, "")
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxBytes+1)) // one more, so that Decode sees what is too long
+	if err != nil {
+		return nil, diag.Wrap("read fleet", err, "")
+	}
+	return Decode(path, content)
+}
+
+// Decode reads content strictly, as it stands in the file called filename. What is wrong comes back as diag.Findings, all
+// problems at once and in the order of the file: unknown, duplicate, missing or mistyped fields and what Validate finds. A fleet
+// comes back only if none of them is an error; it has no defaults yet, and Validate gives its warnings.
+func Decode(filename string, content []byte) (*Fleet, error) {
+	src := &source{file: filename, positions: map[string]position{"": {1, 1}}}
+	root, finding := parse(content)
+	if finding != nil {
+		finding.File = filename
+		return nil, diag.Findings{*finding}
+	}
+	c := &collector{source: src}
+	if checkTypeMeta(c, root); len(c.findings) > 0 {
+		return nil, c.sorted()
+	}
+	fleet := &Fleet{source: src}
+	d := &decoder{collector: c, budget: maxNodes, broken: map[string]bool{}}
+	d.decode(root, fleet)
+	if !d.exhausted() {
+		c.findings = append(c.findings, validate(fleet, d.isBroken)...)
+	}
+	if findings := c.sorted(); findings.Err() != nil {
+		return nil, findings
+	}
+	return fleet, nil
+}
+
+// parse returns the top node of the one document in content.
+func parse(content []byte) (*yaml.Node, *diag.Finding) {
+	fail := func(rule, summary, hint string) (*yaml.Node, *diag.Finding) {
+		return nil, &diag.Finding{Severity: diag.SeverityError, Rule: rule, Line: 1, Column: 1, Summary: summary, Hint: hint}
+	}
+	if len(content) > maxBytes {
+		return fail(RuleLimit, fmt.Sprintf("file is larger than %d KiB", maxBytes>>10), "")
+	}
+	if !utf8.Valid(content) {
+		return fail(RuleSyntax, "file is not UTF-8 text", "save it as UTF-8")
+	}
+	documents := yaml.NewDecoder(bytes.NewReader(content))
+	var document, next yaml.Node
+	switch err := documents.Decode(&document); {
+	case errors.Is(err, io.EOF) || err == nil && isNull(document.Content[0]):
+		return fail(RuleSyntax, "file is empty", "start with `apiVersion: "+APIVersion+"` and `kind: "+Kind+"`")
+	case err != nil:
+		return nil, syntaxFinding(err)
+	}
+	switch err := documents.Decode(&next); {
+	case errors.Is(err, io.EOF):
+		return document.Content[0], nil
+	case err != nil:
+		return nil, syntaxFinding(err)
+	}
+	return nil, &diag.Finding{
+		Severity: diag.SeverityError, Rule: RuleSyntax, Line: next.Line, Column: next.Column,
+		Summary: "file holds more than one YAML document", Hint: "one file is one fleet: remove what is behind `---`",
+	}
+}
+
+// yamlLine finds the line in a message of the YAML parser, which has it nowhere else.
+var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^line (\d+): `) })
+
+// syntaxFinding puts the parser's message where it belongs.
+func syntaxFinding(err error) *diag.Finding {
+	f := &diag.Finding{Severity: diag.SeverityError, Rule: RuleSyntax, Line: 1}
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := yamlLine().FindStringSubmatch(text); m != nil {
+		text = text[len(m[0]):]
+		f.Line, _ = strconv.Atoi(m[1]) // the pattern is digits; one that overflows is no worse than none
+	}
+	f.Summary = "not valid YAML: " + text
+	return f
+}
+
+// checkTypeMeta reports a file that is something else altogether; then no other finding would make sense.
+func checkTypeMeta(c *collector, root *yaml.Node) {
+	if root.Kind != yaml.MappingNode {
+		c.errorf(RuleType, "", "start with `apiVersion: "+APIVersion+"`", "expected fields, found %s", describe(root))
+		return
+	}
+	for _, want := range []struct{ field, value string }{{"apiVersion", APIVersion}, {"kind", Kind}} {
+		value := lookup(root, want.field)
+		switch {
+		case value == nil || isNull(value):
+			c.errorf(RuleVersion, want.field, "add `"+want.field+": "+want.value+"`", "required field is missing")
+			continue
+		case value.Kind == yaml.ScalarNode && value.Value == want.value:
+			continue
+		}
+		c.source.positions[want.field] = position{value.Line, value.Column}
+		hint := "expected `" + want.field + ": " + want.value + "`"
+		if want.field == "apiVersion" && strings.HasPrefix(value.Value, "fleetctl.dev/") {
+			hint = "this fleetctl knows only " + APIVersion + "; a file of a newer version needs a newer fleetctl"
+		}
+		c.errorf(RuleVersion, want.field, hint, "%s is not a known %s", quoted(value), want.field)
+	}
+}
+
+// lookup returns the value of key in a mapping, or nil.
+func lookup(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// quoted shows a scalar for a message, cut to a sane length.
+func quoted(n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode {
+		return describe(n)
+	}
+	return fmt.Sprintf("%.60q", n.Value)
+}

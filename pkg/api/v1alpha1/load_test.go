@@ -1,0 +1,172 @@
+package v1alpha1
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// sameFleet compares what users declare, not where it was read.
+var sameFleet = cmpopts.IgnoreUnexported(Fleet{})
+
+func testFiles(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", pattern))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files %s: %v", pattern, err)
+	}
+	return files
+}
+
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func TestInvalid(t *testing.T) {
+	for _, file := range testFiles(t, "invalid-*.yaml") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			fleet, err := Decode("fleet.yaml", mustRead(t, file))
+			var findings diag.Findings
+			if fleet != nil || !errors.As(err, &findings) {
+				t.Fatalf("Decode = %v, %v", fleet, err)
+			}
+			var b strings.Builder
+			for _, f := range findings {
+				fmt.Fprintf(&b, "%s [%s %s]\n", f, f.Severity, f.Rule)
+				if f.Hint != "" {
+					fmt.Fprintf(&b, "  hint: %s\n", f.Hint)
+				}
+				if f.Line == 0 {
+					t.Errorf("no line: %s", f)
+				}
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("a secret is in the error:\n%v", err)
+			}
+			golden := strings.TrimSuffix(file, ".yaml") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(mustRead(t, golden)), b.String()); diff != "" {
+				t.Errorf("(-want +got; -update rewrites)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestValid(t *testing.T) {
+	for _, file := range testFiles(t, "valid-*.yaml") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			fleet, err := Load(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if findings := Validate(fleet); len(findings) > 0 {
+				t.Errorf("findings: %v", findings)
+			}
+			SetDefaults(fleet, Defaults{FluxVersion: "v2.9.5", CAPIVersion: "v1.14.2"})
+			if findings := Validate(fleet); len(findings) > 0 {
+				t.Errorf("findings after defaults: %v", findings)
+			}
+		})
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Load(filepath.Join(dir, FileName))
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(diag.Hint(err), "fleetctl init") {
+		t.Errorf("missing file: %v, hint %q", err, diag.Hint(err))
+	}
+	if _, err := Load(dir); err == nil {
+		t.Error("a folder was read as a fleet")
+	}
+	big := filepath.Join(dir, "big.yaml")
+	if err := os.WriteFile(big, []byte(strings.Repeat("#", maxBytes+1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(big); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("big file: %v", err)
+	}
+	if _, err := Decode("x", []byte("\xff\xfea\x00")); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+		t.Errorf("UTF-16: %v", err)
+	}
+}
+
+// Hostile files are refused within bounds that a small machine has.
+func TestHostile(t *testing.T) {
+	head := "apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\n"
+	bomb := head + "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for i := 'b'; i < 'z'; i++ {
+		bomb += fmt.Sprintf("%c: &%c [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", i-1), 10), ","))
+	}
+	used := strings.Replace(bomb, "a: &a", "metadata: {name: x}\nspec:\n  environments: &a", 1)
+	for name, content := range map[string]string{
+		"bomb":       bomb,
+		"used bomb":  used,
+		"deep flow":  head + "spec: " + strings.Repeat("[", 200_000),
+		"deep block": head + "spec: " + strings.Repeat("- ", 200_000),
+		"wide":       head + "spec: {environments: [" + strings.Repeat("{},", 150_000) + "]}",
+		"commas":     head + "spec: [" + strings.Repeat("a,", 200_000) + "]",
+		"long key":   head + strings.Repeat("k", 400_000) + ": 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := Decode("fleet.yaml", []byte(content))
+			runtime.ReadMemStats(&after)
+			if err == nil {
+				t.Error("accepted")
+			} else if len(err.Error()) > 100_000 {
+				t.Errorf("error has %d bytes", len(err.Error()))
+			}
+			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 512 {
+				t.Errorf("%d MiB allocated", used)
+			}
+		})
+	}
+}
+
+// The decoder handles the kinds of field that the types in this package have; a new one must be added to it.
+func TestDecodeKnowsAllTypes(t *testing.T) {
+	var check func(reflect.Type, string)
+	check = func(rt reflect.Type, path string) {
+		switch rt.Kind() {
+		case reflect.Struct:
+			for i := range rt.NumField() {
+				if f := rt.Field(i); fieldName(f) != "" {
+					check(f.Type, fieldPath(path, fieldName(f)))
+				} else if f.IsExported() {
+					t.Errorf("%s.%s has no json name", path, f.Name)
+				}
+			}
+		case reflect.Slice, reflect.Pointer:
+			check(rt.Elem(), path)
+		case reflect.String, reflect.Bool:
+		default:
+			t.Errorf("%s: decoder knows no %s", path, rt.Kind())
+		}
+	}
+	check(reflect.TypeFor[Fleet](), "")
+}

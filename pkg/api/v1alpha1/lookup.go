@@ -1,0 +1,80 @@
+package v1alpha1
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ErrNoManagementCluster is in the error of ManagementCluster where there is none of that name.
+var ErrNoManagementCluster = errors.New("no such management cluster")
+
+// noCloud is the folder of a management cluster without an infrastructure provider.
+const noCloud = "none"
+
+// ManagementCluster returns the management cluster called name, within the fleet; "" stands for the only one. The error names
+// the choices.
+func (f *Fleet) ManagementCluster(name string) (*ManagementCluster, error) {
+	all := f.Spec.ManagementClusters
+	if name == "" && len(all) == 1 {
+		return &all[0], nil
+	}
+	names := make([]string, 0, len(all))
+	for i := range all {
+		if name != "" && all[i].Name == name {
+			return &all[i], nil
+		}
+		names = append(names, all[i].Name)
+	}
+	choices := strings.Join(names, ", ")
+	switch {
+	case len(all) == 0:
+		return nil, diag.Errorf("add one under spec.managementClusters", "%w: fleet %s declares none", ErrNoManagementCluster, f.Metadata.Name)
+	case name == "":
+		return nil, diag.Usage("choose one with --cluster: "+choices, "fleet %s has %d management clusters", f.Metadata.Name, len(all))
+	}
+	hint := "declared are: " + choices
+	if nearest := diag.Nearest(name, names); nearest != "" {
+		hint = "did you mean " + nearest + "?"
+	}
+	return nil, &diag.Error{Op: "find management cluster " + name, Err: ErrNoManagementCluster, Hint: hint, Code: diag.ExitUsage}
+}
+
+// Dir is the folder in the fleet repo of the management cluster's own configuration, with forward slashes. It is the same
+// before and after SetDefaults.
+func (m *ManagementCluster) Dir() string { return path.Join(m.providersDir(), "mgmt") }
+
+// ClustersDir is the folder of the workload clusters of an environment, with forward slashes.
+func (m *ManagementCluster) ClustersDir(environment string) string {
+	return path.Join(m.providersDir(), "clusters", environment)
+}
+
+func (m *ManagementCluster) providersDir() string {
+	cloud, generation := m.Cloud, m.Generation
+	if cloud == "" {
+		cloud = m.defaultCloud()
+	}
+	if generation == "" {
+		generation = defaultGeneration
+	}
+	return path.Join("providers", cloud, generation)
+}
+
+func (m *ManagementCluster) defaultCloud() string {
+	for _, p := range m.Providers {
+		if p.effectiveType() == ProviderInfrastructure {
+			return p.Name
+		}
+	}
+	return noCloud
+}
+
+// effectiveType is the type with its default.
+func (p Provider) effectiveType() ProviderType {
+	if p.Type == "" {
+		return ProviderInfrastructure
+	}
+	return p.Type
+}

@@ -1,0 +1,91 @@
+package v1alpha1
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// HostTypes are all that host.type may say.
+func HostTypes() []HostType { return []HostType{HostKind, HostExisting} }
+
+func (v *validator) managementClusters(all []ManagementCluster) {
+	at := func(i int) string { return itemPath("spec.managementClusters", i) }
+	name := func(i int) string { return fieldPath(at(i), "name") }
+	for i := range all {
+		v.managementCluster(at(i), &all[i])
+	}
+	unique(v, all, name, "management cluster", func(m ManagementCluster) string { return m.Name })
+	v.separateFolders(all, at)
+}
+
+// separateFolders keeps two management clusters from writing the same files.
+func (v *validator) separateFolders(all []ManagementCluster, at func(int) string) {
+	owner := map[string]int{}
+	for i := range all {
+		dir := all[i].Dir()
+		if j, taken := owner[dir]; taken {
+			v.errorf(RuleDuplicate, at(i), "give one of them another cloud or generation", "folder %s is that of management cluster %s already", dir, all[j].Name)
+			continue
+		}
+		owner[dir] = i
+	}
+}
+
+func (v *validator) managementCluster(at string, m *ManagementCluster) {
+	v.label(at+".name", m.Name, maxClusterName)
+	v.label(at+".cloud", m.Cloud, maxLabel)
+	v.label(at+".generation", m.Generation, maxLabel)
+	v.version(at+".kubernetesVersion", m.KubernetesVersion)
+	v.host(at, m)
+	v.providers(at+".providers", m.Providers)
+}
+
+func (v *validator) host(cluster string, m *ManagementCluster) {
+	h, at := m.Host, cluster+".host"
+	hostType := h.Type
+	if hostType == "" {
+		hostType = HostKind
+	}
+	known := make([]string, 0, len(HostTypes()))
+	for _, t := range HostTypes() {
+		known = append(known, string(t))
+	}
+	if !v.oneOf(at+".type", "host type", string(hostType), known) {
+		return
+	}
+	if h.Kind != nil && hostType != HostKind {
+		v.errorf(RuleValue, at+".kind", "remove it, or set type: kind", "these are the settings of a kind host, and the type is %s", hostType)
+	}
+	if h.Existing != nil && hostType != HostExisting {
+		v.errorf(RuleValue, at+".existing", "set type: existing, or remove it", "these are the settings of an existing host, and the type is %s", hostType)
+	}
+	if hostType == HostExisting {
+		if h.Existing == nil {
+			v.errorf(RuleRequired, at+".existing", "add `existing:` with the `context:` of the cluster; fleetctl never takes the current one", "required field is missing")
+		}
+		if m.KubernetesVersion != "" {
+			v.warnf(RuleUnused, cluster+".kubernetesVersion", "remove it", "an existing host has a version of its own")
+		}
+	}
+	if h.Kind != nil {
+		v.kindHost(at+".kind", h.Kind)
+	}
+}
+
+func (v *validator) kindHost(at string, k *KindHost) {
+	if strings.ContainsAny(k.Image, " \t\n") || strings.Contains(k.Image, "://") {
+		v.errorf(RuleValue, at+".image", "write it like kindest/node:v1.36.3", "%.80q is not an image", k.Image)
+	}
+	for i, m := range k.ExtraMounts {
+		mount := itemPath(at+".extraMounts", i)
+		if m.HostPath != "" && !filepath.IsAbs(m.HostPath) && !path.IsAbs(m.HostPath) {
+			v.errorf(RuleValue, mount+".hostPath", "start it with /", "%.80q is not an absolute path", m.HostPath)
+		}
+		if m.ContainerPath != "" && !path.IsAbs(m.ContainerPath) {
+			v.errorf(RuleValue, mount+".containerPath", "start it with /", "%.80q is not an absolute path", m.ContainerPath)
+		}
+	}
+	unique(v, k.ExtraMounts, func(i int) string { return itemPath(at+".extraMounts", i) + ".containerPath" }, "mount at",
+		func(m Mount) string { return m.ContainerPath })
+}

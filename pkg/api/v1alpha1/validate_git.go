@@ -1,0 +1,93 @@
+package v1alpha1
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+func (v *validator) git(g Git) {
+	scheme := g.Scheme()
+	if g.URL != "" {
+		if _, err := g.ParseURL(); err != nil {
+			v.errorf(RuleValue, "spec.git.url", diag.Hint(err), "%v", err)
+			scheme = "" // unknown, so say nothing about what fits it
+		}
+	}
+	if g.Branch != "" && !isBranch(g.Branch) {
+		v.errorf(RuleValue, "spec.git.branch", "", "%.80q is not a possible name of a branch", g.Branch)
+	}
+	v.interval("spec.git.interval", g.Interval)
+	v.knownHosts(g.KnownHosts)
+	for _, only := range []struct {
+		field, value string
+		scheme       GitScheme
+	}{
+		{"caFile", g.CAFile, GitHTTPS},
+		{"knownHosts", g.KnownHosts, GitSSH},
+	} {
+		if only.value != "" && scheme != "" && scheme != only.scheme {
+			v.warnf(RuleUnused, "spec.git."+only.field, "remove it", "only an %s URL uses it, and this repository is reached by %s", only.scheme, scheme)
+		}
+	}
+}
+
+// knownHosts checks the form of each line; whether the key in it is one is for the ssh library to say.
+func (v *validator) knownHosts(lines string) {
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSpace(line)
+		words := strings.Fields(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if line[0] == '@' { // a marker: @cert-authority
+			words = words[1:]
+		}
+		if len(words) < 3 {
+			v.errorf(RuleValue, "spec.git.knownHosts", "each line is host, type of key, key; `ssh-keyscan host` prints such lines: compare them with what your server publishes",
+				"%.60q is not a line of known_hosts", line)
+		}
+	}
+}
+
+// isBranch applies the rules of git check-ref-format.
+func isBranch(name string) bool {
+	if name == "@" || name == "HEAD" || strings.HasPrefix(name, "-") || strings.HasSuffix(name, ".") ||
+		strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.ContainsAny(name, " ~^:?*[\\\x7f") {
+		return false
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' })
+}
+
+// requiredFluxComponents are those without which Flux applies nothing.
+var requiredFluxComponents = [...]string{"source-controller", "kustomize-controller"}
+
+// FluxComponents are all components that spec.flux.components may name.
+func FluxComponents() []string {
+	return append(DefaultFluxComponents(), "image-reflector-controller", "image-automation-controller", "source-watcher")
+}
+
+func (v *validator) flux(f Flux) {
+	v.version("spec.flux.version", f.Version)
+	at := func(i int) string { return itemPath("spec.flux.components", i) }
+	for i, name := range f.Components {
+		v.oneOf(at(i), "Flux component", name, FluxComponents())
+	}
+	unique(v, f.Components, at, "component", func(s string) string { return s })
+	if len(f.Components) > 0 {
+		for _, name := range requiredFluxComponents {
+			if !slices.Contains(f.Components, name) {
+				v.errorf(RuleValue, "spec.flux.components", "add `- "+name+"`", "%s is missing: Flux cannot work without it", name)
+			}
+		}
+	}
+	if r := f.Registry; r != "" && (strings.Contains(r, "://") || strings.HasPrefix(r, "/") || strings.HasSuffix(r, "/") || strings.ContainsAny(r, " @\t\n")) {
+		v.errorf(RuleValue, "spec.flux.registry", "write host/path, like "+defaultRegistry, "%.80q is not a registry", r)
+	}
+}

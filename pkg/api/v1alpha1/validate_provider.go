@@ -1,0 +1,138 @@
+package v1alpha1
+
+import (
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// ProviderTypes are all that a provider's type may say.
+func ProviderTypes() []ProviderType {
+	return []ProviderType{
+		ProviderCore, ProviderBootstrap, ProviderControlPlane, ProviderInfrastructure, ProviderIPAM, ProviderAddon,
+		ProviderRuntimeExtension,
+	}
+}
+
+func (v *validator) providers(at string, all []Provider) {
+	known := make([]string, 0, len(ProviderTypes()))
+	for _, t := range ProviderTypes() {
+		known = append(known, string(t))
+	}
+	infrastructure := false
+	for i, p := range all {
+		here := itemPath(at, i)
+		infrastructure = infrastructure || p.effectiveType() == ProviderInfrastructure
+		v.label(here+".name", p.Name, maxLabel)
+		v.oneOf(here+".type", "provider type", string(p.effectiveType()), known)
+		v.version(here+".version", p.Version)
+		v.providerURL(here, p)
+		v.variables(here+".variables", p.Variables)
+		if p.effectiveType() == ProviderCore && p.Name != "" && p.Name != CoreProviderName {
+			v.errorf(RuleValue, here+".name", "the core provider is called "+CoreProviderName, "unknown core provider %.60q", p.Name)
+		}
+		if p.effectiveType() == ProviderInfrastructure && (p.Name == CoreProviderName || p.Name == KubeadmProviderName) {
+			v.errorf(RuleValue, here, "add `type: core`, `type: bootstrap` or `type: control-plane`", "%s is not an infrastructure provider", p.Name)
+		}
+	}
+	unique(v, all, func(i int) string { return itemPath(at, i) }, "provider", func(p Provider) string {
+		if p.Name == "" {
+			return ""
+		}
+		return string(p.effectiveType()) + " " + p.Name
+	})
+	if !infrastructure {
+		v.warnf(RuleValue, at, "add one, for example `- name: docker`", "there is no infrastructure provider, so no cluster can be made")
+	}
+}
+
+func (v *validator) providerURL(at string, p Provider) {
+	if p.URL == "" {
+		return
+	}
+	u, err := url.Parse(p.URL)
+	switch {
+	case path.IsAbs(p.URL) || filepath.IsAbs(p.URL) || err == nil && u.Scheme == "file" && u.Host == "":
+		v.warnf(RuleValue, at+".url", "publish the components at an https URL", "only this machine has these components")
+	case err != nil || u.Scheme == "" || u.Hostname() == "":
+		v.errorf(RuleValue, at+".url", "use https://host/path", "not a URL")
+	case u.User != nil:
+		v.errorf(RuleValue, at+".url", "take the part before the @ out", "URL holds credentials, which do not belong in Git")
+	case u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())):
+		v.errorf(RuleValue, at+".url", "use https://", "scheme %q is not supported: what a provider installs must come over https", u.Scheme)
+	}
+}
+
+func (v *validator) variables(at string, all []Variable) {
+	for i, variable := range all {
+		v.variable(itemPath(at, i), variable)
+	}
+	unique(v, all, func(i int) string { return itemPath(at, i) + ".name" }, "variable", func(x Variable) string { return x.Name })
+}
+
+func (v *validator) variable(at string, x Variable) {
+	if x.Name != "" && !isVariableName(x.Name) {
+		v.errorf(RuleValue, at+".name", "letters, digits and underscores, no digit first", "%.80q is not the name of a variable", x.Name)
+	}
+	if x.Env != "" && !isVariableName(x.Env) {
+		v.errorf(RuleValue, at+".env", "letters, digits and underscores, no digit first", "%.80q is not the name of an environment variable", x.Env)
+	}
+	var sources []string
+	for _, s := range []struct {
+		name string
+		set  bool
+	}{{"value", x.Value != nil}, {"env", x.Env != ""}, {"file", x.File != ""}, {"command", len(x.Command) > 0}} {
+		if s.set {
+			sources = append(sources, s.name)
+		}
+	}
+	if len(sources) > 1 {
+		v.errorf(RuleValue, at, "keep one of them", "variable has %d sources: %s", len(sources), strings.Join(sources, ", "))
+	}
+	if len(x.Command) > 0 && x.Command[0] == "" {
+		v.errorf(RuleValue, at+".command", "the first item is the program to run", "command has no program")
+	}
+	if x.Value != nil && looksSecret(x.Name, *x.Value) {
+		v.warnf(RulePlainSecret, at+".value", "use env, file or command, and change the secret if it was committed", "this looks like a secret, and fleet.yaml goes into Git")
+	}
+}
+
+func isVariableName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' && i > 0) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// looksSecret guesses from a variable's name, or from a value that has the form of a well-known credential.
+func looksSecret(name, value string) bool {
+	if strings.TrimSpace(value) == "" {
+		return false
+	}
+	for _, prefix := range []string{"-----BEGIN ", "AKIA", "ASIA", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "AGE-SECRET-KEY-", "eyJ"} {
+		if strings.HasPrefix(value, prefix) {
+			return true
+		}
+	}
+	name = strings.ToUpper(name)
+	for _, word := range []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY", "API_KEY", "APIKEY"} {
+		// a NAME, FILE or the like is where the secret is, not the secret
+		if strings.Contains(name, word) && !endsWithAny(name, "_NAME", "_NAMESPACE", "_FILE", "_PATH", "_ID", "_URL", "_TTL", "_ENABLED") {
+			return true
+		}
+	}
+	return false
+}
+
+func endsWithAny(s string, suffixes ...string) bool {
+	for _, suffix := range suffixes {
+		if strings.HasSuffix(s, suffix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,52 @@
+package diag
+
+import "strings"
+
+// Nearest returns the one of known that name was most likely meant to be, or "" if none is close. Case, hyphens and
+// underscores do not count; of equally close ones the first wins. Where none is close, the only one that name begins is meant.
+func Nearest(name string, known []string) string {
+	fold := strings.NewReplacer("-", "", "_", "")
+	name = fold.Replace(strings.ToLower(name))
+	if len(name) > 64 { // nobody mistypes a name into that, and the distance is quadratic
+		return ""
+	}
+	best, bestDistance := "", max(1, len(name)/3)+1
+	var begun []string
+	for _, k := range known {
+		folded := fold.Replace(strings.ToLower(k))
+		if d := distance(name, folded); d < bestDistance {
+			best, bestDistance = k, d
+		}
+		if len(name) > 2 && strings.HasPrefix(folded, name) {
+			begun = append(begun, k)
+		}
+	}
+	if best == "" && len(begun) == 1 {
+		return begun[0]
+	}
+	return best
+}
+
+// distance is the number of letters to insert, delete, replace or swap with their neighbour to make b of a
+// (optimal string alignment).
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
