@@ -87,3 +87,6 @@ func (r Ref) String() string {
 func isBuiltIn(group string) bool {
 	return clientgoscheme.Scheme.IsGroupRegistered(group) || group == crdGroupKind.Group
 }
+
+// IsCustom tells whether obj is a custom resource, which needs its CRD, and perhaps a webhook, before it can be applied.
+func IsCustom(obj *unstructured.Unstructured) bool { return !isBuiltIn(obj.GroupVersionKind().Group) }

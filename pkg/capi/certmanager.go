@@ -1,0 +1,113 @@
+package capi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// CertManager is cert-manager's manifest, as released.
+func (s *Source) CertManager(ctx context.Context) (*Manifest, error) {
+	released, err := s.config.CertManager().Get()
+	if err != nil {
+		return nil, fmt.Errorf("find cert-manager: %w", err)
+	}
+	wanted, location := cmp.Or(s.certs, released.Version()), released.URL()
+	if s.repository != "" {
+		if wanted, err = s.certManagerInFolder(released.Version()); err != nil {
+			return nil, diag.Wrap("find cert-manager", err, "")
+		}
+		location = fileURL(filepath.Join(s.repository, certManager, wanted, certManagerFile))
+	}
+	// clusterctl itself reads cert-manager as if it were a provider without a type.
+	client, err := repository.New(ctx, config.NewProvider(certManager, location, ""), s.config)
+	if err != nil {
+		return nil, diag.Wrap("find cert-manager", err, "")
+	}
+	content, err := client.Components().Raw(ctx, repository.ComponentsOptions{Version: wanted})
+	if err != nil {
+		return nil, diag.Wrap("read cert-manager's manifest", err, "")
+	}
+	return &Manifest{Version: wanted, File: certManagerFile, YAML: content}, nil
+}
+
+const (
+	certManager     = "cert-manager" // its provider label, namespace and value of clusterctl's core label
+	certManagerFile = "cert-manager.yaml"
+)
+
+// certManagerInFolder chooses a version from the repository folder: the wanted one, else clusterctl's own, else the newest.
+func (s *Source) certManagerInFolder(usual string) (string, error) {
+	versions, err := s.versions(certManager)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range []string{s.certs, usual, versions[0]} {
+		if v != "" && slices.Contains(versions, v) {
+			return v, nil
+		}
+		if v != "" && v == s.certs {
+			return "", fmt.Errorf("the offline repository has no cert-manager %s", v)
+		}
+	}
+	return versions[0], nil
+}
+
+// certManagerObjects are the objects of cert-manager as clusterctl would apply them, with its labels and annotations, and
+// their version.
+func (s *Source) certManagerObjects(ctx context.Context) ([]*unstructured.Unstructured, string, error) {
+	manifest, err := s.CertManager(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	objects, err := kube.ParseYAML(manifest.YAML)
+	if err != nil {
+		return nil, "", fmt.Errorf("read cert-manager's manifest: %w", err)
+	}
+	for _, obj := range objects {
+		labels := obj.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[clusterctlv1.ClusterctlLabel] = ""
+		labels[clusterctlv1.ClusterctlCoreLabel] = clusterctlv1.ClusterctlCoreLabelCertManagerValue
+		obj.SetLabels(labels)
+		annotations := obj.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[clusterctlv1.CertManagerVersionAnnotation] = manifest.Version
+		obj.SetAnnotations(annotations)
+	}
+	return objects, manifest.Version, nil
+}
+
+// imagesOf are the images of the Deployments among objects.
+func imagesOf(objects []*unstructured.Unstructured) []string {
+	var images []string
+	for _, obj := range objects {
+		if obj.GroupVersionKind() != deploymentKind {
+			continue
+		}
+		var d appsv1.Deployment
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &d); err != nil {
+			continue
+		}
+		for _, c := range slices.Concat(d.Spec.Template.Spec.InitContainers, d.Spec.Template.Spec.Containers) {
+			images = append(images, c.Image)
+		}
+	}
+	return images
+}

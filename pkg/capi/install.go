@@ -1,0 +1,259 @@
+package capi
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+	clusterctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/config"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// InstallOptions of Install.
+type InstallOptions struct {
+	// Providers to install, as Source.Resolve returns them: with versions, core first.
+	Providers []Provider
+	// Detail, if not nil, is told what is going on.
+	Detail func(string)
+}
+
+// InstallResult says what Install did.
+type InstallResult struct {
+	// Installed are the providers that it installed or completed; empty if there was nothing to do.
+	Installed []Provider
+	// CertManager tells that it installed or completed cert-manager.
+	CertManager bool
+}
+
+// Install makes the providers, and cert-manager where none is, run in the cluster, and returns when all their Deployments are
+// available and their webhooks answer. What is there and whole it leaves alone, so it can be run again after a kill at any
+// point. It refuses, before it changes anything, another version of an installed provider, providers that do not fit
+// together, and variables without a value.
+func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptions) (*InstallResult, error) {
+	detail := opts.Detail
+	if detail == nil {
+		detail = func(string) {}
+	}
+	detail("reading provider components")
+	todo, err := m.plan(ctx, source, opts.Providers)
+	if err != nil {
+		return nil, err
+	}
+	if len(todo.missing) > 0 {
+		if err := m.validate(ctx, source, todo.missing); err != nil {
+			return nil, err
+		}
+	}
+	run := &installation{kube: m.kube, detail: detail, certsUp: make(chan struct{})}
+	if err := run.apply(ctx, todo); err != nil {
+		return nil, err
+	}
+	if err := m.kube.WaitDeploymentsReady(ctx, deploymentKeys(todo), detail); err != nil {
+		return nil, err
+	}
+	detail("waiting until the webhooks answer")
+	if err := m.WaitWebhooks(ctx); err != nil {
+		return nil, err
+	}
+	result := &InstallResult{CertManager: todo.applyCerts}
+	for _, c := range todo.missing {
+		result.Installed = append(result.Installed, Provider{Name: c.Name(), Type: typeOf(c.Type()), Version: c.Version(), URL: c.URL()})
+	}
+	return result, nil
+}
+
+// validate lets clusterctl judge whether the missing providers fit with those that are there, which takes its inventory's CRD.
+func (m *Manager) validate(ctx context.Context, source *Source, missing []repository.Components) error {
+	objects, err := kube.ParseYAML(clusterctlconfig.ClusterctlAPIManifest)
+	if err != nil {
+		return fmt.Errorf("read clusterctl's inventory CRD: %w", err)
+	}
+	for _, obj := range objects {
+		labels := obj.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[clusterctlv1.ClusterctlCoreLabel] = clusterctlv1.ClusterctlCoreLabelInventoryValue
+		obj.SetLabels(labels)
+	}
+	if _, err := m.kube.Apply(ctx, objects, kube.ApplyOptions{ForceConflicts: true}); err != nil {
+		return fmt.Errorf("install clusterctl's inventory CRD: %w", err)
+	}
+	inventory, err := m.inventory(ctx)
+	if err != nil {
+		return err
+	}
+	installer := m.clusterctl(source).ProviderInstaller()
+	for _, components := range missing {
+		if !inInventory(components, inventory) { // one that is there but not whole was judged when it came
+			installer.Add(components)
+		}
+	}
+	if err := installer.Validate(ctx); err != nil {
+		return fmt.Errorf("check that the providers fit together: %w", err)
+	}
+	return nil
+}
+
+func inInventory(components repository.Components, inventory []clusterctlv1.Provider) bool {
+	wanted := components.InventoryObject()
+	for _, p := range inventory {
+		if p.SameAs(wanted) {
+			return true
+		}
+	}
+	return false
+}
+
+// repositoryFor gives clusterctl's library the repositories of s.
+func (s *Source) repositoryFor(ctx context.Context, p config.Provider, _ config.Client, _ ...repository.Option) (repository.Client, error) {
+	return s.client(ctx, Provider{Name: p.Name(), Type: typeOf(p.Type())})
+}
+
+// installation applies a plan. cert-manager comes first, because its start takes longest; meanwhile all of the providers
+// that needs neither it nor the certificates that it makes is applied. A provider's Deployments come last, when the Secrets
+// that their pods mount are there: a pod that waits for a Secret is retried ever more slowly.
+type installation struct {
+	kube    *kube.Client
+	detail  func(string)
+	certsUp chan struct{} // closed when cert-manager runs
+}
+
+func (in *installation) apply(ctx context.Context, todo *plan) error {
+	group, ctx := errgroup.WithContext(ctx)
+	certsApplied := make(chan struct{})
+	group.Go(func() error {
+		if todo.applyCerts {
+			in.detail("installing cert-manager")
+			if err := in.do(ctx, todo.certs); err != nil {
+				return fmt.Errorf("install cert-manager: %w", err)
+			}
+		}
+		close(certsApplied)
+		if todo.ownCerts && len(todo.missing) > 0 {
+			if err := in.kube.WaitDeploymentsReady(ctx, keysOf(todo.certs), in.detail); err != nil {
+				return fmt.Errorf("install cert-manager: %w", err)
+			}
+		}
+		close(in.certsUp)
+		return nil
+	})
+	for _, components := range todo.missing {
+		group.Go(func() error {
+			select {
+			case <-certsApplied:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			if err := in.provider(ctx, components); err != nil {
+				return fmt.Errorf("install %s: %w", components.ManifestLabel(), err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// provider applies the components of one provider and then enters it in the inventory, as clusterctl does: a provider in the
+// inventory has all its objects.
+func (in *installation) provider(ctx context.Context, components repository.Components) error {
+	parts := split(components.Objs())
+	if err := in.do(ctx, parts.base); err != nil {
+		return err
+	}
+	select {
+	case <-in.certsUp:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := in.do(ctx, parts.custom); err != nil {
+		return err
+	}
+	if err := in.waitSecrets(ctx, parts); err != nil {
+		return err
+	}
+	if err := in.do(ctx, parts.deployments); err != nil {
+		return err
+	}
+	entry := components.InventoryObject()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&entry)
+	if err != nil {
+		return fmt.Errorf("write the inventory: %w", err)
+	}
+	return in.do(ctx, []*unstructured.Unstructured{{Object: content}})
+}
+
+func (in *installation) do(ctx context.Context, objects []*unstructured.Unstructured) error {
+	_, err := in.kube.Apply(ctx, objects, kube.ApplyOptions{ForceConflicts: true})
+	return err
+}
+
+// waitSecrets waits until cert-manager has made the Secrets of the provider's Certificates.
+func (in *installation) waitSecrets(ctx context.Context, parts parts) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, obj := range parts.custom {
+		name, _, _ := unstructured.NestedString(obj.Object, "spec", "secretName")
+		if obj.GetKind() != "Certificate" || name == "" {
+			continue
+		}
+		group.Go(func() error {
+			key := kube.Key{Namespace: obj.GetNamespace(), Name: name}
+			return in.kube.WaitFor(ctx, corev1.SchemeGroupVersion.WithKind("Secret"), key, func(secret *unstructured.Unstructured) (bool, error) {
+				return secret != nil, nil
+			})
+		})
+	}
+	return group.Wait()
+}
+
+// parts of a provider's components, in the order in which they are applied.
+type parts struct {
+	base, custom, deployments []*unstructured.Unstructured
+}
+
+func split(objects []unstructured.Unstructured) parts {
+	var p parts
+	for i := range objects {
+		obj := &objects[i]
+		switch {
+		case obj.GroupVersionKind() == deploymentKind:
+			p.deployments = append(p.deployments, obj)
+		case kube.IsCustom(obj):
+			p.custom = append(p.custom, obj)
+		default:
+			p.base = append(p.base, obj)
+		}
+	}
+	return p
+}
+
+// keysOf names the Deployments among objects.
+func keysOf(objects []*unstructured.Unstructured) []kube.Key {
+	var keys []kube.Key
+	for _, obj := range objects {
+		if obj.GroupVersionKind() == deploymentKind {
+			keys = append(keys, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		}
+	}
+	return keys
+}
+
+// deploymentKeys names all the Deployments that have to be available in the end.
+func deploymentKeys(todo *plan) []kube.Key {
+	var keys []kube.Key
+	for _, components := range todo.wanted {
+		p := split(components.Objs())
+		keys = append(keys, keysOf(p.deployments)...)
+	}
+	if todo.ownCerts {
+		keys = append(keys, keysOf(todo.certs)...)
+	}
+	return keys
+}

@@ -1,0 +1,124 @@
+package capi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+
+// Manager works on the Cluster API of one management cluster. It is safe for use by several goroutines.
+type Manager struct {
+	kube  *kube.Client
+	proxy *proxy
+}
+
+// New returns a Manager for the cluster that client talks to. It sends no request.
+func New(client *kube.Client) (*Manager, error) {
+	listen(nil)
+	p, err := newProxy(client)
+	if err != nil {
+		return nil, err
+	}
+	return &Manager{kube: client, proxy: p}, nil
+}
+
+// clusterctl is clusterctl's library for the cluster, with components from source, which may be nil where none are needed.
+func (m *Manager) clusterctl(source *Source) cluster.Client {
+	options := []cluster.Option{cluster.InjectProxy(m.proxy)}
+	if source == nil {
+		return cluster.New(cluster.Kubeconfig{}, nil, options...)
+	}
+	return cluster.New(cluster.Kubeconfig{}, source.config, append(options, cluster.InjectRepositoryFactory(source.repositoryFor))...)
+}
+
+// InstalledProvider is a provider in clusterctl's inventory.
+type InstalledProvider struct {
+	Provider
+	// Namespace that it runs in.
+	Namespace string
+	// Ready tells that all its Deployments are rolled out and available; Reason says why not.
+	Ready  bool
+	Reason string
+}
+
+// Installed lists the providers in the cluster's inventory with their health, in the order of WithDefaults. A cluster without
+// Cluster API has none.
+func (m *Manager) Installed(ctx context.Context) ([]InstalledProvider, error) {
+	inventory, err := m.inventory(ctx)
+	if err != nil || len(inventory) == 0 {
+		return nil, err
+	}
+	deployments, err := m.deployments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	installed := make([]InstalledProvider, 0, len(inventory))
+	for _, entry := range inventory {
+		p := InstalledProvider{
+			Provider:  Provider{Name: entry.ProviderName, Type: typeOf(entry.GetProviderType()), Version: entry.Version},
+			Namespace: entry.Namespace,
+		}
+		p.Ready, p.Reason = m.health(ctx, deployments, entry)
+		installed = append(installed, p)
+	}
+	slices.SortFunc(installed, func(a, b InstalledProvider) int {
+		return cmp.Or(cmp.Compare(a.clusterctlType().Order(), b.clusterctlType().Order()), cmp.Compare(a.Name, b.Name))
+	})
+	return installed, nil
+}
+
+// health looks at the Deployments of one provider.
+func (m *Manager) health(ctx context.Context, deployments kube.Objects, entry clusterctlv1.Provider) (ready bool, reason string) {
+	found := false
+	for key, d := range deployments {
+		if key.Namespace != entry.Namespace || d.GetLabels()[clusterv1.ProviderNameLabel] != entry.ManifestLabel() {
+			continue
+		}
+		found = true
+		if !kube.DeploymentReady(d) {
+			return false, cmp.Or(m.kube.Explain(ctx, d), "Deployment "+key.Name+" is not available yet")
+		}
+	}
+	if !found {
+		return false, "it has no Deployment"
+	}
+	return true, ""
+}
+
+// inventory are clusterctl's Provider objects; none where clusterctl was never used.
+func (m *Manager) inventory(ctx context.Context) ([]clusterctlv1.Provider, error) {
+	list := &clusterctlv1.ProviderList{}
+	if err := m.proxy.client.List(ctx, list); err != nil {
+		if kube.IsAbsent(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("list the installed providers: %w", err)
+	}
+	return list.Items, nil
+}
+
+// deployments are all that clusterctl installed, cert-manager's included.
+func (m *Manager) deployments(ctx context.Context) (kube.Objects, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(deploymentKind.GroupVersion().WithKind("DeploymentList"))
+	if err := m.kube.List(ctx, list, kube.MatchingLabels{clusterctlv1.ClusterctlLabel: ""}); err != nil {
+		return nil, fmt.Errorf("list the providers' Deployments: %w", err)
+	}
+	deployments := kube.Objects{}
+	for i := range list.Items {
+		d := &list.Items[i]
+		deployments[kube.Key{Namespace: d.GetNamespace(), Name: d.GetName()}] = d
+	}
+	return deployments, nil
+}

@@ -1,0 +1,145 @@
+package capi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// plan is what an installation has to do: the wanted state minus what is there and whole.
+type plan struct {
+	// wanted are the components of all providers, missing those of them that are not there, or not whole.
+	wanted, missing []repository.Components
+	// certs are cert-manager's objects; applyCerts tells whether they are to be applied, ownCerts whether cert-manager is
+	// clusterctl's to look after.
+	certs                []*unstructured.Unstructured
+	applyCerts, ownCerts bool
+}
+
+// plan reads components and cluster side by side and compares.
+func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider) (*plan, error) {
+	p := &plan{wanted: make([]repository.Components, len(providers))}
+	var inventory []clusterctlv1.Provider
+	var deployments kube.Objects
+	var certsVersion string
+	var certsCRD *apiextensionsv1.CustomResourceDefinition
+
+	group, readCtx := errgroup.WithContext(ctx)
+	errs := make([]error, len(providers))
+	for i, provider := range providers {
+		group.Go(func() error {
+			p.wanted[i], errs[i] = source.load(readCtx, provider, false)
+			return nil // so that all that is missing is told at once
+		})
+	}
+	group.Go(func() (err error) { p.certs, certsVersion, err = source.certManagerObjects(readCtx); return err })
+	group.Go(func() (err error) { inventory, err = m.inventory(readCtx); return err })
+	group.Go(func() (err error) { deployments, err = m.deployments(readCtx); return err })
+	group.Go(func() (err error) { certsCRD, err = m.certManagerCRD(readCtx); return err })
+	if err := errors.Join(group.Wait(), errors.Join(errs...)); err != nil {
+		return nil, err
+	}
+
+	for _, components := range p.wanted {
+		whole, err := isInstalled(components, inventory, deployments)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if !whole {
+			p.missing = append(p.missing, components)
+		}
+	}
+	p.ownCerts = certsCRD == nil || certsCRD.Labels[clusterctlv1.ClusterctlCoreLabel] == clusterctlv1.ClusterctlCoreLabelCertManagerValue
+	if p.ownCerts {
+		var err error
+		p.applyCerts, err = certManagerMissing(p.certs, certsVersion, deployments)
+		errs = append(errs, err)
+	}
+	return p, errors.Join(errs...)
+}
+
+// certManagerCRD is the CRD by which to tell whose cert-manager is in the cluster, or nil.
+func (m *Manager) certManagerCRD(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	err := m.kube.Get(ctx, kube.Key{Name: "certificates.cert-manager.io"}, crd)
+	switch {
+	case err == nil:
+		return crd, nil
+	case kube.IsAbsent(err):
+		return nil, nil
+	}
+	return nil, fmt.Errorf("look for cert-manager: %w", err)
+}
+
+// isInstalled tells whether the inventory has the provider and all its Deployments run with the images that components
+// name. Another version in the inventory is an error: replacing a provider is an upgrade, with rules of its own.
+func isInstalled(components repository.Components, inventory []clusterctlv1.Provider, deployments kube.Objects) (bool, error) {
+	wanted := components.InventoryObject()
+	i := slices.IndexFunc(inventory, func(p clusterctlv1.Provider) bool { return p.SameAs(wanted) })
+	if i < 0 {
+		return false, nil
+	}
+	there := inventory[i]
+	name := Provider{Name: there.ProviderName, Type: typeOf(there.GetProviderType())}
+	if there.Namespace != wanted.Namespace {
+		return false, diag.Errorf("", "install %s in namespace %s: it is installed in namespace %s", name, wanted.Namespace, there.Namespace)
+	}
+	if there.Version != wanted.Version {
+		return false, diag.Errorf(
+			"ask for "+there.Version+", or upgrade: `clusterctl upgrade plan` lists the versions that fit together",
+			"install %s %s: version %s is installed", name, wanted.Version, there.Version)
+	}
+	for _, obj := range components.Objs() {
+		if obj.GroupVersionKind() == deploymentKind && !runs(&obj, deployments) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// runs tells whether wanted, a Deployment, is there with the same images, rolled out and available.
+func runs(wanted *unstructured.Unstructured, deployments kube.Objects) bool {
+	there := deployments[kube.Key{Namespace: wanted.GetNamespace(), Name: wanted.GetName()}]
+	return kube.DeploymentReady(there) &&
+		slices.Equal(imagesOf([]*unstructured.Unstructured{there}), imagesOf([]*unstructured.Unstructured{wanted}))
+}
+
+// certManagerMissing tells whether the objects of a cert-manager that clusterctl looks after are to be applied: not where it
+// runs, and not where all of another version is there, which then only has to start.
+func certManagerMissing(objects []*unstructured.Unstructured, version string, deployments kube.Objects) (bool, error) {
+	var there, running, wanted int
+	installed := ""
+	for _, obj := range objects {
+		if obj.GroupVersionKind() != deploymentKind {
+			continue
+		}
+		wanted++
+		if d := deployments[kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}]; d != nil {
+			there++
+			installed = d.GetAnnotations()[clusterctlv1.CertManagerVersionAnnotation]
+			if kube.DeploymentReady(d) {
+				running++
+			}
+		}
+	}
+	switch {
+	case running == wanted:
+		return false, nil
+	case installed == "" || installed == version:
+		return true, nil
+	case there == wanted:
+		return false, nil
+	}
+	return false, diag.Errorf("remove what is left of it, `kubectl delete namespace cert-manager`, and run this again",
+		"install cert-manager %s: a part of version %s is installed", version, installed)
+}

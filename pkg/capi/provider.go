@@ -1,0 +1,167 @@
+// Package capi installs Cluster API and its providers, reads what runs on a management cluster, and moves it to another. It
+// is the only package that uses clusterctl's library: components, inventory and move are clusterctl's own, so that stock
+// `clusterctl upgrade`, `move` and `delete` work on what it installs; applying and waiting is pkg/kube's.
+package capi
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ProviderType is a Cluster API provider type.
+type ProviderType string
+
+// The provider types, as fleet.yaml spells them.
+const (
+	Core             ProviderType = "core"
+	Bootstrap        ProviderType = "bootstrap"
+	ControlPlane     ProviderType = "control-plane"
+	Infrastructure   ProviderType = "infrastructure"
+	IPAM             ProviderType = "ipam"
+	Addon            ProviderType = "addon"
+	RuntimeExtension ProviderType = "runtime-extension"
+)
+
+// Provider is one Cluster API provider.
+type Provider struct {
+	// Name as clusterctl knows it: cluster-api, kubeadm, aws, docker….
+	Name string
+	// Type of the provider. Empty stands for Infrastructure.
+	Type ProviderType
+	// Version to install (v1.14.2). Source.Resolve fills it where it is empty.
+	Version string
+	// URL of the provider's components, for one that clusterctl does not know.
+	URL string
+}
+
+// String is "infrastructure provider aws v2.9.1", with what is known of it.
+func (p Provider) String() string {
+	text := fmt.Sprintf("%s provider %s", cmp.Or(p.Type, Infrastructure), p.Name)
+	if p.Version != "" {
+		text += " " + p.Version
+	}
+	return text
+}
+
+// Label is the provider's name in clusterctl's inventory and repositories: "infrastructure-aws".
+func (p Provider) Label() string { return clusterctlv1.ManifestLabel(p.Name, p.clusterctlType()) }
+
+func (p Provider) clusterctlType() clusterctlv1.ProviderType {
+	switch p.Type {
+	case Core:
+		return clusterctlv1.CoreProviderType
+	case Bootstrap:
+		return clusterctlv1.BootstrapProviderType
+	case ControlPlane:
+		return clusterctlv1.ControlPlaneProviderType
+	case Infrastructure, "":
+		return clusterctlv1.InfrastructureProviderType
+	case IPAM:
+		return clusterctlv1.IPAMProviderType
+	case Addon:
+		return clusterctlv1.AddonProviderType
+	case RuntimeExtension:
+		return clusterctlv1.RuntimeExtensionProviderType
+	}
+	return clusterctlv1.ProviderTypeUnknown
+}
+
+// typeOf is the inverse of clusterctlType.
+func typeOf(t clusterctlv1.ProviderType) ProviderType {
+	for _, own := range []ProviderType{Core, Bootstrap, ControlPlane, Infrastructure, IPAM, Addon, RuntimeExtension} {
+		if (Provider{Type: own}).clusterctlType() == t {
+			return own
+		}
+	}
+	return ProviderType(t)
+}
+
+// WithDefaults returns providers with their types filled in, the core provider and the kubeadm bootstrap and control plane
+// providers added where none of their type is listed, in the order in which clusterctl lists them.
+func WithDefaults(providers []Provider) []Provider {
+	all := slices.Clone(providers)
+	for i := range all {
+		all[i].Type = cmp.Or(all[i].Type, Infrastructure)
+	}
+	for _, standard := range []Provider{
+		{Name: config.ClusterAPIProviderName, Type: Core},
+		{Name: config.KubeadmBootstrapProviderName, Type: Bootstrap},
+		{Name: config.KubeadmControlPlaneProviderName, Type: ControlPlane},
+	} {
+		if !slices.ContainsFunc(all, func(p Provider) bool { return p.Type == standard.Type }) {
+			all = append(all, standard)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Provider) int {
+		return cmp.Or(cmp.Compare(a.clusterctlType().Order(), b.clusterctlType().Order()), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// Known lists the providers that clusterctl knows where to find, for completion and for suggesting a name.
+func Known() ([]Provider, error) {
+	reader := config.NewMemoryReader()
+	client, err := newConfig(reader, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Providers().List()
+	if err != nil {
+		return nil, fmt.Errorf("list the providers that are known: %w", err)
+	}
+	known := make([]Provider, 0, len(list))
+	for _, p := range list {
+		known = append(known, Provider{Name: p.Name(), Type: typeOf(p.Type()), URL: p.URL()})
+	}
+	return known, nil
+}
+
+// providersBook lists all providers with their documentation.
+const providersBook = "https://cluster-api.sigs.k8s.io/reference/providers"
+
+// DocumentationURL is where to read about a provider: what it needs, which variables, how to make its credentials.
+func (p Provider) DocumentationURL() string {
+	if p.Type != Infrastructure && p.Type != "" {
+		return providersBook
+	}
+	switch p.Name {
+	case config.AWSProviderName:
+		return "https://cluster-api-aws.sigs.k8s.io/getting-started"
+	case config.AzureProviderName:
+		return "https://capz.sigs.k8s.io/getting-started"
+	case config.GCPProviderName:
+		return "https://cluster-api-gcp.sigs.k8s.io/prerequisites"
+	case config.VSphereProviderName:
+		return "https://github.com/kubernetes-sigs/cluster-api-provider-vsphere/blob/main/docs/getting_started.md"
+	case config.OpenStackProviderName:
+		return "https://cluster-api-openstack.sigs.k8s.io/getting-started"
+	case config.DOProviderName:
+		return "https://github.com/kubernetes-sigs/cluster-api-provider-digitalocean/blob/main/docs/getting-started.md"
+	case config.HetznerProviderName:
+		return "https://syself.com/docs/caph/getting-started/introduction"
+	case config.Metal3ProviderName:
+		return "https://book.metal3.io/capm3/introduction"
+	case config.NutanixProviderName:
+		return "https://opendocs.nutanix.com/capx/latest/getting_started/"
+	case config.OCIProviderName:
+		return "https://oracle.github.io/cluster-api-provider-oci/gs/gs.html"
+	case config.ProxmoxProviderName:
+		return "https://github.com/ionos-cloud/cluster-api-provider-proxmox/blob/main/docs/Usage.md"
+	case config.KubevirtProviderName:
+		return "https://github.com/kubernetes-sigs/cluster-api-provider-kubevirt#readme"
+	case config.DockerProviderName:
+		return "https://cluster-api.sigs.k8s.io/user/quick-start"
+	}
+	return providersBook
+}
+
+// unknownProvider is the error for a provider that clusterctl does not know and that brings no URL.
+func unknownProvider(p Provider, err error) error {
+	return diag.Wrap("find "+p.String(), err, "check the name against "+providersBook+", or give the url of its components")
+}

@@ -1,0 +1,389 @@
+package capi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// SourceOptions of NewSource.
+type SourceOptions struct {
+	// Providers whose URL is set are found there instead of where clusterctl would look.
+	Providers []Provider
+	// Variables that provider components are filled in with. clusterctl's own configuration file and the environment are never read.
+	Variables map[string]string
+	// Repository, if not empty, is a folder laid out as <provider label>/<version>/{<components>.yaml,metadata.yaml} and
+	// cert-manager/<version>/cert-manager.yaml. Then nothing is downloaded.
+	Repository string
+	// CertManagerVersion to install. Default: the one in Repository, else the one that clusterctl would install.
+	CertManagerVersion string
+}
+
+// Source finds the components of providers and cert-manager's manifest, in a folder or where clusterctl downloads them. It is
+// safe for use by several goroutines.
+type Source struct {
+	config     config.Client
+	variables  map[string]string
+	repository string
+	certs      string // wanted version of cert-manager
+}
+
+// NewSource checks opts and returns a Source. It reads nothing yet.
+func NewSource(opts SourceOptions) (*Source, error) {
+	listen(nil)
+	// Where ClusterClasses are not served, most examples and charts of providers do not work.
+	variables := map[string]string{"CLUSTER_TOPOLOGY": "true"}
+	maps.Copy(variables, opts.Variables)
+	root := ""
+	if opts.Repository != "" {
+		var err error
+		if root, err = filepath.Abs(opts.Repository); err != nil {
+			return nil, fmt.Errorf("find provider repository %s: %w", opts.Repository, err)
+		}
+	}
+	configuration, err := newConfig(config.NewMemoryReader(), variables, opts.Providers)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{config: configuration, variables: variables, repository: root, certs: opts.CertManagerVersion}, nil
+}
+
+// newConfig is a clusterctl configuration that holds nothing of the user's own.
+func newConfig(reader *config.MemoryReader, variables map[string]string, providers []Provider) (config.Client, error) {
+	if err := reader.Init(context.Background(), ""); err != nil {
+		return nil, fmt.Errorf("configure clusterctl: %w", err)
+	}
+	for name, value := range variables {
+		reader.Set(name, value)
+	}
+	// Else files under the user's ~/.config/cluster-api/overrides would take the place of components.
+	reader.Set("overridesFolder", filepath.Join(string(filepath.Separator), "nonexistent", "fleetctl"))
+	for _, p := range providers {
+		if p.URL == "" {
+			continue
+		}
+		if _, err := reader.AddProvider(p.Name, p.clusterctlType(), p.URL); err != nil {
+			return nil, fmt.Errorf("configure %s: %w", p, err)
+		}
+	}
+	client, err := config.New(context.Background(), "", config.InjectReader(reader))
+	if err != nil {
+		return nil, fmt.Errorf("configure clusterctl: %w", err)
+	}
+	return client, nil
+}
+
+// LatestVersion is the newest version of p: of those in the repository folder, else of its releases that this Cluster API's
+// contract can use.
+func (s *Source) LatestVersion(ctx context.Context, p Provider) (string, error) {
+	if s.repository != "" {
+		versions, err := s.versions(p.Label())
+		if err != nil {
+			return "", diag.Wrap("find a version of "+p.String(), err, "")
+		}
+		return versions[0], nil
+	}
+	p.Version = ""
+	client, err := s.client(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	return client.DefaultVersion(), nil
+}
+
+// Resolve returns providers with defaults added (see WithDefaults) and all versions filled in.
+func (s *Source) Resolve(ctx context.Context, providers []Provider) ([]Provider, error) {
+	all := WithDefaults(providers)
+	errs := make([]error, len(all))
+	var group errgroup.Group
+	for i := range all {
+		if all[i].Version != "" {
+			continue
+		}
+		group.Go(func() error {
+			all[i].Version, errs[i] = s.LatestVersion(ctx, all[i])
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in errs, so that all are told at once
+	return all, errors.Join(errs...)
+}
+
+// Variable is one that a provider's components need.
+type Variable struct {
+	Name string
+	// HasDefault tells that it may be left out; Default is then used.
+	HasDefault bool
+	Default    string
+	// IsSet tells that the Source was given a value.
+	IsSet bool
+}
+
+// Variables are those that the components of p name, sorted by name.
+func (s *Source) Variables(ctx context.Context, p Provider) ([]Variable, error) {
+	manifest, err := s.Components(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defaults, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(manifest.YAML)
+	if err != nil {
+		return nil, fmt.Errorf("read the variables of %s: %w", p, err)
+	}
+	variables := make([]Variable, 0, len(defaults))
+	for name, value := range defaults {
+		v := Variable{Name: name, HasDefault: value != nil}
+		if value != nil {
+			v.Default = *value
+		}
+		_, v.IsSet = s.variables[name]
+		variables = append(variables, v)
+	}
+	slices.SortFunc(variables, func(a, b Variable) int { return cmp.Compare(a.Name, b.Name) })
+	return variables, nil
+}
+
+// CheckVariables returns an error that names every variable that one of providers needs and that has no value, and where
+// to read about it.
+func (s *Source) CheckVariables(ctx context.Context, providers []Provider) error {
+	errs := make([]error, len(providers))
+	var group errgroup.Group
+	for i, p := range providers {
+		group.Go(func() error {
+			errs[i] = s.checkVariables(ctx, p)
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in errs, so that all are told at once
+	return errors.Join(errs...)
+}
+
+func (s *Source) checkVariables(ctx context.Context, p Provider) error {
+	variables, err := s.Variables(ctx, p)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, v := range variables {
+		if !v.IsSet && !v.HasDefault {
+			missing = append(missing, v.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return &MissingVariablesError{Provider: p, Names: missing}
+}
+
+// MissingVariablesError names the variables that a provider needs and that have no value.
+type MissingVariablesError struct {
+	Provider Provider
+	Names    []string
+}
+
+// Error names the provider, the variables and where to read about them.
+func (e *MissingVariablesError) Error() string {
+	return fmt.Sprintf("%s needs a value for %s (see %s)", e.Provider, strings.Join(e.Names, ", "), e.Provider.DocumentationURL())
+}
+
+// Manifest is a file with components and what belongs to it.
+type Manifest struct {
+	// Version of what it installs.
+	Version string
+	// File is its name in a provider repository.
+	File string
+	// YAML as it was released; variables are not filled in.
+	YAML []byte
+	// Metadata is the provider's metadata.yaml; nil for cert-manager.
+	Metadata []byte
+}
+
+// Components are those of p, as released.
+func (s *Source) Components(ctx context.Context, p Provider) (*Manifest, error) {
+	client, err := s.client(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	wanted := cmp.Or(p.Version, client.DefaultVersion())
+	content, err := client.Components().Raw(ctx, repository.ComponentsOptions{Version: wanted})
+	if err != nil {
+		return nil, diag.Wrap("read the components of "+p.String(), err, "")
+	}
+	metadata, err := client.Metadata(wanted).Get(ctx)
+	if err != nil {
+		return nil, diag.Wrap("read the metadata of "+p.String(), err, "")
+	}
+	encoded, err := yaml.Marshal(metadata)
+	if err != nil {
+		return nil, fmt.Errorf("write the metadata of %s: %w", p, err)
+	}
+	return &Manifest{Version: wanted, File: path.Base(client.URL()), YAML: content, Metadata: encoded}, nil
+}
+
+// Images are all that the components of providers and cert-manager name, sorted.
+func (s *Source) Images(ctx context.Context, providers []Provider) ([]string, error) {
+	images := make([][]string, len(providers)+1)
+	group, ctx := errgroup.WithContext(ctx)
+	for i, p := range providers {
+		group.Go(func() error {
+			components, err := s.load(ctx, p, true)
+			if err != nil {
+				return err
+			}
+			images[i] = components.Images()
+			return nil
+		})
+	}
+	group.Go(func() error {
+		objects, _, err := s.certManagerObjects(ctx)
+		images[len(providers)] = imagesOf(objects)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all := slices.Concat(images...)
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// load returns the components of p with variables filled in (or as they are, if raw) and clusterctl's labels put on.
+func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Components, error) {
+	client, err := s.client(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if !raw {
+		if err := s.checkVariables(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	components, err := client.Components().Get(ctx, repository.ComponentsOptions{Version: p.Version, SkipTemplateProcess: raw})
+	if err != nil {
+		return nil, diag.Wrap("read the components of "+p.String(), err, "")
+	}
+	return components, nil
+}
+
+// client is clusterctl's for the repository of p, pinned to p's version if it has one: the newest is not asked for then.
+func (s *Source) client(ctx context.Context, p Provider) (repository.Client, error) {
+	provider, err := s.config.Providers().Get(p.Name, p.clusterctlType())
+	if err != nil {
+		return nil, unknownProvider(p, err)
+	}
+	location, err := s.locate(p, provider.URL())
+	if err != nil {
+		return nil, diag.Wrap("find "+p.String(), err, "")
+	}
+	client, err := repository.New(ctx, config.NewProvider(p.Name, location, p.clusterctlType()), s.config)
+	if err != nil {
+		return nil, diag.Wrap("find "+p.String(), err, "")
+	}
+	return client, nil
+}
+
+// locate is the URL of p's components: in the repository folder, else where released says.
+func (s *Source) locate(p Provider, released string) (string, error) {
+	if s.repository == "" {
+		if p.Version != "" {
+			released = strings.Replace(released, "/latest/", "/"+p.Version+"/", 1)
+		}
+		return released, nil
+	}
+	versions, err := s.versions(p.Label())
+	if err != nil {
+		return "", err
+	}
+	wanted := cmp.Or(p.Version, versions[0])
+	if !slices.Contains(versions, wanted) {
+		return "", diag.Errorf("choose one of them, or make a bundle with it", "the offline repository has %s only in %s",
+			p.Label(), strings.Join(versions, ", "))
+	}
+	folder := filepath.Join(s.repository, p.Label(), wanted)
+	file, err := componentsFile(folder, path.Base(released))
+	if err != nil {
+		return "", err
+	}
+	return fileURL(filepath.Join(folder, file)), nil
+}
+
+// versions are those of label in the repository folder, newest first; none is an error.
+func (s *Source) versions(label string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.repository, label))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var versions []string
+	for _, e := range entries {
+		if _, err := version.ParseSemantic(e.Name()); err == nil && e.IsDir() {
+			versions = append(versions, e.Name())
+		}
+	}
+	if len(versions) == 0 {
+		return nil, diag.Errorf("make a bundle with it: `fleetctl bundle create`", "the offline repository has no %s", label)
+	}
+	slices.SortFunc(versions, func(a, b string) int {
+		return cmp.Or(comparePreRelease(a, b), compareVersions(b, a))
+	})
+	return versions, nil
+}
+
+// comparePreRelease puts releases before pre-releases, as clusterctl does when it looks for the newest.
+func comparePreRelease(a, b string) int {
+	pre := func(v string) int {
+		if version.MustParseSemantic(v).PreRelease() != "" {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Compare(pre(a), pre(b))
+}
+
+func compareVersions(a, b string) int {
+	x, y := version.MustParseSemantic(a), version.MustParseSemantic(b)
+	switch {
+	case x.LessThan(y):
+		return -1
+	case y.LessThan(x):
+		return 1
+	}
+	return 0
+}
+
+// componentsFile is the name of the components in folder: the one that releases use, else the only other manifest there.
+func componentsFile(folder, released string) (string, error) {
+	if _, err := os.Stat(filepath.Join(folder, released)); err == nil {
+		return released, nil
+	}
+	matches, err := filepath.Glob(filepath.Join(folder, "*components*.yaml"))
+	if err != nil || len(matches) != 1 {
+		return "", fmt.Errorf("%s has no %s", folder, released)
+	}
+	return filepath.Base(matches[0]), nil
+}
+
+// fileURL is the file:// URL of an absolute path, also of one that starts with a drive letter.
+func fileURL(name string) string {
+	slashed := filepath.ToSlash(name)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed
+	}
+	return (&url.URL{Scheme: "file", Path: slashed}).String()
+}
