@@ -1,0 +1,236 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+)
+
+const edited = `# What we run.   Odd   spacing stays.
+apiVersion: fleetctl.dev/v1alpha1
+kind:   Fleet   # the kind
+metadata: {name: "demo", }
+spec:
+    # Flux comes first here
+    flux: # all of it
+        # version: v0.0.0 is commented out
+        networkPolicy: true
+
+    git:
+    managementClusters:
+    # the one
+    - providers:
+      - name: 'docker'   # local
+        version: v1.0.0 # old
+        variables:
+        - name: LONG
+          value: |
+            one
+
+            two
+      # the cloud
+      - {name: aws, type: infrastructure}
+      name: mgmt
+
+    # the end
+`
+
+func TestSet(t *testing.T) {
+	for name, tc := range map[string]struct{ path, value, old, new string }{
+		"replace plain":   {"spec.managementClusters[0].providers[0].version", "v1.14.2", "version: v1.0.0 # old", "version: v1.14.2 # old"},
+		"replace single":  {"spec.managementClusters[0].providers[0].name", "vcd", "name: 'docker'   # local", "name: 'vcd'   # local"},
+		"replace double":  {"metadata.name", `o"k`, `{name: "demo", }`, `{name: "o\"k", }`},
+		"same":            {"metadata.name", "demo", "", ""},
+		"needs quotes":    {"spec.managementClusters[0].name", "true", "      name: mgmt\n", "      name: \"true\"\n"},
+		"add to flow":     {"spec.managementClusters[0].providers[1].version", "v2", "type: infrastructure}", "type: infrastructure, version: v2}"},
+		"flow with comma": {"spec.managementClusters[0].providers[1].version", "a,b", "type: infrastructure}", `type: infrastructure, version: "a,b"}`},
+		"add to block":    {"spec.flux.version", "v2.9.5", "networkPolicy: true\n", "networkPolicy: true\n        version: v2.9.5\n"},
+		"fill empty":      {"spec.git.branch", "main", "    git:\n", "    git:\n      branch: main\n"},
+		"add behind list": {"spec.managementClusters[0].cloud", "c", "infrastructure}\n      name: mgmt\n", "infrastructure}\n      name: mgmt\n      cloud: c\n"},
+		"add nested":      {"spec.managementClusters[0].host.kind.image", "i", "      name: mgmt\n", "      name: mgmt\n      host:\n        kind:\n          image: i\n"},
+	} {
+		for _, eol := range []string{"\n", "\r\n"} {
+			t.Run(name+" "+strings.Trim(cmp.Diff("", eol), " "), func(t *testing.T) {
+				crlf := strings.NewReplacer("\n", eol)
+				src := crlf.Replace(edited)
+				if tc.old != "" && strings.Count(edited, tc.old) != 1 {
+					t.Fatalf("%q is not in the file once", tc.old)
+				}
+				want := strings.Replace(src, crlf.Replace(tc.old), crlf.Replace(tc.new), 1)
+				got, err := Set([]byte(src), tc.path, tc.value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, string(got)); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestSetWithoutLastLineEnd(t *testing.T) {
+	got, err := Set([]byte("a: 1\nb: x"), "c.d", "y")
+	if want := "a: 1\nb: x\nc:\n  d: \"y\""; err != nil || string(got) != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
+func TestSetRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		src, path, value string
+		cannotEdit       bool
+	}{
+		"no item":         {src: edited, path: "spec.managementClusters[1].name", value: "x"},
+		"no list":         {src: edited, path: "spec.environments[0].name", value: "x"},
+		"not text":        {src: edited, path: "spec.flux", value: "x"},
+		"through text":    {src: edited, path: "metadata.name.x", value: "x"},
+		"bad path":        {src: edited, path: "spec..x", value: "x"},
+		"bad index":       {src: edited, path: "spec[x]", value: "x"},
+		"line end":        {src: edited, path: "metadata.name", value: "x\ny: z"},
+		"syntax":          {src: "a: [", path: "a", value: "x"},
+		"long text":       {src: edited, path: "spec.managementClusters[0].providers[0].variables[0].value", value: "x", cannotEdit: true},
+		"several lines":   {src: "a: b\n  c\nd: e\n", path: "a", value: "x", cannotEdit: true},
+		"alias":           {src: "a: &a {b: c}\nd: *a\n", path: "d.b", value: "x", cannotEdit: true},
+		"under an anchor": {src: "a: &a {b: c}\nd: *a\n", path: "a.b", value: "x", cannotEdit: true},
+		"anchor":          {src: "a: &a b\nd: *a\n", path: "a", value: "x", cannotEdit: true},
+		"tag":             {src: "a: !!str b\n", path: "a", value: "x", cannotEdit: true},
+		"implicit pair":   {src: "a: [b: c]\n", path: "a[0].d", value: "x", cannotEdit: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Set([]byte(tc.src), tc.path, tc.value)
+			if err == nil {
+				t.Fatalf("accepted:\n%s", got)
+			}
+			if errors.Is(err, ErrCannotEdit) != tc.cannotEdit {
+				t.Errorf("ErrCannotEdit must be %t: %v", tc.cannotEdit, err)
+			}
+		})
+	}
+}
+
+// Whatever text value of a file is changed, one stretch of bytes within that value changes and nothing else.
+func TestSetChangesNothingElse(t *testing.T) {
+	for _, file := range append(testFiles(t, "valid-*.yaml"), "") {
+		src := []byte(edited)
+		if file != "" {
+			src = mustRead(t, file)
+		}
+		fleet, err := Decode(FileName, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tried := 0
+		for _, path := range slices.Sorted(maps.Keys(fleet.source.positions)) {
+			for _, value := range []string{"v9.9.9", "", "a: b # c", `"'`, "ünïcode", "x,]}"} {
+				if path == "" {
+					continue
+				}
+				got, err := Set(src, path, value)
+				if err != nil {
+					continue // a list, a long text…: TestSetRefuses has these
+				}
+				tried++
+				onlyScalarChanged(t, src, got, path, value)
+			}
+		}
+		if tried < 20 {
+			t.Errorf("%s: only %d edits", file, tried)
+		}
+	}
+}
+
+// onlyScalarChanged checks that got is src with the scalar at path written anew, on the same line.
+func onlyScalarChanged(t *testing.T, src, got []byte, path, value string) {
+	t.Helper()
+	var before, after yaml.Node
+	if err := errors.Join(yaml.Unmarshal(src, &before), yaml.Unmarshal(got, &after)); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	steps, err := splitPath(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, _, err := walk(before.Content[0], steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, missing, err := walk(after.Content[0], steps)
+	if err != nil || len(missing) > 0 || now.Value != value {
+		t.Errorf("%s: is %q, %v; want %q", path, now.Value, err, value)
+	}
+	e := newEditor(src)
+	start := e.offset(old)
+	end, _ := e.scalarEnd(old)
+	if !bytes.HasPrefix(got, src[:start]) && !isNull(old) || !bytes.HasSuffix(got, src[end:]) {
+		t.Errorf("%s: more than the value changed\n%s", path, cmp.Diff(string(src), string(got)))
+	}
+	if bytes.Count(src, []byte("\n")) != bytes.Count(got, []byte("\n")) {
+		t.Errorf("%s: lines came or went\n%s", path, cmp.Diff(string(src), string(got)))
+	}
+}
+
+func TestSetProviderVersion(t *testing.T) {
+	minimal := string(mustRead(t, "testdata/valid-minimal.yaml"))
+	flow := "apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\nmetadata: {name: x}\nspec: {managementClusters: [{name: m}]} # flow\n"
+	for name, tc := range map[string]struct {
+		src          string
+		providerType ProviderType
+		name, want   string
+	}{
+		"add version": {
+			minimal, ProviderInfrastructure, "docker",
+			strings.Replace(minimal, "- name: docker\n", "- name: docker\n          version: v1.2.3\n", 1),
+		},
+		"add provider": {
+			minimal, ProviderCore, "cluster-api",
+			minimal + "        - name: cluster-api\n          type: core\n          version: v1.2.3\n",
+		},
+		"change": {
+			edited, ProviderInfrastructure, "docker", strings.Replace(edited, "v1.0.0 #", "v1.2.3 #", 1),
+		},
+		"add to indentless list": {
+			edited, ProviderIPAM, "in-cluster",
+			strings.Replace(edited, "infrastructure}\n", "infrastructure}\n      - name: in-cluster\n        type: ipam\n        version: v1.2.3\n", 1),
+		},
+		"same name, other type": {
+			strings.Replace(minimal, "docker", "kubeadm\n          type: bootstrap", 1), ProviderControlPlane, "kubeadm",
+			strings.Replace(minimal, "docker", "kubeadm\n          type: bootstrap", 1) + "        - name: kubeadm\n          type: control-plane\n          version: v1.2.3\n",
+		},
+		"no list": {
+			strings.Replace(minimal, "      providers:\n        - name: docker\n", "      cloud: x\n", 1), ProviderInfrastructure, "docker",
+			strings.Replace(minimal, "      providers:\n        - name: docker\n", "      cloud: x\n      providers:\n        - name: docker\n          version: v1.2.3\n", 1),
+		},
+		"empty list": {
+			strings.Replace(minimal, "        - name: docker\n", "", 1), ProviderInfrastructure, "docker",
+			strings.Replace(minimal, "- name: docker\n", "- name: docker\n          version: v1.2.3\n", 1),
+		},
+		"flow": {
+			flow, ProviderInfrastructure, "aws",
+			strings.Replace(flow, "{name: m}", "{name: m, providers: [{name: aws, version: v1.2.3}]}", 1),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := SetProviderVersion([]byte(tc.src), "", tc.providerType, tc.name, "v1.2.3")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			again, err := SetProviderVersion(got, "", tc.providerType, tc.name, "v1.2.3")
+			if err != nil || !bytes.Equal(got, again) {
+				t.Errorf("a second time: %v\n%s", err, cmp.Diff(string(got), string(again)))
+			}
+		})
+	}
+	if _, err := SetProviderVersion([]byte(minimal), "other", ProviderCore, "cluster-api", "v1.0.0"); !errors.Is(err, ErrNoManagementCluster) {
+		t.Errorf("unknown management cluster: %v", err)
+	}
+}

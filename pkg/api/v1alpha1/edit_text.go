@@ -1,0 +1,306 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// editor changes the text of a YAML file at the places of its nodes.
+type editor struct {
+	src   []byte
+	lines []int  // where each line starts
+	eol   string // as the file has it
+}
+
+func newEditor(src []byte) *editor {
+	e := &editor{src: src, lines: []int{0}, eol: "\n"}
+	for i, c := range src {
+		if c == '\n' {
+			e.lines = append(e.lines, i+1)
+		}
+	}
+	if bytes.Contains(src, []byte("\r\n")) {
+		e.eol = "\r\n"
+	}
+	return e
+}
+
+// offset is where n starts in the text; columns count characters.
+func (e *editor) offset(n *yaml.Node) int {
+	if n.Line < 1 || n.Line > len(e.lines) {
+		return len(e.src)
+	}
+	at := e.lines[n.Line-1]
+	for range n.Column - 1 {
+		_, size := utf8.DecodeRune(e.src[at:])
+		at += size
+	}
+	return at
+}
+
+// line is the text of line i (from 1) without its end, and where the next one starts.
+func (e *editor) line(i int) (text string, next int) {
+	next = len(e.src)
+	if i < len(e.lines) {
+		next = e.lines[i]
+	}
+	return strings.TrimRight(string(e.src[e.lines[i-1]:next]), "\r\n"), next
+}
+
+func (e *editor) splice(from, to int, text string) []byte {
+	return slices.Concat(e.src[:from], []byte(text), e.src[to:])
+}
+
+// set puts value, a string or a node, where steps lead from root.
+func (e *editor) set(root *yaml.Node, steps []any, value any) ([]byte, error) {
+	n, missing, err := walk(root, steps)
+	if err != nil {
+		return nil, err
+	}
+	node, isNode := value.(*yaml.Node)
+	if !isNode {
+		node = textNode(value.(string))
+	}
+	if len(missing) == 0 {
+		if isNull(n) {
+			parent, _, err := walk(root, steps[:len(steps)-1])
+			if err != nil {
+				return nil, err
+			}
+			return e.fillEmpty(parent, n, node)
+		}
+		if n.Kind != yaml.ScalarNode {
+			return nil, fmt.Errorf("expected text in line %d, found %s", n.Line, describe(n))
+		}
+		return e.replace(n, node)
+	}
+	for _, name := range slices.Backward(missing[1:]) {
+		outer := &yaml.Node{Kind: yaml.MappingNode}
+		addField(outer, name.(string), node)
+		node = outer
+	}
+	field := &yaml.Node{Kind: yaml.MappingNode}
+	addField(field, missing[0].(string), node)
+	if isNull(n) {
+		parent, _, err := walk(root, steps[:len(steps)-len(missing)-1])
+		if err != nil {
+			return nil, err
+		}
+		return e.fillEmpty(parent, n, field)
+	}
+	return e.addField(n, field)
+}
+
+// replace writes value in the place of the scalar n, in the quotes that it has.
+func (e *editor) replace(n, value *yaml.Node) ([]byte, error) {
+	if n.Value == value.Value && n.ShortTag() == "!!str" {
+		return e.src, nil
+	}
+	start := e.offset(n)
+	end, ok := e.scalarEnd(n)
+	if !ok || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
+		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+	}
+	if n.Style != 0 {
+		value.Style = n.Style
+	}
+	text, err := encodeFlow(value)
+	return e.splice(start, end, text), err
+}
+
+// fillEmpty writes value behind the key of the empty value n of parent.
+func (e *editor) fillEmpty(parent, n, value *yaml.Node) ([]byte, error) {
+	if parent.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+	}
+	key := parent.Content[slices.Index(parent.Content, n)-1]
+	end, ok := e.scalarEnd(key)
+	colon := bytes.IndexByte(e.src[end:], ':')
+	if !ok || colon < 0 || n.Value != "" && e.offset(n) < end {
+		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+	}
+	from := end + colon + 1
+	to := from
+	if n.Value != "" { // null or ~
+		to = e.offset(n) + len(n.Value)
+	}
+	if value.Kind == yaml.ScalarNode || parent.Style&yaml.FlowStyle != 0 {
+		text, err := encodeFlow(value)
+		return e.splice(from, to, " "+text), err
+	}
+	lines, err := encodeBlock(value, key.Column+1)
+	if err != nil {
+		return nil, err
+	}
+	e = newEditor(e.splice(from, to, ""))
+	return e.insertAfterLine(key.Line, lines), nil
+}
+
+// addField writes the one field of field into mapping n: behind the short fields that n starts with, else at its end.
+func (e *editor) addField(n, field *yaml.Node) ([]byte, error) {
+	if n.Style&yaml.FlowStyle != 0 {
+		text, err := encodeFlow(field)
+		if err != nil {
+			return nil, err
+		}
+		return e.addToFlow(n, strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}"))
+	}
+	column := n.Content[0].Column
+	lines, err := encodeBlock(field, column-1)
+	if err != nil {
+		return nil, err
+	}
+	last := 0
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if _, oneLine := e.scalarEnd(value); !oneLine || key.Line != value.Line || value.Kind != yaml.ScalarNode || isNull(value) {
+			break
+		}
+		last = key.Line
+	}
+	if last == 0 {
+		last = e.lastLine(n, column-1)
+	}
+	return e.insertAfterLine(last, lines), nil
+}
+
+// appendToList writes item behind the last item of list n.
+func (e *editor) appendToList(n, item *yaml.Node) ([]byte, error) {
+	if n.Style&yaml.FlowStyle != 0 {
+		text, err := encodeFlow(item)
+		if err != nil {
+			return nil, err
+		}
+		return e.addToFlow(n, text)
+	}
+	lines, err := encodeBlock(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, n.Column-1)
+	if err != nil {
+		return nil, err
+	}
+	return e.insertAfterLine(e.lastLine(n, n.Column-1), lines), nil
+}
+
+// addToFlow writes text into {…} or […]: behind its last item if that is a scalar, else before its first.
+func (e *editor) addToFlow(n *yaml.Node, text string) ([]byte, error) {
+	if len(n.Content) > 0 {
+		last := n.Content[len(n.Content)-1]
+		if end, ok := e.scalarEnd(last); ok && last.Kind == yaml.ScalarNode && !isNull(last) {
+			return e.splice(end, end, ", "+text), nil
+		}
+		text += ", "
+	}
+	start := e.offset(n)
+	if start >= len(e.src) || e.src[start] != '{' && e.src[start] != '[' {
+		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+	}
+	return e.splice(start+1, start+1, text), nil
+}
+
+// insertAfterLine writes lines behind line i, which may be the last one and lack its end.
+func (e *editor) insertAfterLine(i int, lines []string) []byte {
+	_, next := e.line(i)
+	text := strings.Join(lines, e.eol)
+	if next == len(e.src) && !bytes.HasSuffix(e.src, []byte("\n")) {
+		return e.splice(next, next, e.eol+text)
+	}
+	return e.splice(next, next, text+e.eol)
+}
+
+// lastLine is the last line of the block n whose keys or dashes are indented by indent: that of its last node, and all
+// that is indented more behind it, such as the lines of a long text.
+func (e *editor) lastLine(n *yaml.Node, indent int) int {
+	last := deepestLine(n)
+	for i := last + 1; i <= len(e.lines); i++ {
+		text, _ := e.line(i)
+		trimmed := strings.TrimLeft(text, " ")
+		if trimmed == "" {
+			continue // part of it only if something indented follows
+		}
+		if len(text)-len(trimmed) <= indent {
+			break
+		}
+		last = i
+	}
+	return last
+}
+
+func deepestLine(n *yaml.Node) int {
+	last := n.Line
+	for _, inner := range n.Content {
+		last = max(last, deepestLine(inner))
+	}
+	return last
+}
+
+// scalarEnd is where the text of scalar n ends; not ok if n goes over several lines.
+func (e *editor) scalarEnd(n *yaml.Node) (end int, ok bool) {
+	start := e.offset(n)
+	text := e.src[start:]
+	switch n.Style &^ yaml.FlowStyle {
+	case yaml.DoubleQuotedStyle:
+		for i := 1; i < len(text); i++ {
+			switch text[i] {
+			case '\\':
+				i++
+			case '\n':
+				return start, false
+			case '"':
+				return start + i + 1, true
+			}
+		}
+	case yaml.SingleQuotedStyle:
+		for i := 1; i < len(text); i++ {
+			switch {
+			case text[i] == '\n':
+				return start, false
+			case text[i] == '\'' && i+1 < len(text) && text[i+1] == '\'':
+				i++
+			case text[i] == '\'':
+				return start + i + 1, true
+			}
+		}
+	case 0:
+		if bytes.HasPrefix(text, []byte(n.Value)) {
+			return start + len(n.Value), true
+		}
+	}
+	return start, false
+}
+
+// encodeFlow writes n on one line, as it can stand anywhere.
+func encodeFlow(n *yaml.Node) (string, error) {
+	setFlow(n)
+	text, err := yaml.Marshal(n)
+	return strings.TrimSuffix(string(text), "\n"), err
+}
+
+func setFlow(n *yaml.Node) {
+	if n.Kind != yaml.ScalarNode {
+		n.Style |= yaml.FlowStyle
+	} else if n.Style == 0 && strings.ContainsAny(n.Value, ",[]{}") { // plain only outside of {…} and […]
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	for _, inner := range n.Content {
+		setFlow(inner)
+	}
+}
+
+// encodeBlock writes n as lines that are indented by indent.
+func encodeBlock(n *yaml.Node, indent int) ([]string, error) {
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(n); err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", indent) + lines[i]
+	}
+	return lines, nil
+}
