@@ -1,0 +1,87 @@
+package scaffold
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// ClusterOptions declare one workload cluster.
+type ClusterOptions struct {
+	// Name of the cluster, of its namespace and of its HelmRelease: a DNS label of at most 40 characters.
+	Name string
+	// Layout and Environment say which folder it goes to.
+	Layout      Layout
+	Environment string
+	// Flavour is the chart below charts/.
+	Flavour string
+	// Values of the chart, in YAML terms.
+	Values map[string]any
+}
+
+// ClusterFiles make providers/<cloud>/<generation>/clusters/<environment>/<name>/cluster.yaml. Committing it is all that it takes:
+// no list names the clusters.
+func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	values, err := yamlBelow(opts.Values, 4)
+	if err != nil {
+		return nil, fmt.Errorf("generate cluster %s: %w", opts.Name, err)
+	}
+	content, err := execute("cluster.yaml", struct{ Name, Chart, Values string }{
+		opts.Name, "./" + path.Join(ChartsDir, opts.Flavour), values,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []manifest.File{{Path: path.Join(opts.Layout.Cluster(opts.Environment, opts.Name), "cluster.yaml"), Content: content}}, nil
+}
+
+func (o ClusterOptions) check() error {
+	if err := o.Layout.check(); err != nil {
+		return err
+	}
+	if err := checkName("environment", o.Environment, 40); err != nil {
+		return err
+	}
+	if err := checkName("cluster", o.Name, maxClusterName); err != nil {
+		return err
+	}
+	switch o.Name {
+	case commonDir, "default", "flux-system", "kube-system", "kube-public", "kube-node-lease":
+		return diag.Errorf("choose another name", "cluster %q would take over a folder or namespace of that name", o.Name)
+	}
+	return checkName("flavour", o.Flavour, 63)
+}
+
+// yamlBelow marshals values, each line indented, with sorted keys.
+func yamlBelow(values map[string]any, indent int) (string, error) {
+	if len(values) == 0 {
+		return "", nil
+	}
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(values); err != nil {
+		return "", err
+	}
+	if err := enc.Close(); err != nil {
+		return "", err
+	}
+	prefix := bytes.Repeat([]byte(" "), indent)
+	var indented bytes.Buffer
+	for line := range bytes.Lines(out.Bytes()) {
+		if len(bytes.TrimSpace(line)) > 0 {
+			indented.Write(prefix)
+		}
+		indented.Write(line)
+	}
+	return strings.TrimSuffix(indented.String(), "\n"), nil
+}

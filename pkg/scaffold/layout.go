@@ -1,0 +1,57 @@
+// Package scaffold makes the files of a fleet repo: pure generators, options in, manifest.File out. What it makes is plain
+// Flux, kustomize and Helm, and is the user's from then on: a fleet survives without fleetctl.
+package scaffold
+
+import (
+	"path"
+	"regexp"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Layout is where a management cluster and its workload clusters stand in the fleet repo.
+type Layout struct {
+	// Cloud is the folder below providers/.
+	Cloud string
+	// Generation is the folder below that: a new generation of management cluster can stand beside the old one.
+	Generation string
+}
+
+// Management is the folder that the management cluster's Flux applies first.
+func (l Layout) Management() string { return path.Join("providers", l.Cloud, l.Generation, "mgmt") }
+
+// Environment is the folder of an environment's clusters.
+func (l Layout) Environment(name string) string {
+	return path.Join("providers", l.Cloud, l.Generation, "clusters", name)
+}
+
+// Cluster is the folder of one cluster.
+func (l Layout) Cluster(environment, name string) string {
+	return path.Join(l.Environment(environment), name)
+}
+
+// ChartsDir holds one chart per flavour of cluster.
+const ChartsDir = "charts"
+
+// commonDir holds what an environment has for all its clusters; no cluster can be called so.
+const commonDir = "common"
+
+// maxClusterName leaves room for what Cluster API and Helm append to a cluster's name within their 63 and 53 characters.
+const maxClusterName = 40
+
+var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// checkName returns an error unless name is a DNS label of at most limit characters.
+func checkName(what, name string, limit int) error {
+	if !dnsLabel.MatchString(name) || len(name) > limit {
+		return diag.Errorf("use lower case letters, digits and dashes", "%s %q is not a DNS label of at most %d characters", what, name, limit)
+	}
+	return nil
+}
+
+func (l Layout) check() error {
+	if err := checkName("cloud", l.Cloud, 63); err != nil {
+		return err
+	}
+	return checkName("generation", l.Generation, 63)
+}

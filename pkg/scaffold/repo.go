@@ -1,0 +1,212 @@
+package scaffold
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"text/template"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/templates"
+)
+
+//go:embed files
+var files embed.FS
+
+// RepoOptions say what a fleet repo for one management cluster holds.
+type RepoOptions struct {
+	// Fleet is the fleet's name.
+	Fleet string
+	// FleetYAML is the content of fleet.yaml.
+	FleetYAML []byte
+	// ManagementCluster is the name of the management cluster.
+	ManagementCluster string
+	// Layout of the management cluster.
+	Layout Layout
+	// Environments that the management cluster makes clusters for.
+	Environments []string
+	// Charts are the flavours whose charts go into the repo, of those in Flavours.
+	Charts []string
+	// KubernetesVersion stands in the README's example of a cluster.
+	KubernetesVersion string
+	// Local says that the repo has no remote: a commit is all that it takes to change the fleet.
+	Local bool
+}
+
+// Flavours are the charts that fleetctl brings along, sorted.
+func Flavours() ([]string, error) {
+	entries, err := templates.Charts.ReadDir(ChartsDir)
+	if err != nil {
+		return nil, fmt.Errorf("list charts: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
+// FlavoursFor lists those of Flavours that work with the infrastructure provider named: the docker provider brings the
+// in-memory backend along. It is empty for providers without a chart.
+func FlavoursFor(infrastructureProvider string) []string {
+	if infrastructureProvider == "docker" {
+		return []string{"docker", "in-memory"}
+	}
+	return nil
+}
+
+// Repo makes all files of a new fleet repo but those of flux-system (see pkg/flux). Every one of them is the user's once it is
+// there: on an existing repo write only those whose path is free, see Missing. It returns an error for a bad name and an unknown
+// chart.
+func Repo(opts RepoOptions) ([]manifest.File, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	out := []manifest.File{{Path: "fleet.yaml", Content: opts.FleetYAML}}
+	for target, name := range map[string]string{"README.md": "README.md", ".gitignore": "gitignore"} {
+		content, err := execute(name, readme(opts))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, manifest.File{Path: target, Content: content})
+	}
+	for _, env := range opts.Environments {
+		more, err := EnvironmentFiles(opts.Layout, env)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	for _, chart := range opts.Charts {
+		more, err := ChartFiles(chart)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	slices.SortFunc(out, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// readme is what the README's template reads.
+type readme RepoOptions
+
+// Example is the cluster.yaml of a cluster "demo".
+func (r readme) Example() (string, error) {
+	files, err := ClusterFiles(ClusterOptions{
+		Name: "demo", Layout: r.Layout, Environment: r.Environments[0], Flavour: r.Charts[0],
+		Values: map[string]any{
+			"kubernetesVersion": r.KubernetesVersion,
+			"controlPlane":      map[string]any{"replicas": 1},
+			"pools":             []any{map[string]any{"name": "md-0", "replicas": 1}},
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	return string(files[0].Content), nil
+}
+
+// ExampleDir is its folder.
+func (r readme) ExampleDir() string { return r.Layout.Cluster(r.Environments[0], "demo") }
+
+func (o RepoOptions) check() error {
+	if err := checkName("fleet", o.Fleet, 63); err != nil {
+		return err
+	}
+	if err := checkName("management cluster", o.ManagementCluster, maxClusterName); err != nil {
+		return err
+	}
+	if len(o.Charts) > 0 && o.KubernetesVersion == "" {
+		return errors.New("generate fleet repo: a Kubernetes version is needed for the example of a cluster")
+	}
+	return o.Layout.check()
+}
+
+// EnvironmentFiles make an environment: the Flux Kustomization that applies its folder, and the folder with what all its clusters
+// have in common.
+func EnvironmentFiles(layout Layout, environment string) ([]manifest.File, error) {
+	if err := layout.check(); err != nil {
+		return nil, err
+	}
+	if err := checkName("environment", environment, 40); err != nil {
+		return nil, err
+	}
+	data := struct{ Environment, Path string }{environment, layout.Environment(environment)}
+	apply, err := execute("clusters.yaml", data)
+	if err != nil {
+		return nil, err
+	}
+	common, err := execute("common.yaml", data)
+	if err != nil {
+		return nil, err
+	}
+	return []manifest.File{
+		{Path: path.Join(layout.Management(), "clusters-"+environment+".yaml"), Content: apply},
+		{Path: path.Join(data.Path, commonDir, "kustomization.yaml"), Content: common},
+	}, nil
+}
+
+// ChartFiles are the files of the chart of a flavour, for charts/<flavour> of the fleet repo.
+func ChartFiles(flavour string) ([]manifest.File, error) {
+	known, err := Flavours()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(known, flavour) {
+		return nil, diag.Errorf(fmt.Sprintf("the flavours are %v", known), "unknown flavour %q", flavour)
+	}
+	var out []manifest.File
+	err = fs.WalkDir(templates.Charts, path.Join(ChartsDir, flavour), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := templates.Charts.ReadFile(name)
+		out = append(out, manifest.File{Path: name, Content: content})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read chart %s: %w", flavour, err)
+	}
+	return out, nil
+}
+
+// Missing returns those of files whose path is free. exists tells of a slash-separated path whether something is there. A chart
+// counts as one: where its Chart.yaml is, none of its files is added.
+func Missing(files []manifest.File, exists func(path string) bool) []manifest.File {
+	return slices.DeleteFunc(slices.Clone(files), func(f manifest.File) bool {
+		if chart, ok := chartOf(f.Path); ok && exists(path.Join(chart, "Chart.yaml")) {
+			return true
+		}
+		return exists(f.Path)
+	})
+}
+
+// chartOf returns the folder of the chart that a file belongs to.
+func chartOf(name string) (string, bool) {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if path.Dir(dir) == ChartsDir {
+			return dir, true
+		}
+	}
+	return "", false
+}
+
+// execute renders one of the embedded files. Their delimiters leave those of Helm and of documentation alone.
+func execute(name string, data any) ([]byte, error) {
+	t, err := template.New(name).Delims("<<", ">>").Option("missingkey=error").ParseFS(files, "files/"+name)
+	if err != nil {
+		return nil, fmt.Errorf("generate %s: %w", name, err)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, data); err != nil {
+		return nil, fmt.Errorf("generate %s: %w", name, err)
+	}
+	return out.Bytes(), nil
+}

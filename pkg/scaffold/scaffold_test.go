@@ -1,0 +1,209 @@
+package scaffold
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares files with the archive testdata/<name>.
+func golden(t *testing.T, name string, files []manifest.File) {
+	t.Helper()
+	var got txtar.Archive
+	for _, f := range files {
+		got.Files = append(got.Files, txtar.File{Name: f.Path, Data: f.Content})
+	}
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, txtar.Format(&got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(txtar.Format(&got))); diff != "" {
+		t.Errorf("%s differs (-want +got), -update rewrites it:\n%s", name, diff)
+	}
+}
+
+var docker = Layout{Cloud: "docker", Generation: "v1"}
+
+func repoOptions() RepoOptions {
+	return RepoOptions{
+		Fleet: "acme", FleetYAML: []byte("kind: Fleet\n"), ManagementCluster: "mgmt", Layout: docker,
+		Environments: []string{"dev"}, Charts: []string{"in-memory"}, KubernetesVersion: "v1.36.3", Local: true,
+	}
+}
+
+func TestRepo(t *testing.T) {
+	files, err := Repo(repoOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own []manifest.File
+	for _, f := range files {
+		if !strings.HasPrefix(f.Path, ChartsDir+"/") {
+			own = append(own, f)
+		}
+	}
+	golden(t, "repo-local.txtar", own)
+	if len(own) == len(files) {
+		t.Error("the chart is missing")
+	}
+
+	opts := repoOptions()
+	opts.Local, opts.Environments, opts.Charts = false, []string{"staging", "production"}, nil
+	if files, err = Repo(opts); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "repo-remote.txtar", files)
+}
+
+func TestRepoErrors(t *testing.T) {
+	for name, change := range map[string]func(*RepoOptions){
+		"fleet":              func(o *RepoOptions) { o.Fleet = "Acme" },
+		"management cluster": func(o *RepoOptions) { o.ManagementCluster = strings.Repeat("m", 41) },
+		"cloud":              func(o *RepoOptions) { o.Layout.Cloud = ".." },
+		"generation":         func(o *RepoOptions) { o.Layout.Generation = "a/b" },
+		"environment":        func(o *RepoOptions) { o.Environments = []string{"-dev"} },
+		"flavour":            func(o *RepoOptions) { o.Charts = []string{"../docker"} },
+		"Kubernetes version": func(o *RepoOptions) { o.KubernetesVersion = "" },
+	} {
+		opts := repoOptions()
+		change(&opts)
+		if _, err := Repo(opts); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("bad %s: got %v", name, err)
+		}
+	}
+}
+
+func TestClusterFiles(t *testing.T) {
+	opts := ClusterOptions{Name: "demo", Layout: docker, Environment: "dev", Flavour: "docker", Values: map[string]any{
+		"kubernetesVersion": "v1.36.3",
+		"pools":             []any{map[string]any{"name": "md-0", "replicas": 2}},
+		"kubeletExtraArgs":  map[string]any{"fail-cgroupv1": "false"},
+	}}
+	files, err := ClusterFiles(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "cluster.txtar", files)
+
+	opts.Values = nil
+	if files, err = ClusterFiles(opts); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "cluster-defaults.txtar", files)
+
+	for _, name := range []string{"", "common", "default", "kube-system", "flux-system", "a.b", "../x", strings.Repeat("a", 41)} {
+		opts.Name = name
+		if _, err := ClusterFiles(opts); err == nil {
+			t.Errorf("cluster %q: want an error", name)
+		}
+	}
+}
+
+// An environment's folder builds as kustomize-controller builds it, with and without clusters, and labels the common objects.
+func TestEnvironmentBuilds(t *testing.T) {
+	env, err := EnvironmentFiles(docker, "dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs := filesys.MakeFsInMemory()
+	write := func(files []manifest.File) {
+		for _, f := range files {
+			if err := fs.WriteFile(f.Path, f.Content); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(env)
+	// kustomize-controller generates this one: sub-folders with a kustomization.yaml as they are, every other YAML file by name.
+	build := func(resources ...string) string {
+		k := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
+		for _, r := range resources {
+			k += fmt.Sprintf("- %s\n", r)
+		}
+		write([]manifest.File{{Path: "providers/docker/v1/clusters/dev/kustomization.yaml", Content: []byte(k)}})
+		res, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, "providers/docker/v1/clusters/dev")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, r := range res.Resources() {
+			ids = append(ids, r.GetKind()+" "+r.GetNamespace()+"/"+r.GetName()+" "+r.GetAnnotations()["kustomize.toolkit.fluxcd.io/prune"])
+		}
+		return strings.Join(ids, "\n")
+	}
+	if got := build("common"); got != "" {
+		t.Errorf("without clusters: got %s", got)
+	}
+	for _, name := range []string{"a", "b"} {
+		files, err := ClusterFiles(ClusterOptions{Name: name, Layout: docker, Environment: "dev", Flavour: "in-memory"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(files)
+	}
+	want := "Namespace /a disabled\nHelmRelease a/a disabled\nNamespace /b disabled\nHelmRelease b/b disabled"
+	if diff := cmp.Diff(want, build("common", "a/cluster.yaml", "b/cluster.yaml")); diff != "" {
+		t.Errorf("with clusters (-want +got):\n%s", diff)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	files, err := Repo(repoOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{"README.md": true, "charts/in-memory/Chart.yaml": true}
+	for _, f := range Missing(files, func(p string) bool { return there[p] }) {
+		if f.Path == "README.md" || strings.HasPrefix(f.Path, "charts/") {
+			t.Errorf("%s would be written over, or into, the user's own", f.Path)
+		}
+	}
+	if got := Missing(files, func(string) bool { return false }); len(got) != len(files) {
+		t.Errorf("an empty repo: got %d of %d files", len(got), len(files))
+	}
+}
+
+func TestFlavours(t *testing.T) {
+	got, err := Flavours()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"docker", "in-memory"}, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, f := range got {
+		files, err := ChartFiles(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, file := range files {
+			names = append(names, strings.TrimPrefix(file.Path, "charts/"+f+"/"))
+		}
+		want := []string{
+			"Chart.yaml", "README.md", "templates/_helpers.tpl", "templates/cluster.yaml", "templates/control-plane.yaml",
+			"templates/pools.yaml", "values.schema.json", "values.yaml",
+		}
+		if diff := cmp.Diff(want, names); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", f, diff)
+		}
+	}
+}
