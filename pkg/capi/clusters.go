@@ -1,0 +1,186 @@
+package capi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Cluster is one workload cluster as Cluster API sees it.
+type Cluster struct {
+	Namespace, Name string
+	// Phase is Pending, Provisioning, Provisioned, Deleting or Failed.
+	Phase string
+	// Version of Kubernetes that its topology or control plane asks for, if known.
+	Version string
+	// Available is Cluster API's own summary; Reason says why not.
+	Available bool
+	Reason    string
+	// Paused tells that Cluster API leaves it alone; Deleting, that it is being deleted.
+	Paused, Deleting bool
+	// Infrastructure and ControlPlane are the kinds that make it: DockerCluster, KubeadmControlPlane.
+	Infrastructure, ControlPlane string
+	ControlPlaneReplicas         Replicas
+	WorkerReplicas               Replicas
+	Conditions                   []metav1.Condition
+	Machines                     []Machine
+}
+
+// Key identifies the Cluster.
+func (c Cluster) Key() kube.Key { return kube.Key{Namespace: c.Namespace, Name: c.Name} }
+
+// Replicas counts machines.
+type Replicas struct {
+	Desired, Current, Ready, Available, UpToDate int32
+}
+
+// Machine is one machine of a Cluster.
+type Machine struct {
+	Name, Node, Version, Phase string
+	ControlPlane               bool
+	Ready                      bool
+	Reason                     string
+}
+
+// Clusters lists all workload clusters with their machines, by namespace and name. Where Cluster API is not installed there
+// are none.
+func (m *Manager) Clusters(ctx context.Context) ([]Cluster, error) {
+	clusters, machines := &clusterv1.ClusterList{}, &clusterv1.MachineList{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return m.listAll(ctx, "Clusters", clusters) })
+	group.Go(func() error { return m.listAll(ctx, "Machines", machines) })
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	byCluster := map[kube.Key][]Machine{}
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		key := kube.Key{Namespace: machine.Namespace, Name: machine.Spec.ClusterName}
+		byCluster[key] = append(byCluster[key], machineFrom(machine))
+	}
+	all := make([]Cluster, 0, len(clusters.Items))
+	for i := range clusters.Items {
+		cluster := clusterFrom(&clusters.Items[i])
+		cluster.Machines = byCluster[cluster.Key()]
+		slices.SortFunc(cluster.Machines, func(a, b Machine) int { return strings.Compare(a.Name, b.Name) })
+		all = append(all, cluster)
+	}
+	slices.SortFunc(all, func(a, b Cluster) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all, nil
+}
+
+// listAll fills list; a kind that is not installed leaves it empty.
+func (m *Manager) listAll(ctx context.Context, what string, list kube.ObjectList, opts ...kube.ListOption) error {
+	if err := m.kube.List(ctx, list, opts...); err != nil && !kube.IsAbsent(err) {
+		return fmt.Errorf("list %s: %w", what, err)
+	}
+	return nil
+}
+
+func clusterFrom(c *clusterv1.Cluster) Cluster {
+	cluster := Cluster{
+		Namespace: c.Namespace, Name: c.Name, Phase: c.Status.Phase,
+		Deleting:       !c.DeletionTimestamp.IsZero(),
+		Paused:         isPaused(c),
+		Infrastructure: c.Spec.InfrastructureRef.Kind,
+		ControlPlane:   c.Spec.ControlPlaneRef.Kind,
+		Version:        c.Spec.Topology.Version,
+		Conditions:     c.Status.Conditions,
+	}
+	if cp := c.Status.ControlPlane; cp != nil {
+		cluster.ControlPlaneReplicas = replicasFrom(cp.DesiredReplicas, cp.Replicas, cp.ReadyReplicas, cp.AvailableReplicas, cp.UpToDateReplicas)
+		if cluster.Version == "" && len(cp.Versions) > 0 {
+			cluster.Version = cp.Versions[0].Version
+		}
+	}
+	if w := c.Status.Workers; w != nil {
+		cluster.WorkerReplicas = replicasFrom(w.DesiredReplicas, w.Replicas, w.ReadyReplicas, w.AvailableReplicas, w.UpToDateReplicas)
+	}
+	cluster.Available, cluster.Reason = availability(c)
+	return cluster
+}
+
+// availability is Cluster API's verdict on a Cluster, with what speaks against it.
+func availability(c *clusterv1.Cluster) (available bool, reason string) {
+	condition := findCondition(c.Status.Conditions, clusterv1.ClusterAvailableCondition)
+	switch {
+	case !c.DeletionTimestamp.IsZero():
+		if deleting := findCondition(c.Status.Conditions, clusterv1.ClusterDeletingCondition); deleting != nil && deleting.Message != "" {
+			return false, "it is being deleted: " + oneLine(deleting.Message)
+		}
+		return false, "it is being deleted"
+	case condition != nil && condition.Status == metav1.ConditionTrue && condition.ObservedGeneration >= c.Generation:
+		return true, ""
+	case isPaused(c):
+		return false, "it is paused"
+	case condition == nil || condition.ObservedGeneration < c.Generation:
+		return false, "Cluster API has not looked at it yet"
+	}
+	if reason := kube.Reason(c.Status.Conditions); reason != "" {
+		return false, oneLine(reason)
+	}
+	return false, "condition Available is " + string(condition.Status)
+}
+
+func machineFrom(m *clusterv1.Machine) Machine {
+	machine := Machine{
+		Name: m.Name, Node: m.Status.NodeRef.Name, Version: m.Spec.Version, Phase: m.Status.Phase,
+	}
+	_, machine.ControlPlane = m.Labels[clusterv1.MachineControlPlaneLabel]
+	if ready := findCondition(m.Status.Conditions, clusterv1.MachineReadyCondition); ready != nil {
+		machine.Ready = ready.Status == metav1.ConditionTrue
+		if !machine.Ready {
+			machine.Reason = oneLine(kube.Reason(m.Status.Conditions))
+		}
+	}
+	return machine
+}
+
+func isPaused(c *clusterv1.Cluster) bool {
+	_, annotated := c.Annotations[clusterv1.PausedAnnotation]
+	return annotated || (c.Spec.Paused != nil && *c.Spec.Paused)
+}
+
+func findCondition(conditions []metav1.Condition, conditionType string) *metav1.Condition {
+	for i := range conditions {
+		if conditions[i].Type == conditionType {
+			return &conditions[i]
+		}
+	}
+	return nil
+}
+
+func replicasFrom(desired, current, ready, available, upToDate *int32) Replicas {
+	value := func(n *int32) int32 {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	return Replicas{value(desired), value(current), value(ready), value(available), value(upToDate)}
+}
+
+// oneLine joins Cluster API's messages, which are bullet lists.
+func oneLine(message string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(message, "* ", "")), " ")
+}
+
+// WorkloadKubeconfig is the kubeconfig that Cluster API made for the administrator of a workload cluster.
+func (m *Manager) WorkloadKubeconfig(ctx context.Context, cluster kube.Key) ([]byte, error) {
+	secret := kube.Key{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}
+	kubeconfig, err := m.kube.SecretValue(ctx, secret, "value")
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster, err)
+	}
+	return kubeconfig, nil
+}

@@ -1,0 +1,154 @@
+package capi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+var clusterKind = clusterv1.GroupVersion.WithKind("Cluster")
+
+// WaitAvailable waits until the named Clusters, or all that exist if none are named, are Available. detail, if not nil, is
+// told what is missing whenever that changes. When ctx ends before, the error holds a kube.NotReadyError with a reason for
+// each and asks for the exit code of something not ready.
+func (m *Manager) WaitAvailable(ctx context.Context, clusters []kube.Key, detail func(string)) error {
+	var unready kube.NotReadyError
+	tell := onChange(detail)
+	err := m.kube.Watch(ctx, clusterKind, kube.Selection{}, func(objects kube.Objects) (bool, error) {
+		wanted := clusters
+		if len(wanted) == 0 {
+			wanted = keysOfAll(objects)
+		}
+		unready = unready[:0]
+		for _, key := range wanted {
+			if reason := unavailable(objects[key]); reason != "" {
+				unready = append(unready, kube.Unready{Ref: kube.Ref{GroupVersionKind: clusterKind, Key: key}, Reason: reason})
+			}
+		}
+		if len(unready) > 0 {
+			tell("waiting for " + unready.Error())
+		}
+		return len(unready) == 0, nil
+	})
+	return waitError(ctx, "wait for workload clusters", err, unready)
+}
+
+// unavailable says why obj, a Cluster or nil, is not Available, or "".
+func unavailable(obj *unstructured.Unstructured) string {
+	if obj == nil {
+		return "it does not exist yet"
+	}
+	cluster, err := toCluster(obj)
+	if err != nil {
+		return err.Error()
+	}
+	if available, reason := availability(cluster); !available {
+		return reason
+	}
+	return ""
+}
+
+// DeleteClusters deletes the named Clusters, side by side, and waits until they and all that belongs to them are gone. What is
+// absent already is no error. detail, if not nil, is told what still blocks each of them whenever that changes. When ctx ends
+// before, the error holds a kube.NotReadyError that says what blocks each.
+func (m *Manager) DeleteClusters(ctx context.Context, clusters []kube.Key, detail func(string)) error {
+	var errs []error
+	for _, key := range clusters {
+		obj := &unstructured.Unstructured{}
+		obj.SetGroupVersionKind(clusterKind)
+		obj.SetNamespace(key.Namespace)
+		obj.SetName(key.Name)
+		err := m.kube.WithWatch.Delete(ctx, obj, client.PropagationPolicy("Background"))
+		if err != nil && !kube.IsAbsent(err) {
+			errs = append(errs, fmt.Errorf("delete Cluster %s: %w", key, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var left kube.NotReadyError
+	tell := onChange(detail)
+	err := m.kube.Watch(ctx, clusterKind, kube.Selection{}, func(objects kube.Objects) (bool, error) {
+		left = left[:0]
+		for _, key := range clusters {
+			if obj := objects[key]; obj != nil {
+				left = append(left, kube.Unready{Ref: kube.Ref{GroupVersionKind: clusterKind, Key: key}, Reason: blocker(obj)})
+			}
+		}
+		if len(left) > 0 {
+			tell(fmt.Sprintf("waiting for %d of %d to go: %s", len(left), len(clusters), describe(left)))
+		}
+		return len(left) == 0, nil
+	})
+	if kube.IsAbsent(err) { // Cluster API is not installed: there is nothing to delete
+		return nil
+	}
+	return waitError(ctx, "delete workload clusters", err, left)
+}
+
+// blocker says what keeps a Cluster that is being deleted.
+func blocker(obj *unstructured.Unstructured) string {
+	cluster, err := toCluster(obj)
+	if err != nil {
+		return err.Error()
+	}
+	if isPaused(cluster) {
+		return "it is paused, so Cluster API does not delete it"
+	}
+	_, reason := availability(cluster)
+	return reason
+}
+
+func describe(left kube.NotReadyError) string {
+	parts := make([]string, 0, len(left))
+	for _, u := range left {
+		parts = append(parts, u.Key.String()+" ("+u.Reason+")")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// waitError is err, or if that is ctx's end, an error with what was still missing.
+func waitError(ctx context.Context, op string, err error, missing kube.NotReadyError) error {
+	if err == nil || ctx.Err() == nil || len(missing) == 0 {
+		return diag.Wrap(op, err, "")
+	}
+	return &diag.Error{Op: op, Err: fmt.Errorf("%w: %w", context.Cause(ctx), missing), Code: diag.ExitNotReady}
+}
+
+func toCluster(obj *unstructured.Unstructured) (*clusterv1.Cluster, error) {
+	cluster := &clusterv1.Cluster{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, cluster); err != nil {
+		return nil, fmt.Errorf("read %s: %w", kube.RefOf(obj), err)
+	}
+	return cluster, nil
+}
+
+func keysOfAll(objects kube.Objects) []kube.Key {
+	keys := make([]kube.Key, 0, len(objects))
+	for key := range objects {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b kube.Key) int { return strings.Compare(a.String(), b.String()) })
+	return keys
+}
+
+// onChange passes texts on to detail, but not the same one twice in a row.
+func onChange(detail func(string)) func(string) {
+	last := ""
+	return func(text string) {
+		if detail != nil && text != last {
+			last = text
+			detail(text)
+		}
+	}
+}
