@@ -1,0 +1,203 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
+)
+
+// Engine is the container engine of this machine as several checks see it; it is asked once.
+type Engine struct {
+	once   sync.Once
+	detect func(context.Context) (*engine.Engine, error)
+	name   engine.Name
+	info   engine.Info
+	err    error
+}
+
+// NewEngine returns an Engine that looks with detect (engine.Detect, unless an engine is chosen already) when a check
+// first needs it.
+func NewEngine(detect func(context.Context) (*engine.Engine, error)) *Engine {
+	return &Engine{detect: detect}
+}
+
+func (e *Engine) get(ctx context.Context) (engine.Name, engine.Info, error) {
+	e.once.Do(func() {
+		var found *engine.Engine
+		if found, e.err = e.detect(ctx); e.err == nil {
+			e.name = found.Name()
+			e.info, e.err = found.Info(ctx)
+		}
+	})
+	return e.name, e.info, e.err
+}
+
+// Checks are all the checks of the engine and of the machine under it.
+func (e *Engine) Checks() []Check {
+	return []Check{
+		{Name: "container engine", Run: e.checkVersion},
+		{Name: "cgroups", Run: e.checkCgroups},
+		{Name: "memory", Run: e.checkMemory},
+		{Name: "engine disk", Run: e.checkStore},
+		{Name: "inotify limits", Run: e.onLocalLinux(checkInotify)},
+		{Name: "kernel", Run: e.onLocalLinux(checkKernel)},
+	}
+}
+
+// minVersions are the oldest engines with which kind's nodes start: Docker's is the first with private cgroup namespaces,
+// Podman's the first with netavark.
+var minVersions = map[engine.Name]string{engine.Docker: "20.10.0", engine.Podman: "4.0.0", engine.Nerdctl: "1.7.0"}
+
+func (e *Engine) checkVersion(ctx context.Context) Result {
+	name, info, err := e.get(ctx)
+	if err != nil {
+		return FailWith(err)
+	}
+	return judgeVersion(name, info)
+}
+
+func judgeVersion(name engine.Name, info engine.Info) Result {
+	kindOf := ""
+	if info.Rootless {
+		kindOf = " rootless"
+	}
+	if oldest := minVersions[name]; oldest != "" && older(info.Version, oldest) {
+		return Fail(fmt.Sprintf("update %s to %s or newer", name, oldest), "%s %s%s is too old", name, info.Version, kindOf)
+	}
+	return OK("%s %s%s", name, info.Version, kindOf)
+}
+
+func (e *Engine) checkCgroups(ctx context.Context) Result {
+	name, info, err := e.get(ctx)
+	if err != nil {
+		return skipNoEngine()
+	}
+	return judgeCgroups(name, info)
+}
+
+const (
+	hintCgroup2  = `boot with cgroup v2: add "systemd.unified_cgroup_hierarchy=1" to the kernel's command line`
+	hintDelegate = `let systemd delegate them: sudo mkdir -p /etc/systemd/system/user@.service.d && ` +
+		`printf '[Service]\nDelegate=yes\n' | sudo tee /etc/systemd/system/user@.service.d/delegate.conf && ` +
+		`sudo systemctl daemon-reload, then log in again`
+)
+
+func judgeCgroups(name engine.Name, info engine.Info) Result {
+	missing := strings.Join(info.MissingControllers, ", ")
+	switch {
+	case info.Rootless && info.CgroupVersion != 2:
+		return Fail(hintCgroup2+", or run the engine as root", "rootless %s needs cgroup v2", name)
+	case info.Rootless && missing != "":
+		return Fail(hintDelegate, "rootless %s may not use the cgroup controllers %s", name, missing)
+	case missing != "":
+		return Warn("enable them in the kernel's configuration or command line", "the kernel lacks the cgroup controllers %s", missing)
+	case info.CgroupVersion == 1:
+		return Warn(hintCgroup2, "cgroup v1: the kubelet of Kubernetes 1.35 and newer refuses it unless the node image allows it")
+	case info.CgroupVersion == 0:
+		return Skip("%s does not say which cgroup version it uses", name)
+	}
+	return OK("cgroup v%d", info.CgroupVersion)
+}
+
+// What a management cluster with its providers takes.
+const (
+	memoryFail = 2 * gib
+	memoryWarn = 4 * gib
+	storeFail  = 3 * gib
+	storeWarn  = 10 * gib
+	gib        = int64(1) << 30
+)
+
+func (e *Engine) checkMemory(ctx context.Context) Result {
+	_, info, err := e.get(ctx)
+	if err != nil {
+		return skipNoEngine()
+	}
+	return judgeMemory(info)
+}
+
+func judgeMemory(info engine.Info) Result {
+	hint := "give the machine more memory"
+	if info.Remote {
+		hint = "give the engine's virtual machine more memory, in its settings"
+	}
+	switch {
+	case info.MemoryBytes <= 0:
+		return Skip("the engine does not say")
+	case info.MemoryBytes < memoryFail*9/10: // firmware and kernel keep some of it
+		return Fail(hint, "%s; a management cluster needs %s", size(info.MemoryBytes), size(memoryFail))
+	case info.MemoryBytes < memoryWarn*9/10:
+		return Warn(hint, "%s; %s are better", size(info.MemoryBytes), size(memoryWarn))
+	}
+	return OK("%s, %d CPUs", size(info.MemoryBytes), info.CPUs)
+}
+
+func (e *Engine) checkStore(ctx context.Context) Result {
+	name, info, err := e.get(ctx)
+	switch {
+	case err != nil:
+		return skipNoEngine()
+	case info.Remote || info.StoreDir == "":
+		return Skip("the store of %s is on another machine", name)
+	}
+	return judgeDisk(info.StoreDir, storeFail, storeWarn, fmt.Sprintf(`free some, for example with "%s system prune"`, name))
+}
+
+// onLocalLinux runs a check of the kernel only where that kernel is the engine's.
+func (e *Engine) onLocalLinux(check func() Result) func(context.Context) Result {
+	return func(ctx context.Context) Result {
+		name, info, err := e.get(ctx)
+		if err == nil && info.Remote {
+			return Skip("%s runs on another machine", name)
+		}
+		return check()
+	}
+}
+
+func skipNoEngine() Result { return Skip("no container engine answers") }
+
+// older compares dotted versions by their numbers; what follows them ("-dev", "+dfsg1") does not count.
+func older(version, than string) bool {
+	a, b := numbers(version), numbers(than)
+	for i := range b {
+		if i >= len(a) {
+			return b[i] > 0
+		}
+		if a[i] != b[i] {
+			return a[i] < b[i]
+		}
+	}
+	return false
+}
+
+func numbers(version string) []int {
+	var out []int
+	for part := range strings.SplitSeq(version, ".") {
+		n, digits := 0, 0
+		for _, r := range part {
+			if r < '0' || r > '9' {
+				break
+			}
+			n, digits = n*10+int(r-'0'), digits+1
+		}
+		if digits == 0 {
+			break
+		}
+		out = append(out, n)
+		if digits < len(part) {
+			break
+		}
+	}
+	return out
+}
+
+// size in GiB or MiB, as people say it.
+func size(bytes int64) string {
+	if bytes >= gib {
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/float64(gib))
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
+}

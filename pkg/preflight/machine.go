@@ -1,0 +1,147 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+)
+
+// Disk checks that the folder, or the nearest parent that exists, can be written to and has that many bytes free.
+func Disk(name, folder string, need int64) Check {
+	return Check{Name: name, Run: func(context.Context) Result {
+		existing, err := nearest(folder)
+		if err != nil {
+			return FailWith(err)
+		}
+		if err := writable(existing); err != nil {
+			return Fail(fmt.Sprintf("sudo chown -R $(id -u) %s", existing), "cannot write to %s: %v", existing, cause(err))
+		}
+		return judgeDisk(existing, need, need, "free some space there")
+	}}
+}
+
+func judgeDisk(folder string, fail, warn int64, hint string) Result {
+	existing, err := nearest(folder)
+	if err != nil {
+		return Skip("%v", err)
+	}
+	free, err := freeBytes(existing)
+	switch {
+	case err != nil:
+		return Skip("cannot tell how much is free at %s: %v", existing, err)
+	case free < fail:
+		return Fail(hint, "%s free at %s; %s are needed", size(free), folder, size(fail))
+	case free < warn:
+		return Warn(hint, "%s free at %s; %s are better", size(free), folder, size(warn))
+	}
+	return OK("%s free at %s", size(free), folder)
+}
+
+// nearest returns the folder itself or the first of its parents that exists.
+func nearest(folder string) (string, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	for {
+		info, err := os.Stat(folder)
+		switch {
+		case err == nil && !info.IsDir():
+			return "", diag.Errorf("remove it, or choose another place", "%s is not a folder", folder)
+		case err == nil:
+			return folder, nil
+		case !errors.Is(err, fs.ErrNotExist) || filepath.Dir(folder) == folder:
+			return "", err
+		}
+		folder = filepath.Dir(folder)
+	}
+}
+
+// writable tries, since permission bits do not tell about read-only and networked file systems. It leaves nothing behind.
+func writable(folder string) error {
+	f, err := os.CreateTemp(folder, ".fleetctl-preflight-*")
+	if err != nil {
+		return err
+	}
+	closeErr := f.Close()
+	return errors.Join(closeErr, os.Remove(f.Name()))
+}
+
+// cause drops the path that an os error repeats.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// Port checks that something can listen on a TCP port of this machine.
+func Port(address string, port uint16, purpose string) Check {
+	return Check{Name: fmt.Sprintf("port %d", port), Run: func(ctx context.Context) Result {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(int(port))))
+		if err != nil {
+			var op *net.OpError
+			if errors.As(err, &op) {
+				err = op.Err
+			}
+			return Fail(portHint(port), "cannot listen on %s port %d, needed for %s: %v", address, port, purpose, err)
+		}
+		if err := l.Close(); err != nil {
+			return FailWith(err)
+		}
+		return OK("free for %s", purpose)
+	}}
+}
+
+// NameClash checks that the management cluster's name is free, or that the cluster of that name is ours. open makes the
+// host, which may fail already.
+func NameClash(open func(context.Context) (host.Host, error)) Check {
+	return Check{Name: "cluster name", Run: func(ctx context.Context) Result {
+		h, err := open(ctx)
+		if err != nil {
+			return FailWith(err)
+		}
+		state, err := h.State(ctx)
+		if err != nil {
+			return FailWith(err)
+		}
+		switch state {
+		case host.StateAbsent:
+			return OK("%s is free", h.Name())
+		case host.StateRunning:
+			return OK("%s exists and is ours", h.Name())
+		case host.StateStopped:
+			return OK("%s is ours and stopped: it will be started", h.Name())
+		case host.StateBroken:
+			return Warn("", "%s was left half made: it will be rebuilt", h.Name())
+		case host.StateForeign:
+		}
+		return Fail("choose another name, or remove that cluster if nobody needs it", "a cluster named %s exists and is not ours", h.Name())
+	}}
+}
+
+// Clock checks that this machine's clock is not before a moment that is surely past, such as the time at which the program
+// was built: certificates made with such a clock are not valid yet for anybody else.
+func Clock(now func() time.Time, past time.Time) Check {
+	return Check{Name: "clock", Run: func(context.Context) Result {
+		t := now().UTC()
+		switch {
+		case past.IsZero():
+			return Skip("nothing to compare it with")
+		case t.Before(past.Add(-24 * time.Hour)):
+			return Fail(`set the clock: "sudo timedatectl set-ntp true"`, "the clock says %s, which is before %s",
+				t.Format(time.DateOnly), past.UTC().Format(time.DateOnly))
+		}
+		return OK("%s", t.Format("2006-01-02 15:04 MST"))
+	}}
+}

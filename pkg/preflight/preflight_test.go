@@ -1,0 +1,158 @@
+package preflight_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+)
+
+func TestRunKeepsOrderAndRunsSideBySide(t *testing.T) {
+	second := make(chan struct{})
+	reports := preflight.Run(t.Context(),
+		preflight.Check{Name: "first", Run: func(ctx context.Context) preflight.Result {
+			select { // ends only if the second runs at the same time
+			case <-second:
+				return preflight.OK("fine")
+			case <-ctx.Done():
+				return preflight.Fail("", "ran alone")
+			}
+		}},
+		preflight.Check{Name: "second", Run: func(context.Context) preflight.Result {
+			close(second)
+			return preflight.Fail("do it", "no %s", "luck")
+		}},
+	)
+	if reports[0].Name != "first" || reports[0].Status != preflight.StatusOK {
+		t.Errorf("first report: %+v", reports[0])
+	}
+	if reports[1].Name != "second" || reports[1].Summary != "no luck" || reports[1].Hint != "do it" {
+		t.Errorf("second report: %+v", reports[1])
+	}
+	var findings diag.Findings
+	if err := reports.Err(); !errors.As(err, &findings) || len(findings) != 1 || findings[0].Rule != "preflight/second" {
+		t.Errorf("Err() = %v", err)
+	}
+	if preflight.Reports(reports[:1]).Err() != nil {
+		t.Error("a passed check is an error")
+	}
+}
+
+func TestRunReportsACheckThatHangs(t *testing.T) {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errors.New("out of patience"))
+	defer cancel()
+	release := make(chan struct{})
+	defer close(release)
+	reports := preflight.Run(ctx, preflight.Check{Name: "stuck", Run: func(context.Context) preflight.Result {
+		<-release
+		return preflight.OK("late")
+	}})
+	if reports[0].Status != preflight.StatusFail || reports[0].Summary != "out of patience" {
+		t.Errorf("report: %+v", reports[0])
+	}
+}
+
+func TestNoEngineFailsOnceAndSkipsWhatDependsOnIt(t *testing.T) {
+	calls := 0
+	e := preflight.NewEngine(func(context.Context) (*engine.Engine, error) {
+		calls++
+		return nil, diag.Errorf("install one", "no container engine is installed")
+	})
+	reports := preflight.Run(t.Context(), e.Checks()...)
+	if calls != 1 {
+		t.Errorf("the engine was looked for %d times", calls)
+	}
+	if n := reports.Count(preflight.StatusFail); n > 1 && reports[0].Hint != "install one" {
+		t.Errorf("reports: %+v", reports)
+	}
+	for _, r := range reports[1:4] {
+		if r.Status != preflight.StatusSkip {
+			t.Errorf("%s: %+v", r.Name, r.Result)
+		}
+	}
+}
+
+func TestDisk(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		folder string
+		need   int64
+		want   preflight.Status
+	}{
+		"enough":             {dir, 1, preflight.StatusOK},
+		"not there yet":      {filepath.Join(dir, "a", "b"), 1, preflight.StatusOK},
+		"too little":         {dir, 1 << 62, preflight.StatusFail},
+		"a file in the way":  {file, 1, preflight.StatusFail},
+		"below a plain file": {filepath.Join(file, "x"), 1, preflight.StatusFail},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := preflight.Disk("state", tc.folder, tc.need).Run(t.Context()); got.Status != tc.want {
+				t.Errorf("got %+v, want %s", got, tc.want)
+			}
+		})
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("the check left files behind: %v", entries)
+	}
+}
+
+func TestPort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := netip.MustParseAddrPort(l.Addr().String()).Port()
+	check := preflight.Port("127.0.0.1", port, "the Git server")
+	if got := check.Run(t.Context()); got.Status != preflight.StatusFail || !strings.Contains(got.Summary, "the Git server") || got.Hint == "" {
+		t.Errorf("taken port: %+v", got)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := check.Run(t.Context()); got.Status != preflight.StatusOK {
+		t.Errorf("free port: %+v", got)
+	}
+}
+
+func TestNameClashWhenTheHostCannotBeOpened(t *testing.T) {
+	got := preflight.NameClash(func(context.Context) (host.Host, error) {
+		return nil, diag.Errorf("start it", "no engine")
+	}).Run(t.Context())
+	if got.Status != preflight.StatusFail || got.Hint != "start it" || got.Summary != "no engine" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestClock(t *testing.T) {
+	built := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		now, past time.Time
+		want      preflight.Status
+	}{
+		"after the build":         {built.AddDate(1, 0, 0), built, preflight.StatusOK},
+		"same day, other zone":    {built.Add(-14 * time.Hour), built, preflight.StatusOK},
+		"an empty battery":        {time.Unix(0, 0), built, preflight.StatusFail},
+		"build without timestamp": {built, time.Time{}, preflight.StatusSkip},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := preflight.Clock(func() time.Time { return tc.now }, tc.past).Run(t.Context())
+			if got.Status != tc.want {
+				t.Errorf("got %+v, want %s", got, tc.want)
+			}
+		})
+	}
+}
