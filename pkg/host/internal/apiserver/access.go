@@ -1,14 +1,17 @@
 package apiserver
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
 
 	authorization "k8s.io/api/authorization/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -16,18 +19,39 @@ import (
 // Administrator tells whether the kubeconfig's user may do everything in the cluster, which is what installing providers
 // with their roles takes.
 func (c *Client) Administrator(ctx context.Context) (bool, error) {
-	client, err := kubernetes.NewForConfigAndClient(c.config, c.http)
-	if err != nil {
-		return false, fmt.Errorf("use kubeconfig: %w", err)
+	review := authorization.SelfSubjectAccessReview{
+		TypeMeta: meta.TypeMeta{APIVersion: authorization.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
+		Spec: authorization.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorization.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"},
+		},
 	}
-	review := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorization.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"},
-	}}
-	answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, meta.CreateOptions{})
-	if err != nil {
+	if err := c.post(ctx, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review); err != nil {
 		return false, fmt.Errorf("ask for our permissions at %s: %w", c.server, err)
 	}
-	return answer.Status.Allowed, nil
+	return review.Status.Allowed, nil
+}
+
+// post sends an object and reads the answer into it.
+func (c *Client) post(ctx context.Context, path string, object any) error {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusCreated {
+		return fmt.Errorf("the API server answers %s", resp.Status)
+	}
+	return json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(object)
 }
 
 // NoContextError says that a kubeconfig has no context of the wanted name.

@@ -20,7 +20,6 @@ const interval = 150 * time.Millisecond
 
 // Client asks one API server. It does not retry.
 type Client struct {
-	config *rest.Config
 	http   *http.Client
 	server string
 }
@@ -40,7 +39,7 @@ func New(kubeconfig []byte) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use kubeconfig: %w", err)
 	}
-	return &Client{config: config, http: client, server: strings.TrimSuffix(server.String(), "/")}, nil
+	return &Client{http: client, server: strings.TrimSuffix(server.String(), "/")}, nil
 }
 
 // Server is the address of the API server.
