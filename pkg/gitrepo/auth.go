@@ -1,0 +1,169 @@
+package gitrepo
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Auth is how fleetctl proves who it is to a remote, and how it knows the remote. The URL's protocol decides which of the
+// fields count; the zero value is anonymous https, or ssh with the user's agent, default keys and no known host.
+type Auth struct {
+	// Username that goes with Token. Default: the user in the URL, else "git".
+	Username string
+	// Token for https. It is never written anywhere.
+	Token string
+	// CA are PEM certificates of authorities that are trusted in addition to the system's.
+	CA []byte
+
+	// Key is a private SSH key (PEM); if set, no other key is tried.
+	Key []byte
+	// KeyFile is the path of a private SSH key; if set, no other key is tried. With neither Key nor KeyFile, the keys of the
+	// user's agent are tried, then ~/.ssh/id_ed25519, id_ecdsa and id_rsa.
+	KeyFile string
+	// Passphrase is asked for the passphrase of an encrypted key; name is its path. nil: an encrypted key is an error.
+	Passphrase func(name string) ([]byte, error)
+	// KnownHosts are lines as in a known_hosts file that pin the host keys.
+	KnownHosts string
+	// UserKnownHosts says to look into ~/.ssh/known_hosts for a host that KnownHosts has nothing about.
+	UserKnownHosts bool
+}
+
+// PassphraseError says that a private key is encrypted and that nobody could be asked for its passphrase.
+type PassphraseError struct {
+	// Name is the path of the key.
+	Name string
+}
+
+// Error names the key.
+func (e *PassphraseError) Error() string { return fmt.Sprintf("the ssh key %s is encrypted", e.Name) }
+
+// secrets are the strings that must not appear in an error.
+func (a Auth) secrets() []string { return []string{a.Token} }
+
+// httpTransport is a client for ep over http or https, and the credentials for it.
+func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transport.AuthMethod, error) {
+	base, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		base = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	}
+	rt := base.Clone()
+	if len(a.CA) > 0 {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool() // Windows and stripped-down systems: then only ours
+		}
+		if !pool.AppendCertsFromPEM(a.CA) {
+			return nil, nil, diag.Errorf("give PEM files that begin with -----BEGIN CERTIFICATE-----", "%w: no certificate found in the given authorities", ErrTLS)
+		}
+		rt.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	client := githttp.NewClient(&http.Client{Transport: rt})
+	if a.Token == "" {
+		return client, nil, nil
+	}
+	if Protocol(ep.Protocol) == ProtocolHTTP && !isLoopback(ep.Host) {
+		return nil, nil, diag.Errorf("use the https URL of the repository", "%w: a token is not sent over http, which is not encrypted", ErrURL)
+	}
+	user := a.Username
+	if user == "" {
+		user = ep.User
+	}
+	if user == "" {
+		user = gitssh.DefaultUsername
+	}
+	return client, &githttp.BasicAuth{Username: user, Password: a.Token}, nil
+}
+
+// signers returns the keys to offer, one source after the other.
+func (a Auth) signers(user string) ([]ssh.Signer, error) {
+	switch {
+	case len(a.Key) > 0:
+		return one(a.parseKey("given", a.Key))
+	case a.KeyFile != "":
+		return one(a.readKey(a.KeyFile))
+	}
+	signers := agentSigners(user)
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return signers, nil //nolint:nilerr // without a home there are no default keys
+	}
+	var locked error
+	for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
+		signer, err := a.readKey(filepath.Join(home, ".ssh", name))
+		var passphrase *PassphraseError
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+		case errors.As(err, &passphrase):
+			locked = err
+		case err == nil:
+			signers = append(signers, signer)
+		}
+	}
+	if len(signers) == 0 && locked != nil {
+		return nil, locked
+	}
+	return signers, nil
+}
+
+// agentSigners are the keys of the user's agent; no agent, no keys.
+func agentSigners(user string) []ssh.Signer {
+	agent, err := gitssh.NewSSHAgentAuth(user)
+	if err != nil {
+		return nil
+	}
+	signers, err := agent.Callback()
+	if err != nil {
+		return nil
+	}
+	return signers
+}
+
+func one(s ssh.Signer, err error) ([]ssh.Signer, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []ssh.Signer{s}, nil
+}
+
+func (a Auth) readKey(path string) (ssh.Signer, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return a.parseKey(path, pem)
+}
+
+func (a Auth) parseKey(name string, pem []byte) (ssh.Signer, error) {
+	signer, err := ssh.ParsePrivateKey(pem)
+	var missing *ssh.PassphraseMissingError
+	if !errors.As(err, &missing) {
+		if err != nil {
+			return nil, fmt.Errorf("read the ssh key %s: %w", name, err)
+		}
+		return signer, nil
+	}
+	if a.Passphrase == nil {
+		return nil, diag.Errorf("add it to your agent: ssh-add "+name, "%w", &PassphraseError{Name: name})
+	}
+	passphrase, err := a.Passphrase(name)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the passphrase of the ssh key %s: %w", name, err)
+	}
+	signer, err = ssh.ParsePrivateKeyWithPassphrase(pem, passphrase)
+	if err != nil {
+		return nil, fmt.Errorf("decrypt the ssh key %s: %w", name, err)
+	}
+	return signer, nil
+}

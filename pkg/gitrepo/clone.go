@@ -1,0 +1,199 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	git "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/storage"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/gofrs/flock"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// makingPrefix begins the name of a .git folder that is being made. It becomes .git when it is whole.
+const makingPrefix = ".git-fleetctl-"
+
+// InitLocal makes dir a repository without a remote, with branch checked out and no commit; files in dir stay as they are. A
+// repository that is there already is opened as it is.
+func InitLocal(dir, branch string) (*Repo, error) {
+	repo, err := Open(dir)
+	if err == nil || !errors.Is(err, ErrNotARepository) {
+		return repo, err
+	}
+	err = makeGitDir(dir, branch, nil)
+	if err != nil {
+		return nil, diag.Wrap("make a git repository in "+dir, err, "")
+	}
+	return Open(dir)
+}
+
+// Clone makes dir a working tree of branch of the remote repository: shallow where the server can do that. An empty remote, or
+// one without that branch, gives a branch without a commit. Files that are in dir already stay; those that the branch has with
+// another content are a *DirtyError and nothing is made. Network errors are as Probe's. After a kill, what is half made is either
+// made anew by Clone, or opened by Open and completed by Sync.
+func Clone(ctx context.Context, url string, auth Auth, branch, dir string) (*Repo, error) {
+	if _, err := Open(dir); !errors.Is(err, ErrNotARepository) {
+		if err == nil {
+			err = diag.Errorf("use it as it is, or choose another folder", "there is a git repository in %s already", dir)
+		}
+		return nil, err
+	}
+	r, err := newRemote(url, auth)
+	if err != nil {
+		return nil, err
+	}
+	var head plumbing.Hash
+	err = makeGitDir(dir, branch, func(store storage.Storer) error {
+		if err := setOrigin(store, url, branch); err != nil {
+			return err
+		}
+		if head, err = r.fetchBranch(ctx, store, branch); err != nil {
+			return r.fail("clone", err)
+		}
+		return checkFolder(ctx, dir, store, head)
+	})
+	if err != nil {
+		return nil, err
+	}
+	repo, err := Open(dir)
+	if err != nil || head.IsZero() {
+		return repo, err
+	}
+	if err := repo.fastForward(ctx, head); err != nil {
+		return nil, fmt.Errorf("check out %s in %s: %w", branch, dir, err)
+	}
+	return repo, nil
+}
+
+func (r *remote) fetchBranch(ctx context.Context, store storage.Storer, branch string) (plumbing.Hash, error) {
+	got, err := r.fetch(ctx, store, branch, nil)
+	if err != nil || got.head.IsZero() {
+		return plumbing.ZeroHash, err
+	}
+	return got.head, store.SetReference(plumbing.NewHashReference(plumbing.NewRemoteReferenceName(origin, branch), got.head))
+}
+
+func setOrigin(store storage.Storer, url, branch string) error {
+	cfg, err := store.Config()
+	if err != nil {
+		return err
+	}
+	cfg.Remotes[origin] = originConfig(url)
+	cfg.Branches[branch] = &config.Branch{Name: branch, Remote: origin, Merge: plumbing.NewBranchReferenceName(branch)}
+	return store.SetConfig(cfg)
+}
+
+// checkFolder returns *DirtyError if the commit has files that are in dir with another content.
+func checkFolder(ctx context.Context, dir string, store storage.Storer, commit plumbing.Hash) error {
+	tree, err := treeOf(store, commit)
+	if err != nil {
+		return err
+	}
+	changes, err := diffTrees(ctx, store, plumbing.ZeroHash, tree)
+	if err != nil {
+		return err
+	}
+	cfg, err := config.LoadConfig(config.GlobalScope)
+	if err != nil {
+		return fmt.Errorf("read the git configuration: %w", err)
+	}
+	w, err := openWorktree(dir, store, cfg)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	dirty, err := w.conflicts(ctx, changes)
+	return errors.Join(err, dirtyError(dirty))
+}
+
+// makeGitDir makes dir/.git under another name, lets fill do its part, and renames it. If anything fails, nothing is left; what a
+// killed run has left is removed by the next one.
+func makeGitDir(dir, branch string, fill func(storage.Storer) error) (err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	if err := removeAbandoned(dir); err != nil {
+		return err
+	}
+	making, err := os.MkdirTemp(dir, makingPrefix+"*")
+	if err != nil {
+		return err
+	}
+	own := flock.New(filepath.Join(making, lockName))
+	if err := own.Lock(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, own.Close(), os.RemoveAll(making))
+		}
+	}()
+	if err := os.Chmod(making, 0o755); err != nil { //nolint:gosec // as git makes it
+		return err
+	}
+	store := filesystem.NewStorage(osfs.New(making), cache.NewObjectLRUDefault())
+	if _, err := git.InitWithOptions(store, nil, git.InitOptions{DefaultBranch: plumbing.NewBranchReferenceName(branch)}); err != nil {
+		return err
+	}
+	if err := notBare(store); err != nil {
+		return err
+	}
+	if fill != nil {
+		if err := fill(store); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(store.Close(), own.Close()); err != nil {
+		return err
+	}
+	return os.Rename(making, filepath.Join(dir, git.GitDirName))
+}
+
+func notBare(store storage.Storer) error {
+	cfg, err := store.Config()
+	if err != nil {
+		return err
+	}
+	cfg.Core.IsBare = false
+	core := cfg.Raw.Section("core")
+	core.SetOption("bare", "false")
+	if runtime.GOOS == "windows" { // as git init finds it there
+		core.SetOption("filemode", "false")
+		core.SetOption("ignorecase", "true")
+	}
+	return store.SetConfig(cfg)
+}
+
+// removeAbandoned removes half made .git folders whose makers are dead: nobody holds their lock.
+func removeAbandoned(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), makingPrefix) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		own := flock.New(filepath.Join(path, lockName))
+		free, err := own.TryLock()
+		if err != nil || !free {
+			continue // somebody else's; it does not stand in the way
+		}
+		if err := errors.Join(own.Close(), os.RemoveAll(path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
+	"golang.org/x/crypto/ssh"
+)
+
+// connectTimeout bounds what go-git offers no context for: the TCP connection and the SSH handshake.
+const connectTimeout = 45 * time.Second
+
+// remote is one repository at the other end, ready to open sessions to. It uses go-git's transports directly instead of its
+// process-wide table of protocols, so that each remote has its own authorities, keys and pinned host keys.
+type remote struct {
+	endpoint  *transport.Endpoint
+	transport transport.Transport
+	method    transport.AuthMethod
+	ssh       *sshAuth
+	auth      Auth
+}
+
+// newRemote checks url and auth; it does not connect.
+func newRemote(url string, auth Auth) (*remote, error) {
+	ep, err := parseEndpoint(url)
+	if err != nil {
+		return nil, err
+	}
+	r := &remote{endpoint: ep, auth: auth}
+	if Protocol(ep.Protocol) != ProtocolSSH {
+		r.transport, r.method, err = auth.httpTransport(ep)
+		return r, err
+	}
+	keys, err := auth.knownHostKeys(hostPort(ep))
+	if err != nil {
+		return nil, err
+	}
+	user := ep.User
+	if user == "" {
+		user = gitssh.DefaultUsername
+	}
+	r.ssh = &sshAuth{user: user, auth: auth, hosts: keys}
+	r.transport, r.method = gitssh.NewClient(nil), r.ssh
+	return r, nil
+}
+
+// fail wraps err with what was attempted on this remote.
+func (r *remote) fail(verb string, err error) error {
+	return remoteError(verb+" "+display(r.endpoint), err, r.auth.secrets()...)
+}
+
+// upload opens a session that reads; the caller closes it.
+func (r *remote) upload(ctx context.Context) (transport.UploadPackSession, error) {
+	return open(ctx, r, r.transport.NewUploadPackSession)
+}
+
+// receive opens a session that writes; the caller closes it.
+func (r *remote) receive(ctx context.Context) (transport.ReceivePackSession, error) {
+	return open(ctx, r, r.transport.NewReceivePackSession)
+}
+
+// open runs connect so that a cancelled ctx returns at once: go-git dials without it. A session that comes too late is closed.
+func open[S transport.Session](ctx context.Context, r *remote, connect func(*transport.Endpoint, transport.AuthMethod) (S, error)) (S, error) {
+	type result struct {
+		session S
+		err     error
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	done := make(chan result, 1)
+	var method transport.AuthMethod = r.method
+	var attempt *sshAuth
+	if r.ssh != nil {
+		attempt = &sshAuth{user: r.ssh.user, auth: r.ssh.auth, hosts: r.ssh.hosts}
+		method = attempt
+	}
+	go func() {
+		s, err := connect(r.endpoint, method)
+		done <- result{s, err}
+	}()
+	select {
+	case got := <-done:
+		if got.err != nil && attempt != nil {
+			return got.session, attempt.explain(got.err)
+		}
+		return got.session, got.err
+	case <-ctx.Done():
+		go func() {
+			if late := <-done; late.err == nil {
+				_ = late.session.Close() // nobody waits for it any more
+			}
+		}()
+		var none S
+		return none, ctx.Err()
+	}
+}
+
+// sshAuth is a gitssh.AuthMethod for one connection. It remembers how far the handshake came, which is how a rejected key is
+// told from a broken connection: the library has no type for either.
+type sshAuth struct {
+	user  string
+	auth  Auth
+	hosts *hostKeys
+
+	hostErr  error // what the host key check said
+	verified bool  // the host key was right, so the rest is about the user
+	keyErr   error // no key could be read
+}
+
+// Name and String are part of go-git's interface.
+func (s *sshAuth) Name() string   { return gitssh.PublicKeysCallbackName }
+func (s *sshAuth) String() string { return "user: " + s.user }
+
+// ClientConfig is what go-git connects with.
+func (s *sshAuth) ClientConfig() (*ssh.ClientConfig, error) {
+	return &ssh.ClientConfig{
+		User:              s.user,
+		Auth:              []ssh.AuthMethod{ssh.PublicKeysCallback(s.keys)},
+		HostKeyAlgorithms: s.hosts.algorithms,
+		Timeout:           connectTimeout,
+		HostKeyCallback: func(hostname string, remote net.Addr, key ssh.PublicKey) error {
+			s.hostErr = s.hosts.check(hostname, remote, key)
+			s.verified = s.hostErr == nil
+			return s.hostErr
+		},
+	}, nil
+}
+
+func (s *sshAuth) keys() ([]ssh.Signer, error) {
+	signers, err := s.auth.signers(s.user)
+	s.keyErr = err
+	return signers, err
+}
+
+// explain turns the error of a failed handshake into a typed one.
+func (s *sshAuth) explain(err error) error {
+	var negotiation *ssh.AlgorithmNegotiationError
+	switch {
+	case s.hostErr != nil:
+		return s.hostErr
+	case s.keyErr != nil:
+		return fmt.Errorf("%w: %w", ErrAuth, s.keyErr)
+	case errors.As(err, &negotiation) && !s.verified && len(s.hosts.known) > 0 && negotiatedHostKey(negotiation, s.hosts.algorithms):
+		return s.hosts.changed(nil)
+	case s.verified && !isNetwork(err):
+		return fmt.Errorf("%w: the server %s accepts none of the ssh keys offered for the user %s", ErrAuth, s.hosts.addr, s.user)
+	}
+	return err
+}
+
+// negotiatedHostKey says whether the failed negotiation was about host keys, and not about ciphers: the list offered is ours.
+func negotiatedHostKey(e *ssh.AlgorithmNegotiationError, ours []string) bool {
+	return slices.Equal(e.SupportedAlgorithms, ours)
+}

@@ -1,0 +1,235 @@
+package gitrepo
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// What can be wrong with a remote. Every error of this package that stems from one of these matches it with errors.Is.
+var (
+	// ErrAuth: the server wants other credentials than these.
+	ErrAuth = errors.New("authentication failed")
+	// ErrNotFound: there is no such repository, or the credentials may not see it (most servers do not tell which).
+	ErrNotFound = errors.New("repository not found")
+	// ErrNetwork: the server does not answer.
+	ErrNetwork = errors.New("server not reachable")
+	// ErrHostKey: the SSH host key is unknown (*HostKeyError) or has changed (*HostKeyChangedError).
+	ErrHostKey = errors.New("host key verification failed")
+	// ErrTLS: the server's certificate is not trusted.
+	ErrTLS = errors.New("certificate verification failed")
+	// ErrNoPushRight: the credentials may read but not write.
+	ErrNoPushRight = errors.New("no right to push")
+	// ErrProtectedBranch: the credentials may write, but the server refuses this update of the branch.
+	ErrProtectedBranch = errors.New("the server refuses pushes to the branch")
+	// ErrNonFastForward: the remote branch has commits that the local one lacks.
+	ErrNonFastForward = errors.New("the remote branch has moved")
+	// ErrURL: the repository URL cannot be used.
+	ErrURL = errors.New("invalid repository URL")
+)
+
+// What can be wrong with a working tree.
+var (
+	// ErrNotARepository: there is no repository in that folder.
+	ErrNotARepository = errors.New("not a git repository")
+	// ErrDiverged: the local and the remote branch both have commits that the other lacks.
+	ErrDiverged = errors.New("the local and the remote branch have diverged")
+	// ErrBusy: another program works in the repository, or a merge or rebase is under way.
+	ErrBusy = errors.New("the repository is in use")
+	// ErrDetached: HEAD is no branch.
+	ErrDetached = errors.New("HEAD is detached")
+	// ErrPath: a path cannot be written in this repository.
+	ErrPath = errors.New("unusable path")
+)
+
+// DirtyError says that bringing a working tree up to date would overwrite changes that are in no commit.
+type DirtyError struct {
+	// Paths in question, relative to the top of the repository, sorted.
+	Paths []string
+}
+
+// Error names up to ten of the paths.
+func (e *DirtyError) Error() string {
+	const most = 10
+	if len(e.Paths) > most {
+		return fmt.Sprintf("files with changes that are not committed: %s and %d more", strings.Join(e.Paths[:most], ", "), len(e.Paths)-most)
+	}
+	return "files with changes that are not committed: " + strings.Join(e.Paths, ", ")
+}
+
+// dirtyError is nil for no paths.
+func dirtyError(paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	slices.Sort(paths)
+	return diag.Wrap("", &DirtyError{Paths: slices.Compact(paths)}, "commit them, or move them away, then run the command again")
+}
+
+// hints are the next step for each kind of remote error.
+var hints = []struct {
+	kind error
+	hint string
+}{
+	{ErrAuth, "check the user name and that the token or key is valid and may access the repository"},
+	{ErrNotFound, "check the URL, that the repository exists, and that the credentials may see it"},
+	{ErrTLS, "give the certificate authority of the server (git.caFile in fleet.yaml)"},
+	{ErrNetwork, "check the address, your connection and the proxy settings (HTTPS_PROXY, NO_PROXY)"},
+	{ErrNoPushRight, "give credentials with write access to the repository"},
+	{ErrProtectedBranch, "allow this account to push to the branch, or choose another branch (git.branch in fleet.yaml)"},
+	{ErrNonFastForward, "run the command again"},
+}
+
+// remoteError wraps err, which came from talking to the remote, so that it matches its kind, names op and carries a hint.
+// secrets are cut out of whatever the server said.
+func remoteError(op string, err error, secrets ...string) error {
+	if err == nil {
+		return nil
+	}
+	kind := classify(err)
+	var host *HostKeyError
+	var changed *HostKeyChangedError
+	switch {
+	case errors.As(err, &host):
+		return diag.Wrap(op, host, "compare the fingerprint with the one that the server's operator publishes, then add the line to git.knownHosts in fleet.yaml or to ~/.ssh/known_hosts")
+	case errors.As(err, &changed):
+		return diag.Wrap(op, changed, "somebody may be intercepting the connection; if the operator confirms the new key, replace the old line in git.knownHosts or ~/.ssh/known_hosts")
+	case kind == nil:
+		return diag.Wrap(op, redact(err, secrets...), "")
+	}
+	for _, h := range hints {
+		if h.kind == kind { //nolint:errorlint // classify returns the sentinel itself
+			return diag.Wrap(op, &kindError{kind: kind, cause: redact(err, secrets...)}, h.hint)
+		}
+	}
+	return diag.Wrap(op, &kindError{kind: kind, cause: redact(err, secrets...)}, "")
+}
+
+// kindError is "kind: cause" and matches both, without repeating a kind that the cause already begins with.
+type kindError struct{ kind, cause error }
+
+func (e *kindError) Error() string {
+	cause := e.cause.Error()
+	if strings.HasPrefix(cause, e.kind.Error()) {
+		return cause
+	}
+	return e.kind.Error() + ": " + cause
+}
+
+func (e *kindError) Unwrap() []error { return []error{e.kind, e.cause} }
+
+// classify returns the sentinel that err stands for, or nil. It looks at types only.
+func classify(err error) error {
+	for _, kind := range []error{ErrAuth, ErrNotFound, ErrHostKey, ErrTLS, ErrNoPushRight, ErrProtectedBranch, ErrNonFastForward, ErrURL, ErrNetwork} {
+		if errors.Is(err, kind) {
+			return kind
+		}
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	err = unwrapUnexpected(err)
+	var status *githttp.Err
+	switch {
+	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
+		return ErrAuth
+	case errors.Is(err, transport.ErrRepositoryNotFound):
+		return ErrNotFound
+	case errors.As(err, &status):
+		return classifyStatus(status.StatusCode())
+	case isTLS(err):
+		return ErrTLS
+	case isNetwork(err):
+		return ErrNetwork
+	}
+	return nil
+}
+
+func classifyStatus(code int) error {
+	switch {
+	case code == http.StatusProxyAuthRequired, code >= http.StatusInternalServerError, code == http.StatusTooManyRequests:
+		return ErrNetwork
+	case code == http.StatusGone:
+		return ErrNotFound
+	}
+	return nil
+}
+
+// unwrapUnexpected gets at the cause inside go-git's own wrappers, which do not implement Unwrap.
+func unwrapUnexpected(err error) error {
+	for {
+		var unexpected *plumbing.UnexpectedError
+		var permanent *plumbing.PermanentError
+		switch {
+		case errors.As(err, &unexpected):
+			err = unexpected.Err
+		case errors.As(err, &permanent):
+			err = permanent.Err
+		default:
+			return err
+		}
+	}
+}
+
+func isTLS(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &hostname) ||
+		errors.As(err, &invalid) || errors.As(err, &record) || errors.As(err, &alert) || errors.Is(err, http.ErrSchemeMismatch)
+}
+
+func isNetwork(err error) bool {
+	var network net.Error
+	var dns *net.DNSError
+	var negotiation *ssh.AlgorithmNegotiationError
+	return errors.As(err, &network) || errors.As(err, &dns) || errors.As(err, &negotiation) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// redacted is err with its text made safe to print; it still matches what err matches.
+type redacted struct {
+	text string
+	err  error
+}
+
+func (r *redacted) Error() string { return r.text }
+func (r *redacted) Unwrap() error { return r.err }
+
+// redact cuts the secrets out of err's text, and makes one line of at most 300 bytes of it: servers answer with whole
+// HTML pages.
+func redact(err error, secrets ...string) error {
+	const most = 300
+	text := err.Error()
+	clean := text
+	for _, s := range secrets {
+		if s != "" {
+			clean = strings.ReplaceAll(clean, s, "***")
+		}
+	}
+	clean = strings.Join(strings.FieldsFunc(clean, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+	if len(clean) > most {
+		clean = strings.ToValidUTF8(clean[:most], "") + "…"
+	}
+	if clean == text {
+		return err
+	}
+	return &redacted{text: clean, err: err}
+}

@@ -1,0 +1,269 @@
+package gitrepo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// HostKeyError is an SSH host whose key nobody has vouched for. It matches ErrHostKey. Show the fingerprint; only a person
+// who has compared it may add the line to the known hosts.
+type HostKeyError struct {
+	// Host is the address as known_hosts has it: host or [host]:port.
+	Host string
+	// KeyType (ssh-ed25519, …) and Fingerprint (SHA256:…) of the key that the host showed.
+	KeyType, Fingerprint string
+	// Line is what to add to the known hosts, if the fingerprint is right.
+	Line string
+}
+
+// Error has the fingerprint in it.
+func (e *HostKeyError) Error() string {
+	return fmt.Sprintf("%v: the host %s is not known; its %s key has the fingerprint %s", ErrHostKey, e.Host, e.KeyType, e.Fingerprint)
+}
+
+// Unwrap makes it match ErrHostKey.
+func (e *HostKeyError) Unwrap() error { return ErrHostKey }
+
+// HostKeyChangedError is an SSH host that shows another key than the known one, or a revoked key. It matches ErrHostKey.
+// There is no way to accept it but to change the known hosts.
+type HostKeyChangedError struct {
+	// Host is the address as known_hosts has it: host or [host]:port.
+	Host string
+	// KeyType and Fingerprint of the key that the host showed; empty if it has none of the known types at all.
+	KeyType, Fingerprint string
+	// Known are the types and fingerprints that were expected.
+	Known []string
+}
+
+// Error has both fingerprints in it.
+func (e *HostKeyChangedError) Error() string {
+	shown := "it has no key of a known type"
+	if e.Fingerprint != "" {
+		shown = fmt.Sprintf("it shows a %s key with the fingerprint %s", e.KeyType, e.Fingerprint)
+	}
+	return fmt.Sprintf("%v: the key of the host %s has changed: %s, known is %s", ErrHostKey, e.Host, shown, strings.Join(e.Known, ", "))
+}
+
+// Unwrap makes it match ErrHostKey.
+func (e *HostKeyChangedError) Unwrap() error { return ErrHostKey }
+
+// preferredAlgorithms are offered to a host that is not known, so that its error shows the key that people publish.
+var preferredAlgorithms = []string{
+	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
+}
+
+// hostKeys knows which keys one address may show.
+type hostKeys struct {
+	addr       string
+	callback   ssh.HostKeyCallback
+	algorithms []string
+	known      []knownhosts.PublicKey
+}
+
+// knownHostKeys looks addr (host:port) up: in the pinned lines, and only where they have nothing about it, in the user's file.
+// The algorithms are narrowed to the known keys: else a server with several keys shows one that is not known, and a right
+// host looks like a changed one (go-git #1341, #1551).
+func (a Auth) knownHostKeys(addr string) (*hostKeys, error) {
+	pinned, err := parseKnownHosts([]byte(a.KnownHosts), true)
+	if err != nil {
+		return nil, diag.Wrap("read the pinned known hosts", err, "each line is: host type key, as ssh-keyscan prints it")
+	}
+	db := pinned
+	if a.UserKnownHosts && len(pinned.HostKeys(addr)) == 0 {
+		if db, err = userKnownHosts(); err != nil {
+			return nil, err
+		}
+	}
+	keys := &hostKeys{addr: addr, callback: db.HostKeyCallback(), algorithms: db.HostKeyAlgorithms(addr), known: db.HostKeys(addr)}
+	if len(keys.algorithms) == 0 {
+		keys.algorithms = preferredAlgorithms
+	}
+	return keys, nil
+}
+
+// check is an ssh.HostKeyCallback whose errors are ours.
+func (h *hostKeys) check(hostname string, remote net.Addr, key ssh.PublicKey) error {
+	err := h.callback(hostname, remote, key)
+	if err == nil {
+		return nil
+	}
+	var mismatch *xknownhosts.KeyError
+	var revoked *xknownhosts.RevokedError
+	switch {
+	case errors.As(err, &revoked), errors.As(err, &mismatch) && len(mismatch.Want) > 0:
+		return h.changed(key)
+	case errors.As(err, &mismatch):
+		return &HostKeyError{
+			Host: knownhosts.Normalize(h.addr), KeyType: key.Type(), Fingerprint: ssh.FingerprintSHA256(key),
+			Line: knownhosts.Line([]string{h.addr}, key),
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrHostKey, err)
+}
+
+// changed is the error for a host that shows key (nil: none of a known type) instead of a known one.
+func (h *hostKeys) changed(key ssh.PublicKey) error {
+	e := &HostKeyChangedError{Host: knownhosts.Normalize(h.addr)}
+	if key != nil {
+		e.KeyType, e.Fingerprint = key.Type(), ssh.FingerprintSHA256(key)
+	}
+	for _, k := range h.known {
+		e.Known = append(e.Known, k.Type()+" "+ssh.FingerprintSHA256(k.PublicKey))
+	}
+	return e
+}
+
+// TrustedHostKeys returns the known_hosts lines by which auth knows the host of an ssh URL: what Flux needs to be given. It
+// contacts nobody. The error matches ErrURL for other URLs; no line is known: "" and no error.
+func TrustedHostKeys(url string, auth Auth) (string, error) {
+	protocol, addr, err := ParseURL(url)
+	if err != nil {
+		return "", err
+	}
+	if protocol != ProtocolSSH {
+		return "", fmt.Errorf("%w: %s has no host key", ErrURL, protocol)
+	}
+	keys, err := auth.knownHostKeys(addr)
+	if err != nil {
+		return "", err
+	}
+	var lines strings.Builder
+	for _, k := range keys.known {
+		if k.Cert {
+			fmt.Fprintf(&lines, "@cert-authority %s %s %s\n", knownhosts.Normalize(addr), k.Type(), base64.StdEncoding.EncodeToString(k.Marshal()))
+			continue
+		}
+		fmt.Fprintln(&lines, knownhosts.Line([]string{addr}, k.PublicKey))
+	}
+	return lines.String(), nil
+}
+
+// ScannedKey is a key that a host showed. That says nothing of whether it is the right host.
+type ScannedKey struct {
+	// KeyType (ssh-ed25519, …) and Fingerprint (SHA256:…).
+	KeyType, Fingerprint string
+	// Line for known_hosts.
+	Line string
+}
+
+// ScanHostKeys asks addr (host:port) for its host keys, one of each type, as ssh-keyscan does it. They are for showing to a
+// person who compares the fingerprints, and never to be trusted by a program. The error matches ErrNetwork if no key came.
+func ScanHostKeys(ctx context.Context, addr string) ([]ScannedKey, error) {
+	const timeout = 15 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var mu sync.Mutex
+	var found []ScannedKey
+	var first error
+	var g errgroup.Group
+	for _, algorithm := range preferredAlgorithms {
+		g.Go(func() error {
+			key, err := scanHostKey(ctx, addr, algorithm)
+			mu.Lock()
+			defer mu.Unlock()
+			if key == nil {
+				first = errors.Join(first, err)
+				return nil
+			}
+			k := ScannedKey{KeyType: key.Type(), Fingerprint: ssh.FingerprintSHA256(key), Line: knownhosts.Line([]string{addr}, key)}
+			if !slices.Contains(found, k) { // both RSA algorithms show the same key
+				found = append(found, k)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the goroutines return nil: one type that is missing is no failure
+	if len(found) == 0 {
+		return nil, diag.Wrap("ask "+addr+" for its host keys", fmt.Errorf("%w: %w", ErrNetwork, first), "check the address and your connection")
+	}
+	sort.Slice(found, func(i, j int) bool { return found[i].KeyType < found[j].KeyType })
+	return found, nil
+}
+
+func scanHostKey(ctx context.Context, addr, algorithm string) (ssh.PublicKey, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }() // the connection has served its purpose either way
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	var key ssh.PublicKey
+	seen := errors.New("the key has been seen")
+	_, _, _, err = ssh.NewClientConn(conn, addr, &ssh.ClientConfig{
+		User:              "fleetctl",
+		HostKeyAlgorithms: []string{algorithm},
+		HostKeyCallback: func(_ string, _ net.Addr, k ssh.PublicKey) error {
+			key = k
+			return seen // never go on: nothing here is trusted
+		},
+	})
+	return key, err
+}
+
+// userKnownHosts reads ~/.ssh/known_hosts; a file that is not there knows nobody.
+func userKnownHosts() (*knownhosts.HostKeyDB, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return parseKnownHosts(nil, false)
+	}
+	path := filepath.Join(home, ".ssh", "known_hosts")
+	content, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return parseKnownHosts(content, false)
+}
+
+// parseKnownHosts makes a database of the lines. A line that cannot be read is an error if strict, else it is left out as
+// OpenSSH does it. The library reads files only, hence the temporary one.
+func parseKnownHosts(content []byte, strict bool) (*knownhosts.HostKeyDB, error) {
+	var good bytes.Buffer
+	lines := bufio.NewScanner(bytes.NewReader(content))
+	for n := 1; lines.Scan(); n++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		if _, _, _, _, _, err := ssh.ParseKnownHosts(append(slices.Clone(line), '\n')); err != nil {
+			if strict {
+				return nil, fmt.Errorf("line %d: %w", n, err)
+			}
+			continue
+		}
+		good.Write(line)
+		good.WriteByte('\n')
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp("", "fleetctl-known-hosts-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // best effort: public keys only
+	_, err = file.Write(good.Bytes())
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	return knownhosts.NewDB(file.Name())
+}

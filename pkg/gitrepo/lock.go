@@ -1,0 +1,175 @@
+package gitrepo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/gofrs/flock"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+const (
+	// lockName is our own lock in the .git folder. The kernel releases it when its holder dies.
+	lockName = "fleetctl.lock"
+	// indexMark begins an index.lock of ours. Only the holder of lockName makes one, so whoever holds lockName and finds one
+	// knows that its maker is dead. git's own begin with "DIRC", or are empty.
+	indexMark = "fleetctl\n"
+
+	lockWait = 10 * time.Second
+	lockPoll = 25 * time.Millisecond // neither lock can be waited for in another way that a context could end
+)
+
+// underWay are the files in .git that say that the user is in the middle of something which a commit would spoil.
+var underWay = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"}
+
+// lock is the right to change the index, the working tree and the branch. git and other fleetctl processes keep out meanwhile.
+type lock struct {
+	own     *flock.Flock
+	gitDir  string
+	index   *index.Index
+	entries map[string]*index.Entry
+	changed bool
+}
+
+// acquire takes both locks and reads the index. It waits a little for others; then the error matches ErrBusy.
+func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
+	for _, name := range underWay {
+		if _, err := os.Lstat(filepath.Join(r.gitDir, name)); err == nil {
+			return nil, diag.Errorf("finish or abort it; see git status", "%w: a merge, rebase or cherry-pick is under way in %s", ErrBusy, r.dir)
+		}
+	}
+	wait, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	l := &lock{own: flock.New(filepath.Join(r.gitDir, lockName)), gitDir: r.gitDir}
+	if _, err := l.own.TryLockContext(wait, lockPoll); err != nil {
+		return nil, busy(ctx, err, "another fleetctl works in "+r.dir, "wait for it to end")
+	}
+	defer func() {
+		if err != nil {
+			_ = l.own.Unlock() // the first error tells more
+		}
+	}()
+	if err := l.lockIndex(wait); err != nil {
+		return nil, busy(ctx, err, "git works in "+r.dir, "wait for it to end; if no git runs there, remove "+l.path("index.lock"))
+	}
+	if err := l.readIndex(); err != nil {
+		return nil, errors.Join(err, os.Remove(l.path("index.lock")))
+	}
+	return l, nil
+}
+
+func busy(ctx context.Context, err error, what, hint string) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return diag.Errorf(hint, "%w: %s", ErrBusy, what)
+	}
+	return fmt.Errorf("lock the repository: %w", err)
+}
+
+func (l *lock) path(name string) string { return filepath.Join(l.gitDir, name) }
+
+// lockIndex makes index.lock, as git does it, but with our mark in it from its first moment.
+func (l *lock) lockIndex(ctx context.Context) error {
+	marked := l.path(lockName + ".index")
+	if err := os.WriteFile(marked, []byte(indexMark), 0o600); err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(marked) }() // a second name of index.lock, or of no use any more
+	for {
+		err := os.Link(marked, l.path("index.lock"))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			err = createExclusive(l.path("index.lock")) // a file system without hard links
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if content, err := os.ReadFile(l.path("index.lock")); err == nil && bytes.Equal(content, []byte(indexMark)) {
+			if err := os.Remove(l.path("index.lock")); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+func createExclusive(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(indexMark)
+	return errors.Join(err, f.Close())
+}
+
+func (l *lock) readIndex() error {
+	l.index, l.entries = &index.Index{Version: 2}, map[string]*index.Entry{}
+	f, err := os.Open(l.path("index"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if err := index.NewDecoder(bufio.NewReader(f)).Decode(l.index); err != nil {
+		return diag.Errorf("split and sparse indexes are not supported: git update-index --no-split-index; git sparse-checkout disable", "read %s: %w", l.path("index"), err)
+	}
+	for _, e := range l.index.Entries {
+		if e.Stage != index.Merged {
+			return diag.Errorf("resolve it; see git status", "%w: %s has a merge conflict", ErrBusy, e.Name)
+		}
+		l.entries[e.Name] = e
+	}
+	return nil
+}
+
+// release writes the index if it has changed, and lets go of both locks.
+func (l *lock) release() error {
+	var err error
+	if l.changed {
+		err = l.writeIndex()
+	}
+	err = errors.Join(err, os.Remove(l.path("index.lock")), l.own.Unlock())
+	if err != nil {
+		return fmt.Errorf("unlock the repository: %w", err)
+	}
+	return nil
+}
+
+// writeIndex replaces the index at once: a reader sees the old or the new one.
+func (l *lock) writeIndex() error {
+	l.index.Entries = l.index.Entries[:0]
+	for _, e := range l.entries {
+		l.index.Entries = append(l.index.Entries, e)
+	}
+	l.index.Cache, l.index.ResolveUndo, l.index.EndOfIndexEntry = nil, nil, nil // they describe the old entries
+	var content bytes.Buffer
+	if err := index.NewEncoder(&content).Encode(l.index); err != nil {
+		return fmt.Errorf("encode the index: %w", err)
+	}
+	next := l.path("index." + lockName)
+	if err := os.WriteFile(next, content.Bytes(), 0o644); err != nil { //nolint:gosec // as git makes it
+		return err
+	}
+	if err := os.Rename(next, l.path("index")); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	l.changed = false
+	return nil
+}

@@ -1,0 +1,142 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// Push pushes the checked out branch, never with force, and says whether there was anything to push. The error matches
+// ErrNonFastForward if the remote has commits that are not here, ErrNoPushRight or ErrProtectedBranch if the server refuses, or is
+// one of Probe's.
+func (r *Repo) Push(ctx context.Context, auth Auth) (bool, error) {
+	t, remote, err := r.remote(auth)
+	if err != nil {
+		return false, err
+	}
+	_, head, err := r.head()
+	if err != nil || head.IsZero() {
+		return false, err
+	}
+	known, err := r.fetch(ctx, t, remote, head)
+	if err != nil || known == head {
+		return false, err
+	}
+	h, err := newHistory(r.git.Storer)
+	if err != nil {
+		return false, err
+	}
+	where, err := h.relate(ctx, head, known)
+	if err != nil {
+		return false, err
+	}
+	if where != ahead {
+		return false, remote.fail("push to", fmt.Errorf("%w: %s of the remote has commits that are not in %s", ErrNonFastForward, t.branch, r.dir))
+	}
+	return true, remote.push(ctx, r, t, head, known)
+}
+
+// push moves the remote branch from known to commit, whose ancestor known is. If the branch is elsewhere by now, the error matches
+// ErrNonFastForward.
+func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, known plumbing.Hash) error {
+	const verb = "push to"
+	objects, err := missing(ctx, repo.git.Storer, commit, known)
+	if err != nil {
+		return fmt.Errorf("find what to push from %s: %w", repo.dir, err)
+	}
+	session, refs, err := r.openReceive(ctx)
+	if err != nil {
+		return r.fail(verb, err)
+	}
+	defer func() { _ = session.Close() }() // the answer has been read, or there is none
+	name := plumbing.NewBranchReferenceName(t.branch)
+	if at := refs.References[name.String()]; at != known {
+		return r.fail(verb, fmt.Errorf("%w: %s is at %s", ErrNonFastForward, t.branch, at))
+	}
+	err = send(ctx, session, refs.Capabilities, repo.git.Storer, update{name: name, old: known, new: commit, objects: objects})
+	var no *refused
+	if errors.As(err, &no) {
+		return r.fail(verb, r.whyRefused(ctx, t.branch, known, no))
+	}
+	if err != nil {
+		return r.fail(verb, err)
+	}
+	return repo.git.Storer.SetReference(plumbing.NewHashReference(t.ref, commit))
+}
+
+// openReceive opens a session that writes. The server that lets the same credentials read but not do this makes it
+// ErrNoPushRight.
+func (r *remote) openReceive(ctx context.Context) (transport.ReceivePackSession, *packp.AdvRefs, error) {
+	session, err := r.receive(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	refs, err := advertised(ctx, session)
+	if err == nil {
+		return session, refs, nil
+	}
+	_ = session.Close() // the first error tells more
+	if ctx.Err() == nil && r.readable(ctx) {
+		err = fmt.Errorf("%w: %w", ErrNoPushRight, &neutral{err})
+	}
+	return nil, nil, err
+}
+
+// neutral keeps the text of an error and hides its type: the server's «authentication required» for a push by somebody who
+// may read is not ErrAuth.
+type neutral struct{ err error }
+
+func (n *neutral) Error() string { return n.err.Error() }
+
+// readable says whether the same credentials can read the repository.
+func (r *remote) readable(ctx context.Context) bool {
+	session, err := r.upload(ctx)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = session.Close() }() // everything has been read
+	_, err = advertised(ctx, session)
+	return err == nil
+}
+
+// whyRefused tells a lost race from a refusal by looking at the branch again: the answer itself is only prose.
+func (r *remote) whyRefused(ctx context.Context, branch string, known plumbing.Hash, no *refused) error {
+	session, err := r.upload(ctx)
+	if err != nil {
+		return no
+	}
+	defer func() { _ = session.Close() }() // everything has been read
+	refs, err := advertised(ctx, session)
+	if err != nil {
+		return no
+	}
+	switch at := refs.References[plumbing.NewBranchReferenceName(branch).String()]; {
+	case at != known:
+		return fmt.Errorf("%w: %s is at %s", ErrNonFastForward, branch, at)
+	case stale(no.reason):
+		return fmt.Errorf("%w: %w", ErrNonFastForward, no) // somebody else holds the lock of the branch right now
+	case no.unpack != "":
+		return no
+	}
+	return fmt.Errorf("%w %s: %w", ErrProtectedBranch, branch, no)
+}
+
+// stale says whether the reason in a server's report means that the reference was not where the update expected it. The
+// protocol has no codes, only these words: of git (receive-pack and its reference backends), and of JGit.
+func stale(reason string) bool {
+	for _, word := range []string{
+		"failed to update ref", "failed to lock", "failed to write", "cannot lock ref", "reference already exists",
+		"incorrect old value provided", "reference does not exist", "remote ref does not exist", "fetch first", "non-fast-forward",
+		"invalid old id sent", "no such ref", "stale info", "lock error",
+	} {
+		if strings.HasPrefix(strings.ToLower(reason), word) {
+			return true
+		}
+	}
+	return false
+}

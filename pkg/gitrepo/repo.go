@@ -1,0 +1,284 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	git "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// origin is the remote that fleetctl makes.
+const origin = "origin"
+
+// Repo is a repository with a working tree. Its methods look at the disk each time: another program may have changed it.
+type Repo struct {
+	dir    string
+	gitDir string
+	git    *git.Repository
+}
+
+// Open returns the repository whose working tree is dir. The error matches ErrNotARepository if there is none.
+func Open(dir string) (*Repo, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
+	if errors.Is(err, git.ErrRepositoryNotExists) {
+		return nil, diag.Errorf("", "%w: %s", ErrNotARepository, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
+	}
+	gitDir, err := dotGit(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
+	}
+	return &Repo{dir: dir, gitDir: gitDir, git: opened}, nil
+}
+
+// dotGit is the folder with HEAD and the index: .git, or for a linked working tree the one that .git names.
+func dotGit(dir string) (string, error) {
+	path := filepath.Join(dir, git.GitDirName)
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return path, err
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	target, ok := strings.CutPrefix(strings.TrimSpace(string(content)), "gitdir: ")
+	if !ok {
+		return "", fmt.Errorf("%w: %s", ErrNotARepository, dir)
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(dir, target)
+	}
+	return target, nil
+}
+
+// Dir is the top of the working tree.
+func (r *Repo) Dir() string { return r.dir }
+
+// Branch that is checked out. The error matches ErrDetached if HEAD is no branch.
+func (r *Repo) Branch() (string, error) {
+	name, _, err := r.head()
+	return name.Short(), err
+}
+
+// Head is the commit of the checked out branch as 40 hexadecimal digits, or "" if the branch has none yet.
+func (r *Repo) Head() (string, error) {
+	_, hash, err := r.head()
+	if err != nil || hash.IsZero() {
+		return "", err
+	}
+	return hash.String(), nil
+}
+
+func (r *Repo) head() (plumbing.ReferenceName, plumbing.Hash, error) {
+	ref, err := r.git.Storer.Reference(plumbing.HEAD)
+	if err != nil {
+		return "", plumbing.ZeroHash, fmt.Errorf("read HEAD of %s: %w", r.dir, err)
+	}
+	if ref.Type() != plumbing.SymbolicReference {
+		return "", plumbing.ZeroHash, diag.Errorf("check out the branch: git switch NAME", "%w in %s", ErrDetached, r.dir)
+	}
+	at, err := r.git.Storer.Reference(ref.Target())
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return ref.Target(), plumbing.ZeroHash, nil
+	}
+	if err != nil {
+		return "", plumbing.ZeroHash, fmt.Errorf("read %s of %s: %w", ref.Target(), r.dir, err)
+	}
+	return ref.Target(), at.Hash(), nil
+}
+
+// Remote is the URL that the checked out branch is pushed to and the branch's name there; "" and the local name if the
+// repository has no remote.
+func (r *Repo) Remote() (url, branch string, err error) {
+	t, err := r.tracking()
+	if err != nil {
+		return "", "", err
+	}
+	return t.url, t.branch, nil
+}
+
+// tracking is what the checked out branch follows.
+type tracking struct {
+	url    string
+	branch string                 // at the remote
+	ref    plumbing.ReferenceName // what is known here of it
+}
+
+func (r *Repo) tracking() (*tracking, error) {
+	name, _, err := r.head()
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := r.git.Storer.Config()
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration of %s: %w", r.dir, err)
+	}
+	remote, branch := origin, name.Short()
+	if b, ok := cfg.Branches[name.Short()]; ok && b.Remote != "" && b.Remote != "." {
+		remote = b.Remote
+		if b.Merge.IsBranch() {
+			branch = b.Merge.Short()
+		}
+	}
+	t := &tracking{branch: branch, ref: plumbing.NewRemoteReferenceName(remote, branch)}
+	if c, ok := cfg.Remotes[remote]; ok && len(c.URLs) > 0 {
+		t.url = c.URLs[0]
+	}
+	return t, nil
+}
+
+// EnsureRemote makes url the remote called origin, if there is none yet, and says whether it did. The error names both if
+// origin is another URL.
+func (r *Repo) EnsureRemote(url string) (bool, error) {
+	if _, err := parseEndpoint(url); err != nil {
+		return false, err
+	}
+	cfg, err := r.git.Storer.Config()
+	if err != nil {
+		return false, fmt.Errorf("read the configuration of %s: %w", r.dir, err)
+	}
+	if c, ok := cfg.Remotes[origin]; ok && len(c.URLs) > 0 {
+		if c.URLs[0] == url {
+			return false, nil
+		}
+		return false, diag.Errorf("git remote set-url origin "+url, "the remote origin of %s is another repository than %s", r.dir, url)
+	}
+	cfg.Remotes[origin] = originConfig(url)
+	if err := r.git.Storer.SetConfig(cfg); err != nil {
+		return false, fmt.Errorf("write the configuration of %s: %w", r.dir, err)
+	}
+	return true, nil
+}
+
+func originConfig(url string) *config.RemoteConfig {
+	return &config.RemoteConfig{Name: origin, URLs: []string{url}, Fetch: []config.RefSpec{"+refs/heads/*:refs/remotes/origin/*"}}
+}
+
+// Dirty lists the files that differ from the last commit or are in no commit, ignored ones excepted, sorted.
+func (r *Repo) Dirty(ctx context.Context) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	tree, err := r.git.Worktree()
+	if err != nil {
+		return nil, fmt.Errorf("look at the working tree %s: %w", r.dir, err)
+	}
+	status, err := tree.Status()
+	if err != nil {
+		return nil, fmt.Errorf("look at the working tree %s: %w", r.dir, err)
+	}
+	w, err := r.worktree()
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	var dirty []string
+	for p, s := range status {
+		if s.Worktree == git.Modified && s.Staging == git.Unmodified && w.crlf {
+			// go-git compares bytes; the user's git has changed the line ends.
+			if same, err := r.unchanged(w, p); err == nil && same {
+				continue
+			}
+		}
+		if s.Worktree != git.Unmodified || s.Staging != git.Unmodified {
+			dirty = append(dirty, p)
+		}
+	}
+	slices.Sort(dirty)
+	return dirty, nil
+}
+
+// IsClean says whether Dirty would list nothing.
+func (r *Repo) IsClean(ctx context.Context) (bool, error) {
+	dirty, err := r.Dirty(ctx)
+	return len(dirty) == 0, err
+}
+
+func (r *Repo) unchanged(w *worktree, p string) (bool, error) {
+	_, head, err := r.head()
+	if err != nil {
+		return false, err
+	}
+	c, err := r.git.CommitObject(head)
+	if err != nil {
+		return false, err
+	}
+	f, err := c.File(p)
+	if err != nil {
+		return false, err
+	}
+	return w.anyOf(p, file{f.Mode, f.Hash})
+}
+
+// CommitsAhead counts the commits of the checked out branch that its remote branch lacks, as far as the last fetch or push
+// knows.
+func (r *Repo) CommitsAhead(ctx context.Context) (int, error) {
+	t, err := r.tracking()
+	if err != nil {
+		return 0, err
+	}
+	_, head, err := r.head()
+	if err != nil || head.IsZero() {
+		return 0, err
+	}
+	known, err := r.reference(t.ref)
+	if err != nil {
+		return 0, err
+	}
+	h, err := newHistory(r.git.Storer)
+	if err != nil {
+		return 0, err
+	}
+	commits, err := h.between(ctx, head, known)
+	return len(commits), err
+}
+
+// reference returns the commit of a reference, zero if there is none.
+func (r *Repo) reference(name plumbing.ReferenceName) (plumbing.Hash, error) {
+	ref, err := r.git.Storer.Reference(name)
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return plumbing.ZeroHash, nil
+	}
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return ref.Hash(), nil
+}
+
+func (r *Repo) worktree() (*worktree, error) {
+	cfg, err := r.git.ConfigScoped(config.GlobalScope)
+	if err != nil {
+		return nil, fmt.Errorf("read the git configuration: %w", err)
+	}
+	return openWorktree(r.dir, r.git.Storer, cfg)
+}
+
+// treeOf is the root tree of a commit; the zero commit has the zero tree.
+func treeOf(store storage.Storer, commit plumbing.Hash) (plumbing.Hash, error) {
+	if commit.IsZero() {
+		return plumbing.ZeroHash, nil
+	}
+	c, err := object.GetCommit(store, commit)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return c.TreeHash, nil
+}

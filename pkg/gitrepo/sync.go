@@ -1,0 +1,217 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// syncAttempts bounds how often Sync meets somebody who was faster; syncBackoff is the longest first pause, doubled each time.
+const (
+	syncAttempts = 6
+	syncBackoff  = 200 * time.Millisecond
+	// maxHaves is how many commits of ours the server is told about when it looks for the newest common one.
+	maxHaves = 256
+)
+
+// Intent works out what to change, from the working tree at root, which is then at the newest commit of the remote branch. It is
+// called again if somebody else pushed in between, and must not write there itself.
+type Intent func(root string) ([]Change, error)
+
+// Synced is what Sync did.
+type Synced struct {
+	// Commit that the local and the remote branch are at.
+	Commit string
+	// Made: a new commit was needed for the intent.
+	Made bool
+	// Pushed: the remote branch was moved, be it for commits that were here already.
+	Pushed bool
+	// Attempts it took; more than one means that others pushed meanwhile.
+	Attempts int
+}
+
+// Sync makes the remote branch contain the intent: fetch, bring the working tree up to date, apply, push; if somebody else was
+// faster, all of it again, a few times, never with force. The new commit appears in the local branch only once the remote has it, so
+// a kill leaves either nothing, or a local branch that is behind, which the next call repairs. Local commits that are not pushed yet
+// go along. Errors: *DirtyError (an update would overwrite changes in no commit), ErrDiverged, ErrProtectedBranch, ErrNoPushRight,
+// ErrNonFastForward (every attempt lost), ErrBusy, ErrDetached, those of Probe, and the intent's own.
+func (r *Repo) Sync(ctx context.Context, auth Auth, intent Intent, message string, author Author) (*Synced, error) {
+	t, remote, err := r.remote(auth)
+	if err != nil {
+		return nil, err
+	}
+	if author == (Author{}) {
+		if author, err = r.Author(); err != nil {
+			return nil, err
+		}
+	}
+	pause := syncBackoff
+	for attempt := 1; ; attempt++ {
+		done, err := r.syncOnce(ctx, t, remote, intent, message, author)
+		if err == nil {
+			done.Attempts = attempt
+			return done, nil
+		}
+		if !errors.Is(err, ErrNonFastForward) || attempt == syncAttempts {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause/2 + rand.N(pause)): //nolint:gosec // jitter, so that two do not collide again
+		}
+		pause *= 2
+	}
+}
+
+func (r *Repo) syncOnce(ctx context.Context, t *tracking, remote *remote, intent Intent, message string, author Author) (*Synced, error) {
+	base, known, err := r.catchUp(ctx, t, remote)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := intent(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	commit, err := r.record(base, changes, message, author)
+	if err != nil {
+		return nil, fmt.Errorf("commit to %s: %w", r.dir, err)
+	}
+	if commit.IsZero() {
+		return &Synced{}, nil
+	}
+	done := &Synced{Commit: commit.String(), Made: commit != base, Pushed: commit != known}
+	if done.Pushed {
+		if err := remote.push(ctx, r, t, commit, known); err != nil {
+			return nil, err
+		}
+	}
+	// The remote has it: from here on a cancelled context must not leave the working tree half-way.
+	return done, r.settle(context.WithoutCancel(ctx), base, commit, changes)
+}
+
+// settle brings the local side to the commit that the remote has.
+func (r *Repo) settle(ctx context.Context, base, commit plumbing.Hash, changes []Change) (err error) {
+	l, err := r.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.release()) }()
+	name, head, err := r.head()
+	if err != nil {
+		return err
+	}
+	if head != base {
+		return diag.Errorf("git pull --rebase", "%w: somebody committed to %s meanwhile", ErrDiverged, r.dir)
+	}
+	return r.place(ctx, l, name, base, commit, changes)
+}
+
+// catchUp fetches, and fast-forwards the local branch if it is behind. It returns the local commit to build on, and what the remote
+// branch is at; both may be zero.
+func (r *Repo) catchUp(ctx context.Context, t *tracking, remote *remote) (base, known plumbing.Hash, err error) {
+	_, head, err := r.head()
+	if err != nil {
+		return base, known, err
+	}
+	known, err = r.fetch(ctx, t, remote, head)
+	if err != nil {
+		return base, known, err
+	}
+	h, err := newHistory(r.git.Storer)
+	if err != nil {
+		return base, known, err
+	}
+	where, err := h.relate(ctx, head, known)
+	switch {
+	case err != nil:
+		return base, known, err
+	case where == diverged:
+		return base, known, diag.Errorf("git pull --rebase, then run the command again", "%w in %s", ErrDiverged, r.dir)
+	case where == behind:
+		return known, known, r.fastForward(ctx, known)
+	}
+	return head, known, nil
+}
+
+// fetch updates what is known here of the remote branch and returns it.
+func (r *Repo) fetch(ctx context.Context, t *tracking, remote *remote, head plumbing.Hash) (plumbing.Hash, error) {
+	haves, err := r.haves(ctx, t, head)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	got, err := remote.fetch(ctx, r.git.Storer, t.branch, haves)
+	if err != nil {
+		return plumbing.ZeroHash, remote.fail("fetch from", err)
+	}
+	if got.head.IsZero() {
+		return got.head, nil
+	}
+	return got.head, r.git.Storer.SetReference(plumbing.NewHashReference(t.ref, got.head))
+}
+
+// haves are commits that are here, newest first, so that the server can find a common one.
+func (r *Repo) haves(ctx context.Context, t *tracking, head plumbing.Hash) ([]plumbing.Hash, error) {
+	known, err := r.reference(t.ref)
+	if err != nil {
+		return nil, err
+	}
+	h, err := newHistory(r.git.Storer)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[plumbing.Hash]bool{}
+	var haves []plumbing.Hash
+	for _, from := range []plumbing.Hash{known, head} {
+		if from.IsZero() || r.git.Storer.HasEncodedObject(from) != nil {
+			continue
+		}
+		for s := h.search(from); !s.exhausted() && len(haves) < maxHaves; {
+			at := s.queue[0]
+			if !seen[at] && r.git.Storer.HasEncodedObject(at) == nil {
+				seen[at] = true
+				haves = append(haves, at)
+			}
+			if _, err := s.step(plumbing.ZeroHash); err != nil {
+				return nil, errors.Join(ctx.Err(), err)
+			}
+		}
+	}
+	return haves, nil
+}
+
+// fastForward brings the checked out branch and the working tree to a commit that it is behind of.
+func (r *Repo) fastForward(ctx context.Context, to plumbing.Hash) (err error) {
+	l, err := r.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.release()) }()
+	name, head, err := r.head()
+	if err != nil {
+		return err
+	}
+	if err := r.place(ctx, l, name, head, to, nil); err != nil {
+		return fmt.Errorf("bring %s up to date: %w", r.dir, err)
+	}
+	return nil
+}
+
+// remote is where the checked out branch is pushed to.
+func (r *Repo) remote(auth Auth) (*tracking, *remote, error) {
+	t, err := r.tracking()
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.url == "" {
+		return nil, nil, diag.Errorf("git remote add origin URL", "%w: %s has no remote", ErrURL, r.dir)
+	}
+	remote, err := newRemote(t.url, auth)
+	return t, remote, err
+}

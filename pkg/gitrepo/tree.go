@@ -1,0 +1,336 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage"
+)
+
+// Change is one file to write or delete.
+type Change struct {
+	// Path relative to the top of the repository, with slashes.
+	Path string
+	// Content to write, byte for byte.
+	Content []byte
+	// Executable sets the file's mode to 0755 instead of 0644. An existing file that stays a file keeps its mode if this is false.
+	Executable bool
+	// Delete removes the file; one that is not there is no error.
+	Delete bool
+}
+
+// tree adds what is in the tree at hash and not in the one at base.
+func (c *collection) tree(ctx context.Context, hash, base plumbing.Hash) error {
+	if hash == base || !c.add(hash) {
+		return ctx.Err()
+	}
+	entries, err := readTree(c.store, hash)
+	if err != nil {
+		return err
+	}
+	old, err := readTree(c.store, base)
+	if err != nil {
+		return err
+	}
+	for name, e := range entries {
+		was := old[name]
+		if e.Hash == was.Hash {
+			continue
+		}
+		switch e.Mode {
+		case filemode.Submodule: // its commit is in another repository
+		case filemode.Dir:
+			if was.Mode != filemode.Dir {
+				was.Hash = plumbing.ZeroHash
+			}
+			if err := c.tree(ctx, e.Hash, was.Hash); err != nil {
+				return err
+			}
+		default:
+			c.add(e.Hash)
+		}
+	}
+	return nil
+}
+
+// readTree returns the entries of a tree by name; the zero hash is the tree without any.
+func readTree(store storage.Storer, hash plumbing.Hash) (map[string]object.TreeEntry, error) {
+	entries := map[string]object.TreeEntry{}
+	if hash.IsZero() {
+		return entries, nil
+	}
+	t, err := object.GetTree(store, hash)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range t.Entries {
+		entries[e.Name] = e
+	}
+	return entries, nil
+}
+
+// checkPath refuses what must not be written into a working tree, on any of the systems that may check it out.
+func checkPath(p string) error {
+	bad := p == "" || path.Clean(p) != p || !filepath.IsLocal(filepath.FromSlash(p)) || strings.ContainsAny(p, "\\\x00\n")
+	for part := range strings.SplitSeq(p, "/") {
+		// git itself refuses these too: they are other names of .git on Windows and macOS.
+		name := strings.ToLower(strings.TrimRight(part, ". "))
+		bad = bad || name == ".git" || name == "git~1" || strings.HasPrefix(name, ".git:")
+	}
+	if bad {
+		return fmt.Errorf("%w %q", ErrPath, p)
+	}
+	return nil
+}
+
+// applyChanges writes blobs and trees for base plus changes and returns the new root tree. It returns base itself if nothing
+// changes.
+func applyChanges(store storage.Storer, base plumbing.Hash, changes []Change) (plumbing.Hash, error) {
+	root := &node{}
+	for _, c := range changes {
+		if err := checkPath(c.Path); err != nil {
+			return plumbing.ZeroHash, err
+		}
+		if err := root.add(strings.Split(c.Path, "/"), c); err != nil {
+			return plumbing.ZeroHash, err
+		}
+	}
+	hash, err := root.write(store, "", base)
+	if err != nil || !hash.IsZero() {
+		return hash, err
+	}
+	return writeTree(store, nil) // the empty tree: a commit needs one
+}
+
+// node is a folder with changes in it.
+type node struct {
+	files   map[string]Change
+	folders map[string]*node
+}
+
+func (n *node) add(parts []string, c Change) error {
+	name := parts[0]
+	if len(parts) == 1 {
+		if _, ok := n.folders[name]; ok && !c.Delete {
+			return fmt.Errorf("%w %q: it is a folder as well", ErrPath, c.Path)
+		}
+		if n.files == nil {
+			n.files = map[string]Change{}
+		}
+		n.files[name] = c
+		return nil
+	}
+	if f, ok := n.files[name]; ok && !f.Delete {
+		return fmt.Errorf("%w %q: %q is a file", ErrPath, c.Path, f.Path)
+	}
+	if n.folders == nil {
+		n.folders = map[string]*node{}
+	}
+	if n.folders[name] == nil {
+		n.folders[name] = &node{}
+	}
+	return n.folders[name].add(parts[1:], c)
+}
+
+// write returns the tree of the folder at dir, which was base; zero if nothing is left in it.
+func (n *node) write(store storage.Storer, dir string, base plumbing.Hash) (plumbing.Hash, error) {
+	entries, err := readTree(store, base)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	changed := false
+	for name, c := range n.files {
+		did, err := writeFile(store, entries, name, c)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		changed = changed || did
+	}
+	for name, folder := range n.folders {
+		did, err := folder.writeInto(store, entries, dir, name)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		changed = changed || did
+	}
+	switch {
+	case !changed:
+		return base, nil
+	case len(entries) == 0:
+		return plumbing.ZeroHash, nil
+	}
+	return writeTree(store, entries)
+}
+
+// writeInto writes the folder called name into the entries of its parent, and says whether that changed them.
+func (n *node) writeInto(store storage.Storer, entries map[string]object.TreeEntry, dir, name string) (bool, error) {
+	was, there := entries[name]
+	if there && was.Mode != filemode.Dir {
+		if n.onlyDeletes() {
+			return false, nil
+		}
+		return false, fmt.Errorf("%w %q: it is no folder in the repository", ErrPath, path.Join(dir, name))
+	}
+	hash, err := n.write(store, path.Join(dir, name), was.Hash)
+	if err != nil || hash == was.Hash {
+		return false, err
+	}
+	if hash.IsZero() {
+		delete(entries, name)
+		return true, nil
+	}
+	entries[name] = object.TreeEntry{Name: name, Mode: filemode.Dir, Hash: hash}
+	return true, nil
+}
+
+func (n *node) onlyDeletes() bool {
+	for _, c := range n.files {
+		if !c.Delete {
+			return false
+		}
+	}
+	for _, f := range n.folders {
+		if !f.onlyDeletes() {
+			return false
+		}
+	}
+	return true
+}
+
+func writeFile(store storage.Storer, entries map[string]object.TreeEntry, name string, c Change) (bool, error) {
+	was, there := entries[name]
+	if c.Delete {
+		if there && was.Mode == filemode.Dir {
+			return false, nil // a folder is not the file that was meant
+		}
+		delete(entries, name)
+		return there, nil
+	}
+	if there && (was.Mode == filemode.Dir || was.Mode == filemode.Submodule) {
+		return false, fmt.Errorf("%w %q: it is a folder in the repository", ErrPath, c.Path)
+	}
+	hash, err := writeBlob(store, c.Content)
+	if err != nil {
+		return false, err
+	}
+	mode := filemode.Regular
+	if c.Executable || there && was.Mode == filemode.Executable {
+		mode = filemode.Executable
+	}
+	entries[name] = object.TreeEntry{Name: name, Mode: mode, Hash: hash}
+	return was.Hash != hash || was.Mode != mode, nil
+}
+
+func writeBlob(store storage.Storer, content []byte) (plumbing.Hash, error) {
+	o := store.NewEncodedObject()
+	o.SetType(plumbing.BlobObject)
+	w, err := o.Writer()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	_, err = w.Write(content)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return saveObject(store, o)
+}
+
+func writeTree(store storage.Storer, entries map[string]object.TreeEntry) (plumbing.Hash, error) {
+	t := &object.Tree{}
+	for _, e := range entries {
+		t.Entries = append(t.Entries, e)
+	}
+	sort.Sort(object.TreeEntrySorter(t.Entries))
+	o := store.NewEncodedObject()
+	if err := t.Encode(o); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return saveObject(store, o)
+}
+
+// saveObject skips what is there already: go-git would write it again as a loose object.
+func saveObject(store storage.Storer, o plumbing.EncodedObject) (plumbing.Hash, error) {
+	if store.HasEncodedObject(o.Hash()) == nil {
+		return o.Hash(), nil
+	}
+	return store.SetEncodedObject(o)
+}
+
+// file is one entry of a flattened tree.
+type file struct {
+	mode filemode.FileMode
+	hash plumbing.Hash
+}
+
+// treeChange is a path that differs between two trees; the zero file means that it is not there.
+type treeChange struct {
+	path     string
+	from, to file
+}
+
+// diffTrees lists the paths that differ between two trees, sorted. Equal folders are not entered.
+func diffTrees(ctx context.Context, store storage.Storer, from, to plumbing.Hash) ([]treeChange, error) {
+	var changes []treeChange
+	err := diffFolder(ctx, store, "", from, to, &changes)
+	slices.SortFunc(changes, func(a, b treeChange) int { return strings.Compare(a.path, b.path) })
+	return changes, err
+}
+
+func diffFolder(ctx context.Context, store storage.Storer, dir string, from, to plumbing.Hash, out *[]treeChange) error {
+	if from == to || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	old, err := readTree(store, from)
+	if err != nil {
+		return err
+	}
+	entries, err := readTree(store, to)
+	if err != nil {
+		return err
+	}
+	for name := range union(old, entries) {
+		was, is := old[name], entries[name]
+		if was.Hash == is.Hash && was.Mode == is.Mode {
+			continue
+		}
+		var wasTree, isTree plumbing.Hash
+		change := treeChange{path: path.Join(dir, name)}
+		if was.Mode == filemode.Dir {
+			wasTree = was.Hash
+		} else {
+			change.from = file{was.Mode, was.Hash}
+		}
+		if is.Mode == filemode.Dir {
+			isTree = is.Hash
+		} else {
+			change.to = file{is.Mode, is.Hash}
+		}
+		if change.from != change.to {
+			*out = append(*out, change)
+		}
+		if err := diffFolder(ctx, store, change.path, wasTree, isTree, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func union(a, b map[string]object.TreeEntry) map[string]bool {
+	names := map[string]bool{}
+	for n := range a {
+		names[n] = true
+	}
+	for n := range b {
+		names[n] = true
+	}
+	return names
+}
