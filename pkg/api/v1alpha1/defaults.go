@@ -11,7 +11,8 @@ type Defaults struct {
 }
 
 const (
-	defaultBranch     = "main"
+	// DefaultBranch is spec.git.branch where it is left out.
+	DefaultBranch     = "main"
 	defaultUsername   = "git"
 	defaultGeneration = "v1"
 	defaultRegistry   = "ghcr.io/fluxcd"
@@ -37,7 +38,7 @@ func SetDefaults(f *Fleet, versions Defaults) {
 	setDefault(&f.Kind, Kind)
 
 	git := &f.Spec.Git
-	setDefault(&git.Branch, defaultBranch)
+	setDefault(&git.Branch, DefaultBranch)
 	setDefault(&git.Username, defaultUsername)
 	if git.Scheme() == GitLocal {
 		setDefault(&git.Interval, defaultLocalInterval)
