@@ -1,0 +1,124 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// section is a part of spec in a new fleet.yaml: what it is for, and how it could look where the fleet has none.
+type section struct {
+	field, comment, example string
+}
+
+var sections = [...]section{
+	{
+		"git",
+		`Where the fleet repo is, as Flux reaches it. Without a url it is the folder that this file stands in, which
+fleetctl serves to Flux from this machine.`,
+		`git:
+  url: https://git.example.org/platform/fleet.git
+  branch: main`,
+	},
+	{
+		"flux",
+		"What of Flux runs on the management clusters.",
+		`flux:
+  version: v2.9.5
+  components: [source-controller, kustomize-controller, helm-controller, notification-controller]`,
+	},
+	{
+		"environments",
+		"Groups of workload clusters that change together; each has a folder of its own.",
+		`environments:
+  - name: staging`,
+	},
+	{
+		"managementClusters",
+		`The clusters that run Cluster API and Flux. The core provider and the kubeadm providers are added where they are not
+listed; versions that are missing are written in by fleetctl init, and change when you change them here.`,
+		"",
+	},
+}
+
+// Marshal writes f as a new fleet.yaml, with comments for who edits it next and examples in the place of what f leaves out. Decode
+// reads the same fleet from it, or reports what is wrong with f. Errors are those of encoding.
+func Marshal(f *Fleet) ([]byte, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# This file declares the fleet: its Git repository, its management clusters and what is installed on them.
+# fleetctl reads it strictly; each field is described in its reference, docs/reference/fleet.yaml.md.
+apiVersion: %s
+kind: %s
+`, APIVersion, Kind)
+	if err := writeField(&b, "metadata", reflect.ValueOf(f.Metadata), 0); err != nil {
+		return nil, err
+	}
+	b.WriteString("spec:\n")
+	spec := reflect.ValueOf(f.Spec)
+	index, _ := fieldsOf(spec.Type())
+	for i, s := range sections {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		writeComment(&b, s.comment)
+		value := spec.Field(index[s.field])
+		if isEmpty(value) && s.example != "" {
+			writeComment(&b, s.example)
+			continue
+		}
+		if err := writeField(&b, s.field, value, 2); err != nil {
+			return nil, err
+		}
+	}
+	return []byte(b.String()), nil
+}
+
+// writeComment writes text as comment lines inside of spec.
+func writeComment(b *strings.Builder, text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		b.WriteString("  # " + line + "\n")
+	}
+}
+
+// writeField writes one field with all that is inside of it.
+func writeField(b *strings.Builder, name string, value reflect.Value, indent int) error {
+	field := &yaml.Node{Kind: yaml.MappingNode}
+	addField(field, name, nodeOf(value))
+	lines, err := encodeBlock(field, indent)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	for _, line := range lines {
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return nil
+}
+
+// nodeOf is the YAML of a value of this package's types; fields in the order of their declaration, empty optional ones left out.
+func nodeOf(v reflect.Value) *yaml.Node {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return nodeOf(v.Elem())
+	case reflect.Struct:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if name := fieldName(f); name != "" && (isRequired(f) || !isEmpty(v.Field(i))) {
+				addField(n, name, nodeOf(v.Field(i)))
+			}
+		}
+		return n
+	case reflect.Slice:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			n.Content = append(n.Content, nodeOf(v.Index(i)))
+		}
+		return n
+	case reflect.Bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(v.Bool())}
+	default: // text; TestDecodeKnowsAllTypes knows that there are no others
+		return textNode(v.String())
+	}
+}
