@@ -190,10 +190,12 @@ func (h *Host) config(image string, opts host.CreateOptions) *v1alpha4.Cluster {
 	for _, m := range opts.ExtraMounts {
 		mounts = append(mounts, v1alpha4.Mount{HostPath: m.HostPath, ContainerPath: m.ContainerPath, Readonly: m.ReadOnly})
 	}
-	return &v1alpha4.Cluster{
+	config := &v1alpha4.Cluster{
 		Name:  h.name,
 		Nodes: []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole, Image: image, ExtraMounts: mounts}},
 	}
+	tune(config)
+	return config
 }
 
 // defaultRepository is where kind publishes node images.
