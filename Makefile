@@ -1,0 +1,119 @@
+# Everything that builds, checks and tries fleetctl. `make help` lists the targets; each can be run alone on a fresh clone.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
+
+GO ?= go
+# All that these targets keep outside the clone: tools, programs, images and the offline bundle.
+export FLEETCTL_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fleetctl
+XDG_CACHE_HOME ?=
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
+# The commit's own date, so that the same commit gives the same bytes.
+DATE ?= $(shell git log -1 --format=%cI 2>/dev/null)
+VERSION_PACKAGE := github.com/fleetctl/fleetctl/pkg/version
+LDFLAGS := -s -w -X $(VERSION_PACKAGE).version=$(VERSION) -X $(VERSION_PACKAGE).commit=$(COMMIT) -X $(VERSION_PACKAGE).date=$(DATE)
+BUILD_FLAGS := -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+
+# Extra flags for go test, for example: make test TESTFLAGS='-race -run TestLock'
+TESTFLAGS ?=
+FUZZTIME ?= 20s
+
+OFFLINE := $(FLEETCTL_CACHE_DIR)/offline
+
+##@ Build
+
+.PHONY: build
+build: ## Build bin/fleetctl; the same commit gives the same bytes
+	CGO_ENABLED=0 $(GO) build $(BUILD_FLAGS) -o bin/fleetctl ./cmd/fleetctl
+
+.PHONY: install
+install: ## Build fleetctl and put it where go install puts programs
+	CGO_ENABLED=0 $(GO) install $(BUILD_FLAGS) ./cmd/fleetctl
+
+.PHONY: docs
+docs: ## Write docs/reference anew from the commands and the types of fleet.yaml
+	$(GO) run ./scripts/gendocs docs/reference
+
+.PHONY: bundle
+bundle: ## Build the offline bundle from Go modules alone; seconds when nothing changed
+	$(GO) -C scripts/offline run . build
+
+##@ Check
+
+.PHONY: lint
+lint: ## Layering, style and correctness (golangci-lint), shell scripts, workflows
+	scripts/lint.sh
+
+.PHONY: fmt
+fmt: ## Format the Go files the way lint wants them
+	scripts/tool.sh golangci-lint fmt ./...
+
+.PHONY: test
+test: ## Unit and command tests: no network, no container engine
+	$(GO) test -timeout 10m $(TESTFLAGS) ./...
+	$(GO) -C scripts/offline test -timeout 10m $(TESTFLAGS) ./...
+
+.PHONY: test-integration
+test-integration: ## Tests against a real kube-apiserver and etcd, built from their Go modules
+	$(GO) -C scripts/offline run . programs kubernetes etcd
+	KUBEBUILDER_ASSETS="$${KUBEBUILDER_ASSETS:-$(OFFLINE)/bin}" $(GO) test -tags integration -timeout 15m $(TESTFLAGS) ./pkg/...
+
+.PHONY: e2e
+e2e: ## The main job on a real kind cluster, offline; sets up Podman if no engine answers (needs root then)
+	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
+	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -v -timeout 40m $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (20s)
+	scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in what the code calls (needs the network)
+	scripts/tool.sh govulncheck ./...
+
+##@ Try
+
+.PHONY: quickstart
+quickstart: ## From nothing to a fleet with a cluster in it, on this machine
+	scripts/quickstart.sh
+
+.PHONY: bench-init
+bench-init: ## fleetctl init against the peers' own programs in sequence, with the same images
+	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
+	scripts/with-engine.sh $(GO) -C scripts/offline run . bench-init
+
+##@ Release
+
+.PHONY: release-check
+release-check: ## Check .goreleaser.yaml
+	scripts/tool.sh goreleaser check
+
+.PHONY: release-snapshot
+release-snapshot: ## Build what a release would publish, unsigned, into dist/
+	scripts/release.sh --snapshot --skip=sign
+
+.PHONY: release
+release: ## Build, sign and publish the release of the tag that is checked out (CI does this)
+	scripts/release.sh
+
+##@ Clean
+
+.PHONY: clean
+clean: ## Remove what was built in this clone
+	rm -rf bin dist _output
+
+.PHONY: clean-cache
+clean-cache: ## Remove tools, programs, images and bundles that were built for this project
+	rm -rf "$(FLEETCTL_CACHE_DIR)/tools" "$(FLEETCTL_CACHE_DIR)/offline"
+
+##@ Help
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## "; print "usage: make TARGET\n" } \
+	  /^##@/ { printf "%s\n", substr($$0, 5) } \
+	  /^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
