@@ -1,0 +1,208 @@
+package flux
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// pending lists what is missing until the commit is applied and all that it applied is healthy; empty means done. It starts at
+// the Kustomization flux-system and follows what each Kustomization applied to this cluster. What the user suspended is not
+// waited for, but flux-system itself is.
+func (w world) pending(commit string) kube.NotReadyError {
+	c := &check{world: w, commit: commit, seen: map[kube.Ref]bool{}}
+	root := kube.Ref{GroupVersionKind: gitRepositoryKind, Key: systemKey}
+	if c.system(root) {
+		c.visit(kube.Ref{GroupVersionKind: kustomizationKind, Key: systemKey})
+	}
+	slices.SortFunc(c.missing, func(a, b kube.Unready) int { return cmp.Compare(a.Ref.String(), b.Ref.String()) })
+	return c.missing
+}
+
+// check walks over a world.
+type check struct {
+	world    world
+	commit   string
+	revision string // of the system's artifact
+	seen     map[kube.Ref]bool
+	missing  kube.NotReadyError
+}
+
+func (c *check) miss(ref kube.Ref, format string, args ...any) {
+	c.missing = append(c.missing, kube.Unready{Ref: ref, Reason: fmt.Sprintf(format, args...)})
+}
+
+// system tells whether the GitRepository has fetched the commit.
+func (c *check) system(ref kube.Ref) bool {
+	o := c.object(ref)
+	if o == nil {
+		return false
+	}
+	c.revision = o.artifactRevision()
+	if o.Spec.Suspend {
+		c.miss(ref, "it is suspended")
+		return false
+	}
+	if why := o.ready(); why != "" {
+		c.miss(ref, "%s", why)
+		return false
+	}
+	if commitOf(c.revision) != c.commit {
+		c.miss(ref, "it has fetched %s, not %s", shortCommit(commitOf(c.revision)), shortCommit(c.commit))
+		return false
+	}
+	return true
+}
+
+// object returns the object that ref names, or nil after noting why it cannot.
+func (c *check) object(ref kube.Ref) *object {
+	obj := c.world[ref.GroupVersionKind][ref.Key]
+	if obj == nil {
+		c.miss(ref, "it does not exist")
+		return nil
+	}
+	o, err := objectOf(obj)
+	if err != nil {
+		c.miss(ref, "it cannot be read: %v", err)
+		return nil
+	}
+	return o
+}
+
+// visit checks one object that Flux applied, once.
+func (c *check) visit(ref kube.Ref) {
+	if c.seen[ref] {
+		return
+	}
+	c.seen[ref] = true
+	o := c.object(ref)
+	if o == nil {
+		return
+	}
+	if o.Spec.Suspend {
+		if ref.Key == systemKey && ref.GroupVersionKind == kustomizationKind {
+			c.miss(ref, "it is suspended")
+		}
+		return
+	}
+	why := o.ready()
+	switch ref.GroupVersionKind {
+	case kustomizationKind:
+		c.kustomization(ref, why)
+	case helmReleaseKind:
+		c.release(ref, why)
+	default:
+		if why != "" {
+			c.miss(ref, "%s", why)
+		}
+	}
+}
+
+// kustomization checks that it applied its source's artifact, then what it applied.
+func (c *check) kustomization(ref kube.Ref, why string) {
+	var k kustomizev1.Kustomization
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.world[ref.GroupVersionKind][ref.Key].Object, &k); err != nil {
+		c.miss(ref, "it cannot be read: %v", err)
+		return
+	}
+	wanted := c.sourceRevision(k.Spec.SourceRef.Kind, cmp.Or(k.Spec.SourceRef.Namespace, k.Namespace), k.Spec.SourceRef.Name)
+	switch {
+	case why != "":
+		c.miss(ref, "%s", why)
+		return
+	case wanted != "" && k.Status.LastAppliedRevision != wanted:
+		c.miss(ref, "it has not applied %s yet", shortRevision(wanted))
+		return
+	case k.Spec.KubeConfig != nil || k.Status.Inventory == nil:
+		return // what it applied is in another cluster
+	}
+	for _, entry := range k.Status.Inventory.Entries {
+		if child, ok := inventoryRef(entry.ID); ok {
+			c.visit(child)
+		}
+	}
+}
+
+// release checks that its chart is made of its source's artifact and is what is installed.
+func (c *check) release(ref kube.Ref, why string) {
+	var r helmv2.HelmRelease
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.world[ref.GroupVersionKind][ref.Key].Object, &r); err != nil {
+		c.miss(ref, "it cannot be read: %v", err)
+		return
+	}
+	if why != "" {
+		c.miss(ref, "%s", why)
+		return
+	}
+	namespace, name, found := strings.Cut(r.Status.HelmChart, "/")
+	obj := c.world[helmChartKind][kube.Key{Namespace: namespace, Name: name}]
+	if !found || obj == nil {
+		return // chartRef: its source is checked where it is applied
+	}
+	var chart sourcev1.HelmChart
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &chart); err != nil {
+		c.miss(ref, "its HelmChart cannot be read: %v", err)
+		return
+	}
+	wanted := c.sourceRevision(chart.Spec.SourceRef.Kind, chart.Namespace, chart.Spec.SourceRef.Name)
+	switch {
+	case wanted != "" && chart.Status.ObservedSourceArtifactRevision != wanted:
+		c.miss(ref, "its chart is not made of %s yet", shortRevision(wanted))
+	case chart.Status.Artifact != nil && r.Status.LastAttemptedRevision != chart.Status.Artifact.Revision:
+		c.miss(ref, "its chart %s is not installed yet", chart.Status.Artifact.Revision)
+	}
+}
+
+// sourceRevision is the revision that a source of the Git and OCI kinds has fetched, or "" for other kinds: a Helm repository's
+// artifact is an index, and a bucket's or an absent source's is not compared.
+func (c *check) sourceRevision(kind, namespace, name string) string {
+	if kind != sourcev1.GitRepositoryKind && kind != sourcev1.OCIRepositoryKind {
+		return ""
+	}
+	obj := c.world[sourcev1.GroupVersion.WithKind(kind)][kube.Key{Namespace: namespace, Name: name}]
+	if obj == nil {
+		return ""
+	}
+	o, err := objectOf(obj)
+	if err != nil || o.Spec.Suspend {
+		return ""
+	}
+	return o.artifactRevision()
+}
+
+// inventoryRef reads an entry of an inventory, <namespace>_<name>_<group>_<kind>. ok is false for what is not Flux's.
+func inventoryRef(id string) (ref kube.Ref, ok bool) {
+	parts := strings.Split(id, "_")
+	if len(parts) != 4 {
+		return kube.Ref{}, false
+	}
+	i := slices.IndexFunc(allKinds(), func(k schema.GroupVersionKind) bool { return k.Group == parts[2] && k.Kind == parts[3] })
+	if i < 0 {
+		return kube.Ref{}, false
+	}
+	return kube.Ref{GroupVersionKind: allKinds()[i], Key: kube.Key{Namespace: parts[0], Name: parts[1]}}, true
+}
+
+// shortRevision shortens the commit or digest at the end of a revision.
+func shortRevision(revision string) string {
+	if i := strings.LastIndexByte(revision, ':'); i >= 0 {
+		return revision[:i+1] + shortCommit(revision[i+1:])
+	}
+	return revision
+}
+
+func shortCommit(commit string) string {
+	if commit == "" {
+		return "nothing"
+	}
+	return commit[:min(len(commit), 12)]
+}

@@ -1,0 +1,204 @@
+package flux
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Report is the state of Flux in a cluster. Lists are sorted by namespace and name and never nil.
+type Report struct {
+	// Installed tells whether there is a Flux at all.
+	Installed bool `json:"installed"`
+	// Version of the Flux distribution that runs, from its labels; empty if unknown.
+	Version string `json:"version,omitempty"`
+	// Controllers are the Deployments in flux-system.
+	Controllers []Controller `json:"controllers"`
+	// Sources, Kustomizations and HelmReleases of all namespaces.
+	Sources        []Object `json:"sources"`
+	Kustomizations []Object `json:"kustomizations"`
+	HelmReleases   []Object `json:"helmReleases"`
+}
+
+// Controller is one of Flux's Deployments.
+type Controller struct {
+	Name   string `json:"name"`
+	Image  string `json:"image"`
+	Ready  bool   `json:"ready"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Object is one object that Flux reconciles.
+type Object struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Ready is true when the newest generation is reconciled and healthy.
+	Ready bool `json:"ready"`
+	// Reason says why not.
+	Reason string `json:"reason,omitempty"`
+	// Suspended objects stay as they are; SuspendedByFleetctl tells whose doing that is.
+	Suspended           bool `json:"suspended"`
+	SuspendedByFleetctl bool `json:"suspendedByFleetctl,omitempty"`
+	// URL of a source.
+	URL string `json:"url,omitempty"`
+	// Source of a Kustomization or HelmRelease, Kind/namespace/name.
+	Source string `json:"source,omitempty"`
+	// Revision that a source has fetched, a Kustomization has applied, or of the chart that a HelmRelease has installed.
+	Revision string `json:"revision,omitempty"`
+	// Attempted is the revision of the last try, where that differs.
+	Attempted string `json:"attempted,omitempty"`
+	// Remote tells that it works on another cluster.
+	Remote bool `json:"remote,omitempty"`
+}
+
+// Healthy tells whether all controllers and all objects that are not suspended are Ready.
+func (r *Report) Healthy() bool {
+	for _, c := range r.Controllers {
+		if !c.Ready {
+			return false
+		}
+	}
+	for _, o := range slices.Concat(r.Sources, r.Kustomizations, r.HelmReleases) {
+		if !o.Ready && !o.Suspended {
+			return false
+		}
+	}
+	return r.Installed
+}
+
+// Status reads the state of Flux. A cluster without Flux is no error.
+func (s *System) Status(ctx context.Context) (*Report, error) {
+	report := &Report{Controllers: []Controller{}, Sources: []Object{}, Kustomizations: []Object{}, HelmReleases: []Object{}}
+	if err := s.controllers(ctx, report); err != nil {
+		return nil, err
+	}
+	w, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, report.Installed = w[kustomizationKind]
+	for _, gvk := range sourceKinds() {
+		report.Sources = append(report.Sources, w.report(gvk)...)
+	}
+	report.Kustomizations = append(report.Kustomizations, w.report(kustomizationKind)...)
+	report.HelmReleases = append(report.HelmReleases, w.report(helmReleaseKind)...)
+	return report, nil
+}
+
+func (s *System) controllers(ctx context.Context, report *Report) error {
+	var list appsv1.DeploymentList
+	if err := s.client.List(ctx, &list, kube.InNamespace(Namespace)); err != nil {
+		return fmt.Errorf("list Deployments of %s: %w", Namespace, err)
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		if d.Labels["app.kubernetes.io/part-of"] != "flux" {
+			continue
+		}
+		report.Version = cmp.Or(report.Version, d.Labels[versionLabel])
+		c := Controller{Name: d.Name}
+		if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
+			c.Image = containers[0].Image
+		}
+		d.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(d)
+		if err != nil {
+			return fmt.Errorf("read Deployment %s/%s: %w", d.Namespace, d.Name, err)
+		}
+		obj := &unstructured.Unstructured{Object: content}
+		if c.Ready = kube.DeploymentReady(obj); !c.Ready {
+			c.Reason = cmp.Or(s.client.Explain(ctx, obj), "it is starting")
+		}
+		report.Controllers = append(report.Controllers, c)
+	}
+	slices.SortFunc(report.Controllers, func(a, b Controller) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// report describes all objects of a kind.
+func (w world) report(gvk schema.GroupVersionKind) []Object {
+	var out []Object
+	for _, ref := range w.refs(gvk) {
+		out = append(out, describe(ref, w[gvk][ref.Key]))
+	}
+	return out
+}
+
+func describe(ref kube.Ref, obj *unstructured.Unstructured) Object {
+	out := Object{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
+	o, err := objectOf(obj)
+	if err != nil {
+		out.Reason = "it cannot be read: " + err.Error()
+		return out
+	}
+	out.Reason = o.ready()
+	out.Ready = out.Reason == ""
+	out.Suspended = o.Spec.Suspend
+	_, out.SuspendedByFleetctl = o.Annotations[suspendedAnnotation]
+	out.URL = o.Spec.URL
+	out.Revision = o.artifactRevision()
+	switch ref.GroupVersionKind {
+	case kustomizationKind:
+		err = describeKustomization(&out, obj)
+	case helmReleaseKind:
+		err = describeRelease(&out, obj)
+	}
+	if err != nil {
+		out.Ready, out.Reason = false, "it cannot be read: "+err.Error()
+	}
+	return out
+}
+
+func describeKustomization(out *Object, obj *unstructured.Unstructured) error {
+	var k kustomizev1.Kustomization
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &k); err != nil {
+		return err
+	}
+	out.Source = sourceName(k.Spec.SourceRef.Kind, cmp.Or(k.Spec.SourceRef.Namespace, k.Namespace), k.Spec.SourceRef.Name)
+	out.Revision = k.Status.LastAppliedRevision
+	if k.Status.LastAttemptedRevision != out.Revision {
+		out.Attempted = k.Status.LastAttemptedRevision
+	}
+	out.Remote = k.Spec.KubeConfig != nil
+	return nil
+}
+
+func describeRelease(out *Object, obj *unstructured.Unstructured) error {
+	var r helmv2.HelmRelease
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &r); err != nil {
+		return err
+	}
+	switch {
+	case r.Spec.Chart != nil:
+		from := r.Spec.Chart.Spec.SourceRef
+		out.Source = sourceName(from.Kind, cmp.Or(from.Namespace, r.Namespace), from.Name)
+	case r.Spec.ChartRef != nil:
+		out.Source = sourceName(r.Spec.ChartRef.Kind, cmp.Or(r.Spec.ChartRef.Namespace, r.Namespace), r.Spec.ChartRef.Name)
+	}
+	if latest := r.Status.History.Latest(); latest != nil {
+		out.Revision = latest.ChartVersion
+	}
+	if r.Status.LastAttemptedRevision != out.Revision {
+		out.Attempted = r.Status.LastAttemptedRevision
+	}
+	out.Remote = r.Spec.KubeConfig != nil
+	return nil
+}
+
+func sourceName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+func compareKeys(a, b kube.Key) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}

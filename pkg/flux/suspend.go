@@ -1,0 +1,156 @@
+package flux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// suspendedAnnotation marks what Suspend suspended, so that Resume leaves alone what the user suspended.
+const suspendedAnnotation = "fleetctl.dev/suspended"
+
+// parallelism bounds the requests in flight.
+const parallelism = 12
+
+// Suspend stops Flux from changing anything in the cluster: all Kustomizations, the system's own first, for it would put the
+// others back; then all HelmReleases; then the sources. It notes on each object that it did, and skips what is suspended already. A
+// reconciliation that is running is not stopped by it. It returns what it suspended.
+//
+// What is suspended is not undone when it is deleted: kustomize-controller prunes nothing and helm-controller uninstalls nothing. So an
+// object that works on a cluster which is gone (see Remote) no longer holds up its own deletion, nor its namespace's. Suspending is for
+// the whole of Flux, before a teardown or a pivot. To keep Flux off one object while everything else goes on, annotate that object with
+// kustomize.toolkit.fluxcd.io/reconcile: disabled.
+func (s *System) Suspend(ctx context.Context) ([]kube.Ref, error) {
+	system := kube.Ref{GroupVersionKind: kustomizationKind, Key: systemKey}
+	return s.toggle(ctx, "suspend", suspendOrder(), system, func(obj *unstructured.Unstructured) map[string]any {
+		if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); suspended {
+			return nil
+		}
+		return toggled(true, "true")
+	})
+}
+
+// Resume lets Flux go on with what Suspend suspended: sources, HelmReleases, Kustomizations, the system's own last. It returns
+// what it resumed.
+func (s *System) Resume(ctx context.Context) ([]kube.Ref, error) {
+	order := suspendOrder()
+	slices.Reverse(order)
+	return s.toggle(ctx, "resume", order, kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {
+		if _, ours := obj.GetAnnotations()[suspendedAnnotation]; !ours {
+			return nil
+		}
+		return toggled(nil, nil)
+	})
+}
+
+func suspendOrder() []schema.GroupVersionKind {
+	return append([]schema.GroupVersionKind{kustomizationKind, helmReleaseKind}, sourceKinds()...)
+}
+
+func toggled(suspend, mark any) map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{suspendedAnnotation: mark}},
+		"spec":     map[string]any{"suspend": suspend},
+	}
+}
+
+// toggle patches the objects of each kind, kind by kind, first before all others, with what change returns for them; nil leaves an object
+// alone. All objects of a kind are tried before an error ends it.
+func (s *System) toggle(
+	ctx context.Context, verb string, kinds []schema.GroupVersionKind, first kube.Ref,
+	change func(*unstructured.Unstructured) map[string]any,
+) ([]kube.Ref, error) {
+	w, err := s.look(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s flux: %w", verb, err)
+	}
+	var done []kube.Ref
+	run := func(refs []kube.Ref) error {
+		changed := make([]bool, len(refs))
+		errs := make([]error, len(refs))
+		var group errgroup.Group
+		group.SetLimit(parallelism)
+		for i, ref := range refs {
+			patch := change(w[ref.GroupVersionKind][ref.Key])
+			if patch == nil {
+				continue
+			}
+			group.Go(func() error {
+				err := s.patch(ctx, ref, patch)
+				if err != nil && !gone(err) {
+					errs[i] = fmt.Errorf("%s %s: %w", verb, ref, err)
+				}
+				changed[i] = err == nil
+				return nil
+			})
+		}
+		_ = group.Wait() // the errors are in errs, so that all objects are tried
+		for i, ref := range refs {
+			if changed[i] {
+				done = append(done, ref)
+			}
+		}
+		return errors.Join(errs...)
+	}
+	if w[first.GroupVersionKind][first.Key] != nil {
+		if err := run([]kube.Ref{first}); err != nil {
+			return done, err
+		}
+	}
+	for _, gvk := range kinds {
+		refs := w.refs(gvk)
+		refs = slices.DeleteFunc(refs, func(r kube.Ref) bool { return r == first })
+		if err := run(refs); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// refs of all objects of a kind, sorted.
+func (w world) refs(gvk schema.GroupVersionKind) []kube.Ref {
+	refs := make([]kube.Ref, 0, len(w[gvk]))
+	for key := range w[gvk] {
+		refs = append(refs, kube.Ref{GroupVersionKind: gvk, Key: key})
+	}
+	slices.SortFunc(refs, func(a, b kube.Ref) int { return compareKeys(a.Key, b.Key) })
+	return refs
+}
+
+// RemoteObject is a Kustomization or HelmRelease that works on another cluster.
+type RemoteObject struct {
+	kube.Ref
+	// Secret with the kubeconfig; empty where a ConfigMap describes the access.
+	Secret kube.Key
+}
+
+// Remote lists the Kustomizations and HelmReleases that work on another cluster through a kubeConfig. When that cluster is gone,
+// deleting one of them hangs on its finalizer, and its namespace with it, unless it is suspended first.
+func (s *System) Remote(ctx context.Context) ([]RemoteObject, error) {
+	w, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var remote []RemoteObject
+	for _, gvk := range []schema.GroupVersionKind{kustomizationKind, helmReleaseKind} {
+		for _, ref := range w.refs(gvk) {
+			spec, found, _ := unstructured.NestedMap(w[gvk][ref.Key].Object, "spec", "kubeConfig")
+			if !found {
+				continue
+			}
+			r := RemoteObject{Ref: ref}
+			if name, _, _ := unstructured.NestedString(spec, "secretRef", "name"); name != "" {
+				r.Secret = kube.Key{Namespace: ref.Namespace, Name: name}
+			}
+			remote = append(remote, r)
+		}
+	}
+	return remote, nil
+}

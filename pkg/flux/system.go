@@ -1,0 +1,173 @@
+package flux
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// fluxOwner is the field manager under which Flux applies its own manifests. What fleetctl applies in its place goes by the same
+// name: a field that a later version drops then really goes.
+const fluxOwner = "kustomize-controller"
+
+// System is the Flux of one cluster.
+type System struct {
+	client *kube.Client
+}
+
+// NewSystem looks at nothing yet: whether Flux is there shows with the first use.
+func NewSystem(c *kube.Client) *System { return &System{client: c} }
+
+// Install applies components, the content of gotk-components.yaml, and waits until their Deployments are ready. detail, which
+// may be nil, is told what is going on.
+func (s *System) Install(ctx context.Context, components []byte, detail func(string)) error {
+	objects, err := kube.ParseYAML(components)
+	if err != nil {
+		return diag.Wrap("read flux components", err, "")
+	}
+	opts := kube.ApplyOptions{FieldManager: fluxOwner, ForceConflicts: true, Detail: detail}
+	if _, err := s.client.Apply(ctx, objects, opts); err != nil {
+		return fmt.Errorf("install flux: %w", err)
+	}
+	if err := s.client.WaitDeploymentsReady(ctx, deploymentsOf(objects), detail); err != nil {
+		return fmt.Errorf("install flux: %w", err)
+	}
+	return nil
+}
+
+// Installed tells whether the Deployments of components run in the cluster in the same version and are ready: then a second
+// Install would only undo what the user has patched since.
+func (s *System) Installed(ctx context.Context, components []byte) (bool, error) {
+	objects, err := kube.ParseYAML(components)
+	if err != nil {
+		return false, diag.Wrap("read flux components", err, "")
+	}
+	for _, wanted := range objects {
+		if wanted.GetKind() != "Deployment" {
+			continue
+		}
+		have := &unstructured.Unstructured{}
+		have.SetGroupVersionKind(wanted.GroupVersionKind())
+		ref := kube.RefOf(wanted)
+		if err := s.client.Get(ctx, ref.Key, have); kube.IsAbsent(err) {
+			return false, nil
+		} else if err != nil {
+			return false, fmt.Errorf("get %s: %w", ref, err)
+		}
+		if have.GetLabels()[versionLabel] != wanted.GetLabels()[versionLabel] || !kube.DeploymentReady(have) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+const versionLabel = "app.kubernetes.io/version"
+
+func deploymentsOf(objects []*unstructured.Unstructured) []kube.Key {
+	var keys []kube.Key
+	for _, obj := range objects {
+		if obj.GetKind() == "Deployment" {
+			keys = append(keys, kube.RefOf(obj).Key)
+		}
+	}
+	return keys
+}
+
+// ApplySync applies the source secret, unless it is nil, and the content of gotk-sync.yaml: from then on Flux applies the fleet
+// repo. Applying again changes nothing but what differs.
+func (s *System) ApplySync(ctx context.Context, secret *corev1.Secret, sync []byte, detail func(string)) error {
+	if err := s.ApplySecret(ctx, secret); err != nil {
+		return err
+	}
+	opts := kube.ApplyOptions{FieldManager: fluxOwner, ForceConflicts: true, Detail: detail}
+	if _, err := s.client.ApplyYAML(ctx, sync, opts); err != nil {
+		return fmt.Errorf("apply flux sync: %w", err)
+	}
+	return nil
+}
+
+// ApplySecret makes the source secret what it should be; nil is fine. Its values are in no error.
+func (s *System) ApplySecret(ctx context.Context, secret *corev1.Secret) error {
+	if secret == nil {
+		return nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(secret)
+	if err != nil {
+		return fmt.Errorf("apply source secret %s/%s: it cannot be encoded", secret.Namespace, secret.Name)
+	}
+	obj := &unstructured.Unstructured{Object: content}
+	opts := kube.ApplyOptions{ForceConflicts: true}
+	if _, err := s.client.Apply(ctx, []*unstructured.Unstructured{obj}, opts); err != nil {
+		return fmt.Errorf("apply source secret: %w", err)
+	}
+	return nil
+}
+
+// Reconcile asks Flux to look at the fleet repo now instead of at its next interval. It does not wait. A cluster without the
+// GitRepository flux-system is an error.
+func (s *System) Reconcile(ctx context.Context) error {
+	return s.request(ctx, kube.Ref{GroupVersionKind: gitRepositoryKind, Key: systemKey})
+}
+
+// request asks for one object to be reconciled.
+func (s *System) request(ctx context.Context, ref kube.Ref) error {
+	err := s.patch(ctx, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		fluxmeta.ReconcileRequestAnnotation: time.Now().Format(time.RFC3339Nano),
+	}}})
+	if kube.IsAbsent(err) {
+		return diag.Errorf("fleetctl init installs Flux and points it at the fleet repo", "reconcile %s: it does not exist", ref)
+	}
+	if err != nil {
+		return fmt.Errorf("reconcile %s: %w", ref, err)
+	}
+	return nil
+}
+
+// patch merges a change into one object.
+func (s *System) patch(ctx context.Context, ref kube.Ref, change map[string]any) error {
+	data, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(ref.GroupVersionKind)
+	obj.SetNamespace(ref.Namespace)
+	obj.SetName(ref.Name)
+	return s.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, data), client.FieldOwner(kube.FieldManager))
+}
+
+// look reads all Flux objects of the cluster. Kinds that the cluster does not have are empty.
+func (s *System) look(ctx context.Context) (world, error) {
+	w := world{}
+	for _, gvk := range allKinds() {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		err := s.client.List(ctx, list)
+		if kube.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
+		}
+		w[gvk] = kube.Objects{}
+		for i := range list.Items {
+			w[gvk][kube.RefOf(&list.Items[i]).Key] = &list.Items[i]
+		}
+	}
+	return w, nil
+}
+
+// gone tells whether err says that an object went away between two looks at it.
+func gone(err error) bool { return apierrors.IsNotFound(err) }
