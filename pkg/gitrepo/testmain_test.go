@@ -1,0 +1,65 @@
+package gitrepo_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+)
+
+// TestMain gives the tests a home without keys, known hosts or git configuration: the developer's must not matter.
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	home, err := os.MkdirTemp("", "gitrepo-home-*")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(home) }()
+	for name, value := range map[string]string{"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "SSH_AUTH_SOCK": ""} {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+func tokenAuth(s *gittest.HTTPS) gitrepo.Auth {
+	return gitrepo.Auth{Username: s.Username, Token: s.Token, CA: s.CA}
+}
+
+// sshAuth makes a key that the server knows.
+func sshAuth(t *testing.T, s *gittest.SSH, readOnly bool) gitrepo.Auth {
+	t.Helper()
+	key, err := gitrepo.GenerateDeployKey("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.AuthorizeKey(key.Public, readOnly)
+	return gitrepo.Auth{Key: key.Private, KnownHosts: s.KnownHosts}
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
