@@ -147,13 +147,13 @@ func (e *Engine) checkStore(ctx context.Context) Result {
 }
 
 // onLocalLinux runs a check of the kernel only where that kernel is the engine's.
-func (e *Engine) onLocalLinux(check func() Result) func(context.Context) Result {
+func (e *Engine) onLocalLinux(check func(engine.Name) Result) func(context.Context) Result {
 	return func(ctx context.Context) Result {
 		name, info, err := e.get(ctx)
 		if err == nil && info.Remote {
 			return Skip("%s runs on another machine", name)
 		}
-		return check()
+		return check(name)
 	}
 }
 

@@ -40,17 +40,19 @@ func TestJudgeInotify(t *testing.T) {
 func TestJudgeKernel(t *testing.T) {
 	modules := &fstest.MapFile{Mode: 0o755 | 1<<31}
 	for name, tc := range map[string]struct {
-		root fstest.MapFS
-		want Status
-		hint string
+		engine engine.Name
+		root   fstest.MapFS
+		want   Status
+		hint   string
 	}{
-		"all there":    {fstest.MapFS{"lib/modules": modules, "proc/filesystems": {Data: []byte("nodev\tsysfs\nnodev\toverlay\n")}}, StatusOK, ""},
-		"no modules":   {fstest.MapFS{"proc/filesystems": {Data: []byte("nodev\toverlay\n")}}, StatusFail, "mkdir -p /lib/modules"},
-		"no overlayfs": {fstest.MapFS{"lib/modules": modules, "proc/filesystems": {Data: []byte("nodev\toverlayish\n")}}, StatusWarn, "modprobe overlay"},
-		"no procfs":    {fstest.MapFS{"lib/modules": modules}, StatusSkip, ""},
+		"all there":    {engine.Podman, fstest.MapFS{"lib/modules": modules, "proc/filesystems": {Data: []byte("nodev\tsysfs\nnodev\toverlay\n")}}, StatusOK, ""},
+		"no modules":   {engine.Podman, fstest.MapFS{"proc/filesystems": {Data: []byte("nodev\toverlay\n")}}, StatusFail, "mkdir -p /lib/modules"},
+		"docker makes": {engine.Docker, fstest.MapFS{"proc/filesystems": {Data: []byte("nodev\toverlay\n")}}, StatusOK, ""},
+		"no overlayfs": {engine.Podman, fstest.MapFS{"lib/modules": modules, "proc/filesystems": {Data: []byte("nodev\toverlayish\n")}}, StatusWarn, "modprobe overlay"},
+		"no procfs":    {engine.Podman, fstest.MapFS{"lib/modules": modules}, StatusSkip, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := judgeKernel(tc.root); got.Status != tc.want || !strings.Contains(got.Hint, tc.hint) {
+			if got := judgeKernel(tc.engine, tc.root); got.Status != tc.want || !strings.Contains(got.Hint, tc.hint) {
 				t.Errorf("got %+v, want %s with hint %q", got, tc.want, tc.hint)
 			}
 		})

@@ -5,11 +5,13 @@ package preflight
 import (
 	"fmt"
 	"runtime"
+
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
 )
 
-func checkInotify() Result { return Skip("not a matter of %s", runtime.GOOS) }
+func checkInotify(engine.Name) Result { return Skip("not a matter of %s", runtime.GOOS) }
 
-func checkKernel() Result { return Skip("not a matter of %s", runtime.GOOS) }
+func checkKernel(engine.Name) Result { return Skip("not a matter of %s", runtime.GOOS) }
 
 func portHint(port uint16) string {
 	if runtime.GOOS == "windows" {
