@@ -24,37 +24,50 @@ const copyBuffer = 1 << 20
 // store is the blobs of one layout. It reaches files through an os.Root, so that no link in a hostile folder leads out.
 type store struct{ root *os.Root }
 
-// open returns the blob's content and verifies it as it is read: the reader fails instead of delivering the last bytes
-// when size or digest are not as the descriptor says.
-func (s store) open(d v1.Descriptor) (io.ReadCloser, error) {
+// check says whether the blob is there with the right size; it does not read it.
+func (s store) check(d v1.Descriptor) error {
 	p := blobPath(d.Digest)
 	// A pipe or device in place of a blob would block or never end; it must be told before it is opened.
 	info, err := s.root.Lstat(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errMissing
+		return errMissing
 	case err != nil:
-		return nil, err
+		return err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", p)
+		return fmt.Errorf("%s is not a regular file", p)
 	case info.Size() != d.Size:
-		return nil, fmt.Errorf("size is %d, not %d", info.Size(), d.Size)
+		return fmt.Errorf("size is %d, not %d", info.Size(), d.Size)
 	}
-	f, err := s.root.Open(p)
+	return nil
+}
+
+// open returns the blob's content and verifies it as it is read: the reader fails instead of delivering the last bytes
+// when size or digest are not as the descriptor says.
+func (s store) open(d v1.Descriptor) (io.ReadCloser, error) {
+	if err := s.check(d); err != nil {
+		return nil, err
+	}
+	f, err := s.root.Open(blobPath(d.Digest))
 	if err != nil {
 		return nil, err
 	}
 	return &verifyingReader{ReadCloser: f, want: d.Digest, left: d.Size, hash: sha256.New()}, nil
 }
 
-// has says whether the blob is there, whole and right.
-func (s store) has(ctx context.Context, d v1.Descriptor) bool {
+// verify reads the whole blob and returns what is wrong with it.
+func (s store) verify(ctx context.Context, d v1.Descriptor) error {
+	return s.copyTo(ctx, io.Discard, d)
+}
+
+// copyTo writes the blob's content to w. It fails before the last bytes if they are not what d says.
+func (s store) copyTo(ctx context.Context, w io.Writer, d v1.Descriptor) error {
 	r, err := s.open(d)
 	if err != nil {
-		return false
+		return err
 	}
 	defer r.Close()
-	return copyTo(ctx, io.Discard, r) == nil
+	return copyTo(ctx, w, r)
 }
 
 // read returns the content of a small blob.

@@ -105,6 +105,9 @@ func checkTarget(dir string) error {
 	return nil
 }
 
+// errLocked is returned by Create in a folder that another writer has.
+var errLocked = diag.Errorf("wait until it is done", "another process is writing to this bundle")
+
 // takeLock keeps other processes from writing to the bundle. The lock goes with the process, however that ends.
 func takeLock(dir string) (*flock.Flock, error) {
 	lock := flock.New(filepath.Join(dir, partialDir, "lock"))
@@ -113,7 +116,15 @@ func takeLock(dir string) (*flock.Flock, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, diag.Errorf("wait until it is done", "another process is writing to this bundle")
+		return nil, errLocked
+	}
+	// The one before may have removed the file between our opening and locking it: then the lock keeps nobody out.
+	locked, err := lock.Stat()
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	if now, err := os.Stat(lock.Path()); err != nil || !os.SameFile(locked, now) {
+		return nil, errors.Join(errLocked, lock.Unlock())
 	}
 	return lock, nil
 }
@@ -121,20 +132,21 @@ func takeLock(dir string) (*flock.Flock, error) {
 // AddImage adds img under the full form of ref (see FullReference), with every blob that is not there yet. An image
 // that is there already under that reference with another digest is an error.
 func (w *Writer) AddImage(ref string, img v1.Image) error {
-	return w.addImage(context.Background(), ref, img)
-}
-
-func (w *Writer) addImage(ctx context.Context, ref string, img v1.Image) error {
 	full, err := FullReference(ref)
 	if err != nil {
 		return err
 	}
-	d, err := w.storeImage(ctx, img)
+	d, err := w.storeImage(context.Background(), img)
 	if err != nil {
 		return diag.Wrap("add image "+full, err, "")
 	}
+	return diag.Wrap("add image "+full, w.recordImage(full, d), "")
+}
+
+// recordImage notes the manifest d, whose blobs are stored, under its full reference.
+func (w *Writer) recordImage(full string, d v1.Descriptor) error {
 	d.Annotations = map[string]string{annotationRefName: full, annotationImageName: full}
-	return diag.Wrap("add image "+full, w.record(w.images, full, d), "")
+	return w.record(w.images, full, d)
 }
 
 // storeImage writes the image's blobs, manifest last, and returns the descriptor of the manifest with its platform.
@@ -199,6 +211,9 @@ func (w *Writer) AddFile(path string, content []byte) error {
 	if err := checkFilePath(path); err != nil {
 		return diag.Wrap(op, err, "")
 	}
+	if len(content) > maxFile {
+		return diag.Wrap(op, fmt.Errorf("it is larger than %d bytes", maxFile), "")
+	}
 	d := describe(content)
 	if err := w.ensureBytes(context.Background(), d, content); err != nil {
 		return diag.Wrap(op, err, "")
@@ -249,7 +264,7 @@ func (w *Writer) ensure(ctx context.Context, d v1.Descriptor, open func() (io.Re
 
 	state.Lock()
 	defer state.Unlock()
-	if state.there || w.blobs.has(ctx, d) {
+	if state.there || w.blobs.verify(ctx, d) == nil {
 		state.there = true
 		return nil
 	}
@@ -296,7 +311,13 @@ func (w *Writer) release() error {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
-	return errors.Join(w.lock.Unlock(), w.root.RemoveAll(partialDir), w.root.Close())
+	// While the lock is held nobody else can be in the folder. Where an open file cannot be removed, try once more after.
+	err := w.root.RemoveAll(partialDir)
+	unlocked := w.lock.Unlock()
+	if err != nil {
+		err = w.root.RemoveAll(partialDir)
+	}
+	return errors.Join(err, unlocked, w.root.Close())
 }
 
 // writeIndex stores the manifest of the files and then index.json, by a rename. Names are sorted, so that the same

@@ -1,0 +1,169 @@
+package bundle
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+)
+
+// dockerManifestFile is the index of a docker archive. Older engines, which do not know an OCI layout, look for it.
+const dockerManifestFile = "manifest.json"
+
+// Archive returns those images of the bundle that refs name (all if none) as something that a host can load. A
+// reference that is not in the bundle makes WriteArchive fail.
+func (b *Bundle) Archive(refs ...string) host.ImageArchive { return &archive{bundle: b, refs: refs} }
+
+// archive implements host.ImageArchive.
+type archive struct {
+	bundle *Bundle
+	refs   []string
+}
+
+// Names implements host.ImageArchive.
+func (a *archive) Names() []string {
+	if len(a.refs) == 0 {
+		names := make([]string, 0, len(a.bundle.images))
+		for ref := range a.bundle.images {
+			names = append(names, ref)
+		}
+		slices.Sort(names)
+		return names
+	}
+	names := make([]string, 0, len(a.refs))
+	for _, ref := range a.refs {
+		if full, err := FullReference(ref); err == nil {
+			ref = full
+		}
+		names = append(names, ref)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// WriteArchive implements host.ImageArchive: an OCI layout that is a docker archive at the same time, with each blob
+// once, as it is on disk.
+func (a *archive) WriteArchive(ctx context.Context, w io.Writer, refs ...string) error {
+	images, err := a.choose(refs)
+	if err != nil {
+		return err
+	}
+	return diag.Wrap("write image archive", a.bundle.writeArchive(ctx, w, images), "")
+}
+
+// choose returns the images that refs name, which must be among a's own, sorted by name.
+func (a *archive) choose(refs []string) ([]image, error) {
+	own := a.Names()
+	names := own
+	if len(refs) > 0 {
+		names = (&archive{bundle: a.bundle, refs: refs}).Names()
+	}
+	images := make([]image, 0, len(names))
+	for _, ref := range names {
+		img, ok := a.bundle.images[ref]
+		if _, mine := slices.BinarySearch(own, ref); !ok || !mine {
+			return nil, notFound(KindImage, ref)
+		}
+		images = append(images, img)
+	}
+	return images, nil
+}
+
+func (b *Bundle) writeArchive(ctx context.Context, w io.Writer, images []image) error {
+	index, err := ociIndex(images)
+	if err != nil {
+		return err
+	}
+	docker, err := dockerManifest(images)
+	if err != nil {
+		return err
+	}
+	out := tar.NewWriter(w)
+	for _, small := range []struct{ name, content string }{
+		{layoutFile, layoutContent}, {indexFile, string(index)}, {dockerManifestFile, string(docker)},
+	} {
+		if err := writeHeader(out, small.name, int64(len(small.content))); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(out, small.content); err != nil {
+			return err
+		}
+	}
+	if err := b.writeBlobs(ctx, out, blobsOf(images)); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// writeBlobs streams blobs into out. When one is wrong it stops in the midst of it: whoever reads the archive cannot
+// take it for a whole one.
+func (b *Bundle) writeBlobs(ctx context.Context, out *tar.Writer, blobs []v1.Descriptor) error {
+	for _, d := range blobs {
+		if err := writeHeader(out, blobPath(d.Digest), d.Size); err != nil {
+			return err
+		}
+		if err := b.copyBlob(ctx, out, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeHeader starts a file in an archive. Times and owners are left out, so that the same content gives the same bytes.
+func writeHeader(out *tar.Writer, name string, size int64) error {
+	return out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, Format: tar.FormatPAX})
+}
+
+// blobsOf lists what images consist of, each blob once.
+func blobsOf(images []image) []v1.Descriptor {
+	all := newUses()
+	for _, img := range images {
+		for _, d := range img.blobs() {
+			all.add(d, "")
+		}
+	}
+	return all.all()
+}
+
+func ociIndex(images []image) ([]byte, error) {
+	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{}}
+	for _, img := range images {
+		index.Manifests = append(index.Manifests, img.descriptor)
+	}
+	return json.Marshal(index)
+}
+
+// dockerManifest is the manifest.json of a docker archive. An image under several names is one entry. It knows names
+// with a tag only; an image that has just a digest is loaded without a name.
+func dockerManifest(images []image) ([]byte, error) {
+	type entry struct {
+		Config   string
+		RepoTags []string
+		Layers   []string
+	}
+	entries := []*entry{}
+	byDigest := map[v1.Hash]*entry{}
+	for _, img := range images {
+		e := byDigest[img.descriptor.Digest]
+		if e == nil {
+			e = &entry{Config: blobPath(img.manifest.Config.Digest), RepoTags: []string{}, Layers: []string{}}
+			for _, l := range img.manifest.Layers {
+				e.Layers = append(e.Layers, blobPath(l.Digest))
+			}
+			byDigest[img.descriptor.Digest] = e
+			entries = append(entries, e)
+		}
+		if ref := img.descriptor.Annotations[annotationImageName]; !strings.Contains(ref, "@") {
+			e.RepoTags = append(e.RepoTags, ref)
+		}
+	}
+	return json.Marshal(entries)
+}

@@ -1,0 +1,166 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+)
+
+// defaultParallel is how many images are pulled at once where Sources does not say.
+const defaultParallel = 4
+
+// Sources says what Fill puts into a bundle.
+type Sources struct {
+	// Images are references to pull from their registries.
+	Images []string
+	// Architecture of the images, which are for Linux; empty stands for this machine's.
+	Architecture string
+	// Files are plain files, content by path (see the package comment for the paths).
+	Files map[string][]byte
+	// Parallel bounds how many images are pulled at once; 0 stands for 4.
+	Parallel int
+}
+
+// Fill adds all of s to w: the files as they are given, the images from their registries, with the credentials that
+// docker or podman keep. What an interrupted Fill left in the folder is not pulled again. One failing image does not
+// stop the others; Fill returns all failures, each with its image, once it has tried everything or ctx has ended. The
+// caller closes w, or discards it after an error.
+func Fill(ctx context.Context, w *Writer, s Sources, r progress.Reporter) error {
+	for _, path := range sortedFiles(s.Files) {
+		if err := w.AddFile(path, s.Files[path]); err != nil {
+			return err
+		}
+	}
+	refs, err := fullReferences(s.Images)
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	step := r.Start("pull images")
+	if err := w.pullAll(ctx, refs, s, step); err != nil {
+		step.Fail(err)
+		return err
+	}
+	step.Done()
+	return nil
+}
+
+func sortedFiles(files map[string][]byte) []string {
+	paths := make([]string, 0, len(files))
+	for p := range files {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// fullReferences returns the full form of each reference once, in order, or all that are wrong.
+func fullReferences(refs []string) ([]string, error) {
+	var full []string
+	var problems []error
+	seen := map[string]bool{}
+	for _, ref := range refs {
+		f, err := FullReference(ref)
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+		case !seen[f]:
+			seen[f] = true
+			full = append(full, f)
+		}
+	}
+	return full, errors.Join(problems...)
+}
+
+func (w *Writer) pullAll(ctx context.Context, refs []string, s Sources, step progress.Step) error {
+	platform := v1.Platform{OS: "linux", Architecture: s.Architecture}
+	if platform.Architecture == "" {
+		platform.Architecture = runtime.GOARCH
+	}
+	var mu sync.Mutex
+	begun := 0
+	problems := make([]error, len(refs))
+	var group errgroup.Group
+	group.SetLimit(parallel(s.Parallel))
+	for i, ref := range refs {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			mu.Lock()
+			begun++
+			step.Detail(fmt.Sprintf("%d of %d: %s", begun, len(refs), ref))
+			mu.Unlock()
+			problems[i] = w.pull(ctx, ref, platform)
+			return nil
+		})
+	}
+	_ = group.Wait() // no task returns an error
+	if err := ctx.Err(); err != nil {
+		return diag.Wrap("pull images", err, "run it again: what was pulled is kept")
+	}
+	return errors.Join(problems...)
+}
+
+func parallel(n int) int {
+	if n <= 0 {
+		return defaultParallel
+	}
+	return n
+}
+
+// pull adds one image. The manifest is always asked for, because tags move; blobs only if they are not there.
+func (w *Writer) pull(ctx context.Context, ref string, platform v1.Platform) error {
+	op := "pull image " + ref
+	parsed, err := name.ParseReference(ref)
+	if err != nil {
+		return diag.Wrap(op, err, "")
+	}
+	img, err := remote.Image(parsed,
+		remote.WithContext(ctx), remote.WithPlatform(platform), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	if err != nil {
+		return diag.Wrap(op, err, pullHint(parsed, err))
+	}
+	d, err := w.storeImage(ctx, img)
+	if err != nil {
+		return diag.Wrap(op, err, pullHint(parsed, err))
+	}
+	// An image without an index has just one platform, whatever was asked for.
+	if got := d.Platform; got != nil && got.Architecture != "" &&
+		(got.OS != platform.OS || got.Architecture != platform.Architecture) {
+		return diag.Wrap(op, fmt.Errorf("it is for %s/%s, not for %s", got.OS, got.Architecture, platform), "")
+	}
+	return diag.Wrap(op, w.recordImage(ref, d), "")
+}
+
+// pullHint says what to do about a registry's refusal.
+func pullHint(ref name.Reference, err error) string {
+	refused := (*transport.Error)(nil)
+	if !errors.As(err, &refused) {
+		return ""
+	}
+	registry := ref.Context().RegistryStr()
+	switch refused.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Sprintf("log in with `docker login %s` or `podman login %s`, and check that the account may pull it",
+			registry, registry)
+	case http.StatusNotFound:
+		return "check the version in fleet.yaml: the registry has no such image"
+	case http.StatusTooManyRequests:
+		return fmt.Sprintf("the registry limits pulls: log in to %s, or run it again later; what was pulled is kept", registry)
+	}
+	return "run it again: what was pulled is kept"
+}

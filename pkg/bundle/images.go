@@ -1,0 +1,93 @@
+package bundle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// podContainers are the fields of a pod's specification that list containers. They are looked for at any depth: what
+// makes pods (Deployment, CronJob, List, a custom resource) nests the specification differently.
+var podContainers = map[string]bool{"containers": true, "initContainers": true, "ephemeralContainers": true}
+
+// ImagesIn returns the container images that the documents of a YAML manifest name, as full references (see
+// FullReference), each once, in the order in which they appear. It returns an error, with the line, for YAML that
+// cannot be read and for each image that is not a reference (a variable that has not been replaced, say).
+func ImagesIn(manifest []byte) ([]string, error) {
+	s := imageScan{images: []string{}, seen: map[string]bool{}, visited: map[*yaml.Node]bool{}}
+	decoder := yaml.NewDecoder(bytes.NewReader(manifest))
+	for {
+		var doc yaml.Node
+		err := decoder.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			return s.images, errors.Join(s.problems...)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read manifest: %w", err)
+		}
+		s.visit(&doc)
+	}
+}
+
+// imageScan walks YAML nodes. It follows an alias to its anchor but visits no node twice, so that aliases of aliases
+// cost nothing.
+type imageScan struct {
+	images   []string
+	seen     map[string]bool
+	visited  map[*yaml.Node]bool
+	problems []error
+}
+
+func (s *imageScan) visit(n *yaml.Node) {
+	n = resolve(n)
+	if s.visited[n] {
+		return
+	}
+	s.visited[n] = true
+	if n.Kind != yaml.MappingNode {
+		for _, child := range n.Content {
+			s.visit(child)
+		}
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], resolve(n.Content[i+1])
+		if podContainers[key.Value] && value.Kind == yaml.SequenceNode {
+			for _, container := range value.Content {
+				s.container(resolve(container))
+			}
+		}
+		s.visit(value)
+	}
+}
+
+func (s *imageScan) container(n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		value := resolve(n.Content[i+1])
+		if n.Content[i].Value != "image" || value.Kind != yaml.ScalarNode || value.Value == "" {
+			continue
+		}
+		full, err := FullReference(value.Value)
+		if err != nil {
+			s.problems = append(s.problems, fmt.Errorf("line %d: %w", value.Line, err))
+			continue
+		}
+		if !s.seen[full] {
+			s.seen[full] = true
+			s.images = append(s.images, full)
+		}
+	}
+}
+
+func resolve(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}

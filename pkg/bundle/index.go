@@ -1,0 +1,207 @@
+package bundle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// What is read into memory is bounded: a bundle may come from anywhere.
+const (
+	maxIndex    = 16 << 20
+	maxManifest = 4 << 20
+	maxFile     = 256 << 20
+)
+
+// load reads oci-layout, index.json and all manifests. A manifest that is missing or wrong goes to b.problems; what is
+// wrong with the index itself is the error.
+func (b *Bundle) load() error {
+	if err := b.checkLayout(); err != nil {
+		return err
+	}
+	raw, err := readBounded(b.root, indexFile, maxIndex)
+	if errors.Is(err, fs.ErrNotExist) {
+		return diag.Errorf("run fleetctl bundle create again; what is there already is used again",
+			"there is no %s: this is not a bundle, or its creation was interrupted", indexFile)
+	}
+	if err != nil {
+		return err
+	}
+	b.raw = raw
+	index, err := parseIndex(raw)
+	if err != nil {
+		return fmt.Errorf("%s: %w", indexFile, err)
+	}
+	for _, d := range index {
+		if d.ArtifactType == FilesArtifactType {
+			err = b.loadFiles(d)
+		} else {
+			err = b.loadImage(d)
+		}
+		if err != nil {
+			b.problems = append(b.problems, err)
+		}
+	}
+	return nil
+}
+
+func (b *Bundle) checkLayout() error {
+	raw, err := readBounded(b.root, layoutFile, maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s: this is not a bundle", layoutFile)
+	}
+	if err != nil {
+		return err
+	}
+	var layout struct {
+		Version string `json:"imageLayoutVersion"`
+	}
+	if err := json.Unmarshal(raw, &layout); err != nil {
+		return fmt.Errorf("%s: %w", layoutFile, err)
+	}
+	if layout.Version != layoutVersion {
+		return fmt.Errorf("%s: version %q is not supported", layoutFile, layout.Version)
+	}
+	return nil
+}
+
+// parseIndex returns the entries of an index.json, or all that is wrong with them.
+func parseIndex(raw []byte) ([]v1.Descriptor, error) {
+	var index v1.IndexManifest
+	if err := json.Unmarshal(raw, &index); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	var problems []error
+	for i, d := range index.Manifests {
+		if err := checkEntry(d, seen); err != nil {
+			problems = append(problems, fmt.Errorf("entry %d: %w", i, err))
+		}
+	}
+	return index.Manifests, errors.Join(problems...)
+}
+
+// checkEntry checks one descriptor of the index; seen collects the references before it.
+func checkEntry(d v1.Descriptor, seen map[string]bool) error {
+	switch {
+	case !isImageManifest(d.MediaType):
+		return fmt.Errorf("media type %q is not that of an image or of files", d.MediaType)
+	case d.Size < 0 || d.Size > maxManifest:
+		return fmt.Errorf("a manifest of %d bytes is not sensible", d.Size)
+	}
+	if err := checkSHA256(d.Digest); err != nil {
+		return err
+	}
+	if d.ArtifactType == FilesArtifactType {
+		return nil
+	}
+	ref := d.Annotations[annotationImageName]
+	if full, err := FullReference(ref); err != nil {
+		return err
+	} else if full != ref {
+		return fmt.Errorf("%q is not a full image reference, which would be %q", ref, full)
+	}
+	if seen[ref] {
+		return fmt.Errorf("image %s is there twice", ref)
+	}
+	seen[ref] = true
+	return nil
+}
+
+func (b *Bundle) loadImage(d v1.Descriptor) error {
+	ref := d.Annotations[annotationImageName]
+	b.uses.add(d, "image "+ref)
+	m, err := b.readManifest(d)
+	if err != nil {
+		return b.corrupt(d, err)
+	}
+	img := image{descriptor: d, manifest: m}
+	for _, blob := range img.blobs()[1:] {
+		if err := checkBlob(blob); err != nil {
+			return b.corrupt(d, err)
+		}
+	}
+	for _, blob := range img.blobs()[1:] {
+		b.uses.add(blob, "image "+ref)
+	}
+	b.images[ref] = img
+	return nil
+}
+
+func (b *Bundle) loadFiles(d v1.Descriptor) error {
+	b.uses.add(d, "the list of files")
+	m, err := b.readManifest(d)
+	if err != nil {
+		return b.corrupt(d, err)
+	}
+	if err := checkBlob(m.Config); err != nil {
+		return b.corrupt(d, err)
+	}
+	b.uses.add(m.Config, "the list of files")
+	var problems []error
+	for _, l := range m.Layers {
+		p := l.Annotations[annotationTitle]
+		err := errors.Join(checkBlob(l), checkFilePath(p))
+		switch _, twice := b.files[p]; {
+		case err != nil:
+		case twice:
+			err = errors.New("it is there twice")
+		case l.Size > maxFile:
+			err = fmt.Errorf("it is larger than %d bytes", maxFile)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("file %q: %w", p, err))
+			continue
+		}
+		b.files[p] = l
+		b.uses.add(l, "file "+p)
+	}
+	return b.corrupt(d, errors.Join(problems...))
+}
+
+func (b *Bundle) readManifest(d v1.Descriptor) (*v1.Manifest, error) {
+	raw, err := b.blobs.read(d)
+	if err != nil {
+		return nil, err
+	}
+	var m v1.Manifest
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, fmt.Errorf("read manifest: %w", err)
+	}
+	return &m, nil
+}
+
+func checkBlob(d v1.Descriptor) error {
+	if d.Size < 0 {
+		return fmt.Errorf("blob %s has size %d", d.Digest, d.Size)
+	}
+	return checkSHA256(d.Digest)
+}
+
+// readBounded reads a small regular file.
+func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(raw)) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", name, limit)
+	}
+	return raw, err
+}

@@ -1,0 +1,75 @@
+package bundle
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Pack writes the bundle in the folder dir to the archive dest, which appears at once and whole. The same bundle always
+// gives the same bytes. Every digest is verified on the way; a damaged bundle gives an error and no archive.
+func Pack(ctx context.Context, dir, dest string) error {
+	return diag.Wrap("pack bundle "+dir, pack(ctx, dir, dest), "")
+}
+
+func pack(ctx context.Context, dir, dest string) (err error) {
+	b, err := openFolder(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	f, err := os.CreateTemp(filepath.Dir(dest), "."+filepath.Base(dest)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if err := b.pack(ctx, f); err != nil {
+		return err
+	}
+	if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), dest)
+}
+
+// pack writes the small files first, so that a reader knows what comes, then the blobs by their digests.
+func (b *Bundle) pack(ctx context.Context, w io.Writer) error {
+	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedDefault))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	out := tar.NewWriter(z)
+	for _, small := range []struct {
+		name    string
+		content []byte
+	}{{layoutFile, []byte(layoutContent)}, {indexFile, b.raw}} {
+		if err := writeHeader(out, small.name, int64(len(small.content))); err != nil {
+			return err
+		}
+		if _, err := out.Write(small.content); err != nil {
+			return err
+		}
+	}
+	blobs := slices.Clone(b.uses.all())
+	slices.SortFunc(blobs, func(a, b v1.Descriptor) int { return strings.Compare(a.Digest.Hex, b.Digest.Hex) })
+	if err := b.writeBlobs(ctx, out, blobs); err != nil {
+		return err
+	}
+	return errors.Join(out.Close(), z.Close())
+}

@@ -1,0 +1,272 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ErrNotFound is in the tree of errors that name an image or file which a bundle does not have.
+var ErrNotFound = errors.New("not in the bundle")
+
+// Kind says what an Entry is.
+type Kind string
+
+// The kinds of entries.
+const (
+	KindImage Kind = "image"
+	KindFile  Kind = "file"
+)
+
+// Entry is one thing in a bundle.
+type Entry struct {
+	Kind Kind `json:"kind"`
+	// Name is an image's full reference, or a file's path.
+	Name string `json:"name"`
+	// Digest is that of the image's manifest, or of the file's content ("sha256:…").
+	Digest string `json:"digest"`
+	// Size in bytes; an image's with all that it consists of.
+	Size int64 `json:"size"`
+	// Platform is what an image runs on ("linux/amd64"); empty for a file.
+	Platform string `json:"platform,omitempty"`
+}
+
+// Bundle is an open bundle. Its methods can be called by several goroutines at once.
+type Bundle struct {
+	root   *os.Root
+	blobs  store
+	raw    []byte // index.json
+	images map[string]image
+	files  map[string]v1.Descriptor
+	uses   *uses
+	// problems are manifests that could not be read; Open returns no bundle that has any.
+	problems []error
+	cleanup  func() error
+}
+
+// image is what the index and the manifest say of one.
+type image struct {
+	descriptor v1.Descriptor
+	manifest   *v1.Manifest
+}
+
+// blobs of the image in the order in which an archive has them.
+func (i image) blobs() []v1.Descriptor {
+	return append([]v1.Descriptor{i.descriptor, i.manifest.Config}, i.manifest.Layers...)
+}
+
+// Open opens the bundle at path, a folder or a .tar.zst. The manifests are verified now, all other content when it is
+// read; content of an archive is verified while it is unpacked, into the folder of WithCache or else a temporary one
+// that Close removes. Open returns every problem that it finds at once: a *CorruptError for each missing or wrong blob,
+// a *RefusedError for an archive that is hostile.
+func Open(ctx context.Context, path string, opts ...Option) (*Bundle, error) {
+	b, err := open(ctx, path, newOptions(opts))
+	return b, diag.Wrap("open bundle "+path, err, "")
+}
+
+func open(ctx context.Context, path string, o options) (*Bundle, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return openFolder(ctx, path)
+	case info.Mode().IsRegular():
+		return openArchive(ctx, path, o)
+	}
+	return nil, errors.New("neither a folder nor a .tar.zst")
+}
+
+// openFolder reads index and manifests, and looks that every blob is there with its size. If something is missing it
+// verifies all the rest too, so that one run tells everything.
+func openFolder(ctx context.Context, dir string) (_ *Bundle, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{
+		root: root, blobs: store{root}, images: map[string]image{}, files: map[string]v1.Descriptor{}, uses: newUses(),
+	}
+	defer func() {
+		if err != nil {
+			_ = b.Close()
+		}
+	}()
+	if err := b.load(); err != nil {
+		return nil, err
+	}
+	for _, d := range b.uses.all() {
+		if len(b.problems) > 0 || b.blobs.check(d) != nil {
+			if err := b.verify(ctx); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	return b, nil
+}
+
+// Close releases the bundle, and removes what Open unpacked if that was to a temporary folder.
+func (b *Bundle) Close() error {
+	err := b.root.Close()
+	if b.cleanup != nil {
+		err = errors.Join(err, b.cleanup())
+	}
+	return err
+}
+
+// Images lists the images, sorted by name.
+func (b *Bundle) Images() []Entry {
+	entries := make([]Entry, 0, len(b.images))
+	for ref, img := range b.images {
+		e := Entry{Kind: KindImage, Name: ref, Digest: img.descriptor.Digest.String()}
+		if p := img.descriptor.Platform; p != nil {
+			e.Platform = p.String()
+		}
+		counted := map[v1.Hash]bool{}
+		for _, d := range img.blobs() {
+			if !counted[d.Digest] {
+				counted[d.Digest] = true
+				e.Size += d.Size
+			}
+		}
+		entries = append(entries, e)
+	}
+	return sorted(entries)
+}
+
+// Files lists the plain files, sorted by name.
+func (b *Bundle) Files() []Entry {
+	entries := make([]Entry, 0, len(b.files))
+	for p, d := range b.files {
+		entries = append(entries, Entry{Kind: KindFile, Name: p, Digest: d.Digest.String(), Size: d.Size})
+	}
+	return sorted(entries)
+}
+
+// Index lists all that is in the bundle: the images, then the files.
+func (b *Bundle) Index() []Entry { return append(b.Images(), b.Files()...) }
+
+func sorted(entries []Entry) []Entry {
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return entries
+}
+
+// Image looks an image up by any form of its reference. The error has ErrNotFound in its tree if it is not there.
+func (b *Bundle) Image(ref string) (Entry, error) {
+	full, err := FullReference(ref)
+	if err != nil {
+		return Entry{}, err
+	}
+	if _, ok := b.images[full]; !ok {
+		return Entry{}, notFound(KindImage, full)
+	}
+	entries := b.Images()
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == full })
+	return entries[i], nil
+}
+
+// ReadFile returns the verified content of the plain file at that path. The error has ErrNotFound in its tree if it is
+// not there, and is a *CorruptError if its content is wrong.
+func (b *Bundle) ReadFile(path string) ([]byte, error) {
+	d, ok := b.files[path]
+	if !ok {
+		return nil, notFound(KindFile, path)
+	}
+	content, err := b.blobs.read(d)
+	return content, b.corrupt(d, err)
+}
+
+func notFound(kind Kind, name string) error {
+	return diag.Errorf("run fleetctl bundle list to see what is in it", "%s %s: %w", kind, name, ErrNotFound)
+}
+
+// WriteFiles writes the plain files at or below prefix (all if it is empty) under their whole paths to dir, which it
+// makes if it is not there. All of them are verified before the first is written, and each appears at once. Nothing is
+// written outside of dir, whatever links are in it. The error has ErrNotFound in its tree if there are no such files.
+func (b *Bundle) WriteFiles(ctx context.Context, dir, prefix string) error {
+	paths := b.below(prefix)
+	if len(paths) == 0 {
+		return notFound(KindFile, prefix)
+	}
+	if err := b.verifyBlobs(ctx, b.descriptors(paths)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, p := range paths {
+		if err := b.writeFile(ctx, root, p); err != nil {
+			return diag.Wrap("write "+filepath.Join(dir, filepath.FromSlash(p)), err, "")
+		}
+	}
+	return nil
+}
+
+func (b *Bundle) below(prefix string) []string {
+	prefix = strings.TrimSuffix(prefix, "/")
+	var paths []string
+	for _, e := range b.Files() {
+		if prefix == "" || e.Name == prefix || strings.HasPrefix(e.Name, prefix+"/") {
+			paths = append(paths, e.Name)
+		}
+	}
+	return paths
+}
+
+func (b *Bundle) descriptors(paths []string) []v1.Descriptor {
+	ds := make([]v1.Descriptor, 0, len(paths))
+	for _, p := range paths {
+		ds = append(ds, b.files[p])
+	}
+	return ds
+}
+
+func (b *Bundle) writeFile(ctx context.Context, root *os.Root, p string) (err error) {
+	if err := root.MkdirAll(path.Dir(p), 0o755); err != nil {
+		return err
+	}
+	partial := path.Join(path.Dir(p), "."+path.Base(p)+".partial")
+	if err := root.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := root.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = root.Remove(partial)
+		}
+	}()
+	if err := errors.Join(b.copyBlob(ctx, f, b.files[p]), f.Close()); err != nil {
+		return err
+	}
+	return root.Rename(partial, p)
+}
+
+// copyBlob is store.copyTo with errors that say what the blob belongs to.
+func (b *Bundle) copyBlob(ctx context.Context, w io.Writer, d v1.Descriptor) error {
+	if err := b.blobs.copyTo(ctx, w, d); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return b.corrupt(d, err)
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// maxWindow is the memory that one archive may ask for to be decompressed; `zstd --long` stays within it.
+const maxWindow = 128 << 20
+
+// zstdMagic starts every zstd frame.
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
+// RefusedError says that an archive is not unpacked because of one of its entries. Nothing of the archive is kept.
+type RefusedError struct {
+	// Entry is the name that the archive gives it; empty if it is about the archive as a whole.
+	Entry string
+	// Reason is what is wrong with it.
+	Reason string
+}
+
+// Error quotes the entry's name, which may hold anything.
+func (e *RefusedError) Error() string {
+	if e.Entry == "" {
+		return "archive refused: " + e.Reason
+	}
+	return fmt.Sprintf("archive refused because of its entry %q: %s", e.Entry, e.Reason)
+}
+
+// openArchive unpacks the archive to where options say, and opens that.
+func openArchive(ctx context.Context, file string, o options) (*Bundle, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	magic := make([]byte, len(zstdMagic))
+	if _, err := io.ReadFull(f, magic); err != nil || !bytes.Equal(magic, zstdMagic) {
+		return nil, errors.New("neither a folder nor a .tar.zst")
+	}
+	if o.cache != "" {
+		return openCached(ctx, f, o)
+	}
+	dir, err := os.MkdirTemp("", "fleetctl-bundle-")
+	if err != nil {
+		return nil, err
+	}
+	if err := unpackVerified(ctx, f, dir, o.limits); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	b, err := openFolder(ctx, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	b.cleanup = func() error { return os.RemoveAll(dir) }
+	return b, nil
+}
+
+// openCached unpacks to a folder named by the archive's digest, unless an earlier run did. A lock makes runs that start
+// together do it once.
+func openCached(ctx context.Context, f *os.File, o options) (*Bundle, error) {
+	digest, err := digestOf(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.cache, 0o755); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(o.cache, "sha256-"+digest)
+	lock := flock.New(dir + ".lock")
+	// A file lock cannot be waited for together with a context but by trying.
+	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("wait for another process that unpacks the same archive: %w", err)
+	}
+	defer func() { _ = lock.Unlock() }()
+
+	if b, err := openFolder(ctx, dir); err == nil {
+		return b, nil
+	} else if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	// Nothing there, or damaged since: unpack it (again).
+	partial := dir + ".partial"
+	if err := errors.Join(os.RemoveAll(partial), os.RemoveAll(dir), os.Mkdir(partial, 0o755)); err != nil {
+		return nil, err
+	}
+	if err := unpackVerified(ctx, f, partial, o.limits); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(partial))
+	}
+	if err := os.Rename(partial, dir); err != nil {
+		return nil, err
+	}
+	return openFolder(ctx, dir)
+}
+
+func digestOf(ctx context.Context, f io.ReadSeeker) (string, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	if err := copyTo(ctx, h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// unpackVerified unpacks f to the empty folder dir and verifies every digest in it.
+func unpackVerified(ctx context.Context, f *os.File, dir string, limits Limits) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := unpack(ctx, f, limits.Entries, limits.budget(info.Size()), dir); err != nil {
+		return err
+	}
+	b, err := openFolder(ctx, dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.verify(ctx), b.Close())
+}
+
+// unpack writes the files of the .tar.zst r to the empty folder dir. It takes nothing but what a bundle consists of,
+// so that no name or link in it can lead elsewhere.
+func unpack(ctx context.Context, r io.Reader, entries int, budget int64, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(blobsDir, 0o755); err != nil {
+		return err
+	}
+	z, err := zstd.NewReader(contextReader{ctx, r}, zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	// Headers and padding count too: an archive may be large without any content.
+	bounded := &budgetReader{r: z, left: budget}
+	u := unpacker{root: root, in: tar.NewReader(bounded), entries: entries, budget: budget, seen: map[string]bool{}}
+	for {
+		switch done, err := u.next(ctx); {
+		case err != nil && ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return err
+		case done:
+			// The checksum of the compressed stream comes after the end of the archive.
+			return u.wrap(copyTo(ctx, io.Discard, bounded))
+		}
+	}
+}
+
+// unpacker is one run of unpack.
+type unpacker struct {
+	root    *os.Root
+	in      *tar.Reader
+	entries int
+	budget  int64
+	seen    map[string]bool
+	last    string
+}
+
+// next unpacks one entry; done is true at the end of the archive.
+func (u *unpacker) next(ctx context.Context) (done bool, err error) {
+	h, err := u.in.Next()
+	if errors.Is(err, io.EOF) {
+		return true, nil
+	}
+	if err != nil {
+		return false, u.wrap(err)
+	}
+	u.last = h.Name
+	if u.entries--; u.entries < 0 {
+		return false, &RefusedError{h.Name, "the archive has too many entries"}
+	}
+	name := path.Clean(h.Name)
+	if reason := u.refuse(h, name); reason != "" {
+		return false, &RefusedError{h.Name, reason}
+	}
+	if h.Typeflag == tar.TypeDir {
+		return false, nil
+	}
+	u.seen[name] = true
+	u.budget -= h.Size
+	return false, u.write(ctx, name)
+}
+
+// wrap says where in the archive a read failed.
+func (u *unpacker) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+		return &RefusedError{u.last, refused.Reason}
+	}
+	where := "at the start of the archive"
+	if u.last != "" {
+		where = fmt.Sprintf("at entry %q or after it", u.last)
+	}
+	return diag.Errorf("the archive is damaged or cut short: copy it again from where it was made", "%s: %w", where, err)
+}
+
+// blobName is the form of a blob's path, with nothing in it that could lead elsewhere.
+var blobName = regexp.MustCompile(`^` + blobsDir + `/[0-9a-f]{64}$`)
+
+// refuse says what is wrong with an entry, or "". It lists what is allowed, not what is harmful.
+func (u *unpacker) refuse(h *tar.Header, name string) string {
+	switch h.Typeflag {
+	case tar.TypeDir:
+		if name == "." || name == blobsDir || name == path.Dir(blobsDir) {
+			return ""
+		}
+	case tar.TypeReg:
+		if name == layoutFile || name == indexFile || blobName.MatchString(name) {
+			break
+		}
+		if path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") {
+			return "it would be written outside of the bundle"
+		}
+		return "a bundle has no such file"
+	default:
+		return "it is neither a file nor a folder"
+	}
+	switch {
+	case h.Typeflag == tar.TypeDir:
+		return "a bundle has no such folder"
+	case u.seen[name]:
+		return "it is there twice"
+	case h.Size > u.budget:
+		return errBudget.Reason
+	}
+	return ""
+}
+
+func (u *unpacker) write(ctx context.Context, name string) error {
+	f, err := u.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	// Reading and writing fail for different reasons: only the first is about the archive.
+	in := &failReader{r: u.in}
+	err = errors.Join(copyTo(ctx, f, in), f.Close())
+	if in.err != nil {
+		return u.wrap(in.err)
+	}
+	return err
+}
+
+// failReader remembers the error that its source gave.
+type failReader struct {
+	r   io.Reader
+	err error
+}
+
+// Read implements io.Reader.
+func (f *failReader) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}
+
+// errBudget is returned when an archive unpacks to more than its limits allow.
+var errBudget = &RefusedError{Reason: "the archive unpacks to more than its size allows"}
+
+// budgetReader fails with errBudget after so many bytes.
+type budgetReader struct {
+	r    io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *budgetReader) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errBudget
+	}
+	return n, err
+}

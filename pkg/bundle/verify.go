@@ -1,0 +1,111 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// CorruptError says that a blob is missing or not what its digest says.
+type CorruptError struct {
+	// Blob is the digest by which the bundle names it.
+	Blob string
+	// Of are the images and files that consist of it ("image registry.k8s.io/pause:3.10", "file charts/a.tgz").
+	Of []string
+	// Err is what is wrong.
+	Err error
+}
+
+// Error names the blob and, of what it belongs to, the first three.
+func (e *CorruptError) Error() string {
+	of := e.Of
+	more := ""
+	if len(of) > 3 {
+		more = fmt.Sprintf(" and %d more", len(of)-3)
+		of = of[:3]
+	}
+	return fmt.Sprintf("blob %s of %s%s: %v", e.Blob, strings.Join(of, ", "), more, e.Err)
+}
+
+// Unwrap gives what is wrong to errors.Is and errors.As.
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// corrupt makes a CorruptError of err, or nil of nil.
+func (b *Bundle) corrupt(d v1.Descriptor, err error) error {
+	if err == nil {
+		return nil
+	}
+	return diag.Wrap("", &CorruptError{Blob: d.Digest.String(), Of: b.uses.of(d), Err: err},
+		"the bundle is damaged: copy it again from where it was made, or run fleetctl bundle create again")
+}
+
+// Verify recomputes every digest, several at once, and returns a *CorruptError for each blob that is missing or wrong,
+// all of them joined; nil if the bundle is whole.
+func (b *Bundle) Verify(ctx context.Context) error {
+	return diag.Wrap("verify bundle", b.verify(ctx), "")
+}
+
+func (b *Bundle) verify(ctx context.Context) error {
+	// Manifests that could not be read are told already, with more detail.
+	told := map[string]bool{}
+	for _, p := range b.problems {
+		if c := (*CorruptError)(nil); errors.As(p, &c) {
+			told[c.Blob] = true
+		}
+	}
+	rest := slices.DeleteFunc(slices.Clone(b.uses.all()), func(d v1.Descriptor) bool { return told[d.Digest.String()] })
+	return errors.Join(errors.Join(b.problems...), b.verifyBlobs(ctx, rest))
+}
+
+func (b *Bundle) verifyBlobs(ctx context.Context, ds []v1.Descriptor) error {
+	problems := make([]error, len(ds))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, d := range ds {
+		group.Go(func() error {
+			problems[i] = b.corrupt(d, b.blobs.verify(ctx, d))
+			return nil
+		})
+	}
+	_ = group.Wait() // no task returns an error
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.Join(problems...)
+}
+
+// uses knows what each blob is part of, in the order of the index.
+type uses struct {
+	names map[blobKey][]string
+	order []v1.Descriptor
+}
+
+// blobKey has the size too: of two descriptors that disagree on it, one lies and must be found.
+type blobKey struct {
+	digest v1.Hash
+	size   int64
+}
+
+func newUses() *uses { return &uses{names: map[blobKey][]string{}} }
+
+func (u *uses) add(d v1.Descriptor, name string) {
+	k := blobKey{d.Digest, d.Size}
+	names, known := u.names[k]
+	if !known {
+		u.order = append(u.order, d)
+	}
+	if len(names) == 0 || names[len(names)-1] != name {
+		u.names[k] = append(names, name)
+	}
+}
+
+func (u *uses) of(d v1.Descriptor) []string { return u.names[blobKey{d.Digest, d.Size}] }
+func (u *uses) all() []v1.Descriptor        { return u.order }
