@@ -33,7 +33,7 @@ type CreateOptions struct {
 	Images ImageArchive
 	// NodeImage, if not nil, is loaded into the engine first where the engine lacks the node image.
 	NodeImage ImageArchive
-	// Detail, if not nil, is told what is going on.
+	// Detail, if not nil, is told what is going on; by several goroutines at once.
 	Detail func(string)
 }
 

@@ -168,11 +168,12 @@ func TestImageRef(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for ref, want := range map[string]string{
 		"kindest/node:v1":                "docker.io/kindest/node:v1",
-		"busybox":                        "docker.io/library/busybox",
+		"busybox":                        "docker.io/library/busybox:latest",
 		"kindest/node:v1" + digest:       "docker.io/kindest/node" + digest,
 		"localhost/node:v1":              "localhost/node:v1",
-		"reg.example:5000/node":          "reg.example:5000/node",
+		"reg.example:5000/node":          "reg.example:5000/node:latest",
 		"reg.example:5000/node" + digest: "reg.example:5000/node" + digest,
+		"Not A Reference":                "Not A Reference",
 	} {
 		if got := (&Engine{name: Podman}).ImageRef(ref); got != want {
 			t.Errorf("%s: got %s, want %s", ref, got, want)

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"strings"
+
+	"github.com/distribution/reference"
 )
 
 // HasImage tells whether the engine's store has the image. A reference with a digest is matched by its digest.
@@ -27,23 +28,17 @@ func (e *Engine) ImageRef(ref string) string {
 	if e.name != Podman {
 		return ref
 	}
-	name, digest, hasDigest := strings.Cut(ref, "@")
-	if hasDigest {
-		if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
-			name = name[:colon]
-		}
+	return FullReference(ref)
+}
+
+// FullReference spells out registry and tag, as engines and nodes name what they store; beside a digest it drops the tag.
+// What is not a reference is returned as it is: whoever is asked for it says so.
+func FullReference(ref string) string {
+	named, err := reference.ParseDockerRef(ref)
+	if err != nil {
+		return ref
 	}
-	registry, _, hasPath := strings.Cut(name, "/")
-	switch {
-	case !hasPath:
-		name = "docker.io/library/" + name
-	case !strings.ContainsAny(registry, ".:") && registry != "localhost":
-		name = "docker.io/" + name
-	}
-	if hasDigest {
-		return name + "@" + digest
-	}
-	return name
+	return named.String()
 }
 
 // LoadImages loads an archive of images (OCI layout or docker archive) into the engine's store.

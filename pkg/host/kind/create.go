@@ -118,7 +118,7 @@ func (h *Host) build(ctx context.Context, opts host.CreateOptions) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(created)
-		return h.runKind(groupCtx, h.config(image, opts), opts.Detail)
+		return h.buildCluster(groupCtx, h.config(image, opts), opts.Detail)
 	})
 	var loadErr error
 	group.Go(func() error {
@@ -129,13 +129,18 @@ func (h *Host) build(ctx context.Context, opts host.CreateOptions) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	return loadErr
+}
+
+// buildCluster makes the cluster, waits until it answers, and marks it as complete.
+func (h *Host) buildCluster(ctx context.Context, config *v1alpha4.Cluster, detail func(string)) error {
+	if err := h.runKind(ctx, config, detail); err != nil {
+		return err
+	}
 	if err := h.waitReady(ctx); err != nil {
 		return err
 	}
-	if err := h.markComplete(ctx); err != nil {
-		return err
-	}
-	return loadErr
+	return h.markComplete(ctx)
 }
 
 // runKind calls kind and returns when it ends or the context does; then kind goes on behind our back until the process
@@ -147,7 +152,7 @@ func (h *Host) runKind(ctx context.Context, config *v1alpha4.Cluster, detail fun
 	h.mu.Unlock()
 	_, err := await(ctx, func() (struct{}, error) {
 		defer close(done)
-		return struct{}{}, h.provider(detail).Create(h.name,
+		return struct{}{}, h.provider(whileRunning(ctx, detail)).Create(h.name,
 			cluster.CreateWithV1Alpha4Config(config),
 			cluster.CreateWithKubeconfigPath(h.state.path(kubeconfigFile)))
 	})
@@ -155,6 +160,15 @@ func (h *Host) runKind(ctx context.Context, config *v1alpha4.Cluster, detail fun
 		return err
 	}
 	return h.creationError(err)
+}
+
+// whileRunning silences what kind still says after its caller has gone.
+func whileRunning(ctx context.Context, detail func(string)) func(string) {
+	return func(message string) {
+		if ctx.Err() == nil {
+			detail(message)
+		}
+	}
 }
 
 // awaitCreation waits for the end of a call of kind that was interrupted earlier.
@@ -233,7 +247,7 @@ func (h *Host) nodeImage(ctx context.Context, opts host.CreateOptions) (string, 
 
 // findRef finds a reference among those of an archive, which may spell out Docker's registry.
 func findRef(names []string, ref string) (string, bool) {
-	i := slices.IndexFunc(names, func(name string) bool { return fullName(name) == fullName(ref) })
+	i := slices.IndexFunc(names, func(name string) bool { return engine.FullReference(name) == engine.FullReference(ref) })
 	if i < 0 {
 		return "", false
 	}

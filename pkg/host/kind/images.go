@@ -8,8 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
+
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
 )
 
 // LoadImages puts those of the images that the node lacks into its store. A nil archive is no images.
@@ -74,7 +78,7 @@ func (h *Host) missing(ctx context.Context, refs []string) ([]string, error) {
 	}
 	var missing []string
 	for _, ref := range refs {
-		if !has[fullName(ref)] && !has[ref] {
+		if !has[engine.FullReference(ref)] && !has[ref] {
 			missing = append(missing, ref)
 		}
 	}
@@ -83,13 +87,22 @@ func (h *Host) missing(ctx context.Context, refs []string) ([]string, error) {
 
 // importImages streams an archive into the node's store; nothing touches this machine's disk.
 func (h *Host) importImages(ctx context.Context, images host.ImageArchive, refs []string) error {
-	err := pipe(ctx,
-		func(w io.Writer) error { return images.WriteArchive(ctx, w, refs...) },
-		func(r io.Reader) error {
-			return h.engine.Run(ctx, r, nil, "exec", "--privileged", "--interactive", h.controlPlane(),
-				"ctr", "--namespace=k8s.io", "images", "import", "--digests", "-")
-		})
-	return diag.Wrap("load images into node "+h.controlPlane(), err, "")
+	nodes, err := await(ctx, func() ([]nodes.Node, error) { return h.provider(nil).ListInternalNodes(h.name) })
+	if err != nil {
+		return fmt.Errorf("find the nodes of kind cluster %s: %w", h.name, err)
+	}
+	for _, node := range nodes {
+		err := pipe(ctx,
+			func(w io.Writer) error { return images.WriteArchive(ctx, w, refs...) },
+			func(r io.Reader) error {
+				_, err := await(ctx, func() (struct{}, error) { return struct{}{}, nodeutils.LoadImageArchive(node, r) })
+				return err
+			})
+		if err != nil {
+			return diag.Wrap("load images into node "+node.String(), err, "")
+		}
+	}
+	return nil
 }
 
 // pipe connects a writer with a reader and returns the first cause: what the writer found wrong explains a reader that
@@ -118,22 +131,3 @@ func pipe(ctx context.Context, write func(io.Writer) error, read func(io.Reader)
 
 // errReaderGone ends a writer whose reader has stopped.
 var errReaderGone = errors.New("the reader has stopped")
-
-// fullName spells a reference as containerd and Podman store it: with registry and tag.
-func fullName(ref string) string {
-	name, digest, hasDigest := strings.Cut(ref, "@")
-	registry, _, hasPath := strings.Cut(name, "/")
-	switch {
-	case !hasPath:
-		name = "docker.io/library/" + name
-	case !strings.ContainsAny(registry, ".:") && registry != "localhost":
-		name = "docker.io/" + name
-	}
-	if hasDigest {
-		return name + "@" + digest
-	}
-	if strings.LastIndexByte(name, ':') <= strings.LastIndexByte(name, '/') {
-		name += ":latest"
-	}
-	return name
-}

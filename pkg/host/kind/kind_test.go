@@ -70,22 +70,6 @@ func TestConfigCarriesTheMark(t *testing.T) {
 	}
 }
 
-func TestFullName(t *testing.T) {
-	for ref, want := range map[string]string{
-		"busybox":                          "docker.io/library/busybox:latest",
-		"kindest/node:v1":                  "docker.io/kindest/node:v1",
-		"docker.io/kindest/node:v1":        "docker.io/kindest/node:v1",
-		"ghcr.io/fluxcd/x":                 "ghcr.io/fluxcd/x:latest",
-		"localhost:5000/x:v1":              "localhost:5000/x:v1",
-		"registry.k8s.io/x@sha256:abc":     "registry.k8s.io/x@sha256:abc",
-		"registry.k8s.io/x:v1@sha256:abcd": "registry.k8s.io/x:v1@sha256:abcd",
-	} {
-		if got := fullName(ref); got != want {
-			t.Errorf("%s: got %s, want %s", ref, got, want)
-		}
-	}
-}
-
 func TestPipeReportsTheFirstCause(t *testing.T) {
 	wrong := errors.New("digest of layer is wrong")
 	stumbled := errors.New("unexpected end of archive")
