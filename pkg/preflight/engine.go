@@ -13,7 +13,7 @@ import (
 type Engine struct {
 	once   sync.Once
 	detect func(context.Context) (*engine.Engine, error)
-	name   engine.Name
+	found  *engine.Engine
 	info   engine.Info
 	err    error
 }
@@ -26,13 +26,14 @@ func NewEngine(detect func(context.Context) (*engine.Engine, error)) *Engine {
 
 func (e *Engine) get(ctx context.Context) (engine.Name, engine.Info, error) {
 	e.once.Do(func() {
-		var found *engine.Engine
-		if found, e.err = e.detect(ctx); e.err == nil {
-			e.name = found.Name()
-			e.info, e.err = found.Info(ctx)
+		if e.found, e.err = e.detect(ctx); e.err == nil {
+			e.info, e.err = e.found.Info(ctx)
 		}
 	})
-	return e.name, e.info, e.err
+	if e.err != nil {
+		return "", engine.Info{}, e.err
+	}
+	return e.found.Name(), e.info, nil
 }
 
 // Checks are all the checks of the engine and of the machine under it.
@@ -45,6 +46,20 @@ func (e *Engine) Checks() []Check {
 		{Name: "inotify limits", Run: e.onLocalLinux(checkInotify)},
 		{Name: "kernel", Run: e.onLocalLinux(checkKernel)},
 	}
+}
+
+// SocketCheck checks that the engine's API socket answers; the docker infrastructure provider makes its machines through it.
+func (e *Engine) SocketCheck() Check {
+	return Check{Name: "engine socket", Run: func(ctx context.Context) Result {
+		if _, _, err := e.get(ctx); err != nil {
+			return skipNoEngine()
+		}
+		socket, err := e.found.Socket(ctx)
+		if err != nil {
+			return FailWith(err)
+		}
+		return OK("%s", socket)
+	}}
 }
 
 // minVersions are the oldest engines with which kind's nodes start: Docker's is the first with private cgroup namespaces,
