@@ -22,7 +22,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/distribution/reference"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
@@ -63,16 +63,13 @@ func isImageManifest(t types.MediaType) bool {
 // ("busybox" is "docker.io/library/busybox:latest"). Of a reference with tag and digest it keeps the digest, as
 // Kubernetes does. It returns an error if ref is not a reference.
 func FullReference(ref string) (string, error) {
-	parsed, err := name.ParseReference(ref)
+	// containerd's own normalisation: under this name, and no other, its Kubernetes side finds an image.
+	full, err := reference.ParseDockerRef(ref)
 	if err != nil {
 		return "", diag.Errorf("an image reference looks like registry.example.com/team/app:v1.2.3",
 			"%q is not an image reference: %w", ref, err)
 	}
-	full := parsed.Name()
-	if rest, ok := strings.CutPrefix(full, name.DefaultRegistry+"/"); ok {
-		full = "docker.io/" + rest
-	}
-	return full, nil
+	return full.String(), nil
 }
 
 // checkSHA256 refuses digests by other algorithms: a layout has a folder for each, and a bundle has only one.
