@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -24,8 +26,8 @@ func Set(src []byte, path, value string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, fmt.Errorf("set %s: value holds a line end or another control character", path)
+	if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
+		return nil, fmt.Errorf("set %s: value holds a line end or another character that is not text", path)
 	}
 	root, finding := parse(src)
 	if finding != nil {

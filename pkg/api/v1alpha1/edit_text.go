@@ -43,8 +43,10 @@ func (e *editor) offset(n *yaml.Node) int {
 	return at
 }
 
-// line is the text of line i (from 1) without its end, and where the next one starts.
+// line is the text of line i (from 1) without its end, and where the next one starts. YAML knows more line ends than this, so i
+// may lie beyond the last one; the proof fails then.
 func (e *editor) line(i int) (text string, next int) {
+	i = min(i, len(e.lines))
 	next = len(e.src)
 	if i < len(e.lines) {
 		next = e.lines[i]
@@ -121,13 +123,16 @@ func (e *editor) fillEmpty(parent, n, value *yaml.Node) ([]byte, error) {
 	key := parent.Content[slices.Index(parent.Content, n)-1]
 	end, ok := e.scalarEnd(key)
 	colon := bytes.IndexByte(e.src[end:], ':')
-	if !ok || colon < 0 || n.Value != "" && e.offset(n) < end {
+	if !ok || colon < 0 {
 		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
 	}
 	from := end + colon + 1
 	to := from
 	if n.Value != "" { // null or ~
 		to = e.offset(n) + len(n.Value)
+	}
+	if to < from || to > len(e.src) {
+		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
 	}
 	if value.Kind == yaml.ScalarNode || parent.Style&yaml.FlowStyle != 0 {
 		text, err := encodeFlow(value)
@@ -299,8 +304,10 @@ func encodeBlock(n *yaml.Node, indent int) ([]string, error) {
 		return nil, err
 	}
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	for i := range lines {
-		lines[i] = strings.Repeat(" ", indent) + lines[i]
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = strings.Repeat(" ", indent) + line
+		}
 	}
 	return lines, nil
 }

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // sameFleet compares what users declare, not where it was read.
 var sameFleet = cmpopts.IgnoreUnexported(Fleet{})
 
-func testFiles(t *testing.T, pattern string) []string {
+func testFiles(t testing.TB, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", pattern))
 	if err != nil || len(files) == 0 {
@@ -32,7 +32,7 @@ func testFiles(t *testing.T, pattern string) []string {
 	return files
 }
 
-func mustRead(t *testing.T, path string) []byte {
+func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {

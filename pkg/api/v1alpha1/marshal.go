@@ -90,9 +90,7 @@ func writeField(b *strings.Builder, name string, value reflect.Value, indent int
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	for _, line := range lines {
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
+	b.WriteString(strings.Join(lines, "\n") + "\n")
 	return nil
 }
 
