@@ -131,7 +131,7 @@ func (l *lock) readIndex() error {
 		return diag.Errorf("split and sparse indexes are not supported: git update-index --no-split-index; git sparse-checkout disable", "read %s: %w", l.path("index"), err)
 	}
 	for _, e := range l.index.Entries {
-		if e.Stage != index.Merged {
+		if e.Stage != 0 { // index.Merged, go-git's name for it, is 1
 			return diag.Errorf("resolve it; see git status", "%w: %s has a merge conflict", ErrBusy, e.Name)
 		}
 		l.entries[e.Name] = e

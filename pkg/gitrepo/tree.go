@@ -100,9 +100,7 @@ func applyChanges(store storage.Storer, base plumbing.Hash, changes []Change) (p
 		if err := checkPath(c.Path); err != nil {
 			return plumbing.ZeroHash, err
 		}
-		if err := root.add(strings.Split(c.Path, "/"), c); err != nil {
-			return plumbing.ZeroHash, err
-		}
+		root.add(strings.Split(c.Path, "/"), c)
 	}
 	hash, err := root.write(store, "", base)
 	if err != nil || !hash.IsZero() {
@@ -117,20 +115,14 @@ type node struct {
 	folders map[string]*node
 }
 
-func (n *node) add(parts []string, c Change) error {
+func (n *node) add(parts []string, c Change) {
 	name := parts[0]
 	if len(parts) == 1 {
-		if _, ok := n.folders[name]; ok && !c.Delete {
-			return fmt.Errorf("%w %q: it is a folder as well", ErrPath, c.Path)
-		}
 		if n.files == nil {
 			n.files = map[string]Change{}
 		}
 		n.files[name] = c
-		return nil
-	}
-	if f, ok := n.files[name]; ok && !f.Delete {
-		return fmt.Errorf("%w %q: %q is a file", ErrPath, c.Path, f.Path)
+		return
 	}
 	if n.folders == nil {
 		n.folders = map[string]*node{}
@@ -138,29 +130,38 @@ func (n *node) add(parts []string, c Change) error {
 	if n.folders[name] == nil {
 		n.folders[name] = &node{}
 	}
-	return n.folders[name].add(parts[1:], c)
+	n.folders[name].add(parts[1:], c)
 }
 
-// write returns the tree of the folder at dir, which was base; zero if nothing is left in it.
+// write returns the tree of the folder at dir, which was base; zero if nothing is left in it. Folders in which files are only
+// deleted go first, then files, then the other folders, so that a file can become a folder and the other way round.
 func (n *node) write(store storage.Storer, dir string, base plumbing.Hash) (plumbing.Hash, error) {
 	entries, err := readTree(store, base)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	changed := false
-	for name, c := range n.files {
-		did, err := writeFile(store, entries, name, c)
-		if err != nil {
-			return plumbing.ZeroHash, err
+	for _, deleting := range []bool{true, false} {
+		for name, folder := range n.folders {
+			if folder.onlyDeletes() != deleting {
+				continue
+			}
+			did, err := folder.writeInto(store, entries, dir, name)
+			if err != nil {
+				return plumbing.ZeroHash, err
+			}
+			changed = changed || did
 		}
-		changed = changed || did
-	}
-	for name, folder := range n.folders {
-		did, err := folder.writeInto(store, entries, dir, name)
-		if err != nil {
-			return plumbing.ZeroHash, err
+		if !deleting {
+			break
 		}
-		changed = changed || did
+		for name, c := range n.files {
+			did, err := writeFile(store, entries, name, c)
+			if err != nil {
+				return plumbing.ZeroHash, err
+			}
+			changed = changed || did
+		}
 	}
 	switch {
 	case !changed:
