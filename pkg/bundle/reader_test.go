@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -91,11 +90,6 @@ func TestDamageIsNamed(t *testing.T) {
 			outside := filepath.Join(t.TempDir(), "blob")
 			must(t, os.Rename(file, outside))
 			must(t, os.Symlink(outside, file))
-		},
-		"pipe": func(t *testing.T, dir string, h v1.Hash) {
-			file := filepath.Join(dir, blobPath(h))
-			must(t, os.Remove(file))
-			must(t, syscall.Mkfifo(file, 0o600))
 		},
 	}
 	of := map[string][]string{
