@@ -1,0 +1,84 @@
+package gitserve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Run is the background server itself: what the command does that Ensure starts. It serves what the state folder says until ctx
+// ends. It prints one line to hello, Ensure's end of a pipe, when it listens or when it cannot; and its log to log.
+func Run(ctx context.Context, stateDir string, hello, log io.Writer) error {
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	err := run(ctx, stateDir, hello, logger)
+	if err != nil {
+		logger.Error("the git server ends", "error", err)
+		return err
+	}
+	logger.Info("the git server has been stopped")
+	return nil
+}
+
+func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logger) (err error) {
+	lock := flock.New(filepath.Join(stateDir, aliveFile))
+	if err := lockAlive(ctx, lock); err != nil {
+		err = fmt.Errorf("another git server runs for %s: %w", stateDir, err)
+		return errors.Join(err, say(out, hello{Error: err.Error()}))
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	if err := writeFile(filepath.Join(stateDir, pidFile), []byte(strconv.Itoa(os.Getpid())+"\n")); err != nil {
+		return errors.Join(err, say(out, hello{Error: err.Error()}))
+	}
+	s, err := readState(stateDir)
+	if err != nil {
+		return errors.Join(err, say(out, hello{Error: err.Error()}))
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address())
+	if err != nil {
+		err = fmt.Errorf("listen on %s: %w", s.address(), err)
+		no := hello{Error: err.Error()}
+		if errors.Is(err, addressInUse) {
+			no.Taken = s.address()
+		}
+		return errors.Join(err, say(out, no))
+	}
+	h := newHandler(s.RepoDir, Credentials{Username: s.Username, Password: s.Password}, logger)
+	bound, ok := listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return errors.Join(fmt.Errorf("listen on %s: no TCP", s.address()), listener.Close())
+	}
+	h.identity = s.identity()
+	logger.Info("the git server listens", "address", listener.Addr().String(), "repository", s.RepoDir)
+	if err := say(out, hello{Port: bound.Port}); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return serve(ctx, listener, h)
+}
+
+// lockAlive waits a moment: somebody who looks whether a server lives holds the lock for an instant.
+func lockAlive(ctx context.Context, lock *flock.Flock) error {
+	const moment = 2 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, moment)
+	defer cancel()
+	_, err := lock.TryLockContext(ctx, lockPoll)
+	return err
+}
+
+func say(out io.Writer, h hello) error {
+	line, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(line, '\n'))
+	return err
+}

@@ -1,0 +1,158 @@
+package gitserve
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// The files in a state folder. Everything that must outlive the server is in stateFile.
+const (
+	stateFile = "git-serve.json" // what to serve, the port and the password: 0600
+	pidFile   = "git-serve.pid"  // of the holder of aliveFile
+	logFile   = "git-serve.log"
+	aliveFile = "git-serve.alive" // locked by the server while it lives; the kernel unlocks it when it dies
+	lockFile  = "git-serve.lock"  // locked while one of Ensure, Stop and Status works
+
+	username       = "fleetctl"
+	identityHeader = "Fleetctl-Identity"
+)
+
+// state is what the background server is told, and what is kept for the next one.
+type state struct {
+	RepoDir  string     `json:"repoDir"`
+	Listen   netip.Addr `json:"listen"`
+	Port     int        `json:"port"`
+	Username string     `json:"username"`
+	Password string     `json:"password"`
+}
+
+func (s *state) address() string { return net.JoinHostPort(s.Listen.String(), strconv.Itoa(s.Port)) }
+
+// identity tells a server that was started with this state from one that was started with another.
+func (s *state) identity() string {
+	digest := sha256.Sum256([]byte(strings.Join([]string{s.RepoDir, s.Listen.String(), s.Username, s.Password}, "\x00")))
+	return hex.EncodeToString(digest[:])
+}
+
+func newState() *state { return &state{Username: username, Password: rand.Text()} }
+
+// readState returns fs.ErrNotExist if there is none.
+func readState(dir string) (*state, error) {
+	content, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if err != nil {
+		return nil, err
+	}
+	s := &state{}
+	if err := json.Unmarshal(content, s); err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, stateFile), err)
+	}
+	return s, nil
+}
+
+func (s *state) write(dir string) error {
+	content, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, stateFile), append(content, '\n'))
+}
+
+// writeFile replaces a file at once, readable by the user only.
+func writeFile(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// alive says whether the server of dir runs. Unlike a process id, the lock cannot be somebody else's.
+func alive(dir string) (bool, error) {
+	lock := flock.New(filepath.Join(dir, aliveFile))
+	free, err := lock.TryLock()
+	if err != nil {
+		return false, fmt.Errorf("look whether the git server of %s runs: %w", dir, err)
+	}
+	if free {
+		return false, lock.Unlock()
+	}
+	return true, lock.Close()
+}
+
+// waitDead returns when the server of dir has ended, with whatever error ctx has if that is first.
+func waitDead(ctx context.Context, dir string) error {
+	const poll = 20 * time.Millisecond // the end of a process that is no child of ours cannot be waited for portably
+	lock := flock.New(filepath.Join(dir, aliveFile))
+	if _, err := lock.TryLockContext(ctx, poll); err != nil {
+		return err
+	}
+	return lock.Unlock()
+}
+
+// readPID is the process id of the server; 0 if it has not written one yet.
+func readPID(dir string) (int, error) {
+	content, err := os.ReadFile(filepath.Join(dir, pidFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(content)))
+}
+
+// healthy says whether a server answers that was started with this state.
+func (s *state) healthy(ctx context.Context) bool {
+	const timeout = 3 * time.Second
+	if s.Port == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.reachable()+healthPath, nil)
+	if err != nil {
+		return false
+	}
+	req.SetBasicAuth(s.Username, s.Password)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy: this is our own machine
+	res, err := client.Do(req)
+	if err != nil {
+		return false
+	}
+	return res.Body.Close() == nil && res.StatusCode == http.StatusNoContent && res.Header.Get(identityHeader) == s.identity()
+}
+
+// reachable is the address for a client on this machine.
+func (s *state) reachable() string {
+	host := s.Listen
+	if host.IsUnspecified() {
+		host = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		if s.Listen.Is6() {
+			host = netip.IPv6Loopback()
+		}
+	}
+	return net.JoinHostPort(host.String(), strconv.Itoa(s.Port))
+}
