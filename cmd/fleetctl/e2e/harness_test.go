@@ -1,0 +1,354 @@
+//go:build e2e
+
+// Package e2e runs the real fleetctl against real parts: a container engine, kind, Cluster API, Flux and Git. What it needs is built
+// or installed by `make e2e`; what is missing is an error, never a skipped test.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The environment that `make e2e` sets.
+const (
+	envProgram   = "FLEETCTL_E2E_PROGRAM"    // the fleetctl to test
+	envBundle    = "FLEETCTL_E2E_BUNDLE"     // an offline bundle
+	envNodeImage = "FLEETCTL_E2E_NODE_IMAGE" // node image of workload clusters that become management clusters
+)
+
+// kubernetesVersion is the one of the node images in the bundle.
+const kubernetesVersion = "v1.36.3"
+
+func TestMain(m *testing.M) {
+	for _, name := range []string{envProgram, envBundle, envNodeImage} {
+		if os.Getenv(name) == "" {
+			fmt.Fprintf(os.Stderr, "%s is not set: run these tests with `make e2e`\n", name)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// fleet is one fleet repo with its management cluster, and a fleetctl with a state folder of its own.
+type fleet struct {
+	t       *testing.T
+	name    string
+	dir     string
+	state   string
+	home    string
+	token   string
+	verbose bool
+}
+
+func newFleet(t *testing.T, name string) *fleet {
+	t.Helper()
+	base := t.TempDir()
+	f := &fleet{t: t, name: name, dir: filepath.Join(base, name), state: filepath.Join(base, "state"), home: filepath.Join(base, "home")}
+	for _, dir := range []string{f.dir, f.home} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(f.cleanup)
+	return f
+}
+
+// cleanup removes what a failed test left, so that it does not disturb the next one.
+func (f *fleet) cleanup() {
+	if f.t.Failed() {
+		out, _ := f.command("status").CombinedOutput()
+		f.t.Logf("status at the end of the failed test:\n%s", out)
+	}
+	out, err := f.command("teardown", "--delete-clusters", "--yes", "--cluster", f.name, "--timeout", "3m").CombinedOutput()
+	if err != nil {
+		f.t.Logf("teardown in the clean-up: %v\n%s", err, out)
+	}
+	removeContainers(f.t, f.name)
+}
+
+// command is fleetctl with args in the fleet repo.
+func (f *fleet) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Getenv(envProgram), args...)
+	cmd.Dir = f.dir
+	cmd.Env = append(os.Environ(),
+		"FLEETCTL_STATE_DIR="+f.state, "KUBECONFIG="+filepath.Join(f.home, "kubeconfig"),
+		"GIT_CONFIG_GLOBAL="+filepath.Join(f.home, "gitconfig"), "FLEETCTL_GIT_TOKEN="+f.token)
+	return cmd
+}
+
+// result is what a finished fleetctl left.
+type result struct {
+	stdout, stderr string
+	code           int
+	took           time.Duration
+}
+
+// run runs fleetctl, shows its progress as it comes, and returns what it did.
+func (f *fleet) run(args ...string) result {
+	f.t.Helper()
+	f.t.Logf("$ fleetctl %s", strings.Join(args, " "))
+	cmd := f.command(args...)
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	progress := &echo{t: f.t}
+	cmd.Stderr = progress
+	begin := time.Now()
+	err := cmd.Run()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		f.t.Fatalf("fleetctl %v: %v", args, err)
+	}
+	return result{stdout: stdout.String(), stderr: progress.String(), code: cmd.ProcessState.ExitCode(), took: time.Since(begin)}
+}
+
+// ok runs fleetctl and requires it to succeed.
+func (f *fleet) ok(args ...string) result {
+	f.t.Helper()
+	r := f.run(args...)
+	if r.code != 0 {
+		f.t.Fatalf("fleetctl %v: exit %d\n%s\n%s", args, r.code, r.stderr, r.stdout)
+	}
+	return r
+}
+
+// fails runs fleetctl and requires that exit code and those words on standard error.
+func (f *fleet) fails(code int, words []string, args ...string) result {
+	f.t.Helper()
+	r := f.run(args...)
+	if r.code != code {
+		f.t.Fatalf("fleetctl %v: exit %d, want %d\n%s\n%s", args, r.code, code, r.stderr, r.stdout)
+	}
+	for _, w := range words {
+		if !strings.Contains(r.stderr, w) {
+			f.t.Errorf("fleetctl %v: standard error does not say %q:\n%s", args, w, r.stderr)
+		}
+	}
+	return r
+}
+
+// echo shows lines in the test's log as they come, and keeps them.
+type echo struct {
+	t   *testing.T
+	mu  sync.Mutex
+	all bytes.Buffer
+	// line, if not nil, is called with each whole line.
+	line    func(string)
+	pending []byte
+}
+
+func (e *echo) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all.Write(p)
+	e.pending = append(e.pending, p...)
+	for {
+		i := bytes.IndexByte(e.pending, '\n')
+		if i < 0 {
+			return len(p), nil
+		}
+		line := string(e.pending[:i])
+		e.pending = e.pending[i+1:]
+		fmt.Fprintf(os.Stderr, "    %s\n", line)
+		if e.line != nil {
+			e.line(line)
+		}
+	}
+}
+
+func (e *echo) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all.String()
+}
+
+// initArgs are the arguments of init for a fleet on the offline bundle.
+func initArgs(more ...string) []string {
+	return append([]string{
+		"init", "--provider", "docker", "--bundle", os.Getenv(envBundle), "--kubernetes-version", kubernetesVersion, "-o", "json",
+	}, more...)
+}
+
+// initResult is what init prints with -o json.
+type initResult struct {
+	Cluster    string `json:"cluster"`
+	Revision   string `json:"revision"`
+	Kubeconfig string `json:"kubeconfig"`
+	Changed    bool   `json:"changed"`
+	DeployKey  string `json:"deployKey"`
+	Steps      []struct {
+		Step    string  `json:"step"`
+		Outcome string  `json:"outcome"`
+		Seconds float64 `json:"seconds"`
+	} `json:"steps"`
+}
+
+func decode[T any](t *testing.T, text string) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("not the JSON that was expected: %v\n%s", err, text)
+	}
+	return v
+}
+
+// git runs git in the fleet repo.
+func (f *fleet) git(args ...string) string {
+	f.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", f.dir, "-c", "user.name=e2e", "-c", "user.email=e2e@example.com"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		f.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// commit writes files and commits them.
+func (f *fleet) commit(message string, files map[string]string) {
+	f.t.Helper()
+	for name, content := range files {
+		path := filepath.Join(f.dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			f.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			f.t.Fatal(err)
+		}
+		f.git("add", name)
+	}
+	f.git("commit", "-q", "-m", message)
+}
+
+// status is what `fleetctl status -o json` says, as far as the tests look at it.
+type status struct {
+	Ready    bool `json:"ready"`
+	Clusters []struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		Available bool   `json:"available"`
+		Machines  []struct {
+			Name         string `json:"name"`
+			Node         string `json:"node"`
+			Ready        bool   `json:"ready"`
+			ControlPlane bool   `json:"controlPlane"`
+		} `json:"machines"`
+	} `json:"clusters"`
+	Flux struct {
+		Sources []struct {
+			Revision string `json:"revision"`
+		} `json:"sources"`
+	} `json:"flux"`
+	Problems []struct {
+		Object string `json:"object"`
+		Reason string `json:"reason"`
+	} `json:"problems"`
+}
+
+// status asks without showing progress: it is called in loops.
+func (f *fleet) status() (status, int) {
+	f.t.Helper()
+	cmd := f.command("status", "-o", "json")
+	out, err := cmd.Output()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		f.t.Fatal(err)
+	}
+	if len(out) == 0 {
+		return status{}, cmd.ProcessState.ExitCode()
+	}
+	return decode[status](f.t, string(out)), cmd.ProcessState.ExitCode()
+}
+
+// eventually repeats check until it returns "", and fails the test with the last answer after limit. It says now and then what it
+// waits for.
+func eventually(t *testing.T, what string, limit time.Duration, check func() string) {
+	t.Helper()
+	begin, told := time.Now(), time.Now()
+	for {
+		answer := check()
+		if answer == "" {
+			fmt.Fprintf(os.Stderr, "    %s after %.1fs\n", what, time.Since(begin).Seconds())
+			return
+		}
+		if time.Since(begin) > limit {
+			t.Fatalf("%s: not within %s: %s", what, limit, answer)
+		}
+		if time.Since(told) > 15*time.Second {
+			told = time.Now()
+			fmt.Fprintf(os.Stderr, "    waiting for: %s (%.0fs): %s\n", what, time.Since(begin).Seconds(), answer)
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// available waits until the named workload cluster is Available.
+func (f *fleet) available(name string, limit time.Duration) {
+	f.t.Helper()
+	eventually(f.t, name+" is Available", limit, func() string {
+		st, _ := f.status()
+		for _, c := range st.Clusters {
+			if c.Name == name && c.Available {
+				return ""
+			}
+		}
+		return fmt.Sprintf("%+v", st.Problems)
+	})
+}
+
+// engine runs the container engine's command line.
+func engine(t *testing.T, args ...string) string {
+	t.Helper()
+	name := "docker"
+	if os.Getenv("KIND_EXPERIMENTAL_PROVIDER") == "podman" {
+		name = "podman"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, stderr.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// lines splits, without empty lines.
+func lines(text string) []string {
+	var out []string
+	for s := bufio.NewScanner(strings.NewReader(text)); s.Scan(); {
+		if line := strings.TrimSpace(s.Text()); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// containers are the names of all containers of the clusters whose name begins with prefix.
+func containers(t *testing.T, prefix string) []string {
+	t.Helper()
+	var out []string
+	for _, name := range lines(engine(t, "ps", "-a", "--format", "{{.Names}}")) {
+		if strings.HasPrefix(name, prefix) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func removeContainers(t *testing.T, prefix string) {
+	for _, name := range containers(t, prefix) {
+		engine(t, "rm", "-f", "-v", name)
+	}
+}
+
+var _ io.Writer = (*echo)(nil)

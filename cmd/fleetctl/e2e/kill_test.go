@@ -1,0 +1,184 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestKilledAtEachStep kills init with SIGKILL in the middle of each of its steps, then runs it again: it converges. Then the same
+// management cluster is the bootstrap cluster of a pivot.
+func TestKilledAtEachStep(t *testing.T) {
+	f := newFleet(t, "e2e-kill")
+	plan := decode[struct {
+		Steps []struct{ Name string }
+	}](t, f.ok(initArgs("--dry-run")...).stdout)
+	if len(plan.Steps) < 8 {
+		t.Fatalf("init has only these steps: %v", plan.Steps)
+	}
+	for _, step := range plan.Steps {
+		t.Run("kill -9 during "+step.Name, func(t *testing.T) {
+			if !f.killDuring(step.Name) {
+				t.Logf("init ended before it could be killed in %q", step.Name)
+			}
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	t.Run("Ctrl-C returns within two seconds and says how to go on", func(t *testing.T) { f.interrupted() })
+	t.Run("run again, it converges", func(t *testing.T) {
+		r := decode[initResult](t, f.ok(initArgs()...).stdout)
+		if head := f.git("rev-parse", "HEAD"); head != r.Revision {
+			t.Errorf("revision %s, HEAD %s", r.Revision, head)
+		}
+		st, code := f.status()
+		if code != 0 {
+			t.Errorf("status: exit %d, %+v", code, st.Problems)
+		}
+		if n := f.git("rev-list", "--count", "HEAD"); n != "1" {
+			t.Errorf("%s commits after the kills, want 1", n)
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	f.pivot()
+}
+
+// killDuring runs init and kills it with SIGKILL a moment after it has said that it began step. It tells whether that came before
+// the end of init.
+func (f *fleet) killDuring(step string) bool {
+	f.t.Helper()
+	began := make(chan struct{}, 1)
+	cmd := f.command(initArgs()...)
+	cmd.Stderr = &echo{t: f.t, line: func(line string) {
+		if strings.HasPrefix(line, "… "+step) {
+			select {
+			case began <- struct{}{}:
+			default:
+			}
+		}
+	}}
+	if err := cmd.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			f.t.Fatalf("init ended by itself before %q: %v", step, err)
+		}
+		return false
+	case <-began:
+	case <-time.After(10 * time.Minute):
+		_ = cmd.Process.Kill()
+		f.t.Fatalf("init did not reach %q within ten minutes", step)
+	}
+	moment := 150 * time.Millisecond
+	if step == "create management cluster" {
+		moment = 4 * time.Second // well inside, with containers made
+	}
+	select {
+	case <-ended:
+		return false
+	case <-time.After(moment):
+	}
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		f.t.Fatal(err)
+	}
+	err := <-ended
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == -1
+}
+
+// interrupted sends what Ctrl-C sends.
+func (f *fleet) interrupted() {
+	f.t.Helper()
+	cmd := f.command(initArgs()...)
+	progress := &echo{t: f.t}
+	began := make(chan struct{}, 1)
+	progress.line = func(line string) {
+		if strings.HasPrefix(line, "… ") {
+			select {
+			case began <- struct{}{}:
+			default:
+			}
+		}
+	}
+	cmd.Stderr = progress
+	if err := cmd.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	<-began
+	sent := time.Now()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		f.t.Fatal(err)
+	}
+	_ = cmd.Wait() // the exit code is looked at below
+	if took := time.Since(sent); took > 2*time.Second {
+		f.t.Errorf("it took %s to return", took)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		f.t.Errorf("exit %d, want 130", code)
+	}
+	if text := progress.String(); !strings.Contains(text, "fleetctl init --provider docker") {
+		f.t.Errorf("it does not say how to go on:\n%s", text)
+	}
+}
+
+// pivot hands the work to a cluster of containers that the fleet repo declares, after which a commit still scales it.
+func (f *fleet) pivot() {
+	const target = "perm"
+	f.t.Run("bootstrap --pivot-to", func(t *testing.T) {
+		f.commit("add the permanent management cluster", map[string]string{
+			clusterPath(target): clusterFile("docker", target, dockerValues(0, true)),
+		})
+		args := initArgs("--pivot-to", target)
+		args[0] = "bootstrap"
+		r := decode[struct {
+			Outcome   string `json:"outcome"`
+			PivotedTo string `json:"pivotedTo"`
+			Kept      bool   `json:"kept"`
+		}](t, f.ok(args...).stdout)
+		if r.Outcome != "ready" || r.PivotedTo != target+"/"+target || r.Kept {
+			t.Errorf("bootstrap says %+v", r)
+		}
+		if left := containers(t, f.name+"-"); len(left) > 0 {
+			t.Errorf("the bootstrap cluster is still there: %v", left)
+		}
+	})
+	defer removeContainers(f.t, target+"-")
+	if f.t.Failed() {
+		return
+	}
+	f.t.Run("after the pivot a commit still scales the cluster", func(t *testing.T) {
+		f.commit("scale", map[string]string{clusterPath(target): clusterFile("docker", target, dockerValues(1, true))})
+		eventually(t, "a second machine has joined", 6*time.Minute, func() string {
+			st, code := f.status()
+			for _, c := range st.Clusters {
+				ready := 0
+				for _, m := range c.Machines {
+					if m.Ready {
+						ready++
+					}
+				}
+				if c.Name == target && ready == 2 {
+					return ""
+				}
+			}
+			return fmt.Sprintf("exit %d, %+v", code, st.Problems)
+		})
+	})
+	f.t.Run("teardown does not touch a permanent management cluster", func(t *testing.T) {
+		f.fails(1, []string{"permanent"}, "teardown", "--delete-clusters", "--yes")
+	})
+}

@@ -1,0 +1,67 @@
+package capi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// RenderedFile is what Install would apply of one provider or of cert-manager.
+type RenderedFile struct {
+	// Name is <label>/<version>/<file>.
+	Name    string
+	Content []byte
+}
+
+// Render returns what Install would apply for providers, variables filled in. Secrets are left out: they are where the variables
+// with credentials end up.
+func (s *Source) Render(ctx context.Context, providers []Provider) ([]RenderedFile, error) {
+	certs, version, err := s.certManagerObjects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	content, err := encode(certs)
+	if err != nil {
+		return nil, err
+	}
+	out := []RenderedFile{{Name: path.Join(certManager, version, certManagerFile), Content: content}}
+	for _, p := range providers {
+		components, err := s.load(ctx, p, false)
+		if err != nil {
+			return nil, err
+		}
+		if content, err = encode(pointers(components.Objs())); err != nil {
+			return nil, err
+		}
+		out = append(out, RenderedFile{Name: path.Join(p.Label(), components.Version(), "components.yaml"), Content: content})
+	}
+	return out, nil
+}
+
+func encode(objects []*unstructured.Unstructured) ([]byte, error) {
+	var out bytes.Buffer
+	for _, obj := range objects {
+		if obj.GetKind() == "Secret" {
+			continue
+		}
+		content, err := yaml.Marshal(obj.Object)
+		if err != nil {
+			return nil, fmt.Errorf("write %s %s: %w", obj.GetKind(), obj.GetName(), err)
+		}
+		out.WriteString("---\n")
+		out.Write(content)
+	}
+	return out.Bytes(), nil
+}
+
+func pointers(objects []unstructured.Unstructured) []*unstructured.Unstructured {
+	out := make([]*unstructured.Unstructured, 0, len(objects))
+	for i := range objects {
+		out = append(out, &objects[i])
+	}
+	return out
+}

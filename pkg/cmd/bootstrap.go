@@ -1,0 +1,77 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newBootstrapCmd(f *factory) *cobra.Command {
+	o := &initOptions{}
+	var b lifecycle.BootstrapOptions
+	c := &cobra.Command{
+		Use:   "bootstrap",
+		Short: "In a pipeline: init, wait for the clusters, and pivot to a permanent one",
+		Long: `Make an ephemeral management cluster that follows the fleet repo, wait until every Cluster that the repo declares is Available, and, with
+--pivot-to, hand the work to one of them: the same providers and Flux are installed there, the Cluster API objects are moved, Flux is
+attached to the fleet repo there, and the ephemeral cluster is torn down. Without --pivot-to the management cluster is kept, because its
+Clusters live only there.
+
+It asks no questions. Exit codes: 0 all is Ready; 1 a failure; 2 a mistake in the call; 3 something did not become Ready in time; 130
+interrupted. Run it again after any of them.`,
+		Example: `  fleetctl bootstrap --repo . --pivot-to platform -o json`,
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.streams.InTerminal = false
+			if err := o.complete(f); err != nil {
+				return err
+			}
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			b.InitOptions = o.InitOptions
+			b.Ephemeral = true
+			result, err := lifecycle.Bootstrap(c.Context(), deps, b)
+			if result == nil {
+				return err
+			}
+			f.closeReporter()
+			result.Steps = f.report().Events()
+			if printErr := ui.Print(f.streams, f.format, result, func(w io.Writer) error { return bootstrapView(w, result, err) }); printErr != nil {
+				return printErr
+			}
+			return err
+		},
+	}
+	o.addFlags(f, c.Flags())
+	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
+	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the cluster that holds the work in the end")
+	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout, "how long the declared clusters may take to become Available")
+	return c
+}
+
+func bootstrapView(w io.Writer, r *lifecycle.BootstrapResult, err error) error {
+	for _, c := range r.Clusters {
+		state := "Available"
+		if !c.Available {
+			state = "not Available: " + c.Reason
+		}
+		fmt.Fprintf(w, "%s/%s  %s\n", c.Namespace, c.Name, state)
+	}
+	if err != nil {
+		return nil // the error itself is printed after this
+	}
+	if r.PivotedTo != "" {
+		_, err := fmt.Fprintf(w, "\nThe management cluster is now %s; the bootstrap cluster is gone. Its kubeconfig: %s\n", r.PivotedTo, r.Kubeconfig)
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\nThe management cluster %s is kept: its Clusters (%s) live only there. Its kubeconfig: %s\n",
+		r.Cluster, strings.Join(r.ClusterNames(), ", "), r.Kubeconfig)
+	return err
+}

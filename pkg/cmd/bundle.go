@@ -1,0 +1,110 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newBundleCmd(f *factory) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bundle",
+		Short: "Make and look at offline bundles",
+		Long: `An offline bundle is one folder or file (.tar.zst) with everything that init needs: container images, provider components, cert-manager and
+Flux's manifests. It is an OCI image layout; every byte hangs on a digest.`,
+	}
+	c.AddCommand(newBundleCreateCmd(f), newBundleListCmd(f), newBundleVerifyCmd(f))
+	return c
+}
+
+func newBundleCreateCmd(f *factory) *cobra.Command {
+	o := &initOptions{}
+	var b lifecycle.BundleOptions
+	c := &cobra.Command{
+		Use:   "create PATH",
+		Short: "Fill a bundle, from registries and releases, for what fleet.yaml names",
+		Long: `Fill a bundle for what fleet.yaml in --repo names: its providers, Flux, the node image where its version is given, and all their images.
+PATH is a folder, or a file that ends in .tar.zst. An interrupted run goes on where it was.`,
+		Example: "  fleetctl bundle create fleet-bundle.tar.zst --image docker.io/kindest/node:v1.36.3",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.complete(f); err != nil {
+				return err
+			}
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			b.InitOptions, b.Output = o.InitOptions, args[0]
+			result, err := lifecycle.BundleCreate(c.Context(), deps, b)
+			if err != nil {
+				return err
+			}
+			return f.showBundle(result)
+		},
+	}
+	o.addFlags(f, c.Flags())
+	c.Flags().StringArrayVar(&b.Images, "image", nil, "a further image; repeat for several")
+	c.Flags().StringVar(&b.Architecture, "arch", "", "architecture of the images: amd64 or arm64 (default: this machine's)")
+	return c
+}
+
+func newBundleListCmd(f *factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list PATH",
+		Short: "List what is in a bundle",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			result, err := lifecycle.BundleList(c.Context(), deps, args[0])
+			if err != nil {
+				return err
+			}
+			return f.showBundle(result)
+		},
+	}
+}
+
+func newBundleVerifyCmd(f *factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify PATH",
+		Short: "Recompute every digest of a bundle",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			result, err := lifecycle.BundleVerify(c.Context(), deps, args[0])
+			if err != nil {
+				return err
+			}
+			f.closeReporter()
+			return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s is whole: %d entries.\n", result.Path, len(result.Entries))
+				return err
+			})
+		},
+	}
+}
+
+func (f *factory) showBundle(r *lifecycle.BundleResult) error {
+	f.closeReporter()
+	return ui.Print(f.streams, f.format, r, func(w io.Writer) error {
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, e := range r.Entries {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Kind, e.Name, mebibytes(e.Size), e.Digest)
+		}
+		return t.Flush()
+	})
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

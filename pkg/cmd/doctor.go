@@ -1,0 +1,70 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newDoctorCmd(f *factory) *cobra.Command {
+	o := &initOptions{}
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check that this machine and the fleet repo are fit for init",
+		Long: `Run the checks that init runs before it creates anything: the container engine, cgroups and inotify limits, disk, ports, the
+Git remote and the right to push to it, the variables that the providers need, and names that are taken. Each failure comes with its fix.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.complete(f); err != nil {
+				return err
+			}
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			report, err := lifecycle.Doctor(c.Context(), deps, o.InitOptions)
+			if err != nil {
+				return err
+			}
+			if err := ui.Print(f.streams, f.format, report, func(w io.Writer) error { return doctorView(f.streams, w, report) }); err != nil {
+				return err
+			}
+			if report.Failed > 0 {
+				return silent(diag.ExitNotReady)
+			}
+			return nil
+		},
+	}
+	o.addFlags(f, c.Flags())
+	return c
+}
+
+func doctorView(s ui.Streams, w io.Writer, r *lifecycle.DoctorReport) error {
+	for _, check := range r.Checks {
+		fmt.Fprintf(w, "%s %s  %s\n", checkMark(s, check.Status), check.Name, check.Summary)
+		if check.Hint != "" {
+			fmt.Fprintf(w, "    %s\n", check.Hint)
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%d checks, %d failed, %d warnings\n", len(r.Checks), r.Failed, r.Warned)
+	return err
+}
+
+func checkMark(s ui.Streams, status preflight.Status) string {
+	switch status {
+	case preflight.StatusOK:
+		return ui.Painter(s, ui.Good)("✓")
+	case preflight.StatusWarn:
+		return ui.Painter(s, ui.Warn)("!")
+	case preflight.StatusFail:
+		return ui.Painter(s, ui.Bad)("✗")
+	case preflight.StatusSkip:
+	}
+	return ui.Painter(s, ui.Dim)("-")
+}

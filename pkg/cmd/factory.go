@@ -1,0 +1,147 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fleetctl/fleetctl/pkg/config"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// factory wires what commands share. Everything in it is made when a command first asks for it: `fleetctl version` opens no file
+// but the configuration, and talks to nobody.
+type factory struct {
+	streams ui.Streams
+	flags   globalFlags
+	// format is flags.output, parsed.
+	format   ui.Format
+	settings *config.Settings
+	reporter *ui.Reporter
+}
+
+type globalFlags struct {
+	repo, cluster, output, stateDir, cacheDir, configFile string
+	noColor, quiet                                        bool
+}
+
+func newFactory(streams ui.Streams) *factory { return &factory{streams: streams, format: ui.Human} }
+
+func (f *factory) addGlobalFlags(fs *pflag.FlagSet) {
+	fs.StringVarP(&f.flags.repo, "repo", "C", ".", "folder of the fleet repo")
+	fs.StringVar(&f.flags.cluster, "cluster", "", "management cluster to work on (default: the only one of the fleet)")
+	fs.StringVarP(&f.flags.output, "output", "o", string(ui.Human), "output format: human, json or yaml")
+	fs.StringVar(&f.flags.stateDir, "state-dir", "", "private folder for what fleetctl knows of its management clusters (default: fleetctl in the user's state folder)")
+	fs.StringVar(&f.flags.cacheDir, "cache-dir", "", "folder for what can be fetched or made again (default: fleetctl in the user's cache folder)")
+	fs.StringVar(&f.flags.configFile, "config", "", "configuration file (default: fleetctl/config.yaml in the user's configuration folder)")
+	fs.BoolVar(&f.flags.noColor, "no-color", false, "print without colours and animation")
+	fs.BoolVarP(&f.flags.quiet, "quiet", "q", false, "print no progress")
+}
+
+// settle applies the environment and the configuration file to the flags that were not given, before any command runs.
+func (f *factory) settle(c *cobra.Command) error {
+	settings, err := config.Load(c.Flags(), f.flags.configFile)
+	if err != nil {
+		return err
+	}
+	if err := settings.Apply(c.Flags()); err != nil {
+		return err
+	}
+	f.settings = settings
+	if f.format, err = ui.ParseFormat(f.flags.output); err != nil {
+		return err
+	}
+	if f.flags.noColor {
+		f.streams.OutColor, f.streams.ErrColor, f.streams.ErrSmart = false, false, false
+	}
+	return nil
+}
+
+// report returns the one Reporter of this run.
+func (f *factory) report() *ui.Reporter {
+	if f.reporter == nil {
+		f.reporter = ui.NewReporter(f.streams, f.flags.quiet)
+	}
+	return f.reporter
+}
+
+func (f *factory) closeReporter() {
+	if f.reporter != nil {
+		f.reporter.Close()
+	}
+}
+
+func (f *factory) store() state.Store { return state.Store{Dir: cmp.Or(f.flags.stateDir, state.DefaultDir())} }
+
+func (f *factory) cacheDir() string {
+	return cmp.Or(f.flags.cacheDir, filepath.Join(xdg.CacheHome, "fleetctl"))
+}
+
+// repoDir is the absolute path of --repo.
+func (f *factory) repoDir() (string, error) {
+	dir, err := filepath.Abs(f.flags.repo)
+	return dir, diag.Wrap("find the folder "+f.flags.repo, err, "give --repo an existing folder")
+}
+
+// deps wires what workflows work with.
+func (f *factory) deps() (lifecycle.Deps, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return lifecycle.Deps{}, diag.Wrap("find the fleetctl program", err, "")
+	}
+	return lifecycle.Deps{
+		Report: f.report(), Store: f.store(), CacheDir: f.cacheDir(), Executable: exe, LookupEnv: os.LookupEnv,
+	}, nil
+}
+
+// target is the management cluster that the flags name, or the one of the fleet repo in --repo.
+func (f *factory) target() (*lifecycle.Target, error) {
+	dir, err := f.repoDir()
+	if err != nil {
+		return nil, err
+	}
+	return lifecycle.FindTarget(f.store(), f.flags.cluster, dir)
+}
+
+// completeManagementClusters completes the value of --cluster.
+func (f *factory) completeManagementClusters(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	records, err := f.store().List()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	names := make([]string, 0, len(records))
+	for _, r := range records {
+		names = append(names, r.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeWorkloadClusters completes the name of a workload cluster.
+func (f *factory) completeWorkloadClusters(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	target, err := f.target()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
+	defer cancel()
+	names, err := lifecycle.WorkloadNames(ctx, target)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completionTimeout bounds what a shell waits for when the user presses Tab.
+const completionTimeout = 3 * time.Second

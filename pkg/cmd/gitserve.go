@@ -1,0 +1,20 @@
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/gitserve"
+)
+
+// newGitServeCmd is the process in the background that serves a fleet repo without a remote. init starts it; nobody else should.
+func newGitServeCmd(f *factory) *cobra.Command {
+	return &cobra.Command{
+		Use:    "git-serve STATE-DIR",
+		Short:  "Serve a fleet repo without a remote, read-only, to Flux",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return gitserve.Run(c.Context(), args[0], f.streams.Out, f.streams.Err)
+		},
+	}
+}

@@ -1,0 +1,177 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// initOptions are the flags of init; bootstrap has them too.
+type initOptions struct {
+	lifecycle.InitOptions
+	providers   []string
+	tokenFile   string
+	merge       bool
+	dryRun      bool
+	manifestDir string
+}
+
+func newInitCmd(f *factory) *cobra.Command {
+	o := &initOptions{}
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Make a management cluster that follows the fleet repo",
+		Long: `Make a management cluster (a kind cluster on this machine, or one that is already there), install Cluster API, the
+providers and Flux on it, and point Flux at the fleet repo.
+
+In an empty folder it first writes the fleet repo; in an existing one it keeps what is there. Without --git-url the fleet repo is the
+folder itself: fleetctl serves it, read-only, to Flux from this machine, and a commit in it changes the fleet.
+
+Run it again at any time: it looks at what is there and does only what is missing.`,
+		Example: `  # From an empty folder, with nothing but this machine
+  fleetctl init --provider docker
+
+  # Two clouds, a repository on GitHub; the token comes from the environment
+  FLEETCTL_GIT_TOKEN=… fleetctl init --git-url https://github.com/acme/fleet --provider aws --provider azure:v1.23.0
+
+  # Without any network
+  fleetctl init --provider docker --bundle fleet-bundle.tar.zst`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.complete(f); err != nil {
+				return err
+			}
+			return runInit(c, f, o)
+		},
+	}
+	o.addFlags(f, c.Flags())
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the steps and write the manifests that would be applied; change nothing else")
+	c.Flags().StringVar(&o.manifestDir, "manifest-dir", "fleetctl-manifests", "folder for the manifests of --dry-run")
+	return c
+}
+
+// addFlags defines the flags that init and bootstrap share.
+func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
+	fs.StringVar(&o.Fleet, "fleet", "", "name of a new fleet (default: the folder's name)")
+	fs.StringArrayVar(&o.providers, "provider", nil, "infrastructure provider, NAME or NAME:VERSION; repeat for several")
+	fs.StringVar(&o.HostType, "host", "", "what carries the management cluster: kind or existing (default: kind)")
+	fs.StringVar(&o.Kubeconfig, "host-kubeconfig", "", "kubeconfig of an existing host")
+	fs.StringVar(&o.Context, "host-context", "", "context of an existing host")
+	fs.StringVar(&o.KubernetesVersion, "kubernetes-version", "", "Kubernetes version of a new management cluster")
+	fs.StringVar(&o.NodeImage, "node-image", "", "node image of a new kind host")
+	fs.StringVar(&o.Environment, "environment", "dev", "first environment of a new fleet repo")
+	fs.StringVar(&o.GitURL, "git-url", "", "remote of the fleet repo, https or ssh (default: the folder's own remote, or none at all)")
+	fs.StringVar(&o.Branch, "git-branch", "", "branch that holds the fleet (default: main)")
+	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
+	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	fs.StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
+	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")
+	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "", "known_hosts file that pins the host keys of an ssh remote (default: the user's)")
+	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
+	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
+	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "names of preflight checks whose failure is accepted")
+	fs.BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
+}
+
+// complete turns what was given into the workflow's options.
+func (o *initOptions) complete(f *factory) (err error) {
+	if o.Dir, err = f.repoDir(); err != nil {
+		return err
+	}
+	o.Cluster = f.flags.cluster
+	if o.Providers, err = parseProviders(o.providers); err != nil {
+		return err
+	}
+	if o.Git.Token, err = readToken(o.tokenFile); err != nil {
+		return err
+	}
+	if o.merge {
+		o.MergeKubeconfig = userKubeconfig()
+	}
+	if o.Timeout < 0 {
+		return diag.Usage("give a duration such as 20m", "--timeout %s is negative", o.Timeout)
+	}
+	return nil
+}
+
+// parseProviders reads NAME or NAME:VERSION.
+func parseProviders(given []string) ([]lifecycle.Provider, error) {
+	var out []lifecycle.Provider
+	for _, g := range given {
+		name, version, pinned := strings.Cut(g, ":")
+		if name == "" || (pinned && !strings.HasPrefix(version, "v")) {
+			return nil, diag.Usage("write --provider aws or --provider aws:v2.13.0", "provider %q is not NAME or NAME:VERSION", g)
+		}
+		out = append(out, lifecycle.Provider{Name: name, Version: version})
+	}
+	return out, nil
+}
+
+func runInit(c *cobra.Command, f *factory, o *initOptions) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		plan, err := lifecycle.DryRun(c.Context(), deps, o.InitOptions, o.manifestDir)
+		if err != nil {
+			return err
+		}
+		f.closeReporter()
+		return ui.Print(f.streams, f.format, plan, func(w io.Writer) error { return planView(w, plan) })
+	}
+	result, err := lifecycle.Init(c.Context(), deps, o.InitOptions)
+	if err != nil {
+		return err
+	}
+	f.closeReporter()
+	result.Steps = f.report().Events()
+	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return initView(w, result) })
+}
+
+func planView(w io.Writer, p *lifecycle.Plan) error {
+	fmt.Fprintf(w, "Steps for the management cluster %s of fleet %s:\n", p.Cluster, p.Fleet)
+	for _, s := range p.Steps {
+		after := ""
+		if len(s.Needs) > 0 {
+			after = "  (after: " + strings.Join(s.Needs, ", ") + ")"
+		}
+		fmt.Fprintf(w, "  %s%s\n", s.Name, after)
+	}
+	_, err := fmt.Fprintf(w, "\nThe manifests are in %s (%d files). Nothing else was changed.\n", p.ManifestDir, len(p.Manifests))
+	return err
+}
+
+func initView(w io.Writer, r *lifecycle.InitResult) error {
+	fmt.Fprintf(w, "\nManagement cluster %s follows %s (%s) at %s.\n", r.Cluster, r.GitURL, r.Branch, short(r.Revision))
+	if r.DeployKey != "" {
+		fmt.Fprintf(w, "Flux reads it with this deploy key:\n  %s\n", r.DeployKey)
+	}
+	fmt.Fprintln(w, "\nNext:")
+	for _, line := range r.Next {
+		if _, err := fmt.Fprintf(w, "  %s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// short is a commit as people write it.
+func short(revision string) string {
+	const n = 8
+	if len(revision) > n {
+		return revision[:n]
+	}
+	return revision
+}
+
+// shortDuration rounds a duration for a person.
+func shortDuration(d time.Duration) string { return d.Round(time.Second).String() }

@@ -1,0 +1,47 @@
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+)
+
+func newKubeconfigCmd(f *factory) *cobra.Command {
+	var merge bool
+	c := &cobra.Command{
+		Use:   "kubeconfig [NAMESPACE/CLUSTER]",
+		Short: "Print the kubeconfig of the management cluster or of a workload cluster",
+		Long: `Print a kubeconfig. Without an argument it is the management cluster's; with one it is that of a workload cluster, named by its
+name, or by namespace/name where the name alone is not enough.`,
+		Example: `  fleetctl kubeconfig > mgmt.kubeconfig
+  kubectl --kubeconfig <(fleetctl kubeconfig edge-1) get nodes
+  fleetctl kubeconfig --merge`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: f.completeWorkloadClusters,
+		RunE: func(c *cobra.Command, args []string) error {
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			target, err := f.target()
+			if err != nil {
+				return err
+			}
+			o := lifecycle.KubeconfigOptions{Target: target}
+			if len(args) > 0 {
+				o.Workload = args[0]
+			}
+			if merge {
+				o.MergeInto = userKubeconfig()
+			}
+			content, err := lifecycle.Kubeconfig(c.Context(), deps, o)
+			if err != nil || merge {
+				return err
+			}
+			_, err = f.streams.Out.Write(content)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig instead of printing it")
+	return c
+}

@@ -1,0 +1,161 @@
+// Package cmd is the command line. A command parses flags into its own options, calls one function of a workflow and gives the
+// result to a view; parsing and running are apart so that each can be tested alone.
+package cmd
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// grace is how long an interrupted command may take to end by itself. Some libraries take no context: kind's node keeps being
+// made for a while, and the next run cleans up what it left.
+const grace = 1500 * time.Millisecond
+
+// Main runs fleetctl with args and returns its exit code. When ctx ends (Ctrl-C, SIGTERM) it returns within two seconds and says
+// how to go on.
+func Main(ctx context.Context, streams ui.Streams, args []string) int {
+	f := newFactory(streams)
+	root := NewRootCmd(f)
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+
+	result := make(chan error, 1)
+	go func() { result <- root.ExecuteContext(ctx) }()
+
+	var err error
+	select {
+	case err = <-result:
+	case <-ctx.Done():
+		select {
+		case err = <-result:
+		case <-time.After(grace):
+			err = ctx.Err()
+		}
+	}
+	return finish(ctx, f, args, err)
+}
+
+// finish prints err and turns it into the exit code.
+func finish(ctx context.Context, f *factory, args []string, err error) int {
+	f.closeReporter()
+	if err == nil {
+		return diag.ExitOK
+	}
+	if ctx.Err() != nil {
+		ui.Fail(f.streams, diag.Errorf("to go on, run: fleetctl "+strings.Join(args, " "), "interrupted"))
+		return diag.ExitInterrupted
+	}
+	if errors.Is(err, errSilent) {
+		return diag.Code(err)
+	}
+	ui.Fail(f.streams, err)
+	return diag.Code(err)
+}
+
+// errSilent marks an outcome that the command has already shown: only its exit code is left to give.
+var errSilent = errors.New("already shown")
+
+// silent is an outcome with that exit code and nothing more to print.
+func silent(code int) error { return &diag.Error{Err: errSilent, Code: code} }
+
+// NewRootCmd builds the whole command tree.
+func NewRootCmd(f *factory) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fleetctl",
+		Short: "Bootstrap a fleet of Kubernetes clusters from one Git repository",
+		Long: `fleetctl makes a management cluster, installs Cluster API and Flux on it, and points Flux at your fleet repo: one Git
+repository that declares all your clusters, in all your clouds. From then on a commit is all it takes to change the fleet.`,
+		Example: `  fleetctl init                    # from an empty folder to a management cluster that follows it
+  fleetctl status                  # what runs, and what is wrong
+  fleetctl teardown                # remove what init made`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			return f.settle(c)
+		},
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &diag.Error{Err: err, Hint: "see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage}
+	})
+	f.addGlobalFlags(root.PersistentFlags())
+	root.AddGroup(
+		&cobra.Group{ID: "lifecycle", Title: "Management cluster:"},
+		&cobra.Group{ID: "look", Title: "Look:"},
+		&cobra.Group{ID: "offline", Title: "Air gap:"},
+	)
+	root.SetHelpCommandGroupID("")
+	for _, c := range []struct {
+		group string
+		cmd   *cobra.Command
+	}{
+		{"lifecycle", newInitCmd(f)},
+		{"lifecycle", newBootstrapCmd(f)},
+		{"lifecycle", newTeardownCmd(f)},
+		{"look", newStatusCmd(f)},
+		{"look", newKubeconfigCmd(f)},
+		{"look", newDoctorCmd(f)},
+		{"offline", newBundleCmd(f)},
+		{"", newConfigCmd(f)},
+		{"", newVersionCmd(f)},
+		{"", newGitServeCmd(f)},
+	} {
+		c.cmd.GroupID = c.group
+		root.AddCommand(c.cmd)
+	}
+	usageErrors(root)
+	_ = root.RegisterFlagCompletionFunc("cluster", f.completeManagementClusters) // fails only for a flag that is not there
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(ui.Formats, cobra.ShellCompDirectiveNoFileComp))
+	return root
+}
+
+// usageErrors makes a wrong number of arguments, or an unknown command, a usage error with a way out.
+func usageErrors(c *cobra.Command) {
+	if args := c.Args; args != nil {
+		c.Args = func(c *cobra.Command, given []string) error {
+			err := args(c, given)
+			if err == nil {
+				return nil
+			}
+			return &diag.Error{Err: errors.New(firstLine(err.Error())), Hint: "see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage}
+		}
+	}
+	if c.Args == nil && c.HasSubCommands() {
+		c.Args = func(c *cobra.Command, given []string) error {
+			if len(given) == 0 {
+				return nil
+			}
+			hint := "see `" + c.CommandPath() + " --help`"
+			if near := c.SuggestionsFor(given[0]); len(near) > 0 {
+				hint = "did you mean `" + c.CommandPath() + " " + near[0] + "`?"
+			}
+			return diag.Usage(hint, "unknown command %q for %q", given[0], c.CommandPath())
+		}
+		if c.RunE == nil && c.Run == nil {
+			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
+	}
+	for _, sub := range c.Commands() {
+		usageErrors(sub)
+	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// workingDir is the folder that a command runs in.
+func workingDir() (string, error) {
+	dir, err := os.Getwd()
+	return dir, diag.Wrap("find the current folder", err, "change to a folder that exists")
+}

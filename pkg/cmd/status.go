@@ -1,0 +1,118 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/status"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newStatusCmd(f *factory) *cobra.Command {
+	var o struct {
+		watch    bool
+		interval time.Duration
+		timeout  time.Duration
+	}
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show the management cluster, its providers, Flux and the workload clusters",
+		Long: `Show one tree: the management cluster, the providers with their versions and health, what Flux follows and has applied, and the workload
+clusters with their machines. For each thing that is not healthy it says why.
+
+Exit codes: 0 all is Ready; 3 something is not.`,
+		Example: `  fleetctl status
+  fleetctl status --watch
+  fleetctl status -o json | jq .problems`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			target, err := f.target()
+			if err != nil {
+				return err
+			}
+			if !o.watch {
+				return showStatus(c.Context(), f, target, o.timeout)
+			}
+			return watchStatus(c.Context(), f, target, o.timeout, o.interval)
+		},
+	}
+	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until interrupted")
+	c.Flags().DurationVar(&o.interval, "interval", 2*time.Second, "how often --watch looks")
+	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
+	return c
+}
+
+func collectStatus(ctx context.Context, target *lifecycle.Target, timeout time.Duration) *status.Report {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return status.Collect(ctx, lifecycle.StatusSources(ctx, target))
+}
+
+func showStatus(ctx context.Context, f *factory, target *lifecycle.Target, timeout time.Duration) error {
+	report := collectStatus(ctx, target, timeout)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := printStatus(f, report); err != nil {
+		return err
+	}
+	if !report.Ready {
+		return silent(diag.ExitNotReady)
+	}
+	return nil
+}
+
+func printStatus(f *factory, report *status.Report) error {
+	return ui.Print(f.streams, f.format, report, func(w io.Writer) error {
+		return status.Tree(w, report, status.Style{
+			Good: ui.Painter(f.streams, ui.Good), Bad: ui.Painter(f.streams, ui.Bad), Dim: ui.Painter(f.streams, ui.Dim),
+		})
+	})
+}
+
+// watchStatus prints a report whenever it differs from the one before. It ends with the last report's outcome when interrupted.
+func watchStatus(ctx context.Context, f *factory, target *lifecycle.Target, timeout, interval time.Duration) error {
+	if interval <= 0 {
+		return diag.Usage("give a duration such as 2s", "--interval %s is not positive", interval)
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	var last string
+	ready := true
+	for {
+		report := collectStatus(ctx, target, timeout)
+		if ctx.Err() == nil {
+			ready = report.Ready
+			if now := fingerprint(report); now != last {
+				last = now
+				if f.format == ui.Human {
+					fmt.Fprintf(f.streams.Out, "\n%s\n", report.Time.Local().Format(time.DateTime))
+				}
+				if err := printStatus(f, report); err != nil {
+					return err
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			if !ready {
+				return silent(diag.ExitNotReady)
+			}
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// fingerprint is a report without what changes by itself.
+func fingerprint(r *status.Report) string {
+	still := *r
+	still.Time = time.Time{}
+	return fmt.Sprintf("%+v", still)
+}

@@ -1,0 +1,83 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newTeardownCmd(f *factory) *cobra.Command {
+	var o struct {
+		deleteClusters, yes bool
+		timeout             time.Duration
+	}
+	c := &cobra.Command{
+		Use:   "teardown",
+		Short: "Remove a management cluster that init or bootstrap made",
+		Long: `Remove a management cluster, its state on this machine and its kubeconfig entries.
+
+It refuses while workload clusters live only there: without the management cluster nobody could change or delete them. Either move them
+to another management cluster (fleetctl bootstrap --pivot-to), or delete them as well with --delete-clusters. The Git repository is
+never touched.`,
+		Example: `  fleetctl teardown
+  fleetctl teardown --delete-clusters --yes`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			target, err := f.target()
+			if err != nil {
+				return err
+			}
+			options := lifecycle.TeardownOptions{Target: target, DeleteClusters: o.deleteClusters, Timeout: o.timeout}
+			if o.deleteClusters && !o.yes {
+				options.Confirm = func(clusters []string) error {
+					f.closeReporter()
+					return ui.ConfirmTyped(f.streams, deleteQuestion(target.Name, clusters), target.Name, "--yes")
+				}
+			}
+			result, err := lifecycle.Teardown(c.Context(), deps, options)
+			if err != nil {
+				return err
+			}
+			f.closeReporter()
+			result.Steps = f.report().Events()
+			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return teardownView(w, result) })
+		},
+	}
+	c.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the workload clusters that live only there")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	c.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 30m for deleting clusters)")
+	return c
+}
+
+func deleteQuestion(cluster string, clusters []string) string {
+	question := "This deletes the management cluster " + cluster
+	if len(clusters) == 0 {
+		return question + "."
+	}
+	question += " and these workload clusters, with their machines and what they store:\n"
+	for _, name := range clusters {
+		question += "  " + name + "\n"
+	}
+	return question
+}
+
+func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
+	for _, left := range r.Leftovers {
+		fmt.Fprintf(w, "Left over: %s\n", left)
+	}
+	if !r.Changed {
+		_, err := fmt.Fprintf(w, "There is no management cluster %s; nothing to do.\n", r.Cluster)
+		return err
+	}
+	_, err := fmt.Fprintf(w, "The management cluster %s is gone. The fleet repo is as it was.\n", r.Cluster)
+	return err
+}

@@ -1,0 +1,250 @@
+package lifecycle
+
+import (
+	"context"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+)
+
+// DefaultClustersTimeout is how long the declared clusters may take to become Available: clouds take their time.
+const DefaultClustersTimeout = 45 * time.Minute
+
+// BootstrapOptions say what `fleetctl bootstrap` does on top of init.
+type BootstrapOptions struct {
+	InitOptions
+	// PivotTo is the workload cluster, NAME or NAMESPACE/NAME, that becomes the management cluster; empty: none does.
+	PivotTo string
+	// KubeconfigOut is a file that gets the kubeconfig of the cluster that holds the work in the end.
+	KubeconfigOut string
+	// ClustersTimeout bounds the wait for the declared clusters; 0 is DefaultClustersTimeout.
+	ClustersTimeout time.Duration
+}
+
+// ClusterResult is how one declared cluster ended up.
+type ClusterResult struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Available bool   `json:"available"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// BootstrapResult is what Bootstrap did. Outcome is ready, not-ready or failed; the exit code says the same.
+type BootstrapResult struct {
+	FormatVersion string           `json:"formatVersion"`
+	Outcome       string           `json:"outcome"`
+	Error         string           `json:"error,omitempty"`
+	Fleet         string           `json:"fleet"`
+	Cluster       string           `json:"cluster"`
+	PivotedTo     string           `json:"pivotedTo,omitempty"`
+	Kept          bool             `json:"kept"`
+	GitURL        string           `json:"gitURL"`
+	Branch        string           `json:"branch"`
+	Revision      string           `json:"revision"`
+	Kubeconfig    string           `json:"kubeconfig"`
+	Clusters      []ClusterResult  `json:"clusters"`
+	Leftovers     []string         `json:"leftovers"`
+	Steps         []progress.Event `json:"steps"`
+}
+
+// ClusterNames are the clusters as NAMESPACE/NAME.
+func (r *BootstrapResult) ClusterNames() []string {
+	names := make([]string, 0, len(r.Clusters))
+	for _, c := range r.Clusters {
+		names = append(names, c.Namespace+"/"+c.Name)
+	}
+	return names
+}
+
+// Bootstrap is Init on an ephemeral cluster, then waits until the Clusters that the fleet repo declares are Available, and hands the
+// work to a permanent one if asked. It returns a result also with an error, once there is something to tell.
+func Bootstrap(ctx context.Context, deps Deps, o BootstrapOptions) (*BootstrapResult, error) {
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, &timeoutError{after: o.Timeout})
+		defer cancel()
+	}
+	s, err := openSession(ctx, deps, o.InitOptions)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	unlock, err := s.cluster.Lock("fleetctl bootstrap")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+
+	b := &bootstrap{session: s, opts: o, result: &BootstrapResult{
+		FormatVersion: "1", Outcome: "failed", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name,
+		Clusters: []ClusterResult{}, Leftovers: []string{},
+	}}
+	if pivoted, err := b.alreadyPivoted(ctx); pivoted || err != nil {
+		return b.finish(err)
+	}
+	return b.finish(Run(ctx, deps.Report, b.steps()))
+}
+
+type bootstrap struct {
+	*session
+	opts   BootstrapOptions
+	result *BootstrapResult
+	move   *pivot
+}
+
+const (
+	stepClusters = "wait for the declared clusters"
+	stepTeardown = "delete bootstrap cluster"
+)
+
+func (b *bootstrap) steps() []Step {
+	timeout := b.opts.ClustersTimeout
+	if timeout <= 0 {
+		timeout = DefaultClustersTimeout
+	}
+	steps := append(b.initSteps(), Step{
+		Name: stepClusters, Needs: []string{stepSynced}, Run: b.waitClusters, Timeout: timeout,
+		Hint: "`fleetctl status` shows why; run the same command again to go on",
+	})
+	if b.opts.PivotTo == "" {
+		return steps
+	}
+	b.move = &pivot{bootstrap: b}
+	steps = append(steps, b.move.steps(stepClusters)...)
+	return append(steps, Step{
+		Name: stepTeardown, Needs: []string{stepTargetSynced}, Run: b.deleteBootstrap, Timeout: 5 * time.Minute,
+		Hint: "run the same command again",
+	})
+}
+
+// waitClusters waits until every Cluster is Available. Flux has applied the whole revision by then, so what the repo declares is what
+// exists.
+func (b *bootstrap) waitClusters(ctx context.Context, detail func(string)) error {
+	client, err := b.kube(ctx)
+	if err != nil {
+		return err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	waitErr := manager.WaitAvailable(ctx, nil, detail)
+	if err := b.noteClusters(manager); err != nil && waitErr == nil {
+		return err
+	}
+	return waitErr
+}
+
+// noteClusters puts the state of each cluster into the result, also after a wait that ran out of time.
+func (b *bootstrap) noteClusters(manager *capi.Manager) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	defer cancel()
+	clusters, err := manager.Clusters(ctx)
+	if err != nil {
+		return err
+	}
+	b.result.Clusters = b.result.Clusters[:0]
+	for _, c := range clusters {
+		b.result.Clusters = append(b.result.Clusters, ClusterResult{Namespace: c.Namespace, Name: c.Name, Available: c.Available, Reason: c.Reason})
+	}
+	return nil
+}
+
+// lookTimeout bounds a look at the cluster that is made although the command's own time is over.
+const lookTimeout = 10 * time.Second
+
+// alreadyPivoted tells whether an earlier run handed the work over. What it could not finish (the bootstrap cluster's end) is finished
+// now.
+func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
+	r, err := b.cluster.Load()
+	if err != nil || r.PivotedTo == "" {
+		return false, nil //nolint:nilerr // no record is no pivot
+	}
+	if b.opts.PivotTo != "" && !sameCluster(b.opts.PivotTo, r.PivotedTo) {
+		return true, diag.Usage("leave --pivot-to out, or name that cluster", "the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
+	}
+	b.result.PivotedTo = r.PivotedTo
+	st, err := b.host.State(ctx)
+	if err != nil {
+		return true, err
+	}
+	if st != host.StateAbsent {
+		left, err := b.host.Delete(ctx)
+		b.result.Leftovers = append(b.result.Leftovers, left...)
+		if err != nil {
+			return true, err
+		}
+	}
+	return true, b.checkPivoted(ctx)
+}
+
+// checkPivoted looks, at the cluster that took over, whether all is Ready.
+func (b *bootstrap) checkPivoted(ctx context.Context) error {
+	client, err := (&Target{Name: b.mgmt.Name, Cluster: b.cluster, Record: mustLoad(b.cluster)}).Client(ctx)
+	if err != nil {
+		return err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	if err := b.noteClusters(manager); err != nil {
+		return err
+	}
+	report, err := flux.NewSystem(client).Status(ctx)
+	if err != nil {
+		return err
+	}
+	if !report.Healthy() {
+		return diag.NotReady("`fleetctl status` shows why", "Flux on %s is not healthy", b.result.PivotedTo)
+	}
+	return manager.WaitAvailable(ctx, nil, nil)
+}
+
+func (b *bootstrap) deleteBootstrap(ctx context.Context, _ func(string)) error {
+	left, err := b.host.Delete(ctx)
+	b.result.Leftovers = append(b.result.Leftovers, left...)
+	return err
+}
+
+// finish fills the result in.
+func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
+	r := b.result
+	r.Revision = b.revision
+	r.Branch = b.fleet.Spec.Git.Branch
+	if b.endpoint != nil {
+		r.GitURL = b.endpoint.display
+	}
+	r.Kubeconfig = b.cluster.Path(kubeconfigFile)
+	if err == nil && b.opts.KubeconfigOut != "" {
+		err = b.copyKubeconfig()
+	}
+	r.Kept = r.PivotedTo == ""
+	switch diag.Code(err) {
+	case diag.ExitOK:
+		r.Outcome = "ready"
+	case diag.ExitNotReady:
+		r.Outcome = "not-ready"
+	}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	return r, err
+}
+
+func (b *bootstrap) copyKubeconfig() error {
+	content, err := b.currentKubeconfig()
+	if err != nil {
+		return err
+	}
+	if err := kube.WriteKubeconfig(b.opts.KubeconfigOut, content); err != nil {
+		return err
+	}
+	b.result.Kubeconfig = b.opts.KubeconfigOut
+	return nil
+}

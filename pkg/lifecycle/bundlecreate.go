@@ -1,0 +1,191 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+)
+
+// BundleOptions say what `fleetctl bundle create` fills.
+type BundleOptions struct {
+	InitOptions
+	// Output is a folder, or a file that ends in .tar.zst.
+	Output string
+	// Images are added to what the fleet needs: the node image, workload clusters' images.
+	Images []string
+	// Architecture of the images; empty: this machine's.
+	Architecture string
+}
+
+// BundleResult says what is in the bundle.
+type BundleResult struct {
+	FormatVersion string         `json:"formatVersion"`
+	Path          string         `json:"path"`
+	Entries       []bundle.Entry `json:"entries"`
+}
+
+// archiveSuffix marks a bundle in one file.
+const archiveSuffix = ".tar.zst"
+
+// BundleCreate fills an offline bundle with what init needs for the fleet: provider components and their metadata, cert-manager, Flux's
+// manifests, and all images. An interrupted run goes on where it was.
+func BundleCreate(ctx context.Context, deps Deps, o BundleOptions) (*BundleResult, error) {
+	s, err := openSession(ctx, deps, o.InitOptions)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	folder := o.Output
+	if strings.HasSuffix(o.Output, archiveSuffix) {
+		folder = strings.TrimSuffix(o.Output, archiveSuffix) + ".partial"
+	}
+	b := &bundleRun{session: s, opts: o, folder: folder, files: map[string][]byte{}}
+	err = Run(ctx, deps.Report, []Step{
+		{Name: "read provider components", Run: b.readProviders, Hint: "releases must be reachable"},
+		{Name: "download Flux's manifests", Run: b.readFlux, Hint: "releases must be reachable"},
+		{Name: "fill the bundle", Needs: []string{"read provider components", "download Flux's manifests"}, Run: b.fill},
+		{Name: "pack the bundle", Needs: []string{"fill the bundle"}, Done: b.isFolder, Run: b.pack},
+	})
+	if err != nil {
+		return nil, err
+	}
+	made, err := bundle.Open(ctx, o.Output)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = made.Close() }()
+	return &BundleResult{FormatVersion: "1", Path: o.Output, Entries: made.Index()}, nil
+}
+
+type bundleRun struct {
+	*session
+	opts        BundleOptions
+	folder      string
+	files       map[string][]byte
+	provImages  []string
+	fluxImages  []string
+	fluxFolder  string
+	fluxContent map[string][]byte
+}
+
+func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) error {
+	plan := &installPlan{}
+	if err := b.planProviders(ctx, plan); err != nil {
+		return err
+	}
+	for _, p := range plan.providers {
+		detail(p.String())
+		m, err := plan.source.Components(ctx, p)
+		if err != nil {
+			return err
+		}
+		dir := path.Join("providers", p.Label(), m.Version)
+		b.files[path.Join(dir, m.File)] = m.YAML
+		b.files[path.Join(dir, "metadata.yaml")] = m.Metadata
+	}
+	certs, err := plan.source.CertManager(ctx)
+	if err != nil {
+		return err
+	}
+	b.files[path.Join("cert-manager", certs.Version, "cert-manager.yaml")] = certs.YAML
+	b.provImages, err = plan.source.Images(ctx, plan.providers)
+	return err
+}
+
+// readFlux takes the release's own manifests, from which any choice of components can be made later.
+func (b *bundleRun) readFlux(ctx context.Context, _ func(string)) error {
+	o := b.fluxOptions()
+	o.Components = flux.AllComponents()
+	base, err := flux.ReleaseManifests(ctx, o.ReleasesURL, o.Version)
+	if err != nil {
+		return err
+	}
+	b.fluxContent = map[string][]byte{}
+	for name, content := range base {
+		b.fluxContent[path.Join("flux", o.Version, name)] = content
+	}
+	chosen, err := flux.GenerateComponents(ctx, b.fluxOptions())
+	if err != nil {
+		return err
+	}
+	b.fluxImages = chosen.Images
+	return nil
+}
+
+func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
+	w, err := bundle.Create(b.folder)
+	if err != nil {
+		return err
+	}
+	for name, content := range b.fluxContent {
+		b.files[name] = content
+	}
+	images := slices.Concat(b.provImages, b.fluxImages, b.opts.Images)
+	if k := b.mgmt.Host.Kind; k != nil && k.Image != "" {
+		images = append(images, k.Image)
+	} else if v := b.mgmt.KubernetesVersion; v != "" {
+		images = append(images, "kindest/node:"+v)
+	}
+	slices.Sort(images)
+	err = bundle.Fill(ctx, w, bundle.Sources{Images: slices.Compact(images), Files: b.files, Architecture: b.opts.Architecture}, b.Report)
+	if err != nil {
+		w.Discard()
+		return err
+	}
+	return w.Close()
+}
+
+func (b *bundleRun) isFolder(context.Context) (string, bool, error) {
+	return "the bundle is a folder", b.folder == b.opts.Output, nil
+}
+
+// pack makes one file of the folder, which is then not needed any more.
+func (b *bundleRun) pack(ctx context.Context, _ func(string)) error {
+	if err := bundle.Pack(ctx, b.folder, b.opts.Output); err != nil {
+		return err
+	}
+	return os.RemoveAll(b.folder)
+}
+
+// BundleList lists what is in the bundle at name.
+func BundleList(ctx context.Context, deps Deps, name string) (*BundleResult, error) {
+	made, err := bundle.Open(ctx, name, bundle.WithCache(filepath.Join(deps.CacheDir, "bundles")))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = made.Close() }()
+	return &BundleResult{FormatVersion: "1", Path: name, Entries: made.Index()}, nil
+}
+
+// BundleVerify recomputes every digest of the bundle at name.
+func BundleVerify(ctx context.Context, deps Deps, name string) (*BundleResult, error) {
+	step := deps.Report.Start("verify " + name)
+	result, err := verify(ctx, name)
+	if err != nil {
+		err = diag.Wrap(fmt.Sprintf("verify the bundle %s", name), err, "fetch or create it again")
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	return result, nil
+}
+
+func verify(ctx context.Context, name string) (*BundleResult, error) {
+	made, err := bundle.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = made.Close() }()
+	if err := made.Verify(ctx); err != nil {
+		return nil, err
+	}
+	return &BundleResult{FormatVersion: "1", Path: name, Entries: made.Index()}, nil
+}

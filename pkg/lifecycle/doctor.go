@@ -1,0 +1,187 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+)
+
+// minFree is what the state and cache folders need: kubeconfigs, unpacked manifests, an unpacked bundle.
+const minFree = 2 << 30
+
+// DoctorReport is what all preflight checks found.
+type DoctorReport struct {
+	FormatVersion string            `json:"formatVersion"`
+	Checks        preflight.Reports `json:"checks"`
+	Failed        int               `json:"failed"`
+	Warned        int               `json:"warned"`
+}
+
+// Doctor runs init's preflight checks alone. It changes nothing.
+func Doctor(ctx context.Context, deps Deps, opts InitOptions) (*DoctorReport, error) {
+	s, err := openSession(ctx, deps, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	checks := preflight.Run(ctx, s.checks()...)
+	return &DoctorReport{
+		FormatVersion: "1", Checks: checks,
+		Failed: checks.Count(preflight.StatusFail), Warned: checks.Count(preflight.StatusWarn),
+	}, nil
+}
+
+// preflight is Doctor as a step of init: nothing is created before it passes.
+func (s *session) preflight(ctx context.Context, _ func(string)) error {
+	var failed []error
+	for _, r := range preflight.Run(ctx, s.checks()...) {
+		switch {
+		case r.Status == preflight.StatusWarn:
+			s.Report.Warn(r.Name + ": " + r.Summary + hintBehind(r.Hint))
+		case r.Status == preflight.StatusFail && slices.Contains(s.opts.SkipPreflight, r.Name):
+			s.Report.Warn(r.Name + ": " + r.Summary + " (skipped as asked)")
+		case r.Status == preflight.StatusFail:
+			failed = append(failed, diag.Errorf(r.Hint, "%s: %s", r.Name, r.Summary))
+		}
+	}
+	switch len(failed) {
+	case 0:
+		return ctx.Err()
+	case 1:
+		return failed[0]
+	}
+	lines := make([]string, 0, len(failed))
+	for _, err := range failed {
+		lines = append(lines, "\n  "+err.Error()+hintBehind(diag.Hint(err)))
+	}
+	return diag.Errorf("mend these, then run the same command again; `fleetctl doctor` shows all checks",
+		"%d checks failed:%s", len(failed), strings.Join(lines, ""))
+}
+
+func hintBehind(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return " (" + hint + ")"
+}
+
+// checks are all that apply to this session.
+func (s *session) checks() []preflight.Check {
+	checks := []preflight.Check{
+		preflight.Disk("disk for state", s.Store.Dir, minFree),
+		preflight.Disk("disk for cache", s.CacheDir, minFree),
+		{Name: "name", Run: s.checkName},
+		{Name: "provider variables", Run: s.checkVariables},
+	}
+	if s.mgmt.Host.Type == v1alpha1.HostKind {
+		checks = append(checks, preflight.NewEngine(nil).Checks()...)
+	}
+	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitLocal {
+		return append(checks, preflight.Check{Name: "git", Run: func(ctx context.Context) preflight.Result {
+			if err := gitserve.CheckGit(ctx); err != nil {
+				return preflight.FailWith(err)
+			}
+			return preflight.OK("git is here to serve the fleet repo")
+		}})
+	}
+	checks = append(checks, preflight.Check{Name: "git push", Run: s.checkPush})
+	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitSSH {
+		checks = append(checks, preflight.Check{Name: "git deploy key", Run: s.checkDeployKey})
+	}
+	return checks
+}
+
+// checkName looks whether the management cluster's name is free, or taken by our own.
+func (s *session) checkName(ctx context.Context) preflight.Result {
+	if s.hostErr != nil {
+		return preflight.FailWith(s.hostErr)
+	}
+	st, err := s.host.State(ctx)
+	if err != nil {
+		return preflight.FailWith(err)
+	}
+	if st == host.StateForeign {
+		return preflight.Fail("choose another name in fleet.yaml, or remove that cluster with the tool that made it",
+			"there is a cluster %s that fleetctl did not make", s.mgmt.Name)
+	}
+	if st == host.StateAbsent {
+		return preflight.OK("%s is free", s.mgmt.Name)
+	}
+	return preflight.OK("%s is ours, and %s", s.mgmt.Name, st)
+}
+
+// checkVariables resolves what fleet.yaml says of the providers' variables. Those that components need and nobody sets are found
+// when the components are read, before anything is created as well.
+func (s *session) checkVariables(ctx context.Context) preflight.Result {
+	values, err := resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.LookupEnv)
+	if err != nil {
+		return preflight.FailWith(err)
+	}
+	return preflight.OK("%d declared, all have a value", len(values))
+}
+
+// checkPush looks whether the remote answers and takes a push to the branch, protected branches included.
+func (s *session) checkPush(ctx context.Context) preflight.Result {
+	git := s.fleet.Spec.Git
+	auth := s.pushAuth()
+	if _, err := gitrepo.Probe(ctx, git.URL, auth, git.Branch); err != nil {
+		return s.failRemote(err)
+	}
+	if err := gitrepo.CheckPush(ctx, git.URL, auth, git.Branch); err != nil {
+		return s.failRemote(err)
+	}
+	return preflight.OK("%s takes pushes to %s", git.URL, git.Branch)
+}
+
+// failRemote adds what only the command line knows to an error of the remote.
+func (s *session) failRemote(err error) preflight.Result {
+	r := preflight.FailWith(err)
+	if errors.Is(err, gitrepo.ErrAuth) && s.opts.Git.Token == "" && s.fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS {
+		r.Hint = "set FLEETCTL_GIT_TOKEN, or give --git-token-file"
+	}
+	return r
+}
+
+// checkDeployKey looks whether the remote lets Flux's own key read.
+func (s *session) checkDeployKey(ctx context.Context) preflight.Result {
+	key, err := s.ensureDeployKey()
+	if err != nil {
+		return preflight.FailWith(err)
+	}
+	auth := s.pushAuth()
+	auth.KeyFile, auth.Key = "", key.Private
+	git := s.fleet.Spec.Git
+	_, err = gitrepo.Probe(ctx, git.URL, auth, git.Branch)
+	if err == nil {
+		return preflight.OK("Flux can read %s", git.URL)
+	}
+	if !errors.Is(err, gitrepo.ErrAuth) && !errors.Is(err, gitrepo.ErrNotFound) {
+		return preflight.FailWith(err)
+	}
+	where := "as a read-only deploy key of the repository"
+	if page := deployKeyPage(git.URL); page != "" {
+		where = "as a read-only deploy key at " + page
+	}
+	return preflight.Fail(fmt.Sprintf("add this key %s, then run the same command again: %s", where, strings.TrimSpace(key.Public)),
+		"Flux's own key may not read %s yet", git.URL)
+}
+
+// readCA reads the certificate authorities that fleet.yaml, or a flag for a new one, names.
+func (s *session) readCA() (err error) {
+	file := s.fleet.Spec.Git.CAFile
+	if file == "" {
+		return nil
+	}
+	s.ca, err = os.ReadFile(s.inRepo(file))
+	return diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml names a PEM file, relative to fleet.yaml")
+}

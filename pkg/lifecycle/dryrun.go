@@ -1,0 +1,95 @@
+package lifecycle
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// Plan is what Init would do.
+type Plan struct {
+	FormatVersion string     `json:"formatVersion"`
+	Fleet         string     `json:"fleet"`
+	Cluster       string     `json:"cluster"`
+	Steps         []PlanStep `json:"steps"`
+	// ManifestDir holds the manifests that would be applied and committed, and Manifests are their paths in it.
+	ManifestDir string   `json:"manifestDir"`
+	Manifests   []string `json:"manifests"`
+}
+
+// PlanStep is a step and the steps it waits for.
+type PlanStep struct {
+	Name  string   `json:"name"`
+	Needs []string `json:"needs"`
+}
+
+// placeholderURL stands, in a dry run, for the address that only a running management cluster could tell.
+const placeholderURL = "http://fleetctl.invalid/fleet.git"
+
+// DryRun lists Init's steps and writes, below dir, the manifests that Init would apply (apply/) and commit (repo/). It changes nothing
+// else. Secrets are left out.
+func DryRun(ctx context.Context, deps Deps, opts InitOptions, dir string) (*Plan, error) {
+	s, err := openSession(ctx, deps, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if err := s.chooseVersions(ctx, func(string) {}); err != nil {
+		return nil, err
+	}
+	s.endpoint = &gitEndpoint{url: s.fleet.Spec.Git.URL, display: s.fleet.Spec.Git.URL}
+	if s.endpoint.url == "" {
+		s.endpoint = &gitEndpoint{url: placeholderURL, display: s.opts.Dir, local: true}
+	}
+	s.endpoint.credentials = flux.SourceCredentials{Username: "git", Password: "not written"}
+	files, err := s.manifestFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var set manifest.ChangeSet
+	set.Write(files...)
+	if _, err := set.Apply(dir); err != nil {
+		return nil, err
+	}
+	plan := &Plan{FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, ManifestDir: dir}
+	for _, f := range set.Files() {
+		plan.Manifests = append(plan.Manifests, f.Path)
+	}
+	for _, step := range s.initSteps() {
+		plan.Steps = append(plan.Steps, PlanStep{Name: step.Name, Needs: append([]string{}, step.Needs...)})
+	}
+	return plan, nil
+}
+
+// manifestFiles are the manifests of a run: what is applied to the management cluster, and what is committed.
+func (s *session) manifestFiles(ctx context.Context) ([]manifest.File, error) {
+	var files []manifest.File
+	applied, err := s.plan.source.Render(ctx, s.plan.providers)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range applied {
+		files = append(files, manifest.File{Path: filepath.ToSlash(filepath.Join("apply", f.Name)), Content: f.Content})
+	}
+	sync, err := flux.GenerateSync(s.syncOptions())
+	if err != nil {
+		return nil, err
+	}
+	files = append(files,
+		manifest.File{Path: "apply/flux-components.yaml", Content: s.plan.flux.Content},
+		manifest.File{Path: "apply/flux-sync.yaml", Content: sync})
+	committed, err := s.repoFiles(func(f manifest.File) bool {
+		_, err := os.Lstat(filepath.Join(s.opts.Dir, filepath.FromSlash(f.Path)))
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range committed {
+		files = append(files, manifest.File{Path: "repo/" + f.Path, Content: f.Content})
+	}
+	return files, nil
+}

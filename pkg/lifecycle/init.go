@@ -1,0 +1,118 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// The names of init's steps, as users, logs and tests see them.
+const (
+	stepPreflight = "check this machine"
+	stepVersions  = "choose versions"
+	stepHost      = "create management cluster"
+	stepServe     = "serve fleet repo"
+	stepProviders = "install providers"
+	stepFlux      = "install Flux"
+	stepPush      = "commit and push"
+	stepConnect   = "connect Flux to the fleet repo"
+	stepSynced    = "wait for Flux to apply it"
+)
+
+// Init makes the management cluster that opts and fleet.yaml describe and returns when Flux has applied the pushed revision and
+// all that it applied is healthy. It converges: run again after any failure or kill, it does only what is missing.
+func Init(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error) {
+	if opts.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, opts.Timeout, &timeoutError{after: opts.Timeout})
+		defer cancel()
+	}
+	s, err := openSession(ctx, deps, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	return s.runInit(ctx)
+}
+
+func (s *session) runInit(ctx context.Context) (*InitResult, error) {
+	unlock, err := s.cluster.Lock("fleetctl init")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := Run(ctx, s.Report, s.initSteps()); err != nil {
+		return nil, err
+	}
+	return s.initResult(), nil
+}
+
+// initSteps is init, in the order in which a reader would do it by hand. Steps that do not need each other run side by side:
+// the providers, Flux and the fleet repo meet at "connect".
+func (s *session) initSteps() []Step {
+	return []Step{
+		{
+			Name: stepPreflight, Run: s.preflight,
+			Hint: "`fleetctl doctor` shows each check", Timeout: 2 * time.Minute,
+		},
+		{
+			Name: stepVersions, Needs: []string{stepPreflight}, Run: s.chooseVersions,
+			Hint: "without a network, give --bundle", Timeout: 5 * time.Minute,
+		},
+		{
+			Name: stepHost, Needs: s.beforeHost(), Done: s.hostRuns, Run: s.createHost,
+			Hint: "run the same command again: it cleans up and starts over", Timeout: 15 * time.Minute,
+		},
+		{
+			Name: stepServe, Needs: []string{stepHost}, Done: s.hasRemote, Run: s.serveRepo,
+			Timeout: time.Minute,
+		},
+		{
+			Name: stepProviders, Needs: []string{stepHost, stepVersions}, Run: s.installProviders,
+			Hint: "`fleetctl status` shows why", Timeout: 20 * time.Minute,
+		},
+		{
+			Name: stepFlux, Needs: []string{stepHost, stepVersions}, Run: s.installFlux,
+			Hint: "`fleetctl status` shows why", Timeout: 15 * time.Minute,
+		},
+		{
+			Name: stepPush, Needs: []string{stepServe, stepVersions}, Run: s.commitAndPush,
+			Timeout: 5 * time.Minute,
+		},
+		{
+			Name: stepConnect, Needs: []string{stepPush, stepProviders, stepFlux}, Run: s.connect,
+			Timeout: 5 * time.Minute,
+		},
+		{
+			Name: stepSynced, Needs: []string{stepConnect}, Run: s.waitSynced,
+			Hint: "`fleetctl status` shows what is not healthy", Timeout: 15 * time.Minute,
+		},
+	}
+}
+
+// beforeHost: with a bundle the node is given its images while it starts, so their names must be known by then. Without one
+// the host can be made while versions are looked up.
+func (s *session) beforeHost() []string {
+	if s.bundle != nil {
+		return []string{stepVersions}
+	}
+	return []string{stepPreflight}
+}
+
+func (s *session) initResult() *InitResult {
+	r := &InitResult{
+		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Host: string(s.mgmt.Host.Type),
+		Repo: s.opts.Dir, GitURL: s.endpoint.display, Branch: s.fleet.Spec.Git.Branch, Revision: s.revision,
+		Kubeconfig: s.cluster.Path(kubeconfigFile), Changed: s.changed,
+	}
+	if s.deployKey != nil {
+		r.DeployKey = s.deployKey.Public
+	}
+	clusters := s.mgmt.ClustersDir(s.fleet.Spec.Environments[0].Name)
+	r.Next = []string{
+		"fleetctl status                            # what runs, and what is wrong",
+		fmt.Sprintf("export KUBECONFIG=%s", r.Kubeconfig),
+		fmt.Sprintf("declare a cluster in %s/<cluster>/cluster.yaml, commit%s it, and Flux makes it", clusters, s.endpoint.andPush()),
+	}
+	return r
+}

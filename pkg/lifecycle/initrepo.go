@@ -1,0 +1,357 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// gitEndpoint is the fleet repo as Flux reaches it.
+type gitEndpoint struct {
+	// url that Flux reads.
+	url string
+	// display is what a person knows it by.
+	display string
+	// local says that this machine serves it: there is no remote.
+	local       bool
+	credentials flux.SourceCredentials
+}
+
+// andPush is what a commit needs to reach Flux.
+func (e *gitEndpoint) andPush() string {
+	if e.local {
+		return ""
+	}
+	return " and push"
+}
+
+// hasRemote ends the step "serve fleet repo" where there is a remote: Flux reads that.
+func (s *session) hasRemote(context.Context) (string, bool, error) {
+	git := s.fleet.Spec.Git
+	if git.URL == "" {
+		return "", false, nil
+	}
+	credentials, err := s.sourceCredentials()
+	if err != nil {
+		return "", false, err
+	}
+	s.endpoint = &gitEndpoint{url: sourceURL(git), display: git.URL, credentials: credentials}
+	return "Flux reads " + git.URL, true, nil
+}
+
+// serveRepo serves the folder of the fleet repo, read-only, to the pods of the management cluster, from a process that outlives
+// this one.
+func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
+	gateway, err := s.host.Gateway(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.prepareWorkTree(ctx); err != nil {
+		return err
+	}
+	at, started, err := gitserve.Ensure(ctx, gitserve.Spec{
+		StateDir: s.cluster.Path(gitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen,
+		Executable: s.Executable, Args: []string{"git-serve", s.cluster.Path(gitServeDir)},
+	})
+	if err != nil {
+		return err
+	}
+	s.endpoint = &gitEndpoint{
+		url:     gitserve.URL(gateway.Host, at.Port),
+		display: s.opts.Dir, local: true,
+		credentials: flux.SourceCredentials{Username: at.Username, Password: at.Password},
+	}
+	if !started {
+		return nothingToDo("it is being served")
+	}
+	s.did()
+	return nil
+}
+
+// prepareWorkTree makes the folder a working tree on the fleet's branch, with the remote that fleet.yaml names.
+func (s *session) prepareWorkTree(ctx context.Context) (err error) {
+	git := s.fleet.Spec.Git
+	if s.repo, err = gitrepo.Open(s.opts.Dir); err == nil {
+		if git.URL == "" {
+			return nil
+		}
+		_, err = s.repo.EnsureRemote(git.URL)
+		return err
+	}
+	if !errors.Is(err, gitrepo.ErrNotARepository) {
+		return err
+	}
+	if git.URL == "" {
+		s.repo, err = gitrepo.InitLocal(s.opts.Dir, git.Branch)
+		return err
+	}
+	s.repo, err = gitrepo.Clone(ctx, git.URL, s.pushAuth(), git.Branch, s.opts.Dir)
+	return err
+}
+
+// repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
+// It is computed anew on every try.
+func (s *session) repoFiles(present func(manifest.File) bool) ([]manifest.File, error) {
+	scaffolded, err := s.scaffoldFiles()
+	if err != nil {
+		return nil, err
+	}
+	system, err := flux.SystemFiles(s.plan.flux, s.syncOptions())
+	if err != nil {
+		return nil, err
+	}
+	byPath := map[string]manifest.File{}
+	for _, f := range scaffolded {
+		byPath[f.Path] = f
+	}
+	files := scaffold.Missing(scaffolded, func(path string) bool { return path != v1alpha1.FileName && present(byPath[path]) })
+	for _, f := range system {
+		// Flux's own manifests are ours to update; its kustomization.yaml is where the user customises them.
+		if path.Base(f.Path) != flux.KustomizationFile || !present(f) {
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
+
+func (s *session) scaffoldFiles() ([]manifest.File, error) {
+	environments := make([]string, 0, len(s.fleet.Spec.Environments))
+	for _, e := range s.fleet.Spec.Environments {
+		environments = append(environments, e.Name)
+	}
+	var charts []string
+	for _, p := range s.mgmt.Providers {
+		if p.Type == v1alpha1.ProviderInfrastructure {
+			charts = append(charts, scaffold.FlavoursFor(p.Name)...)
+		}
+	}
+	return scaffold.Repo(scaffold.RepoOptions{
+		Fleet: s.fleet.Metadata.Name, FleetYAML: s.fleetFile, ManagementCluster: s.mgmt.Name,
+		Layout:       scaffold.Layout{Cloud: s.mgmt.Cloud, Generation: s.mgmt.Generation},
+		Environments: environments, Charts: charts, KubernetesVersion: s.mgmt.KubernetesVersion, Local: s.endpoint.local,
+	})
+}
+
+func (s *session) syncOptions() flux.SyncOptions {
+	o := flux.SyncOptions{
+		URL: s.endpoint.url, Branch: s.fleet.Spec.Git.Branch, Path: s.mgmt.Dir(), Interval: s.interval(),
+	}
+	if !s.endpoint.credentials.Empty() {
+		o.SecretName = flux.Name
+	}
+	return o
+}
+
+// interval at which Flux looks for commits; Validate has checked that it parses.
+func (s *session) interval() time.Duration {
+	d, err := time.ParseDuration(s.fleet.Spec.Git.Interval)
+	if err != nil {
+		return time.Minute
+	}
+	return d
+}
+
+// commitAndPush commits what writeRepo wrote, and nothing else that may be dirty, and pushes it. Where the remote has moved on, the
+// intent is applied again on top of it, never forced.
+func (s *session) commitAndPush(ctx context.Context, detail func(string)) error {
+	if err := s.prepareWorkTree(ctx); err != nil {
+		return err
+	}
+	message := fmt.Sprintf("Point the management cluster %s at this repository\n\nWritten by fleetctl init.\n", s.mgmt.Name)
+	if s.endpoint.local {
+		changes, err := s.gitChanges(s.opts.Dir)
+		if err != nil {
+			return err
+		}
+		var made bool
+		if s.revision, made, err = s.repo.Commit(ctx, changes, message, gitrepo.Author{}); err != nil {
+			return err
+		}
+		if !made {
+			return nothingToDo("all is committed")
+		}
+		s.did()
+		return nil
+	}
+	detail("pushing to " + s.fleet.Spec.Git.URL)
+	synced, err := s.repo.Sync(ctx, s.pushAuth(), s.gitChanges, message, gitrepo.Author{})
+	if err != nil {
+		return err
+	}
+	s.revision = synced.Commit
+	if !synced.Pushed {
+		return nothingToDo("all is pushed")
+	}
+	s.did()
+	return nil
+}
+
+// gitChanges are repoFiles as gitrepo commits them. A file that an earlier run wrote and was killed before it committed it is not
+// taken for the user's: it is in no commit, and is just what would be written.
+func (s *session) gitChanges(root string) ([]gitrepo.Change, error) {
+	dirty, err := s.repo.Dirty(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	files, err := s.repoFiles(func(f manifest.File) bool {
+		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Path)))
+		if err != nil {
+			return !errors.Is(err, fs.ErrNotExist)
+		}
+		return !slices.Contains(dirty, f.Path) || !bytes.Equal(content, f.Content)
+	})
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]gitrepo.Change, 0, len(files))
+	for _, f := range files {
+		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content})
+	}
+	return changes, nil
+}
+
+// cloneAuth is what reaches the remote before fleet.yaml is read: the options alone.
+func (s *session) cloneAuth() (gitrepo.Auth, error) {
+	auth := s.pushAuth()
+	var err error
+	if s.opts.Git.CAFile != "" {
+		if auth.CA, err = os.ReadFile(s.inRepo(s.opts.Git.CAFile)); err != nil {
+			return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "give --git-ca-file a PEM file")
+		}
+	}
+	if auth.KnownHosts, err = s.givenKnownHosts(); err != nil {
+		return auth, err
+	}
+	return auth, nil
+}
+
+// givenKnownHosts reads --ssh-known-hosts.
+func (s *session) givenKnownHosts() (string, error) {
+	if s.opts.Git.KnownHostsFile == "" {
+		return "", nil
+	}
+	raw, err := os.ReadFile(s.opts.Git.KnownHostsFile)
+	return string(raw), diag.Wrap("read the known hosts", err, "give --ssh-known-hosts a file in the format of ~/.ssh/known_hosts")
+}
+
+// pushAuth is how fleetctl itself reaches the remote.
+func (s *session) pushAuth() gitrepo.Auth {
+	auth := gitrepo.Auth{
+		Username: s.opts.Git.Username, Token: s.opts.Git.Token, KeyFile: s.opts.Git.SSHKeyFile,
+		UserKnownHosts: true, CA: s.ca,
+	}
+	if s.fleet != nil {
+		auth.KnownHosts = s.fleet.Spec.Git.KnownHosts
+		if auth.Username == "" {
+			auth.Username = s.fleet.Spec.Git.Username
+		}
+	}
+	return auth
+}
+
+// inRepo makes a path that is relative to fleet.yaml absolute.
+func (s *session) inRepo(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(s.opts.Dir, path)
+}
+
+// sourceCredentials are what Flux gets: the token, or a deploy key of its own, made once and kept in the state folder.
+func (s *session) sourceCredentials() (flux.SourceCredentials, error) {
+	protocol, _, err := gitrepo.ParseURL(s.fleet.Spec.Git.URL)
+	if err != nil {
+		return flux.SourceCredentials{}, err
+	}
+	if protocol != gitrepo.ProtocolSSH {
+		if s.opts.Git.Token == "" {
+			return flux.SourceCredentials{CA: s.ca}, nil
+		}
+		return flux.SourceCredentials{Username: s.pushAuth().Username, Password: s.opts.Git.Token, CA: s.ca}, nil
+	}
+	key, err := s.ensureDeployKey()
+	if err != nil {
+		return flux.SourceCredentials{}, err
+	}
+	hosts, err := gitrepo.TrustedHostKeys(s.fleet.Spec.Git.URL, s.pushAuth())
+	if err != nil {
+		return flux.SourceCredentials{}, err
+	}
+	return flux.SourceCredentials{Identity: key.Private, IdentityPub: []byte(key.Public), KnownHosts: []byte(hosts)}, nil
+}
+
+// ensureDeployKey makes the deploy key, or reads the one that an earlier run made: its public half may be at the Git server
+// already.
+func (s *session) ensureDeployKey() (*gitrepo.DeployKey, error) {
+	if s.deployKey != nil {
+		return s.deployKey, nil
+	}
+	comment := "flux@" + s.mgmt.Name + "." + s.fleet.Metadata.Name
+	raw, err := os.ReadFile(s.cluster.Path(deployKeyFile))
+	if err == nil {
+		s.deployKey, err = gitrepo.ParseDeployKey(raw, comment)
+		return s.deployKey, diag.Wrap("read the deploy key of "+s.mgmt.Name, err, "remove "+s.cluster.Path(deployKeyFile)+": a new one is made")
+	}
+	key, err := gitrepo.GenerateDeployKey(comment)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cluster.Write(deployKeyFile, key.Private); err != nil {
+		return nil, err
+	}
+	s.deployKey = key
+	return key, nil
+}
+
+// sourceURL is the remote in the form that Flux takes: it knows no user@host:path.
+func sourceURL(git v1alpha1.Git) string {
+	u, err := git.ParseURL()
+	if err != nil {
+		return git.URL // Validate has refused it by now
+	}
+	return u.String()
+}
+
+// deployKeyPage is where the well-known Git servers take a deploy key, "" for others.
+func deployKeyPage(remote string) string {
+	host, path := splitRemote(remote)
+	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+	switch {
+	case host == "github.com" || strings.HasPrefix(host, "github."):
+		return fmt.Sprintf("https://%s/%s/settings/keys/new", host, path)
+	case host == "gitlab.com" || strings.HasPrefix(host, "gitlab."):
+		return fmt.Sprintf("https://%s/%s/-/settings/repository#js-deploy-keys-settings", host, path)
+	case host == "bitbucket.org":
+		return fmt.Sprintf("https://%s/%s/admin/access-keys/", host, path)
+	}
+	return ""
+}
+
+// splitRemote splits ssh://user@host:port/path and user@host:path.
+func splitRemote(remote string) (host, path string) {
+	if u, err := url.Parse(remote); err == nil && u.Host != "" {
+		return u.Hostname(), u.Path
+	}
+	at, path, _ := strings.Cut(remote, ":")
+	if _, h, ok := strings.Cut(at, "@"); ok {
+		at = h
+	}
+	return at, path
+}

@@ -1,0 +1,103 @@
+package lifecycle
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+)
+
+// newFleetFile is the fleet.yaml that init writes where there is none: what the flags say, and defaults for the rest, spelled out
+// so that the next reader sees them.
+func (s *session) newFleetFile() ([]byte, error) {
+	o := s.opts
+	name := o.Fleet
+	if name == "" {
+		name = nameFrom(o.Dir)
+	}
+	cluster := o.Cluster
+	if cluster == "" {
+		cluster = name
+	}
+	environment := o.Environment
+	if environment == "" {
+		environment = "dev"
+	}
+	git, err := s.newGit()
+	if err != nil {
+		return nil, err
+	}
+	mgmt := v1alpha1.ManagementCluster{
+		Name: cluster, KubernetesVersion: o.KubernetesVersion, Host: v1alpha1.Host{Type: v1alpha1.HostType(o.HostType)},
+	}
+	if mgmt.Host.Type == v1alpha1.HostExisting {
+		mgmt.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: o.Kubeconfig, Context: o.Context}
+	}
+	if o.NodeImage != "" {
+		mgmt.Host.Kind = &v1alpha1.KindHost{Image: o.NodeImage}
+	}
+	for _, p := range o.Providers {
+		mgmt.Providers = append(mgmt.Providers, v1alpha1.Provider{Name: p.Name, Version: p.Version})
+	}
+	f := &v1alpha1.Fleet{
+		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind, Metadata: v1alpha1.Metadata{Name: name},
+		Spec: v1alpha1.FleetSpec{
+			Git: git, Environments: []v1alpha1.Environment{{Name: environment}}, ManagementClusters: []v1alpha1.ManagementCluster{mgmt},
+		},
+	}
+	v1alpha1.SetDefaults(f, defaults())
+	return v1alpha1.Marshal(f)
+}
+
+// newGit is the remote that the flags name, or the one that the folder has already.
+func (s *session) newGit() (v1alpha1.Git, error) {
+	git := v1alpha1.Git{URL: s.opts.GitURL, Branch: s.opts.Branch, Username: s.opts.Git.Username, CAFile: s.opts.Git.CAFile}
+	if repo, err := gitrepo.Open(s.opts.Dir); err == nil {
+		url, branch, err := repo.Remote()
+		if err != nil {
+			return git, err
+		}
+		if git.URL == "" {
+			git.URL = url
+		}
+		if git.Branch == "" {
+			git.Branch = branch
+		}
+	}
+	if git.URL == "" {
+		return git, nil
+	}
+	protocol, _, err := gitrepo.ParseURL(git.URL)
+	if err != nil || protocol != gitrepo.ProtocolSSH {
+		return git, err
+	}
+	git.KnownHosts, err = s.pinnedHosts(git.URL)
+	return git, err
+}
+
+// pinnedHosts are the lines of the given or the user's known_hosts for the host of url: fleet.yaml pins them for everyone who works with
+// the fleet. A host that is in neither is an error of the first connection, with its fingerprint.
+func (s *session) pinnedHosts(url string) (string, error) {
+	given, err := s.givenKnownHosts()
+	if err != nil {
+		return "", err
+	}
+	return gitrepo.TrustedHostKeys(url, gitrepo.Auth{KnownHosts: given, UserKnownHosts: true})
+}
+
+var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// nameFrom makes a DNS label of a folder's name.
+func nameFrom(dir string) string {
+	const longest = 40
+	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(filepath.Base(dir)), "-"), "-")
+	if len(name) > longest {
+		name = strings.Trim(name[:longest], "-")
+	}
+	if name == "" {
+		return "fleet"
+	}
+	return name
+}

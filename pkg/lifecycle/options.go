@@ -1,0 +1,79 @@
+package lifecycle
+
+import (
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// Deps is what a workflow works with. The command line wires it once.
+type Deps struct {
+	Report progress.Reporter
+	Store  state.Store
+	// CacheDir holds what can be fetched or unpacked again.
+	CacheDir string
+	// Executable is this program: it serves a fleet repo without a remote in the background.
+	Executable string
+	// LookupEnv reads the environment (os.LookupEnv).
+	LookupEnv func(string) (string, bool)
+}
+
+// Provider is a provider named on the command line: name and, if pinned there, version.
+type Provider struct{ Name, Version string }
+
+// InitOptions says what `fleetctl init` is to make. What fleet.yaml already says wins over what a flag would only default;
+// a flag that contradicts fleet.yaml is an error.
+type InitOptions struct {
+	// Dir is the folder of the fleet repo; it may be empty or missing.
+	Dir string
+	// Cluster names the management cluster; it may be empty where the fleet has just one.
+	Cluster string
+	// Fleet, GitURL, Branch, Environment, KubernetesVersion, NodeImage and Providers go into a new fleet.yaml.
+	Fleet, GitURL, Branch, Environment, KubernetesVersion, NodeImage string
+	Providers                                                        []Provider
+	// HostType, Context and Kubeconfig choose the host in a new fleet.yaml.
+	HostType, Context, Kubeconfig string
+	// Bundle is an offline bundle (folder or .tar.zst); with it no network is needed.
+	Bundle string
+	Git    GitCredentials
+	// Timeout bounds the whole run; 0 is no bound.
+	Timeout time.Duration
+	// SkipPreflight names preflight checks whose failure is accepted.
+	SkipPreflight []string
+	// MergeKubeconfig is the user's kubeconfig that gets a context for the cluster; empty: none does.
+	MergeKubeconfig string
+	// Ephemeral marks a cluster that a pipeline made and will tear down.
+	Ephemeral bool
+}
+
+// GitCredentials are what fleetctl itself uses to reach the fleet repo's remote. They are never written anywhere but into the
+// cluster's Secret, and only the token goes there.
+type GitCredentials struct {
+	Username string
+	// Token for https.
+	Token string
+	// SSHKeyFile for ssh; empty: the user's agent.
+	SSHKeyFile string
+	// CAFile with the certificate authorities of an https remote; written to a new fleet.yaml.
+	CAFile string
+	// KnownHostsFile pins the host keys of an ssh remote; its lines for that host are written to a new fleet.yaml.
+	KnownHostsFile string
+}
+
+// InitResult is what Init did, for people and scripts.
+type InitResult struct {
+	FormatVersion string           `json:"formatVersion"`
+	Fleet         string           `json:"fleet"`
+	Cluster       string           `json:"cluster"`
+	Host          string           `json:"host"`
+	Repo          string           `json:"repo"`
+	GitURL        string           `json:"gitURL"`
+	Branch        string           `json:"branch"`
+	Revision      string           `json:"revision"`
+	Kubeconfig    string           `json:"kubeconfig"`
+	DeployKey     string           `json:"deployKey,omitempty"`
+	Changed       bool             `json:"changed"`
+	Steps         []progress.Event `json:"steps"`
+	Next          []string         `json:"next"`
+}

@@ -1,0 +1,233 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// session is one run of init or bootstrap on one management cluster. What steps find out for the steps that need them is
+// kept here; the needs of the steps order the accesses.
+type session struct {
+	Deps
+	opts InitOptions
+
+	fleet     *v1alpha1.Fleet
+	mgmt      *v1alpha1.ManagementCluster
+	fleetFile []byte // fleet.yaml as it is, or as it will be written
+	newFleet  bool   // there was no fleet.yaml
+
+	cluster state.Cluster
+	host    host.Host
+	hostErr error          // why there is no host: no engine answers. Preflight tells it together with all else.
+	bundle  *bundle.Bundle // nil without --bundle
+	// manifests is the folder that the bundle's manifests are unpacked to; "" without a bundle.
+	manifests string
+
+	mu     sync.Mutex
+	client *kube.Client
+
+	repo      *gitrepo.Repo // the working tree, once it is one
+	plan      *installPlan  // after "choose versions"
+	endpoint  *gitEndpoint  // after "serve fleet repo", or known from the start
+	deployKey *gitrepo.DeployKey
+	ca        []byte // certificate authorities of the remote
+	revision  string // after "commit"
+	changed   bool   // whether any step changed anything
+}
+
+// openSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. Apart from
+// cloning an existing fleet repo into an empty folder it changes nothing.
+func openSession(ctx context.Context, deps Deps, opts InitOptions) (s *session, err error) {
+	s = &session{Deps: deps, opts: opts}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if err := s.fetchExisting(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.loadFleet(); err != nil {
+		return nil, err
+	}
+	if s.mgmt, err = s.fleet.ManagementCluster(opts.Cluster); err != nil {
+		return nil, err
+	}
+	s.cluster = deps.Store.Cluster(s.mgmt.Name)
+	s.host, s.hostErr = newHost(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster)
+	if err := s.openBundle(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *session) close() {
+	if s.bundle != nil {
+		_ = s.bundle.Close() // it was only read
+	}
+}
+
+// fetchExisting clones the remote's fleet repo into a folder that is empty or missing.
+func (s *session) fetchExisting(ctx context.Context) error {
+	if s.opts.GitURL == "" || !emptyDir(s.opts.Dir) {
+		return nil
+	}
+	auth, err := s.cloneAuth()
+	if err != nil {
+		return err
+	}
+	branch := s.opts.Branch
+	if branch == "" {
+		branch = v1alpha1.DefaultBranch
+	}
+	remote, err := gitrepo.Probe(ctx, s.opts.GitURL, auth, branch)
+	if err != nil {
+		return err
+	}
+	if !remote.BranchExists {
+		return nil
+	}
+	step := s.Report.Start("clone the fleet repo")
+	if _, err := gitrepo.Clone(ctx, s.opts.GitURL, auth, branch, s.opts.Dir); err != nil {
+		step.Fail(err)
+		return err
+	}
+	step.Done()
+	return nil
+}
+
+// loadFleet reads fleet.yaml, or makes up a new one from the options.
+func (s *session) loadFleet() error {
+	path := filepath.Join(s.opts.Dir, v1alpha1.FileName)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.newFleet = true
+		raw, err = s.newFleetFile()
+	}
+	if err != nil {
+		return diag.Wrap("read the fleet", err, "")
+	}
+	s.fleetFile = raw
+	if s.fleet, err = v1alpha1.Decode(path, raw); err != nil {
+		return err
+	}
+	v1alpha1.SetDefaults(s.fleet, defaults())
+	if err := v1alpha1.Validate(s.fleet).Err(); err != nil {
+		return err
+	}
+	if err := s.readCA(); err != nil {
+		return err
+	}
+	if s.newFleet {
+		return nil
+	}
+	return s.contradictions()
+}
+
+// contradictions refuses flags that say other than fleet.yaml: fleet.yaml is what holds, and silently dropping a flag would mislead.
+func (s *session) contradictions() error {
+	var wrong []string
+	differ := func(flag, given, declared string) {
+		if given != "" && given != declared {
+			wrong = append(wrong, fmt.Sprintf("--%s is %q, fleet.yaml has %q", flag, given, declared))
+		}
+	}
+	differ("fleet", s.opts.Fleet, s.fleet.Metadata.Name)
+	differ("git-url", s.opts.GitURL, s.fleet.Spec.Git.URL)
+	differ("git-branch", s.opts.Branch, s.fleet.Spec.Git.Branch)
+	if m, err := s.fleet.ManagementCluster(s.opts.Cluster); err == nil {
+		differ("kubernetes-version", s.opts.KubernetesVersion, m.KubernetesVersion)
+		differ("host", s.opts.HostType, string(m.Host.Type))
+		for _, p := range s.opts.Providers {
+			if !declares(m, p) {
+				wrong = append(wrong, fmt.Sprintf("--provider %s is not among the providers of %s in fleet.yaml", p, m.Name))
+			}
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return diag.Usage("edit fleet.yaml, or leave the flag out", "%s", strings.Join(wrong, "; "))
+}
+
+// String is how --provider is written.
+func (p Provider) String() string {
+	if p.Version == "" {
+		return p.Name
+	}
+	return p.Name + ":" + p.Version
+}
+
+func declares(m *v1alpha1.ManagementCluster, p Provider) bool {
+	for _, have := range m.Providers {
+		if have.Name == p.Name && (p.Version == "" || p.Version == have.Version) {
+			return true
+		}
+	}
+	return false
+}
+
+// openBundle opens the offline bundle and unpacks its manifests, where there is one.
+func (s *session) openBundle(ctx context.Context) (err error) {
+	if s.opts.Bundle == "" {
+		return nil
+	}
+	if s.bundle, err = bundle.Open(ctx, s.opts.Bundle, bundle.WithCache(filepath.Join(s.CacheDir, "bundles"))); err != nil {
+		return err
+	}
+	s.manifests = s.cluster.Path("manifests")
+	return nil
+}
+
+// kube returns the one client for the management cluster.
+func (s *session) kube(ctx context.Context) (*kube.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client != nil {
+		return s.client, nil
+	}
+	kubeconfig, err := s.host.Kubeconfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.client, err = kube.New(kubeconfig, kube.Options{})
+	return s.client, err
+}
+
+// did notes that a step changed something.
+func (s *session) did() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = true
+}
+
+// record is what the state folder remembers of this management cluster.
+func (s *session) record() state.Record {
+	r := state.Record{
+		Name: s.mgmt.Name, Fleet: s.fleet.Metadata.Name, Repo: s.opts.Dir,
+		HostType: string(s.mgmt.Host.Type), Ephemeral: s.opts.Ephemeral, MergedInto: s.opts.MergeKubeconfig,
+	}
+	if e := s.mgmt.Host.Existing; e != nil {
+		r.Context, r.KubeconfigSource = e.Context, e.Kubeconfig
+	}
+	return r
+}
+
+func emptyDir(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return (err == nil && len(entries) == 0) || errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,155 @@
+// Package lifecycle is what fleetctl does to a management cluster, from nothing to nothing: Init, Bootstrap, Pivot and Teardown.
+// Each is a readable slice of named steps. A step looks at the world before it acts, so a workflow that was killed is
+// finished by running it again; no checkpoint file decides what is done.
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+)
+
+// Step is one named piece of a workflow.
+type Step struct {
+	// Name in the form "verb object", unique in its workflow.
+	Name string
+	// Needs names the steps that must be done first. Steps that do not need each other run side by side.
+	Needs []string
+	// Done looks at the world and, where there is nothing to do, says why. A nil Done means that Run itself converges and is cheap
+	// when there is nothing to do.
+	Done func(ctx context.Context) (why string, done bool, err error)
+	// Run does what is missing. It calls detail with what it is waiting for.
+	Run func(ctx context.Context, detail func(string)) error
+	// Timeout bounds the step; 0 stands for the workflow's own bound alone.
+	Timeout time.Duration
+	// Hint is the next command when the step runs out of time and its error has no hint of its own.
+	Hint string
+}
+
+// Run executes steps as soon as what they need is done. The first failure cancels the steps that are still running; Run
+// then waits for them and returns that failure.
+func Run(ctx context.Context, report progress.Reporter, steps []Step) error {
+	if err := checkNeeds(steps); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	finished := make(map[string]chan struct{}, len(steps))
+	for _, s := range steps {
+		finished[s.Name] = make(chan struct{})
+	}
+	results := make(chan error, len(steps))
+	for _, s := range steps {
+		go func() {
+			for _, need := range s.Needs {
+				select {
+				case <-finished[need]:
+				case <-ctx.Done():
+					results <- nil // another step failed, or the user interrupted: said there
+					return
+				}
+			}
+			err := runStep(ctx, report, s)
+			if err == nil {
+				close(finished[s.Name])
+			}
+			results <- err
+		}()
+	}
+	var first error
+	for range steps {
+		if err := <-results; err != nil && first == nil {
+			first = err
+			cancel(err)
+		}
+	}
+	if first == nil {
+		first = context.Cause(ctx)
+	}
+	return first
+}
+
+func runStep(ctx context.Context, report progress.Reporter, s Step) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if s.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.Timeout, &timeoutError{step: s.Name, after: s.Timeout})
+		defer cancel()
+	}
+	handle := report.Start(s.Name)
+	if s.Done != nil {
+		why, done, err := s.Done(ctx)
+		if err != nil {
+			err = stepError(ctx, s, err)
+			handle.Fail(err)
+			return err
+		}
+		if done {
+			handle.Skip(why)
+			return nil
+		}
+	}
+	if err := s.Run(ctx, handle.Detail); err != nil {
+		if why, ok := errors.AsType[nothingToDo](err); ok {
+			handle.Skip(string(why))
+			return nil
+		}
+		err = stepError(ctx, s, err)
+		handle.Fail(err)
+		return err
+	}
+	handle.Done()
+	return nil
+}
+
+// stepError names the step, and the bound that ended it where that is what happened.
+func stepError(ctx context.Context, s Step, err error) error {
+	hint := diag.Hint(err)
+	if hint == "" {
+		hint = s.Hint
+	}
+	var timeout *timeoutError
+	if errors.As(context.Cause(ctx), &timeout) && !errors.As(err, &timeout) {
+		err = fmt.Errorf("%w: %w", timeout, err)
+	}
+	return diag.Wrap(s.Name, err, hint)
+}
+
+// timeoutError is the cause of a step that ran out of time.
+type timeoutError struct {
+	step  string
+	after time.Duration
+}
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("gave up after %s", e.after.Round(time.Second))
+}
+
+// nothingToDo is how a Run that looks at the world itself says that it changed nothing.
+type nothingToDo string
+
+func (n nothingToDo) Error() string { return string(n) }
+
+// checkNeeds refuses a workflow whose steps cannot all run.
+func checkNeeds(steps []Step) error {
+	seen := map[string]bool{}
+	for _, s := range steps {
+		for _, need := range s.Needs {
+			if !seen[need] {
+				return fmt.Errorf("step %q needs %q, which does not come before it", s.Name, need)
+			}
+		}
+		if seen[s.Name] {
+			return fmt.Errorf("two steps are called %q", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// holder is who holds a lock, written beside it for the one who comes second.
+type holder struct {
+	PID     int       `json:"pid"`
+	Command string    `json:"command"`
+	Since   time.Time `json:"since"`
+}
+
+// Lock takes the management cluster for this process. Where another process has it, the error names that process. The
+// operating system releases it with the process, also after kill -9.
+func (c Cluster) Lock(command string) (unlock func(), err error) {
+	if err := c.ensure(); err != nil {
+		return nil, err
+	}
+	lock := flock.New(c.Path("lock"))
+	got, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock the management cluster %s: %w", c.Name, err)
+	}
+	if !got {
+		return nil, c.heldError()
+	}
+	raw, err := json.Marshal(holder{PID: os.Getpid(), Command: command, Since: time.Now().UTC()})
+	if err == nil {
+		err = c.Write("lock-holder.json", raw)
+	}
+	if err != nil {
+		_ = lock.Unlock()
+		return nil, fmt.Errorf("note who holds the lock of %s: %w", c.Name, err)
+	}
+	return func() {
+		_ = os.Remove(c.Path("lock-holder.json"))
+		_ = lock.Unlock()
+	}, nil
+}
+
+func (c Cluster) heldError() error {
+	hint := "wait until it has ended, then run this again"
+	raw, err := os.ReadFile(c.Path("lock-holder.json"))
+	var h holder
+	if err != nil || json.Unmarshal(raw, &h) != nil {
+		return diag.Errorf(hint, "another fleetctl is working on the management cluster %s", c.Name)
+	}
+	return diag.Errorf(hint, "`%s` (process %d, since %s) is working on the management cluster %s",
+		strings.TrimSpace(h.Command), h.PID, h.Since.Local().Format(time.TimeOnly), c.Name)
+}

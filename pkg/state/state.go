@@ -1,0 +1,135 @@
+// Package state is the private folder that fleetctl keeps on this machine for each management cluster: its kubeconfig, which
+// fleet repo it follows, and the lock that keeps two commands from working on it at once. It holds no decision: the
+// workflows look at the world, and a lost folder loses only convenience.
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+
+	"github.com/adrg/xdg"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+const recordFile = "cluster.json"
+
+// Store is the folder of all management clusters that this user's fleetctl knows.
+type Store struct{ Dir string }
+
+// DefaultDir is $XDG_STATE_HOME/fleetctl or its equivalent on this system.
+func DefaultDir() string { return filepath.Join(xdg.StateHome, "fleetctl") }
+
+// Record is what is known of one management cluster.
+type Record struct {
+	FormatVersion string `json:"formatVersion"`
+	// Name of the management cluster.
+	Name string `json:"name"`
+	// Fleet it belongs to.
+	Fleet string `json:"fleet"`
+	// Repo is the absolute path of the fleet repo's folder on this machine.
+	Repo string `json:"repo"`
+	// HostType is kind or existing.
+	HostType string `json:"hostType"`
+	// Context and KubeconfigSource are set for an existing host.
+	Context          string `json:"context,omitempty"`
+	KubeconfigSource string `json:"kubeconfigSource,omitempty"`
+	// Ephemeral says that `fleetctl bootstrap` made it.
+	Ephemeral bool `json:"ephemeral,omitempty"`
+	// PivotedTo names the cluster that took over, once its objects were moved there.
+	PivotedTo string `json:"pivotedTo,omitempty"`
+	// MergedInto is the user's kubeconfig that our entries were written to.
+	MergedInto string `json:"mergedInto,omitempty"`
+}
+
+// Cluster is the folder of one management cluster.
+type Cluster struct {
+	Name string
+	Dir  string
+}
+
+// Cluster returns the folder of a management cluster; it need not exist yet.
+func (s Store) Cluster(name string) Cluster {
+	return Cluster{Name: name, Dir: filepath.Join(s.Dir, "clusters", name)}
+}
+
+// List returns the records of all management clusters, by name. A folder without a record is left out.
+func (s Store) List() ([]Record, error) {
+	entries, err := os.ReadDir(filepath.Join(s.Dir, "clusters"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the management clusters of this machine: %w", err)
+	}
+	var out []Record
+	for _, e := range entries {
+		r, err := s.Cluster(e.Name()).Load()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *r)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out, nil
+}
+
+// Load reads the record; fs.ErrNotExist where there is none.
+func (c Cluster) Load() (*Record, error) {
+	path := c.Path(recordFile)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var r Record
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, diag.Wrap("read "+path, err, "remove the file and run `fleetctl init` again: it is written anew")
+	}
+	return &r, nil
+}
+
+// Save writes the record, atomically and private.
+func (c Cluster) Save(r Record) error {
+	r.FormatVersion = "1"
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return c.Write(recordFile, append(raw, '\n'))
+}
+
+// Path of a file in the folder.
+func (c Cluster) Path(name string) string { return filepath.Join(c.Dir, name) }
+
+// Write writes a private file into the folder, atomically.
+func (c Cluster) Write(name string, content []byte) error {
+	if err := c.ensure(); err != nil {
+		return err
+	}
+	return manifest.WriteFile(c.Path(name), content, 0o600)
+}
+
+// ensure makes the folder, readable by its owner alone.
+func (c Cluster) ensure() error {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return diag.Wrap("create the state folder of "+c.Name, err, "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
+	}
+	return nil
+}
+
+// Remove deletes the folder and all in it but a held lock's file, which goes with it as the last thing.
+func (c Cluster) Remove() error {
+	if err := os.RemoveAll(c.Dir); err != nil {
+		return fmt.Errorf("remove the state of %s: %w", c.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Sources are what a report is collected from. A nil Client is a management cluster that cannot be asked: then Unreachable says
+// why.
+type Sources struct {
+	Cluster     Cluster
+	Client      *kube.Client
+	Unreachable error
+	// Repo is the folder of the fleet repo; empty if it is not known.
+	Repo string
+	// Served, if not nil, tells whether the fleet repo without a remote is being served.
+	Served func(ctx context.Context) (bool, error)
+}
+
+// Collect looks at everything side by side.
+func Collect(ctx context.Context, from Sources) *Report {
+	c := &collector{from: from, report: &Report{
+		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Ready: true, Cluster: from.Cluster,
+		Providers: []Item{}, Flux: Flux{Controllers: []Item{}, Sources: []Object{}, Applied: []Object{}}, Clusters: []Fleet{}, Problems: []Problem{},
+	}}
+	parts := []func(context.Context){c.git}
+	if from.Client != nil {
+		parts = append(parts, c.version, c.providers, c.flux, c.clusters)
+	}
+	var all sync.WaitGroup
+	for _, part := range parts {
+		all.Go(func() { part(ctx) })
+	}
+	all.Wait()
+	c.judge()
+	return c.report
+}
+
+type collector struct {
+	from   Sources
+	mu     sync.Mutex
+	report *Report
+	failed []Problem
+}
+
+// missing notes a source that could not be read.
+func (c *collector) missing(what string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = append(c.failed, Problem{Object: what, Reason: err.Error()})
+}
+
+func (c *collector) git(ctx context.Context) {
+	g := &c.report.Git
+	if c.from.Repo != "" {
+		g.Repo = c.from.Repo
+		repo, err := gitrepo.Open(c.from.Repo)
+		if err == nil {
+			g.Revision, err = repo.Head()
+		}
+		if err == nil {
+			g.Branch, err = repo.Branch()
+		}
+		if err != nil {
+			c.missing("fleet repo "+c.from.Repo, err)
+		}
+	}
+	if c.from.Served == nil {
+		return
+	}
+	served, err := c.from.Served(ctx)
+	if err != nil {
+		c.missing("fleet repo server", err)
+		return
+	}
+	g.Served = &served
+}
+
+func (c *collector) version(ctx context.Context) {
+	v, err := c.from.Client.ServerVersion(ctx)
+	if err != nil {
+		c.missing("API server", err)
+		return
+	}
+	c.report.Cluster.Kubernetes = v
+}
+
+func (c *collector) providers(ctx context.Context) {
+	manager, err := capi.New(c.from.Client)
+	if err != nil {
+		c.missing("providers", err)
+		return
+	}
+	installed, err := manager.Installed(ctx)
+	if err != nil {
+		c.missing("providers", err)
+		return
+	}
+	for _, p := range installed {
+		c.report.Providers = append(c.report.Providers, Item{
+			Name: p.Name, Type: string(p.Type), Namespace: p.Namespace, Version: p.Version, Ready: p.Ready, Reason: p.Reason,
+		})
+	}
+}
+
+func (c *collector) flux(ctx context.Context) {
+	f, err := flux.NewSystem(c.from.Client).Status(ctx)
+	if err != nil {
+		c.missing("Flux", err)
+		return
+	}
+	c.report.Flux.Installed = f.Installed
+	c.report.Flux.Version = f.Version
+	for _, d := range f.Controllers {
+		c.report.Flux.Controllers = append(c.report.Flux.Controllers, Item{Name: d.Name, Namespace: flux.Namespace, Version: d.Image, Ready: d.Ready, Reason: d.Reason})
+	}
+	for _, s := range f.Sources {
+		c.report.Flux.Sources = append(c.report.Flux.Sources, object(s))
+	}
+	for _, s := range append(f.Kustomizations, f.HelmReleases...) {
+		c.report.Flux.Applied = append(c.report.Flux.Applied, object(s))
+	}
+}
+
+func object(s flux.Object) Object {
+	return Object{
+		Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Revision: s.Revision, Ready: s.Ready, Suspended: s.Suspended, Reason: s.Reason,
+	}
+}
+
+func (c *collector) clusters(ctx context.Context) {
+	manager, err := capi.New(c.from.Client)
+	if err != nil {
+		c.missing("workload clusters", err)
+		return
+	}
+	clusters, err := manager.Clusters(ctx)
+	if err != nil {
+		c.missing("workload clusters", err)
+		return
+	}
+	for _, cl := range clusters {
+		c.report.Clusters = append(c.report.Clusters, workload(cl))
+	}
+}
+
+func workload(c capi.Cluster) Fleet {
+	f := Fleet{
+		Namespace: c.Namespace, Name: c.Name, Phase: c.Phase, Version: c.Version, Available: c.Available, Reason: c.Reason,
+		Paused: c.Paused, Deleting: c.Deleting,
+		ControlPlane: Replicas{Desired: c.ControlPlaneReplicas.Desired, Ready: c.ControlPlaneReplicas.Ready},
+		Workers:      Replicas{Desired: c.WorkerReplicas.Desired, Ready: c.WorkerReplicas.Ready},
+		Conditions:   []Condition{}, Machines: []Machine{},
+	}
+	for _, cond := range c.Conditions {
+		f.Conditions = append(f.Conditions, Condition{Type: cond.Type, Status: string(cond.Status), Reason: cond.Reason, Message: cond.Message})
+	}
+	for _, m := range c.Machines {
+		f.Machines = append(f.Machines, Machine{
+			Name: m.Name, Node: m.Node, Version: m.Version, Phase: m.Phase, ControlPlane: m.ControlPlane, Ready: m.Ready, Reason: m.Reason,
+		})
+	}
+	return f
+}
+
+// judge says what keeps the management cluster from being Ready.
+func (c *collector) judge() {
+	r := c.report
+	if c.from.Client == nil {
+		reason := "it cannot be reached"
+		if c.from.Unreachable != nil {
+			reason = c.from.Unreachable.Error()
+		}
+		r.blame("management cluster "+r.Cluster.Name, reason, "`fleetctl init` makes, starts or completes it")
+		return
+	}
+	for _, p := range c.failed {
+		r.blame(p.Object, p.Reason, "")
+	}
+	c.judgeInstalled()
+	for _, s := range append(append([]Object{}, r.Flux.Sources...), r.Flux.Applied...) {
+		switch {
+		case s.Suspended:
+			r.blame(ref(s), "suspended: Flux does not reconcile it", "flux resume, or `fleetctl init`")
+		case !s.Ready:
+			r.blame(ref(s), s.Reason, "")
+		}
+	}
+	for _, w := range r.Clusters {
+		if !w.Available {
+			r.blame(fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name), w.Reason, "")
+		}
+	}
+}
+
+// judgeInstalled blames what init installs and is not there or not well.
+func (c *collector) judgeInstalled() {
+	r := c.report
+	if r.Git.Served != nil && !*r.Git.Served {
+		r.blame("fleet repo "+r.Git.Repo, "it is not being served: Flux sees no new commits", "`fleetctl init` serves it again")
+	}
+	if len(r.Providers) == 0 {
+		r.blame("providers", "none are installed", "`fleetctl init` installs them")
+	}
+	for _, p := range r.Providers {
+		if !p.Ready {
+			r.blame(p.Type+" provider "+p.Name, p.Reason, "")
+		}
+	}
+	for _, d := range r.Flux.Controllers {
+		if !d.Ready {
+			r.blame("Flux's "+d.Name, d.Reason, "")
+		}
+	}
+	if !r.Flux.Installed {
+		r.blame("Flux", "it is not installed", "`fleetctl init` installs it")
+	}
+}
+
+func ref(o Object) string { return fmt.Sprintf("%s %s/%s", o.Kind, o.Namespace, o.Name) }

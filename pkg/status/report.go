@@ -1,0 +1,128 @@
+// Package status collects what there is to say of a management cluster, side by side, into one Report. A source that fails is a
+// field of the report, not the end of it.
+package status
+
+import (
+	"time"
+)
+
+// Report is one look at a management cluster and all that hangs on it.
+type Report struct {
+	FormatVersion string    `json:"formatVersion"`
+	Time          time.Time `json:"time"`
+	Ready         bool      `json:"ready"`
+	Cluster       Cluster   `json:"managementCluster"`
+	Git           Git       `json:"git"`
+	Providers     []Item    `json:"providers"`
+	Flux          Flux      `json:"flux"`
+	Clusters      []Fleet   `json:"clusters"`
+	// Problems are the reasons why Ready is false, in the order of the tree.
+	Problems []Problem `json:"problems"`
+}
+
+// Cluster is the management cluster itself.
+type Cluster struct {
+	Name       string `json:"name"`
+	Fleet      string `json:"fleet,omitempty"`
+	Host       string `json:"host"`
+	State      string `json:"state"`
+	Kubernetes string `json:"kubernetesVersion,omitempty"`
+	PivotedTo  string `json:"pivotedTo,omitempty"`
+	Ephemeral  bool   `json:"ephemeral,omitempty"`
+}
+
+// Git is the fleet repo on this machine.
+type Git struct {
+	Repo     string `json:"repo,omitempty"`
+	Branch   string `json:"branch,omitempty"`
+	Revision string `json:"revision,omitempty"`
+	// Served tells, for a fleet repo without a remote, that it is being served to Flux.
+	Served *bool `json:"served,omitempty"`
+}
+
+// Item is a provider, or another thing with a version that is ready or says why not.
+type Item struct {
+	Name      string `json:"name"`
+	Type      string `json:"type,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Ready     bool   `json:"ready"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// Flux is what Flux follows and applies.
+type Flux struct {
+	Installed   bool     `json:"installed"`
+	Version     string   `json:"version,omitempty"`
+	Controllers []Item   `json:"controllers"`
+	Sources     []Object `json:"sources"`
+	Applied     []Object `json:"applied"`
+}
+
+// Object is one Flux object.
+type Object struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Revision  string `json:"revision,omitempty"`
+	Ready     bool   `json:"ready"`
+	Suspended bool   `json:"suspended,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// Fleet is one workload cluster.
+type Fleet struct {
+	Namespace    string      `json:"namespace"`
+	Name         string      `json:"name"`
+	Phase        string      `json:"phase,omitempty"`
+	Version      string      `json:"version,omitempty"`
+	Available    bool        `json:"available"`
+	Reason       string      `json:"reason,omitempty"`
+	Paused       bool        `json:"paused,omitempty"`
+	Deleting     bool        `json:"deleting,omitempty"`
+	ControlPlane Replicas    `json:"controlPlane"`
+	Workers      Replicas    `json:"workers"`
+	Conditions   []Condition `json:"conditions"`
+	Machines     []Machine   `json:"machines"`
+}
+
+// Replicas counts machines.
+type Replicas struct {
+	Desired int32 `json:"desired"`
+	Ready   int32 `json:"ready"`
+}
+
+// Condition is a condition of a workload cluster.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Machine is one machine of a workload cluster.
+type Machine struct {
+	Name         string `json:"name"`
+	Node         string `json:"node,omitempty"`
+	Version      string `json:"version,omitempty"`
+	Phase        string `json:"phase,omitempty"`
+	ControlPlane bool   `json:"controlPlane,omitempty"`
+	Ready        bool   `json:"ready"`
+	Reason       string `json:"reason,omitempty"`
+}
+
+// Problem is one thing that is not healthy.
+type Problem struct {
+	Object string `json:"object"`
+	Reason string `json:"reason"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+// blame adds a problem and makes the report not Ready.
+func (r *Report) blame(object, reason, hint string) {
+	if reason == "" {
+		reason = "not ready"
+	}
+	r.Ready = false
+	r.Problems = append(r.Problems, Problem{Object: object, Reason: reason, Hint: hint})
+}

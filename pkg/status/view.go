@@ -1,0 +1,175 @@
+package status
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Style paints the parts of the tree; the zero value paints nothing.
+type Style struct {
+	Good, Bad, Dim func(string) string
+}
+
+func apply(paint func(string) string, text string) string {
+	if paint == nil {
+		return text
+	}
+	return paint(text)
+}
+
+// node is one line of the tree.
+type node struct {
+	text     string
+	children []node
+}
+
+// Tree writes the report for a person: one tree, then the problems.
+func Tree(w io.Writer, r *Report, style Style) error {
+	root := node{text: clusterLine(r, style)}
+	root.children = append(root.children, gitNode(r, style), providersNode(r, style), fluxNode(r, style), clustersNode(r, style))
+	var b strings.Builder
+	write(&b, root, "", "")
+	for _, p := range r.Problems {
+		fmt.Fprintf(&b, "\n%s %s: %s", apply(style.Bad, "✗"), p.Object, p.Reason)
+		if p.Hint != "" {
+			fmt.Fprintf(&b, "\n  hint: %s", p.Hint)
+		}
+	}
+	if len(r.Problems) > 0 {
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func write(b *strings.Builder, n node, first, rest string) {
+	b.WriteString(first + n.text + "\n")
+	for i, c := range n.children {
+		if i == len(n.children)-1 {
+			write(b, c, rest+"└─ ", rest+"   ")
+		} else {
+			write(b, c, rest+"├─ ", rest+"│  ")
+		}
+	}
+}
+
+func mark(ok bool, style Style) string {
+	if ok {
+		return apply(style.Good, "✓")
+	}
+	return apply(style.Bad, "✗")
+}
+
+func clusterLine(r *Report, style Style) string {
+	line := fmt.Sprintf("%s management cluster %s", mark(r.Ready, style), r.Cluster.Name)
+	facts := []string{r.Cluster.Host, r.Cluster.State}
+	if r.Cluster.Kubernetes != "" {
+		facts = append(facts, r.Cluster.Kubernetes)
+	}
+	if r.Cluster.PivotedTo != "" {
+		facts = append(facts, "pivoted to "+r.Cluster.PivotedTo)
+	}
+	if r.Cluster.Ephemeral && r.Cluster.PivotedTo == "" {
+		facts = append(facts, "ephemeral")
+	}
+	return line + apply(style.Dim, " ("+strings.Join(facts, ", ")+")")
+}
+
+func gitNode(r *Report, style Style) node {
+	text := "fleet repo " + r.Git.Repo
+	if r.Git.Revision != "" {
+		text += apply(style.Dim, fmt.Sprintf(" %s@%s", r.Git.Branch, shortRevision(r.Git.Revision)))
+	}
+	if r.Git.Served != nil {
+		text = mark(*r.Git.Served, style) + " " + text
+		if *r.Git.Served {
+			text += ", served from this machine"
+		} else {
+			text += ", not served"
+		}
+	}
+	return node{text: text}
+}
+
+func providersNode(r *Report, style Style) node {
+	n := node{text: "providers"}
+	for _, p := range r.Providers {
+		n.children = append(n.children, node{text: line(p.Ready, p.Type+" "+p.Name, p.Version, p.Reason, style)})
+	}
+	return n
+}
+
+func fluxNode(r *Report, style Style) node {
+	n := node{text: strings.TrimSpace("Flux " + r.Flux.Version)}
+	for _, d := range r.Flux.Controllers {
+		if !d.Ready {
+			n.children = append(n.children, node{text: line(false, d.Name, "", d.Reason, style)})
+		}
+	}
+	if !r.Flux.Installed {
+		n.text = mark(false, style) + " Flux is not installed"
+	}
+	for _, o := range append(append([]Object{}, r.Flux.Sources...), r.Flux.Applied...) {
+		facts := shortRevision(o.Revision)
+		if o.Suspended {
+			facts += " suspended"
+		}
+		n.children = append(n.children, node{text: line(o.Ready && !o.Suspended, ref(o), facts, o.Reason, style)})
+	}
+	return n
+}
+
+func clustersNode(r *Report, style Style) node {
+	if len(r.Clusters) == 0 {
+		return node{text: "no workload clusters"}
+	}
+	n := node{text: "workload clusters"}
+	for _, c := range r.Clusters {
+		facts := []string{c.Phase, c.Version, fmt.Sprintf("control plane %d/%d", c.ControlPlane.Ready, c.ControlPlane.Desired)}
+		if c.Workers.Desired > 0 {
+			facts = append(facts, fmt.Sprintf("workers %d/%d", c.Workers.Ready, c.Workers.Desired))
+		}
+		if c.Paused {
+			facts = append(facts, "paused")
+		}
+		child := node{text: line(c.Available, c.Namespace+"/"+c.Name, join(facts), c.Reason, style)}
+		for _, m := range c.Machines {
+			child.children = append(child.children, node{text: line(m.Ready, "machine "+m.Name, join([]string{m.Phase, m.Version}), m.Reason, style)})
+		}
+		n.children = append(n.children, child)
+	}
+	return n
+}
+
+// line is "✓ name (facts)", with the reason behind what is not well.
+func line(ok bool, name, facts, reason string, style Style) string {
+	text := mark(ok, style) + " " + name
+	if facts = strings.TrimSpace(facts); facts != "" {
+		text += apply(style.Dim, " ("+facts+")")
+	}
+	if !ok && reason != "" {
+		text += ": " + reason
+	}
+	return text
+}
+
+func join(facts []string) string {
+	var out []string
+	for _, f := range facts {
+		if f != "" {
+			out = append(out, f)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// shortRevision is main@sha1:0123abcd… with as much of the digest as people write.
+func shortRevision(revision string) string {
+	const n = 8
+	at := strings.LastIndex(revision, ":") + 1
+	if len(revision)-at <= n {
+		return revision
+	}
+	return revision[:at+n]
+}
