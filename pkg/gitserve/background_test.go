@@ -1,3 +1,5 @@
+//go:build unix
+
 package gitserve_test
 
 import (

@@ -97,10 +97,9 @@ func linkedDir(repoDir, dot string) (string, error) {
 // uploadPack is the command that answers one request on the repository.
 func uploadPack(ctx context.Context, dir string, protocol int, advertise bool) *exec.Cmd {
 	args := []string{
-		// The repository's own configuration must not make git run programs, and a folder of another owner is what the user
-		// told us to serve.
+		// The repository's own configuration must not make git run programs (git itself never takes the pack-objects hook from
+		// there), and a folder of another owner is what the user told us to serve.
 		"-c", "safe.directory=" + dir, "-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false",
-		"-c", "uploadpack.packObjectsHook=",
 		// What the user has put aside is not part of the fleet.
 		"-c", "transfer.hideRefs=refs/stash",
 		"upload-pack", "--strict", "--stateless-rpc",
