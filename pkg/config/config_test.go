@@ -154,8 +154,7 @@ state-dir:
 `)
 	flags, _ := command(t)
 	_, err := Load(flags, "")
-	var findings diag.Findings
-	if !errors.As(err, &findings) {
+	if _, ok := errors.AsType[diag.Findings](err); !ok {
 		t.Fatalf("%v", err)
 	}
 	want := strings.ReplaceAll(`PATH:1:1: unknown key "outptu" (did you mean output?)

@@ -159,9 +159,9 @@ func fieldName(f reflect.StructField) string {
 	return name
 }
 
-// isRequired tells whether a field must be given: its tag does not say omitempty.
+// isRequired tells whether a field must be given: its tag says neither omitempty nor omitzero.
 func isRequired(f reflect.StructField) bool {
-	return !strings.Contains(f.Tag.Get("json"), ",omitempty")
+	return !strings.Contains(f.Tag.Get("json"), ",omit")
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }

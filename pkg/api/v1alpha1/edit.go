@@ -3,7 +3,9 @@ package v1alpha1
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -34,7 +36,7 @@ func Set(src []byte, path, value string) ([]byte, error) {
 		return nil, diag.Findings{*finding}
 	}
 	e := newEditor(src)
-	changed, err := e.set(root, steps, value)
+	changed, err := e.set(root, steps, textNode(value))
 	if err == nil {
 		err = proveOnly(src, changed, steps, value)
 	}
@@ -123,7 +125,7 @@ func asList(sequence *yaml.Node) []any {
 }
 
 // proveOnly checks that changed means what src means, but for wanted at the place that steps lead to.
-func proveOnly(src, changed []byte, steps []any, wanted any) error {
+func proveOnly(src, changed []byte, steps []step, wanted any) error {
 	var before, after any
 	if err := yaml.Unmarshal(src, &before); err != nil {
 		return fmt.Errorf("%w: %w", ErrCannotEdit, err)
@@ -138,82 +140,85 @@ func proveOnly(src, changed []byte, steps []any, wanted any) error {
 }
 
 // withValue returns a copy of doc with value where steps lead.
-func withValue(doc any, steps []any, value any) any {
+func withValue(doc any, steps []step, value any) any {
 	if len(steps) == 0 {
 		return value
 	}
-	switch step := steps[0].(type) {
-	case int:
-		list, _ := doc.([]any)
-		list = append([]any(nil), list...)
-		if step < len(list) {
-			list[step] = withValue(list[step], steps[1:], value)
+	s := steps[0]
+	if s.isIndex() {
+		old, _ := doc.([]any)
+		list := slices.Clone(old)
+		if s.index < len(list) {
+			list[s.index] = withValue(list[s.index], steps[1:], value)
 		}
 		return list
-	case string:
-		fields := map[string]any{}
-		if old, ok := doc.(map[string]any); ok {
-			for k, v := range old {
-				fields[k] = v
-			}
-		}
-		fields[step] = withValue(fields[step], steps[1:], value)
-		return fields
 	}
-	return doc
+	fields := map[string]any{}
+	if old, ok := doc.(map[string]any); ok {
+		maps.Copy(fields, old)
+	}
+	fields[s.field] = withValue(fields[s.field], steps[1:], value)
+	return fields
 }
 
+// step leads from a node to one inside of it: to a field, or, where there is no field, to an item.
+type step struct {
+	field string
+	index int
+}
+
+func (s step) isIndex() bool { return s.field == "" }
+
 // splitPath takes a[0].b apart into "a", 0, "b".
-func splitPath(path string) ([]any, error) {
-	var steps []any
+func splitPath(path string) ([]step, error) {
+	var steps []step
 	for part := range strings.SplitSeq(path, ".") {
 		name, indexes, _ := strings.Cut(part, "[")
 		if name == "" {
 			return nil, fmt.Errorf("path %q has an empty field", path)
 		}
-		steps = append(steps, name)
+		steps = append(steps, step{field: name})
 		for indexes != "" {
 			index, more, ok := strings.Cut(indexes, "]")
 			i, err := strconv.Atoi(index)
 			if !ok || err != nil || i < 0 || more != "" && more[0] != '[' {
 				return nil, fmt.Errorf("path %q has a bad index", path)
 			}
-			steps, indexes = append(steps, i), strings.TrimPrefix(more, "[")
+			steps, indexes = append(steps, step{index: i}), strings.TrimPrefix(more, "[")
 		}
 	}
 	return steps, nil
 }
 
 // walk follows steps from n as far as there are nodes, and returns the last one with the steps that remain: fields only.
-func walk(n *yaml.Node, steps []any) (*yaml.Node, []any, error) {
-	for i, step := range steps {
+func walk(n *yaml.Node, steps []step) (*yaml.Node, []step, error) {
+	for i, s := range steps {
 		if n.Kind == yaml.AliasNode {
 			return nil, nil, fmt.Errorf("%w: line %d is an alias", ErrCannotEdit, n.Line)
 		}
-		switch step := step.(type) {
-		case int:
-			if n.Kind != yaml.SequenceNode || step >= len(n.Content) {
-				return nil, nil, fmt.Errorf("there is no item %d in line %d", step, n.Line)
+		if s.isIndex() {
+			if n.Kind != yaml.SequenceNode || s.index >= len(n.Content) {
+				return nil, nil, fmt.Errorf("there is no item %d in line %d", s.index, n.Line)
 			}
-			n = n.Content[step]
-		case string:
-			if n.Kind != yaml.MappingNode && !isNull(n) {
-				return nil, nil, fmt.Errorf("expected fields in line %d, found %s", n.Line, describe(n))
-			}
-			next := lookup(n, step)
-			if next == nil {
-				return n, steps[i:], onlyFields(steps[i:])
-			}
-			n = next
+			n = n.Content[s.index]
+			continue
 		}
+		if n.Kind != yaml.MappingNode && !isNull(n) {
+			return nil, nil, fmt.Errorf("expected fields in line %d, found %s", n.Line, describe(n))
+		}
+		next := lookup(n, s.field)
+		if next == nil {
+			return n, steps[i:], onlyFields(steps[i:])
+		}
+		n = next
 	}
 	return n, nil, nil
 }
 
-func onlyFields(steps []any) error {
+func onlyFields(steps []step) error {
 	for _, s := range steps {
-		if i, isIndex := s.(int); isIndex {
-			return fmt.Errorf("there is no item %d", i)
+		if s.isIndex() {
+			return fmt.Errorf("there is no item %d", s.index)
 		}
 	}
 	return nil

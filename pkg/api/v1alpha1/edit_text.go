@@ -58,15 +58,11 @@ func (e *editor) splice(from, to int, text string) []byte {
 	return slices.Concat(e.src[:from], []byte(text), e.src[to:])
 }
 
-// set puts value, a string or a node, where steps lead from root.
-func (e *editor) set(root *yaml.Node, steps []any, value any) ([]byte, error) {
+// set puts value where steps lead from root.
+func (e *editor) set(root *yaml.Node, steps []step, value *yaml.Node) ([]byte, error) {
 	n, missing, err := walk(root, steps)
 	if err != nil {
 		return nil, err
-	}
-	node, isNode := value.(*yaml.Node)
-	if !isNode {
-		node = textNode(value.(string))
 	}
 	if len(missing) == 0 {
 		if isNull(n) {
@@ -74,20 +70,19 @@ func (e *editor) set(root *yaml.Node, steps []any, value any) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			return e.fillEmpty(parent, n, node)
+			return e.fillEmpty(parent, n, value)
 		}
 		if n.Kind != yaml.ScalarNode {
 			return nil, fmt.Errorf("expected text in line %d, found %s", n.Line, describe(n))
 		}
-		return e.replace(n, node)
+		return e.replace(n, value)
 	}
-	for _, name := range slices.Backward(missing[1:]) {
+	field := value
+	for _, s := range slices.Backward(missing) {
 		outer := &yaml.Node{Kind: yaml.MappingNode}
-		addField(outer, name.(string), node)
-		node = outer
+		addField(outer, s.field, field)
+		field = outer
 	}
-	field := &yaml.Node{Kind: yaml.MappingNode}
-	addField(field, missing[0].(string), node)
 	if isNull(n) {
 		parent, _, err := walk(root, steps[:len(steps)-len(missing)-1])
 		if err != nil {

@@ -36,7 +36,9 @@ func TestSetDefaults(t *testing.T) {
 			},
 			ManagementClusters: []ManagementCluster{
 				{Name: "a", Cloud: "docker", Generation: "v1", Host: Host{Type: HostKind}, Providers: []Provider{
-					{Name: "ipam", Type: ProviderIPAM}, {Name: "docker", Type: ProviderInfrastructure}, {Name: "aws", Type: ProviderInfrastructure},
+					{Name: "ipam", Type: ProviderIPAM},
+					{Name: "docker", Type: ProviderInfrastructure},
+					{Name: "aws", Type: ProviderInfrastructure},
 					{Name: "cluster-api", Type: ProviderCore, Version: "v1.14.2"},
 					{Name: "kubeadm", Type: ProviderBootstrap, Version: "v1.14.2"},
 					{Name: "kubeadm", Type: ProviderControlPlane, Version: "v1.14.2"},

@@ -61,8 +61,8 @@ func Decode(filename string, content []byte) (*Fleet, error) {
 	if !d.exhausted() {
 		c.findings = append(c.findings, validate(fleet, d.isBroken)...)
 	}
-	if findings := c.sorted(); findings.Err() != nil {
-		return nil, findings
+	if err := c.sorted().Err(); err != nil {
+		return nil, err
 	}
 	return fleet, nil
 }

@@ -154,8 +154,8 @@ func TestDecodeKnowsAllTypes(t *testing.T) {
 	check = func(rt reflect.Type, path string) {
 		switch rt.Kind() {
 		case reflect.Struct:
-			for i := range rt.NumField() {
-				if f := rt.Field(i); fieldName(f) != "" {
+			for f := range rt.Fields() {
+				if fieldName(f) != "" {
 					check(f.Type, fieldPath(path, fieldName(f)))
 				} else if f.IsExported() {
 					t.Errorf("%s.%s has no json name", path, f.Name)

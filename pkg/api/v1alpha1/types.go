@@ -34,9 +34,9 @@ type Metadata struct {
 type FleetSpec struct {
 	// Git says where the fleet repo is. Without a URL it is the folder that fleet.yaml stands in, which fleetctl serves to Flux
 	// from this machine.
-	Git Git `json:"git,omitempty"`
+	Git Git `json:"git,omitzero"`
 	// Flux says which parts of Flux run on the management clusters.
-	Flux Flux `json:"flux,omitempty"`
+	Flux Flux `json:"flux,omitzero"`
 	// Environments group workload clusters; each has a folder of its own.
 	Environments []Environment `json:"environments,omitempty"`
 	// ManagementClusters run Cluster API and Flux.
@@ -83,7 +83,7 @@ type ManagementCluster struct {
 	// Name of the management cluster: a DNS label of at most 40 characters.
 	Name string `json:"name"`
 	// Host is what carries it.
-	Host Host `json:"host,omitempty"`
+	Host Host `json:"host,omitzero"`
 	// KubernetesVersion of the management cluster itself (v1.36.3). Default: the host's.
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	// Cloud is the folder under providers/ that holds its configuration. Default: the name of its first infrastructure provider,

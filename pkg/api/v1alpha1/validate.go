@@ -100,8 +100,8 @@ func (v *validator) label(path, name string, limit int) {
 
 func isLabel(s string) bool {
 	for i := range len(s) {
-		inner := i > 0 && i < len(s)-1
-		if c := s[i]; !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' && inner) {
+		c, inner := s[i], i > 0 && i < len(s)-1
+		if ok := c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' && inner; !ok {
 			return false
 		}
 	}

@@ -59,7 +59,8 @@ func (v *validator) providerURL(at string, p Provider) {
 		v.errorf(RuleValue, at+".url", "use https://host/path", "not a URL")
 	case u.User != nil:
 		v.errorf(RuleValue, at+".url", "take the part before the @ out", "URL holds credentials, which do not belong in Git")
-	case u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())):
+	case u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()):
+	default:
 		v.errorf(RuleValue, at+".url", "use https://", "scheme %q is not supported: what a provider installs must come over https", u.Scheme)
 	}
 }
@@ -101,7 +102,7 @@ func (v *validator) variable(at string, x Variable) {
 func isVariableName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
-		if !(c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' && i > 0) {
+		if ok := c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' && i > 0; !ok {
 			return false
 		}
 	}
