@@ -80,7 +80,9 @@ func (f *factory) closeReporter() {
 	}
 }
 
-func (f *factory) store() state.Store { return state.Store{Dir: cmp.Or(f.flags.stateDir, state.DefaultDir())} }
+func (f *factory) store() state.Store {
+	return state.Store{Dir: cmp.Or(f.flags.stateDir, state.DefaultDir())}
+}
 
 func (f *factory) cacheDir() string {
 	return cmp.Or(f.flags.cacheDir, filepath.Join(xdg.CacheHome, "fleetctl"))

@@ -23,7 +23,7 @@ const grace = 1500 * time.Millisecond
 // how to go on.
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	f := newFactory(streams)
-	root := NewRootCmd(f)
+	root := newRootCmd(f)
 	root.SetArgs(args)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
@@ -68,8 +68,10 @@ var errSilent = errors.New("already shown")
 // silent is an outcome with that exit code and nothing more to print.
 func silent(code int) error { return &diag.Error{Err: errSilent, Code: code} }
 
-// NewRootCmd builds the whole command tree.
-func NewRootCmd(f *factory) *cobra.Command {
+// Root is the whole command tree, for who generates documentation from it.
+func Root(streams ui.Streams) *cobra.Command { return newRootCmd(newFactory(streams)) }
+
+func newRootCmd(f *factory) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "fleetctl",
 		Short: "Bootstrap a fleet of Kubernetes clusters from one Git repository",
@@ -135,6 +137,7 @@ func usageErrors(c *cobra.Command) {
 				return nil
 			}
 			hint := "see `" + c.CommandPath() + " --help`"
+			c.SuggestionsMinimumDistance = 2
 			if near := c.SuggestionsFor(given[0]); len(near) > 0 {
 				hint = "did you mean `" + c.CommandPath() + " " + near[0] + "`?"
 			}
