@@ -18,9 +18,11 @@ type Engine struct {
 	err    error
 }
 
-// NewEngine returns an Engine that looks with detect (engine.Detect, unless an engine is chosen already) when a check
-// first needs it.
+// NewEngine returns an Engine that looks with detect when a check first needs it. A nil detect is engine.Detect.
 func NewEngine(detect func(context.Context) (*engine.Engine, error)) *Engine {
+	if detect == nil {
+		detect = engine.Detect
+	}
 	return &Engine{detect: detect}
 }
 

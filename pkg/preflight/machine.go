@@ -78,8 +78,7 @@ func writable(folder string) error {
 
 // cause drops the path that an os error repeats.
 func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err
@@ -90,8 +89,7 @@ func Port(address string, port uint16, purpose string) Check {
 	return Check{Name: fmt.Sprintf("port %d", port), Run: func(ctx context.Context) Result {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(int(port))))
 		if err != nil {
-			var op *net.OpError
-			if errors.As(err, &op) {
+			if op, ok := errors.AsType[*net.OpError](err); ok {
 				err = op.Err
 			}
 			return Fail(portHint(port), "cannot listen on %s port %d, needed for %s: %v", address, port, purpose, err)

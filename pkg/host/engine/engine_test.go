@@ -17,7 +17,7 @@ import (
 // program puts a shell script under the name of an engine into an otherwise empty PATH.
 func program(t *testing.T, dir string, name Name, script string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, string(name)), []byte("#!/bin/sh\n"+script), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, string(name)), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -102,16 +102,26 @@ func TestParseInfo(t *testing.T) {
 		data  string
 		want  Info
 	}{
-		"docker": {parseDockerInfo, `{"ServerVersion":"28.2.2","CgroupVersion":"2","DockerRootDir":"/var/lib/docker","OperatingSystem":"Debian","MemTotal":1024,"NCPU":2,"SecurityOptions":["name=seccomp,profile=builtin"],"MemoryLimit":true,"PidsLimit":true,"CPUShares":true}`,
-			Info{Version: "28.2.2", CgroupVersion: 2, StoreDir: "/var/lib/docker", OperatingSystem: "Debian", MemoryBytes: 1024, CPUs: 2}},
-		"docker rootless, not delegated": {parseDockerInfo, `{"ServerVersion":"27.0.1","CgroupVersion":"2","SecurityOptions":["name=rootless"],"MemoryLimit":true,"PidsLimit":true,"CPUShares":false}`,
-			Info{Version: "27.0.1", CgroupVersion: 2, Rootless: true, MissingControllers: []string{"cpu"}}},
-		"docker desktop": {parseDockerInfo, `{"ServerVersion":"27.0.1","CgroupVersion":"2","OperatingSystem":"Docker Desktop"}`,
-			Info{Version: "27.0.1", CgroupVersion: 2, OperatingSystem: "Docker Desktop", Remote: true}},
-		"podman": {parsePodmanInfo, `{"host":{"cgroupVersion":"v1","cgroupControllers":[],"memTotal":1024,"cpus":2,"serviceIsRemote":false,"distribution":{"distribution":"debian","version":"12"},"security":{"rootless":false},"remoteSocket":{"path":"/run/podman/podman.sock"}},"store":{"graphRoot":"/var/lib/containers/storage"},"version":{"Version":"4.3.1"}}`,
-			Info{Version: "4.3.1", CgroupVersion: 1, MemoryBytes: 1024, CPUs: 2, OperatingSystem: "debian 12", Socket: "/run/podman/podman.sock", StoreDir: "/var/lib/containers/storage"}},
-		"podman rootless": {parsePodmanInfo, `{"host":{"cgroupVersion":"v2","cgroupControllers":["memory","pids"],"security":{"rootless":true},"remoteSocket":{"path":"unix:///run/user/1000/podman/podman.sock"}},"version":{"Version":"5.0.0"}}`,
-			Info{Version: "5.0.0", CgroupVersion: 2, Rootless: true, MissingControllers: []string{"cpu"}, Socket: "/run/user/1000/podman/podman.sock"}},
+		"docker": {
+			parseDockerInfo, `{"ServerVersion":"28.2.2","CgroupVersion":"2","DockerRootDir":"/var/lib/docker","OperatingSystem":"Debian","MemTotal":1024,"NCPU":2,"SecurityOptions":["name=seccomp,profile=builtin"],"MemoryLimit":true,"PidsLimit":true,"CPUShares":true}`,
+			Info{Version: "28.2.2", CgroupVersion: 2, StoreDir: "/var/lib/docker", OperatingSystem: "Debian", MemoryBytes: 1024, CPUs: 2},
+		},
+		"docker rootless, not delegated": {
+			parseDockerInfo, `{"ServerVersion":"27.0.1","CgroupVersion":"2","SecurityOptions":["name=rootless"],"MemoryLimit":true,"PidsLimit":true,"CPUShares":false}`,
+			Info{Version: "27.0.1", CgroupVersion: 2, Rootless: true, MissingControllers: []string{"cpu"}},
+		},
+		"docker desktop": {
+			parseDockerInfo, `{"ServerVersion":"27.0.1","CgroupVersion":"2","OperatingSystem":"Docker Desktop"}`,
+			Info{Version: "27.0.1", CgroupVersion: 2, OperatingSystem: "Docker Desktop", Remote: true},
+		},
+		"podman": {
+			parsePodmanInfo, `{"host":{"cgroupVersion":"v1","cgroupControllers":[],"memTotal":1024,"cpus":2,"serviceIsRemote":false,"distribution":{"distribution":"debian","version":"12"},"security":{"rootless":false},"remoteSocket":{"path":"/run/podman/podman.sock"}},"store":{"graphRoot":"/var/lib/containers/storage"},"version":{"Version":"4.3.1"}}`,
+			Info{Version: "4.3.1", CgroupVersion: 1, MemoryBytes: 1024, CPUs: 2, OperatingSystem: "debian 12", Socket: "/run/podman/podman.sock", StoreDir: "/var/lib/containers/storage"},
+		},
+		"podman rootless": {
+			parsePodmanInfo, `{"host":{"cgroupVersion":"v2","cgroupControllers":["memory","pids"],"security":{"rootless":true},"remoteSocket":{"path":"unix:///run/user/1000/podman/podman.sock"}},"version":{"Version":"5.0.0"}}`,
+			Info{Version: "5.0.0", CgroupVersion: 2, Rootless: true, MissingControllers: []string{"cpu"}, Socket: "/run/user/1000/podman/podman.sock"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := tc.parse([]byte(tc.data))
@@ -137,11 +147,15 @@ func TestParseContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Container{
-		{ID: "1", Name: "m-control-plane", Image: "kindest/node:v1", Labels: map[string]string{"io.x-k8s.kind.cluster": "m"},
+		{
+			ID: "1", Name: "m-control-plane", Image: "kindest/node:v1", Labels: map[string]string{"io.x-k8s.kind.cluster": "m"},
 			Status: "running", Running: true, Started: true, Networks: map[string]string{"kind": "10.89.0.2"},
-			Mounts: []Mount{{Type: "volume", Name: "v", Source: "/s", Destination: "/var"}}},
-		{ID: "2", Name: "m-control-plane", Image: "docker.io/kindest/node:v1", Status: "created",
-			Networks: map[string]string{}, Mounts: []Mount{}},
+			Mounts: []Mount{{Type: "volume", Name: "v", Source: "/s", Destination: "/var"}},
+		},
+		{
+			ID: "2", Name: "m-control-plane", Image: "docker.io/kindest/node:v1", Status: "created",
+			Networks: map[string]string{}, Mounts: []Mount{},
+		},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -16,8 +16,7 @@ func (e *Engine) HasImage(ctx context.Context, ref string) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if _, ended := errors.AsType[*exec.ExitError](err); ended {
 		return false, nil
 	}
 	return false, fmt.Errorf("look for image %s: %w", ref, err)

@@ -37,8 +37,7 @@ type Network struct {
 func (e *Engine) Network(ctx context.Context, name string) (n Network, ok bool, err error) {
 	out, err := e.Output(ctx, "network", "inspect", name)
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if _, ended := errors.AsType[*exec.ExitError](err); ended {
 			return Network{}, false, nil
 		}
 		return Network{}, false, fmt.Errorf("look for network %s: %w", name, err)

@@ -38,9 +38,8 @@ func New(name string, opts Options) (*Host, error) {
 	}
 	kubeconfig, err := apiserver.Extract(opts.Kubeconfig, opts.Context)
 	if err != nil {
-		var missing *apiserver.NoContextError
 		hint := ""
-		if errors.As(err, &missing) {
+		if missing, ok := errors.AsType[*apiserver.NoContextError](err); ok {
 			hint = "the kubeconfig has " + strings.Join(missing.Known, ", ")
 		}
 		return nil, diag.Wrap("management cluster "+name, err, hint)

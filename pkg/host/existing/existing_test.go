@@ -26,8 +26,10 @@ func open(t *testing.T, handler http.HandlerFunc) (*existing.Host, *httptest.Ser
 	server := httptest.NewTLSServer(handler)
 	t.Cleanup(server.Close)
 	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: server.URL,
-		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
+	config.Clusters["c"] = &clientcmdapi.Cluster{
+		Server:                   server.URL,
+		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}
 	config.AuthInfos["me"] = &clientcmdapi.AuthInfo{Token: "t"}
 	config.Contexts["prod"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "me"}
 	config.CurrentContext = "prod"
@@ -57,7 +59,8 @@ func api(allowed bool) http.HandlerFunc {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
 		_ = json.NewEncoder(w).Encode(authorization.SelfSubjectAccessReview{
-			Status: authorization.SubjectAccessReviewStatus{Allowed: allowed}})
+			Status: authorization.SubjectAccessReviewStatus{Allowed: allowed},
+		})
 	}
 }
 

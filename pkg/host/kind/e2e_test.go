@@ -244,7 +244,7 @@ func TestKilledCreateIsRebuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := exec.Command(self) //nolint:gosec // this program
+	child := exec.Command(self)
 	child.Env = append(os.Environ(), childVariable+"="+h.Name(), "FLEETCTL_E2E_STATE="+stateDir)
 	child.Stderr = os.Stderr
 	if err := child.Start(); err != nil {

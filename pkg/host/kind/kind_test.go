@@ -87,16 +87,20 @@ func TestPipeReportsTheFirstCause(t *testing.T) {
 					return errors.New("read " + string(data))
 				}
 				return err
-			}, nil},
+			}, nil,
+		},
 		"the writer finds a wrong digest": {
 			func(w io.Writer) error { _, _ = io.WriteString(w, "a"); return wrong },
-			func(r io.Reader) error { _, _ = io.ReadAll(r); return stumbled }, wrong},
+			func(r io.Reader) error { _, _ = io.ReadAll(r); return stumbled }, wrong,
+		},
 		"the reader's disk is full": {
 			func(w io.Writer) error { _, err := io.Copy(w, bytes.NewReader(make([]byte, 1<<20))); return err },
-			func(r io.Reader) error { _, _ = io.ReadFull(r, make([]byte, 10)); return full }, full},
+			func(r io.Reader) error { _, _ = io.ReadFull(r, make([]byte, 10)); return full }, full,
+		},
 		"the reader stops early and says nothing": {
 			func(w io.Writer) error { _, err := io.Copy(w, bytes.NewReader(make([]byte, 1<<20))); return err },
-			func(io.Reader) error { return nil }, errReaderGone},
+			func(io.Reader) error { return nil }, errReaderGone,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := pipe(t.Context(), tc.write, tc.read); !errors.Is(err, tc.want) {

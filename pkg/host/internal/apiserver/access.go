@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	authorization "k8s.io/api/authorization/v1"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -20,7 +20,7 @@ import (
 // with their roles takes.
 func (c *Client) Administrator(ctx context.Context) (bool, error) {
 	review := authorization.SelfSubjectAccessReview{
-		TypeMeta: meta.TypeMeta{APIVersion: authorization.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
+		TypeMeta: metav1.TypeMeta{APIVersion: authorization.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
 		Spec: authorization.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorization.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"},
 		},
