@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -159,6 +160,15 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		return nil, fmt.Errorf("apply %s: %w", ref, err)
 	}
 	applied := obj.DeepCopy()
+	if ref.Kind == "Namespace" && ref.Group == "" {
+		// The API server sets this label on each Namespace, in our name, and would take it as removed the next time.
+		labels := applied.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[corev1.LabelMetadataName] = ref.Name
+		applied.SetLabels(labels)
+	}
 	applyOpts := []client.ApplyOption{client.FieldOwner(opts.FieldManager)}
 	if opts.ForceConflicts {
 		applyOpts = append(applyOpts, client.ForceOwnership)

@@ -1,0 +1,315 @@
+package capi
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// writeRepository lays out a provider repository with small components for all that Install needs.
+func writeRepository(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for label, file := range map[string]string{
+		"cluster-api":           "core-components.yaml",
+		"bootstrap-kubeadm":     "bootstrap-components.yaml",
+		"control-plane-kubeadm": "control-plane-components.yaml",
+		"infrastructure-docker": "infrastructure-components-development.yaml",
+		"infrastructure-aws":    "infrastructure-components.yaml",
+	} {
+		content := strings.ReplaceAll(testComponents, "NAME", strings.ReplaceAll(label, "-", ""))
+		if label == "infrastructure-aws" {
+			content += testSecret
+		}
+		writeFile(t, filepath.Join(root, label, "v1.14.2", file), content)
+		writeFile(t, filepath.Join(root, label, "v1.14.2", "metadata.yaml"), testMetadata)
+	}
+	writeFile(t, filepath.Join(root, "cert-manager", "v1.11.5", "cert-manager.yaml"), testCertManager)
+	return root
+}
+
+func writeFile(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newTestSource(t *testing.T, opts SourceOptions) *Source {
+	t.Helper()
+	source, err := NewSource(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
+func TestResolveFromFolder(t *testing.T) {
+	root := writeRepository(t)
+	for _, v := range []string{"v1.9.0", "v1.15.0-beta.0"} { // neither an older one nor a pre-release is the newest
+		writeFile(t, filepath.Join(root, "infrastructure-docker", v, "metadata.yaml"), testMetadata)
+	}
+	source := newTestSource(t, SourceOptions{Repository: root})
+	got, err := source.Resolve(t.Context(), []Provider{{Name: "docker"}, {Name: "cluster-api", Type: Core, Version: "v1.14.2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Provider{
+		{Name: "cluster-api", Type: Core, Version: "v1.14.2"},
+		{Name: "kubeadm", Type: Bootstrap, Version: "v1.14.2"},
+		{Name: "kubeadm", Type: ControlPlane, Version: "v1.14.2"},
+		{Name: "docker", Type: Infrastructure, Version: "v1.14.2"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestResolveNamesAllThatIsMissing(t *testing.T) {
+	source := newTestSource(t, SourceOptions{Repository: writeRepository(t)})
+	_, err := source.Resolve(t.Context(), []Provider{{Name: "azure"}, {Name: "nonsuch"}})
+	if err == nil {
+		t.Fatal("resolved providers that the folder lacks")
+	}
+	for _, want := range []string{"infrastructure-azure", "infrastructure-nonsuch"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not name %s", err, want)
+		}
+	}
+}
+
+func TestUnknownProviderAndVersion(t *testing.T) {
+	source := newTestSource(t, SourceOptions{Repository: writeRepository(t)})
+	_, err := source.Components(t.Context(), Provider{Name: "nonsuch", Version: "v1.0.0"})
+	if err == nil || !strings.Contains(diag.Hint(err), providersBook) {
+		t.Errorf("got %v, hint %q; want one that says where providers are listed", err, diag.Hint(err))
+	}
+	_, err = source.Components(t.Context(), Provider{Name: "docker", Version: "v9.9.9"})
+	if err == nil || !strings.Contains(err.Error(), "only in v1.14.2") {
+		t.Errorf("got %v; want one that says which versions there are", err)
+	}
+}
+
+func TestVariables(t *testing.T) {
+	root := writeRepository(t)
+	aws := Provider{Name: "aws", Version: "v1.14.2"}
+	t.Setenv("AWS_B64ENCODED_CREDENTIALS", "from-the-environment") // clusterctl would read it; we are told explicitly
+
+	source := newTestSource(t, SourceOptions{Repository: root})
+	got, err := source.Variables(t.Context(), aws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Variable{
+		{Name: "AWS_B64ENCODED_CREDENTIALS"},
+		{Name: "LOG_LEVEL", HasDefault: true, Default: "0"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	var missing *MissingVariablesError
+	err = source.CheckVariables(t.Context(), []Provider{{Name: "docker", Version: "v1.14.2"}, aws})
+	if !errors.As(err, &missing) || !slices.Equal(missing.Names, []string{"AWS_B64ENCODED_CREDENTIALS"}) {
+		t.Fatalf("got %v; want the missing variable", err)
+	}
+	for _, text := range []string{"infrastructure provider aws", aws.DocumentationURL()} {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%v does not say %q", err, text)
+		}
+	}
+	if _, err := source.load(t.Context(), aws, false); !errors.As(err, &missing) {
+		t.Errorf("loaded components without their variables: %v", err)
+	}
+
+	source = newTestSource(t, SourceOptions{Repository: root, Variables: map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0"}})
+	if err := source.CheckVariables(t.Context(), []Provider{aws}); err != nil {
+		t.Error(err)
+	}
+	components, err := source.load(t.Context(), aws, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := components.Yaml()
+	if err != nil || !strings.Contains(string(content), "credentials: c2VjcmV0") {
+		t.Errorf("the variable was not filled in: %v", err)
+	}
+}
+
+func TestComponentsAndImages(t *testing.T) {
+	root := writeRepository(t)
+	// The user's own overrides must not leak in.
+	overrides := filepath.Join(t.TempDir(), "cluster-api", "overrides", "infrastructure-docker", "v1.14.2")
+	writeFile(t, filepath.Join(overrides, "infrastructure-components-development.yaml"), "overridden: true")
+	t.Setenv("XDG_CONFIG_HOME", filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(overrides)))))
+
+	source := newTestSource(t, SourceOptions{Repository: root})
+	manifest, err := source.Components(t.Context(), Provider{Name: "docker"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if manifest.Version != "v1.14.2" || manifest.File != "infrastructure-components-development.yaml" ||
+		strings.Contains(string(manifest.YAML), "overridden") || !strings.Contains(string(manifest.Metadata), "contract: v1beta2") {
+		t.Errorf("got %s %s %s", manifest.Version, manifest.File, manifest.Metadata)
+	}
+	certs, err := source.CertManager(t.Context())
+	if err != nil || certs.Version != "v1.11.5" {
+		t.Errorf("cert-manager: %+v, %v", certs, err)
+	}
+	images, err := source.Images(t.Context(), []Provider{{Name: "docker", Version: "v1.14.2"}, {Name: "aws", Version: "v1.14.2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"example.com/infrastructureaws:v1", "example.com/infrastructuredocker:v1", "quay.io/jetstack/cert-manager-webhook:v1.11.5"}
+	if diff := cmp.Diff(want, images); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCertManagerVersion(t *testing.T) {
+	root := writeRepository(t)
+	writeFile(t, filepath.Join(root, "cert-manager", "v1.12.0", "cert-manager.yaml"), testCertManager)
+	for wanted, got := range map[string]string{"": "v1.12.0", "v1.11.5": "v1.11.5"} {
+		manifest, err := newTestSource(t, SourceOptions{Repository: root, CertManagerVersion: wanted}).CertManager(t.Context())
+		if err != nil || manifest.Version != got {
+			t.Errorf("asked for %q: %+v, %v", wanted, manifest, err)
+		}
+	}
+	if _, err := newTestSource(t, SourceOptions{Repository: root, CertManagerVersion: "v1.0.0"}).CertManager(t.Context()); err == nil {
+		t.Error("found a version that is not there")
+	}
+}
+
+func TestLabels(t *testing.T) {
+	for label, p := range map[string]Provider{
+		"cluster-api":             {Name: "cluster-api", Type: Core},
+		"bootstrap-kubeadm":       {Name: "kubeadm", Type: Bootstrap},
+		"control-plane-kubeadm":   {Name: "kubeadm", Type: ControlPlane},
+		"infrastructure-aws":      {Name: "aws"},
+		"ipam-in-cluster":         {Name: "in-cluster", Type: IPAM},
+		"addon-helm":              {Name: "helm", Type: Addon},
+		"runtime-extension-caren": {Name: "caren", Type: RuntimeExtension},
+	} {
+		if got := p.Label(); got != label {
+			t.Errorf("%s has label %s, want %s", p, got, label)
+		}
+		if got := typeOf(p.clusterctlType()); got != p.Type && p.Type != "" {
+			t.Errorf("%s came back as %s", p.Type, got)
+		}
+	}
+}
+
+func TestKnown(t *testing.T) {
+	known, err := Known()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(known, func(p Provider) bool { return p.Name == "aws" && p.Type == Infrastructure && p.URL != "" }) {
+		t.Errorf("aws is not among %d known providers", len(known))
+	}
+}
+
+const testMetadata = `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
+kind: Metadata
+releaseSeries:
+- {major: 1, minor: 14, contract: v1beta2}
+`
+
+const testComponents = `apiVersion: v1
+kind: Namespace
+metadata: {name: NAME-system}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: NAME-manager, namespace: NAME-system}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: NAMEs.test.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1}}
+spec:
+  group: test.cluster.x-k8s.io
+  names: {kind: NAME, listKind: NAMEList, plural: NAMEs, singular: NAME}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {name: NAME-issuer, namespace: NAME-system}
+spec: {selfSigned: {}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: NAME-cert, namespace: NAME-system}
+spec: {secretName: NAME-tls, dnsNames: [NAME.NAME-system.svc], issuerRef: {name: NAME-issuer}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: NAME-manager, namespace: NAME-system}
+spec:
+  selector: {matchLabels: {app: NAME}}
+  template:
+    metadata: {labels: {app: NAME}}
+    spec:
+      containers:
+      - {name: manager, image: "example.com/NAME:v1", args: ["--v=${LOG_LEVEL:=0}"]}
+`
+
+const testSecret = `---
+apiVersion: v1
+kind: Secret
+metadata: {name: credentials, namespace: infrastructureaws-system}
+data: {credentials: "${AWS_B64ENCODED_CREDENTIALS}"}
+`
+
+const testCertManager = `apiVersion: v1
+kind: Namespace
+metadata: {name: cert-manager}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: certificates.cert-manager.io}
+spec:
+  group: cert-manager.io
+  names: {kind: Certificate, listKind: CertificateList, plural: certificates, singular: certificate}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: issuers.cert-manager.io}
+spec:
+  group: cert-manager.io
+  names: {kind: Issuer, listKind: IssuerList, plural: issuers, singular: issuer}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: cert-manager-webhook, namespace: cert-manager}
+spec:
+  selector: {matchLabels: {app: webhook}}
+  template:
+    metadata: {labels: {app: webhook}}
+    spec: {containers: [{name: webhook, image: "quay.io/jetstack/cert-manager-webhook:v1.11.5"}]}
+`

@@ -1,0 +1,152 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+func kubeconfigOf(server string) []byte {
+	return []byte(`apiVersion: v1
+kind: Config
+current-context: original
+contexts: [{name: original, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "` + server + `"}}]
+users: [{name: u, user: {token: secret}}]
+`)
+}
+
+func TestMergeAndRemoveKubeconfig(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "new", "config")
+	for _, server := range []string{"https://one:1", "https://two:2"} { // twice: our own entry is replaced
+		if err := MergeKubeconfig(ctx, path, "fleet-mgmt", kubeconfigOf(server)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := config.Clusters["fleet-mgmt"].Server; got != "https://two:2" || config.CurrentContext != "fleet-mgmt" {
+		t.Errorf("server %q, current context %q", got, config.CurrentContext)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
+	}
+	removed, err := RemoveFromKubeconfig(ctx, path, "fleet-mgmt")
+	if err != nil || !removed {
+		t.Fatalf("removed %v, %v", removed, err)
+	}
+	if removed, err = RemoveFromKubeconfig(ctx, path, "fleet-mgmt"); err != nil || removed {
+		t.Errorf("removed a second time: %v, %v", removed, err)
+	}
+	config, err = clientcmd.LoadFromFile(path)
+	if err != nil || len(config.Contexts)+len(config.Clusters)+len(config.AuthInfos) != 0 || config.CurrentContext != "" {
+		t.Errorf("left behind: %+v, %v", config, err)
+	}
+}
+
+func TestKubeconfigEntriesOfOthersStay(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, kubeconfigOf("https://theirs:1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := RemoveFromKubeconfig(ctx, path, "original"); err != nil || removed {
+		t.Errorf("removed an entry of somebody else: %v, %v", removed, err)
+	}
+	err := MergeKubeconfig(ctx, path, "original", kubeconfigOf("https://ours:1"))
+	if err == nil || diag.Hint(err) == "" {
+		t.Errorf("took over an entry of somebody else: %v", err)
+	}
+	if err := MergeKubeconfig(ctx, path, "ours", kubeconfigOf("https://ours:1")); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil || config.Clusters["c"].Server != "https://theirs:1" || config.AuthInfos["u"].Token != "secret" {
+		t.Errorf("their entry changed: %+v, %v", config, err)
+	}
+}
+
+func TestKubeconfigSymlinkStays(t *testing.T) {
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "config")
+	if err := os.WriteFile(target, kubeconfigOf("https://theirs:1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := MergeKubeconfig(t.Context(), link, "ours", kubeconfigOf("https://ours:1")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link was replaced: %v, %v", info, err)
+	}
+	if config, err := clientcmd.LoadFromFile(target); err != nil || config.Clusters["ours"] == nil {
+		t.Errorf("the target was not changed: %v", err)
+	}
+}
+
+func TestKubeconfigMergesAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	names := strings.Fields("a b c d e f g h")
+	var group sync.WaitGroup
+	for _, name := range names {
+		group.Go(func() {
+			if err := MergeKubeconfig(t.Context(), path, name, kubeconfigOf("https://x:1")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil || len(config.Contexts) != len(names) {
+		t.Errorf("%d of %d entries, %v", len(config.Contexts), len(names), err)
+	}
+}
+
+func TestKubeconfigLocks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	lock := path + ".lock"
+	if err := os.WriteFile(lock, nil, 0o600); err != nil { // as kubectl holds it
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	err := MergeKubeconfig(ctx, path, "ours", kubeconfigOf("https://x:1"))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(diag.Hint(err), lock) {
+		t.Errorf("%v, hint %q; want a timeout that names the lock", err, diag.Hint(err))
+	}
+	if err := os.WriteFile(lock, []byte(lockMark), 0o600); err != nil { // left by a killed fleetctl
+		t.Fatal(err)
+	}
+	if err := MergeKubeconfig(t.Context(), path, "ours", kubeconfigOf("https://x:1")); err != nil {
+		t.Errorf("a stale lock of our own stops us: %v", err)
+	}
+	if _, err := os.Stat(lock); !os.IsNotExist(err) {
+		t.Errorf("the lock is still there: %v", err)
+	}
+}
+
+func TestMergeKubeconfigRefusesHalfOnes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	for _, bad := range []string{"", "{", "apiVersion: v1\nkind: Config\n"} {
+		if err := MergeKubeconfig(t.Context(), path, "ours", []byte(bad)); err == nil {
+			t.Errorf("merged %q", bad)
+		}
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("a file was written: %v", err)
+	}
+}
