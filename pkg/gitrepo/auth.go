@@ -147,8 +147,7 @@ func (a Auth) readKey(path string) (ssh.Signer, error) {
 
 func (a Auth) parseKey(name string, pem []byte) (ssh.Signer, error) {
 	signer, err := ssh.ParsePrivateKey(pem)
-	var missing *ssh.PassphraseMissingError
-	if !errors.As(err, &missing) {
+	if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); !ok {
 		if err != nil {
 			return nil, fmt.Errorf("read the ssh key %s: %w", name, err)
 		}

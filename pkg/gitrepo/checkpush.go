@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/storage/memory"
-
-	"github.com/go-git/go-git/v5/config"
 )
 
 // CheckPush finds out whether a push to branch would be let through, protected branches included, without moving anything.

@@ -74,7 +74,7 @@ func open[S transport.Session](ctx context.Context, r *remote, connect func(*tra
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	done := make(chan result, 1)
-	var method transport.AuthMethod = r.method
+	method := r.method
 	var attempt *sshAuth
 	if r.ssh != nil {
 		attempt = &sshAuth{user: r.ssh.user, auth: r.ssh.auth, hosts: r.ssh.hosts}

@@ -262,7 +262,7 @@ func parseKnownHosts(content []byte, strict bool) (*knownhosts.HostKeyDB, error)
 	}
 	defer func() { _ = os.Remove(file.Name()) }() // best effort: public keys only
 	_, err = file.Write(good.Bytes())
-	if err = errors.Join(err, file.Close()); err != nil {
+	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
 	return knownhosts.NewDB(file.Name())

@@ -164,7 +164,7 @@ func (l *lock) writeIndex() error {
 		return fmt.Errorf("encode the index: %w", err)
 	}
 	next := l.path("index." + lockName)
-	if err := os.WriteFile(next, content.Bytes(), 0o644); err != nil { //nolint:gosec // as git makes it
+	if err := os.WriteFile(next, content.Bytes(), 0o644); err != nil {
 		return err
 	}
 	if err := os.Rename(next, l.path("index")); err != nil {

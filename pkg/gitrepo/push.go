@@ -59,8 +59,7 @@ func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, know
 		return r.fail(verb, fmt.Errorf("%w: %s is at %s", ErrNonFastForward, t.branch, at))
 	}
 	err = send(ctx, session, refs.Capabilities, repo.git.Storer, update{name: name, old: known, new: commit, objects: objects})
-	var no *refused
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*refused](err); ok {
 		return r.fail(verb, r.whyRefused(ctx, t.branch, known, no))
 	}
 	if err != nil {

@@ -239,7 +239,7 @@ func writeBlob(store storage.Storer, content []byte) (plumbing.Hash, error) {
 		return plumbing.ZeroHash, err
 	}
 	_, err = w.Write(content)
-	if err = errors.Join(err, w.Close()); err != nil {
+	if err := errors.Join(err, w.Close()); err != nil {
 		return plumbing.ZeroHash, err
 	}
 	return saveObject(store, o)

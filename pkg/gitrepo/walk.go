@@ -138,7 +138,7 @@ func (h *history) between(ctx context.Context, tip, base plumbing.Hash) ([]*obje
 			order = append(order, v)
 		}
 		for _, p := range h.parents(v.commit) {
-			if err := h.push(w, p, v.hidden); err != nil && !(v.hidden && errors.Is(err, plumbing.ErrObjectNotFound)) {
+			if err := h.push(w, p, v.hidden); err != nil && (!v.hidden || !errors.Is(err, plumbing.ErrObjectNotFound)) {
 				return nil, err
 			}
 		}

@@ -165,10 +165,10 @@ func (w *worktree) remove(p string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return err
 	}
-	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-		if w.root.Remove(filepath.FromSlash(dir)) != nil {
-			break // not empty
-		}
+	// Folders go with their last file; one that is not empty cannot be removed, which ends this.
+	dir := path.Dir(p)
+	for dir != "." && w.root.Remove(filepath.FromSlash(dir)) == nil {
+		dir = path.Dir(dir)
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (w *worktree) put(p string, f file) error {
 		return err
 	}
 	content, err := io.ReadAll(reader)
-	if err = errors.Join(err, reader.Close()); err != nil {
+	if err := errors.Join(err, reader.Close()); err != nil {
 		return err
 	}
 	if w.has(name, content, f.mode) {

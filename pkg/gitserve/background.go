@@ -111,8 +111,7 @@ func (s *state) endpoint() *Endpoint {
 }
 
 func hint(err error, dir string) string {
-	var taken *PortTakenError
-	if errors.As(err, &taken) {
+	if _, ok := errors.AsType[*PortTakenError](err); ok {
 		return "end that program: Flux knows the fleet repo by this port"
 	}
 	return "see " + filepath.Join(dir, logFile)
@@ -133,7 +132,7 @@ func (s *state) start(ctx context.Context, spec Spec) error {
 		return err
 	}
 	defer func() { _ = log.Close() }()                 // the server has its own handle
-	cmd := exec.Command(spec.Executable, spec.Args...) //nolint:noctx // it outlives the context
+	cmd := exec.Command(spec.Executable, spec.Args...) //nolint:gosec,noctx // the caller says what to run; it outlives the context
 	cmd.Dir, cmd.Env, cmd.Stderr = spec.StateDir, childEnvironment(), log
 	detach(cmd)
 	said, err := cmd.StdoutPipe()

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest" //nolint:depguard // runs git for tests
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 )
 
@@ -188,6 +188,7 @@ func TestHangingServer(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	waitFor(t, "the server to hang", func() bool { return !status(t, s).Healthy })
 	if again := ensure(t, s, true); again != first || status(t, s).PID == pid {
 		t.Errorf("%+v, want %+v by another process", again, first)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ErrNoRepository: the folder to serve is no Git repository.
+// ErrNoRepository says that the folder to serve is no Git repository.
 var ErrNoRepository = errors.New("not a git repository")
 
 // oldest git that speaks protocol version 2, and the hint for one that does not or is not there.
@@ -29,7 +29,7 @@ func CheckGit(ctx context.Context) error {
 	if err != nil {
 		return diag.Wrap("look for git", err, installHint)
 	}
-	out, err := exec.CommandContext(ctx, path, "version").Output()
+	out, err := exec.CommandContext(ctx, path, "version").Output() //nolint:gosec // the git in PATH
 	if err != nil {
 		return diag.Wrap("ask git for its version", errors.Join(ctx.Err(), err), installHint)
 	}
@@ -107,7 +107,7 @@ func uploadPack(ctx context.Context, dir string, protocol int, advertise bool) *
 	if advertise {
 		args = append(args, "--advertise-refs")
 	}
-	cmd := exec.CommandContext(ctx, "git", append(args, dir)...)
+	cmd := exec.CommandContext(ctx, "git", append(args, dir)...) //nolint:gosec // dir is the folder that the user serves
 	cmd.Env = environment(protocol)
 	cmd.WaitDelay = killDelay
 	ownGroup(cmd)

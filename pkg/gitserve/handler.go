@@ -127,8 +127,7 @@ func (h *handler) limited(w http.ResponseWriter, req *http.Request, serve func(c
 	if out.begun {
 		panic(http.ErrAbortHandler) // the client must not take half an answer for a whole one
 	}
-	var status *statusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*statusError](err); ok {
 		http.Error(w, status.text, status.code)
 		return
 	}
@@ -210,7 +209,7 @@ func (h *handler) run(ctx context.Context, w *reply, body io.Reader, protocol in
 // protocolVersion is the highest one that the client offers and we know. Nothing else of the header reaches git.
 func protocolVersion(header http.Header) int {
 	version := 0
-	for _, word := range strings.Split(header.Get("Git-Protocol"), ":") {
+	for word := range strings.SplitSeq(header.Get("Git-Protocol"), ":") {
 		switch word {
 		case "version=1":
 			version = max(version, 1)

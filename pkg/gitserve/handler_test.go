@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,13 +17,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-git/go-git/v5/storage/memory"
-
-	git "github.com/go-git/go-git/v5"
-	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	git "github.com/go-git/go-git/v5"                             //nolint:depguard // Flux clones with it
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http" //nolint:depguard // the same
+	"github.com/go-git/go-git/v5/storage/memory"                  //nolint:depguard // the same
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest" //nolint:depguard // runs git for tests
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 )
 
@@ -166,9 +166,7 @@ func request(t *testing.T, s *httptest.Server, method, path string, body io.Read
 		t.Fatal(err)
 	}
 	req.SetBasicAuth(creds.Username, creds.Password)
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	res, err := s.Client().Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -260,8 +258,9 @@ func TestHardened(t *testing.T) {
 }
 
 func TestNoRepository(t *testing.T) {
-	s, _ := start(t, t.TempDir())
-	if code, body := request(t, s, "GET", "/info/refs?service=git-upload-pack", nil, nil); code != 500 || strings.Contains(body, os.TempDir()) {
+	dir := t.TempDir()
+	s, _ := start(t, dir)
+	if code, body := request(t, s, "GET", "/info/refs?service=git-upload-pack", nil, nil); code != 500 || strings.Contains(body, dir) {
 		t.Errorf("status %d: %s", code, body)
 	}
 }

@@ -27,5 +27,5 @@ func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true
 // terminate asks a process to end.
 func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
 
-// addressInUse is the error of binding an address that another program has.
-const addressInUse = syscall.EADDRINUSE
+// errAddressInUse is the error of binding an address that another program has.
+const errAddressInUse = syscall.EADDRINUSE

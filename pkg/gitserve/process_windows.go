@@ -21,5 +21,5 @@ func detach(cmd *exec.Cmd) {
 // terminate ends a process: there is no asking one without a console.
 func terminate(p *os.Process) error { return p.Kill() }
 
-// addressInUse is the error of binding an address that another program has.
-const addressInUse = windows.WSAEADDRINUSE
+// errAddressInUse is the error of binding an address that another program has.
+const errAddressInUse = windows.WSAEADDRINUSE

@@ -47,7 +47,7 @@ func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logge
 	if err != nil {
 		err = fmt.Errorf("listen on %s: %w", s.address(), err)
 		no := hello{Error: err.Error()}
-		if errors.Is(err, addressInUse) {
+		if errors.Is(err, errAddressInUse) {
 			no.Taken = s.address()
 		}
 		return errors.Join(err, say(out, no))

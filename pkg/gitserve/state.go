@@ -66,7 +66,7 @@ func readState(dir string) (*state, error) {
 }
 
 func (s *state) write(dir string) error {
-	content, err := json.MarshalIndent(s, "", "  ")
+	content, err := json.MarshalIndent(s, "", "  ") //nolint:gosec // the file is where the password is kept, 0600
 	if err != nil {
 		return err
 	}

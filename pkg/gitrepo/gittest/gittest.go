@@ -4,6 +4,7 @@ package gittest
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -57,6 +58,7 @@ func NewRepo(t testing.TB, opts Options) *Repo {
 	r := &Repo{Dir: filepath.Join(opts.Dir, "fleet.git")}
 	Git(t, opts.Dir, "init", "--quiet", "--bare", "--initial-branch", opts.Branch, r.Dir)
 	Git(t, r.Dir, "config", "http.receivepack", "true")
+	Git(t, r.Dir, "config", "receive.fsckObjects", "true") // as Git hosters have it
 	r.Protect(t, opts.Protected...)
 	return r
 }
@@ -78,7 +80,7 @@ func (r *Repo) Protect(t testing.TB, branches ...string) {
 func (r *Repo) Hook(t testing.TB, name, script string) {
 	t.Helper()
 	path := filepath.Join(r.Dir, "hooks", name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil { //nolint:gosec // a hook is a program
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatalf("gittest: %v", err)
 	}
 }
@@ -94,10 +96,10 @@ func (r *Repo) Seed(t testing.TB, branch string, files map[string]string) string
 	}
 	for name, content := range files {
 		path := filepath.Join(work, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // test data
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatalf("gittest: %v", err)
 		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil { //nolint:gosec // test data
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatalf("gittest: %v", err)
 		}
 	}
@@ -123,7 +125,7 @@ func (r *Repo) File(t testing.TB, branch, path string) string {
 func Git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	path := Require(t, "git", "git")
-	cmd := exec.Command(path, args...)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...) // also in a Cleanup
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), Environment()...)
 	var stderr bytes.Buffer

@@ -10,11 +10,11 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
-	"log"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
-	"net/http/cgi" //nolint:gosec // httpoxy was fixed in Go 1.6.3
+	"net/http/cgi"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,7 +37,7 @@ func NewHTTPS(t testing.TB, opts Options) *HTTPS {
 	t.Helper()
 	opts = opts.withDefaults(t)
 	repo := NewRepo(t, opts)
-	listener, err := net.Listen("tcp", opts.Listen)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", opts.Listen)
 	if err != nil {
 		t.Fatalf("gittest: %v", err)
 	}
@@ -52,7 +52,7 @@ func NewHTTPS(t testing.TB, opts Options) *HTTPS {
 	var certificate tls.Certificate
 	s.CA, certificate = issue(t, opts.Host)
 	server := &http.Server{
-		Handler: s.handler(t), ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: s.handler(t), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 	}
 	go func() { _ = server.ServeTLS(listener, "", "") }() // it returns when Cleanup closes it
@@ -66,7 +66,7 @@ func (s *HTTPS) handler(t testing.TB) http.Handler {
 		Path:   Require(t, "git", "git"),
 		Args:   []string{"http-backend"},
 		Env:    append(Environment(), "GIT_PROJECT_ROOT="+filepath.Dir(s.Dir), "GIT_HTTP_EXPORT_ALL=1"),
-		Logger: log.New(io.Discard, "", 0), Stderr: io.Discard,
+		Logger: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Stderr: io.Discard,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		user, password, _ := req.BasicAuth()

@@ -2,6 +2,7 @@ package gittest
 
 import (
 	"bufio"
+	"context"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -105,7 +106,7 @@ echo "ERROR: The key you are authenticating with has been marked as read only." 
 exit 1
 `
 	s.write("gate", script)
-	if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // a program
+	if err := os.Chmod(path, 0o700); err != nil {
 		s.t.Fatalf("gittest: %v", err)
 	}
 	return path
@@ -159,11 +160,11 @@ func (s *SSH) start() {
 	s.t.Helper()
 	path := Require(s.t, "sshd", "openssh-server")
 	if os.Geteuid() == 0 {
-		if err := os.MkdirAll("/run/sshd", 0o755); err != nil { //nolint:gosec // where sshd confines itself; it wants this mode
+		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 			s.t.Fatalf("gittest: %v", err)
 		}
 	}
-	cmd := exec.Command(path, "-D", "-e", "-f", filepath.Join(s.config, "sshd_config"))
+	cmd := exec.CommandContext(context.WithoutCancel(s.t.Context()), path, "-D", "-e", "-f", filepath.Join(s.config, "sshd_config"))
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		s.t.Fatalf("gittest: %v", err)
@@ -210,7 +211,7 @@ func waitListening(stderr io.Reader) string {
 
 func freePort(t testing.TB, host string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatalf("gittest: %v", err)
 	}
