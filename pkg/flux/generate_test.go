@@ -113,11 +113,11 @@ func TestDownload(t *testing.T) {
 	archive := releaseArchive(t, "testdata/base")
 	released := make(chan struct{})
 	mux := http.NewServeMux()
-	mux.HandleFunc("/download/v2.9.5/manifests.tar.gz", func(w http.ResponseWriter, _ *http.Request) { w.Write(archive) })
+	mux.HandleFunc("/download/v2.9.5/manifests.tar.gz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(archive) })
 	mux.HandleFunc("/download/v2.9.6/manifests.tar.gz", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
 	})
-	mux.HandleFunc("/download/v2.9.7/manifests.tar.gz", func(w http.ResponseWriter, _ *http.Request) { w.Write(archive[:len(archive)/2]) })
+	mux.HandleFunc("/download/v2.9.7/manifests.tar.gz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(archive[:len(archive)/2]) })
 	mux.HandleFunc("/download/v2.9.8/manifests.tar.gz", func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
@@ -207,10 +207,18 @@ func TestSourceSecret(t *testing.T) {
 		err  string
 	}{
 		{"token", SourceCredentials{Username: "git", Password: "tok"}, map[string]string{"username": "git", "password": "tok"}, ""},
-		{"token and ca", SourceCredentials{Username: "git", Password: "tok", CA: pem},
-			map[string]string{"username": "git", "password": "tok", "ca.crt": string(pem)}, ""},
-		{"ssh", SourceCredentials{Identity: pem, IdentityPub: []byte("pub"), KnownHosts: []byte("host key")},
-			map[string]string{"identity": string(pem), "identity.pub": "pub", "known_hosts": "host key"}, ""},
+		{
+			"token and ca",
+			SourceCredentials{Username: "git", Password: "tok", CA: pem},
+			map[string]string{"username": "git", "password": "tok", "ca.crt": string(pem)},
+			"",
+		},
+		{
+			"ssh",
+			SourceCredentials{Identity: pem, IdentityPub: []byte("pub"), KnownHosts: []byte("host key")},
+			map[string]string{"identity": string(pem), "identity.pub": "pub", "known_hosts": "host key"},
+			"",
+		},
 		{"only a ca", SourceCredentials{CA: pem}, map[string]string{"ca.crt": string(pem)}, ""},
 		{"ssh without host keys", SourceCredentials{Identity: pem, IdentityPub: []byte("pub")}, nil, "host keys"},
 		{"ssh without public half", SourceCredentials{Identity: pem, KnownHosts: []byte("k")}, nil, "public half"},

@@ -24,7 +24,7 @@ func (w world) pending(commit string) kube.NotReadyError {
 	if c.system(root) {
 		c.visit(kube.Ref{GroupVersionKind: kustomizationKind, Key: systemKey})
 	}
-	slices.SortFunc(c.missing, func(a, b kube.Unready) int { return cmp.Compare(a.Ref.String(), b.Ref.String()) })
+	slices.SortFunc(c.missing, func(a, b kube.Unready) int { return cmp.Compare(a.String(), b.String()) })
 	return c.missing
 }
 

@@ -190,7 +190,7 @@ func TestPending(t *testing.T) {
 			}
 			var got []string
 			for _, u := range w.pending(tt.commit) {
-				got = append(got, u.Ref.String()+": "+u.Reason)
+				got = append(got, u.String()+": "+u.Reason)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("pending (-want +got):\n%s", diff)
