@@ -234,7 +234,10 @@ metadata: {name: NAME-manager, namespace: NAME-system}
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: NAMEs.test.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1}}
+metadata:
+  name: NAMEs.test.cluster.x-k8s.io
+  labels: {cluster.x-k8s.io/v1beta2: v1}
+  annotations: {clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check: ""}
 spec:
   group: test.cluster.x-k8s.io
   names: {kind: NAME, listKind: NAMEList, plural: NAMEs, singular: NAME}

@@ -89,6 +89,7 @@ func New(kubeconfig []byte, opts Options) (*Client, error) {
 
 // NewForConfig is New for a connection that is already described.
 func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
+	silenceLibraries()
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // the server's priority and fairness does the throttling
 	config.UserAgent = opts.UserAgent

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	toolswatch "k8s.io/client-go/tools/watch"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -35,7 +33,6 @@ type Objects map[Key]*unstructured.Unstructured
 // Watch follows the selected objects of kind gvk and calls onChange with all that exist, first with those that are there
 // already, then after each change, until onChange returns true or an error, or ctx ends. onChange must not keep the map.
 func (c *Client) Watch(ctx context.Context, gvk schema.GroupVersionKind, sel Selection, onChange func(Objects) (done bool, err error)) error {
-	ctx = klog.NewContext(ctx, logr.Discard()) // client-go would write to stderr, in the middle of our progress lines
 	for {
 		done, err := c.watchOnce(ctx, gvk, sel, onChange)
 		if done || err != nil {
