@@ -41,7 +41,7 @@ type Sources struct {
 // caller closes w, or discards it after an error.
 func Fill(ctx context.Context, w *Writer, s Sources, r progress.Reporter) error {
 	for _, path := range sortedFiles(s.Files) {
-		if err := w.AddFile(path, s.Files[path]); err != nil {
+		if err := w.addFile(ctx, path, s.Files[path]); err != nil {
 			return err
 		}
 	}
@@ -97,14 +97,13 @@ func (w *Writer) pullAll(ctx context.Context, refs []string, s Sources, step pro
 	group.SetLimit(parallel(s.Parallel))
 	for i, ref := range refs {
 		group.Go(func() error {
-			if ctx.Err() != nil {
-				return nil
+			if ctx.Err() == nil {
+				mu.Lock()
+				begun++
+				step.Detail(fmt.Sprintf("%d of %d: %s", begun, len(refs), ref))
+				mu.Unlock()
+				problems[i] = w.pull(ctx, ref, platform)
 			}
-			mu.Lock()
-			begun++
-			step.Detail(fmt.Sprintf("%d of %d: %s", begun, len(refs), ref))
-			mu.Unlock()
-			problems[i] = w.pull(ctx, ref, platform)
 			return nil
 		})
 	}

@@ -27,7 +27,7 @@ func pack(ctx context.Context, dir, dest string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
+	defer func() { _ = b.Close() }() // it was only read
 	f, err := os.CreateTemp(filepath.Dir(dest), "."+filepath.Base(dest)+".*")
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (b *Bundle) pack(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer z.Close()
+	defer func() { _ = z.Close() }() // after an error; a second Close does nothing
 	out := tar.NewWriter(z)
 	for _, small := range []struct {
 		name    string

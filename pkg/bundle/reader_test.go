@@ -38,12 +38,16 @@ func TestOpenRefuses(t *testing.T) {
 		"media type":   {write(indexFile, `{"manifests":[`+entry("text/plain", refApp, digest)+`]}`), "text/plain"},
 		"reference":    {write(indexFile, `{"manifests":[`+entry(oci, "app", digest)+`]}`), "docker.io/library/app:latest"},
 		"no reference": {write(indexFile, `{"manifests":[`+entry(oci, "", digest)+`]}`), "not an image reference"},
-		"twice": {write(indexFile, `{"manifests":[`+entry(oci, refApp, digest)+`,`+entry(oci, refApp, digest)+`]}`),
-			"is there twice"},
+		"twice": {
+			write(indexFile, `{"manifests":[`+entry(oci, refApp, digest)+`,`+entry(oci, refApp, digest)+`]}`),
+			"is there twice",
+		},
 		"no blob":  {write(indexFile, `{"manifests":[`+entry(oci, refApp, digest)+`]}`), refApp + ": missing"},
 		"too long": {write(indexFile, strings.Repeat(" ", maxIndex+1)), "is larger than"},
-		"huge manifest": {write(indexFile, `{"manifests":[`+strings.Replace(entry(oci, refApp, digest), `"size":2`, `"size":99999999`, 1)+`]}`),
-			"not sensible"},
+		"huge manifest": {
+			write(indexFile, `{"manifests":[`+strings.Replace(entry(oci, refApp, digest), `"size":2`, `"size":99999999`, 1)+`]}`),
+			"not sensible",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := newBundle(t)

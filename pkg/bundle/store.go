@@ -131,14 +131,14 @@ func (v *verifyingReader) Read(p []byte) (int, error) {
 	switch {
 	case v.left < 0:
 		v.err = errors.New("content is longer than its descriptor says")
-	case err == io.EOF && v.left > 0: //nolint:errorlint // io.Reader promises io.EOF itself
+	case err == io.EOF && v.left > 0:
 		v.err = io.ErrUnexpectedEOF
-	case err != nil && err != io.EOF: //nolint:errorlint // as above
+	case err != nil && err != io.EOF:
 		v.err = err
 	case v.left == 0:
 		v.err = v.finish()
 	}
-	if v.err != nil && v.err != io.EOF { //nolint:errorlint // as above
+	if v.err != nil && v.err != io.EOF { //nolint:errorlint // set above, never wrapped
 		return 0, v.err
 	}
 	return n, nil
@@ -151,7 +151,7 @@ func (v *verifyingReader) finish() error {
 	}
 	if n, err := io.ReadFull(v.ReadCloser, make([]byte, 1)); n > 0 {
 		return errors.New("content is longer than its descriptor says")
-	} else if err != io.EOF { //nolint:errorlint // as above
+	} else if err != io.EOF {
 		return err
 	}
 	return io.EOF

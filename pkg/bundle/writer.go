@@ -85,50 +85,6 @@ func create(dir string) (_ *Writer, err error) {
 	}, nil
 }
 
-// checkTarget refuses a folder with something else in it: Close removes what its index does not name.
-func checkTarget(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		switch e.Name() {
-		case layoutFile, indexFile, partialDir, "blobs":
-		default:
-			return diag.Errorf("name a new or empty folder, or one that holds a bundle",
-				"the folder is not empty and not a bundle: it has %q", e.Name())
-		}
-	}
-	return nil
-}
-
-// errLocked is returned by Create in a folder that another writer has.
-var errLocked = diag.Errorf("wait until it is done", "another process is writing to this bundle")
-
-// takeLock keeps other processes from writing to the bundle. The lock goes with the process, however that ends.
-func takeLock(dir string) (*flock.Flock, error) {
-	lock := flock.New(filepath.Join(dir, partialDir, "lock"))
-	ok, err := lock.TryLock()
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, errLocked
-	}
-	// The one before may have removed the file between our opening and locking it: then the lock keeps nobody out.
-	locked, err := lock.Stat()
-	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
-	}
-	if now, err := os.Stat(lock.Path()); err != nil || !os.SameFile(locked, now) {
-		return nil, errors.Join(errLocked, lock.Unlock())
-	}
-	return lock, nil
-}
-
 // AddImage adds img under the full form of ref (see FullReference), with every blob that is not there yet. An image
 // that is there already under that reference with another digest is an error.
 func (w *Writer) AddImage(ref string, img v1.Image) error {
@@ -207,6 +163,10 @@ func (w *Writer) platform(config v1.Descriptor) (*v1.Platform, error) {
 // AddFile adds a plain file. The path is relative, clean and slash-separated; the package comment says which paths
 // mean what. A file that is there already under that path with other content is an error.
 func (w *Writer) AddFile(path string, content []byte) error {
+	return w.addFile(context.Background(), path, content)
+}
+
+func (w *Writer) addFile(ctx context.Context, path string, content []byte) error {
 	op := fmt.Sprintf("add file %q", path)
 	if err := checkFilePath(path); err != nil {
 		return diag.Wrap(op, err, "")
@@ -215,7 +175,7 @@ func (w *Writer) AddFile(path string, content []byte) error {
 		return diag.Wrap(op, fmt.Errorf("it is larger than %d bytes", maxFile), "")
 	}
 	d := describe(content)
-	if err := w.ensureBytes(context.Background(), d, content); err != nil {
+	if err := w.ensureBytes(ctx, d, content); err != nil {
 		return diag.Wrap(op, err, "")
 	}
 	d.MediaType = fileMediaType

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -103,6 +105,39 @@ func TestInterruptedCreate(t *testing.T) {
 	must(t, err)
 	must(t, w.AddImage(refApp, unreadable{newImage(t, "amd64", "app")}))
 	must(t, w.Close())
+	must(t, w.Close())
+	must(t, openBundle(t, dir).Verify(t.Context()))
+}
+
+// A process that is killed while it writes gives its lock back and leaves no bundle, and the next one goes on from there.
+func TestKilledCreate(t *testing.T) {
+	if dir := os.Getenv("KILLED_CREATE"); dir != "" { // this is the process that gets killed
+		w, err := Create(dir)
+		must(t, err)
+		must(t, w.AddImage(refApp, newImage(t, "amd64", "app")))
+		fmt.Println("ready")
+		select {}
+	}
+	dir := filepath.Join(t.TempDir(), "bundle")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledCreate$")
+	cmd.Env = append(os.Environ(), "KILLED_CREATE="+dir)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	if _, err := io.ReadFull(out, make([]byte, len("ready"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(dir); err == nil {
+		t.Error("two processes write to one folder")
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait() // it says that the process was killed
+	if _, err := Open(t.Context(), dir); err == nil {
+		t.Error("what a killed process left was opened")
+	}
+	w, err := Create(dir)
+	must(t, err)
+	must(t, w.AddImage(refApp, unreadable{newImage(t, "amd64", "app")}))
 	must(t, w.Close())
 	must(t, openBundle(t, dir).Verify(t.Context()))
 }

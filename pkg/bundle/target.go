@@ -1,0 +1,56 @@
+package bundle
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// checkTarget refuses a folder with something else in it: Close removes what its index does not name.
+func checkTarget(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch e.Name() {
+		case layoutFile, indexFile, partialDir, "blobs":
+		default:
+			return diag.Errorf("name a new or empty folder, or one that holds a bundle",
+				"the folder is not empty and not a bundle: it has %q", e.Name())
+		}
+	}
+	return nil
+}
+
+// errLocked is returned by Create in a folder that another writer has.
+var errLocked = diag.Errorf("wait until it is done", "another process is writing to this bundle")
+
+// takeLock keeps other processes from writing to the bundle. The lock goes with the process, however that ends.
+func takeLock(dir string) (*flock.Flock, error) {
+	lock := flock.New(filepath.Join(dir, partialDir, "lock"))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, errLocked
+	}
+	// The one before may have removed the file between our opening and locking it: then the lock keeps nobody out.
+	locked, err := lock.Stat()
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	if now, err := os.Stat(lock.Path()); err != nil || !os.SameFile(locked, now) {
+		return nil, errors.Join(errLocked, lock.Unlock())
+	}
+	return lock, nil
+}
