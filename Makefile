@@ -42,6 +42,10 @@ docs: ## Write docs/reference anew from the commands and the types of fleet.yaml
 bundle: ## Build the offline bundle from Go modules alone; seconds when nothing changed
 	$(GO) -C scripts/offline run . build
 
+.PHONY: bundle-path
+bundle-path: ## Print where the offline bundle is
+	@echo "$(OFFLINE)/bundle"
+
 ##@ Check
 
 .PHONY: lint

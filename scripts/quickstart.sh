@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# From nothing to a fleet with a cluster in it, on this machine: builds fleetctl, makes a fleet repo and a management
+# cluster that follows it, and declares a cluster by doing what the new repo's README says. Run it again at any time.
+#
+#   make quickstart                       # the fleet repo is _output/quickstart
+#   make quickstart FLEET_DIR=~/fleet     # or where you want it
+#
+# Images and manifests come from their registries when these answer. Where they do not, an offline bundle is built from
+# Go modules (long the first time, seconds after that). FLEETCTL_OFFLINE=true asks for the bundle, false for registries.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+fleet_dir=${FLEET_DIR:-$root/_output/quickstart}
+fleetctl=$root/bin/fleetctl
+cluster=demo
+cluster_limit=${QUICKSTART_CLUSTER_LIMIT:-900} # seconds until the declared cluster has to be Available
+
+say() { printf '\n==> %s\n' "$*"; }
+
+# registries_answer is true when all that init fetches from can be reached. Any HTTP answer will do: a registry says 401
+# to strangers.
+registries_answer() {
+  local url
+  for url in https://registry.k8s.io/v2/ https://ghcr.io/v2/ https://quay.io/v2/ https://registry-1.docker.io/v2/ \
+    https://github.com/kubernetes-sigs/cluster-api; do
+    curl --silent --output /dev/null --connect-timeout 5 --max-time 15 "$url" || return 1
+  done
+}
+
+# readme_commands prints the commands under "Add a cluster" of the new repo's README: what a reader would type.
+readme_commands() {
+  awk '/^## Add a cluster/ { here = 1 } here && /^```$/ { exit } inside; here && /^```sh$/ { inside = 1 }' README.md
+}
+
+# for_this_machine adds to a cluster of the docker flavour what its kubelets need on a machine with cgroup v1.
+for_this_machine() {
+  if [[ $1 == *charts/docker* && ! -e /sys/fs/cgroup/cgroup.controllers ]]; then
+    sed 's/^  values:$/&\n    kubeletExtraArgs:\n      fail-cgroupv1: "false"/' <<<"$1"
+  else
+    echo "$1"
+  fi
+}
+
+# cluster_known is true once the report in $1 lists the cluster.
+cluster_known() { sed -n '/^  "clusters": \[/,/^  "problems":/p' <<<"$1" | grep -q "\"name\": \"$cluster\""; }
+
+# await_cluster waits until the cluster is there and all of the fleet is Ready, which is when status exits with 0.
+await_cluster() {
+  local started=$SECONDS report
+  while true; do
+    if report=$("$fleetctl" status -o json 2>/dev/null) && cluster_known "$report"; then
+      return
+    fi
+    if ((SECONDS - started > cluster_limit)); then
+      "$fleetctl" status || :
+      echo "quickstart: $cluster is not Available after ${cluster_limit}s; the tree above says why" >&2
+      return 1
+    fi
+    sleep 5
+  done
+}
+
+if [[ -z ${KIND_EXPERIMENTAL_PROVIDER:-} ]]; then
+  say "A container engine"
+  exec "$root/scripts/with-engine.sh" "$0" "$@"
+fi
+
+say "fleetctl"
+make --no-print-directory -C "$root" build
+
+init=("$fleetctl" init --provider docker)
+offline=${FLEETCTL_OFFLINE:-}
+if [[ -z $offline ]]; then
+  if registries_answer; then offline=false; else offline=true; fi
+fi
+if [[ $offline == true ]]; then
+  say "The offline bundle, since not every registry answers"
+  make --no-print-directory -C "$root" bundle
+  init+=(--bundle "$(make --no-print-directory -s -C "$root" bundle-path)")
+fi
+
+say "A fleet repo in $fleet_dir and a management cluster that follows it"
+mkdir -p "$fleet_dir"
+cd "$fleet_dir"
+"${init[@]}"
+
+if compgen -G "providers/*/*/clusters/*/$cluster" >/dev/null; then
+  say "The cluster $cluster is declared already"
+else
+  say "A cluster, as the fleet repo's README says it"
+  commands=$(for_this_machine "$(readme_commands)")
+  echo "$commands"
+  if ! git config user.email >/dev/null; then # a fresh machine has no identity for commits
+    export GIT_AUTHOR_NAME=quickstart GIT_AUTHOR_EMAIL=quickstart@localhost
+    export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
+  fi
+  bash -euo pipefail -c "$commands"
+fi
+
+say "Waiting until $cluster is Available"
+await_cluster
+"$fleetctl" status
+
+cat <<DONE
+
+Your fleet is in $fleet_dir: change it and commit. Look at it and take it down with
+
+  cd $fleet_dir
+  $fleetctl status
+  $fleetctl teardown --delete-clusters
+DONE
