@@ -35,6 +35,7 @@ readme_commands() {
 # for_this_machine adds to a cluster of the docker flavour what its kubelets need on a machine with cgroup v1.
 for_this_machine() {
   if [[ $1 == *charts/docker* && ! -e /sys/fs/cgroup/cgroup.controllers ]]; then
+    # shellcheck disable=SC2001 # a pattern with a line's beginning and end
     sed 's/^  values:$/&\n    kubeletExtraArgs:\n      fail-cgroupv1: "false"/' <<<"$1"
   else
     echo "$1"
