@@ -22,7 +22,12 @@ BUILD_FLAGS := -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TESTFLAGS ?=
 FUZZTIME ?= 20s
 
+# What scripts/offline makes.
 OFFLINE := $(FLEETCTL_CACHE_DIR)/offline
+PROGRAMS := $(OFFLINE)/programs
+BUNDLE := $(OFFLINE)/bundle
+# The image for nodes of a workload cluster that becomes a management cluster.
+E2E_NODE_IMAGE ?= kindest/node:v1.36.3
 
 ##@ Build
 
@@ -44,7 +49,7 @@ bundle: ## Build the offline bundle from Go modules alone; seconds when nothing 
 
 .PHONY: bundle-path
 bundle-path: ## Print where the offline bundle is
-	@echo "$(OFFLINE)/bundle"
+	@echo "$(BUNDLE)"
 
 ##@ Check
 
@@ -62,13 +67,15 @@ test: ## Unit and command tests: no network, no container engine
 	$(GO) -C scripts/offline test -timeout 10m $(TESTFLAGS) ./...
 
 .PHONY: test-integration
-test-integration: ## Tests against a real kube-apiserver and etcd, built from their Go modules
-	$(GO) -C scripts/offline run . programs kubernetes etcd
-	KUBEBUILDER_ASSETS="$${KUBEBUILDER_ASSETS:-$(OFFLINE)/bin}" $(GO) test -tags integration -timeout 15m $(TESTFLAGS) ./pkg/...
+test-integration: bundle ## Tests against a real kube-apiserver and etcd, built from their Go modules
+	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO) test -tags integration -timeout 15m $(TESTFLAGS) ./pkg/... ./templates/...
 
 .PHONY: e2e
-e2e: ## The main job on a real kind cluster, offline; sets up Podman if no engine answers (needs root then)
+e2e: build ## The main job on a real kind cluster, offline; sets up Podman if no engine answers (needs root then)
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
+	FLEETCTL_E2E_NODE_IMAGE="$(E2E_NODE_IMAGE)" \
 	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -v -timeout 40m $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
 .PHONY: fuzz
