@@ -13,8 +13,7 @@ if [[ -z ${KIND_EXPERIMENTAL_PROVIDER:-} ]]; then
   fi
 fi
 if [[ $KIND_EXPERIMENTAL_PROVIDER == podman ]]; then
-  # Also where Podman answers already: kind and the docker provider need more of it (see the script), and it says
-  # nothing when nothing is missing.
+  # Also where Podman answers already: kind and the docker provider need more of it. The script does what is missing.
   "$root/scripts/offline/setup-engine.sh"
 fi
 exec "$@"
