@@ -51,28 +51,28 @@ type session struct {
 
 // openSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. Apart from
 // cloning an existing fleet repo into an empty folder it changes nothing.
-func openSession(ctx context.Context, deps Deps, opts InitOptions) (s *session, err error) {
-	s = &session{Deps: deps, opts: opts}
-	defer func() {
-		if err != nil {
-			s.close()
-		}
-	}()
-	if err := s.fetchExisting(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.loadFleet(); err != nil {
-		return nil, err
-	}
-	if s.mgmt, err = s.fleet.ManagementCluster(opts.Cluster); err != nil {
-		return nil, err
-	}
-	s.cluster = deps.Store.Cluster(s.mgmt.Name)
-	s.host, s.hostErr = newHost(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster)
-	if err := s.openBundle(ctx); err != nil {
+func openSession(ctx context.Context, deps Deps, opts InitOptions) (*session, error) {
+	s := &session{Deps: deps, opts: opts}
+	if err := s.settle(ctx); err != nil {
+		s.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+func (s *session) settle(ctx context.Context) (err error) {
+	if err := s.fetchExisting(ctx); err != nil {
+		return err
+	}
+	if err := s.loadFleet(); err != nil {
+		return err
+	}
+	if s.mgmt, err = s.fleet.ManagementCluster(s.opts.Cluster); err != nil {
+		return err
+	}
+	s.cluster = s.Store.Cluster(s.mgmt.Name)
+	s.host, s.hostErr = newHost(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster)
+	return s.openBundle(ctx)
 }
 
 func (s *session) close() {
