@@ -1,0 +1,158 @@
+// Package build makes an offline bundle, step by step, out of the recipe.
+package build
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/fleetctl/fleetctl/scripts/offline/internal/cache"
+	"github.com/fleetctl/fleetctl/scripts/offline/internal/gobuild"
+	"github.com/fleetctl/fleetctl/scripts/offline/internal/recipe"
+	"github.com/fleetctl/fleetctl/scripts/offline/internal/report"
+)
+
+// The parts of a build that --only chooses from.
+const (
+	Bundle = "bundle" // the controllers' images and manifests
+	Node   = "node"   // the kind node and load balancer images
+	Peers  = "peers"  // kind and clusterctl
+)
+
+// Parts are all parts, and which of them a build makes when none is chosen.
+var (
+	Parts        = []string{Bundle, Node, Peers}
+	DefaultParts = []string{Bundle, Node}
+)
+
+// Options say what to build.
+type Options struct {
+	Source          string // the folder of scripts/offline
+	Cache           string
+	Out             string // the bundle's folder; empty stands for one in the cache
+	Only            []string
+	ImageAutomation bool
+	NoLoad          bool // do not load the node images into the engine
+}
+
+// Build makes what o asks for.
+func Build(ctx context.Context, o Options, r *report.Reporter) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	c, err := cache.Open(o.Cache, r)
+	if err != nil {
+		return err
+	}
+	b := &builder{
+		Options: o, cache: c, report: r,
+		modules:  filepath.Join(o.Source, "modules"),
+		programs: map[string]string{},
+		images:   map[string]v1.Image{},
+		baked:    map[string]v1.Image{},
+		files:    map[string][]byte{},
+	}
+	if err := b.run(ctx); err != nil {
+		_ = c.Close()
+		return err
+	}
+	return c.Close()
+}
+
+func (o *Options) complete() error {
+	for _, part := range o.Only {
+		if !slices.Contains(Parts, part) {
+			return fmt.Errorf("--only %s: no such part; there are %s", part, strings.Join(Parts, ", "))
+		}
+	}
+	if len(o.Only) == 0 {
+		o.Only = DefaultParts
+	}
+	var err error
+	if o.Source, err = filepath.Abs(o.Source); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(o.Source, "modules")); err != nil {
+		return fmt.Errorf("%s is not the folder scripts/offline of fleetctl's source: run there, or name it with --source", o.Source)
+	}
+	if o.Cache, err = filepath.Abs(o.Cache); err != nil {
+		return err
+	}
+	if o.Out == "" {
+		o.Out = filepath.Join(o.Cache, "bundle")
+	}
+	o.Out, err = filepath.Abs(o.Out)
+	return err
+}
+
+type builder struct {
+	Options
+	cache   *cache.Cache
+	report  *report.Reporter
+	modules string
+
+	programs map[string]string   // paths by name
+	images   map[string]v1.Image // of the bundle, by reference
+	baked    map[string]v1.Image // those that a full node image holds
+	files    map[string][]byte   // of the bundle, by path
+}
+
+func (b *builder) run(ctx context.Context) error {
+	wants := func(part string) bool { return slices.Contains(b.Only, part) }
+	if wants(Peers) {
+		if err := b.buildPrograms(ctx, recipe.Peers); err != nil {
+			return err
+		}
+	}
+	if !wants(Bundle) && !wants(Node) {
+		return nil
+	}
+	steps := []func(context.Context) error{b.controllers, b.manifests}
+	if wants(Node) {
+		steps = append(steps, b.nodes)
+	}
+	if wants(Bundle) {
+		steps = append(steps, b.bundle)
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildPrograms builds one after the other: the compiler uses all processors itself.
+func (b *builder) buildPrograms(ctx context.Context, programs []recipe.Program) error {
+	builder := gobuild.Builder{Cache: b.cache, Modules: b.modules}
+	for _, p := range programs {
+		path, err := builder.Build(ctx, p)
+		if err != nil {
+			return err
+		}
+		b.programs[p.Name] = path
+	}
+	return nil
+}
+
+// controllers makes the images of what runs in a management cluster.
+func (b *builder) controllers(ctx context.Context) error {
+	if err := b.buildPrograms(ctx, recipe.Controllers); err != nil {
+		return err
+	}
+	if err := b.programImages(ctx, recipe.ControllerImages, b.images, b.baked); err != nil {
+		return err
+	}
+	if !b.ImageAutomation {
+		return nil
+	}
+	if err := b.buildPrograms(ctx, recipe.ImageAutomation); err != nil {
+		return err
+	}
+	return b.programImages(ctx, recipe.ImageAutomationImages, b.images)
+}

@@ -1,0 +1,81 @@
+package build
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+
+	"github.com/fleetctl/fleetctl/scripts/offline/internal/gobuild"
+	"github.com/fleetctl/fleetctl/scripts/offline/internal/manifests"
+	"github.com/fleetctl/fleetctl/scripts/offline/internal/recipe"
+)
+
+// manifests makes every manifest of the bundle. It takes a second or two, so it is not cached.
+func (b *builder) manifests(ctx context.Context) (err error) {
+	step := b.report.Start("manifests")
+	defer func() { step.End(err) }()
+	for _, make := range []func(context.Context) (map[string][]byte, error){
+		b.providerManifests, b.fluxManifests, b.certManagerManifests,
+	} {
+		files, err := make(ctx)
+		if err != nil {
+			return err
+		}
+		maps.Copy(b.files, files)
+	}
+	return manifests.CheckFlux(ctx, recipe.Flux, b.files, b.fluxComponents())
+}
+
+// source is the folder of a module that the module below modules/ requires.
+func (b *builder) source(ctx context.Context, module, path string) (string, error) {
+	return gobuild.ModuleDir(ctx, filepath.Join(b.modules, module), path)
+}
+
+func (b *builder) providerManifests(ctx context.Context) (map[string][]byte, error) {
+	core, err := b.source(ctx, "controllers", "sigs.k8s.io/cluster-api")
+	if err != nil {
+		return nil, err
+	}
+	test, err := b.source(ctx, "controllers", "sigs.k8s.io/cluster-api/test")
+	if err != nil {
+		return nil, err
+	}
+	return manifests.Providers(core, test)
+}
+
+func (b *builder) fluxComponents() []string {
+	var names []string
+	for _, p := range recipe.Controllers {
+		if p.Flux() {
+			names = append(names, p.Name)
+		}
+	}
+	if b.ImageAutomation {
+		for _, p := range recipe.ImageAutomation {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+func (b *builder) fluxManifests(ctx context.Context) (map[string][]byte, error) {
+	flux2, err := gobuild.ModuleDir(ctx, b.Source, "github.com/fluxcd/flux2/v2")
+	if err != nil {
+		return nil, err
+	}
+	controllers := map[string]string{}
+	for _, name := range b.fluxComponents() {
+		if controllers[name], err = b.source(ctx, "controllers", "github.com/fluxcd/"+name); err != nil {
+			return nil, err
+		}
+	}
+	return manifests.Flux(recipe.Flux, flux2, controllers)
+}
+
+func (b *builder) certManagerManifests(ctx context.Context) (map[string][]byte, error) {
+	dir, err := b.source(ctx, "cert-manager", "github.com/cert-manager/cert-manager")
+	if err != nil {
+		return nil, err
+	}
+	return manifests.CertManager(recipe.CertManager, dir)
+}

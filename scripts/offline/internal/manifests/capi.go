@@ -1,0 +1,80 @@
+package manifests
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/fleetctl/fleetctl/scripts/offline/internal/recipe"
+)
+
+// provider is one Cluster API provider: where its module keeps its manifests, and what its release calls them.
+type provider struct {
+	label      string
+	version    string
+	components string
+	config     string // folder, relative to that of its module
+	staging    string // the image in the folder
+	image      string // the image of the release
+	test       bool   // lies in the module of Cluster API's tests
+}
+
+var providers = []provider{
+	{
+		label: "cluster-api", version: recipe.ClusterAPI, components: "core-components.yaml", config: "core/config/default",
+		staging: "gcr.io/k8s-staging-cluster-api/cluster-api-controller:main",
+		image:   "registry.k8s.io/cluster-api/cluster-api-controller:" + recipe.ClusterAPI,
+	},
+	{
+		label: "bootstrap-kubeadm", version: recipe.ClusterAPI, components: "bootstrap-components.yaml", config: "bootstrap/kubeadm/config/default",
+		staging: "gcr.io/k8s-staging-cluster-api/kubeadm-bootstrap-controller:main",
+		image:   "registry.k8s.io/cluster-api/kubeadm-bootstrap-controller:" + recipe.ClusterAPI,
+	},
+	{
+		label: "control-plane-kubeadm", version: recipe.ClusterAPI, components: "control-plane-components.yaml", config: "controlplane/kubeadm/config/default",
+		staging: "gcr.io/k8s-staging-cluster-api/kubeadm-control-plane-controller:main",
+		image:   "registry.k8s.io/cluster-api/kubeadm-control-plane-controller:" + recipe.ClusterAPI,
+	},
+	{
+		label: "infrastructure-docker", version: recipe.DockerProvider, components: "infrastructure-components-development.yaml",
+		config: "infrastructure/docker/config/default", test: true,
+		staging: "gcr.io/k8s-staging-cluster-api/capd-manager:main",
+		image:   "gcr.io/k8s-staging-cluster-api/capd-manager:" + recipe.DockerProvider,
+	},
+}
+
+// Providers returns the files of clusterctl's repositories, content by path in the bundle. core and test are the folders
+// of the modules sigs.k8s.io/cluster-api and sigs.k8s.io/cluster-api/test.
+func Providers(core, test string) (map[string][]byte, error) {
+	metadata, err := os.ReadFile(filepath.Join(core, "metadata.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, p := range providers {
+		module := core
+		if p.test {
+			module = test
+		}
+		manifest, err := p.manifest(module)
+		if err != nil {
+			return nil, err
+		}
+		dir := path.Join("providers", p.label, p.version)
+		files[path.Join(dir, p.components)] = manifest
+		// The core module's metadata names the contracts of all providers that are released with it.
+		files[path.Join(dir, "metadata.yaml")] = metadata
+	}
+	return files, nil
+}
+
+func (p provider) manifest(module string) ([]byte, error) {
+	manifest, err := build(filepath.Join(module, p.config))
+	if err != nil {
+		return nil, err
+	}
+	if manifest, err = replace(manifest, p.staging, p.image); err != nil {
+		return nil, err
+	}
+	return replace(manifest, "imagePullPolicy: Always", "imagePullPolicy: IfNotPresent")
+}

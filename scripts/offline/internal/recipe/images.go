@@ -1,0 +1,91 @@
+package recipe
+
+// Image is a container image that holds one program of ours.
+type Image struct {
+	Ref        string   // the name that manifests ask for
+	Program    string   // of Program.Name
+	Path       string   // where the program lies in the image
+	Links      []string // more paths that lead to it
+	Root       bool     // runs as root
+	Entrypoint bool     // false where every manifest names the command itself
+}
+
+// ControllerImages are the images of Controllers.
+var ControllerImages = []Image{
+	manager("registry.k8s.io/cluster-api/cluster-api-controller:"+ClusterAPI, "cluster-api-controller"),
+	manager("registry.k8s.io/cluster-api/kubeadm-bootstrap-controller:"+ClusterAPI, "kubeadm-bootstrap-controller"),
+	manager("registry.k8s.io/cluster-api/kubeadm-control-plane-controller:"+ClusterAPI, "kubeadm-control-plane-controller"),
+	// The docker provider talks to the engine through a socket that only root may open.
+	{
+		Ref: "gcr.io/k8s-staging-cluster-api/capd-manager:" + DockerProvider, Program: "capd-manager",
+		Path: "/manager", Root: true, Entrypoint: true,
+	},
+	flux("source-controller", "v1.9.5"),
+	flux("kustomize-controller", "v1.9.5"),
+	flux("helm-controller", "v1.6.4"),
+	flux("notification-controller", "v1.9.3"),
+	certManagerImage("controller"),
+	certManagerImage("cainjector"),
+	certManagerImage("webhook"),
+}
+
+// ImageAutomationImages are the images of ImageAutomation.
+var ImageAutomationImages = []Image{
+	flux("image-reflector-controller", "v1.2.4"),
+	flux("image-automation-controller", "v1.2.4"),
+}
+
+// Names of the images that a node starts from. kubeadm asks for these versions of CoreDNS and etcd, whatever is inside.
+const (
+	PauseImage   = "registry.k8s.io/pause:3.10.2"
+	proxyImage   = "registry.k8s.io/kube-proxy:" + Kubernetes
+	NodeImage    = "docker.io/kindest/node:" + Kubernetes
+	FullImage    = NodeImage + "-fleetctl" // with the controllers' images inside
+	HAProxyImage = "docker.io/kindest/haproxy:v20230606-42a2262b"
+)
+
+// NodeImages are what kubeadm starts on a node. They share one layer: one program acts as all of Kubernetes.
+var NodeImages = []Image{
+	kubernetes("kube-apiserver"),
+	kubernetes("kube-controller-manager"),
+	kubernetes("kube-scheduler"),
+	{Ref: "registry.k8s.io/coredns/coredns:v1.14.2", Program: "coredns", Path: "/coredns", Root: true, Entrypoint: true},
+	{Ref: "registry.k8s.io/etcd:3.6.8-0", Program: "etcd", Path: "/usr/local/bin/etcd", Root: true},
+	{Ref: PauseImage, Program: "pause", Path: "/pause", Entrypoint: true},
+}
+
+// ProxyImage is kube-proxy's, which also needs the programs that it drives.
+var ProxyImage = Image{
+	Ref: proxyImage, Program: "kubernetes", Path: kubernetesPath, Links: []string{"/usr/local/bin/kube-proxy"}, Root: true,
+}
+
+const kubernetesPath = "/usr/local/bin/kubernetes"
+
+// kubernetesLinks are the same in all of its images, so that they are one layer.
+var kubernetesLinks = []string{
+	"/usr/local/bin/kube-apiserver",
+	"/usr/local/bin/kube-controller-manager",
+	"/usr/local/bin/kube-scheduler",
+}
+
+func manager(ref, program string) Image {
+	return Image{Ref: ref, Program: program, Path: "/manager", Entrypoint: true}
+}
+
+func flux(name, version string) Image {
+	return Image{Ref: "ghcr.io/fluxcd/" + name + ":" + version, Program: name, Path: "/usr/local/bin/" + name, Entrypoint: true}
+}
+
+func certManagerImage(name string) Image {
+	return Image{
+		Ref: "quay.io/jetstack/cert-manager-" + name + ":" + CertManager, Program: "cert-manager-" + name,
+		Path: "/app/cmd/" + name + "/" + name, Entrypoint: true,
+	}
+}
+
+func kubernetes(name string) Image {
+	return Image{
+		Ref: "registry.k8s.io/" + name + ":" + Kubernetes, Program: "kubernetes", Path: kubernetesPath,
+		Links: kubernetesLinks, Root: true,
+	}
+}

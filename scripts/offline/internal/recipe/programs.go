@@ -1,0 +1,109 @@
+// Package recipe says what a bundle is made of: which programs at which versions, under which image names. The versions
+// of programs are pinned in modules/*/go.mod; what is repeated here is what images and manifests call them.
+package recipe
+
+import (
+	"path"
+	"strings"
+)
+
+// Program is one executable, built from a module below modules/.
+type Program struct {
+	Name    string // of the executable; two of the main packages are called kubeadm
+	Module  string // folder below modules/
+	Package string
+	CGO     bool
+	LDFlags string
+}
+
+// Versions that names of images and files carry.
+const (
+	ClusterAPI     = "v1.14.2"
+	DockerProvider = "v1.14.0"
+	CertManager    = "v1.11.5"
+	Kubernetes     = "v1.36.3"
+	Flux           = "v2.9.5"
+	Containerd     = "v2.3.4"
+)
+
+const componentVersion = "k8s.io/component-base/version"
+
+// Controllers run in a management cluster.
+var Controllers = []Program{
+	controller("cluster-api-controller", "sigs.k8s.io/cluster-api/core"),
+	controller("kubeadm-bootstrap-controller", "sigs.k8s.io/cluster-api/bootstrap/kubeadm"),
+	controller("kubeadm-control-plane-controller", "sigs.k8s.io/cluster-api/controlplane/kubeadm"),
+	controller("capd-manager", "sigs.k8s.io/cluster-api/test/infrastructure/docker"),
+	controller("source-controller", "github.com/fluxcd/source-controller"),
+	controller("kustomize-controller", "github.com/fluxcd/kustomize-controller"),
+	controller("helm-controller", "github.com/fluxcd/helm-controller"),
+	controller("notification-controller", "github.com/fluxcd/notification-controller"),
+	certManager("controller"),
+	certManager("cainjector"),
+	certManager("webhook"),
+}
+
+// ImageAutomation are the two Flux controllers that only fleets with image automation need.
+var ImageAutomation = []Program{
+	controller("image-reflector-controller", "github.com/fluxcd/image-reflector-controller"),
+	controller("image-automation-controller", "github.com/fluxcd/image-automation-controller"),
+}
+
+// Node are the programs of a Kubernetes node and of the control plane's images.
+var Node = []Program{
+	{
+		Name: "kubernetes", Module: "kubernetes", Package: ".",
+		LDFlags: "-X " + componentVersion + ".gitVersion=" + Kubernetes +
+			" -X " + componentVersion + ".gitMajor=1 -X " + componentVersion + ".gitMinor=36",
+	},
+	{Name: "etcd", Module: "etcd", Package: "go.etcd.io/etcd/server/v3"},
+	{Name: "coredns", Module: "coredns", Package: "github.com/coredns/coredns"},
+	{Name: "pause", Module: "pause", Package: "."},
+	{Name: "crictl", Module: "crictl", Package: "sigs.k8s.io/cri-tools/cmd/crictl"},
+	containerd("containerd"),
+	containerd("ctr"),
+	containerd("containerd-shim-runc-v2"),
+	cni("main/bridge"),
+	cni("main/ptp"),
+	cni("main/loopback"),
+	cni("ipam/host-local"),
+	cni("meta/portmap"),
+}
+
+// Peers are other projects' programs, to compare with and to look at clusters with.
+var Peers = []Program{
+	{Name: "kind", Module: "peers", Package: "sigs.k8s.io/kind"},
+	{
+		Name: "clusterctl", Module: "peers", Package: "sigs.k8s.io/cluster-api/cmd/clusterctl",
+		LDFlags: "-X sigs.k8s.io/cluster-api/version.gitVersion=" + ClusterAPI +
+			" -X sigs.k8s.io/cluster-api/version.gitMajor=1 -X sigs.k8s.io/cluster-api/version.gitMinor=14",
+	},
+}
+
+func controller(name, pkg string) Program {
+	return Program{Name: name, Module: "controllers", Package: pkg}
+}
+
+func certManager(name string) Program {
+	const pkg = "github.com/cert-manager/cert-manager"
+	return Program{
+		Name: "cert-manager-" + name, Module: "cert-manager", Package: pkg + "/cmd/" + name,
+		LDFlags: "-X " + pkg + "/pkg/util.AppVersion=" + CertManager,
+	}
+}
+
+// containerd is built with cgo, as its releases are.
+func containerd(name string) Program {
+	const pkg = "github.com/containerd/containerd/v2"
+	return Program{
+		Name: name, Module: "containerd", Package: pkg + "/cmd/" + name, CGO: true,
+		LDFlags: "-X " + pkg + "/version.Version=" + Containerd,
+	}
+}
+
+func cni(name string) Program {
+	return Program{Name: "cni-" + path.Base(name), Module: "cni", Package: "github.com/containernetworking/plugins/plugins/" + name}
+}
+
+// Flux says whether the program is one of Flux's controllers.
+func (p Program) Flux() bool { return strings.HasPrefix(p.Package, "github.com/fluxcd/") }
