@@ -33,6 +33,9 @@ type CreateOptions struct {
 	Images ImageArchive
 	// NodeImage, if not nil, is loaded into the engine first where the engine lacks the node image.
 	NodeImage ImageArchive
+	// Answers, if not nil, is called once, as soon as the API server is ready for an administrator, which may be long before
+	// Create returns: objects can be made, while pods may not run yet and images are still being loaded. It must not block.
+	Answers func(kubeconfig []byte)
 	// Detail, if not nil, is told what is going on; by several goroutines at once.
 	Detail func(string)
 }

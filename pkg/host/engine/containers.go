@@ -121,14 +121,32 @@ func (e *Engine) Start(ctx context.Context, containers ...Container) error {
 // Remove removes containers with their anonymous volumes, running or not. One that is gone already is no error.
 func (e *Engine) Remove(ctx context.Context, containers ...Container) error {
 	for _, c := range containers {
-		if _, err := e.Output(ctx, "rm", "--force", "--volumes", c.ID); err != nil {
-			if _, gone := e.inspect(ctx, c.ID); gone != nil && ctx.Err() == nil {
-				continue
-			}
+		if err := e.remove(ctx, c); err != nil {
 			return fmt.Errorf("remove container %s: %w", c.Name, err)
 		}
 	}
 	return nil
+}
+
+// removeAttempts bounds how often a container is removed again that would not die in time: on a busy machine the kernel
+// may need longer for a node's many processes than the engine waits.
+const removeAttempts = 4
+
+func (e *Engine) remove(ctx context.Context, c Container) error {
+	args := []string{"rm", "--force", "--volumes"}
+	if e.name == Podman {
+		args = append(args, "--time=0") // Docker kills at once; Podman would wait ten seconds for an orderly end
+	}
+	var err error
+	for range removeAttempts {
+		if _, err = e.Output(ctx, append(args, c.ID)...); err == nil || ctx.Err() != nil {
+			return err
+		}
+		if _, gone := e.inspect(ctx, c.ID); gone != nil {
+			return ctx.Err()
+		}
+	}
+	return err
 }
 
 // RemoveVolumes removes the volumes that carry the label; kind's Podman provider leaves them when it is killed.

@@ -64,7 +64,7 @@ func (h *Host) State(ctx context.Context) (host.State, error) {
 }
 
 // Create checks that the API server is ready and that we may install into it. Images and mounts are not its business.
-func (h *Host) Create(ctx context.Context, _ host.CreateOptions) error {
+func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	if err := h.client.Ready(ctx); err != nil {
 		return h.unreachable(err)
 	}
@@ -75,6 +75,9 @@ func (h *Host) Create(ctx context.Context, _ host.CreateOptions) error {
 	if !admin {
 		return diag.Errorf("providers come with roles of their own, so installing them takes the cluster role cluster-admin",
 			"management cluster %s: the context's user is no administrator of %s", h.name, h.client.Server())
+	}
+	if opts.Answers != nil {
+		opts.Answers(h.kubeconfig)
 	}
 	return nil
 }

@@ -76,8 +76,9 @@ func TestAdministratorsClusterIsTaken(t *testing.T) {
 	if state, err := h.State(t.Context()); err != nil || state != host.StateRunning {
 		t.Errorf("State: %s, %v", state, err)
 	}
-	if err := h.Create(t.Context(), host.CreateOptions{}); err != nil {
-		t.Errorf("Create: %v", err)
+	answered := 0
+	if err := h.Create(t.Context(), host.CreateOptions{Answers: func([]byte) { answered++ }}); err != nil || answered != 1 {
+		t.Errorf("Create: %v; answered %d times", err, answered)
 	}
 	if err := h.LoadImages(t.Context(), nil, nil); err != nil {
 		t.Errorf("no images to load: %v", err)

@@ -9,10 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
-	"sigs.k8s.io/kind/pkg/cluster"
-	"sigs.k8s.io/kind/pkg/exec"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -75,16 +72,6 @@ func (h *Host) start(ctx context.Context, containers []engine.Container, detail 
 	if !complete {
 		return host.StateBroken, nil
 	}
-	wait, cancel := context.WithTimeoutCause(ctx, restartWait, fmt.Errorf("not ready after %s", restartWait))
-	defer cancel()
-	detail("waiting for the API server of the restarted node")
-	if err := h.waitReady(wait); err != nil {
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		// The engine may have given the node another address, which the control plane's certificates do not cover.
-		return "", diag.Wrap("restart kind cluster "+h.name, err, h.rebuildHint())
-	}
 	return host.StateRunning, nil
 }
 
@@ -93,108 +80,25 @@ func (h *Host) rebuildHint() string {
 		h.engine.Name(), h.controlPlane())
 }
 
-// adopt makes sure that a cluster of ours answers and has the images.
+// adopt makes sure that a cluster of ours answers, and has the images.
 func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
-	if err := h.waitReady(ctx); err != nil {
-		return err
+	wait, cancel := context.WithTimeoutCause(ctx, restartWait, fmt.Errorf("no answer within %s", restartWait))
+	defer cancel()
+	kubeconfig, err := h.Kubeconfig(wait)
+	if err == nil {
+		err = waitReady(wait, kubeconfig)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		// After a reboot the node may have another address, which kind's entry point mends, mostly.
+		return diag.Wrap("use kind cluster "+h.name, err, h.rebuildHint())
+	}
+	if opts.Answers != nil {
+		opts.Answers(kubeconfig)
 	}
 	return h.LoadImages(ctx, opts.Images, opts.Detail)
-}
-
-// build lets kind make the cluster, and fills its node with images as soon as that can take some.
-func (h *Host) build(ctx context.Context, opts host.CreateOptions) error {
-	image, err := h.nodeImage(ctx, opts)
-	if err != nil {
-		return err
-	}
-	if err := h.state.make(); err != nil {
-		return err
-	}
-	if err := h.recordNetwork(ctx); err != nil {
-		return err
-	}
-	created := make(chan struct{})
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		defer close(created)
-		return h.buildCluster(groupCtx, h.config(image, opts), opts.Detail)
-	})
-	var loadErr error
-	group.Go(func() error {
-		// A failed load does not spoil the cluster: kind goes on, and the next run loads what is missing.
-		loadErr = h.loadEarly(groupCtx, created, opts)
-		return nil
-	})
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return loadErr
-}
-
-// buildCluster makes the cluster, waits until it answers, and marks it as complete.
-func (h *Host) buildCluster(ctx context.Context, config *v1alpha4.Cluster, detail func(string)) error {
-	if err := h.runKind(ctx, config, detail); err != nil {
-		return err
-	}
-	if err := h.waitReady(ctx); err != nil {
-		return err
-	}
-	return h.markComplete(ctx)
-}
-
-// runKind calls kind and returns when it ends or the context does; then kind goes on behind our back until the process
-// ends or awaitCreation has seen its end.
-func (h *Host) runKind(ctx context.Context, config *v1alpha4.Cluster, detail func(string)) error {
-	done := make(chan struct{})
-	h.mu.Lock()
-	h.creating = done
-	h.mu.Unlock()
-	_, err := await(ctx, func() (struct{}, error) {
-		defer close(done)
-		return struct{}{}, h.provider(whileRunning(ctx, detail)).Create(h.name,
-			cluster.CreateWithV1Alpha4Config(config),
-			cluster.CreateWithKubeconfigPath(h.state.path(kubeconfigFile)))
-	})
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return h.creationError(err)
-}
-
-// whileRunning silences what kind still says after its caller has gone.
-func whileRunning(ctx context.Context, detail func(string)) func(string) {
-	return func(message string) {
-		if ctx.Err() == nil {
-			detail(message)
-		}
-	}
-}
-
-// awaitCreation waits for the end of a call of kind that was interrupted earlier.
-func (h *Host) awaitCreation(ctx context.Context) error {
-	h.mu.Lock()
-	creating := h.creating
-	h.mu.Unlock()
-	if creating == nil {
-		return nil
-	}
-	select {
-	case <-creating:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// creationError keeps what the failed command wrote, which is far too long for a message.
-func (h *Host) creationError(err error) error {
-	hint := `run "fleetctl doctor" to see what this machine lacks`
-	if run := exec.RunErrorForError(err); run != nil && len(run.Output) > 0 {
-		if writeErr := h.state.writeFile(failureFile, run.Output); writeErr == nil {
-			hint = fmt.Sprintf("the whole output is in %s; %s", h.state.path(failureFile), hint)
-		}
-	}
-	return diag.Wrap("create kind cluster "+h.name, err, hint)
 }
 
 // config is what we ask of kind: one node that carries our mark.

@@ -74,9 +74,15 @@ func create(t *testing.T, h *kind.Host, opts host.CreateOptions) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	begin := time.Now()
+	var answered []time.Duration
+	opts.Answers = func([]byte) { answered = append(answered, time.Since(begin)) }
 	if err := h.Create(ctx, opts); err != nil {
 		t.Fatalf("Create: %v", err)
 	}
+	if len(answered) != 1 {
+		t.Fatalf("Answers was called %d times", len(answered))
+	}
+	t.Logf("the API server answered after %s", answered[0].Round(100*time.Millisecond))
 	t.Logf("Create took %s", time.Since(begin).Round(100*time.Millisecond))
 	wantState(t, h, host.StateRunning)
 	config, err := h.Kubeconfig(ctx)

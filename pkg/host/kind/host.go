@@ -17,7 +17,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
-	"github.com/fleetctl/fleetctl/pkg/host/internal/apiserver"
 )
 
 // clusterLabel is what kind, and the docker infrastructure provider, put on each of a cluster's containers.
@@ -113,19 +112,6 @@ func (h *Host) kubeconfig(ctx context.Context, internal bool) ([]byte, error) {
 		return nil, fmt.Errorf("read the kubeconfig of kind cluster %s: %w", h.name, err)
 	}
 	return []byte(config), nil
-}
-
-// waitReady returns when the API server says that it is ready.
-func (h *Host) waitReady(ctx context.Context) error {
-	kubeconfig, err := h.Kubeconfig(ctx)
-	if err != nil {
-		return err
-	}
-	client, err := apiserver.New(kubeconfig)
-	if err != nil {
-		return err
-	}
-	return client.Wait(ctx)
 }
 
 // Delete removes the cluster's containers and their volumes, kind's network if Create made it and nobody else uses it, and

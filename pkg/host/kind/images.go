@@ -31,30 +31,30 @@ func (h *Host) LoadImages(ctx context.Context, images host.ImageArchive, detail 
 	return h.importImages(ctx, images, missing)
 }
 
-// loadEarly waits until the node's containerd answers, long before the control plane does, and loads the images. It gives
-// up when created is closed and there is no node.
+// loadEarly waits until the node's containerd answers, long before the control plane does, and loads the images.
 func (h *Host) loadEarly(ctx context.Context, created <-chan struct{}, opts host.CreateOptions) error {
 	if opts.Images == nil {
 		return nil
 	}
-	if err := h.awaitContainerd(ctx, created); err != nil {
+	if err := h.awaitInNode(ctx, created, "ctr version >/dev/null 2>&1"); err != nil {
 		return err
 	}
 	return h.LoadImages(ctx, opts.Images, opts.Detail)
 }
 
-// awaitContainerd returns once the store in the node takes images. kind tells nobody when it has made the container, and
-// the engines' event streams differ, so this looks a few times until there is one to look into.
-func (h *Host) awaitContainerd(ctx context.Context, created <-chan struct{}) error {
-	tick := time.NewTicker(200 * time.Millisecond)
+// awaitInNode returns once a shell condition is true in the node. kind tells nobody when it has made the container, and the
+// engines' event streams differ, so this looks a few times until there is one to look into; the node does the rest. It gives
+// up when created is closed and there is no node.
+func (h *Host) awaitInNode(ctx context.Context, created <-chan struct{}, condition string) error {
+	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
 	for last := false; ; {
-		_, err := h.exec(ctx, `until ctr version >/dev/null 2>&1; do sleep 0.1; done`)
+		_, err := h.exec(ctx, "until "+condition+"; do sleep 0.1; done")
 		if err == nil {
 			return nil
 		}
 		if last || ctx.Err() != nil {
-			return fmt.Errorf("wait for containerd in node %s: %w", h.controlPlane(), err)
+			return fmt.Errorf("wait for node %s: %w", h.controlPlane(), err)
 		}
 		select {
 		case <-tick.C:

@@ -92,11 +92,28 @@ func failedChecks(body string) []string {
 
 // Wait returns when the API server is ready, or with the last reason why it is not once the context ends.
 func (c *Client) Wait(ctx context.Context) error {
+	return c.until(ctx, "wait for the API server at "+c.server, c.Ready)
+}
+
+// WaitAdministrator returns when the kubeconfig's user may do everything. kubeadm binds its administrator's role a moment
+// after the API server is ready.
+func (c *Client) WaitAdministrator(ctx context.Context) error {
+	return c.until(ctx, "wait for permissions at "+c.server, func(ctx context.Context) error {
+		allowed, err := c.Administrator(ctx)
+		if err == nil && !allowed {
+			err = errors.New("the kubeconfig's user is no administrator")
+		}
+		return err
+	})
+}
+
+// until asks again and again until there is no error; when the context ends, it returns its cause and the last error.
+func (c *Client) until(ctx context.Context, what string, ask func(context.Context) error) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var last error
 	for {
-		err := c.Ready(ctx)
+		err := ask(ctx)
 		if err == nil {
 			return nil
 		}
@@ -105,7 +122,7 @@ func (c *Client) Wait(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the API server at %s: %w", c.server, errors.Join(context.Cause(ctx), last))
+			return fmt.Errorf("%s: %w", what, errors.Join(context.Cause(ctx), last))
 		case <-tick.C:
 		}
 	}
