@@ -161,18 +161,17 @@ func (s *session) planImages(ctx context.Context, plan *installPlan) error {
 // same.
 func (s *session) pinVersions(chosen []capi.Provider) error {
 	for _, p := range chosen {
-		i := slices.IndexFunc(s.mgmt.Providers, func(have v1alpha1.Provider) bool {
-			return have.Name == p.Name && have.Type == v1alpha1.ProviderType(p.Type)
-		})
-		if i < 0 || s.mgmt.Providers[i].Version == p.Version {
-			continue
-		}
-		edited, err := v1alpha1.SetProviderVersion(s.fleetFile, s.mgmt.Name, s.mgmt.Providers[i].Type, p.Name, p.Version)
+		providerType := v1alpha1.ProviderType(p.Type)
+		edited, err := v1alpha1.SetProviderVersion(s.fleetFile, s.mgmt.Name, providerType, p.Name, p.Version)
 		if err != nil {
 			return err
 		}
 		s.fleetFile = edited
-		s.mgmt.Providers[i].Version = p.Version
+		for i := range s.mgmt.Providers {
+			if have := &s.mgmt.Providers[i]; have.Name == p.Name && have.Type == providerType {
+				have.Version = p.Version
+			}
+		}
 	}
 	return nil
 }
