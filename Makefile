@@ -26,8 +26,8 @@ FUZZTIME ?= 20s
 OFFLINE := $(FLEETCTL_CACHE_DIR)/offline
 PROGRAMS := $(OFFLINE)/programs
 BUNDLE := $(OFFLINE)/bundle
-# The image for nodes of a workload cluster that becomes a management cluster.
-E2E_NODE_IMAGE ?= kindest/node:v1.36.3
+# For nodes of a workload cluster that becomes a management cluster: it has the controllers' images inside.
+E2E_NODE_IMAGE ?= docker.io/kindest/node:v1.36.3-fleetctl
 
 ##@ Build
 
@@ -68,6 +68,9 @@ test: ## Unit and command tests: no network, no container engine
 
 .PHONY: test-integration
 test-integration: bundle ## Tests against a real kube-apiserver and etcd, built from their Go modules
+	# One program acts as all of Kubernetes, by the name that it is called.
+	ln -sfn kubernetes "$(PROGRAMS)/kube-apiserver"
+	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
 	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO) test -tags integration -timeout 15m $(TESTFLAGS) ./pkg/... ./templates/...
 
 .PHONY: e2e
