@@ -80,8 +80,8 @@ func (m *Manager) Clusters(ctx context.Context) ([]Cluster, error) {
 }
 
 // listAll fills list; a kind that is not installed leaves it empty.
-func (m *Manager) listAll(ctx context.Context, what string, list kube.ObjectList, opts ...kube.ListOption) error {
-	if err := m.kube.List(ctx, list, opts...); err != nil && !kube.IsAbsent(err) {
+func (m *Manager) listAll(ctx context.Context, what string, list kube.ObjectList) error {
+	if err := m.kube.List(ctx, list); err != nil && !kube.IsAbsent(err) {
 		return fmt.Errorf("list %s: %w", what, err)
 	}
 	return nil

@@ -2,9 +2,11 @@ package capi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,11 +53,12 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 			return nil, err
 		}
 	}
-	run := &installation{kube: m.kube, detail: detail, certsUp: make(chan struct{})}
-	if err := run.apply(ctx, todo); err != nil {
-		return nil, err
+	run := &installation{kube: m.kube, detail: detail}
+	err = run.apply(ctx, todo)
+	if err == nil || ctx.Err() != nil { // when time is up, the Deployments that are not ready say why
+		err = errors.Join(err, m.kube.WaitDeploymentsReady(ctx, deploymentKeys(todo), detail))
 	}
-	if err := m.kube.WaitDeploymentsReady(ctx, deploymentKeys(todo), detail); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	detail("waiting until the webhooks answer")
@@ -117,69 +120,67 @@ func (s *Source) repositoryFor(ctx context.Context, p config.Provider, _ config.
 	return s.client(ctx, Provider{Name: p.Name(), Type: typeOf(p.Type())})
 }
 
-// installation applies a plan. cert-manager comes first, because its start takes longest; meanwhile all of the providers
-// that needs neither it nor the certificates that it makes is applied. A provider's Deployments come last, when the Secrets
-// that their pods mount are there: a pod that waits for a Secret is retried ever more slowly.
+// installation applies a plan, with nothing waiting for what it does not need:
+//   - cert-manager comes first, because its start takes longest; while it starts, all of the providers is applied but their
+//     Deployments.
+//   - cert-manager's own webhook configurations come last. They only check its objects, and until its webhook runs, they
+//     would keep the API server from taking the providers' Certificates.
+//   - A provider's Deployments come when the Secrets that their pods mount are there: a pod that waits for a Secret is
+//     retried ever more slowly.
 type installation struct {
-	kube    *kube.Client
-	detail  func(string)
-	certsUp chan struct{} // closed when cert-manager runs
+	kube   *kube.Client
+	detail func(string)
 }
 
 func (in *installation) apply(ctx context.Context, todo *plan) error {
-	group, ctx := errgroup.WithContext(ctx)
-	certsApplied := make(chan struct{})
-	group.Go(func() error {
-		if todo.applyCerts {
-			in.detail("installing cert-manager")
-			if err := in.do(ctx, todo.certs); err != nil {
-				return fmt.Errorf("install cert-manager: %w", err)
-			}
-		}
-		close(certsApplied)
-		if todo.ownCerts && len(todo.missing) > 0 {
-			if err := in.kube.WaitDeploymentsReady(ctx, keysOf(todo.certs), in.detail); err != nil {
-				return fmt.Errorf("install cert-manager: %w", err)
-			}
-		}
-		close(in.certsUp)
-		return nil
-	})
+	certs, certsWebhooks := []*unstructured.Unstructured(nil), []*unstructured.Unstructured(nil)
+	if todo.applyCerts {
+		certs, certsWebhooks = splitWebhooks(eager(todo.certs))
+		in.detail("installing cert-manager")
+	}
+	if err := in.do(ctx, certs); err != nil {
+		return fmt.Errorf("install cert-manager: %w", err)
+	}
+	if len(todo.missing) > 0 {
+		in.detail("installing providers")
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
 	for _, components := range todo.missing {
 		group.Go(func() error {
-			select {
-			case <-certsApplied:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-			if err := in.provider(ctx, components); err != nil {
+			if err := in.provider(groupCtx, components); err != nil {
 				return fmt.Errorf("install %s: %w", components.ManifestLabel(), err)
 			}
 			return nil
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := in.do(ctx, certsWebhooks); err != nil {
+		return fmt.Errorf("install cert-manager: %w", err)
+	}
+	return nil
 }
 
 // provider applies the components of one provider and then enters it in the inventory, as clusterctl does: a provider in the
 // inventory has all its objects.
 func (in *installation) provider(ctx context.Context, components repository.Components) error {
 	parts := split(components.Objs())
-	if err := in.do(ctx, parts.base); err != nil {
+	if err := in.do(ctx, parts.namespaces); err != nil {
 		return err
 	}
-	select {
-	case <-in.certsUp:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	if err := in.do(ctx, parts.custom); err != nil {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return in.do(groupCtx, parts.base) })
+	group.Go(func() error {
+		if err := in.do(groupCtx, parts.custom); err != nil {
+			return err
+		}
+		return in.waitSecrets(groupCtx, parts)
+	})
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := in.waitSecrets(ctx, parts); err != nil {
-		return err
-	}
-	if err := in.do(ctx, parts.deployments); err != nil {
+	if err := in.do(ctx, eager(parts.deployments)); err != nil {
 		return err
 	}
 	entry := components.InventoryObject()
@@ -215,7 +216,7 @@ func (in *installation) waitSecrets(ctx context.Context, parts parts) error {
 
 // parts of a provider's components, in the order in which they are applied.
 type parts struct {
-	base, custom, deployments []*unstructured.Unstructured
+	namespaces, base, custom, deployments []*unstructured.Unstructured
 }
 
 func split(objects []unstructured.Unstructured) parts {
@@ -227,11 +228,25 @@ func split(objects []unstructured.Unstructured) parts {
 			p.deployments = append(p.deployments, obj)
 		case kube.IsCustom(obj):
 			p.custom = append(p.custom, obj)
+		case obj.GetKind() == "Namespace":
+			p.namespaces = append(p.namespaces, obj)
 		default:
 			p.base = append(p.base, obj)
 		}
 	}
 	return p
+}
+
+// splitWebhooks takes the webhook configurations out of objects.
+func splitWebhooks(objects []*unstructured.Unstructured) (others, webhooks []*unstructured.Unstructured) {
+	for _, obj := range objects {
+		if obj.GroupVersionKind().Group == admissionv1.GroupName {
+			webhooks = append(webhooks, obj)
+		} else {
+			others = append(others, obj)
+		}
+	}
+	return others, webhooks
 }
 
 // keysOf names the Deployments among objects.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -175,6 +176,19 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%+v, %v", result, err)
 		}
 	})
+	t.Run("completes cert-manager without its webhooks", func(t *testing.T) {
+		hook := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "cert-manager-webhook"}}
+		if err := c.WithWatch.Delete(ctx, hook); err != nil {
+			t.Fatal(err)
+		}
+		result, err := m.Install(ctx, source, InstallOptions{Providers: providers})
+		if err != nil || len(result.Installed) != 0 || !result.CertManager {
+			t.Errorf("%+v, %v", result, err)
+		}
+		if err := c.Get(ctx, kube.Key{Name: hook.Name}, hook); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("adds a provider later, with its variables", func(t *testing.T) {
 		more := resolve(t, source, []Provider{{Name: "docker"}, {Name: "aws"}})
 		var missing *MissingVariablesError
@@ -208,7 +222,8 @@ func versions(t *testing.T, c *kube.Client) []string {
 	for _, kind := range []schema.GroupVersionKind{
 		deploymentKind.GroupVersion().WithKind("DeploymentList"),
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"},
-		{Version: "v1", Kind: "NamespaceList"}, {Version: "v1", Kind: "ServiceAccountList"},
+		{Version: "v1", Kind: "NamespaceList"},
+		{Version: "v1", Kind: "ServiceAccountList"},
 		{Group: "cert-manager.io", Version: "v1", Kind: "CertificateList"},
 		{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "ProviderList"},
 	} {
@@ -394,7 +409,7 @@ func deleteClusters(ctx context.Context, t *testing.T, m *Manager, c *kube.Clien
 
 func TestMove(t *testing.T) {
 	from, source, repository := newManagement(t)
-	to, target, _ := newManagement(t)
+	to, _, _ := newManagement(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	providers := resolve(t, repository, allProviders)
@@ -442,5 +457,4 @@ func TestMove(t *testing.T) {
 	if err != nil || len(arrived) != 2 || arrived[0].Paused || len(arrived[0].Machines) != 1 {
 		t.Errorf("arrived: %+v, %v", arrived, err)
 	}
-	_ = target
 }

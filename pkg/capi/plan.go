@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
@@ -32,6 +34,7 @@ func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider
 	var inventory []clusterctlv1.Provider
 	var deployments kube.Objects
 	var certsVersion string
+	var certsHooks bool
 	var certsCRD *apiextensionsv1.CustomResourceDefinition
 
 	group, readCtx := errgroup.WithContext(ctx)
@@ -46,15 +49,18 @@ func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider
 	group.Go(func() (err error) { inventory, err = m.inventory(readCtx); return err })
 	group.Go(func() (err error) { deployments, err = m.deployments(readCtx); return err })
 	group.Go(func() (err error) { certsCRD, err = m.certManagerCRD(readCtx); return err })
-	if err := errors.Join(group.Wait(), errors.Join(errs...)); err != nil {
+	group.Go(func() (err error) { certsHooks, err = m.hasCertManagerWebhooks(readCtx); return err })
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 
+	var conflicts []error
 	for _, components := range p.wanted {
 		whole, err := isInstalled(components, inventory, deployments)
-		if err != nil {
-			errs = append(errs, err)
-		}
+		conflicts = append(conflicts, err)
 		if !whole {
 			p.missing = append(p.missing, components)
 		}
@@ -62,10 +68,10 @@ func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider
 	p.ownCerts = certsCRD == nil || certsCRD.Labels[clusterctlv1.ClusterctlCoreLabel] == clusterctlv1.ClusterctlCoreLabelCertManagerValue
 	if p.ownCerts {
 		var err error
-		p.applyCerts, err = certManagerMissing(p.certs, certsVersion, deployments)
-		errs = append(errs, err)
+		p.applyCerts, err = certManagerMissing(p.certs, certsVersion, deployments, certsHooks || !hasWebhooks(p.certs))
+		conflicts = append(conflicts, err)
 	}
-	return p, errors.Join(errs...)
+	return p, errors.Join(conflicts...)
 }
 
 // certManagerCRD is the CRD by which to tell whose cert-manager is in the cluster, or nil.
@@ -79,6 +85,23 @@ func (m *Manager) certManagerCRD(ctx context.Context) (*apiextensionsv1.CustomRe
 		return nil, nil
 	}
 	return nil, fmt.Errorf("look for cert-manager: %w", err)
+}
+
+// hasCertManagerWebhooks tells whether the last of what an installation applies of cert-manager is there.
+func (m *Manager) hasCertManagerWebhooks(ctx context.Context) (bool, error) {
+	hooks := &metav1.PartialObjectMetadataList{}
+	hooks.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfigurationList"))
+	if err := m.kube.List(ctx, hooks, kube.MatchingLabels{
+		clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelCertManagerValue,
+	}); err != nil {
+		return false, fmt.Errorf("look for cert-manager: %w", err)
+	}
+	return len(hooks.Items) > 0, nil
+}
+
+func hasWebhooks(objects []*unstructured.Unstructured) bool {
+	_, webhooks := splitWebhooks(objects)
+	return len(webhooks) > 0
 }
 
 // isInstalled tells whether the inventory has the provider and all its Deployments run with the images that components
@@ -115,8 +138,8 @@ func runs(wanted *unstructured.Unstructured, deployments kube.Objects) bool {
 }
 
 // certManagerMissing tells whether the objects of a cert-manager that clusterctl looks after are to be applied: not where it
-// runs, and not where all of another version is there, which then only has to start.
-func certManagerMissing(objects []*unstructured.Unstructured, version string, deployments kube.Objects) (bool, error) {
+// runs, webhooks and all, and not where all of another version is there, which then only has to start.
+func certManagerMissing(objects []*unstructured.Unstructured, version string, deployments kube.Objects, hooks bool) (bool, error) {
 	var there, running, wanted int
 	installed := ""
 	for _, obj := range objects {
@@ -133,11 +156,11 @@ func certManagerMissing(objects []*unstructured.Unstructured, version string, de
 		}
 	}
 	switch {
-	case running == wanted:
+	case running == wanted && hooks:
 		return false, nil
 	case installed == "" || installed == version:
 		return true, nil
-	case there == wanted:
+	case there == wanted && hooks:
 		return false, nil
 	}
 	return false, diag.Errorf("remove what is left of it, `kubectl delete namespace cert-manager`, and run this again",

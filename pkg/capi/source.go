@@ -5,17 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
@@ -44,6 +41,9 @@ type Source struct {
 	variables  map[string]string
 	repository string
 	certs      string // wanted version of cert-manager
+
+	mu     sync.Mutex
+	loaded map[Provider]repository.Components // by provider with its version
 }
 
 // NewSource checks opts and returns a Source. It reads nothing yet.
@@ -63,7 +63,8 @@ func NewSource(opts SourceOptions) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{config: configuration, variables: variables, repository: root, certs: opts.CertManagerVersion}, nil
+	return &Source{config: configuration, variables: variables, repository: root, certs: opts.CertManagerVersion,
+		loaded: map[Provider]repository.Components{}}, nil
 }
 
 // newConfig is a clusterctl configuration that holds nothing of the user's own.
@@ -264,20 +265,49 @@ func (s *Source) Images(ctx context.Context, providers []Provider) ([]string, er
 	return slices.Compact(all), nil
 }
 
-// load returns the components of p with variables filled in (or as they are, if raw) and clusterctl's labels put on.
+// Prefetch reads, parses and remembers what Install needs of providers and cert-manager: downloads and seconds of work that can
+// be done while the management cluster starts. Calling it is optional.
+func (s *Source) Prefetch(ctx context.Context, providers []Provider) error {
+	errs := make([]error, len(providers)+1)
+	var group errgroup.Group
+	for i, p := range providers {
+		group.Go(func() error {
+			_, errs[i] = s.load(ctx, p, false)
+			return nil
+		})
+	}
+	group.Go(func() error {
+		_, _, errs[len(providers)] = s.certManagerObjects(ctx)
+		return nil
+	})
+	_ = group.Wait() // the errors are in errs, so that all are told at once
+	return errors.Join(errs...)
+}
+
+// load returns the components of p with variables filled in (or as they are, if raw) and clusterctl's labels put on. Callers
+// do not change them.
 func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Components, error) {
+	s.mu.Lock()
+	known := s.loaded[p]
+	s.mu.Unlock()
+	if known != nil && !raw {
+		return known, nil
+	}
 	client, err := s.client(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if !raw {
-		if err := s.checkVariables(ctx, p); err != nil {
-			return nil, err
-		}
-	}
 	components, err := client.Components().Get(ctx, repository.ComponentsOptions{Version: p.Version, SkipTemplateProcess: raw})
 	if err != nil {
+		if missing := s.checkVariables(ctx, p); missing != nil && !raw {
+			return nil, missing // says it better
+		}
 		return nil, diag.Wrap("read the components of "+p.String(), err, "")
+	}
+	if !raw && p.Version != "" {
+		s.mu.Lock()
+		s.loaded[p] = components
+		s.mu.Unlock()
 	}
 	return components, nil
 }
@@ -297,93 +327,4 @@ func (s *Source) client(ctx context.Context, p Provider) (repository.Client, err
 		return nil, diag.Wrap("find "+p.String(), err, "")
 	}
 	return client, nil
-}
-
-// locate is the URL of p's components: in the repository folder, else where released says.
-func (s *Source) locate(p Provider, released string) (string, error) {
-	if s.repository == "" {
-		if p.Version != "" {
-			released = strings.Replace(released, "/latest/", "/"+p.Version+"/", 1)
-		}
-		return released, nil
-	}
-	versions, err := s.versions(p.Label())
-	if err != nil {
-		return "", err
-	}
-	wanted := cmp.Or(p.Version, versions[0])
-	if !slices.Contains(versions, wanted) {
-		return "", diag.Errorf("choose one of them, or make a bundle with it", "the offline repository has %s only in %s",
-			p.Label(), strings.Join(versions, ", "))
-	}
-	folder := filepath.Join(s.repository, p.Label(), wanted)
-	file, err := componentsFile(folder, path.Base(released))
-	if err != nil {
-		return "", err
-	}
-	return fileURL(filepath.Join(folder, file)), nil
-}
-
-// versions are those of label in the repository folder, newest first; none is an error.
-func (s *Source) versions(label string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(s.repository, label))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var versions []string
-	for _, e := range entries {
-		if _, err := version.ParseSemantic(e.Name()); err == nil && e.IsDir() {
-			versions = append(versions, e.Name())
-		}
-	}
-	if len(versions) == 0 {
-		return nil, diag.Errorf("make a bundle with it: `fleetctl bundle create`", "the offline repository has no %s", label)
-	}
-	slices.SortFunc(versions, func(a, b string) int {
-		return cmp.Or(comparePreRelease(a, b), compareVersions(b, a))
-	})
-	return versions, nil
-}
-
-// comparePreRelease puts releases before pre-releases, as clusterctl does when it looks for the newest.
-func comparePreRelease(a, b string) int {
-	pre := func(v string) int {
-		if version.MustParseSemantic(v).PreRelease() != "" {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Compare(pre(a), pre(b))
-}
-
-func compareVersions(a, b string) int {
-	x, y := version.MustParseSemantic(a), version.MustParseSemantic(b)
-	switch {
-	case x.LessThan(y):
-		return -1
-	case y.LessThan(x):
-		return 1
-	}
-	return 0
-}
-
-// componentsFile is the name of the components in folder: the one that releases use, else the only other manifest there.
-func componentsFile(folder, released string) (string, error) {
-	if _, err := os.Stat(filepath.Join(folder, released)); err == nil {
-		return released, nil
-	}
-	matches, err := filepath.Glob(filepath.Join(folder, "*components*.yaml"))
-	if err != nil || len(matches) != 1 {
-		return "", fmt.Errorf("%s has no %s", folder, released)
-	}
-	return filepath.Base(matches[0]), nil
-}
-
-// fileURL is the file:// URL of an absolute path, also of one that starts with a drive letter.
-func fileURL(name string) string {
-	slashed := filepath.ToSlash(name)
-	if !strings.HasPrefix(slashed, "/") {
-		slashed = "/" + slashed
-	}
-	return (&url.URL{Scheme: "file", Path: slashed}).String()
 }

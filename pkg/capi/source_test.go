@@ -281,6 +281,10 @@ const testCertManager = `apiVersion: v1
 kind: Namespace
 metadata: {name: cert-manager}
 ---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: cert-manager-webhook}
+---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: certificates.cert-manager.io}

@@ -3,6 +3,7 @@ package capi
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -40,11 +41,18 @@ func (m *Manager) WaitWebhooks(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return m.kube.DryRunAdmission(ctx, probeCluster())
+	return m.probeAdmission(ctx)
 }
 
-// hasCA tells whether all the webhooks of a configuration have the certificate authority that they are called with.
+// injectAnnotations are those by which cert-manager knows where to put a certificate authority.
+var injectAnnotations = []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret"}
+
+// hasCA tells whether all the webhooks of a configuration have the certificate authority that they are called with. One that
+// does not ask cert-manager for it needs none.
 func hasCA(obj *unstructured.Unstructured) bool {
+	if !slices.ContainsFunc(injectAnnotations, func(name string) bool { return obj.GetAnnotations()[name] != "" }) {
+		return true
+	}
 	webhooks, _, _ := unstructured.NestedSlice(obj.Object, "webhooks")
 	for _, each := range webhooks {
 		webhook, ok := each.(map[string]any)
@@ -58,14 +66,33 @@ func hasCA(obj *unstructured.Unstructured) bool {
 	return true
 }
 
+// probeAdmission tries a Cluster in every version that the API server serves: other versions than the stored one go through
+// a conversion webhook, too.
+func (m *Manager) probeAdmission(ctx context.Context) error {
+	for _, version := range []string{clusterv1.GroupVersion.Version, "v1beta1"} {
+		if _, err := m.kube.RESTMapper().RESTMapping(clusterKind.GroupKind(), version); kube.IsAbsent(err) {
+			continue
+		}
+		if err := m.kube.DryRunAdmission(ctx, probeCluster(version)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // probeCluster is a Cluster that Cluster API's webhooks admit. It is never really made.
-func probeCluster() *unstructured.Unstructured {
+func probeCluster(version string) *unstructured.Unstructured {
+	const name, group = "fleetctl-dry-run", "infrastructure.cluster.x-k8s.io"
+	reference := map[string]any{"kind": "ProbeCluster", "name": name}
+	if version == "v1beta1" {
+		reference["apiVersion"] = group + "/v1beta1"
+	} else {
+		reference["apiGroup"] = group
+	}
 	obj := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"namespace": metav1.NamespaceDefault, "name": "fleetctl-dry-run"},
-		"spec": map[string]any{"infrastructureRef": map[string]any{
-			"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ProbeCluster", "name": "fleetctl-dry-run",
-		}},
+		"metadata": map[string]any{"namespace": metav1.NamespaceDefault, "name": name},
+		"spec":     map[string]any{"infrastructureRef": reference},
 	}}
-	obj.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
+	obj.SetGroupVersionKind(clusterKind.GroupKind().WithVersion(version))
 	return obj
 }

@@ -37,18 +37,20 @@ const FieldManager = "fleetctl"
 // Key is the namespace (empty for cluster-wide kinds) and name of an object.
 type Key = types.NamespacedName
 
-// Object and ObjectList are what Client reads and writes; typed and unstructured objects both are.
-type (
-	Object     = client.Object
-	ObjectList = client.ObjectList
-	ListOption = client.ListOption
-)
+// Object is what Client reads and writes, typed or unstructured.
+type Object = client.Object
 
-// ListOptions that callers combine.
-type (
-	InNamespace    = client.InNamespace
-	MatchingLabels = client.MatchingLabels
-)
+// ObjectList is a list of Objects of one kind.
+type ObjectList = client.ObjectList
+
+// ListOption narrows a List.
+type ListOption = client.ListOption
+
+// InNamespace is the ListOption for one namespace.
+type InNamespace = client.InNamespace
+
+// MatchingLabels is the ListOption for objects with all of these labels.
+type MatchingLabels = client.MatchingLabels
 
 // Options of New. The zero value is what a command wants.
 type Options struct {

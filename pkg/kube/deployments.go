@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,8 +43,8 @@ func (e NotReadyError) Error() string {
 }
 
 // WaitDeploymentsReady waits until all the named Deployments have rolled out what their spec says and are available. detail,
-// if not nil, is told which ones are missing whenever that changes. When ctx ends before, the error is a
-// NotReadyError joined to ctx's, and asks for the exit code of something not ready.
+// if not nil, is told which ones are missing whenever that changes, by several goroutines. When ctx's time is up before, the
+// error wraps a NotReadyError and ctx's, and asks for the exit code of something not ready.
 func (c *Client) WaitDeploymentsReady(ctx context.Context, keys []Key, detail func(string)) error {
 	missing := newPending(keys, detail)
 	group, watchCtx := errgroup.WithContext(ctx)
@@ -72,9 +73,15 @@ func (c *Client) WaitDeploymentsReady(ctx context.Context, keys []Key, detail fu
 	if ctx.Err() == nil {
 		return fmt.Errorf("wait for Deployments: %w", err)
 	}
+	if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) { // interrupted: nobody waits for explanations
+		return fmt.Errorf("wait for Deployments: %w", context.Cause(ctx))
+	}
+	unready := c.explainDeployments(ctx, missing.list())
+	if len(unready) == 0 {
+		return fmt.Errorf("wait for Deployments: %w", context.Cause(ctx))
+	}
 	return &diag.Error{
-		Op: "wait for Deployments", Err: fmt.Errorf("%w: %w", context.Cause(ctx), c.explainDeployments(ctx, missing.list())),
-		Code: diag.ExitNotReady,
+		Op: "wait for Deployments", Err: fmt.Errorf("%w: %w", context.Cause(ctx), unready), Code: diag.ExitNotReady,
 	}
 }
 
@@ -115,6 +122,8 @@ func (c *Client) explainDeployments(ctx context.Context, keys []Key) NotReadyErr
 			obj := &unstructured.Unstructured{}
 			obj.SetGroupVersionKind(deploymentKind)
 			switch err := c.Get(ctx, key, obj); {
+			case err == nil && DeploymentReady(obj): // by now
+				unready[i].Ref = Ref{}
 			case err == nil:
 				unready[i].Reason = c.Explain(ctx, obj)
 			case IsAbsent(err):
@@ -124,7 +133,7 @@ func (c *Client) explainDeployments(ctx context.Context, keys []Key) NotReadyErr
 		})
 	}
 	_ = group.Wait() // reasons that cannot be read stay empty
-	return unready
+	return slices.DeleteFunc(unready, func(u Unready) bool { return u.Ref == Ref{} })
 }
 
 func namespacesOf(keys []Key) []string {

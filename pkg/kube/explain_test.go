@@ -51,16 +51,22 @@ func TestPodTrouble(t *testing.T) {
 		want string
 	}{
 		"starting": {pod(container(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}, corev1.ContainerState{})), ""},
-		"image": {pod(container(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such tag"}}, corev1.ContainerState{})),
-			"container manager: ImagePullBackOff: no such tag"},
+		"image": {
+			pod(container(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such tag"}}, corev1.ContainerState{})),
+			"container manager: ImagePullBackOff: no such tag",
+		},
 		"crash loop": {pod(container(
 			corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 5m0s"}},
 			corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "starting\nunable to find CRD\n"}},
 		)), "container manager: CrashLoopBackOff: exit code 1: unable to find CRD"},
-		"killed": {pod(container(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}, corev1.ContainerState{})),
-			"container manager: OOMKilled, exit code 137"},
-		"unschedulable": {pod(corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False", Message: "0/1 nodes are available"}}}),
-			"not scheduled: 0/1 nodes are available"},
+		"killed": {
+			pod(container(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}, corev1.ContainerState{})),
+			"container manager: OOMKilled, exit code 137",
+		},
+		"unschedulable": {
+			pod(corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False", Message: "0/1 nodes are available"}}}),
+			"not scheduled: 0/1 nodes are available",
+		},
 		"evicted": {pod(corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on disk"}), "failed: Evicted low on disk"},
 	} {
 		t.Run(name, func(t *testing.T) {

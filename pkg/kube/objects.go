@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
@@ -21,12 +22,19 @@ func ParseYAML(manifest []byte) ([]*unstructured.Unstructured, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
 	var objects []*unstructured.Unstructured
 	for n := 1; ; n++ {
-		var content map[string]any
-		err := decoder.Decode(&content)
+		var document runtime.RawExtension
+		err := decoder.Decode(&document)
 		if errors.Is(err, io.EOF) {
 			return objects, nil
 		}
 		if err != nil {
+			return nil, fmt.Errorf("read document %d: %w", n, err)
+		}
+		if len(document.Raw) == 0 {
+			continue
+		}
+		var content map[string]any
+		if err := json.Unmarshal(document.Raw, &content); err != nil { // apimachinery's: integers stay integers
 			return nil, fmt.Errorf("read document %d: %w", n, err)
 		}
 		if len(content) == 0 {

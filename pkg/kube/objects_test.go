@@ -31,6 +31,16 @@ items:
 	}
 }
 
+func TestParseYAMLKeepsIntegers(t *testing.T) {
+	objects, err := ParseYAML([]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, generation: 3}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := objects[0].GetGeneration(); got != 3 {
+		t.Errorf("generation %d, want 3", got)
+	}
+}
+
 func TestParseYAMLErrors(t *testing.T) {
 	for _, bad := range []string{
 		"kind: Namespace\nmetadata: {name: a}",
