@@ -17,6 +17,10 @@ import (
 // stripped drops paths of this machine, symbols and debug data: the programs become half as big and the same anywhere.
 const stripped = "-s -w"
 
+// static makes programs that run whatever C library is around: in an image that has none, and in a node's Debian that may
+// be older than the system that builds.
+const static = "CGO_ENABLED=0"
+
 // Builder builds programs into a cache.
 type Builder struct {
 	Cache   *cache.Cache
@@ -40,7 +44,7 @@ func (b Builder) key(p recipe.Program) *cache.Key {
 	key := cache.NewKey("gobuild/1").
 		Add("go", runtime.Version(), runtime.GOOS, runtime.GOARCH).
 		Add("package", p.Package).
-		Add("flags", fmt.Sprint(p.CGO), stripped, p.LDFlags).
+		Add("flags", static, stripped, p.LDFlags).
 		AddFiles(dir, "go.mod", "go.sum")
 	if p.Package == "." {
 		key.AddFiles(dir, "*.go")
@@ -49,15 +53,11 @@ func (b Builder) key(p recipe.Program) *cache.Key {
 }
 
 func (b Builder) compile(ctx context.Context, p recipe.Program, out string) error {
-	cgo := "CGO_ENABLED=0"
-	if p.CGO {
-		cgo = "CGO_ENABLED=1"
-	}
 	ldflags := strings.TrimSpace(stripped + " " + p.LDFlags)
 	_, err := command.Command{
 		Dir: filepath.Join(b.Modules, p.Module),
 		// Readonly: a build must not change the versions that go.mod and go.sum pin.
-		Env:  []string{cgo, "GOWORK=off", "GOFLAGS=-mod=readonly"},
+		Env:  []string{static, "GOWORK=off", "GOFLAGS=-mod=readonly"},
 		Args: []string{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", out, p.Package},
 	}.Run(ctx)
 	return err

@@ -28,7 +28,7 @@ func CertManager(version, module string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("values of cert-manager: %w", err)
 	}
-	rendered, err := engine.Engine{Strict: true}.Render(loaded, values)
+	rendered, err := engine.Render(loaded, values)
 	if err != nil {
 		return nil, fmt.Errorf("render cert-manager: %w", err)
 	}

@@ -12,7 +12,6 @@ type Program struct {
 	Name    string // of the executable; two of the main packages are called kubeadm
 	Module  string // folder below modules/
 	Package string
-	CGO     bool
 	LDFlags string
 }
 
@@ -92,11 +91,10 @@ func certManager(name string) Program {
 	}
 }
 
-// containerd is built with cgo, as its releases are.
 func containerd(name string) Program {
 	const pkg = "github.com/containerd/containerd/v2"
 	return Program{
-		Name: name, Module: "containerd", Package: pkg + "/cmd/" + name, CGO: true,
+		Name: name, Module: "containerd", Package: pkg + "/cmd/" + name,
 		LDFlags: "-X " + pkg + "/version.Version=" + Containerd,
 	}
 }
