@@ -40,7 +40,8 @@ install: ## Build fleetctl and put it where go install puts programs
 	CGO_ENABLED=0 $(GO) install $(BUILD_FLAGS) ./cmd/fleetctl
 
 .PHONY: docs
-docs: ## Write docs/reference anew from the commands and the types of fleet.yaml
+docs: ## Write docs/reference anew from the commands
+	rm -f docs/reference/fleetctl*.md
 	$(GO) run ./scripts/gendocs docs/reference
 
 .PHONY: bundle
@@ -94,11 +95,6 @@ vuln: ## Look for known vulnerabilities in what the code calls (needs the networ
 .PHONY: quickstart
 quickstart: ## From nothing to a fleet with a cluster in it, on this machine
 	scripts/quickstart.sh
-
-.PHONY: bench-init
-bench-init: ## fleetctl init against the peers' own programs in sequence, with the same images
-	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
-	scripts/with-engine.sh $(GO) -C scripts/offline run . bench-init
 
 ##@ Release
 

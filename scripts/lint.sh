@@ -16,6 +16,17 @@ if grep -nE '^[[:space:]]*(replace|exclude)\b' go.mod; then
   exit 1
 fi
 
+echo "lint: docs/reference"
+generated=$(mktemp -d)
+trap 'rm -rf "$generated"' EXIT
+mkdir "$generated/committed"
+cp docs/reference/fleetctl*.md "$generated/committed"
+go run ./scripts/gendocs "$generated/now"
+if ! diff -ru "$generated/committed" "$generated/now"; then
+  echo "lint: docs/reference is not what the commands say: run make docs and commit the result" >&2
+  exit 1
+fi
+
 echo "lint: shell scripts"
 mapfile -t shell_scripts < <(git ls-files '*.sh' .ci/run)
 for script in "${shell_scripts[@]}"; do
