@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -66,33 +66,21 @@ func hasCA(obj *unstructured.Unstructured) bool {
 	return true
 }
 
-// probeAdmission tries a Cluster in every version that the API server serves: other versions than the stored one go through
-// a conversion webhook, too.
+// probeAdmission tries a Cluster in a dry run. Conversion webhooks are served by the same process behind the same certificate, so they
+// answer when admission does; a conversion itself cannot be probed with a kind of infrastructure that does not exist.
 func (m *Manager) probeAdmission(ctx context.Context) error {
-	for _, version := range []string{clusterv1.GroupVersion.Version, "v1beta1"} {
-		if _, err := m.kube.RESTMapper().RESTMapping(clusterKind.GroupKind(), version); kube.IsAbsent(err) {
-			continue
-		}
-		if err := m.kube.DryRunAdmission(ctx, probeCluster(version)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.kube.DryRunAdmission(ctx, probeCluster())
 }
 
 // probeCluster is a Cluster that Cluster API's webhooks admit. It is never really made.
-func probeCluster(version string) *unstructured.Unstructured {
-	const name, group = "fleetctl-dry-run", "infrastructure.cluster.x-k8s.io"
-	reference := map[string]any{"kind": "ProbeCluster", "name": name}
-	if version == "v1beta1" {
-		reference["apiVersion"] = group + "/v1beta1"
-	} else {
-		reference["apiGroup"] = group
-	}
+func probeCluster() *unstructured.Unstructured {
+	const name = "fleetctl-dry-run"
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"namespace": metav1.NamespaceDefault, "name": name},
-		"spec":     map[string]any{"infrastructureRef": reference},
+		"spec": map[string]any{"infrastructureRef": map[string]any{
+			"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ProbeCluster", "name": name,
+		}},
 	}}
-	obj.SetGroupVersionKind(clusterKind.GroupKind().WithVersion(version))
+	obj.SetGroupVersionKind(clusterKind)
 	return obj
 }
