@@ -7,7 +7,7 @@ MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
 
 GO ?= go
 # All that these targets keep outside the clone: tools, programs, images and the offline bundle.
-export FLEETCTL_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fleetctl
+FLEETCTL_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fleetctl
 XDG_CACHE_HOME ?=
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
