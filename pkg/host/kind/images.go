@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/kind/pkg/cluster/nodes"
-	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
-
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
@@ -85,24 +82,28 @@ func (h *Host) missing(ctx context.Context, refs []string) ([]string, error) {
 	return missing, nil
 }
 
-// importImages streams an archive into the node's store; nothing touches this machine's disk.
+// importScript reads an archive from its standard input into the node's store. It differs from kind's own way in one thing
+// that halves the time: where ctr has a transfer service (containerd 2), --local goes around it. The snapshotter must be
+// the one that the kubelet's images are unpacked with; on some file systems kind chooses another than ctr would.
+const importScript = `
+snapshotter=$(containerd config dump 2>/dev/null | awk -F"[\"']" '
+	/^ *\[/ { section = $0 }
+	/^ *snapshotter = / && $2 != "" && (section ~ /cri\.v1\.images/ || section ~ /grpc\.v1\.cri.*containerd/) { print $2; exit }')
+set -- --snapshotter="${snapshotter:-overlayfs}"
+if ctr images import --help | grep -q -- --local; then
+	set -- --local "$@"
+fi
+exec ctr --namespace=k8s.io images import "$@" -`
+
+// importImages streams an archive into the node's store; nothing touches this machine's disk. One stream is enough: the
+// store takes several no faster.
 func (h *Host) importImages(ctx context.Context, images host.ImageArchive, refs []string) error {
-	nodes, err := await(ctx, func() ([]nodes.Node, error) { return h.provider(nil).ListInternalNodes(h.name) })
-	if err != nil {
-		return fmt.Errorf("find the nodes of kind cluster %s: %w", h.name, err)
-	}
-	for _, node := range nodes {
-		err := pipe(ctx,
-			func(w io.Writer) error { return images.WriteArchive(ctx, w, refs...) },
-			func(r io.Reader) error {
-				_, err := await(ctx, func() (struct{}, error) { return struct{}{}, nodeutils.LoadImageArchive(node, r) })
-				return err
-			})
-		if err != nil {
-			return diag.Wrap("load images into node "+node.String(), err, "")
-		}
-	}
-	return nil
+	err := pipe(ctx,
+		func(w io.Writer) error { return images.WriteArchive(ctx, w, refs...) },
+		func(r io.Reader) error {
+			return h.engine.Run(ctx, r, nil, "exec", "--privileged", "--interactive", h.controlPlane(), "sh", "-c", importScript)
+		})
+	return diag.Wrap("load images into node "+h.controlPlane(), err, "")
 }
 
 // pipe connects a writer with a reader and returns the first cause: what the writer found wrong explains a reader that
