@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -43,10 +44,8 @@ interrupted. Run it again after any of them.`,
 			}
 			f.closeReporter()
 			result.Steps = f.report().Events()
-			if printErr := ui.Print(f.streams, f.format, result, func(w io.Writer) error { return bootstrapView(w, result, err) }); printErr != nil {
-				return printErr
-			}
-			return err
+			show := ui.Print(f.streams, f.format, result, func(w io.Writer) error { return bootstrapView(w, result) })
+			return errors.Join(err, show)
 		},
 	}
 	o.addFlags(f, c.Flags())
@@ -56,7 +55,7 @@ interrupted. Run it again after any of them.`,
 	return c
 }
 
-func bootstrapView(w io.Writer, r *lifecycle.BootstrapResult, err error) error {
+func bootstrapView(w io.Writer, r *lifecycle.BootstrapResult) error {
 	for _, c := range r.Clusters {
 		state := "Available"
 		if !c.Available {
@@ -64,14 +63,14 @@ func bootstrapView(w io.Writer, r *lifecycle.BootstrapResult, err error) error {
 		}
 		fmt.Fprintf(w, "%s/%s  %s\n", c.Namespace, c.Name, state)
 	}
-	if err != nil {
-		return nil // the error itself is printed after this
+	if r.Error != "" {
+		return nil // it is printed after this
 	}
 	if r.PivotedTo != "" {
 		_, err := fmt.Fprintf(w, "\nThe management cluster is now %s; the bootstrap cluster is gone. Its kubeconfig: %s\n", r.PivotedTo, r.Kubeconfig)
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\nThe management cluster %s is kept: its Clusters (%s) live only there. Its kubeconfig: %s\n",
+	_, err := fmt.Fprintf(w, "\nThe management cluster %s is kept: its Clusters (%s) live only there. Its kubeconfig: %s\n",
 		r.Cluster, strings.Join(r.ClusterNames(), ", "), r.Kubeconfig)
 	return err
 }

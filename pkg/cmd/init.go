@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -172,6 +171,3 @@ func short(revision string) string {
 	}
 	return revision
 }
-
-// shortDuration rounds a duration for a person.
-func shortDuration(d time.Duration) string { return d.Round(time.Second).String() }

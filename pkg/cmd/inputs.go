@@ -9,7 +9,7 @@ import (
 )
 
 // tokenVariable holds the token of an https remote. A secret never comes as an argument: every user of the machine can read those.
-const tokenVariable = "FLEETCTL_GIT_TOKEN"
+const tokenVariable = "FLEETCTL_GIT_TOKEN" //nolint:gosec // the name of a variable, no credential
 
 // readToken reads the token from file, or from the environment where no file is given; it may be empty.
 func readToken(file string) (string, error) {

@@ -5,7 +5,6 @@ package cmd
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"time"
 
@@ -155,10 +154,4 @@ func usageErrors(c *cobra.Command) {
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
-}
-
-// workingDir is the folder that a command runs in.
-func workingDir() (string, error) {
-	dir, err := os.Getwd()
-	return dir, diag.Wrap("find the current folder", err, "change to a folder that exists")
 }

@@ -70,7 +70,7 @@ func Hint(err error) string {
 		if e, ok := err.(*Error); ok && e.Hint != "" { //nolint:errorlint // walks the chain itself
 			return e.Hint
 		}
-		if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // walks the tree itself
+		if many, ok := err.(interface{ Unwrap() []error }); ok {
 			for _, each := range many.Unwrap() {
 				if h := Hint(each); h != "" {
 					return h

@@ -134,15 +134,15 @@ func (b *bootstrap) waitClusters(ctx context.Context, detail func(string)) error
 		return err
 	}
 	waitErr := manager.WaitAvailable(ctx, nil, detail)
-	if err := b.noteClusters(manager); err != nil && waitErr == nil {
+	if err := b.noteClusters(context.WithoutCancel(ctx), manager); err != nil && waitErr == nil {
 		return err
 	}
 	return waitErr
 }
 
 // noteClusters puts the state of each cluster into the result, also after a wait that ran out of time.
-func (b *bootstrap) noteClusters(manager *capi.Manager) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	clusters, err := manager.Clusters(ctx)
 	if err != nil {
@@ -193,7 +193,7 @@ func (b *bootstrap) checkPivoted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.noteClusters(manager); err != nil {
+	if err := b.noteClusters(ctx, manager); err != nil {
 		return err
 	}
 	report, err := flux.NewSystem(client).Status(ctx)

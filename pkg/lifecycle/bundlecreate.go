@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -44,8 +45,8 @@ func BundleCreate(ctx context.Context, deps Deps, o BundleOptions) (*BundleResul
 	}
 	defer s.close()
 	folder := o.Output
-	if strings.HasSuffix(o.Output, archiveSuffix) {
-		folder = strings.TrimSuffix(o.Output, archiveSuffix) + ".partial"
+	if name, packed := strings.CutSuffix(o.Output, archiveSuffix); packed {
+		folder = name + ".partial"
 	}
 	b := &bundleRun{session: s, opts: o, folder: folder, files: map[string][]byte{}}
 	err = Run(ctx, deps.Report, []Step{
@@ -72,7 +73,6 @@ type bundleRun struct {
 	files       map[string][]byte
 	provImages  []string
 	fluxImages  []string
-	fluxFolder  string
 	fluxContent map[string][]byte
 }
 
@@ -103,7 +103,6 @@ func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) erro
 // readFlux takes the release's own manifests, from which any choice of components can be made later.
 func (b *bundleRun) readFlux(ctx context.Context, _ func(string)) error {
 	o := b.fluxOptions()
-	o.Components = flux.AllComponents()
 	base, err := flux.ReleaseManifests(ctx, o.ReleasesURL, o.Version)
 	if err != nil {
 		return err
@@ -125,9 +124,7 @@ func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
 	if err != nil {
 		return err
 	}
-	for name, content := range b.fluxContent {
-		b.files[name] = content
-	}
+	maps.Copy(b.files, b.fluxContent)
 	images := slices.Concat(b.provImages, b.fluxImages, b.opts.Images)
 	if k := b.mgmt.Host.Kind; k != nil && k.Image != "" {
 		images = append(images, k.Image)
@@ -140,7 +137,7 @@ func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
 		w.Discard()
 		return err
 	}
-	return w.Close()
+	return w.Close() //nolint:contextcheck // writes the index, at once
 }
 
 func (b *bundleRun) isFolder(context.Context) (string, bool, error) {

@@ -61,7 +61,7 @@ func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 	if err != nil {
 		return err
 	}
-	source, err := s.providerSource(declared, variables)
+	source, err := s.providerSource(declared, variables) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 		return err
 	}
 	maps.Copy(variables, found)
-	if plan.source, err = s.providerSource(declared, variables); err != nil {
+	if plan.source, err = s.providerSource(declared, variables); err != nil { //nolint:contextcheck // it reads nothing yet
 		return err
 	}
 	return plan.source.CheckVariables(ctx, plan.providers)

@@ -176,7 +176,7 @@ func (s *session) commitAndPush(ctx context.Context, detail func(string)) error 
 	}
 	message := fmt.Sprintf("Point the management cluster %s at this repository\n\nWritten by fleetctl init.\n", s.mgmt.Name)
 	if s.endpoint.local {
-		changes, err := s.gitChanges(s.opts.Dir)
+		changes, err := s.gitChanges(ctx, s.opts.Dir)
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,8 @@ func (s *session) commitAndPush(ctx context.Context, detail func(string)) error 
 		return nil
 	}
 	detail("pushing to " + s.fleet.Spec.Git.URL)
-	synced, err := s.repo.Sync(ctx, s.pushAuth(), s.gitChanges, message, gitrepo.Author{})
+	intent := func(root string) ([]gitrepo.Change, error) { return s.gitChanges(ctx, root) }
+	synced, err := s.repo.Sync(ctx, s.pushAuth(), intent, message, gitrepo.Author{})
 	if err != nil {
 		return err
 	}
@@ -205,8 +206,8 @@ func (s *session) commitAndPush(ctx context.Context, detail func(string)) error 
 
 // gitChanges are repoFiles as gitrepo commits them. A file that an earlier run wrote and was killed before it committed it is not
 // taken for the user's: it is in no commit, and is just what would be written.
-func (s *session) gitChanges(root string) ([]gitrepo.Change, error) {
-	dirty, err := s.repo.Dirty(context.Background())
+func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change, error) {
+	dirty, err := s.repo.Dirty(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func TestResolveVariables(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("from a file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	clear := "clear"
+	inClear := "clear"
 	env := func(name string) (string, bool) {
 		if name == "AWS_KEY" {
 			return "from the environment", true
@@ -64,7 +64,7 @@ func TestResolveVariables(t *testing.T) {
 		return "", false
 	}
 	values, err := resolveVariables(t.Context(), []v1alpha1.Provider{{Name: "aws", Variables: []v1alpha1.Variable{
-		{Name: "A", Value: &clear},
+		{Name: "A", Value: &inClear},
 		{Name: "B", Env: "AWS_KEY"},
 		{Name: "AWS_KEY"},
 		{Name: "C", File: "token"},

@@ -40,7 +40,7 @@ func System() Streams {
 }
 
 func isTerminal(f *os.File) bool {
-	return term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor fits an int on every platform we build for
+	return term.IsTerminal(int(f.Fd()))
 }
 
 const (

@@ -55,7 +55,7 @@ spec:
 
 func indent(text, by string) string {
 	var b strings.Builder
-	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		b.WriteString(by + line + "\n")
 	}
 	return b.String()

@@ -9,8 +9,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,13 +42,12 @@ func TestMain(m *testing.M) {
 
 // fleet is one fleet repo with its management cluster, and a fleetctl with a state folder of its own.
 type fleet struct {
-	t       *testing.T
-	name    string
-	dir     string
-	state   string
-	home    string
-	token   string
-	verbose bool
+	t     *testing.T
+	name  string
+	dir   string
+	state string
+	home  string
+	token string
 }
 
 func newFleet(t *testing.T, name string) *fleet {
@@ -105,7 +104,7 @@ func (f *fleet) run(args ...string) result {
 	cmd.Stderr = progress
 	begin := time.Now()
 	err := cmd.Run()
-	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		f.t.Fatalf("fleetctl %v: %v", args, err)
 	}
 	return result{stdout: stdout.String(), stderr: progress.String(), code: cmd.ProcessState.ExitCode(), took: time.Since(begin)}
@@ -258,7 +257,7 @@ func (f *fleet) status() (status, int) {
 	f.t.Helper()
 	cmd := f.command("status", "-o", "json")
 	out, err := cmd.Output()
-	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		f.t.Fatal(err)
 	}
 	if len(out) == 0 {
@@ -350,5 +349,3 @@ func removeContainers(t *testing.T, prefix string) {
 		engine(t, "rm", "-f", "-v", name)
 	}
 }
-
-var _ io.Writer = (*echo)(nil)

@@ -80,7 +80,9 @@ func (f *fleet) killDuring(step string) bool {
 		return false
 	case <-began:
 	case <-time.After(10 * time.Minute):
-		_ = cmd.Process.Kill()
+		if err := cmd.Process.Kill(); err != nil {
+			f.t.Error(err)
+		}
 		f.t.Fatalf("init did not reach %q within ten minutes", step)
 	}
 	moment := 150 * time.Millisecond
