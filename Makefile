@@ -96,6 +96,17 @@ vuln: ## Look for known vulnerabilities in what the code calls (needs the networ
 quickstart: ## From nothing to a fleet with a cluster in it, on this machine
 	scripts/quickstart.sh
 
+.PHONY: bench-init
+bench-init: build ## fleetctl init against the peers' own programs in sequence, with the same images
+	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
+	$(GO) -C scripts/offline run . build -only peers
+	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
+	FLEETCTL_E2E_NODE_IMAGE="$(E2E_NODE_IMAGE)" \
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
+	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -timeout 30m -run '^$$' -bench BenchmarkInit -benchtime 1x ./cmd/fleetctl/e2e/...
+
 ##@ Release
 
 .PHONY: release-check

@@ -14,7 +14,7 @@ import (
 )
 
 // reachable is an address of this machine that pods can reach: any but loopback will do, their traffic leaves through the bridge.
-func reachable(t *testing.T) string {
+func reachable(t testing.TB) string {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
