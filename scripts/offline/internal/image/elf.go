@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -72,13 +73,13 @@ func (c closure) add(name string) error {
 }
 
 func (c closure) addLibraries(name, file string) error {
-	program, err := elf.Open(file)
-	var notELF *elf.FormatError
-	if errors.As(err, &notELF) {
-		return nil // a script or data
+	is, err := isELF(file)
+	if !is || err != nil {
+		return err // a script or data
 	}
+	program, err := elf.Open(file)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the program %s: %w", name, err)
 	}
 	defer program.Close()
 	libraries, err := program.ImportedLibraries()
@@ -103,6 +104,22 @@ func (c closure) addLibraries(name, file string) error {
 		}
 	}
 	return nil
+}
+
+// isELF says whether the file starts as programs and libraries do.
+func isELF(file string) (bool, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	start := make([]byte, len(elf.ELFMAG))
+	if _, err := io.ReadFull(f, start); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return string(start) == elf.ELFMAG, nil
 }
 
 // UsrMerge are the links that make the old names of a Debian system's folders lead to where everything lies now.
