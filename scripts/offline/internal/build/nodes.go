@@ -20,12 +20,12 @@ import (
 // nodes makes the images of machines and loads them into the engine. Where they cannot be made, the bundle is made
 // without them: it then serves hosts that need no kind.
 func (b *builder) nodes(ctx context.Context) error {
+	if err := b.buildPrograms(ctx, recipe.Node); err != nil {
+		return err
+	}
 	if err := node.Missing(); err != nil {
 		b.report.Say("no node images on this machine, the rest is built:\n%v", err)
 		return nil
-	}
-	if err := b.buildPrograms(ctx, recipe.Node); err != nil {
-		return err
 	}
 	kind, err := b.source(ctx, "peers", "sigs.k8s.io/kind")
 	if err != nil {

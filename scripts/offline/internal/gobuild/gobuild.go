@@ -36,13 +36,26 @@ func (b Builder) Build(ctx context.Context, p recipe.Program) (string, error) {
 		return "", err
 	}
 	program := filepath.Join(dir, p.Name)
-	return program, b.Cache.Link(p.Name, program)
+	for _, name := range append([]string{p.Name}, p.Names...) {
+		if err := b.Cache.Link(name, program); err != nil {
+			return "", fmt.Errorf("link %s: %w", name, err)
+		}
+	}
+	return program, nil
+}
+
+// system is what the program runs on: containers are Linux, whatever this machine is.
+func system(p recipe.Program) string {
+	if p.Host {
+		return runtime.GOOS
+	}
+	return "linux"
 }
 
 func (b Builder) key(p recipe.Program) *cache.Key {
 	dir := filepath.Join(b.Modules, p.Module)
 	key := cache.NewKey("gobuild/1").
-		Add("go", runtime.Version(), runtime.GOOS, runtime.GOARCH).
+		Add("go", runtime.Version(), system(p), runtime.GOARCH).
 		Add("package", p.Package).
 		Add("flags", static, stripped, p.LDFlags).
 		AddFiles(dir, "go.mod", "go.sum")
@@ -57,7 +70,7 @@ func (b Builder) compile(ctx context.Context, p recipe.Program, out string) erro
 	_, err := command.Command{
 		Dir: filepath.Join(b.Modules, p.Module),
 		// Readonly: a build must not change the versions that go.mod and go.sum pin.
-		Env:  []string{static, "GOWORK=off", "GOFLAGS=-mod=readonly"},
+		Env:  []string{static, "GOOS=" + system(p), "GOWORK=off", "GOFLAGS=-mod=readonly"},
 		Args: []string{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", out, p.Package},
 	}.Run(ctx)
 	return err

@@ -13,6 +13,8 @@ type Program struct {
 	Module  string // folder below modules/
 	Package string
 	LDFlags string
+	Names   []string // more names that the program acts under
+	Host    bool     // runs on this machine rather than in a container
 }
 
 // Versions that names of images and files carry.
@@ -54,6 +56,7 @@ var Node = []Program{
 		Name: "kubernetes", Module: "kubernetes", Package: ".",
 		LDFlags: "-X " + componentVersion + ".gitVersion=" + Kubernetes +
 			" -X " + componentVersion + ".gitMajor=1 -X " + componentVersion + ".gitMinor=36",
+		Names: []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubeadm", "kubectl", "kubelet"},
 	},
 	{Name: "etcd", Module: "etcd", Package: "go.etcd.io/etcd/server/v3"},
 	{Name: "coredns", Module: "coredns", Package: "github.com/coredns/coredns"},
@@ -71,9 +74,9 @@ var Node = []Program{
 
 // Peers are other projects' programs, to compare with and to look at clusters with.
 var Peers = []Program{
-	{Name: "kind", Module: "peers", Package: "sigs.k8s.io/kind"},
+	{Name: "kind", Module: "peers", Package: "sigs.k8s.io/kind", Host: true},
 	{
-		Name: "clusterctl", Module: "peers", Package: "sigs.k8s.io/cluster-api/cmd/clusterctl",
+		Name: "clusterctl", Module: "peers", Package: "sigs.k8s.io/cluster-api/cmd/clusterctl", Host: true,
 		LDFlags: "-X sigs.k8s.io/cluster-api/version.gitVersion=" + ClusterAPI +
 			" -X sigs.k8s.io/cluster-api/version.gitMajor=1 -X sigs.k8s.io/cluster-api/version.gitMinor=14",
 	},
