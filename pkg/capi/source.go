@@ -63,8 +63,10 @@ func NewSource(opts SourceOptions) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{config: configuration, variables: variables, repository: root, certs: opts.CertManagerVersion,
-		loaded: map[Provider]repository.Components{}}, nil
+	return &Source{
+		config: configuration, variables: variables, repository: root, certs: opts.CertManagerVersion,
+		loaded: map[Provider]repository.Components{},
+	}, nil
 }
 
 // newConfig is a clusterctl configuration that holds nothing of the user's own.
