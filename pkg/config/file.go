@@ -36,7 +36,7 @@ func openFile(path string) (*configFile, error) {
 	if file.path == "" {
 		return file, nil
 	}
-	content, err := os.ReadFile(file.path) //nolint:gosec // the user says which file
+	content, err := os.ReadFile(file.path)
 	if explicit == "" && errors.Is(err, fs.ErrNotExist) {
 		return file, nil
 	}

@@ -157,7 +157,7 @@ func copyBase(to string, opts ComponentsOptions) error {
 		if err != nil {
 			return fmt.Errorf("read flux manifests: %w", err)
 		}
-		if err := os.WriteFile(filepath.Join(to, name), content, 0o600); err != nil { //nolint:gosec // validate has checked the names
+		if err := os.WriteFile(filepath.Join(to, name), content, 0o600); err != nil {
 			return fmt.Errorf("generate flux components: %w", err)
 		}
 	}

@@ -137,7 +137,7 @@ func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
 		w.Discard()
 		return err
 	}
-	return w.Close() //nolint:contextcheck // writes the index, at once
+	return w.Close()
 }
 
 func (b *bundleRun) isFolder(context.Context) (string, bool, error) {
