@@ -70,8 +70,7 @@ serve_api() {
     rm -f "$socket"
     setsid nohup podman system service -t 0 "unix://$socket" >"$log" 2>&1 </dev/null &
   fi
-  local try
-  for try in $(seq 1 50); do
+  for _ in $(seq 1 50); do
     answers && return
     sleep 0.2
   done

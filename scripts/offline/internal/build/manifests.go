@@ -14,10 +14,10 @@ import (
 func (b *builder) manifests(ctx context.Context) (err error) {
 	step := b.report.Start("manifests")
 	defer func() { step.End(err) }()
-	for _, make := range []func(context.Context) (map[string][]byte, error){
+	for _, generate := range []func(context.Context) (map[string][]byte, error){
 		b.providerManifests, b.fluxManifests, b.certManagerManifests,
 	} {
-		files, err := make(ctx)
+		files, err := generate(ctx)
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func (b *builder) checkKubeadm(ctx context.Context, images map[string]v1.Image) 
 	if err != nil {
 		return err
 	}
-	for _, ref := range strings.Fields(out) {
+	for ref := range strings.FieldsSeq(out) {
 		if _, ok := images[ref]; !ok {
 			return fmt.Errorf("kubeadm needs the image %s, which the recipe does not make: change internal/recipe/images.go", ref)
 		}

@@ -44,8 +44,7 @@ func (e Engine) Has(ctx context.Context, ref string, img v1.Image) (bool, error)
 		return false, err
 	}
 	out, err := exec.CommandContext(ctx, e.program, "image", "inspect", "--format", "{{.Id}}", ref).Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if _, failed := errors.AsType[*exec.ExitError](err); failed {
 		return false, ctx.Err()
 	}
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "sha256:") == config.Hex, err

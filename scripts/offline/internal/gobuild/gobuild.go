@@ -21,6 +21,9 @@ const stripped = "-s -w"
 // be older than the system that builds.
 const static = "CGO_ENABLED=0"
 
+// hostSystem is what this machine runs.
+var hostSystem = runtime.GOOS
+
 // Builder builds programs into a cache.
 type Builder struct {
 	Cache   *cache.Cache
@@ -47,7 +50,7 @@ func (b Builder) Build(ctx context.Context, p recipe.Program) (string, error) {
 // system is what the program runs on: containers are Linux, whatever this machine is.
 func system(p recipe.Program) string {
 	if p.Host {
-		return runtime.GOOS
+		return hostSystem
 	}
 	return "linux"
 }

@@ -81,7 +81,7 @@ func (c closure) addLibraries(name, file string) error {
 	if err != nil {
 		return fmt.Errorf("read the program %s: %w", name, err)
 	}
-	defer program.Close()
+	defer func() { _ = program.Close() }()
 	libraries, err := program.ImportedLibraries()
 	if err != nil {
 		return fmt.Errorf("read what %s links to: %w", name, err)

@@ -27,8 +27,8 @@ type Config struct {
 // PathEnv is the search path of a container whose programs lie in the usual places.
 const PathEnv = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// passwd names root and the user that release images run as; programs that look up who they are fail without it.
-const passwd = "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n"
+// users names root and the user that release images run as; programs that look up who they are fail without it.
+const users = "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n"
 
 const group = "root:x:0:\nnonroot:x:65532:\n"
 
@@ -43,7 +43,7 @@ var certificateFiles = []string{
 // certificate authorities of this machine.
 func Base() ([]File, error) {
 	files := []File{
-		{Path: "/etc/passwd", Content: []byte(passwd)},
+		{Path: "/etc/passwd", Content: []byte(users)},
 		{Path: "/etc/group", Content: []byte(group)},
 		{Path: "/etc/nsswitch.conf", Content: []byte("hosts: files dns\n")},
 		{Path: "/home/nonroot", Mode: 0o777},

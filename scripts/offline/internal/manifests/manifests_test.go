@@ -12,7 +12,7 @@ func TestReplace(t *testing.T) {
 	if err != nil || string(got) != "image: release:v1\n" {
 		t.Errorf("replace = %q, %v", got, err)
 	}
-	for name, manifest := range map[string]string{"missing": "image: other\n", "twice": "staging:main staging:main"} {
+	for name, manifest := range map[string]string{"missing": "image: other\n", "twice": "image: staging:main\ninitImage: staging:main\n"} {
 		if _, err := replace([]byte(manifest), "staging:main", "release:v1"); err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -80,7 +80,7 @@ func (b Builder) withContainerd(ctx context.Context, store, state string, do fun
 	defer func() {
 		// It writes its database to the end only when it is asked to stop.
 		if stop := cmd.Process.Signal(syscall.SIGTERM); stop == nil {
-			<-ended
+			_ = <-ended // that it ended is all that matters: its log says the rest
 		}
 		if err != nil {
 			err = fmt.Errorf("%w\ncontainerd said:\n%s", err, tail(log.Bytes()))
@@ -156,7 +156,7 @@ func WriteArchive(ctx context.Context, w io.Writer, images map[string]v1.Image, 
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	return in.Archive().WriteArchive(ctx, w)
 }
 

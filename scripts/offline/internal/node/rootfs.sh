@@ -38,7 +38,7 @@ configure_containerd() {
 }
 
 configure_kubelet() {
-  sed -i -e 's/^KUBELET_EXTRA_ARGS=/&--fail-cgroupv1=false /' -e '$a\' "$root/etc/default/kubelet"
+  sed -i 's/^KUBELET_EXTRA_ARGS=/&--fail-cgroupv1=false /' "$root/etc/default/kubelet"
   grep -q fail-cgroupv1 "$root/etc/default/kubelet"
   mkdir -p "$root/etc/kubernetes/manifests"
 }
