@@ -70,12 +70,16 @@ func (f *fleet) killDuring(step string) bool {
 	if err := cmd.Start(); err != nil {
 		f.t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	var exit error
+	ended := make(chan struct{})
+	go func() {
+		exit = cmd.Wait()
+		close(ended)
+	}()
 	select {
-	case err := <-ended:
-		if err != nil {
-			f.t.Fatalf("init ended by itself before %q: %v", step, err)
+	case <-ended:
+		if exit != nil {
+			f.t.Fatalf("init ended by itself before %q: %v", step, exit)
 		}
 		return false
 	case <-began:
@@ -97,9 +101,9 @@ func (f *fleet) killDuring(step string) bool {
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		f.t.Fatal(err)
 	}
-	err := <-ended
-	var exit *exec.ExitError
-	return errors.As(err, &exit) && exit.ExitCode() == -1
+	<-ended
+	killed, ok := errors.AsType[*exec.ExitError](exit)
+	return ok && killed.ExitCode() == -1
 }
 
 // interrupted sends what Ctrl-C sends.
