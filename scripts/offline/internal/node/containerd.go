@@ -75,24 +75,27 @@ func (b Builder) withContainerd(ctx context.Context, store, state string, do fun
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start containerd: %w", err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	go func() {
+		cancel(errors.Join(errors.New("containerd has ended"), cmd.Wait()))
+		close(ended)
+	}()
 	defer func() {
 		// It writes its database to the end only when it is asked to stop.
-		if stop := cmd.Process.Signal(syscall.SIGTERM); stop == nil {
-			_ = <-ended // that it ended is all that matters: its log says the rest
-		}
+		_ = cmd.Process.Signal(syscall.SIGTERM) // fails only if it has ended
+		<-ended
 		if err != nil {
 			err = fmt.Errorf("%w\ncontainerd said:\n%s", err, tail(log.Bytes()))
 		}
 	}()
-	if err := b.await(ctx, address, ended); err != nil {
+	if err := b.await(ctx, address); err != nil {
 		return err
 	}
 	return do(address)
 }
 
-func (b Builder) await(ctx context.Context, address string, ended chan error) error {
+func (b Builder) await(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, containerdStart)
 	defer cancel()
 	for {
@@ -100,11 +103,8 @@ func (b Builder) await(ctx context.Context, address string, ended chan error) er
 			return nil
 		}
 		select {
-		case err := <-ended:
-			ended <- err
-			return fmt.Errorf("containerd ended before it answered: %w", err)
 		case <-ctx.Done():
-			return fmt.Errorf("containerd does not answer: %w", ctx.Err())
+			return fmt.Errorf("containerd does not answer: %w", context.Cause(ctx))
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
