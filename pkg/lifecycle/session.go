@@ -224,6 +224,9 @@ func (s *session) record() state.Record {
 	if e := s.mgmt.Host.Existing; e != nil {
 		r.Context, r.KubeconfigSource = e.Context, e.Kubeconfig
 	}
+	if earlier, err := s.cluster.Load(); err == nil && r.MergedInto == "" {
+		r.MergedInto = earlier.MergedInto // teardown has to find our entries there, whichever run made them
+	}
 	return r
 }
 
