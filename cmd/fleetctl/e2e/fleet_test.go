@@ -89,10 +89,18 @@ controlPlane:
 		values += fmt.Sprintf("pools:\n- name: md-0\n  replicas: %d\n", workers)
 	}
 	if management {
-		values += fmt.Sprintf("node:\n  image: %s\n  extraMounts:\n  - hostPath: /var/run/docker.sock\n    containerPath: /var/run/docker.sock\n",
-			os.Getenv(envNodeImage))
+		values += fmt.Sprintf("node:\n  image: %s\n  extraMounts:\n  - hostPath: %s\n    containerPath: /var/run/docker.sock\n",
+			os.Getenv(envNodeImage), engineSocket())
 	}
 	return values
+}
+
+// engineSocket is the engine's API on this machine, as the docker provider of a management cluster on the same engine mounts it.
+func engineSocket() string {
+	if os.Getenv("KIND_EXPERIMENTAL_PROVIDER") == "podman" {
+		return "/run/podman/podman.sock"
+	}
+	return "/var/run/docker.sock"
 }
 
 // TestFleetWithoutRemote is the main job: from an empty folder to a fleet with two clusters in it, and back to nothing.
