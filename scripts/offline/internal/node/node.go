@@ -34,8 +34,8 @@ const suite = "bookworm"
 const packages = "systemd,dbus,conntrack,iptables,nftables,iproute2,ethtool,util-linux,mount,kmod,socat,ebtables,ipset," +
 	"runc,libseccomp2,pigz,e2fsprogs,bash,ca-certificates,curl,jq,procps,haproxy,busybox-static"
 
-// mirror is where debootstrap finds the packages, unless FLEETCTL_DEBIAN_MIRROR names another place.
-const mirror = "http://deb.debian.org/debian"
+// mirrorVariable names another place for debootstrap to find the packages than its own default.
+const mirrorVariable = "FLEETCTL_DEBIAN_MIRROR"
 
 // Builder makes node images.
 type Builder struct {
@@ -63,15 +63,13 @@ func Missing() error {
 
 // Debian returns a folder with the root file system of a fresh Debian that has the packages of a node.
 func (b Builder) Debian(ctx context.Context) (string, error) {
-	source := os.Getenv("FLEETCTL_DEBIAN_MIRROR")
-	if source == "" {
-		source = mirror
-	}
 	key := cache.NewKey("debian/1").Add("packages", suite, packages, runtime.GOARCH)
 	dir, err := b.Cache.Make(ctx, "node-debian", key, func(ctx context.Context, dir string) error {
-		_, err := command.Command{
-			Args: []string{"debootstrap", "--variant=minbase", "--include=" + packages, suite, filepath.Join(dir, "root"), source},
-		}.Run(ctx)
+		args := []string{"debootstrap", "--variant=minbase", "--include=" + packages, suite, filepath.Join(dir, "root")}
+		if source := os.Getenv(mirrorVariable); source != "" {
+			args = append(args, source)
+		}
+		_, err := command.Command{Args: args}.Run(ctx)
 		return err
 	})
 	return filepath.Join(dir, "root"), err
