@@ -29,8 +29,8 @@ func reachable(t testing.TB) string {
 	return ""
 }
 
-// followsRemote checks that the management cluster follows what somebody else pushes.
-func (f *fleet) followsRemote(repo *gittest.Repo) {
+// followsRemote checks that the management cluster follows what somebody else pushes. credentials are flags for who runs init again.
+func (f *fleet) followsRemote(repo *gittest.Repo, credentials ...string) {
 	f.t.Helper()
 	f.t.Run("a push by somebody else is applied", func(t *testing.T) {
 		head := repo.Seed(t, "main", map[string]string{
@@ -47,7 +47,7 @@ func (f *fleet) followsRemote(repo *gittest.Repo) {
 		})
 	})
 	f.t.Run("init again catches up and changes nothing", func(t *testing.T) {
-		r := decode[initResult](t, f.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
+		r := decode[initResult](t, f.ok(append([]string{"init", "--bundle", os.Getenv(envBundle), "-o", "json"}, credentials...)...).stdout)
 		if r.Revision != repo.Head(t, "main") || r.Changed {
 			t.Errorf("revision %s, changed %v; the remote is at %s", r.Revision, r.Changed, repo.Head(t, "main"))
 		}
@@ -140,5 +140,5 @@ func TestFleetOnSSH(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	f.followsRemote(server.Repo)
+	f.followsRemote(server.Repo, "--ssh-key-file", key)
 }
