@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -10,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // DefaultClustersTimeout is how long the declared clusters may take to become Available: clouds take their time.
@@ -174,18 +176,16 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 		return true, err
 	}
 	if st != host.StateAbsent {
-		left, err := b.host.Delete(ctx)
-		b.result.Leftovers = append(b.result.Leftovers, left...)
-		if err != nil {
+		if err := b.deleteBootstrap(ctx, nil); err != nil {
 			return true, err
 		}
 	}
-	return true, b.checkPivoted(ctx)
+	return true, b.checkPivoted(ctx, r)
 }
 
 // checkPivoted looks, at the cluster that took over, whether all is Ready.
-func (b *bootstrap) checkPivoted(ctx context.Context) error {
-	client, err := (&Target{Name: b.mgmt.Name, Cluster: b.cluster, Record: mustLoad(b.cluster)}).Client(ctx)
+func (b *bootstrap) checkPivoted(ctx context.Context, r *state.Record) error {
+	client, err := (&Target{Name: b.mgmt.Name, Cluster: b.cluster, Record: r}).Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 }
 
 func (b *bootstrap) copyKubeconfig() error {
-	content, err := b.currentKubeconfig()
+	content, err := os.ReadFile(b.cluster.Path(kubeconfigFile)) // of the cluster that holds the work now
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,10 @@ func (s *session) initResult() *InitResult {
 	if s.deployKey != nil {
 		r.DeployKey = s.deployKey.Public
 	}
-	clusters := s.mgmt.ClustersDir(s.fleet.Spec.Environments[0].Name)
+	clusters := s.mgmt.ClustersDir("<environment>") // fleet.yaml need not declare one
+	if declared := s.fleet.Spec.Environments; len(declared) > 0 {
+		clusters = s.mgmt.ClustersDir(declared[0].Name)
+	}
 	r.Next = []string{
 		"fleetctl status                            # what runs, and what is wrong",
 		fmt.Sprintf("export KUBECONFIG=%s", r.Kubeconfig),

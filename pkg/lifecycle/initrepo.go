@@ -168,7 +168,7 @@ func (s *session) interval() time.Duration {
 	return d
 }
 
-// commitAndPush commits what writeRepo wrote, and nothing else that may be dirty, and pushes it. Where the remote has moved on, the
+// commitAndPush writes and commits what the fleet repo lacks, and nothing else that may be dirty, and pushes it. Where the remote has moved on, the
 // intent is applied again on top of it, never forced.
 func (s *session) commitAndPush(ctx context.Context, detail func(string)) error {
 	if err := s.prepareWorkTree(ctx); err != nil {

@@ -2,14 +2,12 @@ package lifecycle
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
-	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // The names of the pivot's steps.
@@ -130,17 +128,4 @@ func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
 // sameCluster tells whether NAME or NAMESPACE/NAME is that cluster.
 func sameCluster(wanted, full string) bool {
 	return wanted == full || "/"+wanted == full[len(full)-min(len(full), len(wanted)+1):]
-}
-
-// currentKubeconfig is that of the cluster that holds the work now; steps have written it.
-func (b *bootstrap) currentKubeconfig() ([]byte, error) {
-	return os.ReadFile(b.cluster.Path(kubeconfigFile))
-}
-
-func mustLoad(c state.Cluster) *state.Record {
-	r, err := c.Load()
-	if err != nil {
-		return nil
-	}
-	return r
 }
