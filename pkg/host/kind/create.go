@@ -98,7 +98,7 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	if opts.Answers != nil {
 		opts.Answers(kubeconfig)
 	}
-	return h.LoadImages(ctx, opts.Images, opts.Detail)
+	return h.loadWanted(ctx, opts)
 }
 
 // config is what we ask of kind: one node that carries our mark.

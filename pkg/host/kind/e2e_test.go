@@ -144,7 +144,7 @@ func TestLifecycle(t *testing.T) {
 	testImage(t, h.Engine(), image)
 	images := &archive{engine: h.Engine(), refs: []string{image}}
 	opts := options(t)
-	opts.Images = images
+	opts.Images = func(context.Context) (host.ImageArchive, error) { return images, nil }
 	create(t, h, opts)
 	has := func() {
 		t.Helper()
