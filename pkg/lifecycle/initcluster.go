@@ -232,5 +232,12 @@ func (s *session) waitSynced(ctx context.Context, detail func(string)) error {
 	if synced, err := system.Synced(ctx, s.revision); err == nil && synced {
 		return nothingToDo("it has applied " + s.revision[:min(len(s.revision), 8)])
 	}
-	return system.WaitSynced(ctx, s.revision, detail)
+	return system.WaitSynced(ctx, s.waitOptions(detail))
+}
+
+// waitOptions are for the pushed revision, or what somebody has pushed on top of it.
+func (s *session) waitOptions(detail func(string)) flux.WaitOptions {
+	return flux.WaitOptions{Commit: s.revision, Detail: detail, Includes: func(ctx context.Context, newer string) (bool, error) {
+		return s.repo.Includes(ctx, s.pushAuth(), newer, s.revision)
+	}}
 }

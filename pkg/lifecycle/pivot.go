@@ -105,7 +105,7 @@ func (p *pivot) attach(ctx context.Context, detail func(string)) error {
 
 // waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.
 func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
-	if err := flux.NewSystem(p.client).WaitSynced(ctx, p.revision, detail); err != nil {
+	if err := flux.NewSystem(p.client).WaitSynced(ctx, p.waitOptions(detail)); err != nil {
 		return err
 	}
 	if err := kube.WriteKubeconfig(p.bootstrap.cluster.Path(kubeconfigFile), p.config); err != nil {
