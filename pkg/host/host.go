@@ -64,6 +64,9 @@ type Host interface {
 	// Create makes the host, starts it if it is stopped, rebuilds it if it is half made, and returns when its API server is ready.
 	// It returns an error for StateForeign.
 	Create(ctx context.Context, opts CreateOptions) error
+	// Start starts what is stopped, waits until its API server is ready, and makes nothing: what was stopped half made is
+	// StateBroken afterwards, and what does not exist is StateAbsent.
+	Start(ctx context.Context, detail func(string)) (State, error)
 	// LoadImages puts those images into the nodes that they lack.
 	LoadImages(ctx context.Context, images ImageArchive, detail func(string)) error
 	// Delete removes all that Create made; absent is no error. It returns what it could not remove.
