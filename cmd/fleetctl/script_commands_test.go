@@ -17,19 +17,20 @@ import (
 // commands are what scripts can do besides testscript's own.
 func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
-		"exits":       exits,
-		"expand":      expand,
-		"lock":        lock,
-		"flip":        flip,
-		"git-https":   gitHTTPS,
-		"git-ssh":     gitSSH,
-		"git-seed":    gitSeed,
-		"unchanged":   unchanged,
-		"flux-server": fluxServer,
-		"registry":    registryServer,
-		"chart":       chart,
-		"hostile":     hostile,
-		"api-server":  apiServer,
+		"exits":         exits,
+		"expand":        expand,
+		"lock":          lock,
+		"flip":          flip,
+		"git-https":     gitHTTPS,
+		"git-ssh":       gitSSH,
+		"git-seed":      gitSeed,
+		"git-authorize": gitAuthorize,
+		"unchanged":     unchanged,
+		"flux-server":   fluxServer,
+		"registry":      registryServer,
+		"chart":         chart,
+		"hostile":       hostile,
+		"api-server":    apiServer,
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 // gitServer is the Git server of a script, and what was in it before fleetctl came.
 type gitServer struct {
 	repo   *gittest.Repo
+	ssh    *gittest.SSH // nil for an https server
 	before string
 }
 
@@ -58,17 +59,29 @@ func gitHTTPS(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // gitSSH starts an OpenSSH server with a Git repository, and a key that may push to it: git-ssh. It sets GIT_URL and writes the key to
-// id and the server's host keys to known_hosts.
+// id, the server's host keys to known_hosts, and somebody else's for the same address to other_hosts.
 func gitSSH(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 0, "git-ssh")
 	s := gittest.NewSSH(tb(ts), gittest.Options{})
-	gitServerOf(ts).repo = s.Repo
+	gitServerOf(ts).repo, gitServerOf(ts).ssh = s.Repo, s
 	key, err := gitrepo.GenerateDeployKey("me")
 	ts.Check(err)
 	s.AuthorizeKey(key.Public, false)
 	ts.Setenv("GIT_URL", s.URL)
 	ts.Check(os.WriteFile(ts.MkAbs("id"), key.Private, 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("known_hosts"), []byte(s.KnownHosts), 0o600))
+	other, err := gitrepo.GenerateDeployKey("")
+	ts.Check(err)
+	host, _, _ := strings.Cut(s.KnownHosts, " ")
+	ts.Check(os.WriteFile(ts.MkAbs("other_hosts"), []byte(host+" "+other.Public), 0o600))
+}
+
+// gitAuthorize lets the holder of a private key read the repository, as a deploy key does: git-authorize FILE
+func gitAuthorize(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "git-authorize FILE")
+	key, err := gitrepo.ParseDeployKey([]byte(ts.ReadFile(args[0])), "")
+	ts.Check(err)
+	gitServerOf(ts).ssh.AuthorizeKey(key.Public, true)
 }
 
 // gitSeed commits files to the Git server: git-seed BRANCH FILE…

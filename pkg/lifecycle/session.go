@@ -40,13 +40,14 @@ type session struct {
 	mu     sync.Mutex
 	client *kube.Client
 
-	repo      *gitrepo.Repo // the working tree, once it is one
-	plan      *installPlan  // after "choose versions"
-	endpoint  *gitEndpoint  // after "serve fleet repo", or known from the start
-	deployKey *gitrepo.DeployKey
-	ca        []byte // certificate authorities of the remote
-	revision  string // after "commit"
-	changed   bool   // whether any step changed anything
+	repo       *gitrepo.Repo // the working tree, once it is one
+	plan       *installPlan  // after "choose versions"
+	endpoint   *gitEndpoint  // after "serve fleet repo", or known from the start
+	deployKey  *gitrepo.DeployKey
+	ca         []byte // certificate authorities of the remote
+	knownHosts string // lines of --ssh-known-hosts
+	revision   string // after "commit"
+	changed    bool   // whether any step changed anything
 }
 
 // openSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. Apart from
@@ -96,7 +97,7 @@ func (s *session) fetchExisting(ctx context.Context) error {
 	}
 	remote, err := gitrepo.Probe(ctx, s.opts.GitURL, auth, branch)
 	if err != nil {
-		return err
+		return s.explainRemote(s.opts.GitURL, err)
 	}
 	if !remote.BranchExists {
 		return nil
@@ -130,6 +131,9 @@ func (s *session) loadFleet() error {
 		return err
 	}
 	if err := s.readCA(); err != nil {
+		return err
+	}
+	if s.knownHosts, err = s.givenKnownHosts(); err != nil {
 		return err
 	}
 	if s.newFleet {
