@@ -24,6 +24,9 @@ type InstallOptions struct {
 	Providers []Provider
 	// Detail, if not nil, is told what is going on.
 	Detail func(string)
+	// PodsRun, if not nil, returns when pods can run and their images are there. Until then everything but the Deployments is
+	// applied: a pod that comes too early is retried ever more slowly.
+	PodsRun func(ctx context.Context) error
 }
 
 // InstallResult says what Install did.
@@ -53,7 +56,7 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 			return nil, err
 		}
 	}
-	run := &installation{kube: m.kube, detail: detail}
+	run := &installation{kube: m.kube, detail: detail, podsRun: opts.PodsRun}
 	err = run.apply(ctx, todo)
 	if err == nil || ctx.Err() != nil { // when time is up, the Deployments that are not ready say why
 		err = errors.Join(err, m.kube.WaitDeploymentsReady(ctx, deploymentKeys(todo), detail))
@@ -121,30 +124,37 @@ func (s *Source) repositoryFor(ctx context.Context, p config.Provider, _ config.
 }
 
 // installation applies a plan, with nothing waiting for what it does not need:
-//   - cert-manager comes first, because its start takes longest; while it starts, all of the providers is applied but their
-//     Deployments.
+//   - cert-manager comes first, because its start takes longest; until pods can run, and while it starts, all of the
+//     providers is applied but their Deployments.
 //   - cert-manager's own webhook configurations come last. They only check its objects, and until its webhook runs, they
 //     would keep the API server from taking the providers' Certificates.
 //   - A provider's Deployments come when the Secrets that their pods mount are there: a pod that waits for a Secret is
 //     retried ever more slowly.
 type installation struct {
-	kube   *kube.Client
-	detail func(string)
+	kube    *kube.Client
+	detail  func(string)
+	podsRun func(context.Context) error
 }
 
 func (in *installation) apply(ctx context.Context, todo *plan) error {
-	certs, certsWebhooks := []*unstructured.Unstructured(nil), []*unstructured.Unstructured(nil)
+	var certs certManagerParts
 	if todo.applyCerts {
-		certs, certsWebhooks = splitWebhooks(eager(todo.certs))
+		certs = splitCertManager(eager(todo.certs))
 		in.detail("installing cert-manager")
 	}
-	if err := in.do(ctx, certs); err != nil {
+	if err := in.do(ctx, certs.base); err != nil {
 		return fmt.Errorf("install cert-manager: %w", err)
 	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := in.start(groupCtx, certs.deployments); err != nil {
+			return fmt.Errorf("install cert-manager: %w", err)
+		}
+		return nil
+	})
 	if len(todo.missing) > 0 {
 		in.detail("installing providers")
 	}
-	group, groupCtx := errgroup.WithContext(ctx)
 	for _, components := range todo.missing {
 		group.Go(func() error {
 			if err := in.provider(groupCtx, components); err != nil {
@@ -156,7 +166,7 @@ func (in *installation) apply(ctx context.Context, todo *plan) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := in.do(ctx, certsWebhooks); err != nil {
+	if err := in.do(ctx, certs.webhooks); err != nil {
 		return fmt.Errorf("install cert-manager: %w", err)
 	}
 	return nil
@@ -180,7 +190,7 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := in.do(ctx, eager(parts.deployments)); err != nil {
+	if err := in.start(ctx, eager(parts.deployments)); err != nil {
 		return err
 	}
 	entry := components.InventoryObject()
@@ -194,6 +204,19 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 func (in *installation) do(ctx context.Context, objects []*unstructured.Unstructured) error {
 	_, err := in.kube.Apply(ctx, objects, kube.ApplyOptions{ForceConflicts: true})
 	return err
+}
+
+// start applies Deployments once pods can run.
+func (in *installation) start(ctx context.Context, deployments []*unstructured.Unstructured) error {
+	if len(deployments) == 0 {
+		return nil
+	}
+	if in.podsRun != nil {
+		if err := in.podsRun(ctx); err != nil {
+			return err
+		}
+	}
+	return in.do(ctx, deployments)
 }
 
 // waitSecrets waits until cert-manager has made the Secrets of the provider's Certificates.
@@ -237,16 +260,24 @@ func split(objects []unstructured.Unstructured) parts {
 	return p
 }
 
-// splitWebhooks takes the webhook configurations out of objects.
-func splitWebhooks(objects []*unstructured.Unstructured) (others, webhooks []*unstructured.Unstructured) {
+// certManagerParts are cert-manager's objects, in the order in which they are applied.
+type certManagerParts struct {
+	base, deployments, webhooks []*unstructured.Unstructured
+}
+
+func splitCertManager(objects []*unstructured.Unstructured) certManagerParts {
+	var p certManagerParts
 	for _, obj := range objects {
-		if obj.GroupVersionKind().Group == admissionv1.GroupName {
-			webhooks = append(webhooks, obj)
-		} else {
-			others = append(others, obj)
+		switch {
+		case obj.GroupVersionKind().Group == admissionv1.GroupName:
+			p.webhooks = append(p.webhooks, obj)
+		case obj.GroupVersionKind() == deploymentKind:
+			p.deployments = append(p.deployments, obj)
+		default:
+			p.base = append(p.base, obj)
 		}
 	}
-	return others, webhooks
+	return p
 }
 
 // keysOf names the Deployments among objects.

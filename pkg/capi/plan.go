@@ -100,8 +100,7 @@ func (m *Manager) hasCertManagerWebhooks(ctx context.Context) (bool, error) {
 }
 
 func hasWebhooks(objects []*unstructured.Unstructured) bool {
-	_, webhooks := splitWebhooks(objects)
-	return len(webhooks) > 0
+	return len(splitCertManager(objects).webhooks) > 0
 }
 
 // isInstalled tells whether the inventory has the provider and all its Deployments run with the images that components

@@ -286,14 +286,14 @@ func (s *Source) Prefetch(ctx context.Context, providers []Provider) error {
 	return errors.Join(errs...)
 }
 
-// load returns the components of p with variables filled in (or as they are, if raw) and clusterctl's labels put on. Callers
+// load returns the components of p with variables filled in (or maybe as they are, if raw: enough for their images) and clusterctl's labels put on. Callers
 // do not change them.
 func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Components, error) {
 	s.mu.Lock()
 	known := s.loaded[p]
 	s.mu.Unlock()
-	if known != nil && !raw {
-		return known, nil
+	if known != nil {
+		return known, nil // filled in or not, the images and objects in it are the same
 	}
 	client, err := s.client(ctx, p)
 	if err != nil {

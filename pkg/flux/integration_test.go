@@ -67,6 +67,19 @@ func TestFluxFollowsARepo(t *testing.T) {
 		mustSync(ctx, t, system, commit)
 		configMap(ctx, t, client, "demo", "more")
 	})
+	t.Run("a commit that is superseded before Flux has seen it", func(t *testing.T) {
+		first := repo.commit(map[string]string{"clusters/demo.yaml": release("demo", 4)})
+		second := repo.commit(map[string]string{"clusters/demo.yaml": release("demo", 5)})
+		short, cancel := context.WithTimeout(ctx, 90*time.Second)
+		defer cancel()
+		includes := func(_ context.Context, newer string) (bool, error) { return newer == second, nil }
+		if err := system.WaitSynced(short, WaitOptions{Commit: first, Includes: includes}); err != nil {
+			t.Fatal(err)
+		}
+		if got := configMap(ctx, t, client, "demo", "demo"); got["size"] != "5" {
+			t.Errorf("synced, but the release's ConfigMap has %v", got)
+		}
+	})
 	t.Run("a commit that cannot be applied, then its fix", func(t *testing.T) { badCommit(ctx, t, system, repo) })
 	t.Run("suspend and resume", func(t *testing.T) { suspendAndResume(ctx, t, client, system, repo) })
 	t.Run("status", func(t *testing.T) { statusOfAll(ctx, t, system, repo) })
@@ -77,7 +90,9 @@ func mustSync(ctx context.Context, t *testing.T, system *System, commit string) 
 	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()
 	started := time.Now()
-	if err := system.WaitSynced(ctx, commit, func(text string) { t.Logf("%5.1fs %s", time.Since(started).Seconds(), text) }); err != nil {
+	if err := system.WaitSynced(ctx, WaitOptions{Commit: commit, Detail: func(text string) {
+		t.Logf("%5.1fs %s", time.Since(started).Seconds(), text)
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	if synced, err := system.Synced(ctx, commit); err != nil || !synced {
@@ -93,7 +108,7 @@ func badCommit(ctx context.Context, t *testing.T, system *System, repo *gitRepo)
 	})
 	short, cancel := context.WithTimeout(ctx, 12*time.Second)
 	defer cancel()
-	err := system.WaitSynced(short, bad, nil)
+	err := system.WaitSynced(short, WaitOptions{Commit: bad})
 	var unready kube.NotReadyError
 	if !errors.As(err, &unready) || !errors.Is(err, context.DeadlineExceeded) || diag.Code(err) != diag.ExitNotReady {
 		t.Fatalf("got %v, want a NotReadyError at the deadline", err)
@@ -104,7 +119,7 @@ func badCommit(ctx context.Context, t *testing.T, system *System, repo *gitRepo)
 	half := repo.commit(map[string]string{"mgmt/also-wrong.yaml": ""})
 	short, cancel = context.WithTimeout(ctx, 12*time.Second)
 	defer cancel()
-	if err = system.WaitSynced(short, half, nil); !errors.As(err, &unready) || unready[0].String() != "HelmRelease demo/demo" {
+	if err = system.WaitSynced(short, WaitOptions{Commit: half}); !errors.As(err, &unready) || unready[0].String() != "HelmRelease demo/demo" {
 		t.Fatalf("got %v, want the release", err)
 	}
 	mustSync(ctx, t, system, repo.commit(map[string]string{"clusters/demo.yaml": release("demo", 3)}))
@@ -138,7 +153,7 @@ func suspendAndResume(ctx context.Context, t *testing.T, client *kube.Client, sy
 	commit := repo.commit(map[string]string{"clusters/demo.yaml": release("demo", 9)})
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := system.WaitSynced(short, commit, nil); err == nil || !strings.Contains(err.Error(), "it is suspended") {
+	if err := system.WaitSynced(short, WaitOptions{Commit: commit}); err == nil || !strings.Contains(err.Error(), "it is suspended") {
 		t.Errorf("while suspended: got %v", err)
 	}
 	resumed, err := system.Resume(ctx)
@@ -169,7 +184,7 @@ func statusOfAll(ctx context.Context, t *testing.T, system *System, repo *gitRep
 	bad := repo.commit(map[string]string{"mgmt/far.yaml": remote})
 	short, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	if err := system.WaitSynced(short, bad, nil); err == nil || !strings.Contains(err.Error(), "Kustomization flux-system/far") {
+	if err := system.WaitSynced(short, WaitOptions{Commit: bad}); err == nil || !strings.Contains(err.Error(), "Kustomization flux-system/far") {
 		t.Errorf("a cluster that is not there: got %v", err)
 	}
 	report, err := system.Status(ctx)

@@ -28,6 +28,19 @@ func (w world) pending(commit string) kube.NotReadyError {
 	return c.missing
 }
 
+// fetched is the commit that the GitRepository flux-system has fetched, or "".
+func (w world) fetched() string {
+	obj := w[gitRepositoryKind][systemKey]
+	if obj == nil {
+		return ""
+	}
+	o, err := objectOf(obj)
+	if err != nil {
+		return ""
+	}
+	return commitOf(o.artifactRevision())
+}
+
 // check walks over a world.
 type check struct {
 	world    world

@@ -23,20 +23,29 @@ const (
 	nudgeEvery = 15 * time.Second
 )
 
-// WaitSynced waits until the GitRepository flux-system has fetched exactly the commit (its full hash), the Kustomization flux-system has
-// applied it, and all the Kustomizations, HelmReleases and sources that this applied, and those in turn, are Ready at their newest
+// WaitOptions of WaitSynced.
+type WaitOptions struct {
+	// Commit to wait for, a full hash.
+	Commit string
+	// Includes, if not nil, tells whether another commit that Flux has fetched builds on Commit: then that is as good. Without it, a
+	// commit that somebody pushes meanwhile is waited past for ever.
+	Includes func(ctx context.Context, newer string) (bool, error)
+	// Detail, if not nil, is told what is waited for.
+	Detail func(string)
+}
+
+// WaitSynced waits until the GitRepository flux-system has fetched the commit, the Kustomization flux-system has applied it, and all the Kustomizations, HelmReleases and sources that this applied, and those in turn, are Ready at their newest
 // generation and at the revision of their source. What the user suspended is not waited for. It asks Flux to look at once.
 //
-// A failure does not end the wait, for Flux tries again and so does a fix in Git: detail, which may be nil, is told of it. When ctx ends
-// before, the error lists each object with its reason (kube.NotReadyError) and asks for the exit code of something not ready.
-func (s *System) WaitSynced(ctx context.Context, commit string, detail func(string)) error {
-	if detail == nil {
-		detail = func(string) {}
+// A failure does not end the wait, for Flux tries again and so does a fix in Git: opts.Detail is told of it. When ctx ends before, the error lists each object with its reason (kube.NotReadyError) and asks for the exit code of something not ready.
+func (s *System) WaitSynced(ctx context.Context, opts WaitOptions) error {
+	if opts.Detail == nil {
+		opts.Detail = func(string) {}
 	}
 	if err := s.Reconcile(ctx); err != nil {
 		return err
 	}
-	w := &waiter{system: s, commit: commit, detail: detail, world: world{}, changed: make(chan struct{}, 1), nudged: map[kube.Ref]time.Time{}}
+	w := &waiter{system: s, commit: opts.Commit, includes: opts.Includes, detail: opts.Detail, world: world{}, changed: make(chan struct{}, 1), nudged: map[kube.Ref]time.Time{}}
 	return w.run(ctx)
 }
 
@@ -53,7 +62,10 @@ func (s *System) Synced(ctx context.Context, commit string) (bool, error) {
 type waiter struct {
 	system *System
 	commit string
-	detail func(string)
+	// includes is asked once for each commit that is not the wanted one; refused is the last that it said no to.
+	includes func(context.Context, string) (bool, error)
+	refused  string
+	detail   func(string)
 
 	mu      sync.Mutex
 	world   world
@@ -138,11 +150,29 @@ func (w *waiter) evaluate(ctx context.Context) (missing kube.NotReadyError, done
 		if !complete {
 			continue
 		}
+		w.follows(ctx, now)
 		if missing = now.pending(w.commit); len(missing) == 0 {
 			return nil, true
 		}
 		w.tell(missing)
 		w.nudge(ctx, now, missing)
+	}
+}
+
+// follows waits for a newer commit from here on, if Flux has fetched one that builds on the wanted one.
+func (w *waiter) follows(ctx context.Context, now world) {
+	fetched := now.fetched()
+	if w.includes == nil || fetched == "" || fetched == w.commit || fetched == w.refused {
+		return
+	}
+	newer, err := w.includes(ctx, fetched)
+	switch {
+	case err != nil:
+		w.detail(fmt.Sprintf("cannot tell whether %s builds on %s: %v", shortCommit(fetched), shortCommit(w.commit), err))
+	case newer:
+		w.commit = fetched
+	default:
+		w.refused = fetched
 	}
 }
 

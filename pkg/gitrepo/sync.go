@@ -140,6 +140,34 @@ func (r *Repo) catchUp(ctx context.Context, t *tracking, remote *remote) (base, 
 	return head, known, nil
 }
 
+// Includes tells whether the commit newer is, or builds on, the commit older; both are full hashes. A newer that is not here is fetched
+// first, if there is a remote; one that its branch does not have either does not include anything.
+func (r *Repo) Includes(ctx context.Context, auth Auth, newer, older string) (bool, error) {
+	to, from := plumbing.NewHash(newer), plumbing.NewHash(older)
+	if r.git.Storer.HasEncodedObject(to) != nil {
+		t, err := r.tracking()
+		if err != nil || t.url == "" {
+			return false, err
+		}
+		remote, err := newRemote(t.url, auth)
+		if err != nil {
+			return false, err
+		}
+		if _, err := r.fetch(ctx, t, remote, from); err != nil {
+			return false, err
+		}
+		if r.git.Storer.HasEncodedObject(to) != nil {
+			return false, nil
+		}
+	}
+	h, err := newHistory(r.git.Storer)
+	if err != nil {
+		return false, err
+	}
+	where, err := h.relate(ctx, to, from)
+	return where == same || where == ahead, err
+}
+
 // fetch updates what is known here of the remote branch and returns it.
 func (r *Repo) fetch(ctx context.Context, t *tracking, remote *remote, head plumbing.Hash) (plumbing.Hash, error) {
 	haves, err := r.haves(ctx, t, head)

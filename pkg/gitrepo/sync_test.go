@@ -190,6 +190,38 @@ func TestSync(t *testing.T) {
 	gittest.Git(t, s.Dir, "fsck", "--strict")
 }
 
+func TestIncludes(t *testing.T) {
+	remote := gittest.NewHTTPS(t, gittest.Options{})
+	auth := tokenAuth(remote)
+	remote.Seed(t, "main", map[string]string{"a": "1"})
+	repo := clone(t, remote.URL, auth)
+	older, err := repo.Head()
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote.Seed(t, "main", map[string]string{"a": "2"})
+	newer := strings.TrimSpace(gittest.Git(t, remote.Dir, "rev-parse", "main"))
+	remote.Seed(t, "other", map[string]string{"a": "3"})
+	unrelated := strings.TrimSpace(gittest.Git(t, remote.Dir, "rev-parse", "other"))
+	for _, c := range []struct {
+		what, newer, older string
+		want               bool
+	}{
+		{"the same commit", older, older, true},
+		{"a commit that somebody pushed meanwhile", newer, older, true},
+		{"the other way round", older, newer, false},
+		{"a commit that is not on the branch", strings.Repeat("ab", 20), older, false},
+		{"a commit of another branch", unrelated, newer, false},
+	} {
+		if got, err := repo.Includes(t.Context(), auth, c.newer, c.older); err != nil || got != c.want {
+			t.Errorf("%s: %v, %v, want %v", c.what, got, err, c.want)
+		}
+	}
+	if head, err := repo.Head(); err != nil || head != older {
+		t.Errorf("Head is %s, %v: looking must not move it from %s", head, err, older)
+	}
+}
+
 func TestSyncProtectedBranch(t *testing.T) {
 	s := gittest.NewHTTPS(t, gittest.Options{Protected: []string{"main"}})
 	s.Seed(t, "main", map[string]string{"a": "1"})

@@ -28,9 +28,9 @@ type CreateOptions struct {
 	Image string
 	// ExtraMounts are made in the node, as docker's -v does it.
 	ExtraMounts []Mount
-	// Images, if not nil, is called for the images that go into the nodes while the control plane starts. It writes one
-	// OCI or docker archive to w for each call.
-	Images ImageArchive
+	// Images, if not nil, is called once, while the control plane starts and as soon as the nodes take images, for those that
+	// go into them; it may wait for them to be known. No images is nil.
+	Images func(ctx context.Context) (ImageArchive, error)
 	// NodeImage, if not nil, is loaded into the engine first where the engine lacks the node image.
 	NodeImage ImageArchive
 	// Answers, if not nil, is called once, as soon as the API server is ready for an administrator, which may be long before
@@ -64,6 +64,9 @@ type Host interface {
 	// Create makes the host, starts it if it is stopped, rebuilds it if it is half made, and returns when its API server is ready.
 	// It returns an error for StateForeign.
 	Create(ctx context.Context, opts CreateOptions) error
+	// Start starts what is stopped, waits until its API server is ready, and makes nothing: what was stopped half made is
+	// StateBroken afterwards, and what does not exist is StateAbsent.
+	Start(ctx context.Context, detail func(string)) (State, error)
 	// LoadImages puts those images into the nodes that they lack.
 	LoadImages(ctx context.Context, images ImageArchive, detail func(string)) error
 	// Delete removes all that Create made; absent is no error. It returns what it could not remove.

@@ -124,11 +124,7 @@ func (b *bootstrap) steps() []Step {
 // waitClusters waits until every Cluster is Available. Flux has applied the whole revision by then, so what the repo declares is what
 // exists.
 func (b *bootstrap) waitClusters(ctx context.Context, detail func(string)) error {
-	client, err := b.kube(ctx)
-	if err != nil {
-		return err
-	}
-	manager, err := capi.New(client)
+	manager, err := capi.New(b.client)
 	if err != nil {
 		return err
 	}

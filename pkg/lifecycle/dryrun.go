@@ -40,6 +40,9 @@ func DryRun(ctx context.Context, deps Deps, opts InitOptions, dir string) (*Plan
 	if err := s.chooseVersions(ctx, func(string) {}); err != nil {
 		return nil, err
 	}
+	if err := s.readManifests(ctx, func(string) {}); err != nil {
+		return nil, err
+	}
 	s.endpoint = &gitEndpoint{url: s.fleet.Spec.Git.URL, display: s.fleet.Spec.Git.URL}
 	if s.endpoint.url == "" {
 		s.endpoint = &gitEndpoint{url: placeholderURL, display: s.opts.Dir, local: true}

@@ -11,6 +11,8 @@ const (
 	stepPreflight = "check this machine"
 	stepVersions  = "choose versions"
 	stepHost      = "create management cluster"
+	stepManifests = "read manifests"
+	stepAPI       = "reach its API server"
 	stepServe     = "serve fleet repo"
 	stepProviders = "install providers"
 	stepFlux      = "install Flux"
@@ -57,23 +59,31 @@ func (s *session) initSteps() []Step {
 			Hint: "without a network, give --bundle", Timeout: 5 * time.Minute,
 		},
 		{
-			Name: stepHost, Needs: s.beforeHost(), Done: s.hostRuns, Run: s.createHost,
+			Name: stepHost, Needs: []string{stepVersions}, Done: s.hostRuns, Run: s.createHost,
 			Hint: "run the same command again: it cleans up and starts over", Timeout: 15 * time.Minute,
+		},
+		{
+			Name: stepManifests, Needs: []string{stepVersions}, Run: s.readManifests,
+			Hint: "without a network, give --bundle", Timeout: 10 * time.Minute,
+		},
+		{
+			// It answers long before the host is whole, which is when most of what is installed can be applied.
+			Name: stepAPI, Needs: []string{stepVersions}, Run: s.awaitAPI, Timeout: 15 * time.Minute,
 		},
 		{
 			Name: stepServe, Needs: []string{stepHost}, Done: s.hasRemote, Run: s.serveRepo,
 			Timeout: time.Minute,
 		},
 		{
-			Name: stepProviders, Needs: []string{stepHost, stepVersions}, Run: s.installProviders,
+			Name: stepProviders, Needs: []string{stepAPI, stepManifests}, Run: s.installProviders,
 			Hint: "`fleetctl status` shows why", Timeout: 20 * time.Minute,
 		},
 		{
-			Name: stepFlux, Needs: []string{stepHost, stepVersions}, Run: s.installFlux,
+			Name: stepFlux, Needs: []string{stepHost, stepAPI, stepManifests}, Run: s.installFlux,
 			Hint: "`fleetctl status` shows why", Timeout: 15 * time.Minute,
 		},
 		{
-			Name: stepPush, Needs: []string{stepServe, stepVersions}, Run: s.commitAndPush,
+			Name: stepPush, Needs: []string{stepServe, stepManifests}, Run: s.commitAndPush,
 			Timeout: 5 * time.Minute,
 		},
 		{
@@ -85,15 +95,6 @@ func (s *session) initSteps() []Step {
 			Hint: "`fleetctl status` shows what is not healthy", Timeout: 15 * time.Minute,
 		},
 	}
-}
-
-// beforeHost: with a bundle the node is given its images while it starts, so their names must be known by then. Without one
-// the host can be made while versions are looked up.
-func (s *session) beforeHost() []string {
-	if s.bundle != nil {
-		return []string{stepVersions}
-	}
-	return []string{stepPreflight}
 }
 
 func (s *session) initResult() *InitResult {

@@ -52,12 +52,8 @@ func (p *pivot) steps(after string) []Step {
 }
 
 // reach connects to the target with the kubeconfig that Cluster API made for it.
-func (p *pivot) reach(ctx context.Context, _ func(string)) error {
-	client, err := p.kube(ctx)
-	if err != nil {
-		return err
-	}
-	if p.from, err = capi.New(client); err != nil {
+func (p *pivot) reach(ctx context.Context, _ func(string)) (err error) {
+	if p.from, err = capi.New(p.session.client); err != nil {
 		return err
 	}
 	if p.cluster, err = findCluster(ctx, p.from, p.opts.PivotTo); err != nil {
@@ -96,11 +92,7 @@ func (p *pivot) moveObjects(ctx context.Context, detail func(string)) error {
 	for _, left := range plan.Left {
 		p.Report.Warn("the target needs " + left.String() + ", which a move leaves behind")
 	}
-	client, err := p.kube(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := flux.NewSystem(client).Suspend(ctx); err != nil {
+	if _, err := flux.NewSystem(p.session.client).Suspend(ctx); err != nil {
 		return err
 	}
 	return capi.Move(ctx, p.from, p.to, plan, detail)
@@ -113,7 +105,7 @@ func (p *pivot) attach(ctx context.Context, detail func(string)) error {
 
 // waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.
 func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
-	if err := flux.NewSystem(p.client).WaitSynced(ctx, p.revision, detail); err != nil {
+	if err := flux.NewSystem(p.client).WaitSynced(ctx, p.waitOptions(detail)); err != nil {
 		return err
 	}
 	if err := kube.WriteKubeconfig(p.bootstrap.cluster.Path(kubeconfigFile), p.config); err != nil {

@@ -37,9 +37,9 @@ type session struct {
 	// manifests is the folder that the bundle's manifests are unpacked to; "" without a bundle.
 	manifests string
 
-	mu     sync.Mutex
-	client *kube.Client
+	client *kube.Client // after "reach its API server"
 
+	mu         sync.Mutex
 	repo       *gitrepo.Repo // the working tree, once it is one
 	plan       *installPlan  // after "choose versions"
 	endpoint   *gitEndpoint  // after "serve fleet repo", or known from the start
@@ -48,12 +48,20 @@ type session struct {
 	knownHosts string // lines of --ssh-known-hosts
 	revision   string // after "commit"
 	changed    bool   // whether any step changed anything
+
+	// What is known in the middle of a step and awaited in the middle of another.
+	api           *apiAnswer
+	manifestsRead chan struct{} // closed when plan is whole
+	podsRun       chan struct{} // closed when the host runs pods, and has their images
 }
 
 // openSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. Apart from
 // cloning an existing fleet repo into an empty folder it changes nothing.
 func openSession(ctx context.Context, deps Deps, opts InitOptions) (*session, error) {
-	s := &session{Deps: deps, opts: opts}
+	s := &session{
+		Deps: deps, opts: opts,
+		api: newAPIAnswer(), manifestsRead: make(chan struct{}), podsRun: make(chan struct{}),
+	}
 	if err := s.settle(ctx); err != nil {
 		s.close()
 		return nil, err
@@ -195,21 +203,6 @@ func (s *session) openBundle(ctx context.Context) (err error) {
 	}
 	s.manifests = s.cluster.Path("manifests")
 	return nil
-}
-
-// kube returns the one client for the management cluster.
-func (s *session) kube(ctx context.Context) (*kube.Client, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client != nil {
-		return s.client, nil
-	}
-	kubeconfig, err := s.host.Kubeconfig(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.client, err = kube.New(kubeconfig, kube.Options{})
-	return s.client, err
 }
 
 // did notes that a step changed something.

@@ -95,10 +95,9 @@ func (t *teardown) look(ctx context.Context) (err error) {
 		return diag.Errorf("remove it with the tool that made it", "there is a cluster %s that fleetctl did not make", t.opts.Target.Name)
 	case host.StateStopped:
 		// Its Clusters may still run in a cloud: only its own API server can tell.
-		if err := t.host.Create(ctx, host.CreateOptions{}); err != nil {
+		if t.state, err = t.host.Start(ctx, nil); err != nil {
 			return diag.Wrap("start the management cluster to see which workload clusters live there", err, "")
 		}
-		t.state = host.StateRunning
 	case host.StateRunning, host.StateAbsent, host.StateBroken:
 	}
 	if t.state != host.StateRunning {

@@ -4,10 +4,13 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -142,6 +145,16 @@ func TestFleetWithoutRemote(t *testing.T) {
 			t.Errorf("init again: changed %v, revision %s (was %s)\n%s", again.Changed, again.Revision, made.Revision, r.stderr)
 		}
 	})
+	t.Run("init starts it again after a reboot", func(t *testing.T) {
+		f.reboot()
+		if _, code := f.status(); code != 3 {
+			t.Errorf("status of a stopped management cluster: exit %d, want 3", code)
+		}
+		again := decode[initResult](t, f.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
+		if again.Revision != made.Revision {
+			t.Errorf("init after a reboot: revision %s, was %s", again.Revision, made.Revision)
+		}
+	})
 	t.Run("a committed in-memory cluster becomes Available", func(t *testing.T) {
 		f.commit("add mem-1", map[string]string{clusterPath("mem-1"): clusterFile("in-memory", "mem-1", inMemoryValues)})
 		f.available("mem-1", 5*time.Minute)
@@ -217,6 +230,31 @@ func TestFleetWithoutRemote(t *testing.T) {
 	})
 }
 
+// TestSomebodyElsesCluster: a kind cluster of the wanted name that fleetctl did not make is named and left alone.
+func TestSomebodyElsesCluster(t *testing.T) {
+	f := newFleet(t, "e2e-foreign")
+	engine(t, "create", "--label", "io.x-k8s.kind.cluster="+f.name, "--name", f.name+"-control-plane", os.Getenv(envNodeImage))
+	t.Cleanup(func() { engine(t, "rm", "--force", f.name+"-control-plane") })
+	said := []string{f.name, "that fleetctl did not make", "choose another name"}
+	f.fails(1, said, initArgs()...)
+	f.fails(1, said[:2], "teardown", "--cluster", f.name, "--yes")
+	f.fails(3, nil, "doctor", "--bundle", os.Getenv(envBundle), "--provider", "docker")
+	if entries, err := os.ReadDir(f.dir); err != nil || len(entries) > 0 {
+		t.Errorf("init wrote %v although preflight failed, %v", entries, err)
+	}
+}
+
+// reboot does to the management cluster what a reboot of this machine would: its containers are stopped, our processes are gone.
+func (f *fleet) reboot() {
+	f.t.Helper()
+	engine(f.t, "stop", "--time=2", f.name+"-control-plane")
+	for _, pid := range pids(f.t, "git-serve") {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
 // leftBehind lists what a management cluster could leave on the engine and in the process table.
 func leftBehind(t *testing.T) []string {
 	t.Helper()
@@ -240,20 +278,37 @@ func leftBehind(t *testing.T) []string {
 // processes lists those of our program with that argument.
 func processes(t *testing.T, argument string) []string {
 	t.Helper()
+	return slices.Collect(maps.Values(running(t, argument)))
+}
+
+// pids are the ids of those processes.
+func pids(t *testing.T, argument string) []int {
+	t.Helper()
+	return slices.Collect(maps.Keys(running(t, argument)))
+}
+
+// running maps the ids of the processes of our program with that argument to their command lines.
+func running(t *testing.T, argument string) map[int]string {
+	t.Helper()
 	found, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []string
+	out := map[int]string{}
 	for _, path := range found {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			continue // it has ended meanwhile
 		}
 		args := strings.Split(string(raw), "\x00")
-		if len(args) > 1 && filepath.Base(args[0]) == filepath.Base(os.Getenv(envProgram)) && args[1] == argument {
-			out = append(out, strings.Join(args, " "))
+		if len(args) < 2 || filepath.Base(args[0]) != filepath.Base(os.Getenv(envProgram)) || args[1] != argument {
+			continue
 		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[pid] = strings.Join(args, " ")
 	}
 	return out
 }

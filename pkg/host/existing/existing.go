@@ -90,6 +90,9 @@ func (h *Host) CheckAccess(ctx context.Context) error {
 	return nil
 }
 
+// Start is State: starting a cluster of the user's is the user's business.
+func (h *Host) Start(ctx context.Context, _ func(string)) (host.State, error) { return h.State(ctx) }
+
 func (h *Host) unreachable(err error) error {
 	return diag.Wrap(fmt.Sprintf("reach management cluster %s at %s", h.name, h.client.Server()), err,
 		"check the context with kubectl, and that its credentials have not expired")

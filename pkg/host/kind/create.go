@@ -53,6 +53,21 @@ func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	return h.build(ctx, opts)
 }
 
+// Start starts the containers of a stopped cluster and waits until it answers. It makes nothing.
+func (h *Host) Start(ctx context.Context, detail func(string)) (host.State, error) {
+	if detail == nil {
+		detail = func(string) {}
+	}
+	state, containers, err := h.look(ctx)
+	if err == nil && state == host.StateStopped {
+		state, err = h.start(ctx, containers, detail)
+	}
+	if err != nil || state != host.StateRunning {
+		return state, err
+	}
+	return state, h.adopt(ctx, host.CreateOptions{Detail: detail})
+}
+
 // start starts the containers and tells whether the cluster in them had been completed.
 func (h *Host) start(ctx context.Context, containers []engine.Container, detail func(string)) (host.State, error) {
 	detail("starting the stopped node")
@@ -98,7 +113,7 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	if opts.Answers != nil {
 		opts.Answers(kubeconfig)
 	}
-	return h.LoadImages(ctx, opts.Images, opts.Detail)
+	return h.loadWanted(ctx, opts)
 }
 
 // config is what we ask of kind: one node that carries our mark.

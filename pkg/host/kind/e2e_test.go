@@ -144,7 +144,7 @@ func TestLifecycle(t *testing.T) {
 	testImage(t, h.Engine(), image)
 	images := &archive{engine: h.Engine(), refs: []string{image}}
 	opts := options(t)
-	opts.Images = images
+	opts.Images = func(context.Context) (host.ImageArchive, error) { return images, nil }
 	create(t, h, opts)
 	has := func() {
 		t.Helper()
@@ -165,6 +165,13 @@ func TestLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantState(t, h, host.StateStopped)
+	if state, err := h.Start(t.Context(), nil); err != nil || state != host.StateRunning {
+		t.Fatalf("Start: %s, %v", state, err)
+	}
+	has()
+	if _, err := h.Engine().Output(t.Context(), "stop", node(t, h)); err != nil {
+		t.Fatal(err)
+	}
 	create(t, h, opts)
 	has()
 
@@ -269,6 +276,9 @@ func TestKilledCreateIsRebuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantState(t, h, host.StateStopped)
+	if state, err := h.Start(t.Context(), nil); err != nil || state != host.StateBroken {
+		t.Fatalf("Start of a half-made cluster: %s, %v", state, err)
+	}
 	create(t, h, options(t))
 }
 

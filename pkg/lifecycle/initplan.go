@@ -1,0 +1,200 @@
+package lifecycle
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/host"
+)
+
+// installPlan is what will run on the management cluster, every version chosen.
+type installPlan struct {
+	source    *capi.Source
+	providers []capi.Provider
+	// What follows is there once the manifests are read.
+	flux *flux.Components
+	// images of a bundle that the node needs; nil without a bundle.
+	images host.ImageArchive
+}
+
+// chooseVersions fills in the versions that fleet.yaml leaves open and finds out what the providers lack. It comes before anything is
+// created, and is quick: what takes long of the manifests is read while the host starts.
+func (s *session) chooseVersions(ctx context.Context, detail func(string)) error {
+	if s.bundle != nil {
+		detail("unpacking the bundle's manifests")
+		if err := s.unpackManifests(ctx); err != nil {
+			return err
+		}
+	}
+	detail("reading provider components")
+	plan := &installPlan{}
+	if err := s.planProviders(ctx, plan); err != nil {
+		return err
+	}
+	if err := s.pinVersions(plan.providers); err != nil {
+		return err
+	}
+	s.plan = plan
+	return nil
+}
+
+// readManifests gets hold of all that will be applied, from the bundle or from the releases: seconds of work and of downloads.
+func (s *session) readManifests(ctx context.Context, _ func(string)) error {
+	group, readCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.plan.source.Prefetch(readCtx, s.plan.providers) })
+	group.Go(func() error { return s.planFlux(readCtx, s.plan) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if s.bundle != nil {
+		if err := s.planImages(ctx, s.plan); err != nil {
+			return err
+		}
+	}
+	close(s.manifestsRead)
+	return nil
+}
+
+// bundleImages are the images that the node gets, once the manifests that name them are read.
+func (s *session) bundleImages(ctx context.Context) (host.ImageArchive, error) {
+	if err := wait(ctx, s.manifestsRead); err != nil {
+		return nil, err
+	}
+	return s.plan.images, nil
+}
+
+func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
+	declared := capiProviders(s.mgmt.Providers)
+	variables, err := resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.LookupEnv)
+	if err != nil {
+		return err
+	}
+	source, err := s.providerSource(declared, variables) //nolint:contextcheck // it reads nothing yet
+	if err != nil {
+		return err
+	}
+	if plan.providers, err = source.Resolve(ctx, declared); err != nil {
+		return err
+	}
+	found, err := s.environmentFor(ctx, source, plan.providers, variables)
+	if err != nil {
+		return err
+	}
+	maps.Copy(variables, found)
+	if plan.source, err = s.providerSource(declared, variables); err != nil { //nolint:contextcheck // it reads nothing yet
+		return err
+	}
+	return plan.source.CheckVariables(ctx, plan.providers)
+}
+
+func (s *session) providerSource(declared []capi.Provider, variables map[string]string) (*capi.Source, error) {
+	return capi.NewSource(capi.SourceOptions{Providers: declared, Variables: variables, Repository: s.providerFolder()})
+}
+
+// providerFolder is laid out as the provider repositories are, with cert-manager beside the providers; "" without a bundle.
+func (s *session) providerFolder() string {
+	if s.bundle == nil {
+		return ""
+	}
+	return filepath.Join(s.manifests, "providers")
+}
+
+// unpackManifests writes the bundle's manifests, verified, to where their readers look.
+func (s *session) unpackManifests(ctx context.Context) error {
+	for _, part := range []struct{ dir, prefix string }{
+		{s.manifests, "providers"}, {s.manifests, "flux"}, {s.providerFolder(), "cert-manager"},
+	} {
+		if err := s.bundle.WriteFiles(ctx, part.dir, part.prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// environmentFor looks up, in the environment, the variables that components name and fleet.yaml says nothing about. No other part of
+// the environment is handed to them.
+func (s *session) environmentFor(ctx context.Context, source *capi.Source, providers []capi.Provider, known map[string]string) (map[string]string, error) {
+	found := map[string]string{}
+	for _, p := range providers {
+		named, err := source.Variables(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range named {
+			if _, ok := known[v.Name]; ok {
+				continue
+			}
+			if value, ok := s.LookupEnv(v.Name); ok {
+				found[v.Name] = value
+			}
+		}
+	}
+	return found, nil
+}
+
+func (s *session) planFlux(ctx context.Context, plan *installPlan) (err error) {
+	plan.flux, err = flux.GenerateComponents(ctx, s.fluxOptions())
+	return err
+}
+
+func (s *session) fluxOptions() flux.ComponentsOptions {
+	o := s.fleet.Spec.Flux
+	options := flux.ComponentsOptions{
+		Version: o.Version, Components: o.Components, NetworkPolicy: *o.NetworkPolicy, Registry: o.Registry,
+	}
+	if s.bundle != nil {
+		options.ManifestsBase = filepath.Join(s.manifests, "flux", o.Version)
+	}
+	return options
+}
+
+// planImages finds the images of the plan in the bundle. One that is missing is said now: later it would be a pod that never
+// starts.
+func (s *session) planImages(ctx context.Context, plan *installPlan) error {
+	needed, err := plan.source.Images(ctx, plan.providers)
+	if err != nil {
+		return err
+	}
+	needed = append(needed, plan.flux.Images...)
+	for _, ref := range needed {
+		if _, err := s.bundle.Image(ref); err != nil {
+			return diag.Wrap("find image "+ref+" in the bundle "+s.opts.Bundle, err, "make a bundle for this fleet: fleetctl bundle create")
+		}
+	}
+	plan.images = s.bundle.Archive(needed...)
+	return nil
+}
+
+// pinVersions writes the chosen versions into fleet.yaml where it leaves them open: the next run, and every other machine, installs the
+// same.
+func (s *session) pinVersions(chosen []capi.Provider) error {
+	for _, p := range chosen {
+		providerType := v1alpha1.ProviderType(p.Type)
+		edited, err := v1alpha1.SetProviderVersion(s.fleetFile, s.mgmt.Name, providerType, p.Name, p.Version)
+		if err != nil {
+			return err
+		}
+		s.fleetFile = edited
+		for i := range s.mgmt.Providers {
+			if have := &s.mgmt.Providers[i]; have.Name == p.Name && have.Type == providerType {
+				have.Version = p.Version
+			}
+		}
+	}
+	return nil
+}
+
+func capiProviders(declared []v1alpha1.Provider) []capi.Provider {
+	out := make([]capi.Provider, 0, len(declared))
+	for _, p := range declared {
+		out = append(out, capi.Provider{Name: p.Name, Type: capi.ProviderType(p.Type), Version: p.Version, URL: p.URL})
+	}
+	return out
+}
