@@ -1,6 +1,10 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -10,19 +14,53 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"fleetctl": main})
 }
 
-// TestScripts drives the real program. No script may reach a container engine, a cluster or the user's own files: PATH holds no
-// engine, and all folders are the script's own.
+// TestScripts drives the real program. No script may reach a container engine, a cluster or the user's own files: PATH holds
+// fleetctl and programs that scripts name, and all folders are the script's own. Servers that scripts talk to are real ones, on the
+// loopback address (see script_servers_test.go); commands of our own are in script_commands_test.go.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir:  "testdata/script",
+		Cmds: commands(),
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("HOME", env.WorkDir+"/home")
-			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/home/.config")
-			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/home/.local/state")
-			env.Setenv("XDG_CACHE_HOME", env.WorkDir+"/home/.cache")
+			t, ok := env.T().(testing.TB)
+			if !ok {
+				return os.ErrInvalid
+			}
+			env.Values[testKey{}] = t
+			env.Values[gitServerKey{}] = &gitServer{}
+			home := filepath.Join(env.WorkDir, "home")
+			env.Setenv("HOME", home)
+			env.Setenv("USERPROFILE", home)
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+			env.Setenv("XDG_STATE_HOME", filepath.Join(home, ".local", "state"))
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(home, ".cache"))
 			env.Setenv("NO_COLOR", "1")
-			env.Setenv("GIT_CONFIG_GLOBAL", env.WorkDir+"/gitconfig")
-			return nil
+			env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(env.WorkDir, "gitconfig"))
+			env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			path, err := programs(t, env.Getenv("PATH"))
+			env.Setenv("PATH", path)
+			return err
 		},
 	})
+}
+
+// testKey is where a script keeps its test.
+type testKey struct{}
+
+// programs makes a PATH of fleetctl, which testscript has put first, and of what scripts and fleetctl run. A machine's container
+// engine is not among them.
+func programs(t testing.TB, path string) (string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"git", "ssh", "sh", "cat"} {
+		found, err := exec.LookPath(name)
+		if err != nil {
+			continue // the script that needs it says so
+		}
+		if err := os.Symlink(found, filepath.Join(dir, filepath.Base(found))); err != nil {
+			return "", err
+		}
+	}
+	own, _, _ := strings.Cut(path, string(filepath.ListSeparator))
+	return own + string(filepath.ListSeparator) + dir, nil
 }

@@ -37,6 +37,9 @@ type Cluster struct {
 // Key identifies the Cluster.
 func (c Cluster) Key() kube.Key { return kube.Key{Namespace: c.Namespace, Name: c.Name} }
 
+// FullName is NAMESPACE/NAME, as people write it.
+func (c Cluster) FullName() string { return c.Key().String() }
+
 // Replicas counts machines.
 type Replicas struct {
 	Desired, Current, Ready, Available, UpToDate int32

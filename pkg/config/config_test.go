@@ -46,9 +46,18 @@ func command(t *testing.T, args ...string) (*pflag.FlagSet, *options) {
 	return flags, &o
 }
 
-// home points the default configuration file into an empty folder, and writes it if there is content.
+// home points the default configuration file into an empty folder, and writes it if there is content. Whoever runs the tests may have
+// settings of their own in the environment: they are taken out of it.
 func home(t *testing.T, content string) (path string) {
 	t.Helper()
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, envPrefix) {
+			t.Setenv(name, "") // so that it is put back
+			if err := os.Unsetenv(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	dir := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	path = filepath.Join(dir, "fleetctl", "config.yaml")

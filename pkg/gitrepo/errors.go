@@ -87,10 +87,10 @@ var hints = []struct {
 }{
 	{ErrAuth, "check the user name and that the token or key is valid and may access the repository"},
 	{ErrNotFound, "check the URL, that the repository exists, and that the credentials may see it"},
-	{ErrTLS, "give the certificate authority of the server (git.caFile in fleet.yaml)"},
+	{ErrTLS, "give the certificate authority of the server (spec.git.caFile in fleet.yaml, or --git-ca-file)"},
 	{ErrNetwork, "check the address, your connection and the proxy settings (HTTPS_PROXY, NO_PROXY)"},
 	{ErrNoPushRight, "give credentials with write access to the repository"},
-	{ErrProtectedBranch, "allow this account to push to the branch, or choose another branch (git.branch in fleet.yaml)"},
+	{ErrProtectedBranch, "allow this account to push to the branch, or choose another branch (spec.git.branch in fleet.yaml)"},
 	{ErrNonFastForward, "run the command again"},
 }
 
@@ -105,9 +105,9 @@ func remoteError(op string, err error, secrets ...string) error {
 	var changed *HostKeyChangedError
 	switch {
 	case errors.As(err, &host):
-		return diag.Wrap(op, host, "compare the fingerprint with the one that the server's operator publishes, then add the line to git.knownHosts in fleet.yaml or to ~/.ssh/known_hosts")
+		return diag.Wrap(op, host, "compare the fingerprint with the one that the server's operator publishes, then add this line to spec.git.knownHosts in fleet.yaml, to ~/.ssh/known_hosts, or to the file of --ssh-known-hosts: "+host.Line)
 	case errors.As(err, &changed):
-		return diag.Wrap(op, changed, "somebody may be intercepting the connection; if the operator confirms the new key, replace the old line in git.knownHosts or ~/.ssh/known_hosts")
+		return diag.Wrap(op, changed, "somebody may be intercepting the connection; if the operator confirms the new key, replace the old line in spec.git.knownHosts or ~/.ssh/known_hosts")
 	case kind == nil:
 		return diag.Wrap(op, redact(err, secrets...), "")
 	}

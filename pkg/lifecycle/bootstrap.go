@@ -58,7 +58,7 @@ type BootstrapResult struct {
 func (r *BootstrapResult) ClusterNames() []string {
 	names := make([]string, 0, len(r.Clusters))
 	for _, c := range r.Clusters {
-		names = append(names, c.Namespace+"/"+c.Name)
+		names = append(names, kube.Key{Namespace: c.Namespace, Name: c.Name}.String())
 	}
 	return names
 }
@@ -66,11 +66,8 @@ func (r *BootstrapResult) ClusterNames() []string {
 // Bootstrap is Init on an ephemeral cluster, then waits until the Clusters that the fleet repo declares are Available, and hands the
 // work to a permanent one if asked. It returns a result also with an error, once there is something to tell.
 func Bootstrap(ctx context.Context, deps Deps, o BootstrapOptions) (*BootstrapResult, error) {
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, &timeoutError{after: o.Timeout})
-		defer cancel()
-	}
+	ctx, cancel := withTimeout(ctx, o.Timeout)
+	defer cancel()
 	s, err := openSession(ctx, deps, o.InitOptions)
 	if err != nil {
 		return nil, err

@@ -117,6 +117,15 @@ func (s *session) checkName(ctx context.Context) preflight.Result {
 	if st == host.StateAbsent {
 		return preflight.OK("%s is free", s.mgmt.Name)
 	}
+	// A host that fleetctl does not make may not be ours to install into.
+	if access, ok := s.host.(interface {
+		CheckAccess(ctx context.Context) error
+	}); ok {
+		if err := access.CheckAccess(ctx); err != nil {
+			return preflight.FailWith(err)
+		}
+		return preflight.OK("%s is there, and we are its administrator", s.mgmt.Name)
+	}
 	return preflight.OK("%s is ours, and %s", s.mgmt.Name, st)
 }
 
@@ -135,21 +144,26 @@ func (s *session) checkPush(ctx context.Context) preflight.Result {
 	git := s.fleet.Spec.Git
 	auth := s.pushAuth()
 	if _, err := gitrepo.Probe(ctx, git.URL, auth, git.Branch); err != nil {
-		return s.failRemote(err)
+		return preflight.FailWith(s.explainRemote(git.URL, err))
 	}
 	if err := gitrepo.CheckPush(ctx, git.URL, auth, git.Branch); err != nil {
-		return s.failRemote(err)
+		return preflight.FailWith(s.explainRemote(git.URL, err))
 	}
 	return preflight.OK("%s takes pushes to %s", git.URL, git.Branch)
 }
 
-// failRemote adds what only the command line knows to an error of the remote.
-func (s *session) failRemote(err error) preflight.Result {
-	r := preflight.FailWith(err)
-	if errors.Is(err, gitrepo.ErrAuth) && s.opts.Git.Token == "" && s.fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS {
-		r.Hint = "set FLEETCTL_GIT_TOKEN, or give --git-token-file"
+// explainRemote adds what only the command line knows to an error of the remote at url.
+func (s *session) explainRemote(url string, err error) error {
+	if !errors.Is(err, gitrepo.ErrAuth) {
+		return err
 	}
-	return r
+	switch protocol, _, _ := gitrepo.ParseURL(url); {
+	case protocol == gitrepo.ProtocolSSH && s.opts.Git.SSHKeyFile == "":
+		return diag.Wrap("", err, "give --ssh-key-file a key that may push, or add one to your agent: ssh-add")
+	case protocol != gitrepo.ProtocolSSH && s.opts.Git.Token == "":
+		return diag.Wrap("", err, "set FLEETCTL_GIT_TOKEN, or give --git-token-file")
+	}
+	return err
 }
 
 // checkDeployKey looks whether the remote lets Flux's own key read.
@@ -165,7 +179,10 @@ func (s *session) checkDeployKey(ctx context.Context) preflight.Result {
 	if err == nil {
 		return preflight.OK("Flux can read %s", git.URL)
 	}
-	if !errors.Is(err, gitrepo.ErrAuth) && !errors.Is(err, gitrepo.ErrNotFound) {
+	switch {
+	case errors.Is(err, gitrepo.ErrHostKey), errors.Is(err, gitrepo.ErrNetwork):
+		return preflight.Skip("the server was not asked: see git push") // which says the same, with what to do
+	case !errors.Is(err, gitrepo.ErrAuth) && !errors.Is(err, gitrepo.ErrNotFound):
 		return preflight.FailWith(err)
 	}
 	where := "as a read-only deploy key of the repository"

@@ -24,11 +24,8 @@ const (
 // Init makes the management cluster that opts and fleet.yaml describe and returns when Flux has applied the pushed revision and
 // all that it applied is healthy. It converges: run again after any failure or kill, it does only what is missing.
 func Init(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error) {
-	if opts.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, opts.Timeout, &timeoutError{after: opts.Timeout})
-		defer cancel()
-	}
+	ctx, cancel := withTimeout(ctx, opts.Timeout)
+	defer cancel()
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -259,7 +260,7 @@ func (s *session) pushAuth() gitrepo.Auth {
 		UserKnownHosts: true, CA: s.ca,
 	}
 	if s.fleet != nil {
-		auth.KnownHosts = s.fleet.Spec.Git.KnownHosts
+		auth.KnownHosts = cmp.Or(s.fleet.Spec.Git.KnownHosts, s.knownHosts)
 		if auth.Username == "" {
 			auth.Username = s.fleet.Spec.Git.Username
 		}

@@ -112,7 +112,7 @@ func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
 		return err
 	}
 	r := p.record()
-	r.PivotedTo = p.cluster.Namespace + "/" + p.cluster.Name
+	r.PivotedTo = p.cluster.FullName()
 	p.result.PivotedTo = r.PivotedTo
 	return p.bootstrap.cluster.Save(r)
 }

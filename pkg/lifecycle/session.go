@@ -39,14 +39,15 @@ type session struct {
 
 	client *kube.Client // after "reach its API server"
 
-	mu        sync.Mutex
-	repo      *gitrepo.Repo // the working tree, once it is one
-	plan      *installPlan  // after "choose versions"
-	endpoint  *gitEndpoint  // after "serve fleet repo", or known from the start
-	deployKey *gitrepo.DeployKey
-	ca        []byte // certificate authorities of the remote
-	revision  string // after "commit"
-	changed   bool   // whether any step changed anything
+	mu         sync.Mutex
+	repo       *gitrepo.Repo // the working tree, once it is one
+	plan       *installPlan  // after "choose versions"
+	endpoint   *gitEndpoint  // after "serve fleet repo", or known from the start
+	deployKey  *gitrepo.DeployKey
+	ca         []byte // certificate authorities of the remote
+	knownHosts string // lines of --ssh-known-hosts
+	revision   string // after "commit"
+	changed    bool   // whether any step changed anything
 
 	// What is known in the middle of a step and awaited in the middle of another.
 	api           *apiAnswer
@@ -104,7 +105,7 @@ func (s *session) fetchExisting(ctx context.Context) error {
 	}
 	remote, err := gitrepo.Probe(ctx, s.opts.GitURL, auth, branch)
 	if err != nil {
-		return err
+		return s.explainRemote(s.opts.GitURL, err)
 	}
 	if !remote.BranchExists {
 		return nil
@@ -138,6 +139,9 @@ func (s *session) loadFleet() error {
 		return err
 	}
 	if err := s.readCA(); err != nil {
+		return err
+	}
+	if s.knownHosts, err = s.givenKnownHosts(); err != nil {
 		return err
 	}
 	if s.newFleet {

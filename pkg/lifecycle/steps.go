@@ -130,6 +130,14 @@ func stepError(ctx context.Context, s Step, err error) error {
 	return diag.Wrap(s.Name, err, hint)
 }
 
+// withTimeout bounds a whole workflow; 0 is no bound. What runs out of time has an error that says so.
+func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, limit, &timeoutError{after: limit})
+}
+
 // timeoutError is the cause of a step that ran out of time.
 type timeoutError struct {
 	step  string

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -165,11 +164,8 @@ func findCluster(ctx context.Context, manager *capi.Manager, wanted string) (*ca
 		return nil, err
 	}
 	var found []capi.Cluster
-	var names []string
 	for _, c := range clusters {
-		full := c.Namespace + "/" + c.Name
-		names = append(names, full)
-		if wanted == c.Name || wanted == full {
+		if wanted == c.Name || wanted == c.FullName() {
 			found = append(found, c)
 		}
 	}
@@ -178,12 +174,21 @@ func findCluster(ctx context.Context, manager *capi.Manager, wanted string) (*ca
 		return &found[0], nil
 	case 0:
 		hint := "there are none"
-		if len(names) > 0 {
-			hint = "there are: " + strings.Join(names, ", ")
+		if len(clusters) > 0 {
+			hint = "there are: " + strings.Join(fullNames(clusters), ", ")
 		}
 		return nil, diag.Usage(hint, "no workload cluster %s", wanted)
 	}
-	return nil, diag.Usage("write NAMESPACE/NAME", "%s", fmt.Sprintf("there are %d workload clusters called %s", len(found), wanted))
+	return nil, diag.Usage("write NAMESPACE/NAME: "+strings.Join(fullNames(found), " or "), "there are %d workload clusters called %s", len(found), wanted)
+}
+
+// fullNames are the clusters as NAMESPACE/NAME.
+func fullNames(clusters []capi.Cluster) []string {
+	names := make([]string, 0, len(clusters))
+	for _, c := range clusters {
+		names = append(names, c.FullName())
+	}
+	return names
 }
 
 // WorkloadNames lists the workload clusters of the target as NAMESPACE/NAME.
@@ -200,9 +205,5 @@ func WorkloadNames(ctx context.Context, t *Target) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, 0, len(clusters))
-	for _, c := range clusters {
-		names = append(names, c.Namespace+"/"+c.Name)
-	}
-	return names, nil
+	return fullNames(clusters), nil
 }

@@ -41,11 +41,8 @@ const deleteTimeout = 30 * time.Minute
 // Teardown removes a management cluster: refuses while Clusters live only there, or deletes them first if asked; then the host, the
 // state folder and our kubeconfig entries. It never touches the Git repository, and doing it twice is fine.
 func Teardown(ctx context.Context, deps Deps, o TeardownOptions) (*TeardownResult, error) {
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, &timeoutError{after: o.Timeout})
-		defer cancel()
-	}
+	ctx, cancel := withTimeout(ctx, o.Timeout)
+	defer cancel()
 	t := &teardown{Deps: deps, opts: o, result: &TeardownResult{
 		FormatVersion: "1", Cluster: o.Target.Name, DeletedClusters: []string{}, Leftovers: []string{},
 	}}
@@ -118,7 +115,7 @@ func (t *teardown) look(ctx context.Context) (err error) {
 
 // agree refuses, or asks, before anything is deleted.
 func (t *teardown) agree() error {
-	names := t.clusterNames()
+	names := fullNames(t.clusters)
 	if len(names) > 0 && !t.opts.DeleteClusters {
 		return diag.Errorf(fmt.Sprintf("move them to a permanent management cluster: fleetctl bootstrap --cluster %s --pivot-to CLUSTER; or delete them as well: fleetctl teardown --cluster %s --delete-clusters",
 			t.opts.Target.Name, t.opts.Target.Name),
@@ -128,14 +125,6 @@ func (t *teardown) agree() error {
 		return nil
 	}
 	return t.opts.Confirm(names)
-}
-
-func (t *teardown) clusterNames() []string {
-	names := make([]string, 0, len(t.clusters))
-	for _, c := range t.clusters {
-		names = append(names, c.Namespace+"/"+c.Name)
-	}
-	return names
 }
 
 func (t *teardown) steps() []Step {
@@ -172,7 +161,7 @@ func (t *teardown) deleteClusters(ctx context.Context, detail func(string)) erro
 	if err := t.manager.DeleteClusters(ctx, keys, detail); err != nil {
 		return err
 	}
-	t.result.DeletedClusters = t.clusterNames()
+	t.result.DeletedClusters = fullNames(t.clusters)
 	return nil
 }
 

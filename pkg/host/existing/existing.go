@@ -65,19 +65,27 @@ func (h *Host) State(ctx context.Context) (host.State, error) {
 
 // Create checks that the API server is ready and that we may install into it. Images and mounts are not its business.
 func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
+	if err := h.CheckAccess(ctx); err != nil {
+		return err
+	}
+	if opts.Answers != nil {
+		opts.Answers(h.kubeconfig)
+	}
+	return nil
+}
+
+// CheckAccess is an error where the API server is not ready, or the context's user may not install into it.
+func (h *Host) CheckAccess(ctx context.Context) error {
 	if err := h.client.Ready(ctx); err != nil {
 		return h.unreachable(err)
 	}
 	admin, err := h.client.Administrator(ctx)
 	if err != nil {
-		return diag.Wrap("management cluster "+h.name, err, "")
+		return diag.Wrap("management cluster "+h.name, err, "check the context with kubectl, and that its credentials have not expired")
 	}
 	if !admin {
-		return diag.Errorf("providers come with roles of their own, so installing them takes the cluster role cluster-admin",
+		return diag.Errorf("providers come with roles of their own: have an administrator bind the cluster role cluster-admin to the user, or name another context",
 			"management cluster %s: the context's user is no administrator of %s", h.name, h.client.Server())
-	}
-	if opts.Answers != nil {
-		opts.Answers(h.kubeconfig)
 	}
 	return nil
 }

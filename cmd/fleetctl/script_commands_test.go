@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// commands are what scripts can do besides testscript's own.
+func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
+		"exits":         exits,
+		"expand":        expand,
+		"lock":          lock,
+		"flip":          flip,
+		"git-https":     gitHTTPS,
+		"git-ssh":       gitSSH,
+		"git-seed":      gitSeed,
+		"git-authorize": gitAuthorize,
+		"unchanged":     unchanged,
+		"flux-server":   fluxServer,
+		"registry":      registryServer,
+		"chart":         chart,
+		"hostile":       hostile,
+		"api-server":    apiServer,
+	}
+}
+
+// tb is the test of a script.
+func tb(ts *testscript.TestScript) testing.TB {
+	t, ok := ts.Value(testKey{}).(testing.TB)
+	if !ok {
+		ts.Fatalf("the script has no test")
+	}
+	return t
+}
+
+// arguments fails the script unless it gave a command that many.
+func arguments(ts *testscript.TestScript, neg bool, args []string, atLeast int, usage string) {
+	if neg || len(args) < atLeast {
+		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+// exits runs a program and looks at its exit code, which is part of fleetctl's interface: exits CODE PROGRAM ARGUMENT…
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2, "exits CODE PROGRAM [ARGUMENT…]")
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		failed := (*exec.ExitError)(nil)
+		if !errors.As(err, &failed) {
+			ts.Fatalf("%s: %v", args[1], err)
+		}
+		got = failed.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s exits with %d, not %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// expand replaces ${VARIABLES} in a file, as testscript does it in a line: expand FILE…
+func expand(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "expand FILE…")
+	for _, name := range args {
+		content := os.Expand(ts.ReadFile(name), ts.Getenv)
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(content), 0o600))
+	}
+}
+
+// lock is another fleetctl that works on a management cluster until the script ends: lock CLUSTER COMMAND
+func lock(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2, "lock CLUSTER COMMAND")
+	store := state.Store{Dir: filepath.Join(ts.Getenv("XDG_STATE_HOME"), "fleetctl")}
+	unlock, err := store.Cluster(args[0]).Lock(args[1])
+	ts.Check(err)
+	ts.Defer(unlock)
+}
+
+// flip changes one bit in the middle of a file: flip FILE
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "flip FILE")
+	name := ts.MkAbs(args[0])
+	content, err := os.ReadFile(name)
+	ts.Check(err)
+	content[len(content)/2] ^= 1
+	ts.Check(os.WriteFile(name, content, 0o600))
+}

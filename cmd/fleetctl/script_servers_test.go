@@ -1,0 +1,170 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	authorization "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/fleetctl/fleetctl/pkg/bundle/bundletest"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+)
+
+// gitServer is the Git server of a script, and what was in it before fleetctl came.
+type gitServer struct {
+	repo   *gittest.Repo
+	ssh    *gittest.SSH // nil for an https server
+	before string
+}
+
+func (g *gitServer) look(ts *testscript.TestScript) string {
+	if g.repo == nil {
+		ts.Fatalf("the script has no Git server: start it with git-https or git-ssh")
+	}
+	return gittest.Git(tb(ts), g.repo.Dir, "for-each-ref")
+}
+
+// gitServerKey is where a script keeps its gitServer.
+type gitServerKey struct{}
+
+func gitServerOf(ts *testscript.TestScript) *gitServer {
+	g, ok := ts.Value(gitServerKey{}).(*gitServer)
+	if !ok {
+		ts.Fatalf("the script has no place for a Git server")
+	}
+	return g
+}
+
+// gitHTTPS starts a Git server behind TLS, with branches that nobody may push to: git-https [PROTECTED-BRANCH…]. It sets GIT_URL,
+// GIT_TOKEN and GIT_READ_TOKEN, and writes the server's authority to ca.pem.
+func gitHTTPS(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 0, "git-https [PROTECTED-BRANCH…]")
+	s := gittest.NewHTTPS(tb(ts), gittest.Options{Protected: args})
+	gitServerOf(ts).repo = s.Repo
+	ts.Setenv("GIT_URL", s.URL)
+	ts.Setenv("GIT_TOKEN", s.Token)
+	ts.Setenv("GIT_READ_TOKEN", s.ReadToken)
+	ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), s.CA, 0o600))
+}
+
+// gitSSH starts an OpenSSH server with a Git repository, and a key that may push to it: git-ssh. It sets GIT_URL and writes the key to
+// id, the server's host keys to known_hosts, and somebody else's for the same address to other_hosts.
+func gitSSH(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 0, "git-ssh")
+	s := gittest.NewSSH(tb(ts), gittest.Options{})
+	gitServerOf(ts).repo, gitServerOf(ts).ssh = s.Repo, s
+	key, err := gitrepo.GenerateDeployKey("me")
+	ts.Check(err)
+	s.AuthorizeKey(key.Public, false)
+	ts.Setenv("GIT_URL", s.URL)
+	ts.Check(os.WriteFile(ts.MkAbs("id"), key.Private, 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("known_hosts"), []byte(s.KnownHosts), 0o600))
+	other, err := gitrepo.GenerateDeployKey("")
+	ts.Check(err)
+	host, _, _ := strings.Cut(s.KnownHosts, " ")
+	ts.Check(os.WriteFile(ts.MkAbs("other_hosts"), []byte(host+" "+other.Public), 0o600))
+}
+
+// gitAuthorize lets the holder of a private key read the repository, as a deploy key does: git-authorize FILE
+func gitAuthorize(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "git-authorize FILE")
+	key, err := gitrepo.ParseDeployKey([]byte(ts.ReadFile(args[0])), "")
+	ts.Check(err)
+	gitServerOf(ts).ssh.AuthorizeKey(key.Public, true)
+}
+
+// gitSeed commits files to the Git server: git-seed BRANCH FILE…
+func gitSeed(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2, "git-seed BRANCH FILE…")
+	files := map[string]string{}
+	for _, name := range args[1:] {
+		files[filepath.ToSlash(name)] = ts.ReadFile(name)
+	}
+	g := gitServerOf(ts)
+	g.look(ts)
+	g.repo.Seed(tb(ts), args[0], files)
+	g.before = g.look(ts)
+}
+
+// unchanged fails if the Git server has anything that the script did not put there.
+func unchanged(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 0, "unchanged")
+	g := gitServerOf(ts)
+	if now := g.look(ts); now != g.before {
+		ts.Fatalf("the Git server has changed:\n%s\nwas\n%s", now, g.before)
+	}
+}
+
+// fluxServer serves the manifests in a folder as a release of Flux: flux-server VERSION FOLDER. It sets FLUX_URL.
+func fluxServer(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2, "flux-server VERSION FOLDER")
+	dir := os.DirFS(ts.MkAbs(args[1]))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/download/"+args[0]+"/manifests.tar.gz" {
+			http.NotFound(w, r)
+			return
+		}
+		z := gzip.NewWriter(w)
+		archive := tar.NewWriter(z)
+		if archive.AddFS(dir) != nil || archive.Close() != nil || z.Close() != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv("FLUX_URL", s.URL)
+}
+
+// registryServer is a container registry: registry NAME:TAG…. It sets REGISTRY to its host and port. A name that begins with charts/ is
+// pushed as a Helm chart, the others as images.
+func registryServer(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "registry NAME:TAG…")
+	host := bundletest.Registry(tb(ts))
+	ts.Setenv("REGISTRY", host)
+	for _, name := range args {
+		if chart, ok := strings.CutPrefix(name, "charts/"); ok {
+			chart, version, _ := strings.Cut(chart, ":")
+			bundletest.PushChart(tb(ts), host+"/"+name, chart, version)
+			continue
+		}
+		bundletest.PushImage(tb(ts), host+"/"+name)
+	}
+}
+
+// apiServer answers what fleetctl asks an existing cluster before it installs anything, and no more: api-server CONTEXT ADMINISTRATOR.
+// ADMINISTRATOR is true or false. It writes a kubeconfig with that context to the file kubeconfig.
+func apiServer(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2, "api-server CONTEXT ADMINISTRATOR")
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/readyz":
+		case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusCreated)
+			_ = json.NewEncoder(w).Encode(authorization.SelfSubjectAccessReview{
+				Status: authorization.SubjectAccessReviewStatus{Allowed: args[1] == "true"},
+			})
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	ts.Defer(s.Close)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{
+		Server:                   s.URL,
+		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}),
+	}
+	config.AuthInfos["me"] = &clientcmdapi.AuthInfo{Token: "t"}
+	config.Contexts[args[0]] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "me"}
+	ts.Check(clientcmd.WriteToFile(*config, ts.MkAbs("kubeconfig")))
+}

@@ -1,0 +1,94 @@
+// Package bundletest gives tests what bundles are filled from: a container registry on the loopback address, images, Helm charts.
+package bundletest
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Registry starts an empty registry that ends with the test, and returns its host and port.
+func Registry(t testing.TB) string {
+	t.Helper()
+	server := httptest.NewServer(registry.New())
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// PushImage pushes a small image that runs on every Linux machine.
+func PushImage(t testing.TB, ref string) {
+	t.Helper()
+	layer, err := random.Layer(1<<10, types.OCILayer)
+	check(t, err)
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	check(t, err)
+	config, err := image.ConfigFile()
+	check(t, err)
+	config = config.DeepCopy()
+	config.OS = "linux" // without an architecture it fits them all
+	image, err = mutate.ConfigFile(image, config)
+	check(t, err)
+	push(t, ref, image)
+}
+
+// PushChart pushes a Helm chart as `helm push` does it.
+func PushChart(t testing.TB, ref, chart, version string) {
+	t.Helper()
+	content := static.NewLayer(Chart(t, chart, version), "application/vnd.cncf.helm.chart.content.v1.tar+gzip")
+	image, err := mutate.Append(mutate.MediaType(empty.Image, types.OCIManifestSchema1), mutate.Addendum{Layer: content})
+	check(t, err)
+	push(t, ref, mutate.ConfigMediaType(image, "application/vnd.cncf.helm.config.v1+json"))
+}
+
+func push(t testing.TB, ref string, image v1.Image) {
+	t.Helper()
+	parsed, err := name.ParseReference(ref)
+	check(t, err)
+	check(t, remote.Write(parsed, image, remote.WithContext(t.Context())))
+}
+
+// Chart returns the archive of a small Helm chart.
+func Chart(t testing.TB, chart, version string) []byte {
+	t.Helper()
+	return Archive(t, map[string]string{
+		chart + "/Chart.yaml": fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", chart, version),
+	})
+}
+
+// Archive returns a .tar.gz of files, content by path.
+func Archive(t testing.TB, files map[string]string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	archive := tar.NewWriter(z)
+	for path, content := range files {
+		check(t, archive.WriteHeader(&tar.Header{Name: path, Size: int64(len(content)), Mode: 0o644}))
+		_, err := io.WriteString(archive, content)
+		check(t, err)
+	}
+	check(t, errors.Join(archive.Close(), z.Close()))
+	return out.Bytes()
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("bundletest: %v", err)
+	}
+}

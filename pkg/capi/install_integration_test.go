@@ -1,0 +1,183 @@
+//go:build integration
+
+package capi
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+func TestInstall(t *testing.T) {
+	m, c, source := newManagement(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	if installed, err := m.Installed(ctx); err != nil || len(installed) != 0 {
+		t.Fatalf("an empty cluster has %v, %v", installed, err)
+	}
+	if clusters, err := m.Clusters(ctx); err != nil || len(clusters) != 0 {
+		t.Fatalf("an empty cluster has Clusters %v, %v", clusters, err)
+	}
+	providers := resolve(t, source, allProviders)
+	result, err := m.Install(ctx, source, InstallOptions{Providers: providers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Installed) != 4 || !result.CertManager {
+		t.Errorf("first run: %+v", result)
+	}
+	installed, err := m.Installed(ctx)
+	if err != nil || len(installed) != 4 {
+		t.Fatalf("installed %v, %v", installed, err)
+	}
+	for i, p := range installed {
+		if p.Provider.Label() != providers[i].Label() || p.Version != "v1.14.2" || !p.Ready {
+			t.Errorf("inventory entry %+v", p)
+		}
+	}
+	t.Run("again changes nothing", func(t *testing.T) {
+		before := versions(t, c)
+		result, err := m.Install(ctx, source, InstallOptions{Providers: providers})
+		if err != nil || len(result.Installed) != 0 || result.CertManager {
+			t.Fatalf("second run: %+v, %v", result, err)
+		}
+		if after := versions(t, c); !slices.Equal(before, after) {
+			t.Errorf("before %v\nafter %v", before, after)
+		}
+	})
+	t.Run("completes what is half there", func(t *testing.T) {
+		for _, d := range []kube.Key{{Namespace: "cert-manager", Name: "cert-manager-webhook"}, {Namespace: "bootstrapkubeadm-system", Name: "bootstrapkubeadm-manager"}} {
+			if err := c.WithWatch.Delete(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		installed, err := m.Installed(ctx)
+		if err != nil || installed[1].Ready || installed[1].Reason == "" {
+			t.Errorf("a provider without its Deployment: %+v, %v", installed[1], err)
+		}
+		result, err := m.Install(ctx, source, InstallOptions{Providers: providers})
+		if err != nil || len(result.Installed) != 1 || result.Installed[0].Label() != "bootstrap-kubeadm" || !result.CertManager {
+			t.Errorf("%+v, %v", result, err)
+		}
+	})
+	t.Run("completes cert-manager without its webhooks", func(t *testing.T) {
+		hook := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "cert-manager-webhook"}}
+		if err := c.WithWatch.Delete(ctx, hook); err != nil {
+			t.Fatal(err)
+		}
+		result, err := m.Install(ctx, source, InstallOptions{Providers: providers})
+		if err != nil || len(result.Installed) != 0 || !result.CertManager {
+			t.Errorf("%+v, %v", result, err)
+		}
+		if err := c.Get(ctx, kube.Key{Name: hook.Name}, hook); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("adds a provider later, with its variables", func(t *testing.T) {
+		more := resolve(t, source, []Provider{{Name: "docker"}, {Name: "aws"}})
+		var missing *MissingVariablesError
+		if _, err := m.Install(ctx, source, InstallOptions{Providers: more}); !errors.As(err, &missing) {
+			t.Fatalf("got %v without the variable", err)
+		}
+		source := newTestSource(t, SourceOptions{Repository: source.repository, Variables: map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0"}})
+		result, err := m.Install(ctx, source, InstallOptions{Providers: more})
+		if err != nil || len(result.Installed) != 1 || result.Installed[0].Name != "aws" || result.CertManager {
+			t.Errorf("%+v, %v", result, err)
+		}
+	})
+	t.Run("refuses another version", func(t *testing.T) {
+		other := slices.Clone(providers)
+		other[3].Version = "v1.14.3"
+		dir := filepath.Join(source.repository, "infrastructure-docker")
+		if err := os.CopyFS(filepath.Join(dir, "v1.14.3"), os.DirFS(filepath.Join(dir, "v1.14.2"))); err != nil {
+			t.Fatal(err)
+		}
+		_, err := m.Install(ctx, source, InstallOptions{Providers: other})
+		if err == nil || !strings.Contains(err.Error(), "version v1.14.2 is installed") || !strings.Contains(diag.Hint(err), "upgrade") {
+			t.Errorf("got %v, hint %q", err, diag.Hint(err))
+		}
+	})
+}
+
+// versions are the resource versions of what Install makes.
+func versions(t *testing.T, c *kube.Client) []string {
+	t.Helper()
+	var all []string
+	for _, kind := range []schema.GroupVersionKind{
+		deploymentKind.GroupVersion().WithKind("DeploymentList"),
+		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"},
+		{Version: "v1", Kind: "NamespaceList"},
+		{Version: "v1", Kind: "ServiceAccountList"},
+		{Group: "cert-manager.io", Version: "v1", Kind: "CertificateList"},
+		{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "ProviderList"},
+	} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		if err := c.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			all = append(all, kind.Kind+"/"+list.Items[i].Name+"@"+list.Items[i].ResourceVersion)
+		}
+	}
+	return all
+}
+
+// TestInstallSurvivesKills cancels installations ever later, as a kill would, and expects the last one to converge.
+func TestInstallSurvivesKills(t *testing.T) {
+	m, _, source := newManagement(t)
+	providers := resolve(t, source, allProviders)
+	for wait := 20 * time.Millisecond; wait < 3*time.Second; wait = wait * 3 / 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		_, err := m.Install(ctx, source, InstallOptions{Providers: providers})
+		cancel()
+		if err == nil {
+			break
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := m.Install(ctx, source, InstallOptions{Providers: providers}); err != nil {
+		t.Fatal(err)
+	}
+	installed, err := m.Installed(ctx)
+	if err != nil || len(installed) != 4 {
+		t.Fatalf("installed %v, %v", installed, err)
+	}
+	for _, p := range installed {
+		if !p.Ready {
+			t.Errorf("%s is not ready: %s", p.Provider, p.Reason)
+		}
+	}
+}
+
+// TestInstallKeepsForeignCertManager installs next to a cert-manager that somebody else looks after.
+func TestInstallKeepsForeignCertManager(t *testing.T) {
+	m, c, source := newManagement(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := c.ApplyYAML(ctx, []byte(testCertManager), kube.ApplyOptions{FieldManager: "helm"}); err != nil {
+		t.Fatal(err)
+	}
+	result, err := m.Install(ctx, source, InstallOptions{Providers: resolve(t, source, allProviders)})
+	if err != nil || result.CertManager {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	d := &appsv1.Deployment{}
+	if err := c.Get(ctx, kube.Key{Namespace: "cert-manager", Name: "cert-manager-webhook"}, d); err != nil || len(d.Labels) != 0 {
+		t.Errorf("it was changed: labels %v, %v", d.Labels, err)
+	}
+}
