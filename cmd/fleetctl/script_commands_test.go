@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +32,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"flux-server":   fluxServer,
 		"registry":      registryServer,
 		"chart":         chart,
+		"releases":      releases,
 		"hostile":       hostile,
 		"api-server":    apiServer,
 	}
@@ -94,4 +98,27 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	content[len(content)/2] ^= 1
 	ts.Check(os.WriteFile(name, content, 0o600))
+}
+
+// releases copies testdata/releases into the script's folder, with images from the script's registry: releases FOLDER
+func releases(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "releases FOLDER")
+	host := cmp.Or(ts.Getenv("REGISTRY"), "registry.example.com")
+	from := filepath.Join("testdata", "releases")
+	ts.Check(filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(ts.MkAbs(args[0]), rel)
+		return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755),
+			os.WriteFile(to, bytes.ReplaceAll(content, []byte("REGISTRY_HOST"), []byte(host)), 0o600))
+	}))
 }
