@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -23,6 +25,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"exits":         exits,
 		"expand":        expand,
 		"lock":          lock,
+		"empty":         empty,
 		"flip":          flip,
 		"git-https":     gitHTTPS,
 		"git-ssh":       gitSSH,
@@ -90,10 +93,18 @@ func lock(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(unlock)
 }
 
-// flip changes one bit in the middle of a file: flip FILE
+// flip changes one bit in the middle of what a bundle, a folder, has under a name: flip BUNDLE NAME
 func flip(ts *testscript.TestScript, neg bool, args []string) {
-	arguments(ts, neg, args, 1, "flip FILE")
-	name := ts.MkAbs(args[0])
+	arguments(ts, neg, args, 2, "flip BUNDLE NAME")
+	open, err := bundle.Open(tb(ts).Context(), ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer open.Close()
+	entries := open.Index()
+	i := slices.IndexFunc(entries, func(e bundle.Entry) bool { return e.Name == args[1] })
+	if i < 0 {
+		ts.Fatalf("%s is not in the bundle", args[1])
+	}
+	name := filepath.Join(ts.MkAbs(args[0]), "blobs", "sha256", strings.TrimPrefix(entries[i].Digest, "sha256:"))
 	content, err := os.ReadFile(name)
 	ts.Check(err)
 	content[len(content)/2] ^= 1
@@ -121,4 +132,14 @@ func releases(ts *testscript.TestScript, neg bool, args []string) {
 		return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755),
 			os.WriteFile(to, bytes.ReplaceAll(content, []byte("REGISTRY_HOST"), []byte(host)), 0o600))
 	}))
+}
+
+// empty fails unless a folder has nothing in it: empty FOLDER
+func empty(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "empty FOLDER")
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for _, e := range entries {
+		ts.Fatalf("%s has %s in it", args[0], e.Name())
+	}
 }
