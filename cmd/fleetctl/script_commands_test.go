@@ -1,16 +1,21 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -20,6 +25,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"exits":         exits,
 		"expand":        expand,
 		"lock":          lock,
+		"empty":         empty,
 		"flip":          flip,
 		"git-https":     gitHTTPS,
 		"git-ssh":       gitSSH,
@@ -29,6 +35,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"flux-server":   fluxServer,
 		"registry":      registryServer,
 		"chart":         chart,
+		"releases":      releases,
 		"hostile":       hostile,
 		"api-server":    apiServer,
 	}
@@ -86,12 +93,53 @@ func lock(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(unlock)
 }
 
-// flip changes one bit in the middle of a file: flip FILE
+// flip changes one bit in the middle of what a bundle, a folder, has under a name: flip BUNDLE NAME
 func flip(ts *testscript.TestScript, neg bool, args []string) {
-	arguments(ts, neg, args, 1, "flip FILE")
-	name := ts.MkAbs(args[0])
+	arguments(ts, neg, args, 2, "flip BUNDLE NAME")
+	open, err := bundle.Open(tb(ts).Context(), ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer open.Close()
+	entries := open.Index()
+	i := slices.IndexFunc(entries, func(e bundle.Entry) bool { return e.Name == args[1] })
+	if i < 0 {
+		ts.Fatalf("%s is not in the bundle", args[1])
+	}
+	name := filepath.Join(ts.MkAbs(args[0]), "blobs", "sha256", strings.TrimPrefix(entries[i].Digest, "sha256:"))
 	content, err := os.ReadFile(name)
 	ts.Check(err)
 	content[len(content)/2] ^= 1
 	ts.Check(os.WriteFile(name, content, 0o600))
+}
+
+// releases copies testdata/releases into the script's folder, with images from the script's registry: releases FOLDER
+func releases(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "releases FOLDER")
+	host := cmp.Or(ts.Getenv("REGISTRY"), "registry.example.com")
+	from := filepath.Join("testdata", "releases")
+	ts.Check(filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(ts.MkAbs(args[0]), rel)
+		return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755),
+			os.WriteFile(to, bytes.ReplaceAll(content, []byte("REGISTRY_HOST"), []byte(host)), 0o600))
+	}))
+}
+
+// empty fails unless a folder has nothing in it: empty FOLDER
+func empty(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "empty FOLDER")
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for _, e := range entries {
+		ts.Fatalf("%s has %s in it", args[0], e.Name())
+	}
 }

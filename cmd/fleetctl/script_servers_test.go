@@ -106,10 +106,10 @@ func unchanged(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// fluxServer serves the manifests in a folder as a release of Flux: flux-server VERSION FOLDER. It sets FLUX_URL.
+// fluxServer is a mirror with one small release of Flux: flux-server VERSION. It sets FLUX_URL.
 func fluxServer(ts *testscript.TestScript, neg bool, args []string) {
-	arguments(ts, neg, args, 2, "flux-server VERSION FOLDER")
-	dir := os.DirFS(ts.MkAbs(args[1]))
+	arguments(ts, neg, args, 1, "flux-server VERSION")
+	dir := os.DirFS(filepath.Join("..", "..", "pkg", "flux", "testdata", "base"))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/download/"+args[0]+"/manifests.tar.gz" {
 			http.NotFound(w, r)
