@@ -179,6 +179,19 @@ func (s *session) contradictions() error {
 	if m, err := s.fleet.ManagementCluster(s.opts.Cluster); err == nil {
 		differ("kubernetes-version", s.opts.KubernetesVersion, m.KubernetesVersion)
 		differ("host", s.opts.HostType, string(m.Host.Type))
+		image, hostContext, kubeconfig := "", "", ""
+		if m.Host.Kind != nil {
+			image = m.Host.Kind.Image
+		}
+		if e := m.Host.Existing; e != nil && e.Kubeconfig != "" {
+			kubeconfig = s.inRepo(e.Kubeconfig)
+		}
+		if e := m.Host.Existing; e != nil {
+			hostContext = e.Context
+		}
+		differ("node-image", s.opts.NodeImage, image)
+		differ("host-context", s.opts.Context, hostContext)
+		differ("host-kubeconfig", s.opts.Kubeconfig, kubeconfig)
 		for _, p := range s.opts.Providers {
 			if !declares(m, p) {
 				wrong = append(wrong, fmt.Sprintf("--provider %s is not among the providers of %s in fleet.yaml", p, m.Name))
