@@ -38,7 +38,7 @@ func New(name string, opts Options) (*Host, error) {
 	}
 	kubeconfig, err := apiserver.Extract(opts.Kubeconfig, opts.Context)
 	if err != nil {
-		hint := ""
+		hint := "name a kubeconfig that you can read: host.existing.kubeconfig in fleet.yaml, or --host-kubeconfig for a new fleet"
 		if missing, ok := errors.AsType[*apiserver.NoContextError](err); ok {
 			hint = "the kubeconfig has " + strings.Join(missing.Known, ", ")
 		}
