@@ -196,7 +196,8 @@ func (s *Source) checkVariables(ctx context.Context, p Provider) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return &MissingVariablesError{Provider: p, Names: missing}
+	return diag.Wrap("", &MissingVariablesError{Provider: p, Names: missing},
+		"export them, or name the file or command that they come from: `variables:` of the provider in fleet.yaml")
 }
 
 // MissingVariablesError names the variables that a provider needs and that have no value.

@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -96,6 +97,11 @@ func (o *initOptions) complete(f *factory) (err error) {
 	}
 	if o.Git.Token, err = readToken(o.tokenFile); err != nil {
 		return err
+	}
+	if o.Kubeconfig != "" {
+		if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil {
+			return diag.Wrap("find the kubeconfig "+o.Kubeconfig, err, "")
+		}
 	}
 	if o.merge {
 		o.MergeKubeconfig = userKubeconfig()

@@ -135,7 +135,7 @@ func (s *session) environmentFor(ctx context.Context, source *capi.Source, provi
 			if _, ok := known[v.Name]; ok {
 				continue
 			}
-			if value, ok := s.LookupEnv(v.Name); ok {
+			if value, _ := s.LookupEnv(v.Name); value != "" {
 				found[v.Name] = value
 			}
 		}

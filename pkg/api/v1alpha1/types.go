@@ -139,7 +139,7 @@ type Mount struct {
 
 // ExistingHost names a cluster that is already there.
 type ExistingHost struct {
-	// Kubeconfig is the path of its kubeconfig. Default: the one that kubectl would use.
+	// Kubeconfig is the path of its kubeconfig, relative to fleet.yaml. Default: the one that kubectl would use.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// Context in it.
 	Context string `json:"context"`
