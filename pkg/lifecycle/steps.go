@@ -78,6 +78,7 @@ func runStep(ctx context.Context, report progress.Reporter, s Step) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
+	workflow := ctx
 	if s.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, s.Timeout, &timeoutError{step: s.Name, after: s.Timeout})
@@ -87,9 +88,7 @@ func runStep(ctx context.Context, report progress.Reporter, s Step) error {
 	if s.Done != nil {
 		why, done, err := s.Done(ctx)
 		if err != nil {
-			err = stepError(ctx, s, err)
-			handle.Fail(err)
-			return err
+			return endFailed(workflow, handle, stepError(ctx, s, err))
 		}
 		if done {
 			handle.Skip(why)
@@ -101,12 +100,21 @@ func runStep(ctx context.Context, report progress.Reporter, s Step) error {
 			handle.Skip(string(why))
 			return nil
 		}
-		err = stepError(ctx, s, err)
-		handle.Fail(err)
-		return err
+		return endFailed(workflow, handle, stepError(ctx, s, err))
 	}
 	handle.Done()
 	return nil
+}
+
+// endFailed ends a step that failed. One that only stopped because its workflow did has nothing to tell, unless that is out of time:
+// then each step says what it was waiting for.
+func endFailed(workflow context.Context, handle progress.Step, err error) error {
+	if _, late := errors.AsType[*timeoutError](context.Cause(workflow)); workflow.Err() != nil && !late {
+		handle.Stop()
+	} else {
+		handle.Fail(err)
+	}
+	return err
 }
 
 // stepError names the step, and the bound that ended it where that is what happened.

@@ -123,6 +123,25 @@ func TestRunSkipsWhatIsDone(t *testing.T) {
 	}
 }
 
+func TestRunTellsOneFailure(t *testing.T) {
+	waits := make(chan struct{})
+	steps := []Step{
+		{Name: "waits", Run: func(ctx context.Context, _ func(string)) error {
+			close(waits)
+			<-ctx.Done()
+			return ctx.Err()
+		}},
+		{Name: "fails", Run: func(context.Context, func(string)) error { <-waits; return errors.New("broken") }},
+	}
+	r := &recorder{}
+	if err := Run(t.Context(), r, steps); err == nil || err.Error() != "fails: broken" {
+		t.Errorf("err %v", err)
+	}
+	if want := []string{"fail fails: broken", "stop waits"}; !slices.Equal(r.log, want) {
+		t.Errorf("told %v, want %v", r.log, want)
+	}
+}
+
 func TestRunRefusesWorkflowsThatCannotEnd(t *testing.T) {
 	o := &order{}
 	for name, steps := range map[string][]Step{
@@ -153,7 +172,7 @@ func TestInitStepsFitTogether(t *testing.T) {
 	}
 }
 
-// recorder is a Reporter that remembers skipped steps.
+// recorder is a Reporter that remembers steps that did not end well, or had nothing to do.
 type recorder struct {
 	order
 	progress.Reporter
@@ -170,3 +189,5 @@ type recordedStep struct {
 }
 
 func (s *recordedStep) Skip(why string) { s.to.add("skip " + s.name + ": " + why) }
+func (s *recordedStep) Stop()           { s.to.add("stop " + s.name) }
+func (s *recordedStep) Fail(err error)  { s.to.add("fail " + err.Error()) }

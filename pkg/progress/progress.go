@@ -13,7 +13,7 @@ type Reporter interface {
 	Warn(message string)
 }
 
-// Step is one running step. Exactly one of Done, Skip and Fail ends it; later calls have no effect.
+// Step is one running step. Exactly one of Done, Skip, Stop and Fail ends it; later calls have no effect.
 type Step interface {
 	// Detail replaces the line that says what the step is waiting for or working on now.
 	Detail(text string)
@@ -21,6 +21,8 @@ type Step interface {
 	Done()
 	// Skip ends the step because there was nothing to do, and says why.
 	Skip(why string)
+	// Stop ends the step unfinished, for a reason that is told elsewhere: another step failed, or the user interrupted.
+	Stop()
 	// Fail ends the step with its error.
 	Fail(err error)
 }
@@ -30,7 +32,7 @@ type Event struct {
 	Step    string        `json:"step"`
 	Took    time.Duration `json:"-"`
 	Seconds float64       `json:"seconds"`
-	Outcome string        `json:"outcome"` // done, skipped, failed
+	Outcome string        `json:"outcome"` // done, skipped, stopped, failed
 	Detail  string        `json:"detail,omitempty"`
 }
 
@@ -47,4 +49,5 @@ type discardStep struct{}
 func (discardStep) Detail(string) {}
 func (discardStep) Done()         {}
 func (discardStep) Skip(string)   {}
+func (discardStep) Stop()         {}
 func (discardStep) Fail(error)    {}

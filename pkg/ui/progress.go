@@ -179,6 +179,7 @@ func (s *step) Detail(text string) {
 
 func (s *step) Done()           { s.end("done", "", "✓", green) }
 func (s *step) Skip(why string) { s.end("skipped", why, "✓", green) }
+func (s *step) Stop()           { s.end("stopped", "", "-", dim) }
 func (s *step) Fail(err error)  { s.end("failed", err.Error(), "✗", red) }
 
 func (s *step) end(outcome, detail, mark, color string) {

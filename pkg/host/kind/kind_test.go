@@ -206,3 +206,12 @@ func TestNodeImage(t *testing.T) {
 		}
 	}
 }
+
+func TestListed(t *testing.T) {
+	got := listed("REF TYPE DIGEST SIZE PLATFORMS LABELS\n" +
+		"docker.io/a:1   application/vnd.oci.image.manifest.v1+json sha256:aa 1.0 MiB linux/amd64 -\n\n" +
+		"docker.io/b:1   application/vnd.oci.image.index.v1+json    sha256:bb 1.0 MiB linux/amd64 -\n")
+	if got["docker.io/a:1"] != "sha256:aa" || got["docker.io/b:1"] != "sha256:bb" {
+		t.Errorf("listed %v", got)
+	}
+}
