@@ -19,8 +19,12 @@ var inDocs = regexp.MustCompile("(?m)^[ $]*(?:[A-Z_]+=\\S+ )*(fleetctl .*)$|`(fl
 // TestCommandsInDocs holds every command that the documentation shows against the real ones: a reader types them.
 func TestCommandsInDocs(t *testing.T) {
 	root := filepath.Join("..", "..")
-	files := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}
-	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, entry fs.DirEntry, err error) error {
+	files, err := filepath.Glob(filepath.Join(root, "examples", "*", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"))
+	err = filepath.WalkDir(filepath.Join(root, "docs"), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Name() == "reference" {
 			return fs.SkipDir // generated from the commands
 		}
