@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,10 +13,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -23,6 +26,7 @@ import (
 func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"exits":         exits,
+		"interrupt":     interrupt,
 		"expand":        expand,
 		"lock":          lock,
 		"empty":         empty,
@@ -32,6 +36,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"git-seed":      gitSeed,
 		"git-authorize": gitAuthorize,
 		"unchanged":     unchanged,
+		"silent-server": silentServer,
 		"flux-server":   fluxServer,
 		"registry":      registryServer,
 		"chart":         chart,
@@ -72,6 +77,38 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("%s exits with %d, not %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// interrupt runs fleetctl, presses Ctrl-C while it waits for a Git server that never answers, and looks that it ends soon, with 130:
+// interrupt ARGUMENT…. The server's URL takes the place of the argument SILENT.
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "interrupt ARGUMENT…")
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	defer silent.Close()
+	if i := slices.Index(args, "SILENT"); i >= 0 {
+		args[i] = "https://" + silent.Addr().String() + "/fleet.git"
+	}
+	own, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator))
+	c := exec.CommandContext(tb(ts).Context(), filepath.Join(own, "fleetctl"), args...)
+	c.Dir = ts.MkAbs(".")
+	c.Stdout, c.Stderr = ts.Stdout(), ts.Stderr()
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "NO_COLOR"} {
+		c.Env = append(c.Env, name+"="+ts.Getenv(name))
+	}
+	ts.Check(c.Start())
+	connection, err := silent.Accept()
+	ts.Check(err)
+	defer connection.Close()
+	pressed := time.Now()
+	ts.Check(c.Process.Signal(os.Interrupt))
+	failed := (*exec.ExitError)(nil)
+	if err := c.Wait(); !errors.As(err, &failed) || failed.ExitCode() != diag.ExitInterrupted {
+		ts.Fatalf("it ended with %v, not with exit code %d", err, diag.ExitInterrupted)
+	}
+	if took := time.Since(pressed); took > 5*time.Second { // 2s are promised; other tests run beside this one
+		ts.Fatalf("it took %s to end", took)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"encoding/pem"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -104,6 +105,15 @@ func unchanged(ts *testscript.TestScript, neg bool, args []string) {
 	if now := g.look(ts); now != g.before {
 		ts.Fatalf("the Git server has changed:\n%s\nwas\n%s", now, g.before)
 	}
+}
+
+// silentServer takes connections and never answers: silent-server. It sets SILENT_URL.
+func silentServer(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 0, "silent-server")
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the system takes them, and nobody reads
+	ts.Check(err)
+	ts.Defer(func() { _ = listener.Close() })
+	ts.Setenv("SILENT_URL", "https://"+listener.Addr().String()+"/fleet.git")
 }
 
 // fluxServer is a mirror with one small release of Flux: flux-server VERSION. It sets FLUX_URL.

@@ -47,7 +47,7 @@ func BundleCreate(ctx context.Context, deps Deps, o BundleOptions) (*BundleResul
 	defer cancel()
 	s, err := openSession(ctx, deps, o.InitOptions)
 	if err != nil {
-		return nil, err
+		return nil, timedOut(ctx, err)
 	}
 	defer s.close()
 	folder := o.Output

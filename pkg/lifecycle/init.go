@@ -28,7 +28,7 @@ func Init(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error)
 	defer cancel()
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
-		return nil, err
+		return nil, timedOut(ctx, err)
 	}
 	defer s.close()
 	return s.runInit(ctx)
