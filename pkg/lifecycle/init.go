@@ -83,7 +83,7 @@ func (s *session) initSteps() []Step {
 			Hint: "`fleetctl status` shows why", Timeout: 15 * time.Minute,
 		},
 		{
-			Name: stepPush, Needs: []string{stepServe, stepManifests}, Run: s.commitAndPush,
+			Name: stepPush, Needs: []string{stepServe, stepAPI, stepManifests}, Run: s.commitAndPush,
 			Timeout: 5 * time.Minute,
 		},
 		{

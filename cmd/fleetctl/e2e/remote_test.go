@@ -126,7 +126,8 @@ func TestFleetOnSSH(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := initArgs("--git-url", server.URL, "--ssh-key-file", key)
+	// Without --kubernetes-version: the bundle's node image decides.
+	args := []string{"init", "--provider", "docker", "--bundle", os.Getenv(envBundle), "-o", "json", "--git-url", server.URL, "--ssh-key-file", key}
 	t.Run("an unknown host key is shown, never trusted", func(t *testing.T) {
 		f.fails(1, []string{"SHA256:"}, args...)
 	})
