@@ -73,7 +73,7 @@ func TestFleetOnHTTPS(t *testing.T) {
 	declared := strings.NewReplacer(
 		"- name: pipeline", "- name: "+f.name,
 		"    url: https://git.example.com/platform/fleet.git\n",
-		fmt.Sprintf("    url: %s\n    username: %s\n    caFile: ca.pem\n", server.URL, server.Username),
+		fmt.Sprintf("    url: %s\n    username: %s\n    caFile: ca.pem\n    interval: 10s\n", server.URL, server.Username),
 	).Replace(example(t, "pipeline/fleet.yaml"))
 	server.Seed(t, "main", map[string]string{"fleet.yaml": declared, "ca.pem": string(server.CA)})
 	args := initArgs("--git-url", server.URL, "--git-username", server.Username, "--git-ca-file", ca)
