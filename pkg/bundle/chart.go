@@ -11,10 +11,12 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"go.yaml.in/yaml/v3"
@@ -76,22 +78,20 @@ func pullChart(ctx context.Context, ref string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range m.Layers {
-		if l.MediaType != chartMediaType {
-			continue
-		}
-		layer, err := image.LayerByDigest(l.Digest)
-		if err != nil {
-			return nil, err
-		}
-		r, err := layer.Compressed() // it verifies the digest as it is read
-		if err != nil {
-			return nil, err
-		}
-		defer r.Close()
-		return readLimited(r, maxChart)
+	i := slices.IndexFunc(m.Layers, func(l v1.Descriptor) bool { return l.MediaType == chartMediaType })
+	if i < 0 {
+		return nil, errors.New("it is not a Helm chart")
 	}
-	return nil, errors.New("it is not a Helm chart")
+	layer, err := image.LayerByDigest(m.Layers[i].Digest)
+	if err != nil {
+		return nil, err
+	}
+	r, err := layer.Compressed() // it verifies the digest as it is read
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return readLimited(r, maxChart)
 }
 
 // chartName and chartVersion are what Helm takes, and safe as parts of a file's name.
