@@ -21,6 +21,8 @@ type instance struct {
 	ready      bool
 	readySince time.Time
 	reason     string // why it is not ready, or was ended
+	told       string // the reason that changed was last called for
+	toldAt     time.Time
 	stopProbes context.CancelFunc
 	answered   chan struct{} // closed once it was ready, or ended, for the first time
 }
@@ -80,7 +82,11 @@ func (i *instance) setReady(ctx context.Context, ok bool, reason string) {
 		i.mu.Unlock()
 		return
 	}
-	changed := ok != i.ready || (!ok && i.reason == "")
+	// A probe's reasons may differ each time, and it asks often: once a second is enough to tell.
+	changed := ok != i.ready || (!ok && reason != i.told && time.Since(i.toldAt) > time.Second)
+	if changed {
+		i.told, i.toldAt = reason, time.Now()
+	}
 	if ok && !i.ready {
 		i.readySince = time.Now()
 		i.answer()
