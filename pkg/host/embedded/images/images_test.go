@@ -530,3 +530,28 @@ func TestPullMissing(t *testing.T) {
 		t.Fatalf("got %v (hint %q)", err, diag.Hint(err))
 	}
 }
+
+func TestDamagedStoreIsRepaired(t *testing.T) {
+	s := open(t)
+	img := image(t, runtime.GOARCH, layer(t, entry{name: "f", content: "1"}))
+	if err := load(t, s, img); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(s.path(layersDir)); err != nil { // somebody emptied a part of the cache
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.path(layersDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := s.Lookup(ref); ok || err != nil {
+		t.Fatalf("damaged: %v %v", ok, err)
+	}
+	if err := load(t, s, img); err != nil {
+		t.Fatal(err)
+	}
+	got, ok, err := s.Lookup(ref)
+	if err != nil || !ok || contentOf(t, got, "f") != "1" {
+		t.Fatalf("repaired: %v %v", ok, err)
+	}
+	nothingLeft(t, s)
+}

@@ -205,6 +205,7 @@ func checkPlatform(ref string, config *v1.ConfigFile) error {
 
 // assemble makes the image of a manifest whose layers are all in the store.
 func (s *Store) assemble(ctx context.Context, ref, hex string, rawConfig []byte, layers []v1.Hash) error {
+	_, missing := os.Lstat(s.path(imagesDir, hex)) // first: another process may be about to make it
 	if _, ok, err := s.image(ref, hex); err != nil || ok {
 		return err
 	}
@@ -212,11 +213,16 @@ func (s *Store) assemble(ctx context.Context, ref, hex string, rawConfig []byte,
 	if err != nil {
 		return err
 	}
-	err = errors.Join(os.WriteFile(filepath.Join(dir, "config.json"), rawConfig, 0o600), s.makeRoot(ctx, dir, layers))
+	damaged := filepath.Join(dir, "damaged")
+	if missing == nil { // there, and not whole
+		if err := os.Rename(s.path(imagesDir, hex), damaged); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	err = errors.Join(os.RemoveAll(damaged), os.WriteFile(filepath.Join(dir, "config.json"), rawConfig, 0o600), s.makeRoot(ctx, dir, layers))
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	_ = os.RemoveAll(s.path(imagesDir, hex)) // only there if it is damaged
 	return publish(dir, s.path(imagesDir, hex))
 }
 
