@@ -38,7 +38,7 @@ func (h *Host) spawn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the supervisor has its own handle
+	defer log.Close()                                                                                       // the supervisor has its own handle
 	cmd := exec.Command(h.opts.Executable, append(append([]string(nil), h.opts.Args...), string(h.dir))...) //nolint:gosec,noctx // it outlives the context
 	cmd.Dir, cmd.Env, cmd.Stderr = string(h.dir), supervisorEnvironment(), log
 	detach(cmd)
