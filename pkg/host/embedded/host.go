@@ -43,8 +43,6 @@ type Host struct {
 	name string
 	opts Options
 	dir  stateDir
-	// lifeline, if not nil, is the end of a pipe that an ephemeral host listens to: it closes when we end.
-	lifeline *os.File
 }
 
 var _ host.Host = (*Host)(nil)

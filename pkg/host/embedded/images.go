@@ -2,11 +2,16 @@ package embedded
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/blang/semver/v4"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/images"
 )
 
 // DefaultKubernetesVersion is what a host runs where nobody asks for another.
@@ -32,7 +37,7 @@ type programImages struct {
 func (i programImages) all() []string { return []string{i.Etcd, i.APIServer, i.ControllerManager} }
 
 // chooseImages settles on a version: the wanted one, else the newest that the archive brings, else the default.
-func chooseImages(opts host.CreateOptions) (version string, images programImages) {
+func chooseImages(opts host.CreateOptions) (version string, chosen programImages) {
 	var names []string
 	if opts.NodeImage != nil {
 		names = opts.NodeImage.Names()
@@ -104,4 +109,49 @@ func (h *Host) loadPrograms(ctx context.Context, c *config, opts host.CreateOpti
 		return nil
 	}
 	return load(ctx, c.ImageDir, opts.NodeImage, refs, opts.Detail)
+}
+
+// load puts images of an archive into the store in dir.
+func load(ctx context.Context, dir string, archive host.ImageArchive, refs []string, detail func(string)) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	store, err := images.Open(dir, images.Options{})
+	if err != nil {
+		return err
+	}
+	if detail != nil {
+		detail(fmt.Sprintf("unpacking %d images", len(refs)))
+	}
+	return store.Load(ctx, archive, refs...)
+}
+
+// programPath is where the published images of Kubernetes and etcd have their programs. A name in an image may be a link to a
+// program that acts by its name, so it is not followed.
+const programPath = "/usr/local/bin/"
+
+// programs finds the control plane's programs in the store, and pulls the images that are not in it.
+func (i programImages) programs(ctx context.Context, store *images.Store) (*controlplane.Programs, error) {
+	var p controlplane.Programs
+	group, ctx := errgroup.WithContext(ctx)
+	for _, each := range []struct {
+		ref, name string
+		path      *string
+	}{
+		{i.Etcd, "etcd", &p.Etcd},
+		{i.APIServer, "kube-apiserver", &p.APIServer},
+		{i.ControllerManager, "kube-controller-manager", &p.ControllerManager},
+	} {
+		group.Go(func() error {
+			image, err := store.Get(ctx, each.ref, images.Pull{})
+			if err != nil {
+				return diag.Wrap("get the control plane's image "+each.ref, err, diag.Hint(err))
+			}
+			if *each.path = image.File(programPath + each.name); *each.path == "" {
+				return fmt.Errorf("image %s has no program %s", each.ref, programPath+each.name)
+			}
+			return nil
+		})
+	}
+	return &p, group.Wait()
 }

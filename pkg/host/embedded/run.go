@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/egress"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/images"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
@@ -61,6 +62,7 @@ type supervisor struct {
 	streams Streams
 	log     *slog.Logger
 	config  *config
+	store   *images.Store
 	greeted bool
 }
 
@@ -136,9 +138,16 @@ func (s *supervisor) hold(ctx context.Context, ready func() error) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	programs, err := s.programs(ctx)
-	if err != nil {
-		return err
+	if s.config.ImageDir != "" {
+		if s.store, err = images.Open(s.config.ImageDir, images.Options{}); err != nil {
+			return err
+		}
+	}
+	programs := s.config.Programs
+	if programs == nil {
+		if programs, err = s.config.Images.programs(ctx, s.store); err != nil {
+			return err
+		}
 	}
 	work := newWorkloads(s)
 	proxy, err := egress.Listen(ctx, filepath.Join(dir, egressSocket), work.Resolve, s.logf)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -79,9 +80,14 @@ func (h *Host) holdLifeline(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	cmd.Stdin, h.lifeline = r, w
+	cmd.Stdin = r
+	lifelines.Store(h.dir, w)
 	return nil
 }
+
+// lifelines are the ends of the pipes that ephemeral hosts listen to, by folder. They belong to this process and not to a
+// Host: one that nobody refers to any more would be collected, and its file closed.
+var lifelines sync.Map
 
 // startFailed ends what is left of a supervisor and completes the error with what its log has to say.
 func (h *Host) startFailed(ctx context.Context, ended <-chan struct{}, err error) error {
@@ -146,9 +152,8 @@ func listenTo(ctx context.Context, from io.ReadCloser) error {
 
 // end asks the supervisor to end, and kills it if it does not; its processes end with it. It returns when it is gone.
 func (h *Host) end(ctx context.Context) error {
-	if h.lifeline != nil {
-		_ = h.lifeline.Close()
-		h.lifeline = nil
+	if w, ok := lifelines.LoadAndDelete(h.dir); ok {
+		_ = w.(io.Closer).Close() //nolint:forcetypeassert // nothing else is ever stored
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		runs, err := h.dir.alive()

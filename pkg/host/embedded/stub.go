@@ -5,16 +5,7 @@ import (
 	"errors"
 
 	"k8s.io/client-go/rest"
-
-	"github.com/fleetctl/fleetctl/pkg/host"
-	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 )
-
-func load(context.Context, string, host.ImageArchive, []string, func(string)) error { return nil }
-
-func (s *supervisor) programs(context.Context) (*controlplane.Programs, error) {
-	return s.config.Programs, nil
-}
 
 type workloads struct{}
 
