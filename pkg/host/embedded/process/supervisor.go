@@ -51,13 +51,14 @@ type SupervisorOptions struct {
 
 // Supervisor keeps a process running.
 type Supervisor struct {
-	spec    Spec
+	name    string
 	opts    SupervisorOptions
 	cancel  context.CancelFunc
 	stopped chan struct{}
 	kick    chan struct{}
 
 	mu      sync.Mutex
+	spec    Spec
 	status  Status
 	changed chan struct{} // closed and replaced with each new status
 	process *Process
@@ -71,7 +72,7 @@ func Supervise(spec Spec, opts SupervisorOptions) *Supervisor {
 	setDefault(&opts.ResetAfter, 10*time.Minute)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Supervisor{
-		spec: spec, opts: opts, cancel: cancel, stopped: make(chan struct{}), kick: make(chan struct{}, 1),
+		name: spec.Name, spec: spec, opts: opts, cancel: cancel, stopped: make(chan struct{}), kick: make(chan struct{}, 1),
 		changed: make(chan struct{}), status: Status{Phase: PhaseStarting},
 	}
 	go s.run(ctx)
@@ -136,7 +137,10 @@ func (s *Supervisor) runOnce(ctx context.Context, restarts int) {
 	case <-s.kick: // meant for a back-off that is over
 	default:
 	}
-	p, err := start(s.spec)
+	s.mu.Lock()
+	spec := s.spec
+	s.mu.Unlock()
+	p, err := start(spec)
 	if err != nil {
 		s.update(func(st *Status) { st.StartErr, st.Restarts = err, restarts })
 		return
@@ -147,7 +151,7 @@ func (s *Supervisor) runOnce(ctx context.Context, restarts int) {
 	s.update(func(st *Status) {
 		*st = Status{Phase: PhaseStarting, Identity: p.Identity(), Started: time.Now(), Restarts: restarts, LastExit: st.LastExit}
 	})
-	if err := p.awaitReady(ctx, s.spec.Ready); err == nil {
+	if err := p.awaitReady(ctx, spec.Ready); err == nil {
 		s.update(func(st *Status) { st.Phase = PhaseReady })
 	}
 	select {
@@ -175,6 +179,14 @@ func (s *Supervisor) update(change func(*Status)) {
 	}
 }
 
+// SetSpec changes what the next start runs; the process that runs stays as it is. The name stays, too.
+func (s *Supervisor) SetSpec(spec Spec) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spec.Name = s.name
+	s.spec = spec
+}
+
 // Status is what there is to say now.
 func (s *Supervisor) Status() Status {
 	s.mu.Lock()
@@ -183,7 +195,7 @@ func (s *Supervisor) Status() Status {
 }
 
 // Name of the process, from its Spec.
-func (s *Supervisor) Name() string { return s.spec.Name }
+func (s *Supervisor) Name() string { return s.name }
 
 // LastLines returns up to n of the last lines of output, of the process that runs or else of the one before.
 func (s *Supervisor) LastLines(n int) []string {
@@ -205,7 +217,7 @@ func (s *Supervisor) AwaitReady(ctx context.Context, tries int) error {
 		s.mu.Unlock()
 		failed := status.StartErr
 		if status.LastExit != nil && failed == nil {
-			failed = &ExitError{s.spec.Name, *status.LastExit}
+			failed = &ExitError{s.name, *status.LastExit}
 		}
 		switch {
 		case status.Phase == PhaseReady:
