@@ -26,9 +26,9 @@ func (h *Host) logFiles() (map[string]string, error) {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, logSuffix) {
 				return ignoreMissing(err)
 			}
-			name, err := filepath.Rel(root, path)
-			files[strings.TrimSuffix(filepath.ToSlash(name), logSuffix)] = path
-			return err
+			name := strings.TrimSuffix(filepath.Base(path), logSuffix)
+			files[strings.Replace(name, "_", "/", 1)] = path // no name in Kubernetes has an underscore
+			return nil
 		})
 		if err != nil {
 			return nil, err

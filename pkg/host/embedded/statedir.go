@@ -32,7 +32,7 @@ const (
 	controlPlaneDir = "control-plane"
 	programsDir     = "programs"
 	runnerDir       = "runner"
-	runnerLogDir    = "log" // in runnerDir, NAMESPACE/DEPLOYMENT.log
+	runnerLogDir    = "logs" // in runnerDir, NAMESPACE_DEPLOYMENT.log
 )
 
 // ours tells whether a file of that name in the folder is of our making, temporary ones included.

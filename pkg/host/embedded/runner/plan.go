@@ -253,7 +253,10 @@ func (p *planner) arguments(ctx context.Context, result *plan, program string, l
 	if value, given := set.get("kubeconfig"); known["kubeconfig"].Name != "" && !given && value == "" && automount(result.pod) {
 		set.set("kubeconfig", p.rec.creds.kubeconfig())
 	}
-	return set.strings(), p.movePorts(set, result)
+	if err := p.movePorts(set, result); err != nil {
+		return nil, err
+	}
+	return set.strings(), nil
 }
 
 func (p *planner) rewriteArg(ctx context.Context, a *arg) error {
