@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,8 +32,8 @@ func newHelpTexts(dir string) *helpTexts {
 	return &helpTexts{dir: dir, flags: map[string]map[string]flagInfo{}}
 }
 
-// of returns the flags of the program at path, called with the words of its command, from the image with that digest. A program that does
-// not tell has none: its flags are left as they are.
+// of returns the flags of the program at path, called with the words of its command, from the image with that digest. A
+// program that does not tell has none: its flags are left as they are.
 func (h *helpTexts) of(ctx context.Context, digest, path string, words []string) map[string]flagInfo {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{digest, filepath.Base(path)}, words...), "\x00")))
 	key := hex.EncodeToString(sum[:])
@@ -69,7 +70,7 @@ func (h *helpTexts) load(ctx context.Context, key, path string, words []string) 
 func askHelp(ctx context.Context, path string, words []string) string {
 	ctx, cancel := context.WithTimeout(ctx, helpTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, append(words, "--help")...)
+	cmd := exec.CommandContext(ctx, path, slices.Concat(words, []string{"--help"})...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = []string{}, "/", time.Second
 	ownGroup(cmd)
 	out, _ := cmd.CombinedOutput() //nolint:errcheck // many exit with 2 after their help

@@ -140,6 +140,7 @@ func (r *Runner) watch() error {
 			}))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Parallel,
+			LogConstructor:          func(*reconcile.Request) logr.Logger { return logr.Discard() },
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](500*time.Millisecond, 5*time.Minute),
 		}).
 		Complete(reconcile.Func(r.reconcile))
