@@ -64,14 +64,14 @@ func (s *session) settle(ctx context.Context) (err error) {
 	if err := s.fetchExisting(ctx); err != nil {
 		return err
 	}
-	if err := s.loadFleet(); err != nil {
+	if err := s.loadFleet(ctx); err != nil {
 		return err
 	}
 	if s.mgmt, err = s.fleet.ManagementCluster(s.opts.Cluster); err != nil {
 		return err
 	}
 	s.cluster = s.Store.Cluster(s.mgmt.Name)
-	s.host, s.hostErr = newHost(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster)
+	s.host, s.hostErr = newHost(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, s.imageDir())
 	return s.openBundle(ctx)
 }
 
@@ -111,12 +111,12 @@ func (s *session) fetchExisting(ctx context.Context) error {
 }
 
 // loadFleet reads fleet.yaml, or makes up a new one from the options.
-func (s *session) loadFleet() error {
+func (s *session) loadFleet(ctx context.Context) error {
 	path := filepath.Join(s.opts.Dir, v1alpha1.FileName)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.newFleet = true
-		raw, err = s.newFleetFile()
+		raw, err = s.newFleetFile(ctx)
 	}
 	if err != nil {
 		return diag.Wrap("read the fleet", err, "")
@@ -125,6 +125,7 @@ func (s *session) loadFleet() error {
 	if s.fleet, err = v1alpha1.Decode(path, raw); err != nil {
 		return err
 	}
+	s.settleHostTypes(ctx)
 	v1alpha1.SetDefaults(s.fleet, defaults())
 	if err := v1alpha1.Validate(s.fleet).Err(); err != nil {
 		return err

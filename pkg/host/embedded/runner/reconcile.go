@@ -194,12 +194,18 @@ func (r *Runner) report(ctx context.Context, d *appsv1.Deployment, rec *record) 
 		rec.complete = true
 	}
 	r.tell(d, rec, s)
+	// What the cache has may be the status before the last one: compared with that, going back to it would be no change.
+	if rec.reported != nil && rec.reportedFor == d.UID {
+		d.Status = *rec.reported
+	}
 	if equality.Semantic.DeepEqual(status, d.Status) {
 		return wait, nil
 	}
 	old := d.DeepCopy()
 	d.Status = status
-	err = r.client.Status().Patch(ctx, d, client.MergeFrom(old))
+	if err = r.client.Status().Patch(ctx, d, client.MergeFrom(old)); err == nil {
+		rec.reported, rec.reportedFor = status.DeepCopy(), d.UID
+	}
 	return wait, client.IgnoreNotFound(err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
@@ -22,12 +23,15 @@ type record struct {
 	tokens tokenCache
 	pulled int64 // the generation whose image was asked for, under the policy Always
 
-	planned  int64 // the generation that was planned last with success; 0 forces a new plan
-	begun    time.Time
-	rollout  int64 // the generation whose rollout begun is the start of
-	complete bool  // the rollout was complete once
-	lastErr  error // why there is no plan
-	told     string
+	planned int64 // the generation that was planned last with success; 0 forces a new plan
+	begun   time.Time
+	rollout int64 // the generation whose rollout begun is the start of
+	// reported is the status that was last written. Only this runner writes it, and the cache may lag behind.
+	reported    *appsv1.DeploymentStatus
+	reportedFor types.UID // the Deployment that it was written to: another may get the same name
+	complete    bool      // the rollout was complete once
+	lastErr     error     // why there is no plan
+	told        string
 
 	mu       sync.Mutex
 	instance *instance
