@@ -14,9 +14,10 @@ import (
 	"sync"
 )
 
-// Ports come from below those that the kernel gives to outgoing connections.
+// Ports come from below those that the kernel gives to outgoing connections, and from above the 20000 to 24000 that the API servers of
+// in-memory workload clusters take.
 const (
-	firstPort = 20000
+	firstPort = 25000
 	lastPort  = 31999
 )
 
