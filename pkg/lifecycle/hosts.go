@@ -23,6 +23,9 @@ const (
 	embeddedDir    = "embedded"
 )
 
+// exampleVersion is what the fleet repo's example of a cluster asks for where fleet.yaml names no version.
+const exampleVersion = embedded.DefaultKubernetesVersion
+
 // newHost is the only place that knows which hosts there are. imageDir is where a new embedded host unpacks images; one that is
 // there remembers its own.
 func newHost(ctx context.Context, name string, declared v1alpha1.Host, cluster state.Cluster, imageDir string) (host.Host, error) {

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,7 +146,7 @@ func (s *session) scaffoldFiles() ([]manifest.File, error) {
 	return scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.fleet.Metadata.Name, FleetYAML: s.fleetFile, ManagementCluster: s.mgmt.Name,
 		Layout:       scaffold.Layout{Cloud: s.mgmt.Cloud, Generation: s.mgmt.Generation},
-		Environments: environments, Charts: charts, KubernetesVersion: s.mgmt.KubernetesVersion, Local: s.endpoint.local,
+		Environments: environments, Charts: charts, KubernetesVersion: cmp.Or(s.mgmt.KubernetesVersion, exampleVersion), Local: s.endpoint.local,
 	})
 }
 

@@ -11,7 +11,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/gofrs/flock"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
@@ -40,6 +43,10 @@ func Run(ctx context.Context, stateDir string, streams Streams) error {
 		dir: absolute(stateDir), streams: streams,
 		log: slog.New(slog.NewTextHandler(streams.Log, nil)),
 	}
+	// Libraries log through one logger for the process: what goes wrong there belongs into this log, the rest would fill it.
+	warnings := slog.NewTextHandler(streams.Log, &slog.HandlerOptions{Level: slog.LevelWarn})
+	ctrllog.SetLogger(logr.FromSlogHandler(warnings))
+	klog.SetLogger(logr.FromSlogHandler(warnings))
 	err := s.run(ctx)
 	if err != nil {
 		s.log.Error("the host ends", "error", err)
