@@ -116,6 +116,9 @@ func (h *Host) start(ctx context.Context, opts host.CreateOptions) error {
 	return err
 }
 
+// errEnded says that the supervisor has ended.
+var errEnded = errors.New("its supervisor has ended")
+
 // adopt makes sure that a host that runs already, maybe only just, answers and has the images.
 func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	wait, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not ready within %s", startTime))
@@ -136,7 +139,18 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := client.Wait(wait); err != nil {
+	// It may be dying while we ask it: then nobody will ever answer, and it is ours to start again.
+	asking, ended := context.WithCancelCause(wait)
+	defer ended(nil)
+	go func() {
+		if h.dir.waitFree(asking, aliveFile) == nil {
+			ended(errEnded)
+		}
+	}()
+	if err := client.Wait(asking); err != nil {
+		if errors.Is(context.Cause(asking), errEnded) {
+			return h.Create(ctx, opts)
+		}
 		return diag.Wrap("use management cluster "+h.name, err,
 			"`fleetctl host stop` and `fleetctl host start` begin anew; see "+h.dir.path(supervisorLog))
 	}

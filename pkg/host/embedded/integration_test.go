@@ -154,8 +154,11 @@ func TestLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantGone(t, append(children, holder)...)
-	wantState(t, h, host.StateStopped)
+	// The last of its threads may hold its lock for an instant longer: whoever comes then has to manage as well.
 	create(t, h)
+	if again, _ := supervisor(t, dir); again == holder {
+		t.Error("it was not started again")
+	}
 	wantNamespace(t, h, "kept")
 
 	holder, children = supervisor(t, dir)
@@ -242,7 +245,6 @@ func TestEphemeralEndsWithItsCommand(t *testing.T) {
 	}
 	_ = command.Wait()
 	wantGone(t, append(children, holder)...)
-	wantState(t, h, host.StateBroken)
 	create(t, h) // rebuilt from nothing, as what it is now asked to be
 }
 
