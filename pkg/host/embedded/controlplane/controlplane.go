@@ -113,7 +113,7 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 		}
 		return nil, errors.Join(err, stopErr)
 	}
-	c.watchRenewals()
+	c.watchRenewals() //nolint:contextcheck // ctx bounds the start, they go on until Stop
 	return c, nil
 }
 
@@ -137,16 +137,16 @@ func (c *ControlPlane) startOnce(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c.etcd = c.supervise("etcd", c.options.Programs.Etcd, c.etcdArgs(), etcdReady)
+	c.etcd = c.supervise("etcd", c.options.Programs.Etcd, c.etcdArgs(), etcdReady) //nolint:contextcheck // it runs until Stop
 	if err := c.await(ctx, c.etcd); err != nil {
 		return err
 	}
-	c.apiServer = c.supervise("kube-apiserver", c.options.Programs.APIServer, c.apiServerArgs(), apiReady)
+	c.apiServer = c.supervise("kube-apiserver", c.options.Programs.APIServer, c.apiServerArgs(), apiReady) //nolint:contextcheck // it runs until Stop
 	if err := c.await(ctx, c.apiServer); err != nil {
 		return err
 	}
 	// Nobody waits for it: what it does, it does within moments of being up, and whoever needs that watches for it.
-	c.controllerManager = c.supervise("kube-controller-manager", c.options.Programs.ControllerManager, c.controllerManagerArgs(), nil)
+	c.controllerManager = c.supervise("kube-controller-manager", c.options.Programs.ControllerManager, c.controllerManagerArgs(), nil) //nolint:contextcheck // it runs until Stop
 	return nil
 }
 

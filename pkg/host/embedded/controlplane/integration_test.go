@@ -350,7 +350,7 @@ func TestWebhookBehindAService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go proxy.Serve(t.Context())
+	go func() { _ = proxy.Serve(t.Context()) }()
 
 	c := start(t, controlplane.Options{Dir: dir, EgressSocket: "egress.sock"})
 	set := client(t, c)

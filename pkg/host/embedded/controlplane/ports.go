@@ -51,6 +51,12 @@ func choosePorts(ctx context.Context, dir string) (p ports, moved bool, err erro
 
 // fillPorts holds all of them open at once while it chooses, so that none is chosen twice.
 func fillPorts(ctx context.Context, p *ports) error {
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			_ = l.Close()
+		}
+	}()
 	for _, port := range p.all() {
 		l, err := listen(ctx, *port)
 		if err != nil && *port != 0 {
@@ -59,7 +65,7 @@ func fillPorts(ctx context.Context, p *ports) error {
 		if err != nil {
 			return fmt.Errorf("find a free port: %w", err)
 		}
-		defer l.Close() //nolint:revive // all are held until all are chosen
+		held = append(held, l)
 		if address, ok := l.Addr().(*net.TCPAddr); ok {
 			*port = address.Port
 		}

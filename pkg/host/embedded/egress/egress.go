@@ -118,13 +118,13 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, hijackErr.Error(), http.StatusInternalServerError)
 		return
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	if err != nil {
 		p.log("%s: %v", r.RequestURI, err)
 		refuse(client, err)
 		return
 	}
-	defer backend.Close()
+	defer func() { _ = backend.Close() }()
 	if !p.keep(client, backend) {
 		return
 	}
