@@ -95,7 +95,7 @@ func (i Image) Program(name string) (string, error) {
 	candidates := []string{name}
 	if !strings.Contains(name, "/") {
 		candidates = candidates[:0]
-		for _, dir := range strings.Split(i.pathVariable(), ":") {
+		for dir := range strings.SplitSeq(i.pathVariable(), ":") {
 			candidates = append(candidates, path.Join(dir, name))
 		}
 	} else if !path.IsAbs(name) {
@@ -126,11 +126,11 @@ func (i Image) pathVariable() string {
 // executable resolves all links of name and says whether it can be started.
 func executable(root *os.Root, name string) (string, error) {
 	for range maxLinks {
-		real, err := realName(root, name)
+		resolved, err := realName(root, name)
 		if err != nil {
 			return "", err
 		}
-		info, err := root.Lstat(real)
+		info, err := root.Lstat(resolved)
 		if err != nil {
 			return "", err
 		}
@@ -138,13 +138,13 @@ func executable(root *os.Root, name string) (string, error) {
 			if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 				return "", errors.New("it is not a program")
 			}
-			return real, nil
+			return resolved, nil
 		}
-		target, err := root.Readlink(real)
+		target, err := root.Readlink(resolved)
 		if err != nil {
 			return "", err
 		}
-		name = path.Join(path.Dir(real), target)
+		name = path.Join(path.Dir(resolved), target)
 	}
 	return "", errors.New("it leads over too many links")
 }

@@ -33,11 +33,11 @@ func mergeLayer(ctx context.Context, dir, root string) error {
 		if strings.HasPrefix(path.Base(name), whiteoutPrefix) {
 			return nil
 		}
-		real, err := realName(target, name)
+		resolved, err := realName(target, name)
 		if err != nil {
 			return err
 		}
-		return mergeEntry(dir, name, target, real, info)
+		return mergeEntry(dir, name, target, resolved, info)
 	})
 }
 
@@ -93,14 +93,14 @@ func applyWhiteouts(dir string, target *os.Root) error {
 		if !strings.HasPrefix(base, whiteoutPrefix) {
 			return nil
 		}
-		real, err := realName(target, path.Join(path.Dir(name), strings.TrimPrefix(base, whiteoutPrefix)))
+		resolved, err := realName(target, path.Join(path.Dir(name), strings.TrimPrefix(base, whiteoutPrefix)))
 		if err != nil {
 			return err
 		}
 		if base == opaqueWhiteout {
-			return emptyFolder(target, path.Dir(real))
+			return emptyFolder(target, path.Dir(resolved))
 		}
-		return target.RemoveAll(real)
+		return target.RemoveAll(resolved)
 	})
 }
 

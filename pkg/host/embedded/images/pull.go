@@ -68,8 +68,7 @@ func (s *Store) Get(ctx context.Context, ref string, pull Pull) (Image, error) {
 }
 
 func pullHint(err error) string {
-	var answer *transport.Error
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		switch answer.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
 			return "name a Secret with credentials for this registry under imagePullSecrets"

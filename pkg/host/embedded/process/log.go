@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -71,7 +72,7 @@ func (l *logWriter) toFile(p []byte) {
 	if l.file == nil && l.open() != nil {
 		return // tried again with the next write
 	}
-	n, _ := l.file.Write(p) //nolint:errcheck // see logWriter
+	n, _ := l.file.Write(p) // see logWriter
 	l.size += int64(n)
 }
 
@@ -100,7 +101,7 @@ func (l *logWriter) Last(n int) []string {
 	defer l.mu.Unlock()
 	lines := l.lines
 	if len(l.partial) > 0 {
-		lines = append(lines[:len(lines):len(lines)], string(l.partial))
+		lines = append(slices.Clip(lines), string(l.partial))
 	}
 	return append([]string(nil), lines[max(0, len(lines)-n):]...)
 }

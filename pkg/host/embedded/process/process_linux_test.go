@@ -310,8 +310,8 @@ func TestSupervisorBacksOff(t *testing.T) {
 	if st.LastExit == nil || st.LastExit.Lines[1] != "broken" {
 		t.Errorf("last exit: %+v", st.LastExit)
 	}
-	for i, least := range []time.Duration{50, 100, 100, 100} {
-		if i+1 < len(starts) && starts[i+1].Sub(starts[i]) < least*time.Millisecond {
+	for i, ms := range []int64{50, 100, 100, 100} {
+		if i+1 < len(starts) && starts[i+1].Sub(starts[i]).Milliseconds() < ms {
 			t.Errorf("restart %d came after %s", i+1, starts[i+1].Sub(starts[i]))
 		}
 	}

@@ -264,20 +264,18 @@ func (s *Supervisor) Stop(ctx context.Context, grace time.Duration) error {
 	case <-s.stopped:
 		return nil
 	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx), s.killNow())
+		return errors.Join(context.Cause(ctx), s.killNow(ctx))
 	}
 }
 
 // killNow is for a caller that cannot wait for the grace.
-func (s *Supervisor) killNow() error {
+func (s *Supervisor) killNow(ctx context.Context) error {
 	s.mu.Lock()
 	p := s.process
 	s.mu.Unlock()
 	if p == nil {
 		return nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
 	return p.Stop(ctx, 0)
 }
 

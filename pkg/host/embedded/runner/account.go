@@ -73,7 +73,7 @@ func (c *credentials) refresh(ctx context.Context, a account, server *rest.Confi
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["embedded"] = &clientcmdapi.Cluster{
-		Server: server.Host, CertificateAuthorityData: ca, TLSServerName: server.ServerName, //nolint:gosec // a name
+		Server: server.Host, CertificateAuthorityData: ca, TLSServerName: server.ServerName,
 	}
 	config.AuthInfos["serviceaccount"] = &clientcmdapi.AuthInfo{TokenFile: filepath.Join(c.dir, "token")}
 	config.Contexts["embedded"] = &clientcmdapi.Context{Cluster: "embedded", AuthInfo: "serviceaccount", Namespace: a.namespace}

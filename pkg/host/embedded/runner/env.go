@@ -176,9 +176,9 @@ func machineMemory() int64 {
 	if err != nil {
 		return 0
 	}
-	for _, line := range strings.Split(string(raw), "\n") {
+	for line := range strings.SplitSeq(string(raw), "\n") {
 		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "MemTotal:" {
-			kib, _ := strconv.ParseInt(fields[1], 10, 64) //nolint:errcheck // 0 is "not told"
+			kib, _ := strconv.ParseInt(fields[1], 10, 64) // 0 is "not told"
 			return kib << 10
 		}
 	}

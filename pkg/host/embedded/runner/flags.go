@@ -25,7 +25,7 @@ var (
 func parseHelp(text string) map[string]flagInfo {
 	flags := map[string]flagInfo{}
 	current := ""
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if m := flagLine.FindStringSubmatch(line); m != nil {
 			current = m[2]
 			flags[current] = flagInfo{Name: m[2], Type: m[3], Dashes: "--"}

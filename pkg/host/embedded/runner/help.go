@@ -70,9 +70,9 @@ func (h *helpTexts) load(ctx context.Context, key, path string, words []string) 
 func askHelp(ctx context.Context, path string, words []string) string {
 	ctx, cancel := context.WithTimeout(ctx, helpTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, slices.Concat(words, []string{"--help"})...)
+	cmd := exec.CommandContext(ctx, path, slices.Concat(words, []string{"--help"})...) //nolint:gosec // the manifest's program
 	cmd.Env, cmd.Dir, cmd.WaitDelay = []string{}, "/", time.Second
 	ownGroup(cmd)
-	out, _ := cmd.CombinedOutput() //nolint:errcheck // many exit with 2 after their help
+	out, _ := cmd.CombinedOutput() // many exit with 2 after their help
 	return string(out)
 }

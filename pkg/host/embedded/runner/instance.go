@@ -113,7 +113,7 @@ func (i *instance) end(ctx context.Context, identity process.Identity, reason st
 	i.changed()
 	stopCtx, cancel := context.WithTimeout(context.Background(), i.plan.grace+stopMargin)
 	defer cancel()
-	_ = supervisor.Restart(stopCtx, i.plan.grace) // a process that even a kill does not end is the kernel's
+	_ = supervisor.Restart(stopCtx, i.plan.grace) //nolint:contextcheck // ctx ends with the process, and what even a kill does not end is the kernel's
 }
 
 // stopMargin is what a kill may take after the grace.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -382,7 +383,9 @@ func TestCrashedManagerComesBack(t *testing.T) {
 	w.ready("manager")
 	address := w.resolve("manager.default.svc", "443")
 	before := w.identity("manager")
-	_, _ = http.Get("http://" + address + "/crash")
+	if resp, err := http.Get("http://" + address + "/crash"); err == nil {
+		_ = resp.Body.Close()
+	}
 	w.wait("manager", "unavailable", func(d *appsv1.Deployment) bool {
 		return d.Status.AvailableReplicas == 0 && d.Status.UnavailableReplicas == 1
 	})
@@ -583,5 +586,102 @@ func TestTakenPortIsReplaced(t *testing.T) {
 	w.ready("manager")
 	if address := w.resolve("manager.default.svc", "443"); strings.HasSuffix(address, fmt.Sprintf(":%d", port)) {
 		t.Errorf("got the port that is taken: %s", address)
+	}
+}
+
+func TestTwoHundredAtOnce(t *testing.T) {
+	w := newWorld(t)
+	const count = 200
+	begun := time.Now()
+	for i := range count {
+		w.create(deployment(fmt.Sprintf("manager-%d", i)))
+	}
+	created := time.Since(begun)
+	left := count
+	for deadline := begun.Add(3 * time.Minute); left > 0; time.Sleep(500 * time.Millisecond) {
+		all, err := w.client.AppsV1().Deployments("default").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = 0
+		for i := range all.Items {
+			if !isReady(&all.Items[i]) {
+				left++
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d are not ready", left, count)
+		}
+	}
+	t.Logf("created in %s, all ready after %s", created, time.Since(begun))
+	pids := map[int]bool{}
+	for i := range count {
+		pids[w.identity(fmt.Sprintf("manager-%d", i)).PID] = true
+	}
+	if len(pids) != count {
+		t.Errorf("%d processes", len(pids))
+	}
+	begun = time.Now()
+	w.stop()
+	t.Logf("all gone after %s", time.Since(begun))
+	w.stop = func() {}
+}
+
+func TestNothingIsTakenForItsNamesake(t *testing.T) {
+	w := newWorld(t)
+	cached := deployment("manager")
+	cached.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	cached.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	for _, gone := range []string{"while the runner runs", "while no runner runs"} {
+		w.create(cached.DeepCopy())
+		w.ready("manager")
+		file := filepath.Join(w.dir, runDir, "default", "manager", "volumes", "data", "file")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.edit("manager", func(d *appsv1.Deployment) { d.Spec.Template.Annotations = map[string]string{"restart": gone} })
+		w.ready("manager")
+		if _, err := os.Stat(file); err != nil {
+			t.Errorf("a rollout has lost data: %v", err)
+		}
+		before := w.identity("manager")
+		if gone == "while no runner runs" {
+			w.stop()
+		}
+		if err := w.client.AppsV1().Deployments("default").Delete(t.Context(), "manager", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.create(cached.DeepCopy())
+		if gone == "while no runner runs" {
+			w.start()
+		}
+		w.ready("manager")
+		if _, err := os.Stat(file); err == nil || before.Alive() {
+			t.Errorf("deleted %s: data of another Deployment: %v, its process lives: %v", gone, err, before.Alive())
+		}
+		if err := w.client.AppsV1().Deployments("default").Delete(t.Context(), "manager", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.gone(filepath.Dir(filepath.Dir(filepath.Dir(file))))
+	}
+	w.stop()
+	stale := filepath.Join(w.dir, runDir, "default", "stale")
+	if err := os.MkdirAll(stale, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.gone(stale)
+}
+
+// gone waits until a file is no more.
+func (w *world) gone(file string) {
+	w.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Lstat(file); err != nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.Fatalf("%s stays", file)
+		}
 	}
 }

@@ -66,9 +66,9 @@ func manage() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	go func() { _ = http.Serve(hook, mux) }() //nolint:gosec // ends with the test
+	go func() { _ = http.Serve(hook, mux) }()
 	fmt.Println("listening on", *health)
-	fmt.Println(http.ListenAndServe(*health, mux)) //nolint:gosec // ends with the test
+	fmt.Println(http.ListenAndServe(*health, mux))
 	os.Exit(1)
 }
 

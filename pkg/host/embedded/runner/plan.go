@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,7 +121,7 @@ func (p *planner) keychain(ctx context.Context) (images.Keychain, error) {
 	secrets := p.d.Spec.Template.Spec.ImagePullSecrets
 	owner := &corev1.ServiceAccount{}
 	if err := p.reader.Get(ctx, types.NamespacedName{Namespace: p.d.Namespace, Name: p.pod.ServiceAccount}, owner); err == nil {
-		secrets = append(secrets[:len(secrets):len(secrets)], owner.ImagePullSecrets...)
+		secrets = append(slices.Clip(secrets), owner.ImagePullSecrets...)
 	}
 	var configs [][]byte
 	for _, s := range secrets {
@@ -177,7 +178,7 @@ func (p *planner) command(ctx context.Context, img images.Image, env map[string]
 		}
 	}
 	line := make([]string, 0, len(words)+len(args))
-	for _, each := range append(words[:len(words):len(words)], args...) {
+	for _, each := range append(slices.Clip(words), args...) {
 		line = append(line, expand(each, env))
 	}
 	if len(line) == 0 {
@@ -354,7 +355,7 @@ func imagePath(img images.Image, path string) string {
 		path = "/usr/local/bin:/usr/bin:/bin"
 	}
 	var dirs []string
-	for _, dir := range strings.Split(path, ":") {
+	for dir := range strings.SplitSeq(path, ":") {
 		dirs = append(dirs, filepath.Join(img.Root, dir))
 	}
 	return strings.Join(dirs, ":")
@@ -393,7 +394,7 @@ func checkProgram(container, path string) error {
 	if err != nil {
 		return refuse("containers["+container+"].command", "%s is not a Linux program (a script needs its image around it)", filepath.Base(path))
 	}
-	defer program.Close()
+	defer func() { _ = program.Close() }()
 	for _, section := range program.Progs {
 		if section.Type != elf.PT_INTERP {
 			continue

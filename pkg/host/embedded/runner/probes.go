@@ -216,7 +216,7 @@ func (p *prober) exec(ctx context.Context, command []string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, path, command[1:]...)
+	cmd := exec.CommandContext(ctx, path, command[1:]...) //nolint:gosec // the manifest's own
 	cmd.Env, cmd.Dir, cmd.WaitDelay = p.plan.spec.Env, p.plan.spec.Dir, time.Second
 	ownGroup(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +31,7 @@ func (r *Runner) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	if err != nil || isDeleted(d) {
 		return ctrl.Result{}, r.remove(ctx, req.NamespacedName)
 	}
-	rec, err := r.record(req.NamespacedName)
+	rec, err := r.recordOf(ctx, d)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -82,6 +84,7 @@ func (r *Runner) update(ctx context.Context, d *appsv1.Deployment, rec *record) 
 			rec.begun, rec.complete = time.Now(), false
 		}
 		rec.rollout = d.Generation
+		rec.tokens, rec.creds.next = tokenCache{}, time.Time{} // the new template may need others, or none
 	}
 	refs := needs(d.Namespace, &d.Spec.Template.Spec)
 	r.use(key, refs, nil)
@@ -132,7 +135,7 @@ func (r *Runner) launch(ctx context.Context, d *appsv1.Deployment, rec *record, 
 	}
 	key := rec.key
 	opts := process.SupervisorOptions{BackOff: r.opts.BackOff, MaxBackOff: r.opts.MaxBackOff}
-	i := start(p, d.Generation, opts, func() { r.changed(key) })
+	i := start(p, d.Generation, opts, func() { r.changed(key) }) //nolint:contextcheck // it outlives this call
 	rec.setInstance(i)
 	r.mu.Unlock()
 	go func() {
@@ -156,6 +159,47 @@ func (r *Runner) halt(ctx context.Context, rec *record) error {
 		return err
 	}
 	rec.setInstance(nil)
+	return nil
+}
+
+// recordOf is the record of this very Deployment: one of the same name that is gone takes its process and data along, also when
+// it went while no runner ran.
+func (r *Runner) recordOf(ctx context.Context, d *appsv1.Deployment) (*record, error) {
+	rec, err := r.record(client.ObjectKeyFromObject(d))
+	if err != nil || rec.uid == d.UID {
+		return rec, err
+	}
+	if rec.uid != "" {
+		if err := r.remove(ctx, rec.key); err != nil {
+			return nil, err
+		}
+		if rec, err = r.record(rec.key); err != nil {
+			return nil, err
+		}
+	}
+	rec.uid = d.UID
+	return rec, writeFile(filepath.Join(rec.dir, uidFile), []byte(d.UID))
+}
+
+// sweep removes what Deployments left that went while no runner ran.
+func (r *Runner) sweep(ctx context.Context) error {
+	if !r.manager.GetCache().WaitForCacheSync(ctx) {
+		return nil
+	}
+	dirs, err := filepath.Glob(filepath.Join(r.opts.Dir, runDir, "*", "*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		key := types.NamespacedName{Namespace: filepath.Base(filepath.Dir(dir)), Name: filepath.Base(dir)}
+		if err := r.client.Get(ctx, key, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+			continue
+		}
+		if _, err := r.record(key); err != nil {
+			return err
+		}
+		r.changed(key) // its own turn removes it
+	}
 	return nil
 }
 

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,6 +20,7 @@ import (
 type record struct {
 	key    types.NamespacedName
 	dir    string
+	uid    types.UID // of the Deployment that the folder belongs to; empty if it is new
 	podUID string
 	creds  credentials
 	tokens tokenCache
@@ -37,13 +40,25 @@ type record struct {
 	instance *instance
 }
 
-func newRecord(key types.NamespacedName, runDir string) (*record, error) {
-	dir := filepath.Join(runDir, key.Namespace, key.Name)
+// What a runner's folder holds.
+const (
+	runDir  = "run"  // <namespace>/<name>: one folder for each Deployment
+	logsDir = "logs" // one file for each Deployment, which outlives it
+	helpDir = "help" // what programs say of their flags
+	uidFile = "uid"  // in a Deployment's folder
+)
+
+func newRecord(key types.NamespacedName, parent string) (*record, error) {
+	dir := filepath.Join(parent, key.Namespace, key.Name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+	uid, err := os.ReadFile(filepath.Join(dir, uidFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	return &record{
-		key: key, dir: dir, podUID: string(uuid.NewUUID()), creds: credentials{dir: filepath.Join(dir, "serviceaccount")},
+		key: key, dir: dir, uid: types.UID(uid), podUID: string(uuid.NewUUID()), creds: credentials{dir: filepath.Join(dir, "serviceaccount")},
 		tokens: tokenCache{},
 	}, nil
 }

@@ -83,7 +83,7 @@ type Runner struct {
 // New prepares a runner for the cluster at cfg, an administrator's connection, with images from store.
 func New(cfg *rest.Config, store *images.Store, opts Options) (*Runner, error) {
 	setDefaults(&opts)
-	for _, dir := range []string{opts.Dir, filepath.Join(opts.Dir, "run"), filepath.Join(opts.Dir, "logs"), filepath.Join(opts.Dir, "help")} {
+	for _, dir := range []string{opts.Dir, filepath.Join(opts.Dir, runDir), filepath.Join(opts.Dir, logsDir), filepath.Join(opts.Dir, helpDir)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("make the runner's folder: %w", err)
 		}
@@ -107,12 +107,12 @@ func New(cfg *rest.Config, store *images.Store, opts Options) (*Runner, error) {
 	}
 	r := &Runner{
 		config: cfg, store: store, opts: opts, manager: m, client: m.GetClient(), reader: m.GetAPIReader(),
-		recorder: m.GetEventRecorder("fleetctl"), ports: known, help: newHelpTexts(filepath.Join(opts.Dir, "help")),
+		recorder: m.GetEventRecorder("fleetctl"), ports: known, help: newHelpTexts(filepath.Join(opts.Dir, helpDir)),
 		changes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024), starting: make(chan struct{}, opts.Parallel),
 		records: map[types.NamespacedName]*record{}, users: map[objectRef]map[types.NamespacedName]bool{},
 		dirty: map[types.NamespacedName]bool{},
 	}
-	return r, r.watch()
+	return r, errors.Join(r.watch(), m.Add(manager.RunnableFunc(r.sweep)))
 }
 
 func setDefaults(opts *Options) {
@@ -241,7 +241,7 @@ func (r *Runner) record(key types.NamespacedName) (*record, error) {
 	if rec, ok := r.records[key]; ok {
 		return rec, nil
 	}
-	rec, err := newRecord(key, filepath.Join(r.opts.Dir, "run"))
+	rec, err := newRecord(key, filepath.Join(r.opts.Dir, runDir))
 	if err == nil {
 		r.records[key] = rec
 	}
@@ -266,7 +266,7 @@ func (r *Runner) LogFile(namespace, name string) string {
 }
 
 func (r *Runner) logFile(key types.NamespacedName) string {
-	return filepath.Join(r.opts.Dir, "logs", key.Namespace+"_"+key.Name+".log") // no name has an underscore
+	return filepath.Join(r.opts.Dir, logsDir, key.Namespace+"_"+key.Name+".log") // no name has an underscore
 }
 
 // changed makes key be looked at soon. It does not block: what is full holds the key already, or a look follows anyway.

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,9 +67,7 @@ func (s *sources) read(ctx context.Context, ref objectRef) (map[string][]byte, e
 		if err := s.reader.Get(ctx, key, secret); err != nil {
 			return nil, err
 		}
-		for k, v := range secret.Data {
-			data[k] = v
-		}
+		maps.Copy(data, secret.Data)
 		return data, nil
 	}
 	config := &corev1.ConfigMap{}
@@ -78,9 +77,7 @@ func (s *sources) read(ctx context.Context, ref objectRef) (map[string][]byte, e
 	for k, v := range config.Data {
 		data[k] = []byte(v)
 	}
-	for k, v := range config.BinaryData {
-		data[k] = v
-	}
+	maps.Copy(data, config.BinaryData)
 	return data, nil
 }
 
@@ -99,7 +96,7 @@ func (s *sources) value(ctx context.Context, ref objectRef, key string, optional
 
 func (s *sources) envFrom(ctx context.Context, namespace string, from corev1.EnvFromSource) (map[string]string, error) {
 	var ref objectRef
-	optional := false
+	var optional bool
 	switch {
 	case from.SecretRef != nil:
 		ref, optional = objectRef{"Secret", namespace, from.SecretRef.Name}, isTrue(from.SecretRef.Optional)

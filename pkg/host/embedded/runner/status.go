@@ -56,8 +56,7 @@ func statusOf(d *appsv1.Deployment, s situation) (status appsv1.DeploymentStatus
 	if left > 0 && (wait == 0 || left < wait) {
 		wait = left
 	}
-	var refused *refusal
-	if errors.As(s.err, &refused) {
+	if _, refused := errors.AsType[*refusal](s.err); refused {
 		status.Conditions = append(status.Conditions, appsv1.DeploymentCondition{
 			Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "NotSupported", Message: s.err.Error(),
 		})

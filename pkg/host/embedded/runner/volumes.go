@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -119,9 +120,7 @@ func (v *volumes) addObject(ctx context.Context, files map[string][]byte, ref ob
 		return err
 	}
 	if len(items) == 0 {
-		for k, content := range data {
-			files[k] = content
-		}
+		maps.Copy(files, data)
 		return nil
 	}
 	for _, item := range items {
