@@ -1,0 +1,27 @@
+{{/*
+What a node does at its first start: spec of a NodeadmConfig. EKS passes labels and taints only to nodes of its own images, so the
+kubelet gets them here, too. Takes the pool.
+*/}}
+{{- define "eks.nodeadm" -}}
+{{- $flags := list }}
+{{- $labels := list }}
+{{- range $key, $value := .labels }}
+{{- $labels = append $labels (printf "%s=%s" $key $value) }}
+{{- end }}
+{{- with $labels }}
+{{- $flags = append $flags (printf "--node-labels=%s" (join "," .)) }}
+{{- end }}
+{{- $taints := list }}
+{{- range .taints }}
+{{- $taints = append $taints (printf "%s=%s:%s" .key (.value | default "") .effect) }}
+{{- end }}
+{{- with $taints }}
+{{- $flags = append $flags (printf "--register-with-taints=%s" (join "," .)) }}
+{{- end }}
+{{- with $flags }}
+kubelet:
+  flags: {{ . | toJson }}
+{{- else -}}
+{}
+{{- end }}
+{{- end }}
