@@ -202,6 +202,30 @@ func TestTemplateNames(t *testing.T) {
 	}
 }
 
+// The defaults that the schema tells of pools are those that the templates use.
+func TestPoolDefaults(t *testing.T) {
+	for _, flavour := range flavours(t) {
+		s := schemaOf(t, flavour)
+		pool := maps.Clone(s.Examples[0]["pools"].([]any)[0].(map[string]any)) //nolint:forcetypeassert // the schema says so
+		for name, property := range s.Properties["pools"].Items.Properties {
+			if _, ok := pool[name]; !ok && property.Default != nil {
+				pool[name] = property.Default
+			}
+		}
+		left, err := render(t, flavour, s.Examples[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := render(t, flavour, overlay(s.Examples[0], map[string]any{"pools": []any{pool}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(left), string(set)); diff != "" {
+			t.Errorf("%s with its defaults set:\n%s", flavour, diff)
+		}
+	}
+}
+
 // What a schema cannot say, the templates refuse, with what the refusal must name.
 func TestTemplatesRefuse(t *testing.T) {
 	for _, tt := range []struct{ flavour, values, want string }{

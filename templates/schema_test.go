@@ -19,6 +19,7 @@ type schema struct {
 	Type                 any                `json:"type"`
 	Description          string             `json:"description"`
 	Examples             []map[string]any   `json:"examples"`
+	Default              any                `json:"default"`
 	Enum                 []any              `json:"enum"`
 	Pattern              string             `json:"pattern"`
 	Minimum              *float64           `json:"minimum"`
