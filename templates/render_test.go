@@ -231,6 +231,7 @@ func TestTemplatesRefuse(t *testing.T) {
 	for _, tt := range []struct{ flavour, values, want string }{
 		{"aws-eks", "pools: [{name: a, min: 3, max: 2, size: m7i.large}]", "pools[0].min"},
 		{"aws-kubeadm", "pools: [{name: a, replicas: 1, size: m7i.large}, {name: a, replicas: 1, size: m7i.large}]", "two pools called a"},
+		{"gcp-kubeadm", "pools: [{name: control-plane, replicas: 1, size: e2-standard-4}]", "control-plane is taken"},
 		{"azure-aks", "pools: [{name: a, replicas: 1, size: Standard_D4s_v5}]", "mode System"},
 		{"azure-aks", "pools: [{name: a, mode: System, replicas: 1, size: Standard_D4s_v5, spot: true}]", "pools[0].spot"},
 		{"azure-aks", "pools: [{name: a, mode: System, min: 0, max: 1, size: Standard_D4s_v5}]", "needs a node"},

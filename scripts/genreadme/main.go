@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	begin = "<!-- From values.schema.json and values.yaml: make docs writes this part. -->\n"
-	end   = "<!-- End of the part that make docs writes. -->\n"
+	begin = "<!-- From values.schema.json and values.yaml. -->\n"
+	end   = "<!-- Until here. -->\n"
 )
 
 func main() {

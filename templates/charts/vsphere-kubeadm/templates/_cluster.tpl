@@ -37,6 +37,9 @@ annotations:
 {{- define "cluster.checkPools" -}}
 {{- $names := list }}
 {{- range $i, $pool := .Values.pools }}
+{{- if eq $pool.name "control-plane" }}
+{{- fail (printf "pools[%d].name: control-plane is taken" $i) }}
+{{- end }}
 {{- if has $pool.name $names }}
 {{- fail (printf "pools[%d].name: there are two pools called %s" $i $pool.name) }}
 {{- end }}
