@@ -73,7 +73,7 @@ test-integration: bundle ## Tests against a real kube-apiserver and etcd, built 
 	# One program acts as all of Kubernetes, by the name that it is called.
 	ln -sfn kubernetes "$(PROGRAMS)/kube-apiserver"
 	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
-	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO) test -tags integration -timeout 15m $(TESTFLAGS) ./pkg/... ./templates/...
+	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO) test -tags integration -timeout 15m $(TESTFLAGS) ./pkg/... ./templates/... ./examples/...
 
 .PHONY: e2e
 e2e: build ## The main job on a real kind cluster, offline; sets up Podman if no engine answers (needs root then)

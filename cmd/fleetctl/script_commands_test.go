@@ -1,16 +1,24 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
+	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -18,17 +26,21 @@ import (
 func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"exits":         exits,
+		"interrupt":     interrupt,
 		"expand":        expand,
 		"lock":          lock,
+		"empty":         empty,
 		"flip":          flip,
 		"git-https":     gitHTTPS,
 		"git-ssh":       gitSSH,
 		"git-seed":      gitSeed,
 		"git-authorize": gitAuthorize,
 		"unchanged":     unchanged,
+		"silent-server": silentServer,
 		"flux-server":   fluxServer,
 		"registry":      registryServer,
 		"chart":         chart,
+		"releases":      releases,
 		"hostile":       hostile,
 		"api-server":    apiServer,
 	}
@@ -68,6 +80,38 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// interrupt runs fleetctl, presses Ctrl-C while it waits for a Git server that never answers, and looks that it ends soon, with 130:
+// interrupt ARGUMENT…. The server's URL takes the place of the argument SILENT.
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "interrupt ARGUMENT…")
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	defer silent.Close()
+	if i := slices.Index(args, "SILENT"); i >= 0 {
+		args[i] = "https://" + silent.Addr().String() + "/fleet.git"
+	}
+	own, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator))
+	c := exec.CommandContext(tb(ts).Context(), filepath.Join(own, "fleetctl"), args...)
+	c.Dir = ts.MkAbs(".")
+	c.Stdout, c.Stderr = ts.Stdout(), ts.Stderr()
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "NO_COLOR"} {
+		c.Env = append(c.Env, name+"="+ts.Getenv(name))
+	}
+	ts.Check(c.Start())
+	connection, err := silent.Accept()
+	ts.Check(err)
+	defer connection.Close()
+	pressed := time.Now()
+	ts.Check(c.Process.Signal(os.Interrupt))
+	failed := (*exec.ExitError)(nil)
+	if err := c.Wait(); !errors.As(err, &failed) || failed.ExitCode() != diag.ExitInterrupted {
+		ts.Fatalf("it ended with %v, not with exit code %d", err, diag.ExitInterrupted)
+	}
+	if took := time.Since(pressed); took > 5*time.Second { // 2s are promised; other tests run beside this one
+		ts.Fatalf("it took %s to end", took)
+	}
+}
+
 // expand replaces ${VARIABLES} in a file, as testscript does it in a line: expand FILE…
 func expand(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1, "expand FILE…")
@@ -86,12 +130,53 @@ func lock(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(unlock)
 }
 
-// flip changes one bit in the middle of a file: flip FILE
+// flip changes one bit in the middle of what a bundle, a folder, has under a name: flip BUNDLE NAME
 func flip(ts *testscript.TestScript, neg bool, args []string) {
-	arguments(ts, neg, args, 1, "flip FILE")
-	name := ts.MkAbs(args[0])
+	arguments(ts, neg, args, 2, "flip BUNDLE NAME")
+	open, err := bundle.Open(tb(ts).Context(), ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer open.Close()
+	entries := open.Index()
+	i := slices.IndexFunc(entries, func(e bundle.Entry) bool { return e.Name == args[1] })
+	if i < 0 {
+		ts.Fatalf("%s is not in the bundle", args[1])
+	}
+	name := filepath.Join(ts.MkAbs(args[0]), "blobs", "sha256", strings.TrimPrefix(entries[i].Digest, "sha256:"))
 	content, err := os.ReadFile(name)
 	ts.Check(err)
 	content[len(content)/2] ^= 1
 	ts.Check(os.WriteFile(name, content, 0o600))
+}
+
+// releases copies testdata/releases into the script's folder, with images from the script's registry: releases FOLDER
+func releases(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "releases FOLDER")
+	host := cmp.Or(ts.Getenv("REGISTRY"), "registry.example.com")
+	from := filepath.Join("testdata", "releases")
+	ts.Check(filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(ts.MkAbs(args[0]), rel)
+		return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755),
+			os.WriteFile(to, bytes.ReplaceAll(content, []byte("REGISTRY_HOST"), []byte(host)), 0o600))
+	}))
+}
+
+// empty fails unless a folder has nothing in it: empty FOLDER
+func empty(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "empty FOLDER")
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for _, e := range entries {
+		ts.Fatalf("%s has %s in it", args[0], e.Name())
+	}
 }

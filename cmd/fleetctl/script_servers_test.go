@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"encoding/pem"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -106,10 +107,19 @@ func unchanged(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// fluxServer serves the manifests in a folder as a release of Flux: flux-server VERSION FOLDER. It sets FLUX_URL.
+// silentServer takes connections and never answers: silent-server. It sets SILENT_URL.
+func silentServer(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 0, "silent-server")
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the system takes them, and nobody reads
+	ts.Check(err)
+	ts.Defer(func() { _ = listener.Close() })
+	ts.Setenv("SILENT_URL", "https://"+listener.Addr().String()+"/fleet.git")
+}
+
+// fluxServer is a mirror with one small release of Flux: flux-server VERSION. It sets FLUX_URL.
 func fluxServer(ts *testscript.TestScript, neg bool, args []string) {
-	arguments(ts, neg, args, 2, "flux-server VERSION FOLDER")
-	dir := os.DirFS(ts.MkAbs(args[1]))
+	arguments(ts, neg, args, 1, "flux-server VERSION")
+	dir := os.DirFS(filepath.Join("..", "..", "pkg", "flux", "testdata", "base"))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/download/"+args[0]+"/manifests.tar.gz" {
 			http.NotFound(w, r)

@@ -49,6 +49,17 @@ func (a *archive) Names() []string {
 	return slices.Compact(names)
 }
 
+// Digest implements host.Digests.
+func (a *archive) Digest(ref string) string {
+	if full, err := FullReference(ref); err == nil {
+		ref = full
+	}
+	if img, ok := a.bundle.images[ref]; ok {
+		return img.descriptor.Digest.String()
+	}
+	return ""
+}
+
 // WriteArchive implements host.ImageArchive: an OCI layout that is a docker archive at the same time, with each blob
 // once, as it is on disk.
 func (a *archive) WriteArchive(ctx context.Context, w io.Writer, refs ...string) error {

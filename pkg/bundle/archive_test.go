@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/fleetctl/fleetctl/pkg/host"
 )
 
 // extract writes the files of a tar to a new folder.
@@ -45,6 +47,14 @@ func TestWriteArchive(t *testing.T) {
 	archive := b.Archive()
 	if diff := cmp.Diff([]string{refTool, refApp}, archive.Names()); diff != "" {
 		t.Error(diff)
+	}
+	for _, ref := range archive.Names() {
+		if got, want := archive.(host.Digests).Digest(ref), b.images[ref].descriptor.Digest.String(); got != want {
+			t.Errorf("digest of %s: %q, want %q", ref, got, want)
+		}
+	}
+	if got := archive.(host.Digests).Digest("other"); got != "" {
+		t.Errorf("digest of an unknown image: %q", got)
 	}
 	var out bytes.Buffer
 	must(t, archive.WriteArchive(t.Context(), &out))

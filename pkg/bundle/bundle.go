@@ -10,7 +10,7 @@
 //     providers/<provider-label>/<version>/{<x>-components.yaml,metadata.yaml},
 //     cert-manager/<version>/cert-manager.yaml,
 //     flux/<version>/{<component>.yaml,rbac.yaml,policies.yaml},
-//     charts/….
+//     charts/<name>-<version>.tgz.
 //
 // Every byte hangs on a digest in index.json: what is read from a bundle is verified as it is read, and what is wrong is
 // refused by the name of the image or file that it belongs to. This is the only package that imports a registry or

@@ -31,11 +31,13 @@ type Sources struct {
 	Architecture string
 	// Files are plain files, content by path (see the package comment for the paths).
 	Files map[string][]byte
+	// Charts are Helm charts: files, or oci://registry/path:version.
+	Charts []string
 	// Parallel bounds how many images are pulled at once; 0 stands for 4.
 	Parallel int
 }
 
-// Fill adds all of s to w: the files as they are given, the images from their registries, with the credentials that
+// Fill adds all of s to w: the files as they are given, charts, and the images from their registries, with the credentials that
 // docker or podman keep. What an interrupted Fill left in the folder is not pulled again. One failing image does not
 // stop the others; Fill returns all failures, each with its image, once it has tried everything or ctx has ended. The
 // caller closes w, or discards it after an error.
@@ -44,6 +46,14 @@ func Fill(ctx context.Context, w *Writer, s Sources, r progress.Reporter) error 
 		if err := w.addFile(ctx, path, s.Files[path]); err != nil {
 			return err
 		}
+	}
+	if len(s.Charts) > 0 {
+		step := r.Start("add charts")
+		if err := w.addCharts(ctx, s.Charts, step.Detail); err != nil {
+			step.Fail(err)
+			return err
+		}
+		step.Done()
 	}
 	refs, err := fullReferences(s.Images)
 	if err != nil || len(refs) == 0 {

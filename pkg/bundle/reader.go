@@ -26,6 +26,7 @@ type Kind string
 const (
 	KindImage Kind = "image"
 	KindFile  Kind = "file"
+	KindChart Kind = "chart" // a file below charts/
 )
 
 // Entry is one thing in a bundle.
@@ -145,11 +146,15 @@ func (b *Bundle) Images() []Entry {
 	return sorted(entries)
 }
 
-// Files lists the plain files, sorted by name.
+// Files lists the plain files, charts among them, sorted by name.
 func (b *Bundle) Files() []Entry {
 	entries := make([]Entry, 0, len(b.files))
 	for p, d := range b.files {
-		entries = append(entries, Entry{Kind: KindFile, Name: p, Digest: d.Digest.String(), Size: d.Size})
+		kind := KindFile
+		if strings.HasPrefix(p, chartsDir+"/") {
+			kind = KindChart
+		}
+		entries = append(entries, Entry{Kind: kind, Name: p, Digest: d.Digest.String(), Size: d.Size})
 	}
 	return sorted(entries)
 }
@@ -219,14 +224,19 @@ func (b *Bundle) WriteFiles(ctx context.Context, dir, prefix string) error {
 }
 
 func (b *Bundle) below(prefix string) []string {
-	prefix = strings.TrimSuffix(prefix, "/")
 	var paths []string
 	for _, e := range b.Files() {
-		if prefix == "" || e.Name == prefix || strings.HasPrefix(e.Name, prefix+"/") {
+		if Below(e.Name, prefix) {
 			paths = append(paths, e.Name)
 		}
 	}
 	return paths
+}
+
+// Below tells whether the file at path is at or below prefix, which is empty or names a file or folder of a bundle.
+func Below(path, prefix string) bool {
+	prefix = strings.TrimSuffix(prefix, "/")
+	return prefix == "" || path == prefix || strings.HasPrefix(path, prefix+"/")
 }
 
 func (b *Bundle) descriptors(paths []string) []v1.Descriptor {

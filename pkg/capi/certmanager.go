@@ -25,7 +25,10 @@ func (s *Source) CertManager(ctx context.Context) (*Manifest, error) {
 		return nil, fmt.Errorf("find cert-manager: %w", err)
 	}
 	wanted, location := cmp.Or(s.certs, released.Version()), released.URL()
-	if s.repository != "" {
+	switch {
+	case s.repository == "" && s.certsURL != "":
+		wanted, location = s.certs, s.certsURL
+	case s.repository != "":
 		if wanted, err = s.certManagerInFolder(released.Version()); err != nil {
 			return nil, diag.Wrap("find cert-manager", err, "")
 		}
@@ -36,6 +39,7 @@ func (s *Source) CertManager(ctx context.Context) (*Manifest, error) {
 	if err != nil {
 		return nil, diag.Wrap("find cert-manager", err, "")
 	}
+	wanted = cmp.Or(wanted, client.DefaultVersion())
 	content, err := client.Components().Raw(ctx, repository.ComponentsOptions{Version: wanted})
 	if err != nil {
 		return nil, diag.Wrap("read cert-manager's manifest", err, "")

@@ -30,8 +30,11 @@ type SourceOptions struct {
 	// Repository, if not empty, is a folder laid out as <provider label>/<version>/{<components>.yaml,metadata.yaml} and
 	// cert-manager/<version>/cert-manager.yaml. Then nothing is downloaded.
 	Repository string
-	// CertManagerVersion to install. Default: the one in Repository, else the one that clusterctl would install.
+	// CertManagerVersion to install. Default: the one in Repository, else that of CertManagerURL, else the one that clusterctl would
+	// install.
 	CertManagerVersion string
+	// CertManagerURL is where its manifest is, as clusterctl takes it: …/<version>/cert-manager.yaml. Default: its own releases.
+	CertManagerURL string
 }
 
 // Source finds the components of providers and cert-manager's manifest, in a folder or where clusterctl downloads them. It is
@@ -41,6 +44,7 @@ type Source struct {
 	variables  map[string]string
 	repository string
 	certs      string // wanted version of cert-manager
+	certsURL   string
 
 	mu     sync.Mutex
 	loaded map[Provider]repository.Components // by provider with its version
@@ -64,7 +68,7 @@ func NewSource(opts SourceOptions) (*Source, error) {
 		return nil, err
 	}
 	return &Source{
-		config: configuration, variables: variables, repository: root, certs: opts.CertManagerVersion,
+		config: configuration, variables: variables, repository: root, certs: opts.CertManagerVersion, certsURL: opts.CertManagerURL,
 		loaded: map[Provider]repository.Components{},
 	}, nil
 }
@@ -192,7 +196,8 @@ func (s *Source) checkVariables(ctx context.Context, p Provider) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return &MissingVariablesError{Provider: p, Names: missing}
+	return diag.Wrap("", &MissingVariablesError{Provider: p, Names: missing},
+		"export them, or name the file or command that they come from: `variables:` of the provider in fleet.yaml")
 }
 
 // MissingVariablesError names the variables that a provider needs and that have no value.

@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,13 +60,11 @@ Run it again at any time: it looks at what is there and does only what is missin
 
 // addFlags defines the flags that init and bootstrap share.
 func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
+	o.addFleetFlags(fs)
 	fs.StringVar(&o.Fleet, "fleet", "", "name of a new fleet (default: the folder's name)")
-	fs.StringArrayVar(&o.providers, "provider", nil, "infrastructure provider, NAME or NAME:VERSION; repeat for several")
 	fs.StringVar(&o.HostType, "host", "", "what carries the management cluster: kind or existing (default: kind)")
 	fs.StringVar(&o.Kubeconfig, "host-kubeconfig", "", "kubeconfig of an existing host")
 	fs.StringVar(&o.Context, "host-context", "", "context of an existing host")
-	fs.StringVar(&o.KubernetesVersion, "kubernetes-version", "", "Kubernetes version of a new management cluster")
-	fs.StringVar(&o.NodeImage, "node-image", "", "node image of a new kind host")
 	fs.StringVar(&o.Environment, "environment", "dev", "first environment of a new fleet repo")
 	fs.StringVar(&o.GitURL, "git-url", "", "remote of the fleet repo, https or ssh (default: the folder's own remote, or none at all)")
 	fs.StringVar(&o.Branch, "git-branch", "", "branch that holds the fleet (default: main)")
@@ -75,9 +74,16 @@ func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
 	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")
 	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "", "known_hosts file that pins the host keys of an ssh remote (default: the user's)")
 	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
-	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "names of preflight checks whose failure is accepted")
 	fs.BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
+}
+
+// addFleetFlags defines those that say what runs on the management cluster; bundle create has no others.
+func (o *initOptions) addFleetFlags(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.providers, "provider", nil, "infrastructure provider, NAME or NAME:VERSION; repeat for several")
+	fs.StringVar(&o.KubernetesVersion, "kubernetes-version", "", "Kubernetes version of a new management cluster")
+	fs.StringVar(&o.NodeImage, "node-image", "", "node image of a new kind host")
+	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 }
 
 // complete turns what was given into the workflow's options.
@@ -91,6 +97,11 @@ func (o *initOptions) complete(f *factory) (err error) {
 	}
 	if o.Git.Token, err = readToken(o.tokenFile); err != nil {
 		return err
+	}
+	if o.Kubeconfig != "" {
+		if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil {
+			return diag.Wrap("find the kubeconfig "+o.Kubeconfig, err, "")
+		}
 	}
 	if o.merge {
 		o.MergeKubeconfig = userKubeconfig()

@@ -78,6 +78,10 @@ func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
 		_, err := fmt.Fprintf(w, "There is no management cluster %s; nothing to do.\n", r.Cluster)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "The management cluster %s is gone. The fleet repo is as it was.\n", r.Cluster)
+	outcome := "The management cluster %s is gone."
+	if len(r.Leftovers) > 0 {
+		outcome = "This machine has forgotten the management cluster %s; what is left over is yours to remove."
+	}
+	_, err := fmt.Fprintf(w, outcome+" The fleet repo is as it was.\n", r.Cluster)
 	return err
 }

@@ -88,10 +88,27 @@ func Code(err error) int {
 	if err == nil {
 		return ExitOK
 	}
-	for e := err; e != nil; e = errors.Unwrap(e) {
-		if d, ok := e.(*Error); ok && d.Code != 0 { //nolint:errorlint // walks the chain itself
-			return d.Code
-		}
+	if code := explicitCode(err); code != 0 {
+		return code
 	}
 	return ExitFailure
+}
+
+// explicitCode is the outermost code in err's tree, of joined errors that of the first; 0 where none is asked for.
+func explicitCode(err error) int {
+	for err != nil {
+		if e, ok := err.(*Error); ok && e.Code != 0 { //nolint:errorlint // walks the chain itself
+			return e.Code
+		}
+		if many, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, each := range many.Unwrap() {
+				if code := explicitCode(each); code != 0 {
+					return code
+				}
+			}
+			return 0
+		}
+		err = errors.Unwrap(err)
+	}
+	return 0
 }

@@ -49,6 +49,12 @@ type ImageArchive interface {
 	WriteArchive(ctx context.Context, w io.Writer, refs ...string) error
 }
 
+// Digests is what an ImageArchive may also do: tell the digest of an image's manifest ("sha256:…"), "" for one that it does not
+// have. With it a host loads an image also where it has another one of that name.
+type Digests interface {
+	Digest(ref string) string
+}
+
 // Mount is a folder or socket of this machine that appears in the node.
 type Mount struct {
 	HostPath, ContainerPath string

@@ -70,7 +70,7 @@ func Bootstrap(ctx context.Context, deps Deps, o BootstrapOptions) (*BootstrapRe
 	defer cancel()
 	s, err := openSession(ctx, deps, o.InitOptions)
 	if err != nil {
-		return nil, err
+		return nil, timedOut(ctx, err)
 	}
 	defer s.close()
 	unlock, err := s.cluster.Lock("fleetctl bootstrap")

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/host/kind"
 )
 
 // BundleOptions say what `fleetctl bundle create` fills.
@@ -20,8 +22,10 @@ type BundleOptions struct {
 	InitOptions
 	// Output is a folder, or a file that ends in .tar.zst.
 	Output string
-	// Images are added to what the fleet needs: the node image, workload clusters' images.
+	// Images are added to what the fleet needs: workload clusters' images, those of charts.
 	Images []string
+	// Charts are Helm charts to add: files, or oci://registry/path:version.
+	Charts []string
 	// Architecture of the images; empty: this machine's.
 	Architecture string
 }
@@ -39,9 +43,11 @@ const archiveSuffix = ".tar.zst"
 // BundleCreate fills an offline bundle with what init needs for the fleet: provider components and their metadata, cert-manager, Flux's
 // manifests, and all images. An interrupted run goes on where it was.
 func BundleCreate(ctx context.Context, deps Deps, o BundleOptions) (*BundleResult, error) {
+	ctx, cancel := withTimeout(ctx, o.Timeout)
+	defer cancel()
 	s, err := openSession(ctx, deps, o.InitOptions)
 	if err != nil {
-		return nil, err
+		return nil, timedOut(ctx, err)
 	}
 	defer s.close()
 	folder := o.Output
@@ -76,14 +82,21 @@ type bundleRun struct {
 	fluxContent map[string][]byte
 }
 
+// readProviders takes the components as they were released: no variable is asked for, so a bundle is made without any credential and
+// holds none.
 func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) error {
-	plan := &installPlan{}
-	if err := b.planProviders(ctx, plan); err != nil {
+	declared := capiProviders(b.mgmt.Providers)
+	source, err := b.providerSource(declared, nil) //nolint:contextcheck // it reads nothing yet
+	if err != nil {
 		return err
 	}
-	for _, p := range plan.providers {
+	providers, err := source.Resolve(ctx, declared)
+	if err != nil {
+		return err
+	}
+	for _, p := range providers {
 		detail(p.String())
-		m, err := plan.source.Components(ctx, p)
+		m, err := source.Components(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -91,12 +104,12 @@ func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) erro
 		b.files[path.Join(dir, m.File)] = m.YAML
 		b.files[path.Join(dir, "metadata.yaml")] = m.Metadata
 	}
-	certs, err := plan.source.CertManager(ctx)
+	certs, err := source.CertManager(ctx)
 	if err != nil {
 		return err
 	}
 	b.files[path.Join("cert-manager", certs.Version, "cert-manager.yaml")] = certs.YAML
-	b.provImages, err = plan.source.Images(ctx, plan.providers)
+	b.provImages, err = source.Images(ctx, providers)
 	return err
 }
 
@@ -111,7 +124,7 @@ func (b *bundleRun) readFlux(ctx context.Context, _ func(string)) error {
 	for name, content := range base {
 		b.fluxContent[path.Join("flux", o.Version, name)] = content
 	}
-	chosen, err := flux.GenerateComponents(ctx, b.fluxOptions())
+	chosen, err := flux.GenerateComponents(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -126,18 +139,26 @@ func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
 	}
 	maps.Copy(b.files, b.fluxContent)
 	images := slices.Concat(b.provImages, b.fluxImages, b.opts.Images)
-	if k := b.mgmt.Host.Kind; k != nil && k.Image != "" {
-		images = append(images, k.Image)
-	} else if v := b.mgmt.KubernetesVersion; v != "" {
-		images = append(images, "kindest/node:"+v)
+	if b.mgmt.Host.Type == v1alpha1.HostKind {
+		images = append(images, b.nodeImage())
 	}
 	slices.Sort(images)
-	err = bundle.Fill(ctx, w, bundle.Sources{Images: slices.Compact(images), Files: b.files, Architecture: b.opts.Architecture}, b.Report)
+	err = bundle.Fill(ctx, w, bundle.Sources{
+		Images: slices.Compact(images), Files: b.files, Charts: b.opts.Charts, Architecture: b.opts.Architecture,
+	}, b.Report)
 	if err != nil {
 		w.Discard()
 		return err
 	}
 	return w.Close()
+}
+
+// nodeImage is the one that init would choose.
+func (b *bundleRun) nodeImage() string {
+	if k := b.mgmt.Host.Kind; k != nil && k.Image != "" {
+		return k.Image
+	}
+	return kind.NodeImage(b.mgmt.KubernetesVersion)
 }
 
 func (b *bundleRun) isFolder(context.Context) (string, bool, error) {
@@ -150,6 +171,30 @@ func (b *bundleRun) pack(ctx context.Context, _ func(string)) error {
 		return err
 	}
 	return os.RemoveAll(b.folder)
+}
+
+// BundleExtract writes files of the bundle at name to the folder dir: those at or below each of prefixes, or all.
+func BundleExtract(ctx context.Context, deps Deps, name, dir string, prefixes []string) (*BundleResult, error) {
+	made, err := bundle.Open(ctx, name, bundle.WithCache(filepath.Join(deps.CacheDir, "bundles")))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = made.Close() }()
+	if len(prefixes) == 0 {
+		prefixes = []string{""}
+	}
+	result := &BundleResult{FormatVersion: "1", Path: dir, Entries: []bundle.Entry{}}
+	for _, prefix := range prefixes {
+		if err := made.WriteFiles(ctx, dir, prefix); err != nil {
+			return nil, diag.Wrap("extract from the bundle "+name, err, "")
+		}
+		for _, e := range made.Files() {
+			if bundle.Below(e.Name, prefix) && !slices.Contains(result.Entries, e) {
+				result.Entries = append(result.Entries, e)
+			}
+		}
+	}
+	return result, nil
 }
 
 // BundleList lists what is in the bundle at name.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 )
 
@@ -103,6 +105,9 @@ func (s *session) checks() []preflight.Check {
 
 // checkName looks whether the management cluster's name is free, or taken by our own.
 func (s *session) checkName(ctx context.Context) preflight.Result {
+	if _, ok := errors.AsType[*engine.NotFoundError](s.hostErr); ok {
+		return preflight.Skip("no container engine answers") // a check of its own says so, with what to do
+	}
 	if s.hostErr != nil {
 		return preflight.FailWith(s.hostErr)
 	}
@@ -195,10 +200,10 @@ func (s *session) checkDeployKey(ctx context.Context) preflight.Result {
 
 // readCA reads the certificate authorities that fleet.yaml, or a flag for a new one, names.
 func (s *session) readCA() (err error) {
-	file := s.fleet.Spec.Git.CAFile
+	file := cmp.Or(s.fleet.Spec.Git.CAFile, s.opts.Git.CAFile)
 	if file == "" {
 		return nil
 	}
 	s.ca, err = os.ReadFile(s.inRepo(file))
-	return diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml names a PEM file, relative to fleet.yaml")
+	return diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml, or --git-ca-file, names a PEM file, relative to fleet.yaml")
 }

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -39,6 +40,12 @@ func hostOf(ctx context.Context, r *state.Record, cluster state.Cluster) (host.H
 		declared.Existing = &v1alpha1.ExistingHost{Kubeconfig: r.KubeconfigSource, Context: r.Context}
 	}
 	return newHost(ctx, r.Name, declared, cluster)
+}
+
+// defaultKubernetesVersion is that of the management clusters which this fleetctl makes where nobody chooses.
+func defaultKubernetesVersion() string {
+	_, version, _ := strings.Cut(kind.NodeImage(""), ":")
+	return version
 }
 
 // defaults are the versions that this fleetctl was built with.

@@ -28,7 +28,7 @@ func Init(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error)
 	defer cancel()
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
-		return nil, err
+		return nil, timedOut(ctx, err)
 	}
 	defer s.close()
 	return s.runInit(ctx)
@@ -83,7 +83,7 @@ func (s *session) initSteps() []Step {
 			Hint: "`fleetctl status` shows why", Timeout: 15 * time.Minute,
 		},
 		{
-			Name: stepPush, Needs: []string{stepServe, stepManifests}, Run: s.commitAndPush,
+			Name: stepPush, Needs: []string{stepServe, stepAPI, stepManifests}, Run: s.commitAndPush,
 			Timeout: 5 * time.Minute,
 		},
 		{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -95,7 +96,10 @@ func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 }
 
 func (s *session) providerSource(declared []capi.Provider, variables map[string]string) (*capi.Source, error) {
-	return capi.NewSource(capi.SourceOptions{Providers: declared, Variables: variables, Repository: s.providerFolder()})
+	return capi.NewSource(capi.SourceOptions{
+		Providers: declared, Variables: variables, Repository: s.providerFolder(),
+		CertManagerVersion: s.mgmt.CertManager.Version, CertManagerURL: s.mgmt.CertManager.URL,
+	})
 }
 
 // providerFolder is laid out as the provider repositories are, with cert-manager beside the providers; "" without a bundle.
@@ -131,7 +135,7 @@ func (s *session) environmentFor(ctx context.Context, source *capi.Source, provi
 			if _, ok := known[v.Name]; ok {
 				continue
 			}
-			if value, ok := s.LookupEnv(v.Name); ok {
+			if value, _ := s.LookupEnv(v.Name); value != "" {
 				found[v.Name] = value
 			}
 		}
@@ -147,7 +151,7 @@ func (s *session) planFlux(ctx context.Context, plan *installPlan) (err error) {
 func (s *session) fluxOptions() flux.ComponentsOptions {
 	o := s.fleet.Spec.Flux
 	options := flux.ComponentsOptions{
-		Version: o.Version, Components: o.Components, NetworkPolicy: *o.NetworkPolicy, Registry: o.Registry,
+		Version: o.Version, Components: o.Components, NetworkPolicy: *o.NetworkPolicy, Registry: o.Registry, ReleasesURL: strings.TrimSuffix(o.URL, "/"),
 	}
 	if s.bundle != nil {
 		options.ManifestsBase = filepath.Join(s.manifests, "flux", o.Version)

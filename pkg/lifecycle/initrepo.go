@@ -109,8 +109,8 @@ func (s *session) prepareWorkTree(ctx context.Context) (err error) {
 
 // repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
 // It is computed anew on every try.
-func (s *session) repoFiles(present func(manifest.File) bool) ([]manifest.File, error) {
-	scaffolded, err := s.scaffoldFiles()
+func (s *session) repoFiles(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
+	scaffolded, err := s.scaffoldFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,11 @@ func (s *session) repoFiles(present func(manifest.File) bool) ([]manifest.File, 
 	return files, nil
 }
 
-func (s *session) scaffoldFiles() ([]manifest.File, error) {
+func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
+	version, err := s.exampleVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
 	environments := make([]string, 0, len(s.fleet.Spec.Environments))
 	for _, e := range s.fleet.Spec.Environments {
 		environments = append(environments, e.Name)
@@ -146,8 +150,22 @@ func (s *session) scaffoldFiles() ([]manifest.File, error) {
 	return scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.fleet.Metadata.Name, FleetYAML: s.fleetFile, ManagementCluster: s.mgmt.Name,
 		Layout:       scaffold.Layout{Cloud: s.mgmt.Cloud, Generation: s.mgmt.Generation},
-		Environments: environments, Charts: charts, KubernetesVersion: s.mgmt.KubernetesVersion, Local: s.endpoint.local,
+		Environments: environments, Charts: charts, KubernetesVersion: version, Local: s.endpoint.local,
 	})
+}
+
+// exampleVersion is the Kubernetes version of the cluster in the new repo's README: that of the management cluster, which its host chose
+// where fleet.yaml does not say.
+func (s *session) exampleVersion(ctx context.Context) (string, error) {
+	if v := s.mgmt.KubernetesVersion; v != "" {
+		return v, nil
+	}
+	if s.client == nil { // a dry run
+		return defaultKubernetesVersion(), nil
+	}
+	v, err := s.client.ServerVersion(ctx)
+	v, _, _ = strings.Cut(v, "+") // what a distribution appends is no version of Kubernetes
+	return v, err
 }
 
 func (s *session) syncOptions() flux.SyncOptions {
@@ -212,7 +230,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	if err != nil {
 		return nil, err
 	}
-	files, err := s.repoFiles(func(f manifest.File) bool {
+	files, err := s.repoFiles(ctx, func(f manifest.File) bool {
 		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Path)))
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)

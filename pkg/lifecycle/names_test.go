@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -95,5 +96,17 @@ func TestResolveVariablesNamesAllThatIsMissing(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not name %q: %v", want, err)
 		}
+	}
+}
+
+// Where nobody chooses a version of Kubernetes, the README of a new fleet repo still has one that its reader can use.
+func TestExampleVersionOfADryRun(t *testing.T) {
+	s := &session{mgmt: &v1alpha1.ManagementCluster{}}
+	if v, err := s.exampleVersion(t.Context()); err != nil || !regexp.MustCompile(`^v1\.\d+\.\d+$`).MatchString(v) {
+		t.Errorf("version %q, %v", v, err)
+	}
+	s.mgmt.KubernetesVersion = "v1.30.0"
+	if v, err := s.exampleVersion(t.Context()); err != nil || v != "v1.30.0" {
+		t.Errorf("version %q, %v, want the one of fleet.yaml", v, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
@@ -33,6 +34,10 @@ func (s *session) newFleetFile() ([]byte, error) {
 		Name: cluster, KubernetesVersion: o.KubernetesVersion, Host: v1alpha1.Host{Type: v1alpha1.HostType(o.HostType)},
 	}
 	if mgmt.Host.Type == v1alpha1.HostExisting {
+		if o.Context == "" {
+			return nil, diag.Usage("`kubectl config get-contexts` lists them; fleetctl never takes the current one",
+				"--host existing needs --host-context, the context of the cluster")
+		}
 		mgmt.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: o.Kubeconfig, Context: o.Context}
 	}
 	if o.NodeImage != "" {

@@ -79,6 +79,9 @@ func (s *session) settle(ctx context.Context) (err error) {
 	if s.mgmt, err = s.fleet.ManagementCluster(s.opts.Cluster); err != nil {
 		return err
 	}
+	if e := s.mgmt.Host.Existing; e != nil && e.Kubeconfig != "" {
+		e.Kubeconfig = s.inRepo(e.Kubeconfig) // later commands may run in another folder
+	}
 	s.cluster = s.Store.Cluster(s.mgmt.Name)
 	s.host, s.hostErr = newHost(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster)
 	return s.openBundle(ctx)
@@ -131,11 +134,13 @@ func (s *session) loadFleet() error {
 		return diag.Wrap("read the fleet", err, "")
 	}
 	s.fleetFile = raw
-	if s.fleet, err = v1alpha1.Decode(path, raw); err != nil {
-		return err
+	if s.newFleet {
+		path = "new " + v1alpha1.FileName // there is no such file to look into yet
 	}
-	v1alpha1.SetDefaults(s.fleet, defaults())
-	if err := v1alpha1.Validate(s.fleet).Err(); err != nil {
+	if s.fleet, err = decodeFleet(path, raw); err != nil && s.newFleet {
+		return &diag.Error{Op: "make a fleet of the flags", Err: err, Code: diag.ExitUsage}
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.readCA(); err != nil {
@@ -148,6 +153,16 @@ func (s *session) loadFleet() error {
 		return nil
 	}
 	return s.contradictions()
+}
+
+// decodeFleet reads a fleet.yaml, fills in what it leaves out, and returns all that is wrong with it.
+func decodeFleet(path string, raw []byte) (*v1alpha1.Fleet, error) {
+	fleet, err := v1alpha1.Decode(path, raw)
+	if err != nil {
+		return nil, err
+	}
+	v1alpha1.SetDefaults(fleet, defaults())
+	return fleet, v1alpha1.Validate(fleet).Err()
 }
 
 // contradictions refuses flags that say other than fleet.yaml: fleet.yaml is what holds, and silently dropping a flag would mislead.
@@ -164,6 +179,19 @@ func (s *session) contradictions() error {
 	if m, err := s.fleet.ManagementCluster(s.opts.Cluster); err == nil {
 		differ("kubernetes-version", s.opts.KubernetesVersion, m.KubernetesVersion)
 		differ("host", s.opts.HostType, string(m.Host.Type))
+		image, hostContext, kubeconfig := "", "", ""
+		if m.Host.Kind != nil {
+			image = m.Host.Kind.Image
+		}
+		if e := m.Host.Existing; e != nil && e.Kubeconfig != "" {
+			kubeconfig = s.inRepo(e.Kubeconfig)
+		}
+		if e := m.Host.Existing; e != nil {
+			hostContext = e.Context
+		}
+		differ("node-image", s.opts.NodeImage, image)
+		differ("host-context", s.opts.Context, hostContext)
+		differ("host-kubeconfig", s.opts.Kubeconfig, kubeconfig)
 		for _, p := range s.opts.Providers {
 			if !declares(m, p) {
 				wrong = append(wrong, fmt.Sprintf("--provider %s is not among the providers of %s in fleet.yaml", p, m.Name))

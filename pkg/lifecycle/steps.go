@@ -123,11 +123,16 @@ func stepError(ctx context.Context, s Step, err error) error {
 	if hint == "" {
 		hint = s.Hint
 	}
+	return diag.Wrap(s.Name, timedOut(ctx, err), hint)
+}
+
+// timedOut is err, and where a bound of ours is what ended it, says so.
+func timedOut(ctx context.Context, err error) error {
 	var timeout *timeoutError
-	if errors.As(context.Cause(ctx), &timeout) && !errors.As(err, &timeout) {
-		err = fmt.Errorf("%w: %w", timeout, err)
+	if err != nil && errors.As(context.Cause(ctx), &timeout) && !errors.As(err, &timeout) {
+		return fmt.Errorf("%w: %w", timeout, err)
 	}
-	return diag.Wrap(s.Name, err, hint)
+	return err
 }
 
 // withTimeout bounds a whole workflow; 0 is no bound. What runs out of time has an error that says so.

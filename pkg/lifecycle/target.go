@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -29,6 +30,9 @@ var ErrUnknownCluster = errors.New("no such management cluster is known on this 
 // one that there is.
 func FindTarget(store state.Store, name, dir string) (*Target, error) {
 	if name != "" {
+		if name != filepath.Base(name) || name == "." || name == ".." { // it is a folder's name too
+			return nil, diag.Usage("give the name of a management cluster, as in fleet.yaml", "%.80q cannot be the name of a management cluster", name)
+		}
 		t := &Target{Name: name, Cluster: store.Cluster(name)}
 		r, err := t.Cluster.Load()
 		if errors.Is(err, fs.ErrNotExist) {

@@ -47,7 +47,7 @@ func Teardown(ctx context.Context, deps Deps, o TeardownOptions) (*TeardownResul
 		FormatVersion: "1", Cluster: o.Target.Name, DeletedClusters: []string{}, Leftovers: []string{},
 	}}
 	if err := t.look(ctx); err != nil {
-		return nil, err
+		return nil, timedOut(ctx, err)
 	}
 	if t.state == host.StateAbsent && o.Target.Record == nil {
 		return t.result, nil

@@ -41,7 +41,7 @@ func resolveVariable(ctx context.Context, v v1alpha1.Variable, dir string, looku
 			path = filepath.Join(dir, path)
 		}
 		raw, err := os.ReadFile(path)
-		return strings.TrimSuffix(string(raw), "\n"), err
+		return strings.TrimSuffix(string(raw), "\n"), diag.Wrap("", err, "make the file, or change its path, which is relative to fleet.yaml")
 	case len(v.Command) > 0:
 		return variableFromCommand(ctx, v.Command, dir)
 	}
@@ -49,8 +49,9 @@ func resolveVariable(ctx context.Context, v v1alpha1.Variable, dir string, looku
 	if name == "" {
 		name = v.Name
 	}
-	value, ok := lookup(name)
-	if !ok {
+	// A pipeline whose secret is missing sets an empty variable.
+	value, _ := lookup(name)
+	if value == "" {
 		return "", diag.Errorf("export "+name+"=…", "the environment variable %s is not set", name)
 	}
 	return value, nil

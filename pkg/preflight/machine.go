@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -59,7 +60,7 @@ func nearest(folder string) (string, error) {
 			return "", diag.Errorf("remove it, or choose another place", "%s is not a folder", folder)
 		case err == nil:
 			return folder, nil
-		case !errors.Is(err, fs.ErrNotExist) || filepath.Dir(folder) == folder:
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) || filepath.Dir(folder) == folder:
 			return "", err
 		}
 		folder = filepath.Dir(folder)

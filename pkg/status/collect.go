@@ -1,12 +1,14 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -174,11 +176,11 @@ func workload(c capi.Cluster) Fleet {
 func (c *collector) judge() {
 	r := c.report
 	if c.from.Client == nil {
-		reason := "it cannot be reached"
-		if c.from.Unreachable != nil {
-			reason = c.from.Unreachable.Error()
+		reason, hint := "it cannot be reached", "`fleetctl init` makes, starts or completes it"
+		if err := c.from.Unreachable; err != nil {
+			reason, hint = err.Error(), cmp.Or(diag.Hint(err), hint)
 		}
-		r.blame("management cluster "+r.Cluster.Name, reason, "`fleetctl init` makes, starts or completes it")
+		r.blame("management cluster "+r.Cluster.Name, reason, hint)
 		return
 	}
 	for _, p := range c.failed {

@@ -18,6 +18,9 @@ func apply(paint func(string) string, text string) string {
 	return paint(text)
 }
 
+// stateRunning is the state of a management cluster that answers, as its host names it.
+const stateRunning = "running"
+
 // node is one line of the tree.
 type node struct {
 	text     string
@@ -27,7 +30,12 @@ type node struct {
 // Tree writes the report for a person: one tree, then the problems.
 func Tree(w io.Writer, r *Report, style Style) error {
 	root := node{text: clusterLine(r, style)}
-	root.children = append(root.children, gitNode(r, style), providersNode(r, style), fluxNode(r, style), clustersNode(r, style))
+	if r.Git.Repo != "" {
+		root.children = append(root.children, gitNode(r, style))
+	}
+	if r.Cluster.State == stateRunning { // nothing is known of another one
+		root.children = append(root.children, providersNode(r, style), fluxNode(r, style), clustersNode(r, style))
+	}
 	var b strings.Builder
 	write(&b, root, "", "")
 	for _, p := range r.Problems {
@@ -63,7 +71,10 @@ func mark(ok bool, style Style) string {
 
 func clusterLine(r *Report, style Style) string {
 	line := fmt.Sprintf("%s management cluster %s", mark(r.Ready, style), r.Cluster.Name)
-	facts := []string{r.Cluster.Host, r.Cluster.State}
+	facts := []string{r.Cluster.State}
+	if r.Cluster.Host != "" {
+		facts = []string{r.Cluster.Host, r.Cluster.State}
+	}
 	if r.Cluster.Kubernetes != "" {
 		facts = append(facts, r.Cluster.Kubernetes)
 	}

@@ -64,18 +64,27 @@ func indent(text, by string) string {
 	return b.String()
 }
 
+// example is a file of the examples, which readers copy.
+func example(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// onThisMachine adds to a cluster of the docker flavour what the examples say for a machine with cgroup v1.
+func onThisMachine(cluster string) string {
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		return cluster
+	}
+	return strings.Replace(cluster, "    controlPlane:\n", "    kubeletExtraArgs:\n      fail-cgroupv1: \"false\"\n    controlPlane:\n", 1)
+}
+
 func clusterPath(name string) string {
 	return "providers/docker/v1/clusters/dev/" + name + "/cluster.yaml"
 }
-
-const inMemoryValues = `
-kubernetesVersion: ` + kubernetesVersion + `
-controlPlane:
-  replicas: 1
-pools:
-- name: md-0
-  replicas: 2
-`
 
 // dockerValues declare a cluster of containers. management makes it fit to become a management cluster: workloads on the control
 // plane, the engine's socket, an image with all controllers in it.
@@ -156,14 +165,15 @@ func TestFleetWithoutRemote(t *testing.T) {
 		}
 	})
 	t.Run("a committed in-memory cluster becomes Available", func(t *testing.T) {
-		f.commit("add mem-1", map[string]string{clusterPath("mem-1"): clusterFile("in-memory", "mem-1", inMemoryValues)})
-		f.available("mem-1", 5*time.Minute)
+		f.commit("add demo", map[string]string{clusterPath("demo"): example(t, "laptop/"+clusterPath("demo"))})
+		f.available("demo", 5*time.Minute)
 	})
 	t.Run("a committed cluster of containers becomes Available, with a real node", func(t *testing.T) {
-		f.commit("add dock-1", map[string]string{clusterPath("dock-1"): clusterFile("docker", "dock-1", dockerValues(0, false))})
-		f.available("dock-1", 8*time.Minute)
-		if nodes := containers(t, "dock-1-"); len(nodes) < 2 { // a node and the load balancer
-			t.Errorf("containers of dock-1: %v", nodes)
+		declared := onThisMachine(example(t, "laptop/"+clusterPath("containers")))
+		f.commit("add containers", map[string]string{clusterPath("containers"): declared})
+		f.available("containers", 8*time.Minute)
+		if nodes := containers(t, "containers-"); len(nodes) < 2 { // a node and the load balancer
+			t.Errorf("containers of the cluster containers: %v", nodes)
 		}
 	})
 	if t.Failed() {
@@ -178,7 +188,7 @@ func TestFleetWithoutRemote(t *testing.T) {
 			return fmt.Sprintf("exit %d, %+v", code, st.Problems)
 		})
 		human := f.ok("status")
-		for _, want := range []string{f.name, "mem-1/mem-1", "dock-1/dock-1", "control-plane kubeadm", "GitRepository flux-system/flux-system"} {
+		for _, want := range []string{f.name, "demo/demo", "containers/containers", "control-plane kubeadm", "GitRepository flux-system/flux-system"} {
 			if !strings.Contains(human.stdout, want) {
 				t.Errorf("status does not show %q:\n%s", want, human.stdout)
 			}
@@ -198,14 +208,14 @@ func TestFleetWithoutRemote(t *testing.T) {
 		f.git("revert", "--no-edit", "HEAD")
 	})
 	t.Run("kubeconfig of a workload cluster", func(t *testing.T) {
-		r := f.ok("kubeconfig", "dock-1")
-		if !strings.Contains(r.stdout, "kind: Config") || !strings.Contains(r.stdout, "dock-1") {
+		r := f.ok("kubeconfig", "containers")
+		if !strings.Contains(r.stdout, "kind: Config") || !strings.Contains(r.stdout, "containers") {
 			t.Errorf("not a kubeconfig:\n%.200s", r.stdout)
 		}
-		f.fails(2, []string{"no workload cluster nope", "mem-1/mem-1"}, "kubeconfig", "nope")
+		f.fails(2, []string{"no workload cluster nope", "demo/demo"}, "kubeconfig", "nope")
 	})
 	t.Run("teardown refuses while clusters live only there", func(t *testing.T) {
-		f.fails(1, []string{"mem-1/mem-1", "dock-1/dock-1", "--pivot-to", "--delete-clusters"}, "teardown")
+		f.fails(1, []string{"demo/demo", "containers/containers", "--pivot-to", "--delete-clusters"}, "teardown")
 		f.fails(2, []string{"--yes"}, "teardown", "--delete-clusters")
 	})
 	t.Run("teardown --delete-clusters leaves nothing", func(t *testing.T) {

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -61,14 +62,21 @@ func (f *fleet) followsRemote(repo *gittest.Repo, credentials ...string) {
 	})
 }
 
-// TestFleetOnHTTPS has its fleet repo on a Git server behind TLS, with a token.
+// TestFleetOnHTTPS has its fleet repo on a Git server behind TLS, with a token: the fleet of an example, as somebody else has pushed it.
 func TestFleetOnHTTPS(t *testing.T) {
 	f := newFleet(t, "e2e-https")
 	server := gittest.NewHTTPS(t, gittest.Options{Listen: net.JoinHostPort(reachable(t), "0")})
-	if err := os.WriteFile(filepath.Join(f.dir, "ca.pem"), server.CA, 0o644); err != nil {
+	ca := filepath.Join(f.home, "ca.pem")
+	if err := os.WriteFile(ca, server.CA, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args := initArgs("--git-url", server.URL, "--git-username", server.Username, "--git-ca-file", "ca.pem")
+	declared := strings.NewReplacer(
+		"- name: pipeline", "- name: "+f.name,
+		"    url: https://git.example.com/platform/fleet.git\n",
+		fmt.Sprintf("    url: %s\n    username: %s\n    caFile: ca.pem\n    interval: 10s\n", server.URL, server.Username),
+	).Replace(example(t, "pipeline/fleet.yaml"))
+	server.Seed(t, "main", map[string]string{"fleet.yaml": declared, "ca.pem": string(server.CA)})
+	args := initArgs("--git-url", server.URL, "--git-username", server.Username, "--git-ca-file", ca)
 	t.Run("without the token, nothing is created", func(t *testing.T) {
 		f.fails(1, []string{"FLEETCTL_GIT_TOKEN"}, args...)
 		if made := containers(t, f.name+"-"); len(made) > 0 {
@@ -87,6 +95,9 @@ func TestFleetOnHTTPS(t *testing.T) {
 		r := decode[initResult](t, f.ok(args...).stdout)
 		if head := server.Head(t, "main"); head != r.Revision {
 			t.Errorf("init reports %s, the remote is at %s", r.Revision, head)
+		}
+		if now := server.File(t, "main", "fleet.yaml"); !strings.Contains(now, "# ephemeral: platform takes over") || !strings.Contains(now, "version: v") {
+			t.Errorf("fleet.yaml does not pin the versions, or has lost a comment:\n%s", now)
 		}
 		for _, name := range []string{"fleet.yaml", "providers/docker/v1/mgmt/flux-system/gotk-sync.yaml"} {
 			if strings.Contains(server.File(t, "main", name), server.Token) {
@@ -115,7 +126,8 @@ func TestFleetOnSSH(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := initArgs("--git-url", server.URL, "--ssh-key-file", key)
+	// Without --kubernetes-version: the bundle's node image decides.
+	args := []string{"init", "--provider", "docker", "--bundle", os.Getenv(envBundle), "-o", "json", "--git-url", server.URL, "--ssh-key-file", key}
 	t.Run("an unknown host key is shown, never trusted", func(t *testing.T) {
 		f.fails(1, []string{"SHA256:"}, args...)
 	})

@@ -70,6 +70,8 @@ type Flux struct {
 	NetworkPolicy *bool `json:"networkPolicy,omitempty"`
 	// Registry that Flux's images come from. Default: ghcr.io/fluxcd.
 	Registry string `json:"registry,omitempty"`
+	// URL of a mirror of Flux's releases, which has download/<version>/manifests.tar.gz below it. Default: Flux's own releases.
+	URL string `json:"url,omitempty"`
 }
 
 // Environment is a group of workload clusters that change together.
@@ -91,6 +93,8 @@ type ManagementCluster struct {
 	Cloud string `json:"cloud,omitempty"`
 	// Generation is the folder under providers/<cloud>/: a new generation can stand beside the old one. Default: v1.
 	Generation string `json:"generation,omitempty"`
+	// CertManager makes the certificates of the providers' webhooks. It is installed where the cluster has none.
+	CertManager CertManager `json:"certManager,omitzero"`
 	// Providers to install, with their versions. The core provider and the kubeadm bootstrap and control plane providers are
 	// added where none of their type is listed.
 	Providers []Provider `json:"providers,omitempty"`
@@ -135,10 +139,18 @@ type Mount struct {
 
 // ExistingHost names a cluster that is already there.
 type ExistingHost struct {
-	// Kubeconfig is the path of its kubeconfig. Default: the one that kubectl would use.
+	// Kubeconfig is the path of its kubeconfig, relative to fleet.yaml. Default: the one that kubectl would use.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// Context in it.
 	Context string `json:"context"`
+}
+
+// CertManager says which cert-manager to install.
+type CertManager struct {
+	// Version of cert-manager (v1.21.1). Default: the one that this fleetctl's clusterctl would install.
+	Version string `json:"version,omitempty"`
+	// URL of its manifest, for a mirror: …/<version>/cert-manager.yaml. Default: cert-manager's own releases.
+	URL string `json:"url,omitempty"`
 }
 
 // ProviderType is a Cluster API provider type.

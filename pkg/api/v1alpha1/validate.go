@@ -27,6 +27,7 @@ func Validate(f *Fleet) diag.Findings {
 // validate leaves out findings about what stands at a broken path.
 func validate(f *Fleet, broken func(path string) bool) diag.Findings {
 	v := &validator{collector: collector{source: f.source}, broken: broken}
+	v.noRemote = f.Spec.Git.URL == "" && !broken("spec.git") && !broken("spec.git.url")
 	v.required(reflect.ValueOf(f).Elem(), "")
 	v.label("metadata.name", f.Metadata.Name, maxLabel)
 	v.git(f.Spec.Git)
@@ -39,6 +40,8 @@ func validate(f *Fleet, broken func(path string) bool) diag.Findings {
 type validator struct {
 	collector
 	broken func(path string) bool
+	// noRemote: spec.git has no URL, so that only this machine has the fleet repo.
+	noRemote bool
 }
 
 // errorf and warnf are the collector's, silent about what could not be read.

@@ -38,6 +38,8 @@ func (v *validator) managementCluster(at string, m *ManagementCluster) {
 	v.label(at+".generation", m.Generation, maxLabel)
 	v.version(at+".kubernetesVersion", m.KubernetesVersion)
 	v.host(at, m)
+	v.version(at+".certManager.version", m.CertManager.Version)
+	v.releaseURL(at+".certManager.url", m.CertManager.URL)
 	v.providers(at+".providers", m.Providers)
 }
 
@@ -63,6 +65,10 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 	if hostType == HostExisting {
 		if h.Existing == nil {
 			v.errorf(RuleRequired, at+".existing", "add `existing:` with the `context:` of the cluster; fleetctl never takes the current one", "required field is missing")
+		}
+		if v.noRemote {
+			v.errorf(RuleRequired, at+".type", "add `url:` to spec.git (--git-url for a new fleet): a remote that the cluster reaches",
+				"an existing cluster cannot fetch the fleet repo from this machine")
 		}
 		if m.KubernetesVersion != "" {
 			v.warnf(RuleUnused, cluster+".kubernetesVersion", "remove it", "an existing host has a version of its own")

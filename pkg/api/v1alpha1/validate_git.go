@@ -87,6 +87,7 @@ func (v *validator) flux(f Flux) {
 			}
 		}
 	}
+	v.releaseURL("spec.flux.url", f.URL)
 	if r := f.Registry; r != "" && (strings.Contains(r, "://") || strings.HasPrefix(r, "/") || strings.HasSuffix(r, "/") || strings.ContainsAny(r, " @\t\n")) {
 		v.errorf(RuleValue, "spec.flux.registry", "write host/path, like "+defaultRegistry, "%.80q is not a registry", r)
 	}

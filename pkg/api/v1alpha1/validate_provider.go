@@ -27,7 +27,7 @@ func (v *validator) providers(at string, all []Provider) {
 		v.label(here+".name", p.Name, maxLabel)
 		v.oneOf(here+".type", "provider type", string(p.effectiveType()), known)
 		v.version(here+".version", p.Version)
-		v.providerURL(here, p)
+		v.releaseURL(here+".url", p.URL)
 		v.variables(here+".variables", p.Variables)
 		if p.effectiveType() == ProviderCore && p.Name != "" && p.Name != CoreProviderName {
 			v.errorf(RuleValue, here+".name", "the core provider is called "+CoreProviderName, "unknown core provider %.60q", p.Name)
@@ -47,21 +47,22 @@ func (v *validator) providers(at string, all []Provider) {
 	}
 }
 
-func (v *validator) providerURL(at string, p Provider) {
-	if p.URL == "" {
+// releaseURL checks where manifests come from that run as administrator.
+func (v *validator) releaseURL(at, address string) {
+	if address == "" {
 		return
 	}
-	u, err := url.Parse(p.URL)
+	u, err := url.Parse(address)
 	switch {
-	case path.IsAbs(p.URL) || filepath.IsAbs(p.URL) || err == nil && u.Scheme == "file" && u.Host == "":
-		v.warnf(RuleValue, at+".url", "publish the components at an https URL", "only this machine has these components")
+	case path.IsAbs(address) || filepath.IsAbs(address) || err == nil && u.Scheme == "file" && u.Host == "":
+		v.warnf(RuleValue, at, "publish the components at an https URL", "only this machine has these components")
 	case err != nil || u.Scheme == "" || u.Hostname() == "":
-		v.errorf(RuleValue, at+".url", "use https://host/path", "not a URL")
+		v.errorf(RuleValue, at, "use https://host/path", "not a URL")
 	case u.User != nil:
-		v.errorf(RuleValue, at+".url", "take the part before the @ out", "URL holds credentials, which do not belong in Git")
+		v.errorf(RuleValue, at, "take the part before the @ out", "URL holds credentials, which do not belong in Git")
 	case u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()):
 	default:
-		v.errorf(RuleValue, at+".url", "use https://", "scheme %q is not supported: what a provider installs must come over https", u.Scheme)
+		v.errorf(RuleValue, at, "use https://", "scheme %q is not supported: what is installed must come over https", u.Scheme)
 	}
 }
 

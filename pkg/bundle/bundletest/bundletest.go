@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -26,7 +27,8 @@ import (
 // Registry starts an empty registry that ends with the test, and returns its host and port.
 func Registry(t testing.TB) string {
 	t.Helper()
-	server := httptest.NewServer(registry.New())
+	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	server := httptest.NewServer(registry.New(registry.Logger(quiet)))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
 }

@@ -38,7 +38,7 @@ func New(name string, opts Options) (*Host, error) {
 	}
 	kubeconfig, err := apiserver.Extract(opts.Kubeconfig, opts.Context)
 	if err != nil {
-		hint := ""
+		hint := "name a kubeconfig that you can read: host.existing.kubeconfig in fleet.yaml, or --host-kubeconfig for a new fleet"
 		if missing, ok := errors.AsType[*apiserver.NoContextError](err); ok {
 			hint = "the kubeconfig has " + strings.Join(missing.Known, ", ")
 		}
@@ -107,8 +107,11 @@ func (h *Host) LoadImages(_ context.Context, images host.ImageArchive, _ func(st
 		"management cluster %s is an existing cluster: its %d images cannot be loaded into it", h.name, len(images.Names()))
 }
 
-// Delete removes nothing: the cluster is the user's.
-func (h *Host) Delete(context.Context) (leftovers []string, err error) { return nil, nil }
+// Delete removes nothing: the cluster is the user's. It says what is still there, and how to remove that.
+func (h *Host) Delete(context.Context) (leftovers []string, err error) {
+	return []string{fmt.Sprintf("the cluster at %s, which is yours, with Cluster API and Flux on it (`clusterctl delete --all` and `flux uninstall` remove them)",
+		h.client.Server())}, nil
+}
 
 // Kubeconfig has only the named context, and stands alone.
 func (h *Host) Kubeconfig(context.Context) ([]byte, error) { return h.kubeconfig, nil }

@@ -2,13 +2,13 @@ package kind
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -133,21 +133,33 @@ func (h *Host) config(image string, opts host.CreateOptions) *v1alpha4.Cluster {
 // defaultRepository is where kind publishes node images.
 const defaultRepository = "kindest/node"
 
+// NodeImage is the image of a node for a Kubernetes version, and for none the one that kind takes where nobody chooses; by its tag,
+// since what an engine loads from an archive has no digest.
+func NodeImage(kubernetesVersion string) string {
+	if kubernetesVersion == "" {
+		image, _, _ := strings.Cut(defaults.Image, "@")
+		return image
+	}
+	return defaultRepository + ":v" + strings.TrimPrefix(kubernetesVersion, "v")
+}
+
 // nodeImage is the image to use; empty leaves it to kind. It is loaded into the engine first if opts brings it.
 func (h *Host) nodeImage(ctx context.Context, opts host.CreateOptions) (string, error) {
 	image := opts.Image
 	if image == "" && opts.KubernetesVersion != "" {
-		image = defaultRepository + ":v" + strings.TrimPrefix(opts.KubernetesVersion, "v")
+		image = NodeImage(opts.KubernetesVersion)
 	}
 	if opts.NodeImage == nil {
 		return image, nil
 	}
 	if image == "" {
 		names := opts.NodeImage.Names()
-		if len(names) == 0 {
-			return "", errors.New("the archive of the node image is empty")
+		i := slices.IndexFunc(names, isNodeImage)
+		if i < 0 {
+			return "", diag.Errorf("make the bundle with --kubernetes-version, or name its node image with --node-image",
+				"the bundle has no node image %s", defaultRepository)
 		}
-		image = names[0]
+		image = names[i]
 	}
 	has, err := h.engine.HasImage(ctx, image)
 	if err != nil || has {
@@ -161,6 +173,12 @@ func (h *Host) nodeImage(ctx context.Context, opts host.CreateOptions) (string, 
 	err = pipe(ctx, func(w io.Writer) error { return opts.NodeImage.WriteArchive(ctx, w, ref) },
 		func(r io.Reader) error { return h.engine.LoadImages(ctx, r) })
 	return image, err
+}
+
+// isNodeImage tells whether a full reference is to one of kind's own node images.
+func isNodeImage(ref string) bool {
+	rest, ok := strings.CutPrefix(ref, "docker.io/"+defaultRepository)
+	return ok && strings.ContainsAny(rest[:min(len(rest), 1)], ":@")
 }
 
 // findRef finds a reference among those of an archive, which may spell out Docker's registry.

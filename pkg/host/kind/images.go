@@ -18,7 +18,7 @@ func (h *Host) LoadImages(ctx context.Context, images host.ImageArchive, detail 
 	if images == nil {
 		return nil
 	}
-	missing, err := h.missing(ctx, images.Names())
+	missing, err := h.missing(ctx, images)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -75,23 +75,39 @@ func (h *Host) awaitInNode(ctx context.Context, created <-chan struct{}, conditi
 	}
 }
 
-// missing are those of the images that the node does not have under that name.
-func (h *Host) missing(ctx context.Context, refs []string) ([]string, error) {
-	out, err := h.exec(ctx, "ctr --namespace=k8s.io images ls --quiet")
+// missing are those of the images that the node does not have, or has another one under their name.
+func (h *Host) missing(ctx context.Context, images host.ImageArchive) ([]string, error) {
+	out, err := h.exec(ctx, "ctr --namespace=k8s.io images ls")
 	if err != nil {
 		return nil, fmt.Errorf("list the images in node %s: %w", h.controlPlane(), err)
 	}
-	has := map[string]bool{}
-	for line := range strings.Lines(out) {
-		has[strings.TrimSpace(line)] = true
+	has := listed(out)
+	digest := func(string) string { return "" }
+	if known, ok := images.(host.Digests); ok {
+		digest = known.Digest
 	}
 	var missing []string
-	for _, ref := range refs {
-		if !has[engine.FullReference(ref)] && !has[ref] {
+	for _, ref := range images.Names() {
+		there, found := has[engine.FullReference(ref)]
+		if !found {
+			there, found = has[ref]
+		}
+		if wanted := digest(ref); !found || (wanted != "" && wanted != there) {
 			missing = append(missing, ref)
 		}
 	}
 	return missing, nil
+}
+
+// listed reads the table of `ctr images ls`: REF TYPE DIGEST SIZE…, with a heading.
+func listed(table string) (digests map[string]string) {
+	digests = map[string]string{}
+	for line := range strings.Lines(table) {
+		if columns := strings.Fields(line); len(columns) > 2 {
+			digests[columns[0]] = columns[2]
+		}
+	}
+	return digests
 }
 
 // importScript reads an archive from its standard input into the node's store. It differs from kind's own way in one thing

@@ -185,3 +185,33 @@ func TestStateDir(t *testing.T) {
 		t.Errorf("a broken record: %v", err)
 	}
 }
+
+func TestNodeImage(t *testing.T) {
+	if got := NodeImage("v1.36.3"); got != "kindest/node:v1.36.3" {
+		t.Errorf("got %s", got)
+	}
+	if got := NodeImage(""); !strings.HasPrefix(got, "kindest/node:v1.") || strings.Contains(got, "@") {
+		t.Errorf("got %s for no version", got)
+	}
+	for ref, want := range map[string]bool{
+		"docker.io/kindest/node:v1.36.3":     true,
+		"docker.io/kindest/node@sha256:abc":  true,
+		"docker.io/kindest/node":             false,
+		"docker.io/kindest/node-other:v1":    false,
+		"docker.io/kindest/kindnetd:v1":      false,
+		"registry.example.org/kindest/node:": false,
+	} {
+		if got := isNodeImage(ref); got != want {
+			t.Errorf("isNodeImage(%q) = %t", ref, got)
+		}
+	}
+}
+
+func TestListed(t *testing.T) {
+	got := listed("REF TYPE DIGEST SIZE PLATFORMS LABELS\n" +
+		"docker.io/a:1   application/vnd.oci.image.manifest.v1+json sha256:aa 1.0 MiB linux/amd64 -\n\n" +
+		"docker.io/b:1   application/vnd.oci.image.index.v1+json    sha256:bb 1.0 MiB linux/amd64 -\n")
+	if got["docker.io/a:1"] != "sha256:aa" || got["docker.io/b:1"] != "sha256:bb" {
+		t.Errorf("listed %v", got)
+	}
+}

@@ -1,0 +1,134 @@
+// Package examples_test holds the examples to what they promise: a reader who copies one has a fleet repo that works.
+package examples_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// render, where the tests run with what it needs, has Helm render a cluster.
+var render func(t *testing.T, name, flavour string, values map[string]any)
+
+// release is what the tests look at of a cluster.yaml.
+type release struct {
+	Kind     string
+	Metadata struct {
+		Name, Namespace string
+		Annotations     map[string]string
+	}
+	Spec struct {
+		ReleaseName string
+		Chart       struct{ Spec struct{ Chart string } }
+		Values      map[string]any
+	}
+}
+
+func TestExamples(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		if !folder.IsDir() {
+			continue
+		}
+		t.Run(folder.Name(), func(t *testing.T) {
+			if !bytes.Contains(readme, []byte("]("+folder.Name()+")")) {
+				t.Error("README.md does not list it")
+			}
+			fleet := readFleet(t, path.Join(folder.Name(), v1alpha1.FileName))
+			clusters := checkClusters(t, folder.Name(), fleet)
+			if clusters == 0 {
+				t.Error("it declares no cluster")
+			}
+		})
+	}
+}
+
+func readFleet(t *testing.T, name string) *v1alpha1.Fleet {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet, err := v1alpha1.Decode(name, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v1alpha1.SetDefaults(fleet, v1alpha1.Defaults{FluxVersion: "v2.0.0", CAPIVersion: "v1.0.0"})
+	if err := v1alpha1.Validate(fleet).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return fleet
+}
+
+// checkClusters checks every cluster.yaml of the example and returns how many there are.
+func checkClusters(t *testing.T, example string, fleet *v1alpha1.Fleet) int {
+	t.Helper()
+	m := fleet.Spec.ManagementClusters[0]
+	layout := scaffold.Layout{Cloud: m.Cloud, Generation: m.Generation}
+	found := 0
+	err := fs.WalkDir(os.DirFS(example), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || path.Base(name) != "cluster.yaml" {
+			return err
+		}
+		found++
+		cluster := path.Base(path.Dir(name))
+		if !slices.ContainsFunc(fleet.Spec.Environments, func(e v1alpha1.Environment) bool {
+			return path.Dir(name) == layout.Cluster(e.Name, cluster)
+		}) {
+			t.Errorf("%s is in no environment of fleet.yaml", name)
+		}
+		content, err := os.ReadFile(path.Join(example, name))
+		if err != nil {
+			return err
+		}
+		checkRelease(t, name, cluster, content)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// checkRelease checks that a cluster.yaml fits its folder, names a chart that there is, and protects the cluster.
+func checkRelease(t *testing.T, name, cluster string, content []byte) {
+	t.Helper()
+	_, document, _ := bytes.Cut(content, []byte("\n---\n"))
+	var r release
+	if err := yaml.Unmarshal(document, &r); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	flavours, err := scaffold.Flavours()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flavour := strings.TrimPrefix(r.Spec.Chart.Spec.Chart, "./charts/")
+	if !slices.Contains(flavours, flavour) {
+		t.Errorf("%s: there is no chart %s", name, r.Spec.Chart.Spec.Chart)
+	}
+	if r.Kind != "HelmRelease" || r.Metadata.Name != cluster || r.Metadata.Namespace != cluster || r.Spec.ReleaseName != cluster {
+		t.Errorf("%s: %s %s/%s does not fit its folder", name, r.Kind, r.Metadata.Namespace, r.Metadata.Name)
+	}
+	if r.Metadata.Annotations["kustomize.toolkit.fluxcd.io/prune"] != "disabled" {
+		t.Errorf("%s: the cluster has no prune protection", name)
+	}
+	if render != nil {
+		render(t, name, flavour, r.Spec.Values)
+	}
+}

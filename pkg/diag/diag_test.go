@@ -1,0 +1,49 @@
+package diag
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+)
+
+func TestCodeAndHint(t *testing.T) {
+	usage, notReady, plain := Usage("type it right", "no such flag"), NotReady("wait", "not yet"), errors.New("plain")
+	for name, tt := range map[string]struct {
+		err  error
+		code int
+		hint string
+	}{
+		"nil":                {nil, ExitOK, ""},
+		"plain":              {plain, ExitFailure, ""},
+		"usage":              {usage, ExitUsage, "type it right"},
+		"wrapped":            {fmt.Errorf("init: %w", notReady), ExitNotReady, "wait"},
+		"outer hint wins":    {Wrap("init", notReady, "look"), ExitNotReady, "look"},
+		"outer code wins":    {&Error{Err: notReady, Code: ExitInterrupted}, ExitInterrupted, "wait"},
+		"no hint of its own": {Wrap("init", notReady, ""), ExitNotReady, "wait"},
+		"joined":             {errors.Join(plain, notReady), ExitNotReady, "wait"},
+		"joined, first wins": {errors.Join(usage, notReady), ExitUsage, "type it right"},
+		"joined below":       {Wrap("init", errors.Join(notReady, nil), ""), ExitNotReady, "wait"},
+		"joined, none":       {errors.Join(plain, fs.ErrNotExist), ExitFailure, ""},
+		"two causes":         {fmt.Errorf("%w: %w", plain, notReady), ExitNotReady, "wait"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Code(tt.err); got != tt.code {
+				t.Errorf("code %d, want %d", got, tt.code)
+			}
+			if got := Hint(tt.err); got != tt.hint {
+				t.Errorf("hint %q, want %q", got, tt.hint)
+			}
+		})
+	}
+}
+
+func TestWrap(t *testing.T) {
+	if err := Wrap("read", nil, "hint"); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+	err := Wrap("read the file", fs.ErrNotExist, "make it")
+	if err.Error() != "read the file: file does not exist" || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}

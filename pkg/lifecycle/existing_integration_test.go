@@ -1,0 +1,233 @@
+//go:build integration
+
+package lifecycle
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// existingCluster is a real API server with a fleet repo for it.
+type existingCluster struct {
+	client     *kube.Client
+	kubeconfig string // a file with the contexts admin, guest and none that is current
+	git        *gittest.HTTPS
+	deps       Deps
+	dir        string
+}
+
+func newExistingCluster(t *testing.T) *existingCluster {
+	t.Helper()
+	client, raw := kubetest.Start(t)
+	config, err := clientcmd.Load(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := config.Contexts[config.CurrentContext]
+	guest := admin.DeepCopy()
+	guest.AuthInfo = "guest"
+	config.AuthInfos["guest"] = config.AuthInfos[admin.AuthInfo].DeepCopy()
+	config.AuthInfos["guest"].Impersonate = "guest" // somebody who may do what everybody may
+	config.Contexts["admin"], config.Contexts["guest"] = admin, guest
+	config.CurrentContext = ""
+	e := &existingCluster{
+		client: client, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), dir: t.TempDir(), git: gittest.NewHTTPS(t, gittest.Options{}),
+		deps: Deps{
+			Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(),
+			LookupEnv: func(string) (string, bool) { return "", false },
+		},
+	}
+	if err := clientcmd.WriteToFile(*config, e.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// options are those of init, with a fleet.yaml that names a context.
+func (e *existingCluster) options(t *testing.T, context string) InitOptions {
+	t.Helper()
+	for name, content := range map[string]string{
+		"ca.pem": string(e.git.CA),
+		v1alpha1.FileName: `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: acme}
+spec:
+  git: {url: "` + e.git.URL + `", caFile: ca.pem}
+  managementClusters:
+  - name: mgmt
+    host: {type: existing, existing: {kubeconfig: "` + e.kubeconfig + `", context: ` + context + `}}
+    providers: [{name: docker, version: v1.14.2}]
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(e.dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return InitOptions{Dir: e.dir, Git: GitCredentials{Token: e.git.Token}}
+}
+
+// namespaces of the cluster, by which to see whether anything was installed.
+func (e *existingCluster) namespaces(t *testing.T) []string {
+	t.Helper()
+	list := &corev1.NamespaceList{}
+	if err := e.client.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names
+}
+
+func TestExistingHost(t *testing.T) {
+	e := newExistingCluster(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	t.Run("nothing is installed without permission", func(t *testing.T) {
+		before := e.namespaces(t)
+		_, err := Init(ctx, e.deps, e.options(t, "guest"))
+		if err == nil || !strings.Contains(err.Error(), "no administrator") || !strings.Contains(diag.Hint(err), "cluster-admin") {
+			t.Errorf("got %v, hint %q", err, diag.Hint(err))
+		}
+		if after := e.namespaces(t); !slices.Equal(before, after) {
+			t.Errorf("namespaces are %q, were %q", after, before)
+		}
+		if head := e.git.Head(t, "main"); head != "" {
+			t.Errorf("the fleet repo has %s", head)
+		}
+	})
+	t.Run("an administrator is let through", func(t *testing.T) {
+		report, err := Doctor(ctx, e.deps, e.options(t, "admin"))
+		if err != nil || report.Failed != 0 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		i := slices.IndexFunc(report.Checks, func(r preflight.Report) bool { return r.Name == "name" })
+		if i < 0 || !strings.Contains(report.Checks[i].Summary, "administrator") {
+			t.Errorf("%+v", report.Checks)
+		}
+	})
+	t.Run("the host is there from the start", func(t *testing.T) {
+		s, err := openSession(ctx, e.deps, e.options(t, "admin"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		if st, err := s.host.State(ctx); err != nil || st != host.StateRunning {
+			t.Errorf("state %s, %v", st, err)
+		}
+		answered := false
+		if err := s.host.Create(ctx, host.CreateOptions{Answers: func([]byte) { answered = true }}); err != nil || !answered {
+			t.Errorf("create: %v, answered %t", err, answered)
+		}
+		if err := s.cluster.Save(s.record()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	target, err := FindTarget(e.deps.Store, "", e.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("its kubeconfig has the one context", func(t *testing.T) {
+		raw, err := Kubeconfig(ctx, e.deps, KubeconfigOptions{Target: target})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := clientcmd.Load(raw)
+		if err != nil || len(config.Contexts) != 1 || config.CurrentContext != "admin" {
+			t.Errorf("%+v, %v", config, err)
+		}
+	})
+	t.Run("teardown", func(t *testing.T) { e.teardown(ctx, t, target) })
+}
+
+// teardown refuses while a Cluster lives only there, deletes it when asked, and leaves the cluster itself alone.
+func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *Target) {
+	t.Helper()
+	e.makeCluster(ctx, t)
+	_, err := Teardown(ctx, e.deps, TeardownOptions{Target: target})
+	if err == nil || !strings.Contains(err.Error(), "team-a/alpha") {
+		t.Fatalf("got %v; want a refusal that names the cluster", err)
+	}
+	for _, way := range []string{"--pivot-to", "--delete-clusters"} {
+		if !strings.Contains(diag.Hint(err), way) {
+			t.Errorf("hint %q does not name %s", diag.Hint(err), way)
+		}
+	}
+	asked := []string{}
+	no := diag.Usage("", "no")
+	confirm := func(clusters []string) error { asked = clusters; return no }
+	if _, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, Confirm: confirm}); err == nil {
+		t.Error("torn down without consent")
+	}
+	if !slices.Equal(asked, []string{"team-a/alpha"}) {
+		t.Errorf("asked about %q", asked)
+	}
+	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, &clusterv1.Cluster{}); err != nil {
+		t.Errorf("the cluster is gone without consent: %v", err)
+	}
+	result, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(result.DeletedClusters, []string{"team-a/alpha"}) || len(result.Leftovers) != 1 {
+		t.Errorf("%+v", result)
+	}
+	if !slices.Contains(e.namespaces(t), "team-a") {
+		t.Error("teardown went beyond the workload clusters")
+	}
+	if _, err := os.Stat(target.Cluster.Dir); err == nil {
+		t.Errorf("%s is left", target.Cluster.Dir)
+	}
+}
+
+// makeCluster installs Cluster API's own CRDs and makes a Cluster, as somebody's commit would.
+func (e *existingCluster) makeCluster(ctx context.Context, t *testing.T) {
+	t.Helper()
+	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"clusters", "machines"} {
+		crd, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(module)), "core", "config", "crd", "bases", "cluster.x-k8s.io_"+name+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.client.ApplyYAML(ctx, crd, kube.ApplyOptions{FieldManager: "test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
+		t.Fatal(err)
+	}
+	cluster := &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "alpha"},
+		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+			APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "TestCluster", Name: "alpha",
+		}},
+	}
+	if err := e.client.Create(ctx, cluster); err != nil {
+		t.Fatal(err)
+	}
+}
