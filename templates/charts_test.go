@@ -67,10 +67,12 @@ func checkValues(t *testing.T, at string, values map[string]any, s *schema) {
 
 // A chart stands alone in a fleet repo, so what charts share is there in each of them, and is the same.
 func TestShared(t *testing.T) {
-	clouds := []string{"aws-eks", "aws-kubeadm", "azure-aks", "azure-kubeadm", "gcp-gke", "gcp-kubeadm", "vsphere-kubeadm"}
-	kubeadm := slices.DeleteFunc(slices.Clone(clouds), func(f string) bool { return !strings.HasSuffix(f, "-kubeadm") })
+	all := flavours(t)
+	kubeadm := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return !strings.HasSuffix(f, "-kubeadm") })
+	machines := append([]string{"docker", "in-memory"}, kubeadm...)
 	for file, charts := range map[string][]string{
-		"_cluster.tpl": clouds, "_kubeadm.tpl": kubeadm, "control-plane.yaml": kubeadm, "pools.yaml": kubeadm, "health-checks.yaml": kubeadm,
+		"_cluster.tpl": all, "_autoscaler.tpl": machines, "health-checks.yaml": machines,
+		"_kubeadm.tpl": kubeadm, "control-plane.yaml": kubeadm, "pools.yaml": kubeadm,
 	} {
 		first := path.Join("charts", charts[0], "templates", file)
 		want := read(t, first)

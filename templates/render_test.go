@@ -231,6 +231,7 @@ func TestTemplatesRefuse(t *testing.T) {
 	for _, tt := range []struct{ flavour, values, want string }{
 		{"aws-eks", "pools: [{name: a, min: 3, max: 2, size: m7i.large}]", "pools[0].min"},
 		{"aws-kubeadm", "pools: [{name: a, replicas: 1, size: m7i.large}, {name: a, replicas: 1, size: m7i.large}]", "two pools called a"},
+		{"aws-eks", "pools: [{name: a, replicas: 1, size: m7i.large, labels: {node-role.kubernetes.io/a: b}}]", "label node-role.kubernetes.io/a"},
 		{"gcp-kubeadm", "pools: [{name: control-plane, replicas: 1, size: e2-standard-4}]", "control-plane is taken"},
 		{"azure-aks", "pools: [{name: a, replicas: 1, size: Standard_D4s_v5}]", "mode System"},
 		{"azure-aks", "pools: [{name: a, mode: System, replicas: 1, size: Standard_D4s_v5, spot: true}]", "pools[0].spot"},
@@ -256,15 +257,11 @@ func TestTemplatesRefuse(t *testing.T) {
 // render runs `helm template` for a release called x.
 func render(t *testing.T, flavour string, values map[string]any) ([]byte, error) {
 	t.Helper()
-	program, err := helm()
-	if err != nil {
-		t.Fatal(err)
-	}
 	content, err := yaml.Marshal(values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, "template", "x", filepath.Join("charts", flavour), "--namespace", "x", "--values", "-")
+	cmd := exec.CommandContext(t.Context(), helmProgram(t), "template", "x", filepath.Join("charts", flavour), "--namespace", "x", "--values", "-")
 	cmd.Stdin = bytes.NewReader(content)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -275,27 +272,35 @@ func render(t *testing.T, flavour string, values map[string]any) ([]byte, error)
 	return out, nil
 }
 
-// helm builds Helm's own program, once.
-var helm = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "helm")
-	if err != nil {
-		return "", err
-	}
-	helmDir = dir
-	cmd := exec.Command("go", "install", "helm.sh/helm/v3/cmd/helm@v3.20.2")
-	cmd.Env = append(os.Environ(), "GOBIN="+dir)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", errors.New(string(out))
-	}
-	return filepath.Join(dir, "helm"), nil
-})
+// helm is Helm's own program, built once.
+var helm struct {
+	sync.Once
+	dir string
+	err error
+}
 
-var helmDir string
+func helmProgram(t *testing.T) string {
+	t.Helper()
+	helm.Do(func() {
+		if helm.dir, helm.err = os.MkdirTemp("", "helm"); helm.err != nil { //nolint:usetesting // it outlives the test that comes first
+			return
+		}
+		cmd := exec.CommandContext(t.Context(), "go", "install", "helm.sh/helm/v3/cmd/helm@v3.20.2")
+		cmd.Env = append(os.Environ(), "GOBIN="+helm.dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			helm.err = errors.New(string(out))
+		}
+	})
+	if helm.err != nil {
+		t.Fatal(helm.err)
+	}
+	return filepath.Join(helm.dir, "helm")
+}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	_ = os.RemoveAll(helmDir)
+	_ = os.RemoveAll(helm.dir)
 	os.Exit(code)
 }
 

@@ -6,6 +6,10 @@ kubelet gets them here, too. Takes the pool.
 {{- $flags := list }}
 {{- $labels := list }}
 {{- range $key, $value := .labels }}
+{{- $domain := regexFind "^[^/]*/" $key | trimSuffix "/" }}
+{{- if and (regexMatch "(^|[.])(kubernetes|k8s)[.]io$" $domain) (not (has $domain (list "node.kubernetes.io" "kubelet.kubernetes.io"))) }}
+{{- fail (printf "pools: label %s: a node may not give itself a label of %s" $key $domain) }}
+{{- end }}
 {{- $labels = append $labels (printf "%s=%s" $key $value) }}
 {{- end }}
 {{- with $labels }}

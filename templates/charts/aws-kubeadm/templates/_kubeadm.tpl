@@ -5,7 +5,6 @@ What the charts with kubeadm have in common. Each of them defines, in _helpers.t
   provider.machineSpec      spec of a machine; takes (dict "root" $ "machine" $values "role" "control-plane" or "node")
   provider.kubeadm          what kubeadm has to know; takes (dict "root" $ "role" … "template" $name of the machine template) and
                             gives nodeName, kubeletArgs, controllerManagerArgs and spec, further fields of a KubeadmConfig's spec
-  provider.capacity         cpu and memory of a node of a pool, or nothing; takes (dict "root" $ "pool" $pool)
 */}}
 
 {{/* Flags as a list, in a stable order. Takes a map. */}}
@@ -48,29 +47,4 @@ kubeletExtraArgs:
 {{- end }}
 {{- $spec := dict "joinConfiguration" (dict "nodeRegistration" $registration) }}
 {{- toYaml (merge (dict) $spec ($provider.spec | default dict)) }}
-{{- end }}
-
-{{/* What the autoscaler reads of a pool: its limits, and what a node of it would be while there is none. */}}
-{{- define "kubeadm.autoscaler" -}}
-{{- $group := "cluster.x-k8s.io/cluster-api-autoscaler-node-group" }}
-{{- $capacity := "capacity.cluster-autoscaler.kubernetes.io" }}
-{{ $group }}-min-size: {{ .pool.min | quote }}
-{{ $group }}-max-size: {{ .pool.max | quote }}
-{{- range $name, $value := include "provider.capacity" . | fromYaml }}
-{{ $capacity }}/{{ $name }}: {{ $value | quote }}
-{{- end }}
-{{- if .pool.labels }}
-{{- $labels := list }}
-{{- range $key, $value := .pool.labels }}
-{{- $labels = append $labels (printf "%s=%s" $key $value) }}
-{{- end }}
-{{ $capacity }}/labels: {{ join "," $labels | quote }}
-{{- end }}
-{{- if .pool.taints }}
-{{- $taints := list }}
-{{- range $taint := .pool.taints }}
-{{- $taints = append $taints (printf "%s=%s:%s" $taint.key ($taint.value | default "") $taint.effect) }}
-{{- end }}
-{{ $capacity }}/taints: {{ join "," $taints | quote }}
-{{- end }}
 {{- end }}
