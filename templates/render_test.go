@@ -206,7 +206,7 @@ func TestTemplateNames(t *testing.T) {
 func TestPoolDefaults(t *testing.T) {
 	for _, flavour := range flavours(t) {
 		s := schemaOf(t, flavour)
-		pool := maps.Clone(s.Examples[0]["pools"].([]any)[0].(map[string]any)) //nolint:forcetypeassert // the schema says so
+		pool := maps.Clone(s.Examples[0]["pools"].([]any)[0].(map[string]any))
 		for name, property := range s.Properties["pools"].Items.Properties {
 			if _, ok := pool[name]; !ok && property.Default != nil {
 				pool[name] = property.Default

@@ -180,6 +180,43 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
+// A cluster needs a version, and a pool either a number of nodes or both limits.
+func TestSchemaNeeds(t *testing.T) {
+	for _, flavour := range flavours(t) {
+		validate, example := validator(t, flavour), schemaOf(t, flavour).Examples[0]
+		for _, name := range schemaOf(t, flavour).Required {
+			without := maps.Clone(example)
+			delete(without, name)
+			if err := validate(without); err == nil && defaults(t, flavour)[name] == "" {
+				t.Errorf("%s takes values without %s", flavour, name)
+			}
+		}
+		pools, ok := example["pools"].([]any)
+		if !ok {
+			t.Fatalf("the example of %s has no pools", flavour)
+		}
+		for sizes, good := range map[string]bool{
+			"replicas: 3": true, "min: 0\nmax: 3": true, "min: 2": false, "max: 2": false, "replicas: 1\nmin: 1\nmax: 3": false, "{}": false,
+		} {
+			var pool map[string]any
+			if err := yaml.Unmarshal([]byte(sizes), &pool); err != nil {
+				t.Fatal(err)
+			}
+			first, ok := pools[0].(map[string]any)
+			if !ok {
+				t.Fatalf("a pool of %s is %T", flavour, pools[0])
+			}
+			pool = overlay(first, pool)
+			if !strings.Contains(sizes, "replicas") {
+				delete(pool, "replicas")
+			}
+			if err := validate(overlay(example, map[string]any{"pools": []any{pool}})); (err == nil) != good {
+				t.Errorf("%s: a pool with %q: %v", flavour, sizes, err)
+			}
+		}
+	}
+}
+
 // spoil changes one thing of values after the other, calls check for each, and puts it back.
 func spoil(values map[string]any, s *schema, at string, check func(what string)) {
 	values["unheardOf"] = true

@@ -51,3 +51,8 @@ annotations:
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/* A taint as kubectl writes it. */}}
+{{- define "cluster.taint" -}}
+{{ .key }}{{ with .value }}={{ . }}{{ end }}:{{ .effect }}
+{{- end }}

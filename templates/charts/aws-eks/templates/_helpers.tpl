@@ -17,7 +17,7 @@ kubelet gets them here, too. Takes the pool.
 {{- end }}
 {{- $taints := list }}
 {{- range .taints }}
-{{- $taints = append $taints (printf "%s=%s:%s" .key (.value | default "") .effect) }}
+{{- $taints = append $taints (include "cluster.taint" .) }}
 {{- end }}
 {{- with $taints }}
 {{- $flags = append $flags (printf "--register-with-taints=%s" (join "," .)) }}

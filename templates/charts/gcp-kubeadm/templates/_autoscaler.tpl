@@ -4,7 +4,7 @@ Each chart defines provider.capacity, of the same arguments: cpu and memory of a
 */}}
 {{- define "cluster.autoscaler" -}}
 {{- $group := "cluster.x-k8s.io/cluster-api-autoscaler-node-group" }}
-{{- $capacity := "capacity.cluster-autoscaler.kubernetes.io" }}
+{{- $capacity := "capacity.cluster-autoscaler.kubernetes.io" -}}
 {{ $group }}-min-size: {{ .pool.min | quote }}
 {{ $group }}-max-size: {{ .pool.max | quote }}
 {{- range $name, $value := include "provider.capacity" . | fromYaml }}
@@ -20,7 +20,7 @@ Each chart defines provider.capacity, of the same arguments: cpu and memory of a
 {{- if .pool.taints }}
 {{- $taints := list }}
 {{- range $taint := .pool.taints }}
-{{- $taints = append $taints (printf "%s=%s:%s" $taint.key ($taint.value | default "") $taint.effect) }}
+{{- $taints = append $taints (include "cluster.taint" $taint) }}
 {{- end }}
 {{ $capacity }}/taints: {{ join "," $taints | quote }}
 {{- end }}
