@@ -236,6 +236,8 @@ func TestTemplatesRefuse(t *testing.T) {
 		{"azure-aks", "pools: [{name: a, replicas: 1, size: Standard_D4s_v5}]", "mode System"},
 		{"azure-aks", "pools: [{name: a, mode: System, replicas: 1, size: Standard_D4s_v5, spot: true}]", "pools[0].spot"},
 		{"azure-aks", "pools: [{name: a, mode: System, min: 0, max: 1, size: Standard_D4s_v5}]", "needs a node"},
+		{"aws-eks", "network: {subnetIDs: [subnet-0123456789abcdef0]}", "network.subnetIDs"},
+		{"azure-kubeadm", "network: {vnet: {name: hub}}", "network.vnet"},
 		{"azure-kubeadm", "identity: {name: ''}", "identity.name"},
 		{"gcp-gke", "pools: [{name: a, replicas: 2, size: e2-standard-4}]", "pools[0].replicas"},
 		{"gcp-gke", "pools: [{name: a, replicas: 3, size: e2-standard-4, zones: [europe-west3-a, europe-west3-b]}]", "over 2 zones"},
