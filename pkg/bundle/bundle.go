@@ -13,7 +13,7 @@
 //     charts/<name>-<version>.tgz.
 //
 // Every byte hangs on a digest in index.json: what is read from a bundle is verified as it is read, and what is wrong is
-// refused by the name of the image or file that it belongs to. This is the only package that imports a registry or
+// refused by the name of the image or file that it belongs to. Only this package and the embedded host's image store import a registry or
 // image library.
 package bundle
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -27,12 +28,17 @@ type factory struct {
 	format   ui.Format
 	settings *config.Settings
 	reporter *ui.Reporter
+	// grace, if not 0, replaces how long an interrupted command may take to end by itself.
+	grace atomic.Int64
 }
 
 type globalFlags struct {
 	repo, cluster, output, stateDir, cacheDir, configFile string
 	noColor, quiet                                        bool
 }
+
+// setGrace is for the commands that run in the background: nobody waits for them at a terminal, and they have much to end.
+func (f *factory) setGrace(d time.Duration) { f.grace.Store(int64(d)) }
 
 func newFactory(streams ui.Streams) *factory { return &factory{streams: streams, format: ui.Human} }
 

@@ -29,8 +29,8 @@ func newInitCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make a management cluster that follows the fleet repo",
-		Long: `Make a management cluster (a kind cluster on this machine, or one that is already there), install Cluster API, the
-providers and Flux on it, and point Flux at the fleet repo.
+		Long: `Make a management cluster (a kind cluster on this machine, an embedded one without any container engine, or one that is
+already there), install Cluster API, the providers and Flux on it, and point Flux at the fleet repo.
 
 In an empty folder it first writes the fleet repo; in an existing one it keeps what is there. Without --git-url the fleet repo is the
 folder itself: fleetctl serves it, read-only, to Flux from this machine, and a commit in it changes the fleet.
@@ -65,7 +65,7 @@ Run it again at any time: it looks at what is there and does only what is missin
 func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
 	o.addFleetFlags(fs)
 	fs.StringVar(&o.Fleet, "fleet", "", "name of a new fleet (default: the folder's name)")
-	fs.StringVar(&o.HostType, "host", "", "what carries the management cluster: kind or existing (default: kind)")
+	fs.StringVar(&o.HostType, "host", "", "what carries the management cluster: kind, embedded or existing (default: kind where a container engine answers, else embedded)")
 	fs.StringVar(&o.Kubeconfig, "host-kubeconfig", "", "kubeconfig of an existing host")
 	fs.StringVar(&o.Context, "host-context", "", "context of an existing host")
 	fs.StringVar(&o.Environment, "environment", "dev", "first environment of a new fleet repo")

@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -37,7 +38,7 @@ func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	case <-ctx.Done():
 		select {
 		case err = <-result:
-		case <-time.After(grace):
+		case <-time.After(cmp.Or(time.Duration(f.grace.Load()), grace)):
 			err = ctx.Err()
 		}
 	}
@@ -102,6 +103,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"lifecycle", newInitCmd(f)},
 		{"lifecycle", newBootstrapCmd(f)},
 		{"lifecycle", newTeardownCmd(f)},
+		{"lifecycle", newHostCmd(f)},
 		{"look", newStatusCmd(f)},
 		{"look", newKubeconfigCmd(f)},
 		{"look", newDoctorCmd(f)},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -16,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
 // minFree is what the state and cache folders need: kubeconfigs, unpacked manifests, an unpacked bundle.
@@ -29,7 +31,8 @@ type DoctorReport struct {
 	Warned        int               `json:"warned"`
 }
 
-// Doctor runs init's preflight checks alone. It changes nothing.
+// Doctor runs init's preflight checks alone. It changes nothing but one thing: it makes Flux's deploy key, whose public half is what
+// the user has to give to the remote.
 func Doctor(ctx context.Context, deps Deps, opts InitOptions) (*DoctorReport, error) {
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
@@ -82,25 +85,57 @@ func (s *session) checks() []preflight.Check {
 	checks := []preflight.Check{
 		preflight.Disk("disk for state", s.Store.Dir, minFree),
 		preflight.Disk("disk for cache", s.CacheDir, minFree),
+		preflight.Clock(time.Now, buildDate()),
 		{Name: "name", Run: s.checkName},
 		{Name: "provider variables", Run: s.checkVariables},
 	}
 	if s.mgmt.Host.Type == v1alpha1.HostKind {
-		checks = append(checks, preflight.NewEngine(nil).Checks()...)
+		engine := preflight.NewEngine(nil)
+		checks = append(checks, engine.Checks()...)
+		if s.usesEngine() {
+			checks = append(checks, engine.SocketCheck())
+		}
 	}
 	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitLocal {
-		return append(checks, preflight.Check{Name: "git", Run: func(ctx context.Context) preflight.Result {
-			if err := gitserve.CheckGit(ctx); err != nil {
-				return preflight.FailWith(err)
-			}
-			return preflight.OK("git is here to serve the fleet repo")
-		}})
+		return append(checks,
+			preflight.Check{Name: "git", Run: checkGit}, preflight.Check{Name: "git server's port", Run: s.checkServerPort})
 	}
 	checks = append(checks, preflight.Check{Name: "git push", Run: s.checkPush})
 	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitSSH {
 		checks = append(checks, preflight.Check{Name: "git deploy key", Run: s.checkDeployKey})
 	}
 	return checks
+}
+
+// checkGit looks whether the fleet repo can be served from this machine.
+func checkGit(ctx context.Context) preflight.Result {
+	if err := gitserve.CheckGit(ctx); err != nil {
+		return preflight.FailWith(err)
+	}
+	return preflight.OK("git is here to serve the fleet repo")
+}
+
+// checkServerPort looks whether the port on which Flux knows the fleet repo is still free, where its server has ended.
+func (s *session) checkServerPort(ctx context.Context) preflight.Result {
+	server, err := gitserve.Status(ctx, s.cluster.Path(gitServeDir))
+	switch {
+	case err != nil:
+		return preflight.FailWith(err)
+	case server.Running:
+		return preflight.OK("the fleet repo is being served")
+	case server.Port == 0:
+		return preflight.OK("a free one will be chosen")
+	}
+	return preflight.Port(server.Listen.String(), uint16(server.Port), "the fleet repo's server, where Flux looks for it").Run(ctx) //nolint:gosec // it is a port
+}
+
+// buildDate is when this program was built, or zero.
+func buildDate() time.Time {
+	t, err := time.Parse(time.RFC3339, version.Get().Date)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
 }
 
 // checkName looks whether the management cluster's name is free, or taken by our own.

@@ -3,10 +3,13 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded"
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
 	"github.com/fleetctl/fleetctl/pkg/host/existing"
 	"github.com/fleetctl/fleetctl/pkg/host/kind"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -18,10 +21,12 @@ const (
 	kubeconfigFile = "kubeconfig"
 	deployKeyFile  = "deploy-key"
 	gitServeDir    = "git-serve"
+	embeddedDir    = "embedded"
 )
 
-// newHost is the only place that knows which hosts there are.
-func newHost(ctx context.Context, name string, declared v1alpha1.Host, cluster state.Cluster) (host.Host, error) {
+// newHost is the only place that knows which hosts there are. imageDir is where a new embedded host unpacks images; one that is
+// there remembers its own.
+func newHost(ctx context.Context, name string, declared v1alpha1.Host, cluster state.Cluster, imageDir string) (host.Host, error) {
 	switch declared.Type {
 	case v1alpha1.HostExisting:
 		return existing.New(name, existing.Options{
@@ -29,6 +34,8 @@ func newHost(ctx context.Context, name string, declared v1alpha1.Host, cluster s
 		})
 	case v1alpha1.HostKind:
 		return kind.New(ctx, name, kind.Options{StateDir: cluster.Path("kind")})
+	case v1alpha1.HostEmbedded:
+		return embedded.New(name, embedded.Options{StateDir: cluster.Path(embeddedDir), ImageDir: imageDir})
 	}
 	return nil, fmt.Errorf("host type %q is not known", declared.Type)
 }
@@ -39,14 +46,45 @@ func hostOf(ctx context.Context, r *state.Record, cluster state.Cluster) (host.H
 	if declared.Type == v1alpha1.HostExisting {
 		declared.Existing = &v1alpha1.ExistingHost{Kubeconfig: r.KubeconfigSource, Context: r.Context}
 	}
-	return newHost(ctx, r.Name, declared, cluster)
+	return newHost(ctx, r.Name, declared, cluster, "")
 }
 
-// defaultKubernetesVersion is that of the management clusters which this fleetctl makes where nobody chooses.
-func defaultKubernetesVersion() string {
+// defaultKubernetesVersion is that of a management cluster which this fleetctl makes where nobody chooses.
+func defaultKubernetesVersion(on v1alpha1.HostType) string {
+	if on == v1alpha1.HostEmbedded {
+		return embedded.DefaultKubernetesVersion
+	}
 	_, version, _ := strings.Cut(kind.NodeImage(""), ":")
 	return version
 }
+
+// settleHostTypes fills in, before defaults do, what carries the management clusters of which fleet.yaml does not say it: what an
+// earlier run chose, so that an engine that starts to answer does not move a cluster; kind where an engine answers; else embedded
+// where this system can. Where neither is possible it stays kind, and preflight says what to install.
+func (s *session) settleHostTypes(ctx context.Context, fleet *v1alpha1.Fleet) {
+	for i := range fleet.Spec.ManagementClusters {
+		m := &fleet.Spec.ManagementClusters[i]
+		if m.Host.Type == "" && m.Host.Kind == nil && m.Host.Existing == nil {
+			m.Host.Type = s.defaultHostType(ctx, m.Name)
+		}
+	}
+}
+
+func (s *session) defaultHostType(ctx context.Context, cluster string) v1alpha1.HostType {
+	if r, err := s.Store.Cluster(cluster).Load(); err == nil && r.HostType != "" {
+		return v1alpha1.HostType(r.HostType)
+	}
+	if embedded.Supported() != nil {
+		return v1alpha1.HostKind
+	}
+	if _, err := engine.Detect(ctx); err != nil {
+		return v1alpha1.HostEmbedded
+	}
+	return v1alpha1.HostKind
+}
+
+// imageDir is the store of unpacked images that all embedded hosts of this user share.
+func (d Deps) imageDir() string { return filepath.Join(d.CacheDir, "images") }
 
 // defaults are the versions that this fleetctl was built with.
 func defaults() v1alpha1.Defaults {

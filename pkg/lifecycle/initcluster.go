@@ -113,14 +113,11 @@ const (
 
 // mountEngine gives the docker provider the engine that it works with, where it is among the providers and the host has one.
 func (s *session) mountEngine(ctx context.Context, o *host.CreateOptions) error {
-	wanted := slices.ContainsFunc(s.mgmt.Providers, func(p v1alpha1.Provider) bool {
-		return p.Type == v1alpha1.ProviderInfrastructure && p.Name == dockerProvider
-	})
 	onEngine, ok := s.host.(interface {
 		EngineSocket(ctx context.Context) (string, error)
 	})
 	declared := slices.ContainsFunc(o.ExtraMounts, func(m host.Mount) bool { return m.ContainerPath == dockerSocket })
-	if !wanted || !ok || declared {
+	if !s.usesEngine() || !ok || declared {
 		return nil
 	}
 	socket, err := onEngine.EngineSocket(ctx)
@@ -129,6 +126,13 @@ func (s *session) mountEngine(ctx context.Context, o *host.CreateOptions) error 
 	}
 	o.ExtraMounts = append(o.ExtraMounts, host.Mount{HostPath: socket, ContainerPath: dockerSocket})
 	return nil
+}
+
+// usesEngine tells whether the docker provider, which works with the engine itself, is among the providers.
+func (s *session) usesEngine() bool {
+	return slices.ContainsFunc(s.mgmt.Providers, func(p v1alpha1.Provider) bool {
+		return p.Type == v1alpha1.ProviderInfrastructure && p.Name == dockerProvider
+	})
 }
 
 // keepAccess writes the private kubeconfig, which it returns, and the user's own where they asked for it.

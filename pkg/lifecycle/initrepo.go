@@ -161,7 +161,7 @@ func (s *session) exampleVersion(ctx context.Context) (string, error) {
 		return v, nil
 	}
 	if s.client == nil { // a dry run
-		return defaultKubernetesVersion(), nil
+		return defaultKubernetesVersion(s.mgmt.Host.Type), nil
 	}
 	v, err := s.client.ServerVersion(ctx)
 	v, _, _ = strings.Cut(v, "+") // what a distribution appends is no version of Kubernetes

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"context"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 // newFleetFile is the fleet.yaml that init writes where there is none: what the flags say, and defaults for the rest, spelled out
 // so that the next reader sees them.
-func (s *session) newFleetFile() ([]byte, error) {
+func (s *session) newFleetFile(ctx context.Context) ([]byte, error) {
 	o := s.opts
 	name := o.Fleet
 	if name == "" {
@@ -42,6 +43,8 @@ func (s *session) newFleetFile() ([]byte, error) {
 	}
 	if o.NodeImage != "" {
 		mgmt.Host.Kind = &v1alpha1.KindHost{Image: o.NodeImage}
+	} else if mgmt.Host.Type == "" {
+		mgmt.Host.Type = s.defaultHostType(ctx, cluster)
 	}
 	for _, p := range o.Providers {
 		mgmt.Providers = append(mgmt.Providers, v1alpha1.Provider{Name: p.Name, Version: p.Version})

@@ -73,7 +73,7 @@ func (s *session) settle(ctx context.Context) (err error) {
 	if err := s.fetchExisting(ctx); err != nil {
 		return err
 	}
-	if err := s.loadFleet(); err != nil {
+	if err := s.loadFleet(ctx); err != nil {
 		return err
 	}
 	if s.mgmt, err = s.fleet.ManagementCluster(s.opts.Cluster); err != nil {
@@ -83,7 +83,7 @@ func (s *session) settle(ctx context.Context) (err error) {
 		e.Kubeconfig = s.inRepo(e.Kubeconfig) // later commands may run in another folder
 	}
 	s.cluster = s.Store.Cluster(s.mgmt.Name)
-	s.host, s.hostErr = newHost(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster)
+	s.host, s.hostErr = newHost(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, s.imageDir())
 	return s.openBundle(ctx)
 }
 
@@ -123,12 +123,12 @@ func (s *session) fetchExisting(ctx context.Context) error {
 }
 
 // loadFleet reads fleet.yaml, or makes up a new one from the options.
-func (s *session) loadFleet() error {
+func (s *session) loadFleet(ctx context.Context) error {
 	path := filepath.Join(s.opts.Dir, v1alpha1.FileName)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.newFleet = true
-		raw, err = s.newFleetFile()
+		raw, err = s.newFleetFile(ctx)
 	}
 	if err != nil {
 		return diag.Wrap("read the fleet", err, "")
@@ -137,7 +137,7 @@ func (s *session) loadFleet() error {
 	if s.newFleet {
 		path = "new " + v1alpha1.FileName // there is no such file to look into yet
 	}
-	if s.fleet, err = decodeFleet(path, raw); err != nil && s.newFleet {
+	if s.fleet, err = s.decodeFleet(ctx, path, raw); err != nil && s.newFleet {
 		return &diag.Error{Op: "make a fleet of the flags", Err: err, Code: diag.ExitUsage}
 	}
 	if err != nil {
@@ -156,11 +156,12 @@ func (s *session) loadFleet() error {
 }
 
 // decodeFleet reads a fleet.yaml, fills in what it leaves out, and returns all that is wrong with it.
-func decodeFleet(path string, raw []byte) (*v1alpha1.Fleet, error) {
+func (s *session) decodeFleet(ctx context.Context, path string, raw []byte) (*v1alpha1.Fleet, error) {
 	fleet, err := v1alpha1.Decode(path, raw)
 	if err != nil {
 		return nil, err
 	}
+	s.settleHostTypes(ctx, fleet)
 	v1alpha1.SetDefaults(fleet, defaults())
 	return fleet, v1alpha1.Validate(fleet).Err()
 }

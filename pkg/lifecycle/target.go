@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -67,11 +68,15 @@ func FindTarget(store state.Store, name, dir string) (*Target, error) {
 	return nil, diag.Usage("choose one with --cluster", "this machine has several management clusters: %s", strings.Join(names, ", "))
 }
 
-// Host of the target. Without a record it is looked for as a kind cluster: the state folder may have been lost.
+// Host of the target. Without a record it is looked for as a kind cluster, because the state folder may have been lost; an
+// embedded one has its data in that folder.
 func (t *Target) Host(ctx context.Context) (host.Host, error) {
 	r := t.Record
 	if r == nil {
-		r = &state.Record{Name: t.Name, HostType: "kind"}
+		r = &state.Record{Name: t.Name, HostType: string(v1alpha1.HostKind)}
+		if _, err := os.Stat(t.Cluster.Path(embeddedDir)); err == nil {
+			r.HostType = string(v1alpha1.HostEmbedded)
+		}
 	}
 	return hostOf(ctx, r, t.Cluster)
 }
@@ -96,7 +101,7 @@ func (t *Target) Kubeconfig(ctx context.Context) ([]byte, error) {
 	case host.StateAbsent:
 		return nil, diag.NotReady("make it with `fleetctl init`", "the management cluster %s does not exist", t.Name)
 	case host.StateStopped:
-		return nil, diag.NotReady("start it with `fleetctl init`", "the management cluster %s is stopped", t.Name)
+		return nil, diag.NotReady("start it with `fleetctl host start`", "the management cluster %s is stopped", t.Name)
 	case host.StateBroken:
 		return nil, diag.NotReady("finish it with `fleetctl init`", "the management cluster %s is half made", t.Name)
 	case host.StateForeign:

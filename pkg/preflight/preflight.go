@@ -6,7 +6,6 @@ package preflight
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -118,18 +117,4 @@ func (rs Reports) Count(status Status) int {
 		}
 	}
 	return n
-}
-
-// Err is nil if no check failed, else an error that lists all that did with their fixes.
-func (rs Reports) Err() error {
-	var findings diag.Findings
-	for _, r := range rs {
-		if r.Status == StatusFail {
-			findings = append(findings, diag.Finding{
-				Severity: diag.SeverityError, Rule: "preflight/" + strings.ReplaceAll(r.Name, " ", "-"),
-				Summary: r.Name + ": " + r.Summary, Hint: r.Hint,
-			})
-		}
-	}
-	return findings.Err()
 }

@@ -35,7 +35,7 @@ type Record struct {
 	Fleet string `json:"fleet"`
 	// Repo is the absolute path of the fleet repo's folder on this machine.
 	Repo string `json:"repo"`
-	// HostType is kind or existing.
+	// HostType is kind, embedded or existing.
 	HostType string `json:"hostType"`
 	// Context and KubeconfigSource are set for an existing host.
 	Context          string `json:"context,omitempty"`

@@ -106,12 +106,14 @@ type HostType string
 // The host types.
 const (
 	HostKind     HostType = "kind"
+	HostEmbedded HostType = "embedded"
 	HostExisting HostType = "existing"
 )
 
 // Host is what carries a management cluster.
 type Host struct {
-	// Type of the host: kind (a container on this machine) or existing (a cluster that is already there). Default: kind.
+	// Type of the host: kind (a container on this machine), embedded (processes on this machine, Linux only) or existing (a
+	// cluster that is already there). Default: kind where a container engine answers, else embedded.
 	Type HostType `json:"type,omitempty"`
 	// Kind has the settings of a kind host.
 	Kind *KindHost `json:"kind,omitempty"`

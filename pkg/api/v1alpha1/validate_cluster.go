@@ -7,7 +7,7 @@ import (
 )
 
 // HostTypes are all that host.type may say.
-func HostTypes() []HostType { return []HostType{HostKind, HostExisting} }
+func HostTypes() []HostType { return []HostType{HostKind, HostEmbedded, HostExisting} }
 
 func (v *validator) managementClusters(all []ManagementCluster) {
 	at := func(i int) string { return itemPath("spec.managementClusters", i) }

@@ -55,6 +55,7 @@ func Build(ctx context.Context, o Options, r *report.Reporter) error {
 		programs: map[string]string{},
 		images:   map[string]v1.Image{},
 		baked:    map[string]v1.Image{},
+		machine:  map[string]v1.Image{},
 		files:    map[string][]byte{},
 	}
 	if err := b.run(ctx); err != nil {
@@ -99,6 +100,7 @@ type builder struct {
 	programs map[string]string   // paths by name
 	images   map[string]v1.Image // of the bundle, by reference
 	baked    map[string]v1.Image // those that a full node image holds
+	machine  map[string]v1.Image // those that every node image holds
 	files    map[string][]byte   // of the bundle, by path
 }
 
@@ -112,7 +114,7 @@ func (b *builder) run(ctx context.Context) error {
 	if !wants(Bundle) && !wants(Node) {
 		return nil
 	}
-	steps := []func(context.Context) error{b.controllers, b.manifests}
+	steps := []func(context.Context) error{b.controllers, b.controlPlane, b.manifests}
 	if wants(Node) {
 		steps = append(steps, b.nodes)
 	}
@@ -155,4 +157,12 @@ func (b *builder) controllers(ctx context.Context) error {
 		return err
 	}
 	return b.programImages(ctx, recipe.ImageAutomationImages, b.images)
+}
+
+// controlPlane makes the images of etcd and Kubernetes: the bundle holds them for the embedded host, and a node for kubeadm.
+func (b *builder) controlPlane(ctx context.Context) error {
+	if err := b.buildPrograms(ctx, recipe.ControlPlane); err != nil {
+		return err
+	}
+	return b.programImages(ctx, recipe.ControlPlaneImages, b.images, b.machine)
 }

@@ -48,7 +48,7 @@ func (b *builder) machineImages(ctx context.Context, n node.Builder) (map[string
 	if err != nil {
 		return nil, err
 	}
-	own := map[string]v1.Image{}
+	own := maps.Clone(b.machine)
 	if err := b.programImages(ctx, recipe.NodeImages, own); err != nil {
 		return nil, err
 	}

@@ -44,13 +44,18 @@ const (
 	HAProxyImage = "docker.io/kindest/haproxy:v20230606-42a2262b"
 )
 
-// NodeImages are what kubeadm starts on a node. They share one layer: one program acts as all of Kubernetes.
-var NodeImages = []Image{
+// ControlPlaneImages are what the embedded host takes its programs from; kubeadm starts the same ones on a node. The two of
+// Kubernetes share one layer, because one program acts as all of it, so the second one adds nothing to a bundle.
+var ControlPlaneImages = []Image{
 	kubernetes("kube-apiserver"),
 	kubernetes("kube-controller-manager"),
+	{Ref: "registry.k8s.io/etcd:3.6.8-0", Program: "etcd", Path: "/usr/local/bin/etcd", Root: true},
+}
+
+// NodeImages are what else kubeadm starts on a node.
+var NodeImages = []Image{
 	kubernetes("kube-scheduler"),
 	{Ref: "registry.k8s.io/coredns/coredns:v1.14.2", Program: "coredns", Path: "/coredns", Root: true, Entrypoint: true},
-	{Ref: "registry.k8s.io/etcd:3.6.8-0", Program: "etcd", Path: "/usr/local/bin/etcd", Root: true},
 	{Ref: PauseImage, Program: "pause", Path: "/pause", Entrypoint: true},
 }
 

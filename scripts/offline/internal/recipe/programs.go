@@ -50,8 +50,8 @@ var ImageAutomation = []Program{
 	controller("image-automation-controller", "github.com/fluxcd/image-automation-controller"),
 }
 
-// Node are the programs of a Kubernetes node and of the control plane's images.
-var Node = []Program{
+// ControlPlane are the programs of the embedded host's control plane, and of a node's.
+var ControlPlane = []Program{
 	{
 		Name: "kubernetes", Module: "kubernetes", Package: ".",
 		LDFlags: "-X " + componentVersion + ".gitVersion=" + Kubernetes +
@@ -59,6 +59,10 @@ var Node = []Program{
 		Names: []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubeadm", "kubectl", "kubelet"},
 	},
 	{Name: "etcd", Module: "etcd", Package: "go.etcd.io/etcd/server/v3"},
+}
+
+// Node are the other programs of a Kubernetes node.
+var Node = []Program{
 	{Name: "coredns", Module: "coredns", Package: "github.com/coredns/coredns"},
 	{Name: "pause", Module: "pause", Package: "."},
 	{Name: "crictl", Module: "crictl", Package: "sigs.k8s.io/cri-tools/cmd/crictl"},

@@ -1,21 +1,23 @@
 package recipe
 
 import (
+	"path"
 	"slices"
+	"strings"
 	"testing"
 )
 
 // TestImagesHoldKnownPrograms finds a program that was renamed in one place only before a long build does.
 func TestImagesHoldKnownPrograms(t *testing.T) {
 	programs := map[string]bool{}
-	for _, p := range slices.Concat(Controllers, ImageAutomation, Node, Peers) {
+	for _, p := range slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers) {
 		if programs[p.Name] {
 			t.Errorf("two programs are called %s", p.Name)
 		}
 		programs[p.Name] = true
 	}
 	refs := map[string]bool{}
-	for _, i := range append(slices.Concat(ControllerImages, ImageAutomationImages, NodeImages), ProxyImage) {
+	for _, i := range append(slices.Concat(ControllerImages, ImageAutomationImages, ControlPlaneImages, NodeImages), ProxyImage) {
 		if !programs[i.Program] {
 			t.Errorf("%s: no program is called %s", i.Ref, i.Program)
 		}
@@ -24,4 +26,27 @@ func TestImagesHoldKnownPrograms(t *testing.T) {
 		}
 		refs[i.Ref] = true
 	}
+}
+
+// TestControlPlaneImagesShareALayer keeps the bundle from holding the largest program twice.
+func TestControlPlaneImagesShareALayer(t *testing.T) {
+	byProgram := map[string]Image{}
+	for _, i := range append(slices.Clone(ControlPlaneImages), NodeImages...) {
+		same, seen := byProgram[i.Program]
+		if seen && (same.Path != i.Path || !slices.Equal(same.Links, i.Links)) {
+			t.Errorf("%s and %s hold the same program in different layers", i.Ref, same.Ref)
+		}
+		byProgram[i.Program] = i
+	}
+	for _, i := range ControlPlaneImages {
+		if i.Program == "kubernetes" && !slices.Contains(i.Links, "/usr/local/bin/"+nameOf(i.Ref)) {
+			t.Errorf("%s has no program where the embedded host looks for it", i.Ref)
+		}
+	}
+}
+
+// nameOf is the last part of a reference, without its tag.
+func nameOf(ref string) string {
+	name, _, _ := strings.Cut(path.Base(ref), ":")
+	return name
 }

@@ -1,0 +1,271 @@
+// Package controlplane runs the API of an embedded management cluster: etcd, kube-apiserver and the few controllers of
+// kube-controller-manager that Cluster API and Flux rely on, as child processes on loopback. There is no scheduler, no
+// kubelet and no pod network.
+//
+// controller-runtime's envtest starts the first two as well, and is what the tests of other packages use. It is not used
+// here: it has no supervision (a crash is the end), makes users with certificates of a week and never renews the API
+// server's, listens with etcd unauthenticated on loopback where every user of the machine could read each Secret, and
+// its children outlive a parent that is killed.
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+)
+
+// Programs are the paths of what is run.
+type Programs struct {
+	Etcd              string `json:"etcd"`
+	APIServer         string `json:"apiServer"`
+	ControllerManager string `json:"controllerManager"`
+}
+
+// Options of Start.
+type Options struct {
+	// Dir is a private folder for data, keys, logs and ports. It is made when needed.
+	Dir string
+	// Programs to run.
+	Programs Programs
+	// Durable makes etcd write to the disk for good before it answers. Without it the data survive a crash of any process
+	// but not one of the machine.
+	Durable bool
+	// EgressSocket is the Unix socket of an egress.Proxy; empty lets the API server dial Services itself. A relative path is
+	// relative to Dir.
+	EgressSocket string
+	// Log, if not nil, is told of restarts, renewals and changed ports.
+	Log func(format string, args ...any)
+	// Now is the clock for certificates. Default: time.Now.
+	Now func() time.Time
+}
+
+// ControlPlane is one that runs. Its processes are started again when they end.
+type ControlPlane struct {
+	dir     string
+	keys    pki
+	ports   ports
+	options Options
+
+	etcd, apiServer, controllerManager *process.Supervisor
+	stopRenewals                       context.CancelFunc
+}
+
+const (
+	pkiDir  = "pki"
+	dataDir = "etcd"
+	logDir  = "log"
+
+	// A start whose port another program took in the meantime is tried again with others.
+	portTries = 3
+	// crashes is how often a process may end before it was ever ready: what crashes at once, twice, has a reason that a
+	// third try does not remove.
+	crashes = 2
+	// startTime bounds one process's way to readiness. A busy machine takes ten times as long as an idle one.
+	startTime = 2 * time.Minute
+	// grace is what a process gets to end in order. The API server waits for requests in flight, and watches never end.
+	grace = 3 * time.Second
+
+	renewalCheck = 24 * time.Hour
+
+	// garbage is how much of it the programs may keep, in percent of what they use. Go's own default is 100; a host that is idle most of
+	// the time is better off with less memory than with a little less work.
+	garbage = "50"
+)
+
+// Start starts the control plane on what an earlier one left in the folder, if anything, and returns when the API server
+// is ready. ctx bounds the start only; call Stop. The error has the reason that a process gave.
+func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return nil, err
+	}
+	c := &ControlPlane{dir: o.Dir, keys: pki{dir: filepath.Join(o.Dir, pkiDir)}, options: o}
+	for _, dir := range []string{o.Dir, c.path(dataDir), c.path(logDir)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, diag.Wrap("make the folder of the control plane", err, "")
+		}
+	}
+	if err := c.renew(); err != nil {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		err := c.startOnce(ctx)
+		if err == nil {
+			break
+		}
+		stopErr := c.Stop(context.WithoutCancel(ctx))
+		if ctx.Err() == nil && try < portTries && stopErr == nil && c.ports.taken(ctx) {
+			o.Log("a port was taken while starting, trying others: %v", err)
+			continue
+		}
+		return nil, errors.Join(err, stopErr)
+	}
+	c.watchRenewals()
+	return c, nil
+}
+
+// startOnce starts what is needed, each process as soon as the one that it needs is ready.
+func (c *ControlPlane) startOnce(ctx context.Context) (err error) {
+	var moved bool
+	if c.ports, moved, err = choosePorts(ctx, c.dir); err != nil {
+		return err
+	}
+	if moved {
+		c.options.Log("the API server's port is taken, it has another one from now on: %d", c.ports.APIServer)
+	}
+	if err := c.writeConfigs(); err != nil {
+		return err
+	}
+	etcdReady, err := c.etcdReady()
+	if err != nil {
+		return err
+	}
+	apiReady, err := c.apiReady()
+	if err != nil {
+		return err
+	}
+	c.etcd = c.supervise("etcd", c.options.Programs.Etcd, c.etcdArgs(), etcdReady)
+	if err := c.await(ctx, c.etcd); err != nil {
+		return err
+	}
+	c.apiServer = c.supervise("kube-apiserver", c.options.Programs.APIServer, c.apiServerArgs(), apiReady)
+	if err := c.await(ctx, c.apiServer); err != nil {
+		return err
+	}
+	// Nobody waits for it: what it does, it does within moments of being up, and whoever needs that watches for it.
+	c.controllerManager = c.supervise("kube-controller-manager", c.options.Programs.ControllerManager, c.controllerManagerArgs(), nil)
+	return nil
+}
+
+func (c *ControlPlane) supervise(name, program string, args []string, ready func(context.Context) error) *process.Supervisor {
+	spec := process.Spec{
+		Name: name, Path: program, Args: args, Dir: c.dir, LogFile: c.logFile(name), Ready: ready, Env: []string{"GOGC=" + garbage},
+	}
+	options := process.SupervisorOptions{
+		BackOff: 200 * time.Millisecond, MaxBackOff: 10 * time.Second, ResetAfter: time.Minute, FirstRestartAtOnce: true,
+	}
+	options.OnChange = func(s process.Status) {
+		if s.Phase == process.PhaseBackOff {
+			c.options.Log("%s ended: %v; it is started again", name, failure(name, s))
+		}
+	}
+	return process.Supervise(spec, options)
+}
+
+// failure is why a process does not run.
+func failure(name string, s process.Status) error {
+	if s.StartErr != nil {
+		return s.StartErr
+	}
+	if s.LastExit != nil {
+		return &process.ExitError{Name: name, Exit: *s.LastExit}
+	}
+	return process.ErrGone
+}
+
+func (c *ControlPlane) await(ctx context.Context, s *process.Supervisor) error {
+	wait, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not ready within %s", startTime))
+	defer cancel()
+	return diag.Wrap("start "+s.Name(), s.AwaitReady(wait, crashes), "see "+c.logFile(s.Name()))
+}
+
+// Ready waits until all processes run and the API server is ready, for example after one of them was restarted.
+func (c *ControlPlane) Ready(ctx context.Context) error {
+	for _, s := range []*process.Supervisor{c.etcd, c.apiServer} {
+		if err := s.AwaitReady(ctx, 0); err != nil {
+			return diag.Wrap("wait for "+s.Name(), err, "see "+c.logFile(s.Name()))
+		}
+	}
+	return nil
+}
+
+// Stop ends the processes in order, each after those that need it, and returns when they are gone. Doing it twice is fine.
+func (c *ControlPlane) Stop(ctx context.Context) error {
+	if c.stopRenewals != nil {
+		c.stopRenewals()
+	}
+	var errs []error
+	for _, s := range []*process.Supervisor{c.controllerManager, c.apiServer, c.etcd} {
+		if s == nil {
+			continue
+		}
+		if err := s.Stop(ctx, grace); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", s.Name(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Processes are the running processes' supervisors, for those who tell of them.
+func (c *ControlPlane) Processes() []*process.Supervisor {
+	return []*process.Supervisor{c.etcd, c.apiServer, c.controllerManager}
+}
+
+// Config is for the runner: it may do everything, and reads its certificate again when that is renewed.
+func (c *ControlPlane) Config() *rest.Config {
+	return &rest.Config{
+		Host: c.server(), UserAgent: "fleetctl-embedded",
+		TLSClientConfig: rest.TLSClientConfig{
+			CAFile: c.keys.cert(authorityName), CertFile: c.keys.cert(runnerName), KeyFile: c.keys.key(runnerName),
+		},
+		// It speaks for every process that there is, to a server beside it.
+		QPS: 200, Burst: 400,
+	}
+}
+
+// Kubeconfig is the administrator's, and stands alone.
+func (c *ControlPlane) Kubeconfig() ([]byte, error) { return Kubeconfig(c.dir) }
+
+func (c *ControlPlane) server() string { return "https://" + address(c.ports.APIServer) }
+
+func (c *ControlPlane) path(name string) string { return filepath.Join(c.dir, name) }
+
+func (c *ControlPlane) logFile(name string) string { return LogFile(c.dir, name) }
+
+// LogFile is where the output of etcd, kube-apiserver or kube-controller-manager goes.
+func LogFile(dir, program string) string { return filepath.Join(dir, logDir, program+".log") }
+
+// renew makes what certificates are missing or about to expire.
+func (c *ControlPlane) renew() error {
+	made, err := c.keys.ensure(c.options.Now())
+	if err != nil {
+		return err
+	}
+	if len(made) > 0 && len(made) <= len(leaves()) { // all is a first start
+		c.options.Log("certificates renewed: %v", made)
+	}
+	return nil
+}
+
+// watchRenewals looks once a day, for a host that runs for months.
+func (c *ControlPlane) watchRenewals() {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.stopRenewals = cancel
+	go func() {
+		tick := time.NewTicker(renewalCheck)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err := errors.Join(c.renew(), c.writeConfigs()); err != nil {
+				c.options.Log("renew certificates: %v", err)
+			}
+		}
+	}()
+}

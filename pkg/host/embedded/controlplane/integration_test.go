@@ -1,0 +1,434 @@
+//go:build integration
+
+package controlplane_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/egress"
+)
+
+const patience = 2 * time.Minute
+
+// programs are those that the integration tests of other packages use as well.
+func programs(t *testing.T) controlplane.Programs {
+	t.Helper()
+	dir := os.Getenv("KUBEBUILDER_ASSETS")
+	if dir == "" {
+		t.Fatal("KUBEBUILDER_ASSETS is not set: it names the folder with etcd, kube-apiserver and kube-controller-manager")
+	}
+	path := func(name string) string { return filepath.Join(dir, name) }
+	return controlplane.Programs{Etcd: path("etcd"), APIServer: path("kube-apiserver"), ControllerManager: path("kube-controller-manager")}
+}
+
+// start runs a control plane until the test ends.
+func start(t *testing.T, o controlplane.Options) *controlplane.ControlPlane {
+	t.Helper()
+	if o.Programs == (controlplane.Programs{}) {
+		o.Programs = programs(t)
+	}
+	if o.Log == nil {
+		o.Log = t.Logf
+	}
+	began := time.Now()
+	c, err := controlplane.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("ready after %s", time.Since(began).Round(time.Millisecond))
+	t.Cleanup(func() { stop(t, c) })
+	return c
+}
+
+func stop(t *testing.T, c *controlplane.ControlPlane) {
+	t.Helper()
+	began := time.Now()
+	if err := c.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+	t.Logf("stopped after %s", time.Since(began).Round(time.Millisecond))
+}
+
+// client is the administrator's.
+func client(t *testing.T, c *controlplane.ControlPlane) *kubernetes.Clientset {
+	t.Helper()
+	raw, err := c.Kubeconfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clientset(t, config)
+}
+
+func clientset(t *testing.T, config *rest.Config) *kubernetes.Clientset {
+	t.Helper()
+	set, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func namespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// await watches until a condition holds for the object of that name.
+func await(t *testing.T, lw cache.ListerWatcher, kind runtime.Object, what string, condition watchtools.ConditionFunc) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := watchtools.UntilWithSync(ctx, lw, kind, nil, condition); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func TestWhatCAPIAndFluxRelyOn(t *testing.T) {
+	c := start(t, controlplane.Options{Dir: t.TempDir()})
+	api, ctx := client(t, c).CoreV1(), t.Context()
+	if _, err := api.Namespaces().Create(ctx, namespace("apps"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	there := func(e watch.Event) (bool, error) { return e.Type == watch.Added || e.Type == watch.Modified, nil }
+	await(t, cache.NewListWatchFromClient(api.RESTClient(), "serviceaccounts", "apps", fields.OneTermEqualSelector("metadata.name", "default")),
+		&corev1.ServiceAccount{}, "the default service account", there)
+	await(t, cache.NewListWatchFromClient(api.RESTClient(), "configmaps", "apps", fields.OneTermEqualSelector("metadata.name", "kube-root-ca.crt")),
+		&corev1.ConfigMap{}, "the authority's certificate", there)
+
+	// A Secret that asks for a token gets one, and an owner's end is that of what it owns.
+	token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Name: "token", Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"},
+	}, Type: corev1.SecretTypeServiceAccountToken}
+	if _, err := api.Secrets("apps").Create(ctx, token, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, cache.NewListWatchFromClient(api.RESTClient(), "secrets", "apps", fields.OneTermEqualSelector("metadata.name", "token")),
+		&corev1.Secret{}, "a token", func(e watch.Event) (bool, error) {
+			s, ok := e.Object.(*corev1.Secret)
+			return ok && len(s.Data["token"]) > 0, nil
+		})
+	owner, err := api.ConfigMaps("apps").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owned", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID},
+	}}}
+	if _, err := api.ConfigMaps("apps").Create(ctx, owned, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	gone := func(e watch.Event) (bool, error) { return e.Type == watch.Deleted, nil }
+	deleted := make(chan error, 1)
+	go func() { deleted <- api.ConfigMaps("apps").Delete(ctx, "owner", metav1.DeleteOptions{}) }()
+	await(t, cache.NewListWatchFromClient(api.RESTClient(), "configmaps", "apps", fields.OneTermEqualSelector("metadata.name", "owned")),
+		&corev1.ConfigMap{}, "garbage collection", gone)
+	if err := <-deleted; err != nil {
+		t.Error(err)
+	}
+	go func() { deleted <- api.Namespaces().Delete(ctx, "apps", metav1.DeleteOptions{}) }()
+	await(t, cache.NewListWatchFromClient(api.RESTClient(), "namespaces", "", fields.OneTermEqualSelector("metadata.name", "apps")),
+		&corev1.Namespace{}, "the namespace's end", gone)
+	if err := <-deleted; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNobodyElseGetsIn(t *testing.T) {
+	c := start(t, controlplane.Options{Dir: t.TempDir()})
+	stranger := rest.AnonymousClientConfig(c.Config())
+	_, err := clientset(t, stranger).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("anonymous: %v", err)
+	}
+	for _, p := range c.Processes() {
+		for _, l := range listeners(t, p.Status().Identity.PID) {
+			if !strings.HasPrefix(l, "127.0.0.1:") {
+				t.Errorf("%s listens on %s", p.Name(), l)
+			}
+		}
+	}
+}
+
+// listeners are the addresses of a process's TCP sockets that listen.
+func listeners(t *testing.T, pid int) []string {
+	t.Helper()
+	inodes := map[string]bool{}
+	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if to, err := os.Readlink(l); err == nil && strings.HasPrefix(to, "socket:[") {
+			inodes[strings.TrimSuffix(strings.TrimPrefix(to, "socket:["), "]")] = true
+		}
+	}
+	var found []string
+	for _, table := range []string{"tcp", "tcp6"} {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(raw)) {
+			const listening = "0A"
+			f := strings.Fields(line)
+			if len(f) < 10 || f[3] != listening || !inodes[f[9]] {
+				continue
+			}
+			var a, b, c, d, port uint
+			if n, _ := fmt.Sscanf(f[1], "%2x%2x%2x%2x:%x", &a, &b, &c, &d, &port); n != 5 || table == "tcp6" {
+				found = append(found, table+" "+f[1])
+				continue
+			}
+			found = append(found, fmt.Sprintf("%d.%d.%d.%d:%d", d, c, b, a, port))
+		}
+	}
+	return found
+}
+
+// TestCrash kills each process; the data stay, and the control plane is there again by itself.
+func TestCrash(t *testing.T) {
+	c := start(t, controlplane.Options{Dir: t.TempDir()})
+	set := client(t, c)
+	for i, p := range c.Processes() {
+		before := p.Status().Identity
+		name := fmt.Sprintf("before-%d", i)
+		if _, err := set.CoreV1().Namespaces().Create(t.Context(), namespace(name), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := before.Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		for p.Status().Identity == before { // the supervisor has not noticed yet
+			if ctx.Err() != nil {
+				t.Fatalf("%s was not started again", p.Name())
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if err := c.Ready(ctx); err != nil {
+			t.Fatalf("after %s was killed: %v", p.Name(), err)
+		}
+		// The API server says that it is ready before its connection to an etcd that was killed is back.
+		for {
+			_, err := set.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+			if err == nil {
+				break
+			}
+			if apierrors.IsNotFound(err) || ctx.Err() != nil {
+				t.Fatalf("after %s was killed: %v", p.Name(), err)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		cancel()
+	}
+}
+
+// TestSecondStart finds data, ports and keys as the first one left them, with certificates that have expired since, and with
+// the API server's port taken by another program.
+func TestSecondStart(t *testing.T) {
+	dir := t.TempDir()
+	if err := controlplane.MakeKeys(dir, time.Now().AddDate(-2, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, controlplane.Options{Dir: dir, Durable: true})
+	server := c.Config().Host
+	if _, err := client(t, c).CoreV1().Namespaces().Create(t.Context(), namespace("kept"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stop(t, c)
+	c = start(t, controlplane.Options{Dir: dir, Durable: true})
+	if now := c.Config().Host; now != server {
+		t.Errorf("it was at %s and is at %s", server, now)
+	}
+	stop(t, c)
+
+	thief, err := net.Listen("tcp", strings.TrimPrefix(server, "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer thief.Close()
+	c = start(t, controlplane.Options{Dir: dir, Durable: true})
+	if c.Config().Host == server {
+		t.Errorf("it is at %s, which is taken", server)
+	}
+	if _, err := client(t, c).CoreV1().Namespaces().Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTwoAtOnce(t *testing.T) {
+	one, two := start(t, controlplane.Options{Dir: t.TempDir()}), start(t, controlplane.Options{Dir: t.TempDir()})
+	if _, err := client(t, one).CoreV1().Namespaces().Create(t.Context(), namespace("one"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client(t, two).CoreV1().Namespaces().Get(t.Context(), "one", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the other has it as well: %v", err)
+	}
+}
+
+func TestReasonOfAProgramThatCannotRun(t *testing.T) {
+	p := programs(t)
+	p.APIServer = "/bin/false"
+	_, err := controlplane.Start(t.Context(), controlplane.Options{Dir: t.TempDir(), Programs: p})
+	if err == nil || !strings.Contains(err.Error(), "kube-apiserver ended with exit code 1") {
+		t.Errorf("got %v", err)
+	}
+	p.APIServer = "/no/such/program"
+	_, err = controlplane.Start(t.Context(), controlplane.Options{Dir: t.TempDir(), Programs: p})
+	if err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestWebhookBehindAService lets a real API server call a real webhook through the proxy, and its error reach the user.
+func TestWebhookBehindAService(t *testing.T) {
+	dir := t.TempDir()
+	authority, serving := webhookCertificate(t, "hook.system.svc")
+	var calls atomic.Int32
+	hook := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		review := admissionv1.AdmissionReview{}
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		allowed := !strings.HasPrefix(review.Request.Name, "bad")
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: allowed, Result: &metav1.Status{Message: "no bad names"}}
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	hook.TLS = &tls.Config{Certificates: []tls.Certificate{serving}}
+	hook.StartTLS()
+	t.Cleanup(hook.Close)
+
+	var up atomic.Bool
+	var asked atomic.Value
+	proxy, err := egress.Listen(t.Context(), filepath.Join(dir, "egress.sock"), func(_ context.Context, host, port string) (string, error) {
+		asked.Store(net.JoinHostPort(host, port))
+		if !up.Load() {
+			return "", fmt.Errorf("no process serves %s", host)
+		}
+		return hook.Listener.Addr().String(), nil
+	}, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go proxy.Serve(t.Context())
+
+	c := start(t, controlplane.Options{Dir: dir, EgressSocket: "egress.sock"})
+	set := client(t, c)
+	ctx := t.Context()
+	if _, err := set.CoreV1().Namespaces().Create(ctx, namespace("system"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	service, err := set.CoreV1().Services("system").Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "hook"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, path := admissionregistration.SideEffectClassNone, "/validate"
+	_, err = set.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, &admissionregistration.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "hook"},
+		Webhooks: []admissionregistration.ValidatingWebhook{{
+			Name: "hook.example.com", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionregistration.WebhookClientConfig{
+				CABundle: authority, Service: &admissionregistration.ServiceReference{Namespace: "system", Name: "hook", Path: &path},
+			},
+			Rules: []admissionregistration.RuleWithOperations{{
+				Operations: []admissionregistration.OperationType{admissionregistration.Create},
+				Rule:       admissionregistration.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			}},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: "system"}},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := func(name string) error {
+		_, err := set.CoreV1().ConfigMaps("system").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		return err
+	}
+	// The API server takes up a webhook a moment after it was made.
+	deadline := time.Now().Add(patience)
+	for i := 0; ; i++ {
+		err := create(fmt.Sprintf("early-%d", i))
+		if err != nil {
+			if !strings.Contains(err.Error(), "no process serves "+service.Spec.ClusterIP) {
+				t.Fatalf("the reason does not reach the user: %v", err)
+			}
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the webhook is never called")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	up.Store(true)
+	if err := create("good"); err != nil {
+		t.Error(err)
+	}
+	if err := create("bad"); err == nil || !strings.Contains(err.Error(), "no bad names") {
+		t.Errorf("got %v", err)
+	}
+	if calls.Load() < 2 || asked.Load() != service.Spec.ClusterIP+":443" {
+		t.Errorf("%d calls, the proxy was last asked for %v", calls.Load(), asked.Load())
+	}
+}
+
+// webhookCertificate is what a provider's certificate would be: for the Service's name.
+func webhookCertificate(t *testing.T, name string) (authority []byte, serving tls.Certificate) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}

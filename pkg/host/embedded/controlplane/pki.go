@@ -1,0 +1,281 @@
+package controlplane
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// How long certificates hold. A leaf is made anew when less than a quarter of its life is left: at every start, and by the
+// daily look of a host that runs for months. The programs read their files again, so that takes no restart.
+const (
+	authorityLife = 10 * 365 * 24 * time.Hour
+	leafLife      = 365 * 24 * time.Hour
+	// backdate forgives clocks that were set back a little.
+	backdate = 5 * time.Minute
+)
+
+// The names of the key pairs in the folder; each is NAME.crt and NAME.key.
+const (
+	authorityName         = "ca"
+	servingName           = "serving" // of kube-apiserver, and of etcd for its only client
+	etcdClientName        = "etcd-client"
+	adminName             = "admin"
+	runnerName            = "runner"
+	controllerManagerName = "controller-manager"
+	serviceAccountName    = "service-account" // signs tokens; a key without a certificate
+)
+
+// leaf is a certificate that the authority signs.
+type leaf struct {
+	name    string
+	subject pkix.Name
+	server  bool
+}
+
+// leaves are all key pairs. The groups are what RBAC knows them by.
+func leaves() []leaf {
+	const masters = "system:masters"
+	return []leaf{
+		{name: servingName, subject: pkix.Name{CommonName: "fleetctl-embedded"}, server: true},
+		{name: etcdClientName, subject: pkix.Name{CommonName: "kube-apiserver"}},
+		{name: adminName, subject: pkix.Name{CommonName: "kubernetes-admin", Organization: []string{masters}}},
+		{name: runnerName, subject: pkix.Name{CommonName: "fleetctl-runner", Organization: []string{masters}}},
+		{name: controllerManagerName, subject: pkix.Name{CommonName: "system:kube-controller-manager"}},
+	}
+}
+
+// servingNames and servingAddresses are what clients call the API server: on this machine, and in a cluster.
+var (
+	servingNames = []string{
+		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+	}
+	servingAddresses = []net.IP{net.IPv4(127, 0, 0, 1).To4(), net.IPv4(10, 96, 0, 1).To4()}
+)
+
+// pki is the folder with the keys and certificates of one control plane.
+type pki struct{ dir string }
+
+func (p pki) cert(name string) string { return filepath.Join(p.dir, name+".crt") }
+func (p pki) key(name string) string  { return filepath.Join(p.dir, name+".key") }
+
+// ensure makes what is missing and renews what is about to expire at the time now. It tells which key pairs it made.
+func (p pki) ensure(now time.Time) (made []string, err error) {
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return nil, err
+	}
+	ca, fresh, err := p.authority(now)
+	if err != nil {
+		return nil, fmt.Errorf("certificate authority of the control plane: %w", err)
+	}
+	if fresh {
+		made = append(made, authorityName)
+	}
+	for _, l := range leaves() {
+		if !fresh && p.holds(l, ca, now) {
+			continue
+		}
+		if err := p.issue(l, ca, now); err != nil {
+			return made, fmt.Errorf("certificate %s of the control plane: %w", l.name, err)
+		}
+		made = append(made, l.name)
+	}
+	// Tokens that are signed with it live in Secrets, so this key stays for the life of the host.
+	if _, err := os.Stat(p.key(serviceAccountName)); errors.Is(err, fs.ErrNotExist) {
+		if err := p.newServiceAccountKey(); err != nil {
+			return made, fmt.Errorf("key for service account tokens: %w", err)
+		}
+		made = append(made, serviceAccountName)
+	} else if err != nil {
+		return made, err
+	}
+	return made, nil
+}
+
+// signer is a certificate with its key.
+type signer struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// authority reads the authority, or makes one if there is none that holds for a while.
+func (p pki) authority(now time.Time) (ca signer, fresh bool, err error) {
+	ca, err = p.read(authorityName)
+	if err == nil && lasts(ca.cert, now) {
+		return ca, false, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return ca, false, err
+	}
+	key, err := newKey()
+	if err != nil {
+		return ca, false, err
+	}
+	template := &x509.Certificate{
+		Subject:  pkix.Name{CommonName: "fleetctl-embedded-ca"},
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		IsCA:     true, BasicConstraintsValid: true,
+		NotBefore: now.Add(-backdate), NotAfter: now.Add(authorityLife),
+	}
+	ca, err = p.sign(authorityName, template, signer{cert: template, key: key}, key)
+	return ca, true, err
+}
+
+// holds tells whether a key pair is there, signed by ca, and lasts.
+func (p pki) holds(l leaf, ca signer, now time.Time) bool {
+	have, err := p.read(l.name)
+	if err != nil || !lasts(have.cert, now) || have.cert.CheckSignatureFrom(ca.cert) != nil {
+		return false
+	}
+	for _, name := range servingNames {
+		if l.server && have.cert.VerifyHostname(name) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// lasts tells whether more than a quarter of the certificate's life is left. One from the future is as bad as an old one.
+func lasts(c *x509.Certificate, now time.Time) bool {
+	life := c.NotAfter.Sub(c.NotBefore)
+	return now.After(c.NotBefore) && c.NotAfter.Sub(now) > life/4
+}
+
+func (p pki) issue(l leaf, ca signer, now time.Time) error {
+	key, err := newKey()
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		Subject: l.subject, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		NotBefore:   now.Add(-backdate), NotAfter: now.Add(leafLife),
+	}
+	if l.server {
+		// etcd is a client of itself when it starts its gateway, hence both uses.
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+		template.DNSNames, template.IPAddresses = servingNames, servingAddresses
+	}
+	_, err = p.sign(l.name, template, ca, key)
+	return err
+}
+
+// sign writes the key, then the certificate: a reader never meets a new certificate with an old key for longer than an instant.
+func (p pki) sign(name string, template *x509.Certificate, by signer, key *ecdsa.PrivateKey) (signer, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return signer{}, err
+	}
+	template.SerialNumber = serial
+	der, err := x509.CreateCertificate(rand.Reader, template, by.cert, key.Public(), by.key)
+	if err != nil {
+		return signer{}, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return signer{}, err
+	}
+	keyPEM, err := encodeKey(key)
+	if err != nil {
+		return signer{}, err
+	}
+	if err := writeFile(p.key(name), keyPEM); err != nil {
+		return signer{}, err
+	}
+	err = writeFile(p.cert(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	return signer{cert: cert, key: key}, err
+}
+
+func (p pki) newServiceAccountKey() error {
+	key, err := newKey()
+	if err != nil {
+		return err
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return err
+	}
+	if err := writeFile(p.cert(serviceAccountName), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})); err != nil {
+		return err
+	}
+	private, err := encodeKey(key)
+	if err != nil {
+		return err
+	}
+	return writeFile(p.key(serviceAccountName), private)
+}
+
+// read reads a key pair; fs.ErrNotExist where there is none.
+func (p pki) read(name string) (signer, error) {
+	cert, err := readPEM(p.cert(name))
+	if err != nil {
+		return signer{}, err
+	}
+	key, err := readPEM(p.key(name))
+	if err != nil {
+		return signer{}, err
+	}
+	c, err := x509.ParseCertificate(cert)
+	if err != nil {
+		return signer{}, fmt.Errorf("read %s: %w", p.cert(name), err)
+	}
+	k, err := x509.ParseECPrivateKey(key)
+	if err != nil {
+		return signer{}, fmt.Errorf("read %s: %w", p.key(name), err)
+	}
+	if !k.PublicKey.Equal(c.PublicKey) {
+		// A kill between the two writes. What was half made counts as not made.
+		return signer{}, fmt.Errorf("read %s: the key is not the certificate's: %w", p.key(name), fs.ErrNotExist)
+	}
+	return signer{cert: c, key: k}, nil
+}
+
+func readPEM(path string) ([]byte, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return nil, fmt.Errorf("read %s: it is no PEM file", path)
+	}
+	return block.Bytes, nil
+}
+
+func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}
+
+// writeFile replaces a private file as a whole.
+func writeFile(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/internal/apiserver"
+)
+
+// Create makes the host, starts it when it is stopped, rebuilds it when it is half made, and returns when its API server is
+// ready and opts.Images are in its store. opts.NodeImage is where the control plane's own images are looked for first.
+// Mounts and the node image's name are for hosts with nodes.
+func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
+	if opts.Detail == nil {
+		opts.Detail = func(string) {}
+	}
+	state, err := h.State(ctx)
+	if err != nil {
+		return err
+	}
+	switch state {
+	case host.StateForeign:
+		return h.foreignError()
+	case host.StateRunning:
+		return h.adopt(ctx, opts)
+	case host.StateBroken:
+		opts.Detail("removing the half-made management cluster")
+		if _, err := h.Delete(ctx); err != nil {
+			return err
+		}
+	case host.StateAbsent, host.StateStopped:
+	}
+	c, err := h.settle(opts)
+	if err != nil {
+		return err
+	}
+	if err := h.loadPrograms(ctx, c, opts); err != nil {
+		return err
+	}
+	// Programs of controllers are not needed until something asks for them, so they are unpacked while the API starts.
+	group, gctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return h.start(gctx, opts) })
+	group.Go(func() error { return h.loadWanted(gctx, opts) })
+	return group.Wait()
+}
+
+// Start starts a stopped host with all its data and waits until it answers. It makes nothing.
+func (h *Host) Start(ctx context.Context, detail func(string)) (host.State, error) {
+	state, err := h.State(ctx)
+	if err != nil || (state != host.StateStopped && state != host.StateRunning) {
+		return state, err
+	}
+	if err := h.Create(ctx, host.CreateOptions{Detail: detail}); err != nil {
+		return state, err
+	}
+	return host.StateRunning, nil
+}
+
+// loadWanted loads the images that opts ask for, once they are known.
+func (h *Host) loadWanted(ctx context.Context, opts host.CreateOptions) error {
+	if opts.Images == nil {
+		return nil
+	}
+	images, err := opts.Images(ctx)
+	if err != nil {
+		return err
+	}
+	return h.LoadImages(ctx, images, opts.Detail)
+}
+
+// settle is the configuration of a host that is there, or a new one, which is written.
+func (h *Host) settle(opts host.CreateOptions) (*config, error) {
+	c, err := h.dir.readConfig()
+	if err == nil {
+		return c, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if h.opts.ImageDir == "" && h.opts.Programs == nil {
+		return nil, errors.New("embedded host: no folder for images given")
+	}
+	c = &config{Name: h.name, Ephemeral: h.opts.Ephemeral, ImageDir: h.opts.ImageDir, Programs: h.opts.Programs}
+	c.KubernetesVersion, c.Images = chooseImages(opts)
+	return c, diag.Wrap("write "+h.dir.path(configFile), h.dir.writeConfig(c),
+		"point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
+}
+
+func (h *Host) isEphemeral() (bool, error) {
+	c, err := h.dir.readConfig()
+	if err != nil {
+		return false, err
+	}
+	return c.Ephemeral, nil
+}
+
+// start runs the supervisor and tells who waits for the API server.
+func (h *Host) start(ctx context.Context, opts host.CreateOptions) error {
+	opts.Detail("starting the control plane")
+	if err := h.spawn(ctx); err != nil {
+		return err
+	}
+	if opts.Answers == nil {
+		return nil
+	}
+	kubeconfig, err := h.Kubeconfig(ctx)
+	if err == nil {
+		opts.Answers(kubeconfig)
+	}
+	return err
+}
+
+// adopt makes sure that a host that runs already, maybe only just, answers and has the images.
+func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
+	wait, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not ready within %s", startTime))
+	defer cancel()
+	if err := h.dir.waitFree(wait, startingFile); err != nil {
+		return diag.Wrap("wait for management cluster "+h.name, err, "see "+h.dir.path(supervisorLog))
+	}
+	if runs, err := h.dir.alive(); err != nil {
+		return err
+	} else if !runs { // it failed while we waited: now it is ours to start, or to rebuild
+		return h.Create(ctx, opts)
+	}
+	kubeconfig, err := h.Kubeconfig(wait)
+	if err != nil {
+		return err
+	}
+	client, err := apiserver.New(kubeconfig)
+	if err != nil {
+		return err
+	}
+	if err := client.Wait(wait); err != nil {
+		return diag.Wrap("use management cluster "+h.name, err,
+			"`fleetctl host stop` and `fleetctl host start` begin anew; see "+h.dir.path(supervisorLog))
+	}
+	if opts.Answers != nil {
+		opts.Answers(kubeconfig)
+	}
+	return h.loadWanted(ctx, opts)
+}

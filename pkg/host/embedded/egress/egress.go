@@ -1,0 +1,216 @@
+// Package egress is the way from the API server to the webhooks and aggregated API servers of a cluster without a pod
+// network. The API server sends every dial to a Service through an HTTP CONNECT proxy on a Unix socket
+// (EgressSelectorConfiguration, type cluster), and the proxy asks where the Service's process listens. Webhook
+// configurations, with their Service references and certificates, stay as they are: the proxy moves bytes, TLS is between
+// the API server and the webhook.
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Resolver tells where to go for a Service, which the API server calls by its cluster IP or its DNS name. The address is
+// one that net.Dial takes with "tcp". Its error is shown to the user whose request needed the webhook.
+type Resolver func(ctx context.Context, host, port string) (address string, err error)
+
+// dialTime bounds resolving and dialling: the API server's own bound for a webhook is 10 s unless it says otherwise.
+const dialTime = 10 * time.Second
+
+// Proxy serves CONNECT on a Unix socket.
+type Proxy struct {
+	resolve  Resolver
+	listener net.Listener
+	folder   *os.File // keeps a long path short, see listen
+	server   *http.Server
+	log      func(format string, args ...any)
+
+	mu      sync.Mutex
+	tunnels map[net.Conn]struct{}
+	closed  bool
+}
+
+// Listen makes the socket, for this user alone, in place of one that a killed process left. log, if not nil, is told what
+// could not be reached. Serve must be called next.
+func Listen(ctx context.Context, socket string, resolve Resolver, log func(format string, args ...any)) (*Proxy, error) {
+	if log == nil {
+		log = func(string, ...any) {}
+	}
+	p := &Proxy{resolve: resolve, log: log, tunnels: map[net.Conn]struct{}{}}
+	if err := p.listen(ctx, socket); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", socket, err)
+	}
+	p.server = &http.Server{Handler: http.HandlerFunc(p.connect), ReadHeaderTimeout: dialTime}
+	return p, nil
+}
+
+// maxSocketPath is what fits into a socket's address, on the system that has the least room.
+const maxSocketPath = 100
+
+func (p *Proxy) listen(ctx context.Context, socket string) (err error) {
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	path := socket
+	if len(path) > maxSocketPath {
+		// The kernel takes short paths only, but it follows a link: the one of an open folder.
+		if p.folder, err = os.Open(filepath.Dir(socket)); err != nil {
+			return err
+		}
+		path = fmt.Sprintf("/proc/self/fd/%d/%s", p.folder.Fd(), filepath.Base(socket))
+	}
+	if p.listener, err = (&net.ListenConfig{}).Listen(ctx, "unix", path); err == nil {
+		err = os.Chmod(socket, 0o600)
+	}
+	return err
+}
+
+// Serve answers until ctx ends, and ends every tunnel then. It returns nil for an orderly end.
+func (p *Proxy) Serve(ctx context.Context) error {
+	defer context.AfterFunc(ctx, p.close)()
+	err := p.server.Serve(p.listener)
+	p.close()
+	if ctx.Err() != nil || errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+func (p *Proxy) close() {
+	_ = p.server.Close() // it knows nothing of hijacked connections
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for c := range p.tunnels {
+		_ = c.Close()
+	}
+	if p.folder != nil {
+		_ = p.folder.Close()
+		p.folder = nil
+	}
+}
+
+// connect answers one CONNECT.
+func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect {
+		http.Error(w, "this socket takes CONNECT only", http.StatusMethodNotAllowed)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), dialTime)
+	defer cancel()
+	backend, err := p.dial(ctx, r.RequestURI)
+	client, buffered, hijackErr := http.NewResponseController(w).Hijack()
+	if hijackErr != nil {
+		if backend != nil {
+			_ = backend.Close()
+		}
+		http.Error(w, hijackErr.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer client.Close()
+	if err != nil {
+		p.log("%s: %v", r.RequestURI, err)
+		refuse(client, err)
+		return
+	}
+	defer backend.Close()
+	if !p.keep(client, backend) {
+		return
+	}
+	defer p.forget(client, backend)
+	// The API server takes the body of this answer for the first bytes from the other side, so there is none, whatever
+	// the version of HTTP.
+	if _, err := io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		return
+	}
+	tunnel(client, buffered, backend)
+}
+
+func (p *Proxy) dial(ctx context.Context, target string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(target)
+	if err != nil {
+		return nil, err
+	}
+	address, err := p.resolve(ctx, host, port)
+	if err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+}
+
+// refuse puts the reason into the status line: it is the only part of the answer that the API server passes on.
+func refuse(w io.Writer, err error) {
+	reason := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, err.Error())
+	_, _ = fmt.Fprintf(w, "HTTP/1.1 502 %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", reason) // it may be gone
+}
+
+// keep remembers open connections, for close. It tells whether there is still somebody to serve.
+func (p *Proxy) keep(connections ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	for _, c := range connections {
+		p.tunnels[c] = struct{}{}
+	}
+	return true
+}
+
+func (p *Proxy) forget(connections ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range connections {
+		delete(p.tunnels, c)
+	}
+}
+
+// tunnel moves bytes both ways until either side has closed; what came with the request goes first.
+func tunnel(client net.Conn, early io.Reader, backend net.Conn) {
+	var group sync.WaitGroup
+	move := func(to net.Conn, from io.Reader) {
+		_, _ = io.Copy(to, from) // an end with an error is an end
+		if half, ok := to.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+			return
+		}
+		_ = to.Close()
+	}
+	group.Go(func() { move(backend, early) })
+	group.Go(func() { move(client, backend) })
+	group.Wait()
+}
+
+// Config is the EgressSelectorConfiguration that sends what is for the cluster to a socket. A relative socket is relative
+// to the folder in which the API server runs, which keeps it short. What is for the control plane itself, such as a webhook
+// by URL, is dialled as ever.
+func Config(socket string) ([]byte, error) {
+	type object = map[string]any
+	return yaml.Marshal(object{
+		"apiVersion": "apiserver.k8s.io/v1beta1",
+		"kind":       "EgressSelectorConfiguration",
+		"egressSelections": []object{{
+			"name": "cluster",
+			"connection": object{
+				"proxyProtocol": "HTTPConnect",
+				"transport":     object{"uds": object{"udsName": socket}},
+			},
+		}},
+	})
+}

@@ -1,0 +1,5 @@
+//go:build !integration
+
+package embedded_test
+
+func makeEphemeral(string) {}

@@ -1,0 +1,157 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/images"
+)
+
+// DefaultKubernetesVersion is what a host runs where nobody asks for another.
+const DefaultKubernetesVersion = "v1.36.3"
+
+// The images of the control plane, as Kubernetes publishes them.
+const (
+	etcdRepository              = "registry.k8s.io/etcd"
+	apiServerRepository         = "registry.k8s.io/kube-apiserver"
+	controllerManagerRepository = "registry.k8s.io/kube-controller-manager"
+
+	// defaultEtcdTag is what kubeadm takes for the default version. Any etcd 3.5 or later does for any version of Kubernetes here.
+	defaultEtcdTag = "3.6.8-0"
+)
+
+// programImages are the references of the control plane's images.
+type programImages struct {
+	Etcd              string `json:"etcd,omitempty"`
+	APIServer         string `json:"apiServer,omitempty"`
+	ControllerManager string `json:"controllerManager,omitempty"`
+}
+
+func (i programImages) all() []string { return []string{i.Etcd, i.APIServer, i.ControllerManager} }
+
+// chooseImages settles on a version: the wanted one, else the newest that the archive brings, else the default.
+func chooseImages(opts host.CreateOptions) (version string, chosen programImages) {
+	var names []string
+	if opts.NodeImage != nil {
+		names = opts.NodeImage.Names()
+	}
+	version = opts.KubernetesVersion
+	if version == "" {
+		version = newestTag(names, apiServerRepository)
+	}
+	if version == "" {
+		version = DefaultKubernetesVersion
+	}
+	version = "v" + strings.TrimPrefix(version, "v")
+	etcd := newestTag(names, etcdRepository)
+	if etcd == "" {
+		etcd = defaultEtcdTag
+	}
+	return version, programImages{
+		Etcd:              etcdRepository + ":" + etcd,
+		APIServer:         apiServerRepository + ":" + version,
+		ControllerManager: controllerManagerRepository + ":" + version,
+	}
+}
+
+// newestTag is the highest version of a repository among references; empty if there is none.
+func newestTag(refs []string, repository string) string {
+	var newest string
+	var highest semver.Version
+	for _, ref := range refs {
+		tag, ok := strings.CutPrefix(ref, repository+":")
+		if !ok {
+			continue
+		}
+		if v, err := semver.ParseTolerant(tag); err == nil && (newest == "" || v.GT(highest)) {
+			newest, highest = tag, v
+		}
+	}
+	return newest
+}
+
+// LoadImages puts those of the images that the store lacks into it. A nil archive is no images.
+func (h *Host) LoadImages(ctx context.Context, archive host.ImageArchive, detail func(string)) error {
+	if archive == nil {
+		return nil
+	}
+	c, err := h.dir.readConfig()
+	if err != nil {
+		return err
+	}
+	return load(ctx, c.ImageDir, archive, archive.Names(), detail)
+}
+
+// loadPrograms puts the control plane's images into the store where an archive brings them; those that none brings are pulled
+// by the supervisor.
+func (h *Host) loadPrograms(ctx context.Context, c *config, opts host.CreateOptions) error {
+	if c.Programs != nil || opts.NodeImage == nil {
+		return nil
+	}
+	has := map[string]bool{}
+	for _, name := range opts.NodeImage.Names() {
+		has[name] = true
+	}
+	var refs []string
+	for _, ref := range c.Images.all() {
+		if has[ref] {
+			refs = append(refs, ref)
+		}
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	return load(ctx, c.ImageDir, opts.NodeImage, refs, opts.Detail)
+}
+
+// load puts images of an archive into the store in dir.
+func load(ctx context.Context, dir string, archive host.ImageArchive, refs []string, detail func(string)) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	store, err := images.Open(dir, images.Options{})
+	if err != nil {
+		return err
+	}
+	if detail != nil {
+		detail(fmt.Sprintf("unpacking %d images", len(refs)))
+	}
+	return store.Load(ctx, archive, refs...)
+}
+
+// programPath is where the published images of Kubernetes and etcd have their programs. A name in an image may be a link to a
+// program that acts by its name, so it is not followed.
+const programPath = "/usr/local/bin/"
+
+// programs finds the control plane's programs in the store, and pulls the images that are not in it.
+func (i programImages) programs(ctx context.Context, store *images.Store) (*controlplane.Programs, error) {
+	var p controlplane.Programs
+	group, ctx := errgroup.WithContext(ctx)
+	for _, each := range []struct {
+		ref, name string
+		path      *string
+	}{
+		{i.Etcd, "etcd", &p.Etcd},
+		{i.APIServer, "kube-apiserver", &p.APIServer},
+		{i.ControllerManager, "kube-controller-manager", &p.ControllerManager},
+	} {
+		group.Go(func() error {
+			image, err := store.Get(ctx, each.ref, images.Pull{})
+			if err != nil {
+				return diag.Wrap("get the control plane's image "+each.ref, err, diag.Hint(err))
+			}
+			if *each.path = image.File(programPath + each.name); *each.path == "" {
+				return fmt.Errorf("image %s has no program %s", each.ref, programPath+each.name)
+			}
+			return nil
+		})
+	}
+	return &p, group.Wait()
+}

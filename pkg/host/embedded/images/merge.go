@@ -1,0 +1,136 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// How a layer says that something below it is gone.
+const (
+	whiteoutPrefix = ".wh."
+	opaqueWhiteout = ".wh..wh..opq"
+)
+
+// mergeLayer lays the files of the layer in dir over those in root. Files are hard links: they take no room.
+func mergeLayer(ctx context.Context, dir, root string) error {
+	target, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	if err := applyWhiteouts(dir, target); err != nil {
+		return err
+	}
+	return walk(dir, func(name string, info fs.DirEntry) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if strings.HasPrefix(path.Base(name), whiteoutPrefix) {
+			return nil
+		}
+		real, err := realName(target, name)
+		if err != nil {
+			return err
+		}
+		return mergeEntry(dir, name, target, real, info)
+	})
+}
+
+// mergeEntry puts the file, folder or link that the layer in dir has at from to name, which leads over no links.
+func mergeEntry(dir, from string, target *os.Root, name string, info fs.DirEntry) error {
+	old, err := target.Lstat(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	there := err == nil
+	switch {
+	case info.IsDir():
+		if there && old.IsDir() {
+			return nil
+		}
+		// A folder over a link to a folder: the link stays, as container engines have it.
+		if resolved, err := target.Stat(name); err == nil && resolved.IsDir() {
+			return nil
+		}
+	case there && old.IsDir():
+		if err := target.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	if there && !old.IsDir() {
+		if err := target.Remove(name); err != nil {
+			return err
+		}
+	}
+	if err := target.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	switch {
+	case info.IsDir():
+		return target.Mkdir(name, 0o755)
+	case info.Type()&fs.ModeSymlink != 0:
+		link, err := os.Readlink(filepath.Join(dir, filepath.FromSlash(from)))
+		if err != nil {
+			return err
+		}
+		// A link below makes the place another one than in the layer.
+		return target.Symlink(relativeTarget(name, path.Join("/", path.Dir(from), link)), name)
+	}
+	// name leads over no link and is inside: nobody else writes to this folder, which has no name yet.
+	return os.Link(filepath.Join(dir, filepath.FromSlash(from)), filepath.Join(target.Name(), filepath.FromSlash(name)))
+}
+
+// applyWhiteouts removes from target what the layer in dir hides. It comes first: a layer hides what is below it, not what
+// it brings itself.
+func applyWhiteouts(dir string, target *os.Root) error {
+	return walk(dir, func(name string, _ fs.DirEntry) error {
+		base := path.Base(name)
+		if !strings.HasPrefix(base, whiteoutPrefix) {
+			return nil
+		}
+		real, err := realName(target, path.Join(path.Dir(name), strings.TrimPrefix(base, whiteoutPrefix)))
+		if err != nil {
+			return err
+		}
+		if base == opaqueWhiteout {
+			return emptyFolder(target, path.Dir(real))
+		}
+		return target.RemoveAll(real)
+	})
+}
+
+// emptyFolder removes all that is in the folder, if there is one.
+func emptyFolder(target *os.Root, name string) error {
+	entries, err := fs.ReadDir(target.FS(), name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := target.RemoveAll(path.Join(name, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk visits all below dir, folders before what is in them, with names relative to dir.
+func walk(dir string, visit func(name string, info fs.DirEntry) error) error {
+	return filepath.WalkDir(dir, func(file string, info fs.DirEntry, err error) error {
+		if err != nil || file == dir {
+			return err
+		}
+		name, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		return visit(filepath.ToSlash(name), info)
+	})
+}

@@ -1,0 +1,239 @@
+package images
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+
+	"github.com/distribution/reference"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Keychain finds the credentials for a registry.
+type Keychain = authn.Keychain
+
+// Pull says how Get gets an image.
+type Pull struct {
+	// Keychain for private registries; nil is anonymous.
+	Keychain Keychain
+	// Never asks no registry: an image that is not in the store is an error.
+	Never bool
+	// Always asks the registry what a tag stands for now. A registry that cannot be reached is no error if the image is in
+	// the store.
+	Always bool
+}
+
+// parallelLayers bounds the downloads of one image.
+const parallelLayers = 3
+
+// Get returns the image that ref stands for, and pulls it if it is not in the store.
+func (s *Store) Get(ctx context.Context, ref string, pull Pull) (Image, error) {
+	img, there, err := s.Lookup(ref)
+	if err != nil {
+		return Image{}, err
+	}
+	if there && (!pull.Always || strings.Contains(ref, "@")) {
+		return img, nil
+	}
+	if pull.Never {
+		return Image{}, diag.Errorf("load it from a bundle, or set another imagePullPolicy",
+			"image %s is not in the store, and imagePullPolicy is Never", ref)
+	}
+	// Everybody who waits for the same image shares one download. It goes on when one of them gives up, until the last does
+	// by retrying; the download itself is bound to the first one's context.
+	result, err, _ := s.flights.Do(ref, func() (any, error) { return s.pull(ctx, ref, pull.Keychain) })
+	if err != nil {
+		if transportErr := (*transport.Error)(nil); there && !errors.As(err, &transportErr) && ctx.Err() == nil {
+			return img, nil
+		}
+		return Image{}, diag.Wrap("pull image "+ref, err, pullHint(err))
+	}
+	pulled, ok := result.(Image)
+	if !ok {
+		return Image{}, fmt.Errorf("pull image %s: no result", ref)
+	}
+	return pulled, nil
+}
+
+func pullHint(err error) string {
+	var answer *transport.Error
+	if errors.As(err, &answer) {
+		switch answer.StatusCode {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			return "name a Secret with credentials for this registry under imagePullSecrets"
+		case http.StatusNotFound:
+			return "check the image's name and tag"
+		}
+	}
+	if diag.Hint(err) != "" {
+		return ""
+	}
+	return "without a network, use a bundle that holds the image: fleetctl bundle create"
+}
+
+func (s *Store) pull(ctx context.Context, ref string, keychain Keychain) (Image, error) {
+	full, err := parse(ref)
+	if err != nil {
+		return Image{}, err
+	}
+	source, err := s.source(full)
+	if err != nil {
+		return Image{}, err
+	}
+	if keychain == nil {
+		keychain = authn.NewMultiKeychain()
+	}
+	platform := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
+	remoteImage, err := remote.Image(source,
+		remote.WithContext(ctx), remote.WithAuthFromKeychain(keychain), remote.WithPlatform(platform))
+	if err != nil {
+		return Image{}, err
+	}
+	digest, err := remoteImage.Digest()
+	if err != nil {
+		return Image{}, err
+	}
+	if _, there, err := s.image(full.String(), digest.Hex); err != nil {
+		return Image{}, err
+	} else if !there {
+		if err := s.fetch(ctx, full, digest, remoteImage); err != nil {
+			return Image{}, err
+		}
+	}
+	if digested, ok := full.(reference.Digested); ok && digested.Digest().Encoded() != digest.Hex {
+		// The reference names an index: remember which of its images is ours.
+		if err := s.alias(digested.Digest().Encoded(), digest.Hex); err != nil {
+			return Image{}, err
+		}
+	} else if err := s.tag(full, digest.Hex); err != nil {
+		return Image{}, err
+	}
+	img, there, err := s.image(full.String(), digest.Hex)
+	if err == nil && !there {
+		err = errors.New("it is gone from the store again")
+	}
+	return img, err
+}
+
+// source is where to pull ref from.
+func (s *Store) source(ref reference.Named) (name.Reference, error) {
+	text := ref.String()
+	if mirror, ok := s.mirrors[reference.Domain(ref)]; ok {
+		text = mirror + strings.TrimPrefix(text, reference.Domain(ref))
+	}
+	var opts []name.Option
+	if s.insecure {
+		opts = append(opts, name.Insecure)
+	}
+	return name.ParseReference(text, opts...)
+}
+
+// fetch brings the image's layers and makes it.
+func (s *Store) fetch(ctx context.Context, ref reference.Named, digest v1.Hash, img v1.Image) error {
+	rawConfig, err := img.RawConfigFile()
+	if err != nil {
+		return err
+	}
+	var config v1.ConfigFile
+	if err := json.Unmarshal(rawConfig, &config); err != nil {
+		return err
+	}
+	if err := checkPlatform(ref.String(), &config); err != nil {
+		return err
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		return err
+	}
+	digests := make([]v1.Hash, len(layers))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelLayers)
+	for i, l := range layers {
+		if digests[i], err = l.Digest(); err != nil {
+			return err
+		}
+		group.Go(func() error { return s.fetchLayer(groupCtx, digests[i], l) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return s.keep(ctx, ref, digest.Hex, rawConfig, digests)
+}
+
+func (s *Store) fetchLayer(ctx context.Context, digest v1.Hash, layer v1.Layer) error {
+	_, err, _ := s.flights.Do("layer "+digest.Hex, func() (any, error) {
+		if s.hasLayer(digest) {
+			return nil, nil
+		}
+		r, err := layer.Compressed()
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		return nil, s.addLayer(ctx, digest, r)
+	})
+	return err
+}
+
+// KeychainFromDockerConfig reads the content of Secrets of the type kubernetes.io/dockerconfigjson.
+func KeychainFromDockerConfig(configs ...[]byte) (Keychain, error) {
+	all := dockerConfigs{}
+	for _, raw := range configs {
+		var config struct {
+			Auths map[string]dockerAuth `json:"auths"`
+		}
+		if err := json.Unmarshal(raw, &config); err != nil {
+			return nil, errors.New("it is not a docker config") // the error would quote the credentials
+		}
+		for server, auth := range config.Auths {
+			all[serverHost(server)] = auth
+		}
+	}
+	return all, nil
+}
+
+type dockerAuth struct {
+	Username, Password, Auth string
+}
+
+// dockerConfigs are credentials by host.
+type dockerConfigs map[string]dockerAuth
+
+// serverHost is the registry of a key like https://index.docker.io/v1/.
+func serverHost(server string) string {
+	_, after, found := strings.Cut(server, "://")
+	if found {
+		server = after
+	}
+	server, _, _ = strings.Cut(server, "/")
+	return server
+}
+
+// Resolve implements authn.Keychain.
+func (d dockerConfigs) Resolve(target authn.Resource) (authn.Authenticator, error) {
+	auth, ok := d[target.RegistryStr()]
+	if !ok {
+		return authn.Anonymous, nil
+	}
+	if auth.Auth != "" {
+		decoded, err := base64.StdEncoding.DecodeString(auth.Auth)
+		user, password, found := strings.Cut(string(decoded), ":")
+		if err != nil || !found {
+			return nil, fmt.Errorf("the credentials for %s are not base64 of user:password", target.RegistryStr())
+		}
+		auth.Username, auth.Password = user, password
+	}
+	return &authn.Basic{Username: auth.Username, Password: auth.Password}, nil
+}

@@ -1,0 +1,118 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"sync"
+)
+
+const (
+	defaultLogLimit = 10 << 20
+	keptLines       = 100
+	maxLine         = 2 << 10
+)
+
+// logWriter appends to a file, starts a new one when it is full, and keeps the last lines in memory. It never fails a
+// write: a full disk must neither block the process nor end it.
+type logWriter struct {
+	path  string
+	limit int64
+
+	mu      sync.Mutex
+	file    *os.File // nil if there is none, or it could not be opened again
+	size    int64
+	lines   []string
+	partial []byte
+}
+
+// newLogWriter opens the log; an empty path keeps lines only.
+func newLogWriter(path string, limit int64) (*logWriter, error) {
+	if limit <= 0 {
+		limit = defaultLogLimit
+	}
+	l := &logWriter{path: path, limit: limit}
+	if path == "" {
+		return l, nil
+	}
+	return l, l.open()
+}
+
+func (l *logWriter) open() error {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	l.file, l.size = f, info.Size()
+	return nil
+}
+
+// Write implements io.Writer.
+func (l *logWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remember(p)
+	if l.path != "" {
+		l.toFile(p)
+	}
+	return len(p), nil
+}
+
+func (l *logWriter) toFile(p []byte) {
+	if l.file != nil && l.size > 0 && l.size+int64(len(p)) > l.limit {
+		_ = l.file.Close()
+		_ = os.Rename(l.path, l.path+".1") // if not, the file just grows on
+		l.file = nil
+	}
+	if l.file == nil && l.open() != nil {
+		return // tried again with the next write
+	}
+	n, _ := l.file.Write(p) //nolint:errcheck // see logWriter
+	l.size += int64(n)
+}
+
+// remember splits what is written into lines.
+func (l *logWriter) remember(p []byte) {
+	for len(p) > 0 {
+		line, rest, whole := bytes.Cut(p, []byte("\n"))
+		if room := maxLine - len(l.partial); room > 0 {
+			l.partial = append(l.partial, line[:min(room, len(line))]...)
+		}
+		p = rest
+		if !whole {
+			return
+		}
+		l.lines = append(l.lines, string(l.partial))
+		l.partial = l.partial[:0]
+		if len(l.lines) > 2*keptLines {
+			l.lines = append([]string(nil), l.lines[len(l.lines)-keptLines:]...)
+		}
+	}
+}
+
+// Last returns up to n of the last lines, the one begun included.
+func (l *logWriter) Last(n int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := l.lines
+	if len(l.partial) > 0 {
+		lines = append(lines[:len(lines):len(lines)], string(l.partial))
+	}
+	return append([]string(nil), lines[max(0, len(lines)-n):]...)
+}
+
+// Close closes the file.
+func (l *logWriter) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return err
+}

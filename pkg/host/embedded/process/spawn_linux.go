@@ -1,0 +1,110 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// spawner is a thread that starts all children and never ends. The kernel sends the signal of a parent's death when the
+// *thread* that made the child ends, and Go ends threads at will: from any other thread, children would die one day without
+// a reason.
+var spawner = sync.OnceValue(func() chan<- func() {
+	jobs := make(chan func())
+	go func() {
+		runtime.LockOSThread() // never unlocked
+		for job := range jobs {
+			job()
+		}
+	}()
+	return jobs
+})
+
+// spawn starts cmd in a group of its own; it is killed when our process ends.
+func spawn(cmd *exec.Cmd) (Identity, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	spawner() <- func() { started <- cmd.Start() }
+	if err := <-started; err != nil {
+		return Identity{}, err
+	}
+	identity, err := findAny(cmd.Process.Pid)
+	if err != nil { // not reaped: it is there even if it has ended already
+		_ = cmd.Process.Kill()
+		return Identity{}, errors.Join(err, cmd.Wait())
+	}
+	return identity, nil
+}
+
+// awaitEnd returns when our child pid has ended, and leaves it to be reaped.
+func awaitEnd(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			return
+		}
+	}
+}
+
+func signalGroup(pgid int, sig syscall.Signal) { _ = syscall.Kill(-pgid, sig) }
+
+func killGroup(pgid int) { signalGroup(pgid, syscall.SIGKILL) }
+
+// bootID is read once: it does not change while we run.
+var bootID = sync.OnceValue(func() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "" // a system that hides it: identities are unique within one boot only
+	}
+	return strings.TrimSpace(string(id))
+})
+
+// find returns the identity of a process that runs.
+func find(pid int) (Identity, error) {
+	state, start, err := readStat(pid)
+	if err != nil {
+		return Identity{}, err
+	}
+	if state == 'Z' || state == 'X' {
+		return Identity{}, fmt.Errorf("process %d: %w", pid, ErrGone)
+	}
+	return Identity{PID: pid, StartTime: start, Boot: bootID()}, nil
+}
+
+// findAny is find, also for one that has ended and waits to be reaped.
+func findAny(pid int) (Identity, error) {
+	_, start, err := readStat(pid)
+	if err != nil {
+		return Identity{}, err
+	}
+	return Identity{PID: pid, StartTime: start, Boot: bootID()}, nil
+}
+
+// readStat reads state and start time, fields 3 and 22, from /proc/PID/stat. Field 2 is the program's name in parentheses
+// and may hold anything, parentheses and spaces too: what follows the last one is what counts.
+func readStat(pid int) (state byte, start uint64, err error) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		return 0, 0, fmt.Errorf("process %d: %w", pid, ErrGone)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	const first, wanted = 3, 22
+	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
+	if len(fields) <= wanted-first {
+		return 0, 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields)+first-1)
+	}
+	start, err = strconv.ParseUint(string(fields[wanted-first]), 10, 64)
+	return fields[0][0], start, err
+}

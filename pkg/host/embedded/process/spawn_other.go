@@ -1,0 +1,23 @@
+//go:build !linux
+
+package process
+
+import (
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+var errUnsupported = diag.Errorf("use --host kind", "supervised processes need Linux, this is %s", runtime.GOOS)
+
+func spawn(*exec.Cmd) (Identity, error) { return Identity{}, errUnsupported }
+
+func awaitEnd(int) {}
+
+func signalGroup(int, syscall.Signal) {}
+
+func killGroup(int) {}
+
+func find(int) (Identity, error) { return Identity{}, errUnsupported }

@@ -1,0 +1,285 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Phase is what a Supervisor is doing.
+type Phase string
+
+// The phases of a supervised process.
+const (
+	PhaseStarting Phase = "Starting" // it runs, and has not said yet that it is ready
+	PhaseReady    Phase = "Ready"    // it runs, and was ready once since it started
+	PhaseBackOff  Phase = "BackOff"  // it ended and waits to be started again
+	PhaseStopped  Phase = "Stopped"  // Stop was called and it is gone
+)
+
+// Status of a supervised process.
+type Status struct {
+	Phase Phase
+	// Identity of the process; zero if none runs.
+	Identity Identity
+	// Started is when the running one was.
+	Started time.Time
+	// Restarts counts the starts after the first.
+	Restarts int
+	// LastExit is how it ended the last time; nil if it never did.
+	LastExit *Exit
+	// StartErr is why it could not even be started the last time (no such program, no such folder).
+	StartErr error
+	// NextStart is when it will be started again, in PhaseBackOff.
+	NextStart time.Time
+}
+
+// SupervisorOptions of Supervise. Zero values are the kubelet's: 10 s doubling to 5 min, forgotten after 10 min.
+type SupervisorOptions struct {
+	// BackOff is the pause after the first end; each further one doubles it. The first restart comes after it, too.
+	BackOff time.Duration
+	// MaxBackOff is the longest pause.
+	MaxBackOff time.Duration
+	// ResetAfter is how long it must have run for the pause to begin anew.
+	ResetAfter time.Duration
+	// FirstRestartAtOnce leaves out the pause after an end that no other preceded within ResetAfter.
+	FirstRestartAtOnce bool
+	// OnChange, if not nil, is told each new status, one after the other. It must not block, and not call the Supervisor.
+	OnChange func(Status)
+}
+
+// Supervisor keeps a process running.
+type Supervisor struct {
+	name    string
+	opts    SupervisorOptions
+	cancel  context.CancelFunc
+	stopped chan struct{}
+	kick    chan struct{}
+
+	mu      sync.Mutex
+	spec    Spec
+	status  Status
+	changed chan struct{} // closed and replaced with each new status
+	process *Process
+	grace   time.Duration
+}
+
+// Supervise starts the process and starts it again whenever it ends, until Stop. It returns at once.
+func Supervise(spec Spec, opts SupervisorOptions) *Supervisor {
+	setDefault(&opts.BackOff, 10*time.Second)
+	setDefault(&opts.MaxBackOff, 5*time.Minute)
+	setDefault(&opts.ResetAfter, 10*time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Supervisor{
+		name: spec.Name, spec: spec, opts: opts, cancel: cancel, stopped: make(chan struct{}), kick: make(chan struct{}, 1),
+		changed: make(chan struct{}), status: Status{Phase: PhaseStarting},
+	}
+	go s.run(ctx)
+	return s
+}
+
+func setDefault(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
+
+// run is one start after the other.
+func (s *Supervisor) run(ctx context.Context) {
+	defer close(s.stopped)
+	failures := 0
+	for restarts := 0; ; restarts++ {
+		started := time.Now()
+		s.runOnce(ctx, restarts)
+		if ctx.Err() != nil {
+			s.update(func(st *Status) { st.Phase, st.Identity = PhaseStopped, Identity{} })
+			return
+		}
+		if time.Since(started) >= s.opts.ResetAfter {
+			failures = 0
+		}
+		pause := s.pause(failures)
+		failures++
+		s.update(func(st *Status) {
+			st.Phase, st.Identity, st.NextStart = PhaseBackOff, Identity{}, time.Now().Add(pause)
+		})
+		select {
+		case <-ctx.Done():
+			s.update(func(st *Status) { st.Phase = PhaseStopped })
+			return
+		case <-s.kick:
+		case <-time.After(pause):
+		}
+	}
+}
+
+// pause after so many ends in a row before this one.
+func (s *Supervisor) pause(failures int) time.Duration {
+	if s.opts.FirstRestartAtOnce {
+		if failures == 0 {
+			return 0
+		}
+		failures--
+	}
+	pause := s.opts.BackOff
+	for range failures {
+		if pause *= 2; pause >= s.opts.MaxBackOff {
+			return s.opts.MaxBackOff
+		}
+	}
+	return pause
+}
+
+// runOnce is one life of the process.
+func (s *Supervisor) runOnce(ctx context.Context, restarts int) {
+	select {
+	case <-s.kick: // meant for a back-off that is over
+	default:
+	}
+	s.mu.Lock()
+	spec := s.spec
+	s.mu.Unlock()
+	p, err := start(spec)
+	if err != nil {
+		s.update(func(st *Status) { st.StartErr, st.Restarts = err, restarts })
+		return
+	}
+	s.mu.Lock()
+	s.process = p
+	s.mu.Unlock()
+	s.update(func(st *Status) {
+		*st = Status{Phase: PhaseStarting, Identity: p.Identity(), Started: time.Now(), Restarts: restarts, LastExit: st.LastExit}
+	})
+	if err := p.awaitReady(ctx, spec.Ready); err == nil {
+		s.update(func(st *Status) { st.Phase = PhaseReady })
+	}
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		s.mu.Lock()
+		grace := s.grace
+		s.mu.Unlock()
+		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+stopTimeout)
+		defer cancel()
+		_ = p.Stop(stopCtx, grace) // a process that even a kill does not end is the kernel's
+	}
+	s.update(func(st *Status) { st.LastExit = p.Exit() })
+}
+
+func (s *Supervisor) update(change func(*Status)) {
+	s.mu.Lock()
+	change(&s.status)
+	status := s.status
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.mu.Unlock()
+	if s.opts.OnChange != nil {
+		s.opts.OnChange(status)
+	}
+}
+
+// SetSpec changes what the next start runs; the process that runs stays as it is. The name stays, too.
+func (s *Supervisor) SetSpec(spec Spec) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spec.Name = s.name
+	s.spec = spec
+}
+
+// Status is what there is to say now.
+func (s *Supervisor) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+// Name of the process, from its Spec.
+func (s *Supervisor) Name() string { return s.name }
+
+// LastLines returns up to n of the last lines of output, of the process that runs or else of the one before.
+func (s *Supervisor) LastLines(n int) []string {
+	s.mu.Lock()
+	p := s.process
+	s.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	return p.LastLines(n)
+}
+
+// AwaitReady returns nil once the process is ready. It fails when ctx ends, with the reason of the last end in the error's
+// tree, or once Stop is called. It waits through restarts unless tries is above 0: then it fails after so many ends.
+func (s *Supervisor) AwaitReady(ctx context.Context, tries int) error {
+	for {
+		s.mu.Lock()
+		status, changed := s.status, s.changed
+		s.mu.Unlock()
+		failed := status.StartErr
+		if status.LastExit != nil && failed == nil {
+			failed = &ExitError{s.name, *status.LastExit}
+		}
+		switch {
+		case status.Phase == PhaseReady:
+			return nil
+		case status.Phase == PhaseStopped:
+			return errors.Join(ErrGone, failed)
+		case status.Phase == PhaseBackOff && tries > 0 && status.Restarts+1 >= tries:
+			return failed
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), failed)
+		}
+	}
+}
+
+// Restart ends the running process, which then is started again after its back-off as if it had ended by itself: what a
+// failed liveness probe asks for. In a back-off it ends that. grace is as for Process.Stop.
+func (s *Supervisor) Restart(ctx context.Context, grace time.Duration) error {
+	s.mu.Lock()
+	p, phase := s.process, s.status.Phase
+	s.mu.Unlock()
+	if phase == PhaseBackOff {
+		select {
+		case s.kick <- struct{}{}:
+		default:
+		}
+		return nil
+	}
+	if p == nil {
+		return nil
+	}
+	return p.Stop(ctx, grace)
+}
+
+// Stop ends the process for good, as Process.Stop does, and returns when it is gone.
+func (s *Supervisor) Stop(ctx context.Context, grace time.Duration) error {
+	s.mu.Lock()
+	s.grace = grace
+	s.mu.Unlock()
+	s.cancel()
+	select {
+	case <-s.stopped:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(context.Cause(ctx), s.killNow())
+	}
+}
+
+// killNow is for a caller that cannot wait for the grace.
+func (s *Supervisor) killNow() error {
+	s.mu.Lock()
+	p := s.process
+	s.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return p.Stop(ctx, 0)
+}
+
+// Stopped is closed when Stop has done its work.
+func (s *Supervisor) Stopped() <-chan struct{} { return s.stopped }

@@ -1,0 +1,186 @@
+package embedded
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/gofrs/flock"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/egress"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/images"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+)
+
+// egressSocket lies in the control plane's folder, in which the API server runs, so that its name is short.
+const egressSocket = "egress.sock"
+
+// Streams of a supervisor.
+type Streams struct {
+	// In closes when the command that an ephemeral host belongs to has ended.
+	In io.Reader
+	// Hello gets one line when the host is ready, or cannot become so.
+	Hello io.Writer
+	// Log gets what is worth telling later.
+	Log io.Writer
+}
+
+// Run is the supervisor: what the command does that Create starts. It runs what the state folder says until ctx ends, and
+// for an ephemeral host until streams.In ends, and returns when all its processes are gone.
+func Run(ctx context.Context, stateDir string, streams Streams) error {
+	s := &supervisor{
+		dir: absolute(stateDir), streams: streams,
+		log: slog.New(slog.NewTextHandler(streams.Log, nil)),
+	}
+	// Libraries log through one logger for the process: what goes wrong there belongs into this log, the rest would fill it.
+	warnings := slog.NewTextHandler(streams.Log, &slog.HandlerOptions{Level: slog.LevelWarn})
+	ctrllog.SetLogger(logr.FromSlogHandler(warnings))
+	klog.SetLogger(logr.FromSlogHandler(warnings))
+	err := s.run(ctx)
+	if err != nil {
+		s.log.Error("the host ends", "error", err)
+		return err
+	}
+	s.log.Info("the host has been stopped")
+	return nil
+}
+
+// absolute is a state folder by an absolute path.
+func absolute(dir string) stateDir {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return stateDir(dir)
+}
+
+type supervisor struct {
+	dir     stateDir
+	streams Streams
+	log     *slog.Logger
+	config  *config
+	store   *images.Store
+	greeted bool
+}
+
+// logf is for packages that tell what happens in a line.
+func (s *supervisor) logf(format string, args ...any) { s.log.Info(fmt.Sprintf(format, args...)) }
+
+func (s *supervisor) run(ctx context.Context) (err error) {
+	// Whatever goes wrong before the host is ready is told to who waits for it.
+	defer func() {
+		if err != nil && !s.greeted {
+			err = errors.Join(err, s.say(hello{Error: err.Error(), Hint: diag.Hint(err)}))
+		}
+	}()
+	alive, starting, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, alive.Unlock()) }()
+	defer func() { _ = starting.Unlock() }()
+	if s.config, err = s.dir.readConfig(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if s.config.Ephemeral {
+		go func() {
+			_, _ = io.Copy(io.Discard, s.streams.In) // it ends with the one that we belong to
+			cancel()
+		}()
+	}
+	return s.hold(ctx, func() error {
+		if err := s.dir.writeFile(completeFile, nil); err != nil {
+			return err
+		}
+		return errors.Join(starting.Unlock(), s.say(hello{Ready: true}))
+	})
+}
+
+// lock takes the folder, and leaves word who has it.
+func (s *supervisor) lock(ctx context.Context) (alive, starting *flock.Flock, err error) {
+	const moment = 2 * time.Second // somebody who looks holds a lock for an instant
+	wait, cancel := context.WithTimeout(ctx, moment)
+	defer cancel()
+	alive, starting = flock.New(s.dir.path(aliveFile)), flock.New(s.dir.path(startingFile))
+	for _, l := range []*flock.Flock{starting, alive} {
+		if _, err := l.TryLockContext(wait, lockPoll); err != nil {
+			return nil, nil, diag.Wrap("", fmt.Errorf("another supervisor has %s: %w", string(s.dir), errors.Join(err, starting.Close())), "")
+		}
+	}
+	id, err := process.Find(os.Getpid())
+	if err == nil {
+		err = s.dir.writeJSON(identityFile, id)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, alive.Unlock(), starting.Unlock())
+	}
+	return alive, starting, nil
+}
+
+func (s *supervisor) say(h hello) error {
+	s.greeted = true
+	line, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	_, err = s.streams.Hello.Write(append(line, '\n'))
+	return err
+}
+
+// hold runs the processes until ctx ends, and calls ready once the API server is.
+func (s *supervisor) hold(ctx context.Context, ready func() error) (err error) {
+	dir := s.dir.path(controlPlaneDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if s.config.ImageDir != "" {
+		if s.store, err = images.Open(s.config.ImageDir, images.Options{}); err != nil {
+			return err
+		}
+	}
+	programs := s.config.Programs
+	if programs == nil {
+		if programs, err = s.config.Images.programs(ctx, s.store); err != nil {
+			return err
+		}
+	}
+	work := newWorkloads(s)
+	proxy, err := egress.Listen(ctx, filepath.Join(dir, egressSocket), work.Resolve, s.logf)
+	if err != nil {
+		return err
+	}
+	// The API server may call webhooks until it is gone, so the proxy ends after it.
+	proxyCtx, endProxy := context.WithCancel(context.WithoutCancel(ctx))
+	proxyDone := make(chan error, 1)
+	go func() { proxyDone <- proxy.Serve(proxyCtx) }()
+	defer func() {
+		endProxy()
+		err = errors.Join(err, <-proxyDone)
+	}()
+	began := time.Now()
+	plane, err := controlplane.Start(ctx, controlplane.Options{
+		Dir: dir, Programs: *programs, Durable: !s.config.Ephemeral, EgressSocket: egressSocket, Log: s.logf,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+		defer cancel()
+		err = errors.Join(err, plane.Stop(stop))
+	}()
+	s.log.Info("the API server is ready", "after", time.Since(began).Round(time.Millisecond))
+	return work.Run(ctx, plane.Config(), ready)
+}

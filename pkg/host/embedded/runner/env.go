@@ -1,0 +1,216 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// podInfo is what a pod would know of itself.
+type podInfo struct {
+	Name, Namespace, UID, ServiceAccount string
+	Labels, Annotations                  map[string]string
+}
+
+// loopback is the address of every pod and node: all are processes of this machine.
+const loopback = "127.0.0.1"
+
+// environment resolves a container's env and envFrom, in the kubelet's order: later ones win, and $(VAR) stands for what was
+// defined before.
+func environment(ctx context.Context, src *sources, pod podInfo, c *corev1.Container) (map[string]string, error) {
+	env := map[string]string{}
+	for _, from := range c.EnvFrom {
+		values, err := src.envFrom(ctx, pod.Namespace, from)
+		if err != nil {
+			return nil, err
+		}
+		for k, v := range values {
+			env[from.Prefix+k] = v
+		}
+	}
+	for _, e := range c.Env {
+		if e.ValueFrom == nil {
+			env[e.Name] = expand(e.Value, env)
+			continue
+		}
+		value, ok, err := envValue(ctx, src, pod, c, e.ValueFrom)
+		if err != nil {
+			return nil, fmt.Errorf("env %s: %w", e.Name, err)
+		}
+		if ok {
+			env[e.Name] = value
+		}
+	}
+	return env, nil
+}
+
+// envValue resolves one valueFrom; ok is false if it is optional and not there.
+func envValue(ctx context.Context, src *sources, pod podInfo, c *corev1.Container, from *corev1.EnvVarSource) (value string, ok bool, err error) {
+	switch {
+	case from.FieldRef != nil:
+		value, err = pod.field(from.FieldRef.FieldPath)
+	case from.ResourceFieldRef != nil:
+		value, err = resourceValue(c, from.ResourceFieldRef)
+	case from.SecretKeyRef != nil:
+		ref := from.SecretKeyRef
+		return src.value(ctx, objectRef{"Secret", pod.Namespace, ref.Name}, ref.Key, isTrue(ref.Optional))
+	case from.ConfigMapKeyRef != nil:
+		ref := from.ConfigMapKeyRef
+		return src.value(ctx, objectRef{"ConfigMap", pod.Namespace, ref.Name}, ref.Key, isTrue(ref.Optional))
+	default:
+		err = refuse("containers["+c.Name+"].env", "only fieldRef, resourceFieldRef, secretKeyRef and configMapKeyRef are known")
+	}
+	return value, err == nil, err
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+var subscript = regexp.MustCompile(`^metadata\.(labels|annotations)\['(.+)'\]$`)
+
+// field is a field of the pod, as the downward API names it.
+func (p podInfo) field(path string) (string, error) {
+	switch path {
+	case "metadata.name":
+		return p.Name, nil
+	case "metadata.namespace":
+		return p.Namespace, nil
+	case "metadata.uid":
+		return p.UID, nil
+	case "metadata.labels":
+		return formatMap(p.Labels), nil
+	case "metadata.annotations":
+		return formatMap(p.Annotations), nil
+	case "spec.serviceAccountName":
+		return p.ServiceAccount, nil
+	case "spec.nodeName":
+		return nodeName(), nil
+	case "status.podIP", "status.podIPs", "status.hostIP", "status.hostIPs":
+		return loopback, nil
+	}
+	if m := subscript.FindStringSubmatch(path); m != nil {
+		if m[1] == "labels" {
+			return p.Labels[m[2]], nil
+		}
+		return p.Annotations[m[2]], nil
+	}
+	return "", refuse("containers[].env[].valueFrom.fieldRef", "there is no field %s", path)
+}
+
+// nodeName is the machine's name: there is no node.
+func nodeName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return name
+}
+
+// formatMap writes labels as the downward API does.
+func formatMap(m map[string]string) string {
+	lines := make([]string, 0, len(m))
+	for _, k := range sortedKeys(m) {
+		lines = append(lines, k+"="+strconv.Quote(m[k]))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// resourceValue is a request or limit; without one it is what the machine has.
+func resourceValue(c *corev1.Container, ref *corev1.ResourceFieldSelector) (string, error) {
+	kind, name, ok := strings.Cut(ref.Resource, ".")
+	list := c.Resources.Limits
+	if kind == "requests" {
+		list = c.Resources.Requests
+	} else if kind != "limits" {
+		ok = false
+	}
+	if !ok || ref.ContainerName != "" && ref.ContainerName != c.Name {
+		return "", refuse("containers["+c.Name+"].env[].valueFrom.resourceFieldRef", "there is no resource %s", ref.Resource)
+	}
+	quantity, found := list[corev1.ResourceName(name)]
+	if !found {
+		quantity = machineResource(corev1.ResourceName(name), kind)
+	}
+	divisor := ref.Divisor
+	if divisor.IsZero() {
+		divisor = resource.MustParse("1")
+	}
+	if name == string(corev1.ResourceCPU) { // millis, so that halves round up
+		return strconv.FormatInt(int64(math.Ceil(float64(quantity.MilliValue())/float64(divisor.MilliValue()))), 10), nil
+	}
+	return strconv.FormatInt(int64(math.Ceil(float64(quantity.Value())/float64(divisor.Value()))), 10), nil
+}
+
+func machineResource(name corev1.ResourceName, kind string) resource.Quantity {
+	switch {
+	case kind == "requests":
+		return resource.MustParse("0")
+	case name == corev1.ResourceCPU:
+		return *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI)
+	case name == corev1.ResourceMemory:
+		return *resource.NewQuantity(machineMemory(), resource.BinarySI)
+	}
+	return resource.MustParse("0")
+}
+
+// machineMemory reads MemTotal; 0 if it is not told.
+func machineMemory() int64 {
+	raw, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for _, line := range strings.Split(string(raw), "\n") {
+		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "MemTotal:" {
+			kib, _ := strconv.ParseInt(fields[1], 10, 64) //nolint:errcheck // 0 is "not told"
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// expand replaces $(NAME) by its value, as Kubernetes does it: what is not defined stays, and $$ is a dollar sign.
+func expand(text string, env map[string]string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "$")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		switch {
+		case strings.HasPrefix(after, "$"):
+			b.WriteByte('$')
+			text = after[1:]
+			continue
+		case strings.HasPrefix(after, "("):
+			if name, rest, closed := strings.Cut(after[1:], ")"); closed {
+				if value, ok := env[name]; ok {
+					b.WriteString(value)
+				} else {
+					b.WriteString("$(" + name + ")")
+				}
+				text = rest
+				continue
+			}
+		}
+		b.WriteByte('$')
+		text = after
+	}
+}

@@ -1,0 +1,146 @@
+package runner
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+)
+
+// instance is a plan that is carried out.
+type instance struct {
+	plan       *plan
+	generation int64 // of the Deployment that it was planned from
+	supervisor *process.Supervisor
+	// changed is told that there is something new to say; it does not block.
+	changed func()
+
+	mu         sync.Mutex
+	status     process.Status
+	ready      bool
+	readySince time.Time
+	reason     string // why it is not ready, or was ended
+	told       string // the reason that changed was last called for
+	toldAt     time.Time
+	stopProbes context.CancelFunc
+	answered   chan struct{} // closed once it was ready, or ended, for the first time
+}
+
+// start carries out a plan. refresh gives each further start its spec anew: what Secrets give to the environment may have
+// changed.
+func start(p *plan, generation int64, opts process.SupervisorOptions, changed func()) *instance {
+	i := &instance{plan: p, generation: generation, changed: changed, answered: make(chan struct{}), stopProbes: func() {}}
+	opts.OnChange = i.onChange
+	i.mu.Lock() // onChange may come before the field is set
+	i.supervisor = process.Supervise(p.spec, opts)
+	i.mu.Unlock()
+	return i
+}
+
+// onChange follows the process: each has its own probes.
+func (i *instance) onChange(status process.Status) {
+	i.mu.Lock()
+	old := i.status
+	i.status = status
+	if status.Identity != old.Identity {
+		i.stopProbes()
+		i.ready = false
+		if status.Identity != (process.Identity{}) {
+			i.startProbes(status.Identity)
+		} else {
+			i.answer()
+		}
+	}
+	i.mu.Unlock()
+	i.changed()
+}
+
+// startProbes is called with mu held.
+func (i *instance) startProbes(identity process.Identity) {
+	ctx, cancel := context.WithCancel(context.Background())
+	i.stopProbes = cancel
+	i.reason = ""
+	probes := newProber(i.plan)
+	probes.ready = func(ok bool, reason string) { i.setReady(ctx, ok, reason) }
+	probes.unhealthy = func(reason string) { i.end(ctx, identity, reason) }
+	go probes.run(ctx)
+}
+
+// answer is called with mu held.
+func (i *instance) answer() {
+	select {
+	case <-i.answered:
+	default:
+		close(i.answered)
+	}
+}
+
+func (i *instance) setReady(ctx context.Context, ok bool, reason string) {
+	i.mu.Lock()
+	if ctx.Err() != nil { // of a process that is gone
+		i.mu.Unlock()
+		return
+	}
+	// A probe's reasons may differ each time, and it asks often: once a second is enough to tell.
+	changed := ok != i.ready || (!ok && reason != i.told && time.Since(i.toldAt) > time.Second)
+	if changed {
+		i.told, i.toldAt = reason, time.Now()
+	}
+	if ok && !i.ready {
+		i.readySince = time.Now()
+		i.answer()
+	}
+	i.ready, i.reason = ok, reason
+	i.mu.Unlock()
+	if changed {
+		i.changed()
+	}
+}
+
+// end stops a process that failed its probes; its supervisor starts another one.
+func (i *instance) end(ctx context.Context, identity process.Identity, reason string) {
+	i.mu.Lock()
+	current := ctx.Err() == nil && i.status.Identity == identity
+	if current {
+		i.reason, i.ready = reason, false
+	}
+	supervisor := i.supervisor
+	i.mu.Unlock()
+	if !current {
+		return
+	}
+	i.changed()
+	stopCtx, cancel := context.WithTimeout(context.Background(), i.plan.grace+stopMargin)
+	defer cancel()
+	_ = supervisor.Restart(stopCtx, i.plan.grace) // a process that even a kill does not end is the kernel's
+}
+
+// stopMargin is what a kill may take after the grace.
+const stopMargin = 10 * time.Second
+
+// stop ends the process for good.
+func (i *instance) stop(ctx context.Context, longest time.Duration) error {
+	i.mu.Lock()
+	i.stopProbes()
+	supervisor := i.supervisor
+	i.mu.Unlock()
+	grace := min(i.plan.grace, longest)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+stopMargin)
+	defer cancel()
+	return supervisor.Stop(ctx, grace)
+}
+
+// view is a copy of what there is to say.
+type view struct {
+	status     process.Status
+	ready      bool
+	readySince time.Time
+	reason     string
+}
+
+func (i *instance) view() view {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return view{i.status, i.ready, i.readySince, i.reason}
+}

@@ -1,0 +1,151 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Ports come from below those that the kernel gives to outgoing connections, and from above the 20000 to 24000 that the API servers of
+// in-memory workload clusters take.
+const (
+	firstPort = 25000
+	lastPort  = 31999
+)
+
+// ports gives each listener of each Deployment a port of this machine, and the same again for as long as the Deployment
+// exists. They are kept in a file.
+type ports struct {
+	file string
+
+	mu    sync.Mutex
+	byKey map[string]int32
+	taken map[int32]bool
+}
+
+// openPorts reads what was given before; a file that is gone or damaged only means new numbers.
+func openPorts(file string) (*ports, error) {
+	p := &ports{file: file, byKey: map[string]int32{}, taken: map[int32]bool{}}
+	raw, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if json.Unmarshal(raw, &p.byKey) != nil {
+		p.byKey = map[string]int32{}
+	}
+	for _, port := range p.byKey {
+		p.taken[port] = true
+	}
+	return p, nil
+}
+
+func portKey(owner string, container int32) string {
+	return owner + ":" + strconv.Itoa(int(container))
+}
+
+// get returns the port for a container's port of owner ("namespace/name").
+func (p *ports) get(owner string, container int32) (int32, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := portKey(owner, container)
+	if port, ok := p.byKey[key]; ok {
+		return port, nil
+	}
+	port, err := p.choose()
+	if err != nil {
+		return 0, err
+	}
+	p.byKey[key], p.taken[port] = port, true
+	return port, p.save()
+}
+
+// choose picks at random, so that another runner on this machine does not race for the same numbers.
+func (p *ports) choose() (int32, error) {
+	for range 200 {
+		port := int32(firstPort + rand.IntN(lastPort-firstPort+1)) //nolint:gosec // not a secret
+		if !p.taken[port] && portFree(port) {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("no free port between %d and %d", firstPort, lastPort)
+}
+
+// replace gives other numbers to those of owner's ports that somebody else has by now, and tells whether there were any.
+// It is for an owner that does not run.
+func (p *ports) replace(owner string) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changed := false
+	for key, port := range p.byKey {
+		if !strings.HasPrefix(key, owner+":") || portFree(port) {
+			continue
+		}
+		next, err := p.choose()
+		if err != nil {
+			return changed, err
+		}
+		p.byKey[key], p.taken[next] = next, true // the old one stays marked: it is not ours
+		changed = true
+	}
+	if !changed {
+		return false, nil
+	}
+	return true, p.save()
+}
+
+// release forgets owner.
+func (p *ports) release(owner string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, port := range p.byKey {
+		if strings.HasPrefix(key, owner+":") {
+			delete(p.byKey, key)
+			delete(p.taken, port)
+		}
+	}
+	return p.save()
+}
+
+func (p *ports) save() error {
+	raw, err := json.Marshal(p.byKey)
+	if err != nil {
+		return err
+	}
+	return writeFile(p.file, raw)
+}
+
+// portFree tells whether a program could listen there, on loopback or everywhere.
+func portFree(port int32) bool {
+	for _, host := range []string{"127.0.0.1", ""} {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(int(port)))) //nolint:noctx // nothing to wait for
+		if err != nil {
+			return false
+		}
+		_ = l.Close()
+	}
+	return true
+}
+
+// writeFile replaces a private file in one step.
+func writeFile(file string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

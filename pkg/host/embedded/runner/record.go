@@ -1,0 +1,102 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+)
+
+// record is what the runner knows of one Deployment. Only the Deployment's own reconcile writes to it; mu is for what others
+// read.
+type record struct {
+	key    types.NamespacedName
+	dir    string
+	podUID string
+	creds  credentials
+	tokens tokenCache
+	pulled int64 // the generation whose image was asked for, under the policy Always
+
+	planned int64 // the generation that was planned last with success; 0 forces a new plan
+	begun   time.Time
+	rollout int64 // the generation whose rollout begun is the start of
+	// reported is the status that was last written. Only this runner writes it, and the cache may lag behind.
+	reported    *appsv1.DeploymentStatus
+	reportedFor types.UID // the Deployment that it was written to: another may get the same name
+	complete    bool      // the rollout was complete once
+	lastErr     error     // why there is no plan
+	told        string
+
+	mu       sync.Mutex
+	instance *instance
+}
+
+func newRecord(key types.NamespacedName, runDir string) (*record, error) {
+	dir := filepath.Join(runDir, key.Namespace, key.Name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return &record{
+		key: key, dir: dir, podUID: string(uuid.NewUUID()), creds: credentials{dir: filepath.Join(dir, "serviceaccount")},
+		tokens: tokenCache{},
+	}, nil
+}
+
+// current is the instance, or nil.
+func (r *record) current() *instance {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.instance
+}
+
+func (r *record) setInstance(i *instance) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.instance = i
+}
+
+// fixedPort is where a container's port is, if the program that runs decides that itself.
+func (r *record) fixedPort(container int32) (int32, bool) {
+	if i := r.current(); i != nil && i.plan.fixed[container] {
+		return container, true
+	}
+	return 0, false
+}
+
+// tokenCache keeps the tokens of projected volumes until they are due.
+type tokenCache map[string]cachedToken
+
+type cachedToken struct {
+	content []byte
+	next    time.Time
+}
+
+func (t tokenCache) get(ctx context.Context, a account, audience string, seconds int64) ([]byte, error) {
+	key := fmt.Sprintf("%s %s %d", a.name, audience, seconds)
+	if cached, ok := t[key]; ok && time.Now().Before(cached.next) {
+		return cached.content, nil
+	}
+	content, err := a.token(ctx, audience, seconds)
+	if err != nil {
+		return nil, err
+	}
+	t[key] = cachedToken{content, time.Now().Add(time.Duration(float64(seconds) * renewAfter * float64(time.Second)))}
+	return content, nil
+}
+
+// nextRenewal is when the first of the Deployment's tokens is due; zero if it has none.
+func (r *record) nextRenewal() time.Time {
+	next := r.creds.next
+	for _, t := range r.tokens {
+		if next.IsZero() || t.next.Before(next) {
+			next = t.next
+		}
+	}
+	return next
+}

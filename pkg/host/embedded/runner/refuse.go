@@ -1,0 +1,118 @@
+package runner
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// refusal is a field of a Deployment that a process cannot honour.
+type refusal struct{ field, reason string }
+
+// Error says what and the way out: it is shown in a condition, where hints have no place of their own.
+func (r *refusal) Error() string {
+	return fmt.Sprintf("%s: %s: the embedded host cannot run this; use --host kind", r.field, r.reason)
+}
+
+func refuse(field, format string, args ...any) error {
+	return &refusal{"spec.template.spec." + field, fmt.Sprintf(format, args...)}
+}
+
+// check returns a refusal for a Deployment that cannot be run truthfully as one process. What only restricts a container
+// (security context, resources, scheduling) is not looked at: a process of the user who started the host has no such walls.
+func check(d *appsv1.Deployment) error {
+	pod := &d.Spec.Template.Spec
+	if err := checkPod(pod); err != nil {
+		return err
+	}
+	for i := range pod.Volumes {
+		if err := checkVolume(&pod.Volumes[i]); err != nil {
+			return err
+		}
+	}
+	return checkContainer(&pod.Containers[0])
+}
+
+func checkPod(pod *corev1.PodSpec) error {
+	switch {
+	case len(pod.Containers) != 1:
+		var names []string
+		for _, c := range pod.Containers {
+			names = append(names, c.Name)
+		}
+		return refuse("containers", "there are %d (%s), not one", len(names), strings.Join(names, ", "))
+	case len(pod.InitContainers) > 0:
+		return refuse("initContainers", "there is %s", pod.InitContainers[0].Name)
+	case pod.HostNetwork:
+		return refuse("hostNetwork", "there is no node whose network it could use")
+	case pod.HostPID:
+		return refuse("hostPID", "there is no node whose processes it could see")
+	case pod.HostIPC:
+		return refuse("hostIPC", "there is no node to share with")
+	case pod.RuntimeClassName != nil && *pod.RuntimeClassName != "":
+		return refuse("runtimeClassName", "there is no runtime %s", *pod.RuntimeClassName)
+	}
+	for _, label := range []string{corev1.LabelOSStable, corev1.LabelArchStable} {
+		have := map[string]string{corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH}[label]
+		if want, ok := pod.NodeSelector[label]; ok && want != have {
+			return refuse("nodeSelector", "%s is %s, this machine is %s", label, want, have)
+		}
+	}
+	return nil
+}
+
+func checkVolume(v *corev1.Volume) error {
+	field := "volumes[" + v.Name + "]"
+	switch {
+	case v.Secret != nil, v.ConfigMap != nil, v.EmptyDir != nil, v.DownwardAPI != nil, v.HostPath != nil:
+		return nil
+	case v.Projected != nil:
+		for _, s := range v.Projected.Sources {
+			if s.Secret == nil && s.ConfigMap == nil && s.DownwardAPI == nil && s.ServiceAccountToken == nil {
+				return refuse(field+".projected", "a source is neither secret, configMap, downwardAPI nor serviceAccountToken")
+			}
+		}
+		return nil
+	case v.PersistentVolumeClaim != nil:
+		return refuse(field+".persistentVolumeClaim", "there is no storage")
+	case v.CSI != nil:
+		return refuse(field+".csi", "there is no driver %s", v.CSI.Driver)
+	case v.Ephemeral != nil:
+		return refuse(field+".ephemeral", "there is no storage")
+	}
+	return refuse(field, "only secret, configMap, emptyDir, projected, downwardAPI and hostPath volumes are known")
+}
+
+func checkContainer(c *corev1.Container) error {
+	field := "containers[" + c.Name + "]"
+	switch {
+	case len(c.VolumeDevices) > 0:
+		return refuse(field+".volumeDevices", "there are no block devices")
+	case c.Lifecycle != nil && c.Lifecycle.PostStart != nil:
+		return refuse(field+".lifecycle.postStart", "hooks are not run")
+	case c.Lifecycle != nil && c.Lifecycle.PreStop != nil && c.Lifecycle.PreStop.Sleep == nil:
+		return refuse(field+".lifecycle.preStop", "hooks are not run")
+	}
+	for name, probe := range probesOf(c) {
+		if probe.GRPC != nil {
+			return refuse(field+"."+name+".grpc", "only httpGet, tcpSocket and exec probes are known")
+		}
+	}
+	return nil
+}
+
+// probesOf are the container's probes by field name.
+func probesOf(c *corev1.Container) map[string]*corev1.Probe {
+	probes := map[string]*corev1.Probe{}
+	for name, probe := range map[string]*corev1.Probe{
+		"startupProbe": c.StartupProbe, "readinessProbe": c.ReadinessProbe, "livenessProbe": c.LivenessProbe,
+	} {
+		if probe != nil {
+			probes[name] = probe
+		}
+	}
+	return probes
+}

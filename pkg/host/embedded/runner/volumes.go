@@ -1,0 +1,208 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// mount is a path that a program expects, and where it is on this machine.
+type mount struct{ path, folder string }
+
+// mounts are sorted with the longest path first.
+type mounts []mount
+
+// rewrite returns where value is on this machine if it is a path at or below a mount.
+func (m mounts) rewrite(value string) (string, bool) {
+	clean := strings.TrimSuffix(value, "/")
+	for _, each := range m {
+		if clean == each.path || strings.HasPrefix(value, each.path+"/") {
+			return each.folder + strings.TrimPrefix(clean, each.path), true
+		}
+	}
+	return value, false
+}
+
+// volumes makes the folders of a pod's volumes below dir and brings them up to date. Nothing but emptyDir keeps what the
+// program writes to it; those last as long as the Deployment.
+type volumes struct {
+	dir    string // of the Deployment
+	src    *sources
+	pod    podInfo
+	tokens func(ctx context.Context, audience string, seconds int64) ([]byte, error)
+}
+
+// make returns the container's mounts.
+func (v *volumes) make(ctx context.Context, spec *corev1.PodSpec, env map[string]string) (mounts, error) {
+	folders := map[string]string{}
+	for i := range spec.Volumes {
+		volume := &spec.Volumes[i]
+		folder, err := v.one(ctx, volume, &spec.Containers[0])
+		if err != nil {
+			return nil, fmt.Errorf("volume %s: %w", volume.Name, err)
+		}
+		folders[volume.Name] = folder
+	}
+	return v.place(&spec.Containers[0], folders, env)
+}
+
+// one makes one volume and returns its folder.
+func (v *volumes) one(ctx context.Context, volume *corev1.Volume, c *corev1.Container) (string, error) {
+	if volume.HostPath != nil {
+		return volume.HostPath.Path, nil // this machine is the host
+	}
+	folder := filepath.Join(v.dir, "volumes", volume.Name)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	if volume.EmptyDir != nil {
+		return folder, nil
+	}
+	files, err := v.files(ctx, volume, c)
+	if err != nil {
+		return "", err
+	}
+	return folder, writeAtomically(folder, files)
+}
+
+// files are the content of a volume that comes from the API server.
+func (v *volumes) files(ctx context.Context, volume *corev1.Volume, c *corev1.Container) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	switch {
+	case volume.Secret != nil:
+		ref := objectRef{"Secret", v.pod.Namespace, volume.Secret.SecretName}
+		return files, v.addObject(ctx, files, ref, volume.Secret.Items, isTrue(volume.Secret.Optional))
+	case volume.ConfigMap != nil:
+		ref := objectRef{"ConfigMap", v.pod.Namespace, volume.ConfigMap.Name}
+		return files, v.addObject(ctx, files, ref, volume.ConfigMap.Items, isTrue(volume.ConfigMap.Optional))
+	case volume.DownwardAPI != nil:
+		return files, v.addDownward(files, volume.DownwardAPI.Items, c)
+	}
+	for _, s := range volume.Projected.Sources {
+		if err := v.addProjection(ctx, files, s, c); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+func (v *volumes) addProjection(ctx context.Context, files map[string][]byte, s corev1.VolumeProjection, c *corev1.Container) error {
+	switch {
+	case s.Secret != nil:
+		return v.addObject(ctx, files, objectRef{"Secret", v.pod.Namespace, s.Secret.Name}, s.Secret.Items, isTrue(s.Secret.Optional))
+	case s.ConfigMap != nil:
+		ref := objectRef{"ConfigMap", v.pod.Namespace, s.ConfigMap.Name}
+		return v.addObject(ctx, files, ref, s.ConfigMap.Items, isTrue(s.ConfigMap.Optional))
+	case s.DownwardAPI != nil:
+		return v.addDownward(files, s.DownwardAPI.Items, c)
+	}
+	seconds := int64(3600)
+	if s.ServiceAccountToken.ExpirationSeconds != nil {
+		seconds = *s.ServiceAccountToken.ExpirationSeconds
+	}
+	token, err := v.tokens(ctx, s.ServiceAccountToken.Audience, seconds)
+	files[s.ServiceAccountToken.Path] = token
+	return err
+}
+
+func (v *volumes) addObject(ctx context.Context, files map[string][]byte, ref objectRef, items []corev1.KeyToPath, optional bool) error {
+	data, err := v.src.get(ctx, ref, optional)
+	if err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		for k, content := range data {
+			files[k] = content
+		}
+		return nil
+	}
+	for _, item := range items {
+		content, ok := data[item.Key]
+		if ok {
+			files[item.Path] = content
+		} else if !optional {
+			return &missingError{ref, item.Key}
+		}
+	}
+	return nil
+}
+
+func (v *volumes) addDownward(files map[string][]byte, items []corev1.DownwardAPIVolumeFile, c *corev1.Container) error {
+	for _, item := range items {
+		var value string
+		var err error
+		if item.FieldRef != nil {
+			value, err = v.pod.field(item.FieldRef.FieldPath)
+		} else {
+			value, err = resourceValue(c, item.ResourceFieldRef)
+		}
+		if err != nil {
+			return err
+		}
+		files[item.Path] = []byte(value)
+	}
+	return nil
+}
+
+// place puts a link to each mounted folder at its path below <dir>/fs. A program that looks in the folder for temporary
+// files, which is <dir>/fs/tmp, finds there what is mounted below /tmp.
+func (v *volumes) place(c *corev1.Container, folders, env map[string]string) (mounts, error) {
+	root := filepath.Join(v.dir, "fs")
+	var all mounts
+	for _, m := range c.VolumeMounts {
+		folder, ok := folders[m.Name]
+		if !ok {
+			return nil, fmt.Errorf("volume mount %s: there is no such volume", m.Name)
+		}
+		sub := m.SubPath
+		if m.SubPathExpr != "" {
+			sub = expand(m.SubPathExpr, env)
+		}
+		if sub != "" {
+			if !filepath.IsLocal(sub) {
+				return nil, fmt.Errorf("volume mount %s: subPath %q leads out of it", m.Name, sub)
+			}
+			folder = filepath.Join(folder, sub)
+		}
+		all = append(all, mount{path.Clean(m.MountPath), folder})
+	}
+	// Parents first for the links, the longest first to look up.
+	slices.SortFunc(all, func(a, b mount) int { return strings.Compare(a.path, b.path) })
+	for _, m := range all {
+		if err := link(root, m); err != nil {
+			return nil, fmt.Errorf("volume mount at %s: %w", m.path, err)
+		}
+	}
+	slices.Reverse(all)
+	return all, os.MkdirAll(filepath.Join(root, "tmp"), 0o700)
+}
+
+// link makes the link for one mount, unless it would lie in another mount's folder.
+func link(root string, m mount) error {
+	at := filepath.Join(root, filepath.FromSlash(m.path))
+	for dir := filepath.Dir(at); len(dir) > len(root); dir = filepath.Dir(dir) {
+		if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil
+		}
+	}
+	switch target, err := os.Readlink(at); {
+	case err == nil && target == m.folder:
+		return nil
+	case err == nil || !errors.Is(err, fs.ErrNotExist): // another link, or a folder of an earlier version
+		if err := os.RemoveAll(at); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		return err
+	}
+	return os.Symlink(m.folder, at)
+}

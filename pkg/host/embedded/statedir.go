@@ -1,0 +1,208 @@
+package embedded
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+)
+
+// stateDir is the host's folder.
+type stateDir string
+
+// What is in it.
+const (
+	configFile      = "host.json"
+	identityFile    = "supervisor.json" // of the holder of aliveFile
+	completeFile    = "complete"        // made when the API server was ready for the first time
+	supervisorLog   = "supervisor.log"
+	aliveFile       = "alive"    // locked by the supervisor while it lives; the kernel unlocks it when it dies
+	startingFile    = "starting" // locked by the supervisor until it is ready, or has failed
+	controlPlaneDir = "control-plane"
+	programsDir     = "programs"
+	runnerDir       = "runner"
+	runnerLogDir    = "logs" // in runnerDir, NAMESPACE_DEPLOYMENT.log
+)
+
+// ours tells whether a file of that name in the folder is of our making, temporary ones included.
+func ours(name string) bool {
+	known := []string{
+		configFile, identityFile, completeFile, supervisorLog, aliveFile, startingFile, controlPlaneDir, programsDir, runnerDir,
+	}
+	return slices.ContainsFunc(known, func(k string) bool { return name == k || strings.HasPrefix(name, k+".") })
+}
+
+const (
+	lockPoll = 50 * time.Millisecond // a file lock cannot be waited for in another way that a context could end
+	maxLog   = 1 << 20
+)
+
+// config is what the supervisor is told, and what is kept for the next start.
+type config struct {
+	FormatVersion string `json:"formatVersion"`
+	Name          string `json:"name"`
+	Ephemeral     bool   `json:"ephemeral,omitempty"`
+	// KubernetesVersion and Images are what the control plane runs.
+	KubernetesVersion string        `json:"kubernetesVersion"`
+	Images            programImages `json:"images"`
+	// ImageDir is the store that they and the controllers' images are in.
+	ImageDir string `json:"imageDir"`
+	// Programs, if not nil, are run in place of those from Images.
+	Programs *controlplane.Programs `json:"programs,omitempty"`
+}
+
+func (d stateDir) path(elem ...string) string {
+	return filepath.Join(append([]string{string(d)}, elem...)...)
+}
+
+// readConfig returns fs.ErrNotExist where there is none.
+func (d stateDir) readConfig() (*config, error) {
+	raw, err := os.ReadFile(d.path(configFile))
+	if err != nil {
+		return nil, err
+	}
+	c := &config{}
+	if err := json.Unmarshal(raw, c); err != nil {
+		return nil, fmt.Errorf("read %s: %w", d.path(configFile), err)
+	}
+	return c, nil
+}
+
+func (d stateDir) writeConfig(c *config) error {
+	c.FormatVersion = "1"
+	return d.writeJSON(configFile, c)
+}
+
+func (d stateDir) writeJSON(name string, value any) error {
+	raw, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return d.writeFile(name, append(raw, '\n'))
+}
+
+// writeFile replaces a private file as a whole, and makes the folder for this user alone.
+func (d stateDir) writeFile(name string, content []byte) error {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(string(d), name+".*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), d.path(name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// completed tells whether the host was ready once: then its data are worth keeping.
+func (d stateDir) completed() bool {
+	_, err := os.Stat(d.path(completeFile))
+	return err == nil
+}
+
+// alive says whether a supervisor runs. Unlike a process id, the lock cannot be somebody else's.
+func (d stateDir) alive() (bool, error) {
+	if _, err := os.Stat(d.path(aliveFile)); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	lock := flock.New(d.path(aliveFile))
+	free, err := lock.TryRLock() // shared: two that look at once do not take each other for the supervisor
+	if err != nil {
+		return false, fmt.Errorf("look whether the host in %s runs: %w", string(d), err)
+	}
+	if free {
+		return false, lock.Unlock()
+	}
+	return true, lock.Close()
+}
+
+// waitFree returns when nobody holds a lock, with the context's error if that ends first.
+func (d stateDir) waitFree(ctx context.Context, name string) error {
+	lock := flock.New(d.path(name))
+	if _, err := lock.TryRLockContext(ctx, lockPoll); err != nil {
+		return err
+	}
+	return lock.Unlock()
+}
+
+// supervisor is the identity that the last supervisor left; process.ErrGone if none has.
+func (d stateDir) supervisor() (process.Identity, error) {
+	var id process.Identity
+	raw, err := os.ReadFile(d.path(identityFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return id, process.ErrGone
+	}
+	if err != nil {
+		return id, err
+	}
+	return id, json.Unmarshal(raw, &id)
+}
+
+// remove removes the folder. The configuration goes last: until then the host can be found and deleted again.
+func (d stateDir) remove() error {
+	entries, err := os.ReadDir(string(d))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == configFile {
+			continue
+		}
+		if err := removeAll(d.path(e.Name())); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(string(d))
+}
+
+// removeAll also removes folders that a program made unwritable.
+func removeAll(path string) error {
+	err := os.RemoveAll(path)
+	if err == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(p, 0o700) //nolint:gosec // of the owner alone, on the way to be removed
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
+
+// lastLines are the last lines of a log, for an error that tells why.
+func lastLines(path string, n int) []string {
+	const tail = 8 << 10
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	buffer := make([]byte, min(info.Size(), tail))
+	if _, err := f.ReadAt(buffer, info.Size()-int64(len(buffer))); err != nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSpace(string(buffer)), "\n")
+	return lines[max(0, len(lines)-n):]
+}

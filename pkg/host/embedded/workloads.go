@@ -1,0 +1,48 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/runner"
+)
+
+// workloads are the Deployments that run as processes. The API server's way to them has to be there before the API server, and
+// so before they can be: until Run, nothing is found.
+type workloads struct {
+	supervisor *supervisor
+
+	mu     sync.Mutex
+	runner *runner.Runner
+}
+
+func newWorkloads(s *supervisor) *workloads { return &workloads{supervisor: s} }
+
+// Resolve implements egress.Resolver.
+func (w *workloads) Resolve(ctx context.Context, host, port string) (string, error) {
+	w.mu.Lock()
+	r := w.runner
+	w.mu.Unlock()
+	if r == nil {
+		return "", errors.New("the host is starting: no program runs yet")
+	}
+	return r.Resolve(ctx, host, port)
+}
+
+// Run runs Deployments until ctx ends, and returns when their processes are gone. It calls ready when it is about to.
+func (w *workloads) Run(ctx context.Context, config *rest.Config, ready func() error) error {
+	r, err := runner.New(config, w.supervisor.store, runner.Options{Dir: w.supervisor.dir.path(runnerDir)})
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.runner = r
+	w.mu.Unlock()
+	if err := ready(); err != nil {
+		return err
+	}
+	return r.Run(ctx)
+}
