@@ -40,9 +40,10 @@ install: ## Build fleetctl and put it where go install puts programs
 	CGO_ENABLED=0 $(GO) install $(BUILD_FLAGS) ./cmd/fleetctl
 
 .PHONY: docs
-docs: ## Write docs/reference anew from the commands
+docs: ## Write docs/reference anew from the commands, and the charts' READMEs from their schemas
 	rm -f docs/reference/fleetctl*.md
 	$(GO) run ./scripts/gendocs docs/reference
+	$(GO) run ./scripts/genreadme templates/charts
 
 .PHONY: bundle
 bundle: ## Build the offline bundle from Go modules alone; seconds when nothing changed

@@ -1,25 +1,18 @@
 package templates_test
 
 import (
-	"encoding/json"
+	"bytes"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/templates"
 )
-
-// schema is what the tests look at of a values.schema.json.
-type schema struct {
-	Type                 any                `json:"type"`
-	Description          string             `json:"description"`
-	Properties           map[string]*schema `json:"properties"`
-	AdditionalProperties json.RawMessage    `json:"additionalProperties"`
-	Items                *schema            `json:"items"`
-}
 
 // Every chart is named after its folder, and its schema closes every object and describes every value of values.yaml.
 func TestCharts(t *testing.T) {
@@ -30,45 +23,78 @@ func TestCharts(t *testing.T) {
 			if chart.Name != flavour || chart.Version == "" || chart.Description == "" {
 				t.Errorf("Chart.yaml: %+v", chart)
 			}
-			var s schema
-			decode(t, "charts/"+flavour+"/values.schema.json", &s)
-			checkSchema(t, "", &s)
-			var values map[string]any
-			decode(t, "charts/"+flavour+"/values.yaml", &values)
-			checkValues(t, "", values, &s)
+			s := schemaOf(t, flavour)
+			checkSchema(t, "", s)
+			checkValues(t, "", defaults(t, flavour), s)
 		})
 	}
 }
 
-func checkSchema(t *testing.T, path string, s *schema) {
+func checkSchema(t *testing.T, at string, s *schema) {
 	t.Helper()
-	if path != "" && s.Description == "" && !strings.HasSuffix(path, "[]") {
-		t.Errorf("%s has no description", path)
+	if at != "" && s.Description == "" && !strings.HasSuffix(at, "[]") {
+		t.Errorf("%s has no description", at)
 	}
 	if s.Type == "object" && len(s.AdditionalProperties) == 0 {
-		t.Errorf("%q admits unknown keys", path)
+		t.Errorf("%q admits unknown keys", at)
+	}
+	if s.Type == "array" && s.MaxItems == nil {
+		t.Errorf("%q has no limit", at)
 	}
 	for name, property := range s.Properties {
-		checkSchema(t, path+"."+name, property)
+		checkSchema(t, at+"."+name, property)
 	}
 	if s.Items != nil {
-		checkSchema(t, path+"[]", s.Items)
+		checkSchema(t, at+"[]", s.Items)
 	}
 }
 
-func checkValues(t *testing.T, path string, values map[string]any, s *schema) {
+func checkValues(t *testing.T, at string, values map[string]any, s *schema) {
 	t.Helper()
 	for name, value := range values {
 		property := s.Properties[name]
 		if property == nil {
 			if string(s.AdditionalProperties) == "false" {
-				t.Errorf("the schema does not know %s.%s", path, name)
+				t.Errorf("the schema does not know %s.%s", at, name)
 			}
 			continue
 		}
 		if nested, ok := value.(map[string]any); ok {
-			checkValues(t, path+"."+name, nested, property)
+			checkValues(t, at+"."+name, nested, property)
 		}
+	}
+}
+
+// A chart stands alone in a fleet repo, so what charts share is there in each of them, and is the same.
+func TestShared(t *testing.T) {
+	all := flavours(t)
+	kubeadm := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return !strings.HasSuffix(f, "-kubeadm") })
+	machines := append([]string{"docker", "in-memory"}, kubeadm...)
+	for file, charts := range map[string][]string{
+		"_cluster.tpl": all, "_autoscaler.tpl": machines, "health-checks.yaml": machines,
+		"_kubeadm.tpl": kubeadm, "control-plane.yaml": kubeadm, "pools.yaml": kubeadm,
+	} {
+		first := path.Join("charts", charts[0], "templates", file)
+		want := read(t, first)
+		for _, chart := range charts[1:] {
+			other := path.Join("charts", chart, "templates", file)
+			if diff := cmp.Diff(string(want), string(read(t, other))); diff != "" {
+				t.Errorf("%s and %s differ:\n%s", first, other, diff)
+			}
+		}
+	}
+}
+
+// No chart brings a Secret, or reads one: a credential is never in a value.
+func TestNoSecrets(t *testing.T) {
+	err := fs.WalkDir(templates.Charts, "charts", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && bytes.Contains(read(t, name), []byte("kind: Secret\n")) && strings.Contains(name, "/templates/") {
+			t.Errorf("%s makes a Secret", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -88,13 +114,18 @@ func flavours(t *testing.T) []string {
 	return names
 }
 
-func decode(t *testing.T, name string, into any) {
+func read(t *testing.T, name string) []byte {
 	t.Helper()
 	content, err := fs.ReadFile(templates.Charts, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := yaml.Unmarshal(content, into); err != nil {
+	return content
+}
+
+func decode(t *testing.T, name string, into any) {
+	t.Helper()
+	if err := yaml.Unmarshal(read(t, name), into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 }

@@ -4,18 +4,24 @@ package templates_test
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
 	"flag"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
@@ -23,167 +29,288 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-const helm = "helm.sh/helm/v3/cmd/helm@v3.20.2"
+// notKept are the kinds that go when they leave the values; all else goes with its Cluster.
+var notKept = []string{"MachineDeployment", "MachinePool", "MachineHealthCheck"}
 
-// crds of what the charts make: folders of Go modules.
-var crds = map[string][]string{
-	"sigs.k8s.io/cluster-api@v1.14.2": {
-		"core/config/crd/bases", "bootstrap/kubeadm/config/crd/bases", "controlplane/kubeadm/config/crd/bases",
-	},
-	"sigs.k8s.io/cluster-api/test@v1.14.0": {"infrastructure/docker/config/crd/bases"},
-}
-
-var cases = []struct{ name, flavour, values string }{
-	{"docker-smallest", "docker", "kubernetesVersion: v1.36.3\n"},
-	{"docker-everything", "docker", `
-kubernetesVersion: v1.36.3
-network: {podCIDR: 10.0.0.0/16, serviceCIDR: 10.1.0.0/16, serviceDomain: fleet.local}
-controlPlane: {replicas: 3, taints: []}
-pools:
-- {name: md-0, replicas: 2, labels: {node.cluster.x-k8s.io/size: small}, taints: [{key: a, value: b, effect: NoSchedule}]}
-- {name: md-1, replicas: 0}
-node:
-  image: kindest/node:v1.36.3
-  extraMounts: [{hostPath: /var/run/docker.sock, containerPath: /var/run/docker.sock}, {hostPath: /x, containerPath: /y, readOnly: true}]
-  preLoadImages: [registry.example/a:1]
-kubeletExtraArgs: {fail-cgroupv1: "false"}
-`},
-	{"in-memory", "in-memory", "kubernetesVersion: v1.36.3\ncontrolPlane: {replicas: 3}\npools: [{name: md-0, replicas: 10}]\n"},
-}
-
-// The charts render to what the golden files say, and a real API server with Cluster API's CRDs takes every object of it.
+// Each case renders to what its golden file says, and a real API server with the providers' CRDs takes every object of it, knowing
+// all its fields: as a dry run and for good.
 func TestChartsRender(t *testing.T) {
-	c, _ := kubetest.Start(t)
-	for module, dirs := range crds {
-		for _, dir := range dirs {
-			applyFolder(t, c, filepath.Join(moduleDir(t, module), dir))
+	rendered, kinds := map[string][]*unstructured.Unstructured{}, map[string]bool{}
+	for _, flavour := range flavours(t) {
+		for name, values := range cases(t, flavour) {
+			manifest, err := render(t, flavour, values)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			golden(t, name+".yaml", manifest)
+			objects, err := kube.ParseYAML(manifest)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			checkObjects(t, name, objects)
+			rendered[name] = append(objects, embedded(t, objects)...)
+			for _, obj := range rendered[name] {
+				kinds[obj.GetKind()] = true
+			}
 		}
 	}
-	for _, tt := range cases {
-		t.Run(tt.name, func(t *testing.T) {
-			rendered, err := render(t, tt.flavour, tt.values)
-			if err != nil {
+	c, _ := kubetest.Start(t)
+	if _, err := c.Apply(t.Context(), crdsOf(t, kinds), kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("strict", func(t *testing.T) { checkStrict(t, c) })
+	for _, name := range slices.Sorted(maps.Keys(rendered)) {
+		t.Run(name, func(t *testing.T) {
+			if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, tt.name+".yaml", rendered)
-			objects, err := kube.ParseYAML(rendered)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, obj := range objects {
-				obj.SetNamespace("default")
-				err := c.Create(t.Context(), obj, client.DryRunAll, client.FieldValidation("Strict"))
-				if err != nil && !apierrors.IsAlreadyExists(err) {
+			for _, obj := range rendered[name] {
+				obj.SetNamespace(name)
+				if err := c.Create(t.Context(), obj.DeepCopy(), client.DryRunAll, client.FieldValidation("Strict")); err != nil {
+					t.Errorf("dry run of %s: %v", kube.RefOf(obj), err)
+				} else if err := c.Create(t.Context(), obj, client.FieldValidation("Strict")); err != nil {
 					t.Errorf("%s: %v", kube.RefOf(obj), err)
-				}
-				kept := obj.GetAnnotations()["helm.sh/resource-policy"] == "keep"
-				if pool := obj.GetKind() == "MachineDeployment"; kept == pool {
-					t.Errorf("%s: kept is %v; all but pools are kept", kube.RefOf(obj), kept)
 				}
 			}
 		})
 	}
 }
 
-// A change of what a node is made of changes the names of the templates, any other does not.
-func TestTemplateNames(t *testing.T) {
-	name := regexp.MustCompile(`(?m)^  name: (x-(?:control-plane|md-0)-[0-9a-f]{8})$`)
-	templates := func(values string) string {
-		rendered, err := render(t, "docker", "kubernetesVersion: v1.36.3\npools: [{name: md-0, replicas: 1}]\n"+values)
-		if err != nil {
+// checkStrict proves that the API server refuses what is not in a CRD: else that it takes a chart would prove nothing.
+func checkStrict(t *testing.T, c *kube.Client) {
+	t.Helper()
+	for spec, want := range map[string]string{
+		`{instanceType: m7i.large, instanceTyp: x}`: "unknown field",
+		`{instanceType: m}`:                         "at least 2 chars long",
+		`{instanceType: m7i.large, capacityReservationId: a, spotMarketOptions: {}}`: "cannot be set when spotMarketOptions",
+	} {
+		var obj unstructured.Unstructured
+		manifest := "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachineTemplate\n" +
+			"metadata: {name: x, namespace: default}\nspec: {template: {spec: " + spec + "}}\n"
+		if err := yaml.Unmarshal([]byte(manifest), &obj.Object); err != nil {
 			t.Fatal(err)
 		}
-		var names []string
-		for _, m := range name.FindAllSubmatch(rendered, -1) {
-			names = append(names, string(m[1]))
-		}
-		return strings.Join(names, " ")
-	}
-	base := templates("")
-	if len(strings.Fields(base)) != 3 {
-		t.Fatalf("want three templates, got %s", base)
-	}
-	if same := templates("controlPlane: {replicas: 3}\n"); same != base {
-		t.Errorf("more replicas: %s became %s", base, same)
-	}
-	for _, values := range []string{"node: {image: other}\n", "kubeletExtraArgs: {v: \"4\"}\n"} {
-		if other := templates(values); other == base {
-			t.Errorf("%s does not change the names %s", values, base)
+		if err := c.Create(t.Context(), &obj, client.DryRunAll, client.FieldValidation("Strict")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", spec, err, want)
 		}
 	}
 }
 
-// Values that the schema refuses, with what the refusal must name.
-func TestSchemaRefuses(t *testing.T) {
-	for values, want := range map[string]string{
-		"{}": "kubernetesVersion", "kubernetesVersion: '1.36'": "kubernetesVersion",
-		"{kubernetesVersion: v1.36.3, replicaz: 1}":                                            "replicaz",
-		"{kubernetesVersion: v1.36.3, controlPlane: {replicas: 2}}":                            "replicas",
-		"{kubernetesVersion: v1.36.3, pools: [{name: A, replicas: 1}]}":                        "name",
-		"{kubernetesVersion: v1.36.3, pools: [{name: a, replicas: -1}]}":                       "replicas",
-		"{kubernetesVersion: v1.36.3, network: {podCIDR: everywhere}}":                         "podCIDR",
-		"{kubernetesVersion: v1.36.3, pools: [{name: a, replicas: 1, labels: {size: small}}]}": "size",
+// checkObjects checks what the API server does not know: which objects Helm keeps, and that references lead to objects of the chart.
+func checkObjects(t *testing.T, name string, objects []*unstructured.Unstructured) {
+	t.Helper()
+	there := map[string]bool{}
+	for _, obj := range objects {
+		there[obj.GetKind()+"/"+obj.GetName()] = true
+		if kept := obj.GetAnnotations()["helm.sh/resource-policy"] == "keep"; kept == slices.Contains(notKept, obj.GetKind()) {
+			t.Errorf("%s: %s: kept is %v", name, kube.RefOf(obj), kept)
+		}
+		if obj.GetLabels()["cluster.x-k8s.io/cluster-name"] != "x" {
+			t.Errorf("%s: %s does not carry its cluster's name", name, kube.RefOf(obj))
+		}
+	}
+	for _, obj := range objects {
+		eachMap(obj.Object, func(field string, m map[string]any) {
+			if field == "infrastructureRef" || field == "controlPlaneRef" || field == "configRef" {
+				kind, _ := m["kind"].(string)
+				to, _ := m["name"].(string)
+				if !there[kind+"/"+to] {
+					t.Errorf("%s: %s refers to %s %q, which is not there", name, kube.RefOf(obj), kind, to)
+				}
+			}
+		})
+	}
+}
+
+func eachMap(value any, visit func(field string, m map[string]any)) {
+	switch value := value.(type) {
+	case map[string]any:
+		for field, v := range value {
+			if m, ok := v.(map[string]any); ok {
+				visit(field, m)
+			}
+			eachMap(v, visit)
+		}
+	case []any:
+		for _, v := range value {
+			eachMap(v, visit)
+		}
+	}
+}
+
+// embedded are the resources of Azure Service Operator that CAPZ makes of its objects, which take them unseen.
+func embedded(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	for _, obj := range objects {
+		if !strings.HasPrefix(obj.GetKind(), "AzureASO") {
+			continue
+		}
+		resources, _, err := unstructured.NestedSlice(obj.Object, "spec", "resources")
+		if err != nil || len(resources) == 0 {
+			t.Fatalf("%s has no resources (%v)", kube.RefOf(obj), err)
+		}
+		for _, resource := range resources {
+			fields, ok := resource.(map[string]any)
+			if !ok {
+				t.Fatalf("%s: a resource is %T", kube.RefOf(obj), resource)
+			}
+			out = append(out, &unstructured.Unstructured{Object: fields})
+		}
+	}
+	return out
+}
+
+// A change of what a node is made of changes the names of the templates, any other does not.
+func TestTemplateNames(t *testing.T) {
+	name := regexp.MustCompile(`(?m)^  name: (x-[a-z0-9-]+-[0-9a-f]{8})$`)
+	for flavour, changes := range map[string][]string{
+		"docker":          {"node: {image: other}", `kubeletExtraArgs: {v: "4"}`},
+		"in-memory":       {"startup: {vm: 7s}"},
+		"aws-kubeadm":     {"pools: [{name: general, replicas: 3, size: c7i.large}]", "controlPlane: {size: c7i.large}", `kubeletExtraArgs: {v: "4"}`},
+		"azure-kubeadm":   {"pools: [{name: general, replicas: 3, size: Standard_D8s_v5}]", "controlPlane: {diskGiB: 64}"},
+		"gcp-kubeadm":     {"pools: [{name: general, replicas: 3, size: n2-standard-4}]", "image: projects/my-project/global/images/other"},
+		"vsphere-kubeadm": {"pools: [{name: general, replicas: 3, cpus: 8}]", "controlPlane: {memoryGiB: 32}", "template: other"},
 	} {
-		if _, err := render(t, "docker", values); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want an error that names %s", values, err, want)
+		names := func(change string) string {
+			var values map[string]any
+			if err := yaml.Unmarshal([]byte(change), &values); err != nil {
+				t.Fatal(err)
+			}
+			manifest, err := render(t, flavour, overlay(schemaOf(t, flavour).Examples[0], values))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, m := range name.FindAllSubmatch(manifest, -1) {
+				found = append(found, string(m[1]))
+			}
+			return strings.Join(found, " ")
+		}
+		base := names("")
+		if len(strings.Fields(base)) != 3 {
+			t.Fatalf("%s: want three templates, got %s", flavour, base)
+		}
+		if same := names("controlPlane: {replicas: 5}"); same != base {
+			t.Errorf("%s: more replicas: %s became %s", flavour, base, same)
+		}
+		for _, change := range changes {
+			if other := names(change); other == base {
+				t.Errorf("%s: %s does not change the names %s", flavour, change, base)
+			}
+		}
+	}
+}
+
+// The defaults that the schema tells of pools are those that the templates use.
+func TestPoolDefaults(t *testing.T) {
+	for _, flavour := range flavours(t) {
+		s := schemaOf(t, flavour)
+		pool := maps.Clone(s.Examples[0]["pools"].([]any)[0].(map[string]any))
+		for name, property := range s.Properties["pools"].Items.Properties {
+			if _, ok := pool[name]; !ok && property.Default != nil {
+				pool[name] = property.Default
+			}
+		}
+		left, err := render(t, flavour, s.Examples[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := render(t, flavour, overlay(s.Examples[0], map[string]any{"pools": []any{pool}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(left), string(set)); diff != "" {
+			t.Errorf("%s with its defaults set:\n%s", flavour, diff)
+		}
+	}
+}
+
+// What a schema cannot say, the templates refuse, with what the refusal must name.
+func TestTemplatesRefuse(t *testing.T) {
+	for _, tt := range []struct{ flavour, values, want string }{
+		{"aws-eks", "pools: [{name: a, min: 3, max: 2, size: m7i.large}]", "pools[0].min"},
+		{"aws-kubeadm", "pools: [{name: a, replicas: 1, size: m7i.large}, {name: a, replicas: 1, size: m7i.large}]", "two pools called a"},
+		{"aws-eks", "pools: [{name: a, replicas: 1, size: m7i.large, labels: {node-role.kubernetes.io/a: b}}]", "label node-role.kubernetes.io/a"},
+		{"gcp-kubeadm", "pools: [{name: control-plane, replicas: 1, size: e2-standard-4}]", "control-plane is taken"},
+		{"azure-aks", "pools: [{name: a, replicas: 1, size: Standard_D4s_v5}]", "at least one of mode System"},
+		{"azure-aks", "pools: []", "at least one of mode System"},
+		{"gcp-gke", "pools: []", "pools: GKE"},
+		{"azure-aks", "pools: [{name: a, mode: System, replicas: 1, size: Standard_D4s_v5, spot: true}]", "pools[0].spot"},
+		{"azure-aks", "pools: [{name: a, mode: System, min: 0, max: 1, size: Standard_D4s_v5}]", "needs a node"},
+		{"aws-eks", "network: {subnetIDs: [subnet-0123456789abcdef0]}", "network.subnetIDs"},
+		{"azure-kubeadm", "network: {vnet: {name: hub}}", "network.vnet"},
+		{"azure-kubeadm", "identity: {name: ''}", "identity.name"},
+		{"gcp-gke", "pools: [{name: a, replicas: 2, size: e2-standard-4}]", "pools[0].replicas"},
+		{"gcp-gke", "pools: [{name: a, replicas: 3, size: e2-standard-4, zones: [europe-west3-a, europe-west3-b]}]", "over 2 zones"},
+		{"vsphere-kubeadm", "network: {name: null}", "network.name"},
+		{"vsphere-kubeadm", "identity: {name: ''}", "identity.name"},
+		{"docker", "replicaz: 1", "replicaz"},
+	} {
+		var values map[string]any
+		if err := yaml.Unmarshal([]byte(tt.values), &values); err != nil {
+			t.Fatal(err)
+		}
+		_, err := render(t, tt.flavour, overlay(schemaOf(t, tt.flavour).Examples[0], values))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s, %s: got %v, want an error that names %s", tt.flavour, tt.values, err, tt.want)
 		}
 	}
 }
 
 // render runs `helm template` for a release called x.
-func render(t *testing.T, flavour, values string) ([]byte, error) {
+func render(t *testing.T, flavour string, values map[string]any) ([]byte, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "run", helm, "template", "x", filepath.Join("charts", flavour), "--values", "-")
-	cmd.Stdin = strings.NewReader(values)
+	content, err := yaml.Marshal(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), helmProgram(t), "template", "x", filepath.Join("charts", flavour), "--namespace", "x", "--values", "-")
+	cmd.Stdin = bytes.NewReader(content)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, &renderError{stderr.String()}
+		return nil, errors.New(stderr.String())
 	}
 	return out, nil
 }
 
-type renderError struct{ text string }
-
-func (e *renderError) Error() string { return e.text }
-
-func moduleDir(t *testing.T, module string) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var download struct{ Dir string }
-	if err := json.Unmarshal(out, &download); err != nil {
-		t.Fatal(err)
-	}
-	return download.Dir
+// helm is Helm's own program, built once.
+var helm struct {
+	sync.Once
+	dir string
+	err error
 }
 
-func applyFolder(t *testing.T, c *kube.Client, dir string) {
+func helmProgram(t *testing.T) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no CRDs in %s (%v)", dir, err)
-	}
-	var manifests bytes.Buffer
-	for _, f := range files {
-		content, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
+	helm.Do(func() {
+		if helm.dir, helm.err = os.MkdirTemp("", "helm"); helm.err != nil { //nolint:usetesting // it outlives the test that comes first
+			return
 		}
-		manifests.WriteString("---\n")
-		manifests.Write(content)
+		cmd := exec.CommandContext(t.Context(), "go", "install", "helm.sh/helm/v3/cmd/helm@v3.20.2")
+		cmd.Env = append(os.Environ(), "GOBIN="+helm.dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			helm.err = errors.New(string(out))
+		}
+	})
+	if helm.err != nil {
+		t.Fatal(helm.err)
 	}
-	if _, err := c.ApplyYAML(t.Context(), manifests.Bytes(), kube.ApplyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	return filepath.Join(helm.dir, "helm")
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	_ = os.RemoveAll(helm.dir)
+	os.Exit(code)
 }
 
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
+	path := filepath.Join("testdata", "golden", name)
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)

@@ -53,8 +53,8 @@ type Source struct {
 // NewSource checks opts and returns a Source. It reads nothing yet.
 func NewSource(opts SourceOptions) (*Source, error) {
 	listen(nil)
-	// Where ClusterClasses are not served, most examples and charts of providers do not work.
-	variables := map[string]string{"CLUSTER_TOPOLOGY": "true"}
+	// Where ClusterClasses are not served, most examples of providers do not work; aws-eks and gcp-gke need the others.
+	variables := map[string]string{"CLUSTER_TOPOLOGY": "true", "EXP_MACHINE_POOL": "true", "EXP_CAPG_GKE": "true"}
 	maps.Copy(variables, opts.Variables)
 	root := ""
 	if opts.Repository != "" {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"text/template"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/templates"
@@ -52,13 +54,41 @@ func Flavours() ([]string, error) {
 	return names, nil
 }
 
-// FlavoursFor lists those of Flavours that work with the infrastructure provider named: the docker provider brings the
-// in-memory backend along. It is empty for providers without a chart.
+// FlavoursFor lists those of Flavours that work with the infrastructure provider named, the one to begin with first: the docker
+// provider brings the in-memory backend along, and a cloud has its managed control plane before kubeadm. It is empty for
+// providers without a chart.
 func FlavoursFor(infrastructureProvider string) []string {
-	if infrastructureProvider == "docker" {
+	switch infrastructureProvider {
+	case "aws":
+		return []string{"aws-eks", "aws-kubeadm"}
+	case "azure":
+		return []string{"azure-aks", "azure-kubeadm"}
+	case "docker":
 		return []string{"docker", "in-memory"}
+	case "gcp":
+		return []string{"gcp-gke", "gcp-kubeadm"}
+	case "vsphere":
+		return []string{"vsphere-kubeadm"}
 	}
 	return nil
+}
+
+// ExampleValues are the values of a small cluster of a flavour: the example in its chart's schema, with the Kubernetes version
+// given. It returns an error for an unknown flavour.
+func ExampleValues(flavour, kubernetesVersion string) (map[string]any, error) {
+	content, err := templates.Charts.ReadFile(path.Join(ChartsDir, flavour, "values.schema.json"))
+	if err != nil {
+		return nil, fmt.Errorf("read the schema of flavour %s: %w", flavour, err)
+	}
+	var schema struct{ Examples []map[string]any }
+	if err := yaml.Unmarshal(content, &schema); err != nil {
+		return nil, fmt.Errorf("read the schema of flavour %s: %w", flavour, err)
+	}
+	if len(schema.Examples) == 0 {
+		return nil, fmt.Errorf("the schema of flavour %s has no example", flavour)
+	}
+	schema.Examples[0]["kubernetesVersion"] = kubernetesVersion
+	return schema.Examples[0], nil
 }
 
 // Repo makes all files of a new fleet repo but those of flux-system (see pkg/flux). Every one of them is the user's once it is
@@ -99,13 +129,12 @@ type readme RepoOptions
 
 // Example is the cluster.yaml of a cluster "demo".
 func (r readme) Example() (string, error) {
+	values, err := ExampleValues(r.Charts[0], r.KubernetesVersion)
+	if err != nil {
+		return "", err
+	}
 	files, err := ClusterFiles(ClusterOptions{
-		Name: "demo", Layout: r.Layout, Environment: r.Environments[0], Flavour: r.Charts[0],
-		Values: map[string]any{
-			"kubernetesVersion": r.KubernetesVersion,
-			"controlPlane":      map[string]any{"replicas": 1},
-			"pools":             []any{map[string]any{"name": "md-0", "replicas": 1}},
-		},
+		Name: "demo", Layout: r.Layout, Environment: r.Environments[0], Flavour: r.Charts[0], Values: values,
 	})
 	if err != nil {
 		return "", err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,29 +182,48 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// Every flavour belongs to one provider, its chart comes with all that Helm needs, and its example makes a cluster.
 func TestFlavours(t *testing.T) {
-	got, err := Flavours()
+	known, err := Flavours()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"docker", "in-memory"}, got); diff != "" {
-		t.Error(diff)
+	var offered []string
+	for _, provider := range []string{"aws", "azure", "docker", "gcp", "vsphere", "unheard-of"} {
+		offered = append(offered, FlavoursFor(provider)...)
 	}
-	for _, f := range got {
-		files, err := ChartFiles(f)
+	slices.Sort(offered)
+	if diff := cmp.Diff(known, offered); diff != "" {
+		t.Errorf("flavours (-known +offered for a provider):\n%s", diff)
+	}
+	for _, flavour := range known {
+		files, err := ChartFiles(flavour)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var names []string
-		for _, file := range files {
-			names = append(names, strings.TrimPrefix(file.Path, "charts/"+f+"/"))
+		for _, name := range []string{"Chart.yaml", "README.md", "templates/_helpers.tpl", "templates/cluster.yaml", "templates/pools.yaml", "values.schema.json", "values.yaml"} {
+			path := "charts/" + flavour + "/" + name
+			if !slices.ContainsFunc(files, func(f manifest.File) bool { return f.Path == path }) {
+				t.Errorf("%s is missing", path)
+			}
 		}
-		want := []string{
-			"Chart.yaml", "README.md", "templates/_helpers.tpl", "templates/cluster.yaml", "templates/control-plane.yaml",
-			"templates/pools.yaml", "values.schema.json", "values.yaml",
+		opts := repoOptions()
+		opts.Charts = []string{flavour}
+		repo, err := Repo(opts)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, names); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", f, diff)
+		i := slices.IndexFunc(repo, func(f manifest.File) bool { return f.Path == "README.md" })
+		for _, want := range []string{"chart: ./charts/" + flavour, "kubernetesVersion: v1.36.3", "pools:"} {
+			if !strings.Contains(string(repo[i].Content), want) {
+				t.Errorf("the README of a repo with %s lacks %q", flavour, want)
+			}
 		}
+	}
+	if _, err := ChartFiles("unheard-of"); err == nil {
+		t.Error("an unknown flavour: want an error")
+	}
+	if _, err := ExampleValues("unheard-of", "v1.36.3"); err == nil {
+		t.Error("the example of an unknown flavour: want an error")
 	}
 }

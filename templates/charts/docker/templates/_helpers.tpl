@@ -1,17 +1,3 @@
-{{/* Labels that every object carries. */}}
-{{- define "cluster.labels" -}}
-cluster.x-k8s.io/cluster-name: {{ .Release.Name }}
-{{- end }}
-
-{{/*
-What every object but a pool carries: Helm neither deletes it when the release is uninstalled nor when it leaves the chart.
-A Cluster is deleted by deleting the Cluster, so that Cluster API takes its parts down in order and no container stays behind;
-templates that are no longer used go with it. See README.md.
-*/}}
-{{- define "cluster.keep" -}}
-helm.sh/resource-policy: keep
-{{- end }}
-
 {{/* The machines: spec of a DevMachine. The same for the control plane and the pools. */}}
 {{- define "cluster.machineSpec" -}}
 backend:
@@ -54,4 +40,12 @@ joinConfiguration:
     {{- with .pool.taints }}
     taints: {{ . | toJson }}
     {{- end }}
+{{- end }}
+
+{{/* What a node has, which the provider does not know. */}}
+{{- define "provider.capacity" -}}
+{{- with .pool.capacity }}
+cpu: {{ .cpu | quote }}
+memory: {{ .memory | quote }}
+{{- end }}
 {{- end }}

@@ -1,0 +1,62 @@
+{{- define "provider.apiVersion" -}}
+infrastructure.cluster.x-k8s.io/v1beta2
+{{- end }}
+
+{{- define "provider.machineTemplate" -}}
+AWSMachineTemplate
+{{- end }}
+
+{{/* A machine: no public address, no SSH key, an encrypted disk, and metadata only for those who hold a token (IMDSv2). */}}
+{{- define "provider.machineSpec" -}}
+instanceType: {{ .machine.size }}
+iamInstanceProfile: {{ ternary .root.Values.controlPlane.profile .root.Values.nodeProfile (eq .role "control-plane") }}
+{{- with .machine.image }}
+ami:
+  id: {{ . }}
+{{- end }}
+publicIP: false
+# Empty is no key; left out would be one called "default".
+sshKeyName: ""
+rootVolume:
+  size: {{ .machine.diskGiB | default 80 }}
+  type: gp3
+  encrypted: true
+  {{- with .root.Values.diskEncryptionKey }}
+  encryptionKey: {{ . }}
+  {{- end }}
+instanceMetadataOptions:
+  httpEndpoint: enabled
+  httpTokens: required
+  # Pods have one hop more: they do not get the node's credentials.
+  httpPutResponseHopLimit: 1
+  instanceMetadataTags: disabled
+{{- if .machine.spot }}
+spotMarketOptions: {}
+{{- end }}
+{{- end }}
+
+{{- define "provider.kubeadm" -}}
+nodeName: {{ `'{{ ds.meta_data.local_hostname }}'` }}
+kubeletArgs:
+  cloud-provider: external
+controllerManagerArgs:
+  cloud-provider: external
+{{- end }}
+
+{{/* The provider writes into the machine template what the machines have. */}}
+{{- define "provider.capacity" -}}
+{{- end }}
+
+{{/* Ports that network plug-ins use from node to node. */}}
+{{- define "aws.cniIngressRules" -}}
+{{- if eq .Values.network.cni "cilium" }}
+- {description: VXLAN (Cilium), protocol: udp, fromPort: 8472, toPort: 8472}
+- {description: health checks (Cilium), protocol: tcp, fromPort: 4240, toPort: 4240}
+- {description: ping (Cilium), protocol: icmp, fromPort: -1, toPort: -1}
+{{- else }}
+- {description: BGP (Calico), protocol: tcp, fromPort: 179, toPort: 179}
+- {description: IP-in-IP (Calico), protocol: "4", fromPort: -1, toPort: 65535}
+- {description: VXLAN (Calico), protocol: udp, fromPort: 4789, toPort: 4789}
+- {description: Typha (Calico), protocol: tcp, fromPort: 5473, toPort: 5473}
+{{- end }}
+{{- end }}
