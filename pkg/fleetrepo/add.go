@@ -148,6 +148,22 @@ func providerOf(flavour string) string {
 	return ""
 }
 
+// FlavoursToOffer are the flavours whose provider a management cluster of the fleet has, and the team's own.
+func (r *Repo) FlavoursToOffer() []string {
+	var names []string
+	for i := range r.Fleet.Spec.ManagementClusters {
+		for _, p := range r.Fleet.Spec.ManagementClusters[i].Providers {
+			names = append(names, scaffold.FlavoursFor(p.Name)...)
+		}
+	}
+	for _, name := range r.Flavours() {
+		if providerOf(name) == "" {
+			names = append(names, name)
+		}
+	}
+	return sortedSet(names)
+}
+
 // startingPoint are the values of the example that fit everybody.
 var startingPoint = []yamledit.Path{{"kubernetesVersion"}, {"controlPlane", "replicas"}, {"pools"}}
 
