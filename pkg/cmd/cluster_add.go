@@ -52,7 +52,7 @@ the flag that gives it. The result is checked against the chart's values.schema.
 	fs.StringArrayVar(&o.set, "set", nil, "value of the chart, path=value: region=eu-central-1, pools[0].replicas=3; repeat for several")
 	fs.StringVar(&o.valuesFile, "values", "", "YAML file with values of the chart; - is standard input")
 	o.changeFlags.add(c)
-	completeFlag(c, "flavour", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.Flavours() }))
+	completeFlag(c, "flavour", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.FlavoursToOffer() }))
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	return c
 }

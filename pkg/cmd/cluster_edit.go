@@ -157,11 +157,6 @@ func runClusterRemove(c *cobra.Command, f *factory, o *changeFlags, name string,
 	if !first.Deletes {
 		return runChange(c, f, o, options)
 	}
-	if !o.dryRun {
-		if err := lifecycle.CheckCommitted(c.Context(), repo.Dir, first.Cluster.File); err != nil {
-			return err
-		}
-	}
 	if !yes {
 		options.Confirm = func(e *fleetrepo.Edit) error {
 			question := fmt.Sprintf("%s\n", strings.Join(e.Notes, "\n"))

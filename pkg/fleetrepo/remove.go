@@ -87,7 +87,7 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 // removeFiles takes everything in the cluster's folder out.
 func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 	dir := path.Dir(c.File)
-	out := &Removal{Edit: Edit{Summary: "Remove cluster " + c.Name}, Deletes: true, Cluster: c.Cluster}
+	out := &Removal{Edit: Edit{Summary: "Remove cluster " + c.Name, Follows: c.File}, Deletes: true, Cluster: c.Cluster}
 	root := filepath.Join(r.Dir, filepath.FromSlash(dir))
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

@@ -45,6 +45,9 @@ type Edit struct {
 	Summary string
 	// Notes say what will happen, and what is left to do.
 	Notes []string
+	// Follows names the file whose last change must have reached the cluster before this edit does; "" where there is none. Two
+	// steps in one commit would be one.
+	Follows string
 }
 
 // Open returns the fleet repo that dir is in: it looks for fleet.yaml there and in the folders above. Errors are those of

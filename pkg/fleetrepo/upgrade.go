@@ -133,7 +133,11 @@ func (r *Repo) upgradePools(c *declared, opts UpgradeOptions) (*Edit, error) {
 			names = append(names, p.Name)
 		}
 	}
-	return r.apply(c, fmt.Sprintf("Upgrade pools of cluster %s to %s: %s", c.Name, c.KubernetesVersion, strings.Join(names, ", ")), changes...)
+	e, err := r.apply(c, fmt.Sprintf("Upgrade pools of cluster %s to %s: %s", c.Name, c.KubernetesVersion, strings.Join(names, ", ")), changes...)
+	if err == nil && len(names) > 0 {
+		e.Follows = c.File
+	}
+	return e, err
 }
 
 // imagesOf names the images that were made for the old version and have not been changed.

@@ -63,6 +63,9 @@ func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
 	if o.DryRun {
 		return out, nil
 	}
+	if err := checkCommitted(ctx, repo.Dir, edit.Follows); err != nil {
+		return nil, err
+	}
 	if o.Confirm != nil && out.Changed {
 		if err := o.Confirm(edit); err != nil {
 			return nil, err
@@ -158,9 +161,12 @@ func authFor(repo *fleetrepo.Repo, given GitCredentials) (gitrepo.Auth, error) {
 	return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml names a PEM file, relative to fleet.yaml")
 }
 
-// CheckCommitted returns an error where a file of the fleet repo at dir has changes in no commit: Flux cannot have seen them. Without a
+// checkCommitted returns an error where a file of the fleet repo at dir has changes in no commit: Flux cannot have seen them. Without a
 // Git repository there is nothing to look at.
-func CheckCommitted(ctx context.Context, dir, file string) error {
+func checkCommitted(ctx context.Context, dir, file string) error {
+	if file == "" {
+		return nil
+	}
 	git, err := gitrepo.Open(dir)
 	if errors.Is(err, gitrepo.ErrNotARepository) {
 		return nil
@@ -173,7 +179,7 @@ func CheckCommitted(ctx context.Context, dir, file string) error {
 		return err
 	}
 	if slices.Contains(dirty, file) {
-		return diag.Errorf("commit and push it, and wait until Flux has applied it", "%s has changes that are in no commit: Flux has not seen them", file)
+		return diag.Errorf("commit and push it, and wait until Flux has applied it", "the step before this one is in no commit: Flux has not seen what changed in %s", file)
 	}
 	return nil
 }
