@@ -198,7 +198,7 @@ func TestRemove(t *testing.T) {
 	diff, r := done(t, r, &first.Edit, nil)
 	for _, want := range []string{
 		"-    kustomize.toolkit.fluxcd.io/prune: disabled\n", "+    kustomize.toolkit.fluxcd.io/prune: enabled\n",
-		"+    fleetctl.dev/remove: requested\n", "+                  helm.sh/resource-policy: null\n", "+    disableWait: true\n",
+		"+    fleetctl.dev/remove: requested\n", "+                path: /metadata/annotations/helm.sh~1resource-policy\n", "+    disableWait: true\n",
 	} {
 		if !strings.Contains(lines(diff), want) {
 			t.Errorf("lacks %q:\n%s", want, diff)

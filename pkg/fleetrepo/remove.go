@@ -3,6 +3,7 @@ package fleetrepo
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/templates"
 )
 
 const (
@@ -20,23 +23,24 @@ const (
 	removeAnnotation = "fleetctl.dev/remove"
 )
 
-// unkeep is a post-renderer that lets Helm delete the Cluster: its chart says keep. Cluster API then takes down, in order, all that the
-// Cluster owns.
-func unkeep(name string) (*yaml.Node, error) {
-	content := fmt.Sprintf(`kustomize:
+// unkeepPatch takes keep off the Cluster. No other value would do: Helm deletes only what lacks the annotation.
+const unkeepPatch = `kustomize:
   patches:
   - target:
       group: cluster.x-k8s.io
       kind: Cluster
     patch: |
-      apiVersion: cluster.x-k8s.io/v1beta2
-      kind: Cluster
-      metadata:
-        name: %s
-        annotations:
-          helm.sh/resource-policy: null
-`, name)
-	documents, err := yamledit.Parse([]byte(content))
+      - op: remove
+        path: /metadata/annotations/` + keepPointer + `
+`
+
+// keepPointer is the annotation helm.sh/resource-policy in a JSON pointer.
+const keepPointer = "helm.sh~1resource-policy"
+
+// unkeep is a post-renderer that lets Helm delete the Cluster: its chart says keep. Cluster API then takes down, in order, all that the
+// Cluster owns.
+func unkeep() (*yaml.Node, error) {
+	documents, err := yamledit.Parse([]byte(unkeepPatch))
 	if err != nil {
 		return nil, err
 	}
@@ -66,15 +70,23 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 	if c.Removing {
 		return r.removeFiles(c)
 	}
-	patch, err := unkeep(c.Name)
-	if err != nil {
-		return nil, err
-	}
-	e, err := r.apply(c, fmt.Sprintf("Take the protection of cluster %s away, to remove it", c.Name),
+	changes := []change{
 		set("enabled", "metadata", "annotations", pruneAnnotation),
 		set("requested", "metadata", "annotations", removeAnnotation),
 		set(true, "spec", "uninstall", "disableWait"),
-		add(patch, "spec", "postRenderers"))
+	}
+	keeps, err := r.keeps(c.Flavour)
+	if err != nil {
+		return nil, err
+	}
+	if keeps {
+		patch, err := unkeep()
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, add(patch, "spec", "postRenderers"))
+	}
+	e, err := r.apply(c, fmt.Sprintf("Take the protection of cluster %s away, to remove it", c.Name), changes...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +94,32 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 		"Step 1 of 2: nothing is deleted yet. `fleetctl cluster remove "+name+" --cancel` takes it back.",
 		"When Flux has applied this commit, run `fleetctl cluster remove "+name+"` again: that deletes "+c.contents()+".")
 	return &Removal{Edit: *e, Cluster: c.Cluster}, nil
+}
+
+// keeps tells whether the chart of a flavour says keep; a team's own may not, and there would be nothing to take off.
+func (r *Repo) keeps(flavour string) (bool, error) {
+	ch, err := r.chart(flavour)
+	if err != nil {
+		return false, err
+	}
+	dir := path.Join(scaffold.ChartsDir, flavour, "templates")
+	chart := fs.FS(templates.Charts)
+	if ch.inRepo {
+		chart = os.DirFS(r.Dir)
+	}
+	found := false
+	err = fs.WalkDir(chart, dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || found || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := fs.ReadFile(chart, name)
+		found = found || strings.Contains(string(content), "helm.sh/resource-policy")
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("read the chart of flavour %s: %w", flavour, err)
+	}
+	return found, nil
 }
 
 // removeFiles takes everything in the cluster's folder out.
@@ -129,7 +167,7 @@ func (r *Repo) CancelRemove(name string) (*Edit, error) {
 	}
 	if list := yamledit.Find(c.node, "spec", "postRenderers"); list != nil {
 		for i, item := range list.Content {
-			if !strings.Contains(text(yamledit.Find(item, "kustomize", "patches", 0, "patch")), "helm.sh/resource-policy: null") {
+			if !strings.Contains(text(yamledit.Find(item, "kustomize", "patches", 0, "patch")), keepPointer) {
 				continue
 			}
 			if len(list.Content) == 1 {

@@ -133,7 +133,7 @@ func TestRefusesWhatItCannotEdit(t *testing.T) {
 }
 
 func TestParseScreens(t *testing.T) {
-	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+	bomb := "a0: &a0 [" + strings.Repeat("x,", 9) + "]\n"
 	for i := range 9 {
 		name := string(rune('1' + i))
 		before := string(rune('0' + i))
