@@ -55,8 +55,8 @@ func runChange(c *cobra.Command, f *factory, o *changeFlags, options lifecycle.C
 }
 
 // edit is runChange for an edit that needs nothing else.
-func edit(c *cobra.Command, f *factory, o *changeFlags, make func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)) error {
-	return runChange(c, f, o, lifecycle.ChangeOptions{Edit: make})
+func edit(c *cobra.Command, f *factory, o *changeFlags, change func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)) error {
+	return runChange(c, f, o, lifecycle.ChangeOptions{Edit: change})
 }
 
 // changeView puts the difference on standard output, where a program can take it, and what there is to say on standard error.

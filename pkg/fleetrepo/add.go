@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -41,9 +43,6 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if !slices.Contains(r.EnvironmentNames(), opts.Environment) {
 		return nil, unknown("environment", opts.Environment, r.EnvironmentNames(), "`fleetctl environment add "+opts.Environment+"` makes one")
 	}
-	if err := r.checkFree(mgmt, opts.Name); err != nil {
-		return nil, err
-	}
 	values, err := ch.start(cmp.Or(opts.KubernetesVersion, mgmt.KubernetesVersion))
 	if err != nil {
 		return nil, err
@@ -59,6 +58,9 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 		return nil, err
 	}
 	file := files[0]
+	if err := r.checkFree(mgmt, opts.Name, file); err != nil {
+		return nil, err
+	}
 	c, err := parseCluster(place{file.Path, opts.Environment, mgmt}, file.Content)
 	if err != nil {
 		return nil, findingsOf(file.Path, err)
@@ -91,17 +93,18 @@ func (r *Repo) bringChart(e *Edit, ch *chart) error {
 	return nil
 }
 
-// checkFree makes sure that no cluster of the management cluster has that name: it is the name of a namespace there.
-func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, name string) error {
-	if strings.ContainsAny(name, `/\.`) {
-		return diag.Usage("use lower case letters, digits and dashes", "cluster %q is not a DNS label of at most 40 characters", name)
-	}
+// checkFree makes sure that no cluster of the management cluster has that name, which is that of a namespace there. The very file that
+// is wanted may be there already.
+func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, name string, wanted manifest.File) error {
 	places, err := r.places(name)
 	if err != nil {
 		return err
 	}
 	for _, p := range places {
-		if p.mgmt == mgmt {
+		if p.mgmt != mgmt {
+			continue
+		}
+		if there, err := r.read(p.file); err != nil || p.file != wanted.Path || !bytes.Equal(there, wanted.Content) {
 			return diag.Usage("choose another name, or change it with `fleetctl cluster scale` and `fleetctl cluster upgrade`", "there is a cluster %s already: %s", name, p.file)
 		}
 	}

@@ -3,6 +3,7 @@ package fleetrepo
 import (
 	"fmt"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -134,7 +135,7 @@ func (o PoolOptions) fields() []sizeField {
 	return all
 }
 
-// AddPool declares a new pool of a cluster. Errors: an unknown cluster, a name that is taken, values that the chart refuses.
+// AddPool declares a new pool of a cluster. The very pool may be there already. Errors: an unknown cluster, a name that is taken, values that the chart refuses.
 func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -143,14 +144,24 @@ func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i := c.pool(pool); i >= 0 {
-		return nil, diag.Usage("change it with `fleetctl pool scale`", "cluster %s has a pool %s already (%s:%d)", c.Name, pool, c.File, c.Pools[i].Line)
-	}
 	item, err := poolNode(pool, opts)
 	if err != nil {
 		return nil, err
 	}
-	return r.apply(c, fmt.Sprintf("Add pool %s to cluster %s", pool, c.Name), add(item, values("pools")...))
+	summary := fmt.Sprintf("Add pool %s to cluster %s", pool, c.Name)
+	if i := c.pool(pool); i >= 0 {
+		if sameValue(c.value("pools", i), item) {
+			return r.apply(c, summary)
+		}
+		return nil, diag.Usage("change it with `fleetctl pool scale`", "cluster %s has a pool %s already (%s:%d)", c.Name, pool, c.File, c.Pools[i].Line)
+	}
+	return r.apply(c, summary, add(item, values("pools")...))
+}
+
+// sameValue tells whether two nodes mean the same.
+func sameValue(a, b *yaml.Node) bool {
+	var x, y any
+	return a.Decode(&x) == nil && b.Decode(&y) == nil && reflect.DeepEqual(x, y)
 }
 
 // poolNode is a pool as a person would write it: its name and size first.

@@ -108,7 +108,7 @@ func TestEdits(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 			e, err = tc.edit(r)
-			if name == "upgrade the control plane" || strings.HasPrefix(name, "add") || strings.HasPrefix(name, "remove") {
+			if name == "upgrade the control plane" || strings.HasPrefix(name, "remove") {
 				return // the same words ask for something else then
 			}
 			if diff, _ := done(t, r, e, err); diff != "" {
@@ -281,8 +281,13 @@ func TestAddEveryFlavour(t *testing.T) {
 			if err != nil || c.Flavour != flavour || c.KubernetesVersion != "v1.36.3" || len(c.Pools) == 0 {
 				t.Errorf("got %+v, %v", c, err)
 			}
+			e, err = r.Add(opts)
+			if diff, _ := done(t, r, e, err); diff != "" {
+				t.Errorf("a second time:\n%s", diff)
+			}
+			opts.Set = append(opts.Set, mustAssign(t, "labels.a=b")...)
 			if _, err := r.Add(opts); err == nil || !strings.Contains(err.Error(), "there is a cluster new already") {
-				t.Errorf("a second time: %v", err)
+				t.Errorf("a second time, otherwise: %v", err)
 			}
 		})
 	}
@@ -339,4 +344,62 @@ func TestAssignments(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
+}
+
+// Whatever is changed, every comment stays but those on lines that go, and what is added and removed again leaves no trace.
+func TestEditsKeepComments(t *testing.T) {
+	r := open(t)
+	comments := func() map[string]int {
+		found := map[string]int{}
+		clusters, _, err := r.Clusters()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range clusters {
+			for line := range strings.Lines(string(must(r.read(c.File)))) {
+				if _, comment, ok := strings.Cut(line, "# "); ok {
+					found[comment]++
+				}
+			}
+		}
+		return found
+	}
+	before := comments()
+	originals := map[string]string{}
+	for _, name := range r.Names() {
+		c := must(r.Cluster(name))
+		originals[c.File] = string(must(r.read(c.File)))
+	}
+	n := func(i int) *int { return &i }
+	for _, name := range r.Names() {
+		for _, edit := range []func() (*Edit, error){
+			func() (*Edit, error) {
+				return r.AddPool(name, "one", PoolOptions{Replicas: n(1), Values: sizeFor(name)})
+			},
+			func() (*Edit, error) {
+				return r.AddPool(name, "two", PoolOptions{Min: n(1), Max: n(2), Values: sizeFor(name)})
+			},
+			func() (*Edit, error) { return r.ScalePool(name, "one", PoolOptions{Min: n(3), Max: n(4)}) },
+			func() (*Edit, error) { return r.RemovePool(name, "one") },
+			func() (*Edit, error) { return r.RemovePool(name, "two") },
+		} {
+			e, err := edit()
+			_, r = done(t, r, e, err)
+			if diff := cmp.Diff(before, comments()); diff != "" {
+				t.Fatalf("comments (-want +got)\n%s", diff)
+			}
+		}
+	}
+	for file, want := range originals {
+		if diff := cmp.Diff(want, string(must(r.read(file)))); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", file, diff)
+		}
+	}
+}
+
+func sizeFor(cluster string) map[string]any {
+	if cluster == "shop" {
+		return map[string]any{"size": "m7i.large"}
+	}
+	return nil
 }

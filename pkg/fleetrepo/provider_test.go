@@ -29,8 +29,10 @@ func TestProviders(t *testing.T) {
 	e, err = r.AddProvider("laptop", v1alpha1.Provider{Name: "in-cluster", Type: v1alpha1.ProviderIPAM})
 	_, r = done(t, r, e, err)
 	want := []Provider{
-		{"laptop", "docker", "infrastructure", ""}, {"laptop", "in-cluster", "ipam", ""},
-		{"cloud", "aws", "infrastructure", "v2.13.0"}, {"cloud", "gcp", "infrastructure", ""},
+		{"laptop", "docker", "infrastructure", ""},
+		{"laptop", "in-cluster", "ipam", ""},
+		{"cloud", "aws", "infrastructure", "v2.13.0"},
+		{"cloud", "gcp", "infrastructure", ""},
 	}
 	if diff := cmp.Diff(want, r.Providers()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
