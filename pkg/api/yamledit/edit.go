@@ -66,7 +66,7 @@ func (p Path) String() string {
 // Fields on the way that are missing are added, list items are not. Errors are those of Parse, a path that does not lead to a single
 // value, or ErrCannotEdit.
 func Set(src []byte, document int, path Path, value any) ([]byte, error) {
-	root, err := top(src, document)
+	root, err := top(src, document, path)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func Set(src []byte, document int, path Path, value any) ([]byte, error) {
 
 // Append returns src with item added to the end of the list at path, or with the list added. Errors are those of Set.
 func Append(src []byte, document int, path Path, item *yaml.Node) ([]byte, error) {
-	root, err := top(src, document)
+	root, err := top(src, document, path)
 	if err != nil {
 		return nil, err
 	}
@@ -122,14 +122,17 @@ func Append(src []byte, document int, path Path, item *yaml.Node) ([]byte, error
 	})
 }
 
-// top is the top node of a document of src.
-func top(src []byte, document int) (*yaml.Node, error) {
+// top is the top node of a document of src, in which path leads somewhere.
+func top(src []byte, document int, path Path) (*yaml.Node, error) {
 	documents, err := Parse(src)
 	if err != nil {
 		return nil, err
 	}
 	if document >= len(documents) {
 		return nil, fmt.Errorf("there is no document %d", document)
+	}
+	if len(path) == 0 {
+		return nil, errors.New("path is empty")
 	}
 	return documents[document], nil
 }

@@ -155,6 +155,7 @@ func TestParseScreens(t *testing.T) {
 func FuzzEdit(f *testing.F) {
 	f.Add([]byte(release), "spec.values.pools[0].replicas", 3)
 	f.Add([]byte("a: {b: [1, 2], c: 'x, y'}\n"), "a.b[1]", 0)
+	f.Add([]byte("~"), "x", 0) // nothing to add to
 	f.Add([]byte("---\n- a\n- b: c\n  d: e\n"), "x", 1)
 	f.Fuzz(func(t *testing.T, src []byte, text string, number int) {
 		path, err := ParsePath(text)

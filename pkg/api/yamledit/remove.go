@@ -12,12 +12,9 @@ import (
 // Remove returns src without the field or list item at path; where there is none, src itself. Its lines go, with the comments in
 // them; comments above it stay. A list whose last item goes becomes []. Errors are those of Set.
 func Remove(src []byte, document int, path Path) ([]byte, error) {
-	root, err := top(src, document)
+	root, err := top(src, document, path)
 	if err != nil {
 		return nil, err
-	}
-	if len(path) == 0 {
-		return nil, fmt.Errorf("%w: path is empty", ErrCannotEdit)
 	}
 	n, rest, err := walk(root, path)
 	if err != nil || len(rest) > 0 {

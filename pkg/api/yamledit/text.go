@@ -64,6 +64,9 @@ func (e *editor) set(root *yaml.Node, path Path, value *yaml.Node) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
+	if isNull(n) && len(path) == len(missing) {
+		return nil, fmt.Errorf("%w: the document is empty", ErrCannotEdit)
+	}
 	if len(missing) == 0 {
 		if isNull(n) {
 			parent, _, err := walk(root, path[:len(path)-1])
