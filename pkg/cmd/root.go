@@ -78,6 +78,7 @@ func newRootCmd(f *factory) *cobra.Command {
 		Long: `fleetctl makes a management cluster, installs Cluster API and Flux on it, and points Flux at your fleet repo: one Git
 repository that declares all your clusters, in all your clouds. From then on a commit is all it takes to change the fleet.`,
 		Example: `  fleetctl init                    # from an empty folder to a management cluster that follows it
+  fleetctl cluster add demo        # declare a cluster
   fleetctl status                  # what runs, and what is wrong
   fleetctl teardown                # remove what init made`,
 		SilenceUsage:  true,
@@ -92,6 +93,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 	f.addGlobalFlags(root.PersistentFlags())
 	root.AddGroup(
 		&cobra.Group{ID: "lifecycle", Title: "Management cluster:"},
+		&cobra.Group{ID: "repo", Title: "Fleet repo:"},
 		&cobra.Group{ID: "look", Title: "Look:"},
 		&cobra.Group{ID: "offline", Title: "Air gap:"},
 	)
@@ -104,6 +106,10 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"lifecycle", newBootstrapCmd(f)},
 		{"lifecycle", newTeardownCmd(f)},
 		{"lifecycle", newHostCmd(f)},
+		{"repo", newClusterCmd(f)},
+		{"repo", newPoolCmd(f)},
+		{"repo", newEnvironmentCmd(f)},
+		{"repo", newProviderCmd(f)},
 		{"look", newStatusCmd(f)},
 		{"look", newKubeconfigCmd(f)},
 		{"look", newDoctorCmd(f)},

@@ -3,6 +3,7 @@ package ui
 import (
 	"bufio"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -37,4 +38,32 @@ func Confirm(s Streams, question string) bool {
 	}
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes"
+}
+
+// Choose returns the only choice there is, or the one that the user types, by its number or name. Without a terminal it fails and names
+// flag, the flag that answers for a script.
+func Choose(s Streams, question string, choices []string, flag string) (string, error) {
+	if len(choices) == 1 {
+		return choices[0], nil
+	}
+	list := strings.Join(choices, ", ")
+	if !s.InTerminal {
+		return "", diag.Usage("there are: "+list, "%s is missing", flag)
+	}
+	fmt.Fprintf(s.Err, "%s:\n", question)
+	for i, choice := range choices {
+		fmt.Fprintf(s.Err, "  %d  %s\n", i+1, choice)
+	}
+	fmt.Fprint(s.Err, "Number or name: ")
+	line, err := bufio.NewReader(s.In).ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("read the answer: %w", err)
+	}
+	answer := strings.TrimSpace(line)
+	for i, choice := range choices {
+		if answer == choice || answer == strconv.Itoa(i+1) {
+			return choice, nil
+		}
+	}
+	return "", diag.Usage("there are: "+list, "%q is none of the choices", answer)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
 const edited = `# What we run.   Odd   spacing stays.
@@ -153,26 +155,27 @@ func onlyScalarChanged(t *testing.T, src, got []byte, path, value string) {
 	if err := errors.Join(yaml.Unmarshal(src, &before), yaml.Unmarshal(got, &after)); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	steps, err := splitPath(path)
+	steps, err := yamledit.ParsePath(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, _, err := walk(before.Content[0], steps)
-	if err != nil {
-		t.Fatal(err)
+	now := yamledit.Find(after.Content[0], steps...)
+	if now == nil || now.Value != value {
+		t.Errorf("%s: is %v; want %q", path, now, value)
 	}
-	now, missing, err := walk(after.Content[0], steps)
-	if err != nil || len(missing) > 0 || now.Value != value {
-		t.Errorf("%s: is %q, %v; want %q", path, now.Value, err, value)
+	old := yamledit.Find(before.Content[0], steps...)
+	was, is := bytes.SplitAfter(src, []byte("\n")), bytes.SplitAfter(got, []byte("\n"))
+	if len(was) != len(is) {
+		t.Fatalf("%s: lines came or went\n%s", path, cmp.Diff(string(src), string(got)))
 	}
-	e := newEditor(src)
-	start := e.offset(old)
-	end, _ := e.scalarEnd(old)
-	if !bytes.HasPrefix(got, src[:start]) && !isNull(old) || !bytes.HasSuffix(got, src[end:]) {
-		t.Errorf("%s: more than the value changed\n%s", path, cmp.Diff(string(src), string(got)))
+	for i := range was {
+		if i != old.Line-1 && !bytes.Equal(was[i], is[i]) {
+			t.Errorf("%s: line %d changed\n%s", path, i+1, cmp.Diff(string(src), string(got)))
+		}
 	}
-	if bytes.Count(src, []byte("\n")) != bytes.Count(got, []byte("\n")) {
-		t.Errorf("%s: lines came or went\n%s", path, cmp.Diff(string(src), string(got)))
+	from, to := []rune(string(was[old.Line-1])), []rune(string(is[old.Line-1]))
+	if start := old.Column - 1; old.Value != "" && string(from[:start]) != string(to[:start]) {
+		t.Errorf("%s: what stands before it changed\n%s", path, cmp.Diff(string(src), string(got)))
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
 func seed(f *testing.F, add func(content []byte)) {
@@ -59,17 +60,16 @@ func FuzzSet(f *testing.F) {
 		if err != nil {
 			return
 		}
-		steps, err := splitPath(path)
+		steps, err := yamledit.ParsePath(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var document yaml.Node
-		if err := yaml.Unmarshal(got, &document); err != nil {
+		documents, err := yamledit.Parse(got)
+		if err != nil {
 			t.Fatal(err)
 		}
-		n, missing, err := walk(document.Content[0], steps)
-		if err != nil || len(missing) > 0 || n.Value != value {
-			t.Fatalf("is %v, %v; want %q", n, err, value)
+		if n := yamledit.Find(documents[0], steps...); n == nil || n.Value != value {
+			t.Fatalf("is %v; want %q", n, value)
 		}
 		prefix, suffix := 0, 0
 		for prefix < min(len(content), len(got)) && content[prefix] == got[prefix] {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
 // section is a part of spec in a new fleet.yaml: what it is for, and how it could look where the fleet has none.
@@ -86,7 +88,7 @@ func writeComment(b *strings.Builder, text string) {
 func writeField(b *strings.Builder, name string, value reflect.Value, indent int) error {
 	field := &yaml.Node{Kind: yaml.MappingNode}
 	addField(field, name, nodeOf(value))
-	lines, err := encodeBlock(field, indent)
+	lines, err := yamledit.Lines(field, indent)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}

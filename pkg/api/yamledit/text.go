@@ -1,4 +1,4 @@
-package v1alpha1
+package yamledit
 
 import (
 	"bytes"
@@ -58,33 +58,34 @@ func (e *editor) splice(from, to int, text string) []byte {
 	return slices.Concat(e.src[:from], []byte(text), e.src[to:])
 }
 
-// set puts value where steps lead from root.
-func (e *editor) set(root *yaml.Node, steps []step, value *yaml.Node) ([]byte, error) {
-	n, missing, err := walk(root, steps)
+// set puts value at path from root.
+func (e *editor) set(root *yaml.Node, path Path, value *yaml.Node) ([]byte, error) {
+	n, missing, err := walk(root, path)
 	if err != nil {
 		return nil, err
 	}
 	if len(missing) == 0 {
 		if isNull(n) {
-			parent, _, err := walk(root, steps[:len(steps)-1])
+			parent, _, err := walk(root, path[:len(path)-1])
 			if err != nil {
 				return nil, err
 			}
 			return e.fillEmpty(parent, n, value)
 		}
 		if n.Kind != yaml.ScalarNode {
-			return nil, fmt.Errorf("expected text in line %d, found %s", n.Line, describe(n))
+			return nil, fmt.Errorf("expected a single value in line %d, found %s", n.Line, describe(n))
 		}
 		return e.replace(n, value)
 	}
 	field := value
 	for _, s := range slices.Backward(missing) {
 		outer := &yaml.Node{Kind: yaml.MappingNode}
-		addField(outer, s.field, field)
+		name, _ := s.(string) // walk leaves fields only
+		addField(outer, name, field)
 		field = outer
 	}
 	if isNull(n) {
-		parent, _, err := walk(root, steps[:len(steps)-len(missing)-1])
+		parent, _, err := walk(root, path[:len(path)-len(missing)-1])
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +96,7 @@ func (e *editor) set(root *yaml.Node, steps []step, value *yaml.Node) ([]byte, e
 
 // replace writes value in the place of the scalar n, in the quotes that it has.
 func (e *editor) replace(n, value *yaml.Node) ([]byte, error) {
-	if n.Value == value.Value && n.ShortTag() == "!!str" {
+	if n.Value == value.Value && n.ShortTag() == value.ShortTag() {
 		return e.src, nil
 	}
 	start := e.offset(n)
@@ -103,7 +104,7 @@ func (e *editor) replace(n, value *yaml.Node) ([]byte, error) {
 	if !ok || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
 	}
-	if n.Style != 0 {
+	if n.Style != 0 && value.ShortTag() == "!!str" { // quotes would make text of a number
 		value.Style = n.Style
 	}
 	text, err := encodeFlow(value)
@@ -133,7 +134,7 @@ func (e *editor) fillEmpty(parent, n, value *yaml.Node) ([]byte, error) {
 		text, err := encodeFlow(value)
 		return e.splice(from, to, " "+text), err
 	}
-	lines, err := encodeBlock(value, key.Column+1)
+	lines, err := Lines(value, key.Column+1)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func (e *editor) addField(n, field *yaml.Node) ([]byte, error) {
 		return e.addToFlow(n, strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}"))
 	}
 	column := n.Content[0].Column
-	lines, err := encodeBlock(field, column-1)
+	lines, err := Lines(field, column-1)
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +170,11 @@ func (e *editor) addField(n, field *yaml.Node) ([]byte, error) {
 	return e.insertAfterLine(last, lines), nil
 }
 
-// appendToList writes item behind the last item of list n.
-func (e *editor) appendToList(n, item *yaml.Node) ([]byte, error) {
+// appendToList writes item behind the last item of list n. An empty list, written [] behind its key of parent, opens up for it.
+func (e *editor) appendToList(parent, n, item *yaml.Node) ([]byte, error) {
+	if len(n.Content) == 0 && parent.Kind == yaml.MappingNode && parent.Style&yaml.FlowStyle == 0 {
+		return e.openList(parent, n, item)
+	}
 	if n.Style&yaml.FlowStyle != 0 {
 		text, err := encodeFlow(item)
 		if err != nil {
@@ -178,11 +182,32 @@ func (e *editor) appendToList(n, item *yaml.Node) ([]byte, error) {
 		}
 		return e.addToFlow(n, text)
 	}
-	lines, err := encodeBlock(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, n.Column-1)
+	lines, err := Lines(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, n.Column-1)
 	if err != nil {
 		return nil, err
 	}
 	return e.insertAfterLine(e.lastLine(n, n.Column-1), lines), nil
+}
+
+// openList writes item in the place of the empty list n, as a block below its key.
+func (e *editor) openList(parent, n, item *yaml.Node) ([]byte, error) {
+	key := parent.Content[slices.Index(parent.Content, n)-1]
+	from, to := e.offset(n), 0
+	if closing := bytes.IndexByte(e.src[from:], ']'); closing >= 0 {
+		to = from + closing + 1
+	}
+	if to == 0 || key.Line != n.Line || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
+		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+	}
+	lines, err := Lines(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, key.Column+1)
+	if err != nil {
+		return nil, err
+	}
+	for from > 0 && e.src[from-1] == ' ' {
+		from--
+	}
+	rest := newEditor(e.splice(from, to, ""))
+	return rest.insertAfterLine(key.Line, lines), nil
 }
 
 // addToFlow writes text into {…} or […]: behind its last item if that is a scalar, else before its first.
@@ -290,8 +315,8 @@ func setFlow(n *yaml.Node) {
 	}
 }
 
-// encodeBlock writes n as lines that are indented by indent.
-func encodeBlock(n *yaml.Node, indent int) ([]string, error) {
+// Lines writes n as lines that are indented by indent.
+func Lines(n *yaml.Node, indent int) ([]string, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)

@@ -1,0 +1,191 @@
+package yamledit
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+)
+
+const release = `# Who asked for it: the shop.
+kind: Namespace
+---
+kind:   HelmRelease # odd spacing stays
+spec:
+  suspend: true # until Monday
+  values:
+    kubernetesVersion: v1.35.2   # the shop's choice
+    controlPlane: {replicas: 3, size: big}
+    pools:
+    # for everything
+    - name: general
+      replicas: 2 # Tuesdays 4
+      labels: {a: b}
+
+    # ask the ML team
+    - name: gpu
+      kubernetesVersion: v1.34.0
+      replicas: "7"
+    - kubernetesVersion: v1.34.0
+      name: last
+    addons: []
+    zones: [a, b, c]
+  # the end
+`
+
+func TestEdits(t *testing.T) {
+	values := func(path ...any) Path { return append(Path{"spec", "values"}, path...) }
+	set := func(path Path, value any) func([]byte) ([]byte, error) {
+		return func(src []byte) ([]byte, error) { return Set(src, 1, path, value) }
+	}
+	remove := func(path Path) func([]byte) ([]byte, error) {
+		return func(src []byte) ([]byte, error) { return Remove(src, 1, path) }
+	}
+	add := func(path Path, text string) func([]byte) ([]byte, error) {
+		return func(src []byte) ([]byte, error) {
+			var item yaml.Node
+			if err := yaml.Unmarshal([]byte(text), &item); err != nil {
+				t.Fatal(err)
+			}
+			return Append(src, 1, path, item.Content[0])
+		}
+	}
+	for name, tc := range map[string]struct {
+		edit     func([]byte) ([]byte, error)
+		old, new string
+	}{
+		"number":               {set(values("pools", 0, "replicas"), 4), "replicas: 2 #", "replicas: 4 #"},
+		"number for text":      {set(values("pools", 1, "replicas"), 4), `replicas: "7"`, "replicas: 4"},
+		"number in flow":       {set(values("controlPlane", "replicas"), 5), "replicas: 3,", "replicas: 5,"},
+		"truth":                {set(Path{"spec", "suspend"}, false), "suspend: true #", "suspend: false #"},
+		"the same":             {set(values("kubernetesVersion"), "v1.35.2"), "", ""},
+		"new field of an item": {set(values("pools", 0, "kubernetesVersion"), "v1.35.2"), "replicas: 2 # Tuesdays 4\n", "replicas: 2 # Tuesdays 4\n      kubernetesVersion: v1.35.2\n"},
+		"remove field":         {remove(Path{"spec", "suspend"}), "  suspend: true # until Monday\n", ""},
+		"remove field of item": {remove(values("pools", 1, "kubernetesVersion")), "- name: gpu\n      kubernetesVersion: v1.34.0\n", "- name: gpu\n"},
+		"remove behind dash":   {remove(values("pools", 2, "kubernetesVersion")), "- kubernetesVersion: v1.34.0\n      name: last", "- name: last"},
+		"remove from flow":     {remove(values("controlPlane", "size")), "{replicas: 3, size: big}", "{replicas: 3}"},
+		"remove first of flow": {remove(values("controlPlane", "replicas")), "{replicas: 3, size: big}", "{size: big}"},
+		"remove flow item":     {remove(values("zones", 2)), "[a, b, c]", "[a, b]"},
+		"remove what is not":   {remove(values("nothing", "here")), "", ""},
+		"remove item":          {remove(values("pools", 1)), "    - name: gpu\n      kubernetesVersion: v1.34.0\n      replicas: \"7\"\n", ""},
+		"remove first item":    {remove(values("pools", 0)), "    - name: general\n      replicas: 2 # Tuesdays 4\n      labels: {a: b}\n", ""},
+		"add item":             {add(values("pools"), "{name: new, replicas: 1}"), "      name: last\n", "      name: last\n    - {name: new, replicas: 1}\n"},
+		"open an empty list":   {add(values("addons"), "name: cni"), "addons: []\n", "addons:\n      - name: cni\n"},
+		"new list":             {add(Path{"spec", "postRenderers"}, "a: |\n  b\n  c\n"), "  suspend: true # until Monday\n", "  suspend: true # until Monday\n  postRenderers:\n    - a: |\n        b\n        c\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, eol := range []string{"\n", "\r\n"} {
+				if tc.old != "" && strings.Count(release, tc.old) != 1 {
+					t.Fatalf("%q is not in the file once", tc.old)
+				}
+				want := strings.ReplaceAll(strings.Replace(release, tc.old, tc.new, 1), "\n", eol)
+				got, err := tc.edit([]byte(strings.ReplaceAll(release, "\n", eol)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, string(got)); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// A list that gets its first item and loses it again is as it was.
+func TestAddThenRemove(t *testing.T) {
+	item := &yaml.Node{}
+	if err := item.Encode(map[string]any{"name": "new", "replicas": 1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []Path{{"spec", "values", "addons"}, {"spec", "values", "pools"}} {
+		added, err := Append([]byte(release), 1, list, item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents, err := Parse(added)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := len(Find(documents[1], list...).Content) - 1
+		got, err := Remove(added, 1, append(list, last))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(release, string(got)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", list, diff)
+		}
+	}
+}
+
+func TestRefusesWhatItCannotEdit(t *testing.T) {
+	for src, path := range map[string]Path{
+		"a: &a {b: c}\nd: *a\n":          {"d", "b"},
+		"a: &a\n  b: c\n  e: f\nd: *a\n": {"a", "b"},
+		"a:\n  b: c\n":                   {"a", "b"}, // nothing would be left of a
+	} {
+		if got, err := Remove([]byte(src), 0, path); !errors.Is(err, ErrCannotEdit) {
+			t.Errorf("%q: got %q, %v", src, got, err)
+		}
+	}
+}
+
+func TestParseScreens(t *testing.T) {
+	bomb := "a0: &a0 [" + strings.Repeat("x,", 9) + "]\n"
+	for i := range 9 {
+		name := string(rune('1' + i))
+		before := string(rune('0' + i))
+		bomb += "a" + name + ": &a" + name + " [" + strings.TrimSuffix(strings.Repeat("*a"+before+", ", 9), ", ") + "]\n"
+	}
+	for name, src := range map[string]string{
+		"a bomb":    bomb,
+		"too large": strings.Repeat("# x\n", MaxBytes/4+1),
+		"no text":   "a: \xff",
+		"no YAML":   "a: [",
+	} {
+		if _, err := Parse([]byte(src)); err == nil {
+			t.Errorf("%s: want an error", name)
+		}
+	}
+}
+
+// Whatever the file, an edit changes what it was asked to, or is an error; the next one can be made.
+func FuzzEdit(f *testing.F) {
+	f.Add([]byte(release), "spec.values.pools[0].replicas", 3)
+	f.Add([]byte("a: {b: [1, 2], c: 'x, y'}\n"), "a.b[1]", 0)
+	f.Add([]byte("---\n- a\n- b: c\n  d: e\n"), "x", 1)
+	f.Fuzz(func(t *testing.T, src []byte, text string, number int) {
+		path, err := ParsePath(text)
+		if err != nil {
+			return
+		}
+		item := &yaml.Node{}
+		if err := item.Encode(number); err != nil {
+			t.Fatal(err)
+		}
+		for document := range 2 {
+			if got, err := Set(src, document, path, number); err == nil {
+				again, err := Set(got, document, path, number)
+				if err != nil || !bytes.Equal(got, again) {
+					t.Fatalf("a second time: %v\n%q\n%q", err, got, again)
+				}
+			}
+			if got, err := Append(src, document, path, item); err == nil {
+				if _, err := Parse(got); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := Remove(src, document, path); err == nil {
+				documents, err := Parse(got)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, isField := path[len(path)-1].(string); isField && document < len(documents) && Find(documents[document], path...) != nil {
+					t.Fatalf("%s is still there: %q", path, got)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package yamledit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// What a file may be at most. A file that people edit is far below; a hostile one must not take the memory of the machine.
+const (
+	// MaxBytes is the size of a file.
+	MaxBytes = 512 << 10
+	// maxNodes is how many nodes there may be once aliases are expanded: each counts as what it stands for.
+	maxNodes = 50_000
+	maxDepth = 64
+)
+
+// Parse returns the top node of each document in src. Errors say that the file is too large, before or after its aliases are
+// expanded, is not text, or is not YAML.
+func Parse(src []byte) ([]*yaml.Node, error) {
+	if len(src) > MaxBytes {
+		return nil, fmt.Errorf("file is larger than %d KiB", MaxBytes>>10)
+	}
+	if !utf8.Valid(src) {
+		return nil, errors.New("file is not UTF-8 text")
+	}
+	var documents []*yaml.Node
+	budget := maxNodes
+	for decoder := yaml.NewDecoder(bytes.NewReader(src)); ; {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !spend(document.Content[0], &budget, 0) {
+			return nil, errors.New("file is too large or too deep once its aliases are expanded: write it out without aliases (*name)")
+		}
+		documents = append(documents, document.Content[0])
+	}
+}
+
+// spend takes what n expands to from the budget, and tells whether it was enough. An alias inside of its own anchor ends at the
+// depth.
+func spend(n *yaml.Node, budget *int, depth int) bool {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if *budget--; *budget < 0 || depth > maxDepth {
+		return false
+	}
+	for _, inner := range n.Content {
+		if !spend(inner, budget, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// Lookup returns the value of a field of a mapping, or nil where n is something else or lacks it. Aliases are followed.
+func Lookup(n *yaml.Node, field string) *yaml.Node {
+	n = Resolve(n)
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == field {
+			return Resolve(n.Content[i+1])
+		}
+	}
+	return nil
+}
+
+// Find returns the node at path below n, or nil.
+func Find(n *yaml.Node, path ...any) *yaml.Node {
+	for _, s := range path {
+		if n = Resolve(n); n == nil {
+			return nil
+		}
+		switch s := s.(type) {
+		case string:
+			n = Lookup(n, s)
+		case int:
+			if n.Kind != yaml.SequenceNode || s >= len(n.Content) {
+				return nil
+			}
+			n = n.Content[s]
+		}
+	}
+	return Resolve(n)
+}
+
+// Nearest returns the node at path below n, or the last one on the way there: what a message about path can point at.
+func Nearest(n *yaml.Node, path ...any) *yaml.Node {
+	for i := range path {
+		next := Find(n, path[i])
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n
+}
+
+// Resolve returns what an alias stands for, and every other node as it is.
+func Resolve(n *yaml.Node) *yaml.Node {
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// describe says what a node is, without its value, which may be a secret.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "fields"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	}
+	if isNull(n) {
+		return "nothing"
+	}
+	return "a single value"
+}

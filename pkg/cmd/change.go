@@ -1,0 +1,136 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// changeFlags are those of every command that edits the fleet repo.
+type changeFlags struct {
+	dryRun, commit, push bool
+	tokenFile, keyFile   string
+}
+
+func (o *changeFlags) add(c *cobra.Command) {
+	fs := c.Flags()
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show the difference and change nothing")
+	fs.BoolVar(&o.commit, "commit", false, "commit the changed files, and no others")
+	fs.BoolVar(&o.push, "push", false, "commit and push; where others have pushed meanwhile, the change is made again on top of theirs")
+	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	fs.StringVar(&o.keyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
+}
+
+// editing is what the help of such a command says.
+const editing = `
+
+It works on the files alone, shows the difference and needs no cluster. --dry-run writes nothing; --commit and --push carry the change
+on. Comments and formatting of the files stay as they are.`
+
+// runChange makes an edit and shows it.
+func runChange(c *cobra.Command, f *factory, o *changeFlags, options lifecycle.ChangeOptions) error {
+	var err error
+	if options.Dir, err = f.repoDir(); err != nil {
+		return err
+	}
+	if o.push {
+		if options.Git.Token, err = readToken(o.tokenFile); err != nil {
+			return err
+		}
+	}
+	options.DryRun, options.Commit, options.Push, options.Git.SSHKeyFile = o.dryRun, o.commit, o.push, o.keyFile
+	result, err := lifecycle.Change(c.Context(), options)
+	if err != nil {
+		return err
+	}
+	return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
+		return changeView(w, f.streams, result)
+	})
+}
+
+// edit is runChange for an edit that needs nothing else.
+func edit(c *cobra.Command, f *factory, o *changeFlags, make func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)) error {
+	return runChange(c, f, o, lifecycle.ChangeOptions{Edit: make})
+}
+
+// changeView puts the difference on standard output, where a program can take it, and what there is to say on standard error.
+func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult) error {
+	if err := diffView(w, s, r.Diff); err != nil {
+		return err
+	}
+	switch {
+	case !r.Changed:
+		fmt.Fprintln(s.Err, "Nothing to do: all is as wanted.")
+		return nil
+	case r.DryRun:
+		fmt.Fprintln(s.Err, "Nothing was changed (--dry-run).")
+	case r.Pushed:
+		fmt.Fprintf(s.Err, "%s: pushed as %s.\n", r.Summary, short(r.Commit))
+	case r.Commit != "":
+		fmt.Fprintf(s.Err, "%s: committed as %s.\n", r.Summary, short(r.Commit))
+	default:
+		fmt.Fprintf(s.Err, "%s: written. Commit it to make it so.\n", r.Summary)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintln(s.Err, note)
+	}
+	return nil
+}
+
+func diffView(w io.Writer, s ui.Streams, diff string) error {
+	paint := map[byte]func(string) string{'+': ui.Painter(s, ui.Good), '-': ui.Painter(s, ui.Bad), '@': ui.Painter(s, ui.Dim)}
+	for line := range strings.Lines(diff) {
+		text := strings.TrimSuffix(line, "\n")
+		if p := paint[line[0]]; p != nil {
+			text = p(text)
+		}
+		if _, err := fmt.Fprintln(w, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fleetRepo opens the fleet repo of --repo.
+func (f *factory) fleetRepo() (*fleetrepo.Repo, error) {
+	dir, err := f.repoDir()
+	if err != nil {
+		return nil, err
+	}
+	return fleetrepo.Open(dir)
+}
+
+// completeFrom completes the n-th argument, or a flag where n is negative, with names from the fleet repo.
+func (f *factory) completeFrom(n int, names func(r *fleetrepo.Repo, args []string) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if n >= 0 && len(args) != n {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		repo, err := f.fleetRepo()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return names(repo, args), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func clusterNames(r *fleetrepo.Repo, _ []string) []string { return r.Names() }
+
+// poolNames are those of the cluster that the first argument names.
+func poolNames(r *fleetrepo.Repo, args []string) []string {
+	c, err := r.Cluster(args[0])
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(c.Pools))
+	for _, p := range c.Pools {
+		names = append(names, p.Name)
+	}
+	return names
+}

@@ -1,0 +1,176 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newClusterCmd(f *factory) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "cluster",
+		Short: "Declare, list and change the workload clusters of the fleet repo",
+		Long: `Declare, list and change the workload clusters of the fleet repo. A cluster is named by its name, or by environment/name where several
+have it.`,
+	}
+	c.AddCommand(
+		newClusterAddCmd(f), newClusterListCmd(f), newClusterShowCmd(f), newClusterScaleCmd(f), newClusterUpgradeCmd(f),
+		newClusterPauseCmd(f), newClusterResumeCmd(f), newClusterRemoveCmd(f),
+	)
+	return c
+}
+
+func newClusterListCmd(f *factory) *cobra.Command {
+	var environment string
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the clusters that the fleet repo declares",
+		Long: `List the clusters that the fleet repo declares, from its files alone. What runs is the business of fleetctl status.
+
+Exit codes: 0 all files could be read; 1 some could not: the list has the others.`,
+		Example: `  fleetctl cluster list
+  fleetctl cluster list --environment prod -o json | jq -r .clusters[].name`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runClusterList(f, environment) },
+	}
+	c.Flags().StringVar(&environment, "environment", "", "only the clusters of this environment")
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	return c
+}
+
+func environmentNames(r *fleetrepo.Repo, _ []string) []string { return r.EnvironmentNames() }
+
+// completeFlag registers the completion of a flag that the command has.
+func completeFlag(c *cobra.Command, name string, complete cobra.CompletionFunc) {
+	_ = c.RegisterFlagCompletionFunc(name, complete) // fails only for a flag that is not there
+}
+
+// clusterList is the result of cluster list.
+type clusterList struct {
+	FormatVersion string              `json:"formatVersion"`
+	Clusters      []fleetrepo.Cluster `json:"clusters"`
+	Problems      diag.Findings       `json:"problems"`
+}
+
+func runClusterList(f *factory, environment string) error {
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return err
+	}
+	list := clusterList{FormatVersion: "1", Clusters: []fleetrepo.Cluster{}}
+	all, problems, err := repo.Clusters()
+	if err != nil {
+		return err
+	}
+	list.Problems = problems
+	for _, c := range all {
+		if environment == "" || c.Environment == environment {
+			list.Clusters = append(list.Clusters, c)
+		}
+	}
+	if err := ui.Print(f.streams, f.format, list, func(w io.Writer) error { return clusterListView(w, list.Clusters) }); err != nil {
+		return err
+	}
+	return problems.Err()
+}
+
+func clusterListView(w io.Writer, clusters []fleetrepo.Cluster) error {
+	if len(clusters) == 0 {
+		_, err := fmt.Fprintln(w, "There are no clusters; `fleetctl cluster add` declares one.")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "ENVIRONMENT\tNAME\tFLAVOUR\tVERSION\tCONTROL PLANE\tPOOLS\tSTATE")
+	for _, c := range clusters {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Environment, c.Name, c.Flavour, c.KubernetesVersion, controlPlane(c), pools(c), clusterState(c))
+	}
+	return t.Flush()
+}
+
+func controlPlane(c fleetrepo.Cluster) string {
+	if c.ControlPlane == nil {
+		return "-"
+	}
+	return strconv.Itoa(*c.ControlPlane)
+}
+
+// pools is one line about all pools: general 3, burst 1-5.
+func pools(c fleetrepo.Cluster) string {
+	parts := make([]string, 0, len(c.Pools))
+	for _, p := range c.Pools {
+		parts = append(parts, p.Name+" "+p.Size())
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func clusterState(c fleetrepo.Cluster) string {
+	switch {
+	case c.Removing:
+		return "being removed"
+	case c.Paused:
+		return "paused"
+	}
+	return ""
+}
+
+func newClusterShowCmd(f *factory) *cobra.Command {
+	return &cobra.Command{
+		Use:               "show NAME",
+		Short:             "Show what the fleet repo says of one cluster",
+		Example:           "  fleetctl cluster show edge-1",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: f.completeFrom(0, clusterNames),
+		RunE: func(_ *cobra.Command, args []string) error {
+			repo, err := f.fleetRepo()
+			if err != nil {
+				return err
+			}
+			cluster, err := repo.Cluster(args[0])
+			if err != nil {
+				return err
+			}
+			result := struct {
+				FormatVersion string             `json:"formatVersion"`
+				Cluster       *fleetrepo.Cluster `json:"cluster"`
+			}{"1", cluster}
+			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return clusterView(w, cluster) })
+		},
+	}
+}
+
+func clusterView(w io.Writer, c *fleetrepo.Cluster) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range [][2]string{
+		{"Cluster", c.Name},
+		{"Environment", c.Environment},
+		{"Management cluster", c.ManagementCluster},
+		{"Flavour", c.Flavour},
+		{"Kubernetes", c.KubernetesVersion},
+		{"Control plane", controlPlane(*c)},
+		{"State", clusterState(*c)},
+		{"File", fmt.Sprintf("%s:%d", c.File, c.Line)},
+	} {
+		if row[1] != "" {
+			fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
+		}
+	}
+	for _, p := range c.Pools {
+		line := p.Size() + " nodes"
+		if p.KubernetesVersion != "" {
+			line += ", " + p.KubernetesVersion
+		}
+		fmt.Fprintf(t, "Pool %s\t%s\n", p.Name, line)
+	}
+	return t.Flush()
+}

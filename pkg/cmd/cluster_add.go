@@ -1,0 +1,104 @@
+package cmd
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// clusterAddOptions are the flags of cluster add.
+type clusterAddOptions struct {
+	fleetrepo.AddOptions
+	changeFlags
+	set        []string
+	valuesFile string
+}
+
+func newClusterAddCmd(f *factory) *cobra.Command {
+	o := &clusterAddOptions{}
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Declare a cluster",
+		Long: `Declare a cluster: write its cluster.yaml, a HelmRelease of the chart of its flavour, and bring the chart along where the repo lacks it.
+
+It begins with the control plane and the pools of the chart's example. What the chart cannot know, such as a region, it asks for with
+the flag that gives it. The result is checked against the chart's values.schema.json.` + editing,
+		Example: `  fleetctl cluster add demo --flavour in-memory --environment dev
+  fleetctl cluster add shop --flavour aws-eks --environment prod --set region=eu-central-1 --set pools[0].replicas=5 --push
+  fleetctl cluster add edge-7 --flavour vsphere-kubeadm --environment edge --values edge.yaml --dry-run`,
+		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Name = args[0]
+			if err := o.complete(f); err != nil {
+				return err
+			}
+			return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Add(o.AddOptions) })
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.Flavour, "flavour", "", "chart of the cluster: a folder of charts/, or one that fleetctl brings along")
+	fs.StringVar(&o.Environment, "environment", "", "environment of the cluster (default: the only one of the fleet)")
+	fs.StringVar(&o.KubernetesVersion, "version", "", "Kubernetes version (default: that of the management cluster, or of the chart's example)")
+	fs.StringArrayVar(&o.set, "set", nil, "value of the chart, path=value: region=eu-central-1, pools[0].replicas=3; repeat for several")
+	fs.StringVar(&o.valuesFile, "values", "", "YAML file with values of the chart; - is standard input")
+	o.changeFlags.add(c)
+	completeFlag(c, "flavour", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.FlavoursToOffer() }))
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	return c
+}
+
+// complete reads what the flags name, and settles what was not given: by the only choice there is, or by asking at a terminal.
+func (o *clusterAddOptions) complete(f *factory) error {
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return err
+	}
+	o.ManagementCluster = f.flags.cluster
+	if o.Set, err = fleetrepo.ParseAssignments(o.set); err != nil {
+		return err
+	}
+	if o.valuesFile != "" {
+		content, err := readInput(f, o.valuesFile)
+		if err != nil {
+			return err
+		}
+		if o.Values, err = fleetrepo.ParseValues(o.valuesFile, content); err != nil {
+			return err
+		}
+	}
+	if o.Flavour == "" {
+		if o.Flavour, err = ui.Choose(f.streams, "Flavour of the cluster", repo.FlavoursToOffer(), "--flavour"); err != nil {
+			return err
+		}
+	}
+	if environments := repo.EnvironmentNames(); o.Environment == "" && len(environments) == 0 {
+		return diag.Errorf("`fleetctl environment add dev` makes one", "the fleet has no environment")
+	} else if o.Environment == "" {
+		o.Environment, err = ui.Choose(f.streams, "Environment of the cluster", slices.Clone(environments), "--environment")
+	}
+	return err
+}
+
+// readInput reads a file that a flag names, or standard input for -. What is too large is cut, and then found too large.
+func readInput(f *factory, name string) ([]byte, error) {
+	const most = 1 << 20
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(f.streams.In, most))
+	}
+	file, err := os.Open(filepath.Clean(name))
+	if err != nil {
+		return nil, diag.Wrap("read the values", err, "give --values a file that you can read")
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most))
+}

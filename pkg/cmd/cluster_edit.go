@@ -1,0 +1,167 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newClusterScaleCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var replicas int
+	c := &cobra.Command{
+		Use:               "scale NAME",
+		Short:             "Change the number of control plane nodes of a cluster",
+		Long:              "Change the number of control plane nodes of a cluster. Its pools are scaled with `fleetctl pool scale`." + editing,
+		Example:           "  fleetctl cluster scale shop --control-plane 3 --commit",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: f.completeFrom(0, clusterNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !c.Flags().Changed("control-plane") {
+				return diag.Usage("give --control-plane 3; pools are scaled with `fleetctl pool scale`", "the number of nodes is missing")
+			}
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.ScaleControlPlane(args[0], replicas) })
+		},
+	}
+	c.Flags().IntVar(&replicas, "control-plane", 0, "number of control plane nodes")
+	o.add(c)
+	return c
+}
+
+func newClusterUpgradeCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var options fleetrepo.UpgradeOptions
+	var values []string
+	c := &cobra.Command{
+		Use:   "upgrade NAME",
+		Short: "Upgrade Kubernetes on a cluster: the control plane, then the pools",
+		Long: `Upgrade Kubernetes on a cluster, in two steps. The first changes the control plane and holds every pool at its version; run again when
+the control plane is Ready, it lets the pools follow, all or those of --pool.
+
+It refuses what Kubernetes and Cluster API refuse: to go back, to leave a minor version out, nodes more than three minor versions behind
+their control plane.` + editing,
+		Example: `  fleetctl cluster upgrade shop --version v1.36.3 --push
+  fleetctl cluster upgrade shop --version v1.36.3 --pool general --push
+  fleetctl cluster upgrade edge-7 --version v1.36.3 --set template=ubuntu-2404-kube-v1.36.3 --dry-run`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: f.completeFrom(0, clusterNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			if options.Version == "" {
+				return diag.Usage("give --version v1.36.3", "the version to upgrade to is missing")
+			}
+			var err error
+			if options.Values, err = fleetrepo.ParseAssignments(values); err != nil {
+				return err
+			}
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Upgrade(args[0], options) })
+		},
+	}
+	c.Flags().StringVar(&options.Version, "version", "", "Kubernetes version to upgrade to")
+	c.Flags().StringSliceVar(&options.Pools, "pool", nil, "in the second step, only these pools")
+	c.Flags().StringArrayVar(&values, "set", nil, "value that changes with the version, path=value: template=ubuntu-2404-kube-v1.36.3")
+	completeFlag(c, "pool", f.completeFrom(-1, func(r *fleetrepo.Repo, args []string) []string {
+		if len(args) == 0 {
+			return nil
+		}
+		return poolNames(r, args)
+	}))
+	o.add(c)
+	return c
+}
+
+func newClusterPauseCmd(f *factory) *cobra.Command {
+	return newPauseCmd(f, &cobra.Command{
+		Use:   "pause NAME",
+		Short: "Keep changes in Git from a cluster",
+		Long: `Keep changes in Git from a cluster: Flux suspends its HelmRelease. Cluster API goes on looking after its machines.` +
+			editing,
+		Example: "  fleetctl cluster pause shop --push",
+	}, true)
+}
+
+func newClusterResumeCmd(f *factory) *cobra.Command {
+	return newPauseCmd(f, &cobra.Command{
+		Use:     "resume NAME",
+		Short:   "Let changes in Git through to a paused cluster",
+		Long:    "Let changes in Git through to a cluster that `fleetctl cluster pause` has paused." + editing,
+		Example: "  fleetctl cluster resume shop --push",
+	}, false)
+}
+
+func newPauseCmd(f *factory, c *cobra.Command, paused bool) *cobra.Command {
+	var o changeFlags
+	c.Args, c.ValidArgsFunction = cobra.ExactArgs(1), f.completeFrom(0, clusterNames)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Pause(args[0], paused) })
+	}
+	o.add(c)
+	return c
+}
+
+func newClusterRemoveCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var yes, cancel bool
+	c := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Delete a cluster, in two steps",
+		Long: `Delete a cluster, in two steps. A cluster whose file merely leaves Git stays: its HelmRelease and its Cluster are protected.
+
+The first step takes that protection away and deletes nothing; --cancel takes it back. When Flux has applied it, the same command again
+takes the files out: Flux then uninstalls the release, and Cluster API deletes the machines, the network and all that the cluster has in
+the cloud, in order. This second step asks for the cluster's name.` + editing,
+		Example: `  fleetctl cluster remove demo --push
+  fleetctl status                            # until Flux has applied it
+  fleetctl cluster remove demo --yes --push`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: f.completeFrom(0, clusterNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			if cancel {
+				return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.CancelRemove(args[0]) })
+			}
+			return runClusterRemove(c, f, &o, args[0], yes)
+		},
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before the second step")
+	c.Flags().BoolVar(&cancel, "cancel", false, "take the first step back: protect the cluster again")
+	o.add(c)
+	return c
+}
+
+// runClusterRemove makes the next step. Each call makes one: where a push has to be repeated on top of others' commits, it stays the
+// same step.
+func runClusterRemove(c *cobra.Command, f *factory, o *changeFlags, name string, yes bool) error {
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return err
+	}
+	first, err := repo.Remove(name)
+	if err != nil {
+		return err
+	}
+	options := lifecycle.ChangeOptions{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		step, err := r.Remove(name)
+		if err != nil {
+			return nil, err
+		}
+		if step.Deletes != first.Deletes {
+			return nil, diag.Errorf("look at the repo and run it again", "cluster %s was changed by others meanwhile", name)
+		}
+		return &step.Edit, nil
+	}}
+	if !first.Deletes {
+		return runChange(c, f, o, options)
+	}
+	if !yes {
+		options.Confirm = func(e *fleetrepo.Edit) error {
+			question := fmt.Sprintf("%s\n", strings.Join(e.Notes, "\n"))
+			return ui.ConfirmTyped(f.streams, question, first.Cluster.Name, "--yes")
+		}
+	}
+	return runChange(c, f, o, options)
+}

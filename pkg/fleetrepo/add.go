@@ -1,0 +1,237 @@
+package fleetrepo
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// AddOptions declare a new cluster.
+type AddOptions struct {
+	Name, Environment, Flavour string
+	// ManagementCluster that makes it; "" stands for the only one that can.
+	ManagementCluster string
+	// KubernetesVersion; "" stands for that of the management cluster, or of the chart's example.
+	KubernetesVersion string
+	// Values are laid over those of a small cluster; Set over both.
+	Values map[string]any
+	Set    []Assignment
+}
+
+// Add declares a cluster. It begins with the Kubernetes version, the control plane and the pools of the chart's example, and asks for
+// everything else that the example has and the chart has no default for: a region, a project. Errors: names that are unknown or taken,
+// a management cluster without the provider that the flavour needs, and values that the chart's schema refuses, all at once.
+func (r *Repo) Add(opts AddOptions) (*Edit, error) {
+	mgmt, err := r.managementClusterFor(opts.ManagementCluster, opts.Flavour)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := r.chart(opts.Flavour)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(r.EnvironmentNames(), opts.Environment) {
+		return nil, unknown("environment", opts.Environment, r.EnvironmentNames(), "`fleetctl environment add "+opts.Environment+"` makes one")
+	}
+	if err := r.checkFree(mgmt, opts.Name); err != nil {
+		return nil, err
+	}
+	values, err := ch.start(cmp.Or(opts.KubernetesVersion, mgmt.KubernetesVersion))
+	if err != nil {
+		return nil, err
+	}
+	values = overlay(values, opts.Values)
+	if values, err = Assign(values, opts.Set); err != nil {
+		return nil, err
+	}
+	files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{
+		Name: opts.Name, Layout: layoutOf(mgmt), Environment: opts.Environment, Flavour: opts.Flavour, Values: values,
+	})
+	if err != nil {
+		return nil, err
+	}
+	file := files[0]
+	c, err := parseCluster(place{file.Path, opts.Environment, mgmt}, file.Content)
+	if err != nil {
+		return nil, findingsOf(file.Path, err)
+	}
+	if err := ch.missing(values); err != nil {
+		return nil, err
+	}
+	if err := c.check(ch); err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}
+	e.Changes.Write(files...)
+	if err := r.listed(&e.Changes, mgmt.ClustersDir(opts.Environment), path.Join(opts.Name, clusterFile), true); err != nil {
+		return nil, err
+	}
+	return e, r.bringChart(e, ch)
+}
+
+// bringChart adds the chart to the edit where the repo has no copy yet.
+func (r *Repo) bringChart(e *Edit, ch *chart) error {
+	if ch.inRepo {
+		return nil
+	}
+	files, err := scaffold.ChartFiles(ch.flavour)
+	if err != nil {
+		return err
+	}
+	e.Changes.Write(files...)
+	e.Notes = append(e.Notes, fmt.Sprintf("The chart %s/%s comes with it: it is yours to change.", scaffold.ChartsDir, ch.flavour))
+	return nil
+}
+
+// checkFree makes sure that no cluster of the management cluster has that name: it is the name of a namespace there.
+func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, name string) error {
+	if strings.ContainsAny(name, `/\.`) {
+		return diag.Usage("use lower case letters, digits and dashes", "cluster %q is not a DNS label of at most 40 characters", name)
+	}
+	places, err := r.places(name)
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		if p.mgmt == mgmt {
+			return diag.Usage("choose another name, or change it with `fleetctl cluster scale` and `fleetctl cluster upgrade`", "there is a cluster %s already: %s", name, p.file)
+		}
+	}
+	return nil
+}
+
+// managementClusterFor chooses the management cluster whose providers can make clusters of a flavour.
+func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementCluster, error) {
+	provider := providerOf(flavour)
+	has := func(m *v1alpha1.ManagementCluster) bool {
+		return provider == "" || slices.ContainsFunc(m.Providers, func(p v1alpha1.Provider) bool {
+			return p.Name == provider && (p.Type == "" || p.Type == v1alpha1.ProviderInfrastructure)
+		})
+	}
+	if name == "" && len(r.Fleet.Spec.ManagementClusters) > 1 {
+		var able []string
+		for i := range r.Fleet.Spec.ManagementClusters {
+			if m := &r.Fleet.Spec.ManagementClusters[i]; has(m) {
+				able = append(able, m.Name)
+			}
+		}
+		if len(able) == 1 {
+			name = able[0]
+		}
+	}
+	m, err := r.managementCluster(name)
+	if err != nil {
+		return nil, err
+	}
+	if !has(m) {
+		return nil, diag.Errorf(fmt.Sprintf("add `- name: %s` under its providers in %s and run `fleetctl init` again", provider, v1alpha1.FileName),
+			"management cluster %s cannot make clusters of flavour %s: it has no infrastructure provider %s", m.Name, flavour, provider)
+	}
+	return m, nil
+}
+
+// providerOf is the infrastructure provider that a flavour of ours needs; "" for a team's own.
+func providerOf(flavour string) string {
+	for _, provider := range []string{"aws", "azure", "docker", "gcp", "vsphere"} {
+		if slices.Contains(scaffold.FlavoursFor(provider), flavour) {
+			return provider
+		}
+	}
+	return ""
+}
+
+// FlavoursToOffer are the flavours whose provider a management cluster of the fleet has, and the team's own.
+func (r *Repo) FlavoursToOffer() []string {
+	var names []string
+	for i := range r.Fleet.Spec.ManagementClusters {
+		for _, p := range r.Fleet.Spec.ManagementClusters[i].Providers {
+			names = append(names, scaffold.FlavoursFor(p.Name)...)
+		}
+	}
+	for _, name := range r.Flavours() {
+		if providerOf(name) == "" {
+			names = append(names, name)
+		}
+	}
+	return sortedSet(names)
+}
+
+// startingPoint are the values of the example that fit everybody.
+var startingPoint = []yamledit.Path{{"kubernetesVersion"}, {"controlPlane", "replicas"}, {"pools"}}
+
+// example are the values of a small cluster, as the chart has them; none where it has no example.
+func (ch *chart) example() map[string]any {
+	examples, _ := ch.schema["examples"].([]any)
+	if len(examples) == 0 {
+		return nil
+	}
+	first, _ := examples[0].(map[string]any)
+	return first
+}
+
+// start are the values that a new cluster begins with.
+func (ch *chart) start(kubernetesVersion string) (map[string]any, error) {
+	values := map[string]any{}
+	for _, path := range startingPoint {
+		if value := at(ch.example(), path); value != nil {
+			changed, err := assign(values, path, value)
+			if err != nil {
+				return nil, err
+			}
+			values, _ = changed.(map[string]any)
+		}
+	}
+	if kubernetesVersion != "" {
+		values["kubernetesVersion"] = kubernetesVersion
+	}
+	return values, nil
+}
+
+// missing returns an error for the values that the example has, that have no default, and that nobody gave.
+func (ch *chart) missing(values map[string]any) error {
+	all := overlay(ch.defaults, values)
+	var paths, hints []string
+	for _, path := range leaves(ch.example(), nil) {
+		if value := at(all, path); value == nil || value == "" {
+			paths = append(paths, path.String())
+			hints = append(hints, fmt.Sprintf("--set %s=%v", path, at(ch.example(), path)))
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return diag.Usage("for example: "+strings.Join(hints, " "), "flavour %s needs values for %s", ch.flavour, strings.Join(paths, ", "))
+}
+
+// leaves are the paths of all single values in fields; lists are not entered.
+func leaves(values map[string]any, prefix yamledit.Path) []yamledit.Path {
+	var all []yamledit.Path
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		path := append(slices.Clone(prefix), name)
+		if inner, ok := values[name].(map[string]any); ok {
+			all = append(all, leaves(inner, path)...)
+			continue
+		}
+		all = append(all, path)
+	}
+	return all
+}
+
+// at is the value at a path of fields, or nil.
+func at(values map[string]any, path yamledit.Path) any {
+	var value any = values
+	for _, s := range path {
+		name, _ := s.(string)
+		fields, _ := value.(map[string]any)
+		value = fields[name]
+	}
+	return value
+}

@@ -1,0 +1,272 @@
+package fleetrepo
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Cluster is a workload cluster as its file declares it.
+type Cluster struct {
+	Name              string `json:"name"`
+	Environment       string `json:"environment"`
+	ManagementCluster string `json:"managementCluster"`
+	Flavour           string `json:"flavour"`
+	KubernetesVersion string `json:"kubernetesVersion"`
+	// ControlPlane is the number of control plane nodes; nil where the file does not say: the chart's default, or a cloud that runs
+	// the control plane itself.
+	ControlPlane *int   `json:"controlPlaneReplicas,omitempty"`
+	Pools        []Pool `json:"pools"`
+	// Paused: changes in Git do not reach the cluster.
+	Paused bool `json:"paused"`
+	// Removing: the cluster has lost its protection, and goes when its file does.
+	Removing bool `json:"removing,omitempty"`
+	// File declares it; Line is where its HelmRelease starts.
+	File string `json:"file"`
+	Line int    `json:"line"`
+}
+
+// Pool is a group of worker nodes. It has Replicas, or Min and Max.
+type Pool struct {
+	Name              string `json:"name"`
+	Replicas          *int   `json:"replicas,omitempty"`
+	Min               *int   `json:"min,omitempty"`
+	Max               *int   `json:"max,omitempty"`
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+	Line              int    `json:"line"`
+}
+
+// Size is how many nodes the pool has, for a person: 3, or 1-5.
+func (p Pool) Size() string {
+	switch {
+	case p.Replicas != nil:
+		return strconv.Itoa(*p.Replicas)
+	case p.Min != nil && p.Max != nil:
+		return fmt.Sprintf("%d-%d", *p.Min, *p.Max)
+	}
+	return "?"
+}
+
+// place is a cluster's file before it is read.
+type place struct {
+	file, environment string
+	mgmt              *v1alpha1.ManagementCluster
+}
+
+// declared is a cluster with the file that declares it, to edit.
+type declared struct {
+	Cluster
+	mgmt     *v1alpha1.ManagementCluster
+	src      []byte
+	document int // of the HelmRelease
+	node     *yaml.Node
+}
+
+// Clusters lists all clusters, by environment and name. Files that cannot be read come back as findings beside those that can.
+func (r *Repo) Clusters() ([]Cluster, diag.Findings, error) {
+	places, err := r.places("")
+	if err != nil {
+		return nil, nil, err
+	}
+	clusters, findings := make([]*declared, len(places)), make([]error, len(places))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, p := range places {
+		group.Go(func() error {
+			clusters[i], findings[i] = r.load(p)
+			return nil
+		})
+	}
+	_ = group.Wait() // no function returns an error
+	all, problems := make([]Cluster, 0, len(places)), diag.Findings{}
+	for i := range places {
+		switch {
+		case findings[i] != nil:
+			problems = append(problems, findingsOf(places[i].file, findings[i])...)
+		case clusters[i] != nil:
+			all = append(all, clusters[i].Cluster)
+		}
+	}
+	slices.SortFunc(all, func(a, b Cluster) int {
+		return cmp.Or(cmp.Compare(a.Environment, b.Environment), cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File))
+	})
+	return all, problems, nil
+}
+
+// Names are those of all clusters, by their folders: no file is opened.
+func (r *Repo) Names() []string {
+	places, err := r.places("")
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(places))
+	for _, p := range places {
+		names = append(names, path.Base(path.Dir(p.file)))
+	}
+	return sortedSet(names)
+}
+
+// places finds the files that declare clusters: those in folders called name, or all of them where it is empty.
+func (r *Repo) places(name string) ([]place, error) {
+	var all []place
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		environments, err := r.folders(clustersDir(m))
+		if err != nil {
+			return nil, err
+		}
+		for _, environment := range environments {
+			names := []string{name}
+			if name == "" {
+				if names, err = r.folders(m.ClustersDir(environment)); err != nil {
+					return nil, err
+				}
+			}
+			for _, n := range names {
+				file := path.Join(m.ClustersDir(environment), n, clusterFile)
+				if n != commonDir && (name == "" || r.exists(file)) {
+					all = append(all, place{file, environment, m})
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// load reads a cluster's file. It returns nil where there is none, or no HelmRelease in it: the folder is no cluster's.
+func (r *Repo) load(p place) (*declared, error) {
+	src, err := r.read(p.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseCluster(p, src)
+}
+
+func parseCluster(p place, src []byte) (*declared, error) {
+	documents, err := yamledit.Parse(src)
+	if err != nil {
+		return nil, err
+	}
+	for i, node := range documents {
+		if text(yamledit.Lookup(node, "kind")) != "HelmRelease" || !strings.HasPrefix(text(yamledit.Lookup(node, "apiVersion")), "helm.toolkit.fluxcd.io/") {
+			continue
+		}
+		c := &declared{mgmt: p.mgmt, src: src, document: i, node: node}
+		c.Cluster = Cluster{
+			Name:        text(yamledit.Find(node, "metadata", "name")),
+			Environment: p.environment, ManagementCluster: p.mgmt.Name, File: p.file, Line: node.Line,
+			Flavour:           path.Base(text(yamledit.Find(node, "spec", "chart", "spec", "chart"))),
+			KubernetesVersion: text(c.value("kubernetesVersion")),
+			ControlPlane:      number(c.value("controlPlane", "replicas")),
+			Pools:             []Pool{},
+			Paused:            text(yamledit.Find(node, "spec", "suspend")) == "true",
+			Removing:          text(yamledit.Find(node, "metadata", "annotations", removeAnnotation)) != "",
+		}
+		if pools := c.value("pools"); pools != nil {
+			for _, pool := range pools.Content {
+				c.Pools = append(c.Pools, poolOf(yamledit.Resolve(pool)))
+			}
+		}
+		return c, nil
+	}
+	return nil, nil
+}
+
+func poolOf(n *yaml.Node) Pool {
+	return Pool{
+		Name: text(yamledit.Lookup(n, "name")), Replicas: number(yamledit.Lookup(n, "replicas")), Min: number(yamledit.Lookup(n, "min")),
+		Max: number(yamledit.Lookup(n, "max")), KubernetesVersion: text(yamledit.Lookup(n, "kubernetesVersion")), Line: n.Line,
+	}
+}
+
+// value is the node of a value of the chart, or nil.
+func (c *declared) value(path ...any) *yaml.Node {
+	return yamledit.Find(c.node, append([]any{"spec", "values"}, path...)...)
+}
+
+// text is what a scalar says; "" for anything else.
+func text(n *yaml.Node) string {
+	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		return ""
+	}
+	return n.Value
+}
+
+func number(n *yaml.Node) *int {
+	i, err := strconv.Atoi(text(n))
+	if err != nil {
+		return nil
+	}
+	return &i
+}
+
+// Cluster returns the one called name, or environment/name where several are called so. The error gives the nearest right name.
+func (r *Repo) Cluster(name string) (*Cluster, error) {
+	c, err := r.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return &c.Cluster, nil
+}
+
+func (r *Repo) find(given string) (*declared, error) {
+	environment, name, qualified := strings.Cut(given, "/")
+	if !qualified {
+		environment, name = "", given
+	}
+	var places []place
+	if !strings.ContainsAny(name, `/\.`) && name != "" {
+		var err error
+		if places, err = r.places(name); err != nil {
+			return nil, err
+		}
+	}
+	choices := make([]string, 0, len(places))
+	for _, p := range places {
+		choices = append(choices, p.environment+"/"+name)
+	}
+	if environment != "" {
+		places = slices.DeleteFunc(places, func(p place) bool { return p.environment != environment })
+	}
+	switch len(places) {
+	case 0:
+		if len(choices) > 0 {
+			return nil, diag.Usage("there is: "+strings.Join(sortedSet(choices), ", "), "there is no cluster %q", given)
+		}
+		return nil, unknown("cluster", given, r.Names(), "`fleetctl cluster add` declares one")
+	case 1:
+		c, err := r.load(places[0])
+		if err != nil {
+			return nil, findingsOf(places[0].file, err)
+		}
+		if c == nil {
+			return nil, diag.Errorf("look into it: a cluster is a HelmRelease of a chart", "%s declares no cluster", places[0].file)
+		}
+		return c, nil
+	}
+	return nil, diag.Usage("choose one: "+strings.Join(sortedSet(choices), ", "), "several clusters are called %s", name)
+}
+
+// findingsOf gives an error its file.
+func findingsOf(file string, err error) diag.Findings {
+	if findings, ok := errors.AsType[diag.Findings](err); ok {
+		return findings
+	}
+	return diag.Findings{{Severity: diag.SeverityError, Rule: v1alpha1.RuleSyntax, File: file, Summary: err.Error(), Hint: diag.Hint(err)}}
+}

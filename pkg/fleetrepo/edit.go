@@ -1,0 +1,297 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// change is one step of an edit: it takes the text of a cluster's file and gives it back changed. document is the HelmRelease.
+type change func(src []byte, document int) ([]byte, error)
+
+func set(value any, path ...any) change {
+	return func(src []byte, document int) ([]byte, error) { return yamledit.Set(src, document, path, value) }
+}
+
+func remove(path ...any) change {
+	return func(src []byte, document int) ([]byte, error) { return yamledit.Remove(src, document, path) }
+}
+
+func add(item *yaml.Node, path ...any) change {
+	return func(src []byte, document int) ([]byte, error) { return yamledit.Append(src, document, path, item) }
+}
+
+// values is the path of a value of the chart.
+func values(path ...any) []any { return append([]any{"spec", "values"}, path...) }
+
+// apply carries changes of a cluster's file out, in order, and judges the result by the chart's schema: a bad value is an error
+// with its line in the file as it would be.
+func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, error) {
+	src := c.src
+	for _, change := range changes {
+		var err error
+		if src, err = change(src, c.document); err != nil {
+			return nil, diag.Wrap("change "+c.File, err, "change it in an editor")
+		}
+	}
+	after, err := parseCluster(place{c.File, c.Environment, c.mgmt}, src)
+	if err != nil || after == nil {
+		return nil, diag.Wrap("change "+c.File, err, "change it in an editor")
+	}
+	ch, err := r.chart(c.Flavour)
+	if err != nil {
+		return nil, diag.Wrap("judge the values of "+c.File, err, "")
+	}
+	if err := after.check(ch); err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: summary}
+	e.Changes.Write(manifest.File{Path: c.File, Content: src})
+	return e, nil
+}
+
+// ScaleControlPlane gives a cluster so many control plane nodes. Errors: an unknown cluster, a flavour whose cloud runs the control
+// plane, a number that the chart refuses.
+func (r *Repo) ScaleControlPlane(name string, replicas int) (*Edit, error) {
+	c, err := r.find(name)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := r.chart(c.Flavour)
+	if err != nil {
+		return nil, err
+	}
+	if ch.schema != nil && schemaAt(ch.schema, yamledit.Path{"controlPlane", "replicas"}) == nil {
+		return nil, diag.Usage("its pools can be scaled: `fleetctl pool scale`", "cluster %s has no control plane nodes of its own: with flavour %s the cloud runs them", c.Name, c.Flavour)
+	}
+	return r.apply(c, fmt.Sprintf("Scale the control plane of cluster %s to %d", c.Name, replicas), set(replicas, values("controlPlane", "replicas")...))
+}
+
+// Pause keeps changes in Git from a cluster, or lets them through again. Its machines are still looked after by Cluster API.
+func (r *Repo) Pause(name string, paused bool) (*Edit, error) {
+	c, err := r.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if paused {
+		e, err := r.apply(c, "Pause cluster "+c.Name, set(true, "spec", "suspend"))
+		if err == nil {
+			e.Notes = append(e.Notes, "Changes of its file no longer reach the cluster; Cluster API goes on looking after its machines.")
+		}
+		return e, err
+	}
+	return r.apply(c, "Resume cluster "+c.Name, remove("spec", "suspend"))
+}
+
+// PoolOptions are the size of a pool, Replicas or Min and Max, and other values of it.
+type PoolOptions struct {
+	Replicas, Min, Max *int
+	Values             map[string]any
+}
+
+func (o PoolOptions) check() error {
+	switch {
+	case o.Replicas != nil && (o.Min != nil || o.Max != nil):
+		return diag.Usage("give --replicas for a fixed size, or --min and --max for the autoscaler", "a pool has a fixed size or limits, not both")
+	case o.Replicas == nil && o.Min == nil && o.Max == nil:
+		return diag.Usage("give --replicas, or --min and --max for the autoscaler", "the size of the pool is missing")
+	}
+	return nil
+}
+
+// size is the pool's size for a summary.
+func (o PoolOptions) size() string {
+	var parts []string
+	for _, s := range o.fields() {
+		parts = append(parts, fmt.Sprintf("%s %d", s.name, s.value))
+	}
+	return strings.Join(parts, ", ")
+}
+
+type sizeField struct {
+	name  string
+	value int
+}
+
+func (o PoolOptions) fields() []sizeField {
+	var all []sizeField
+	for _, s := range []struct {
+		name  string
+		value *int
+	}{{"replicas", o.Replicas}, {"min", o.Min}, {"max", o.Max}} {
+		if s.value != nil {
+			all = append(all, sizeField{s.name, *s.value})
+		}
+	}
+	return all
+}
+
+// AddPool declares a new pool of a cluster. Errors: an unknown cluster, a name that is taken, values that the chart refuses.
+func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	c, err := r.find(cluster)
+	if err != nil {
+		return nil, err
+	}
+	if i := c.pool(pool); i >= 0 {
+		return nil, diag.Usage("change it with `fleetctl pool scale`", "cluster %s has a pool %s already (%s:%d)", c.Name, pool, c.File, c.Pools[i].Line)
+	}
+	item, err := poolNode(pool, opts)
+	if err != nil {
+		return nil, err
+	}
+	return r.apply(c, fmt.Sprintf("Add pool %s to cluster %s", pool, c.Name), add(item, values("pools")...))
+}
+
+// poolNode is a pool as a person would write it: its name and size first.
+func poolNode(name string, opts PoolOptions) (*yaml.Node, error) {
+	item := &yaml.Node{Kind: yaml.MappingNode}
+	field := func(key string, value any) error {
+		k, v := &yaml.Node{}, &yaml.Node{}
+		if err := k.Encode(key); err != nil {
+			return err
+		}
+		if err := v.Encode(value); err != nil {
+			return err
+		}
+		item.Content = append(item.Content, k, v)
+		return nil
+	}
+	if err := field("name", name); err != nil {
+		return nil, err
+	}
+	for _, s := range opts.fields() {
+		if err := field(s.name, s.value); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range sortedKeys(opts.Values) {
+		if key == "name" || slices.ContainsFunc(opts.fields(), func(s sizeField) bool { return s.name == key }) {
+			continue
+		}
+		if err := field(key, opts.Values[key]); err != nil {
+			return nil, err
+		}
+	}
+	return item, nil
+}
+
+// ScalePool changes the size of a pool: from a fixed one to limits and back, too.
+func (r *Repo) ScalePool(cluster, pool string, opts PoolOptions) (*Edit, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	c, i, err := r.findPool(cluster, pool)
+	if err != nil {
+		return nil, err
+	}
+	old := c.Pools[i]
+	at := func(field string) []any { return values("pools", i, field) }
+	var changes []change
+	var note string
+	switch {
+	case opts.Replicas != nil && old.Min != nil:
+		changes = append(changes, remove(at("min")...), remove(at("max")...))
+		note = "The autoscaler no longer scales this pool."
+	case opts.Replicas == nil && old.Replicas != nil:
+		if opts.Min == nil || opts.Max == nil {
+			return nil, diag.Usage("give both --min and --max", "pool %s has a fixed size now", pool)
+		}
+		changes = append(changes, remove(at("replicas")...))
+		note = "From now on the autoscaler scales this pool."
+	}
+	for _, s := range opts.fields() {
+		changes = append(changes, set(s.value, at(s.name)...))
+	}
+	e, err := r.apply(c, fmt.Sprintf("Scale pool %s of cluster %s to %s", pool, c.Name, opts.size()), changes...)
+	if err == nil && note != "" {
+		e.Notes = append(e.Notes, note)
+	}
+	return e, err
+}
+
+// RemovePool takes a pool out, and with it its nodes. Errors: an unknown cluster or pool, with the nearest right name.
+func (r *Repo) RemovePool(cluster, pool string) (*Edit, error) {
+	c, i, err := r.findPool(cluster, pool)
+	if err != nil {
+		return nil, err
+	}
+	e, err := r.apply(c, fmt.Sprintf("Remove pool %s of cluster %s", pool, c.Name), remove(values("pools", i)...))
+	if err == nil {
+		e.Notes = append(e.Notes, fmt.Sprintf("This deletes the pool's nodes (%s); what runs there moves to other pools, if they have room.", c.Pools[i].Size()))
+	}
+	return e, err
+}
+
+func (r *Repo) findPool(cluster, pool string) (*declared, int, error) {
+	c, err := r.find(cluster)
+	if err != nil {
+		return nil, 0, err
+	}
+	if i := c.pool(pool); i >= 0 {
+		return c, i, nil
+	}
+	var names []string
+	for _, p := range c.Pools {
+		names = append(names, p.Name)
+	}
+	return nil, 0, unknown("pool of cluster "+c.Name, pool, names, "the cluster has no pools; `fleetctl pool add` declares one")
+}
+
+// pool is the index of the pool called name, or -1.
+func (c *declared) pool(name string) int {
+	return slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == name })
+}
+
+// listed adds file to the resources of the kustomization.yaml in its folder dir, where the user has written one: without one, Flux
+// takes every file.
+func (r *Repo) listed(cs *manifest.ChangeSet, dir, file string, want bool) error {
+	name := path.Join(dir, "kustomization.yaml")
+	if !r.exists(name) {
+		return nil
+	}
+	src, err := r.read(name)
+	if err != nil {
+		return err
+	}
+	documents, err := yamledit.Parse(src)
+	if err != nil || len(documents) == 0 {
+		return findingsOf(name, fmt.Errorf("not a kustomization.yaml: %w", err))
+	}
+	index := -1
+	if list := yamledit.Find(documents[0], "resources"); list != nil {
+		index = slices.IndexFunc(list.Content, func(n *yaml.Node) bool {
+			entry := strings.TrimPrefix(path.Clean(text(n)), "./")
+			return entry == file || entry == path.Dir(file) && entry != "."
+		})
+	}
+	switch {
+	case want && index < 0:
+		item := &yaml.Node{Kind: yaml.ScalarNode, Value: file}
+		src, err = yamledit.Append(src, 0, yamledit.Path{"resources"}, item)
+	case !want && index >= 0:
+		src, err = yamledit.Remove(src, 0, yamledit.Path{"resources", index})
+	default:
+		return nil
+	}
+	if err != nil {
+		return diag.Wrap("change "+name, err, "change the list of resources in an editor")
+	}
+	cs.Write(manifest.File{Path: name, Content: src})
+	return nil
+}
+
+// managementCluster is the one called name, or the only one.
+func (r *Repo) managementCluster(name string) (*v1alpha1.ManagementCluster, error) {
+	return r.Fleet.ManagementCluster(name)
+}

@@ -1,0 +1,98 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// Provider is a Cluster API provider of a management cluster, as fleet.yaml lists it.
+type Provider struct {
+	ManagementCluster string                `json:"managementCluster"`
+	Name              string                `json:"name"`
+	Type              v1alpha1.ProviderType `json:"type"`
+	// Version is empty where fleetctl init is to choose.
+	Version string `json:"version,omitempty"`
+}
+
+// Providers lists the providers of all management clusters, in the order of fleet.yaml. Those that every management cluster has
+// are among them only where the file names them.
+func (r *Repo) Providers() []Provider {
+	all := []Provider{}
+	for _, m := range r.Fleet.Spec.ManagementClusters {
+		for _, p := range m.Providers {
+			all = append(all, Provider{m.Name, p.Name, typeOf(p), p.Version})
+		}
+	}
+	return all
+}
+
+func typeOf(p v1alpha1.Provider) v1alpha1.ProviderType {
+	if p.Type == "" {
+		return v1alpha1.ProviderInfrastructure
+	}
+	return p.Type
+}
+
+// AddProvider lists a provider of a management cluster ("" stands for the only one) in fleet.yaml, or changes its version, and brings
+// the charts of its flavours along. Version may be empty: fleetctl init chooses one, and one that is there stays.
+func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
+	m, err := r.managementCluster(cluster)
+	if err != nil {
+		return nil, err
+	}
+	src, err := r.read(v1alpha1.FileName)
+	if err != nil {
+		return nil, err
+	}
+	there := slices.ContainsFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && typeOf(o) == typeOf(p) })
+	e := &Edit{Summary: fmt.Sprintf("Add provider %s to %s", p.Name, m.Name)}
+	switch {
+	case p.Version != "":
+		src, err = v1alpha1.SetProviderVersion(src, m.Name, typeOf(p), p.Name, p.Version)
+		if there {
+			e.Summary = fmt.Sprintf("Set provider %s of %s to %s", p.Name, m.Name, p.Version)
+		}
+	case !there:
+		src, err = r.appendProvider(src, m, p)
+	}
+	if err != nil {
+		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "")
+	}
+	if _, err := v1alpha1.Decode(v1alpha1.FileName, src); err != nil {
+		return nil, err
+	}
+	e.Changes.Write(manifest.File{Path: v1alpha1.FileName, Content: src})
+	if typeOf(p) == v1alpha1.ProviderInfrastructure {
+		for _, flavour := range scaffold.FlavoursFor(p.Name) {
+			files, err := scaffold.ChartFiles(flavour)
+			if err != nil {
+				return nil, err
+			}
+			e.Changes.Write(scaffold.Missing(files, r.exists)...)
+		}
+	}
+	e.Notes = append(e.Notes, "`fleetctl init` installs it on the management cluster "+m.Name+".")
+	return e, nil
+}
+
+// appendProvider adds a provider without a version to the list of a management cluster.
+func (r *Repo) appendProvider(src []byte, m *v1alpha1.ManagementCluster, p v1alpha1.Provider) ([]byte, error) {
+	index := slices.IndexFunc(r.Fleet.Spec.ManagementClusters, func(o v1alpha1.ManagementCluster) bool { return o.Name == m.Name })
+	fields := map[string]string{"name": p.Name}
+	if typeOf(p) != v1alpha1.ProviderInfrastructure {
+		fields["type"] = string(p.Type)
+	}
+	item := &yaml.Node{}
+	if err := item.Encode(fields); err != nil {
+		return nil, err
+	}
+	return yamledit.Append(src, 0, yamledit.Path{"spec", "managementClusters", index, "providers"}, item)
+}

@@ -1,0 +1,196 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/templates"
+)
+
+const (
+	// pruneAnnotation keeps Flux from deleting what leaves Git.
+	pruneAnnotation = "kustomize.toolkit.fluxcd.io/prune"
+	// removeAnnotation marks a cluster that has lost its protection.
+	removeAnnotation = "fleetctl.dev/remove"
+)
+
+// unkeepPatch takes keep off the Cluster. No other value would do: Helm deletes only what lacks the annotation.
+const unkeepPatch = `kustomize:
+  patches:
+  - target:
+      group: cluster.x-k8s.io
+      kind: Cluster
+    patch: |
+      - op: remove
+        path: /metadata/annotations/` + keepPointer + `
+`
+
+// keepPointer is the annotation helm.sh/resource-policy in a JSON pointer.
+const keepPointer = "helm.sh~1resource-policy"
+
+// unkeep is a post-renderer that lets Helm delete the Cluster: its chart says keep. Cluster API then takes down, in order, all that the
+// Cluster owns.
+func unkeep() (*yaml.Node, error) {
+	documents, err := yamledit.Parse([]byte(unkeepPatch))
+	if err != nil {
+		return nil, err
+	}
+	return documents[0], nil
+}
+
+// Removal is a step of taking a cluster out.
+type Removal struct {
+	Edit
+	// Deletes says that this step deletes the cluster; the one before it only takes its protection away.
+	Deletes bool
+	// Cluster that goes.
+	Cluster Cluster
+}
+
+// Remove is the next of two steps. The first takes the protection of a cluster's HelmRelease and Cluster away and deletes nothing; the
+// second, once Flux has applied that, takes the files out, and with them the cluster. A paused cluster is refused: Flux would apply
+// neither step.
+func (r *Repo) Remove(name string) (*Removal, error) {
+	c, err := r.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if c.Paused {
+		return nil, diag.Errorf("run `fleetctl cluster resume "+name+"` first", "cluster %s is paused: Flux would not delete it, only forget it", c.Name)
+	}
+	if c.Removing {
+		return r.removeFiles(c)
+	}
+	changes := []change{
+		set("enabled", "metadata", "annotations", pruneAnnotation),
+		set("requested", "metadata", "annotations", removeAnnotation),
+		set(true, "spec", "uninstall", "disableWait"),
+	}
+	keeps, err := r.keeps(c.Flavour)
+	if err != nil {
+		return nil, err
+	}
+	if keeps {
+		patch, err := unkeep()
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, add(patch, "spec", "postRenderers"))
+	}
+	e, err := r.apply(c, fmt.Sprintf("Take the protection of cluster %s away, to remove it", c.Name), changes...)
+	if err != nil {
+		return nil, err
+	}
+	e.Notes = append(e.Notes,
+		"Step 1 of 2: nothing is deleted yet. `fleetctl cluster remove "+name+" --cancel` takes it back.",
+		"When Flux has applied this commit, run `fleetctl cluster remove "+name+"` again: that deletes "+c.contents()+".")
+	return &Removal{Edit: *e, Cluster: c.Cluster}, nil
+}
+
+// keeps tells whether the chart of a flavour says keep; a team's own may not, and there would be nothing to take off.
+func (r *Repo) keeps(flavour string) (bool, error) {
+	ch, err := r.chart(flavour)
+	if err != nil {
+		return false, err
+	}
+	dir := path.Join(scaffold.ChartsDir, flavour, "templates")
+	chart := fs.FS(templates.Charts)
+	if ch.inRepo {
+		chart = os.DirFS(r.Dir)
+	}
+	found := false
+	err = fs.WalkDir(chart, dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || found || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := fs.ReadFile(chart, name)
+		found = found || strings.Contains(string(content), "helm.sh/resource-policy")
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("read the chart of flavour %s: %w", flavour, err)
+	}
+	return found, nil
+}
+
+// removeFiles takes everything in the cluster's folder out.
+func (r *Repo) removeFiles(c *declared) (*Removal, error) {
+	dir := path.Dir(c.File)
+	out := &Removal{Edit: Edit{Summary: "Remove cluster " + c.Name, Follows: c.File}, Deletes: true, Cluster: c.Cluster}
+	root := filepath.Join(r.Dir, filepath.FromSlash(dir))
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(r.Dir, name)
+		out.Changes.Delete(filepath.ToSlash(relative))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the files of cluster %s: %w", c.Name, err)
+	}
+	if err := r.listed(&out.Changes, path.Dir(dir), path.Join(path.Base(dir), clusterFile), false); err != nil {
+		return nil, err
+	}
+	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".",
+		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. When `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)
+	return out, nil
+}
+
+// CancelRemove gives a cluster its protection back.
+func (r *Repo) CancelRemove(name string) (*Edit, error) {
+	c, err := r.find(name)
+	if err != nil {
+		return nil, err
+	}
+	summary := fmt.Sprintf("Give cluster %s its protection back", c.Name)
+	if !c.Removing {
+		return &Edit{Summary: summary}, nil
+	}
+	changes := []change{
+		set("disabled", "metadata", "annotations", pruneAnnotation),
+		remove("metadata", "annotations", removeAnnotation),
+	}
+	if n := yamledit.Find(c.node, "spec", "uninstall"); n != nil && len(n.Content) == 2 {
+		changes = append(changes, remove("spec", "uninstall"))
+	} else {
+		changes = append(changes, remove("spec", "uninstall", "disableWait"))
+	}
+	if list := yamledit.Find(c.node, "spec", "postRenderers"); list != nil {
+		for i, item := range list.Content {
+			if !strings.Contains(text(yamledit.Find(item, "kustomize", "patches", 0, "patch")), keepPointer) {
+				continue
+			}
+			if len(list.Content) == 1 {
+				changes = append(changes, remove("spec", "postRenderers"))
+			} else {
+				changes = append(changes, remove("spec", "postRenderers", i))
+			}
+			break
+		}
+	}
+	return r.apply(c, summary, changes...)
+}
+
+// contents says what a cluster is made of.
+func (c *declared) contents() string {
+	parts := []string{"cluster " + c.Name + " in " + c.Environment}
+	if c.ControlPlane != nil {
+		parts = append(parts, fmt.Sprintf("its control plane (%d nodes)", *c.ControlPlane))
+	} else {
+		parts = append(parts, "its control plane")
+	}
+	for _, p := range c.Pools {
+		parts = append(parts, fmt.Sprintf("pool %s (%s nodes)", p.Name, p.Size()))
+	}
+	return strings.Join(parts, ", ") + ", and all that runs and is stored there"
+}

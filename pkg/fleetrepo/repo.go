@@ -1,0 +1,137 @@
+// Package fleetrepo is the fleet repo as its layout has it: it finds the clusters, pools and environments that the files declare, and
+// makes the edits that commands offer. It works offline, on the files alone. An edit is a set of changes to look at; nothing is
+// written here.
+package fleetrepo
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// clusterFile declares a cluster; commonDir holds what an environment's clusters have in common.
+const (
+	clusterFile = "cluster.yaml"
+	commonDir   = "common"
+)
+
+// Repo is a fleet repo on disk.
+type Repo struct {
+	// Dir is the folder that fleet.yaml stands in.
+	Dir string
+	// Fleet is what fleet.yaml says, without defaults.
+	Fleet *v1alpha1.Fleet
+
+	charts map[string]*chart
+}
+
+// Edit is a change of the repo that somebody can look at before it is made.
+type Edit struct {
+	// Changes to the files; a set that changes nothing says that all is as wanted.
+	Changes manifest.ChangeSet
+	// Summary is what the edit does, as the first line of a commit message.
+	Summary string
+	// Notes say what will happen, and what is left to do.
+	Notes []string
+	// Follows names the file whose last change must have reached the cluster before this edit does; "" where there is none. Two
+	// steps in one commit would be one.
+	Follows string
+}
+
+// Open returns the fleet repo that dir is in: it looks for fleet.yaml there and in the folders above. Errors are those of
+// v1alpha1.Load, or say that there is none.
+func Open(dir string) (*Repo, error) {
+	start, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find the fleet repo: %w", err)
+	}
+	for at := start; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, v1alpha1.FileName)); err == nil {
+			fleet, err := v1alpha1.Load(filepath.Join(at, v1alpha1.FileName))
+			return &Repo{Dir: at, Fleet: fleet, charts: map[string]*chart{}}, err
+		}
+		if filepath.Dir(at) == at {
+			return nil, diag.Errorf("run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one",
+				"there is no %s in %s or above", v1alpha1.FileName, start)
+		}
+	}
+}
+
+// read returns the file at a slash-separated path of the repo, which may be so large at most.
+func (r *Repo) read(name string) ([]byte, error) {
+	local, err := manifest.SafeJoin(r.Dir, name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(local)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, yamledit.MaxBytes+1))
+	if err == nil && len(content) > yamledit.MaxBytes {
+		err = fmt.Errorf("%s is larger than %d KiB", name, yamledit.MaxBytes>>10)
+	}
+	return content, err
+}
+
+// folders lists the folders in a folder of the repo; one that is missing has none.
+func (r *Repo) folders(dir string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(r.Dir, filepath.FromSlash(dir)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the folder %s: %w", dir, err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+func (r *Repo) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(r.Dir, filepath.FromSlash(name)))
+	return err == nil
+}
+
+// clustersDir is the folder of all environments of a management cluster.
+func clustersDir(m *v1alpha1.ManagementCluster) string { return path.Dir(m.ClustersDir("x")) }
+
+// layoutOf is where a management cluster's files stand.
+func layoutOf(m *v1alpha1.ManagementCluster) scaffold.Layout {
+	generation := path.Dir(m.Dir())
+	return scaffold.Layout{Cloud: path.Base(path.Dir(generation)), Generation: path.Base(generation)}
+}
+
+// unknown is the error for a name that is not among the known ones: the nearest right one, or all of them.
+func unknown(what, name string, known []string, orElse string) error {
+	hint := orElse
+	if nearest := diag.Nearest(name, known); nearest != "" {
+		hint = "did you mean " + nearest + "?"
+	} else if len(known) > 0 && len(known) <= 20 {
+		hint = "there are: " + strings.Join(known, ", ")
+	}
+	return &diag.Error{Err: fmt.Errorf("there is no %s %q", what, name), Hint: hint, Code: diag.ExitUsage}
+}
+
+// sortedSet sorts names and drops doubles.
+func sortedSet(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}

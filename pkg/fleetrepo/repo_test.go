@@ -1,0 +1,168 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// open is the repo of testdata/repo.txtar in a folder of the test's own.
+func open(t testing.TB) *Repo {
+	t.Helper()
+	archive, err := txtar.ParseFile("testdata/repo.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, f := range archive.Files {
+		write(t, dir, f.Name, f.Data)
+	}
+	return reopen(t, dir)
+}
+
+func reopen(t testing.TB, dir string) *Repo {
+	t.Helper()
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func write(t testing.TB, dir, name string, content []byte) {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// done applies an edit and returns its diff and the repo as it is then.
+func done(t testing.TB, r *Repo, e *Edit, err error) (string, *Repo) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%v (%s)", err, diag.Hint(err))
+	}
+	diff, err := e.Changes.Diff(r.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Changes.Apply(r.Dir); err != nil {
+		t.Fatal(err)
+	}
+	return diff, reopen(t, r.Dir)
+}
+
+// lines are the changed lines of a diff.
+func lines(diff string) string {
+	var out []string
+	for line := range strings.Lines(diff) {
+		if strings.HasPrefix(line, "+++") || strings.HasPrefix(line, "---") || line[0] != '+' && line[0] != '-' {
+			continue
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "")
+}
+
+func TestOpen(t *testing.T) {
+	r := open(t)
+	below, err := Open(filepath.Join(r.Dir, "providers", "aws"))
+	if err != nil || below.Dir != r.Dir {
+		t.Errorf("from below: %v, %v", below, err)
+	}
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "there is no fleet.yaml in") {
+		t.Errorf("no repo: %v", err)
+	}
+}
+
+func TestClusters(t *testing.T) {
+	r := open(t)
+	write(t, r.Dir, "providers/docker/v1/clusters/dev/broken/cluster.yaml", []byte("kind: [\n"))
+	write(t, r.Dir, "providers/docker/v1/clusters/dev/empty/README.md", nil)
+	clusters, findings, err := r.Clusters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two, three := 1, 2, 3
+	five := 5
+	want := []Cluster{
+		{
+			Name: "demo", Environment: "dev", ManagementCluster: "laptop", Flavour: "in-memory", KubernetesVersion: "v1.35.2", ControlPlane: &one,
+			Pools: []Pool{{Name: "md-0", Replicas: &two, Line: 32}}, File: "providers/docker/v1/clusters/dev/demo/cluster.yaml", Line: 7,
+		},
+		{
+			Name: "shop", Environment: "prod", ManagementCluster: "cloud", Flavour: "aws-eks", KubernetesVersion: "v1.36.1",
+			Pools: []Pool{
+				{Name: "general", Replicas: &three, Line: 20},
+				{Name: "burst", Min: &one, Max: &five, KubernetesVersion: "v1.35.0", Line: 23},
+			},
+			Paused: true, File: "providers/aws/v1/clusters/prod/shop/cluster.yaml", Line: 2,
+		},
+	}
+	if diff := cmp.Diff(want, clusters); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if len(findings) != 1 || findings[0].File != "providers/docker/v1/clusters/dev/broken/cluster.yaml" {
+		t.Errorf("findings: %v", findings)
+	}
+}
+
+func TestFind(t *testing.T) {
+	r := open(t)
+	write(t, r.Dir, "providers/docker/v1/clusters/stage/demo/cluster.yaml", []byte("kind: HelmRelease\n"))
+	for name, want := range map[string]string{
+		"dmeo":        "did you mean demo?",
+		"demo":        "choose one: dev/demo, stage/demo",
+		"prod/demo":   "there is: dev/demo, stage/demo",
+		"stage/demo":  "look into it",
+		"../dev/demo": "there are: demo, shop",
+	} {
+		if _, err := r.Cluster(name); !strings.Contains(diag.Hint(err), want) {
+			t.Errorf("%s: %v (%s); want %s", name, err, diag.Hint(err), want)
+		}
+	}
+	if c, err := r.Cluster("dev/demo"); err != nil || c.Name != "demo" {
+		t.Errorf("dev/demo: %v, %v", c, err)
+	}
+}
+
+// Thousands of clusters are listed while one looks on.
+func TestClustersIsFast(t *testing.T) {
+	r := open(t)
+	src, err := r.read("providers/docker/v1/clusters/dev/demo/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many = 2000
+	for i := range many {
+		name := fmt.Sprintf("edge-%04d", i)
+		write(t, r.Dir, "providers/docker/v1/clusters/dev/"+name+"/cluster.yaml", []byte(strings.ReplaceAll(string(src), "demo", name)))
+	}
+	start := time.Now()
+	clusters, findings, err := r.Clusters()
+	if err != nil || len(findings) > 0 || len(clusters) != many+2 {
+		t.Fatalf("%d clusters, %v, %v", len(clusters), findings, err)
+	}
+	if took := time.Since(start); took > 10*time.Second { // some 0.3s; the machine may be busy, or the race detector on
+		t.Errorf("listing %d clusters took %s", many, took)
+	}
+	start = time.Now()
+	if _, err := r.Cluster("edge-1999"); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("finding one took %s", took)
+	}
+}

@@ -1,0 +1,278 @@
+package fleetrepo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/templates"
+)
+
+// chart is what is known of a flavour: the copy in the repo, or where there is none the one that fleetctl brings along.
+type chart struct {
+	flavour  string
+	inRepo   bool
+	defaults map[string]any
+	schema   map[string]any
+	compiled *jsonschema.Schema // nil where the chart has no schema
+}
+
+// Flavours are the charts in the repo and those that fleetctl brings along.
+func (r *Repo) Flavours() []string {
+	own, err := r.folders(scaffold.ChartsDir)
+	if err != nil {
+		own = nil // what fleetctl brings along is left
+	}
+	known, err := scaffold.Flavours()
+	if err != nil {
+		return sortedSet(own)
+	}
+	return sortedSet(append(own, known...))
+}
+
+func (r *Repo) chart(flavour string) (*chart, error) {
+	if c := r.charts[flavour]; c != nil {
+		return c, nil
+	}
+	if !slices.Contains(r.Flavours(), flavour) {
+		return nil, unknown("flavour", flavour, r.Flavours(), "")
+	}
+	dir := path.Join(scaffold.ChartsDir, flavour)
+	c := &chart{flavour: flavour, inRepo: r.exists(path.Join(dir, "Chart.yaml"))}
+	read := func(name string) ([]byte, error) { return templates.Charts.ReadFile(path.Join(dir, name)) }
+	if c.inRepo {
+		read = func(name string) ([]byte, error) { return r.read(path.Join(dir, name)) }
+	}
+	if err := c.load(read); err != nil {
+		return nil, fmt.Errorf("read the chart %s: %w", dir, err)
+	}
+	r.charts[flavour] = c
+	return c, nil
+}
+
+// load reads a chart's defaults and schema; it may lack both.
+func (c *chart) load(read func(name string) ([]byte, error)) error {
+	for name, into := range map[string]*map[string]any{"values.yaml": &c.defaults, "values.schema.json": &c.schema} {
+		content, err := read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if *into, err = decodeMap(content); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if c.schema == nil {
+		return nil
+	}
+	document, err := plainJSON(c.schema)
+	if err != nil {
+		return fmt.Errorf("values.schema.json: %w", err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // a schema loads nothing from anywhere else
+	if err := compiler.AddResource("values.schema.json", document); err != nil {
+		return fmt.Errorf("values.schema.json: %w", err)
+	}
+	c.compiled, err = compiler.Compile("values.schema.json")
+	return err
+}
+
+// decodeMap reads the one document of a file, screened.
+func decodeMap(content []byte) (map[string]any, error) {
+	documents, err := yamledit.Parse(content)
+	if err != nil || len(documents) == 0 {
+		return nil, err
+	}
+	if len(documents) > 1 {
+		return nil, errors.New("file holds more than one YAML document")
+	}
+	var out map[string]any
+	return out, documents[0].Decode(&out)
+}
+
+// plainJSON turns what YAML gave into what a JSON decoder gives.
+func plainJSON(v any) (any, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return jsonschema.UnmarshalJSON(bytes.NewReader(text))
+}
+
+// overlay lays top over base as Helm does it: maps are merged, null takes a default away.
+func overlay(base, top map[string]any) map[string]any {
+	out := maps.Clone(base)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for name, value := range top {
+		below, belowIsMap := out[name].(map[string]any)
+		above, aboveIsMap := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(out, name)
+		case belowIsMap && aboveIsMap:
+			out[name] = overlay(below, above)
+		default:
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// check judges the values of a cluster by its chart's schema. Findings have the line of the value in file.
+func (c *declared) check(ch *chart) error {
+	var values map[string]any
+	if n := yamledit.Find(c.node, "spec", "values"); n != nil {
+		if err := n.Decode(&values); err != nil {
+			return findingsOf(c.File, err)
+		}
+	}
+	findings := c.checkPools()
+	if ch.compiled != nil {
+		all, err := plainJSON(overlay(ch.defaults, values))
+		if err != nil {
+			return findingsOf(c.File, err)
+		}
+		if failed, ok := errors.AsType[*jsonschema.ValidationError](ch.compiled.Validate(all)); ok {
+			findings = append(findings, c.schemaFindings(ch, failed)...)
+		}
+	}
+	slices.SortStableFunc(findings, func(a, b diag.Finding) int { return a.Line - b.Line })
+	return findings.Err()
+}
+
+// checkPools is what the schema cannot say and the chart's templates refuse.
+func (c *declared) checkPools() diag.Findings {
+	var findings diag.Findings
+	seen := map[string]bool{}
+	for i, p := range c.Pools {
+		switch {
+		case p.Name == "control-plane":
+			findings = append(findings, c.finding([]any{"pools", i, "name"}, "the name control-plane is taken", ""))
+		case seen[p.Name] && p.Name != "":
+			findings = append(findings, c.finding([]any{"pools", i, "name"}, fmt.Sprintf("there are two pools called %s", p.Name), ""))
+		}
+		if p.Min != nil && p.Max != nil && *p.Min > *p.Max {
+			findings = append(findings, c.finding([]any{"pools", i, "min"}, fmt.Sprintf("%d is more than max, %d", *p.Min, *p.Max), ""))
+		}
+		seen[p.Name] = true
+	}
+	return findings
+}
+
+// finding is a problem with the value at path.
+func (c *declared) finding(path yamledit.Path, summary, hint string) diag.Finding {
+	at := yamledit.Nearest(c.node, append([]any{"spec", "values"}, path...)...)
+	if len(path) > 0 {
+		summary = path.String() + ": " + summary
+	}
+	return diag.Finding{
+		Severity: diag.SeverityError, Rule: v1alpha1.RuleValue, File: c.File, Line: at.Line, Column: at.Column, Summary: summary, Hint: hint,
+	}
+}
+
+// schemaFindings are the innermost causes, each with its place.
+func (c *declared) schemaFindings(ch *chart, failed *jsonschema.ValidationError) diag.Findings {
+	path := c.pathOf(failed.InstanceLocation)
+	switch k := failed.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		var findings diag.Findings
+		for _, name := range k.Properties {
+			known := propertiesAt(ch.schema, path)
+			hint := "known here: " + strings.Join(known, ", ")
+			if nearest := diag.Nearest(name, known); nearest != "" {
+				hint = "did you mean " + nearest + "?"
+			}
+			findings = append(findings, c.finding(append(slices.Clone(path), name), "flavour "+ch.flavour+" has no such value", hint))
+		}
+		return findings
+	case *kind.Required:
+		var findings diag.Findings
+		for _, name := range k.Missing {
+			findings = append(findings, c.finding(append(slices.Clone(path), name), "required, and missing", describe(ch.schema, append(slices.Clone(path), name))))
+		}
+		return findings
+	case *kind.AnyOf, *kind.OneOf:
+		var ways []string
+		for _, cause := range failed.Causes {
+			for _, f := range c.schemaFindings(ch, cause) {
+				ways = append(ways, strings.TrimPrefix(f.Summary, path.String()+"."))
+			}
+		}
+		return diag.Findings{c.finding(path, "one of these has to change: "+strings.Join(ways, "; "), "see the chart's README")}
+	case *kind.Not:
+		return diag.Findings{c.finding(path, "this combination of values is not allowed", "see the chart's README")}
+	}
+	if len(failed.Causes) == 0 {
+		said := failed.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+		return diag.Findings{c.finding(path, said, describe(ch.schema, path))}
+	}
+	var findings diag.Findings
+	for _, cause := range failed.Causes {
+		findings = append(findings, c.schemaFindings(ch, cause)...)
+	}
+	return findings
+}
+
+// pathOf turns a JSON location into a path: what is an index is told by the values.
+func (c *declared) pathOf(location []string) yamledit.Path {
+	var path yamledit.Path
+	for _, token := range location {
+		var step any = token
+		if n := c.value(path...); n != nil && n.Kind == yaml.SequenceNode {
+			if i, err := strconv.Atoi(token); err == nil {
+				step = i
+			}
+		}
+		path = append(path, step)
+	}
+	return path
+}
+
+// schemaAt is the part of a schema about the value at path, or nil.
+func schemaAt(schema map[string]any, path yamledit.Path) map[string]any {
+	for _, s := range path {
+		var next any
+		switch s := s.(type) {
+		case string:
+			properties, _ := schema["properties"].(map[string]any)
+			next = properties[s]
+		case int:
+			next = schema["items"]
+		}
+		schema, _ = next.(map[string]any)
+	}
+	return schema
+}
+
+func propertiesAt(schema map[string]any, path yamledit.Path) []string {
+	properties, _ := schemaAt(schema, path)["properties"].(map[string]any)
+	return slices.Sorted(maps.Keys(properties))
+}
+
+// describe is what the schema says about a value.
+func describe(schema map[string]any, path yamledit.Path) string {
+	text, _ := schemaAt(schema, path)["description"].(string)
+	return strings.TrimSuffix(text, ".")
+}

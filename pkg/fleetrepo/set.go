@@ -1,0 +1,105 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Assignment is path=value as --set takes it.
+type Assignment struct {
+	Path  yamledit.Path
+	Value any
+}
+
+// ParseAssignments reads path=value, such as region=eu-central-1 or pools[0].replicas=3. What stands behind the = is YAML: numbers, true,
+// null, [a, b]; a text that looks like one of them goes in quotes.
+func ParseAssignments(all []string) ([]Assignment, error) {
+	out := make([]Assignment, 0, len(all))
+	for _, given := range all {
+		name, value, ok := strings.Cut(given, "=")
+		if !ok {
+			return nil, diag.Usage("write --set path=value", "--set %q has no value", given)
+		}
+		path, err := yamledit.ParsePath(name)
+		if err != nil {
+			return nil, diag.Usage("write --set path=value, where path is like pools[0].replicas", "--set %q: %v", given, err)
+		}
+		documents, err := yamledit.Parse([]byte(value))
+		if err != nil || len(documents) > 1 {
+			return nil, diag.Usage("put text in quotes", "--set %q: the value is not YAML", given)
+		}
+		a := Assignment{Path: path, Value: ""}
+		if len(documents) == 1 {
+			a.Value = nil
+			if err := documents[0].Decode(&a.Value); err != nil {
+				return nil, diag.Usage("put text in quotes", "--set %q: %v", given, err)
+			}
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// ParseValues reads a file of values, as --values takes it.
+func ParseValues(name string, content []byte) (map[string]any, error) {
+	values, err := decodeMap(content)
+	if err != nil {
+		return nil, findingsOf(name, err)
+	}
+	return values, nil
+}
+
+// Assign lays assignments over values, in order. Fields on the way are made; of a list, the items that are there or the next one.
+func Assign(values map[string]any, all []Assignment) (map[string]any, error) {
+	for _, a := range all {
+		changed, err := assign(values, a.Path, a.Value)
+		if err != nil {
+			return nil, diag.Usage("see the chart's README for the values", "--set %s: %v", a.Path, err)
+		}
+		values, _ = changed.(map[string]any)
+	}
+	return values, nil
+}
+
+func assign(at any, path yamledit.Path, value any) (any, error) {
+	if len(path) == 0 {
+		return value, nil
+	}
+	switch step := path[0].(type) {
+	case string:
+		fields, ok := at.(map[string]any)
+		if !ok && at != nil {
+			return nil, fmt.Errorf("%s is no field: there is a value or a list", step)
+		}
+		fields = maps.Clone(fields)
+		if fields == nil {
+			fields = map[string]any{}
+		}
+		inner, err := assign(fields[step], path[1:], value)
+		fields[step] = inner
+		return fields, err
+	case int:
+		list, ok := at.([]any)
+		if !ok && at != nil {
+			return nil, fmt.Errorf("[%d] is no item: there is no list", step)
+		}
+		list = slices.Clone(list)
+		if step == len(list) {
+			list = append(list, nil)
+		}
+		if step > len(list) {
+			return nil, fmt.Errorf("item %d comes before %d", len(list), step)
+		}
+		inner, err := assign(list[step], path[1:], value)
+		list[step] = inner
+		return list, err
+	}
+	return nil, fmt.Errorf("bad path %s", path)
+}
+
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,185 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// ChangeOptions say what to do with an edit of the fleet repo.
+type ChangeOptions struct {
+	// Dir is in the fleet repo.
+	Dir string
+	// Edit makes the change from the repo as it is: again, where others have pushed meanwhile.
+	Edit func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)
+	// DryRun changes nothing, Commit commits the files of the edit and no others, Push pushes that commit as well.
+	DryRun, Commit, Push bool
+	// Git are what Push reaches the remote with.
+	Git GitCredentials
+	// Confirm, if set, is asked before anything changes.
+	Confirm func(e *fleetrepo.Edit) error
+}
+
+// ChangeResult is what an edit did, or with DryRun would do.
+type ChangeResult struct {
+	FormatVersion string            `json:"formatVersion"`
+	Summary       string            `json:"summary"`
+	Changed       bool              `json:"changed"`
+	DryRun        bool              `json:"dryRun"`
+	Files         []manifest.Change `json:"files"`
+	Diff          string            `json:"diff"`
+	Commit        string            `json:"commit,omitempty"`
+	Pushed        bool              `json:"pushed"`
+	Notes         []string          `json:"notes"`
+}
+
+// Change makes an edit of the fleet repo: it writes the files all or not at all, and commits and pushes them where that is asked
+// for. Where all is as wanted already the result says so. Errors are those of the edit, of writing, and of gitrepo's Commit and Sync.
+func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
+	repo, err := fleetrepo.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	edit, err := o.Edit(repo)
+	if err != nil {
+		return nil, err
+	}
+	out := &ChangeResult{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...)}
+	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
+		return nil, err
+	}
+	if out.Diff, err = edit.Changes.Diff(repo.Dir); err != nil {
+		return nil, err
+	}
+	out.Changed = len(out.Files) > 0
+	if o.DryRun {
+		return out, nil
+	}
+	if err := checkCommitted(ctx, repo.Dir, edit.Follows); err != nil {
+		return nil, err
+	}
+	if o.Confirm != nil && out.Changed {
+		if err := o.Confirm(edit); err != nil {
+			return nil, err
+		}
+	}
+	if !o.Commit && !o.Push {
+		_, err := edit.Changes.Apply(repo.Dir)
+		return out, err
+	}
+	return out, commitChange(ctx, repo, edit, o, out)
+}
+
+// commitChange commits the files of an edit, and pushes.
+func commitChange(ctx context.Context, repo *fleetrepo.Repo, edit *fleetrepo.Edit, o ChangeOptions, out *ChangeResult) error {
+	git, err := gitrepo.Open(repo.Dir)
+	if errors.Is(err, gitrepo.ErrNotARepository) {
+		return diag.Wrap("commit", err, "leave --commit and --push out, and commit it yourself: the fleet repo is not the top of a Git repository")
+	}
+	if err != nil {
+		return err
+	}
+	message := edit.Summary + "\n"
+	if !o.Push {
+		changes, err := gitFiles(edit, repo.Dir)
+		if err != nil {
+			return err
+		}
+		var made bool
+		out.Commit, made, err = git.Commit(ctx, changes, message, gitrepo.Author{})
+		out.Changed = out.Changed || made
+		return err
+	}
+	auth, err := authFor(repo, o.Git)
+	if err != nil {
+		return err
+	}
+	if url, _, err := git.Remote(); err == nil && url == "" {
+		return diag.Errorf("leave --push out: a commit is all that it takes", "push: the fleet repo has no remote")
+	}
+	intent := func(root string) ([]gitrepo.Change, error) {
+		now, err := fleetrepo.Open(root)
+		if err != nil {
+			return nil, err
+		}
+		again, err := o.Edit(now)
+		if err != nil {
+			return nil, err
+		}
+		return gitFiles(again, root)
+	}
+	synced, err := git.Sync(ctx, auth, intent, message, gitrepo.Author{})
+	if err != nil {
+		return err
+	}
+	out.Commit, out.Pushed, out.Changed = synced.Commit, synced.Pushed, out.Changed || synced.Made || synced.Pushed
+	return nil
+}
+
+// gitFiles are the files of an edit as gitrepo commits them.
+func gitFiles(edit *fleetrepo.Edit, root string) ([]gitrepo.Change, error) {
+	planned, err := edit.Changes.Plan(root)
+	if err != nil {
+		return nil, err
+	}
+	var changes []gitrepo.Change
+	for _, f := range edit.Changes.Files() {
+		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content})
+	}
+	for _, c := range planned {
+		if c.Action == manifest.ActionDelete {
+			changes = append(changes, gitrepo.Change{Path: c.Path, Delete: true})
+		}
+	}
+	return changes, nil
+}
+
+// authFor is what reaches the remote of a fleet repo: what the caller gave, and what fleet.yaml says.
+func authFor(repo *fleetrepo.Repo, given GitCredentials) (gitrepo.Auth, error) {
+	git := repo.Fleet.Spec.Git
+	auth := gitrepo.Auth{
+		Username: cmp.Or(given.Username, git.Username), Token: given.Token, KeyFile: given.SSHKeyFile,
+		KnownHosts: git.KnownHosts, UserKnownHosts: true,
+	}
+	if git.CAFile == "" {
+		return auth, nil
+	}
+	file := git.CAFile
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(repo.Dir, file)
+	}
+	var err error
+	auth.CA, err = os.ReadFile(file)
+	return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml names a PEM file, relative to fleet.yaml")
+}
+
+// checkCommitted returns an error where a file of the fleet repo at dir has changes in no commit: Flux cannot have seen them. Without a
+// Git repository there is nothing to look at.
+func checkCommitted(ctx context.Context, dir, file string) error {
+	if file == "" {
+		return nil
+	}
+	git, err := gitrepo.Open(dir)
+	if errors.Is(err, gitrepo.ErrNotARepository) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	dirty, err := git.Dirty(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(dirty, file) {
+		return diag.Errorf("commit and push it, and wait until Flux has applied it", "the step before this one is in no commit: Flux has not seen what changed in %s", file)
+	}
+	return nil
+}
