@@ -31,6 +31,8 @@ type Spec struct {
 	LogFile string
 	// LogLimit is the size at which LogFile becomes LogFile+".1" and a new one begins. Default: 10 MiB.
 	LogLimit int64
+	// Records is a folder that remembers the process while it runs, for EndLeftovers; empty is none.
+	Records string
 	// Ready, if not nil, is asked again and again until it returns nil: then the process is ready. It must respect ctx, which
 	// ends with the process.
 	Ready func(ctx context.Context) error
@@ -77,6 +79,7 @@ type Process struct {
 	name     string
 	identity Identity
 	log      *logWriter
+	records  string
 	done     chan struct{}
 
 	mu      sync.Mutex
@@ -131,7 +134,8 @@ func start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	p := &Process{name: spec.Name, identity: identity, log: log, done: make(chan struct{})}
+	note(spec.Records, Record{spec.Name, identity})
+	p := &Process{name: spec.Name, identity: identity, log: log, records: spec.Records, done: make(chan struct{})}
 	go p.wait(cmd)
 	return p, nil
 }
@@ -142,6 +146,7 @@ func (p *Process) wait(cmd *exec.Cmd) {
 	// As long as its leader is not reaped nobody else can have the group's number.
 	killGroup(p.identity.PID)
 	_ = cmd.Wait() // its state says it all
+	forget(p.records, p.identity.PID)
 	exit := Exit{Code: cmd.ProcessState.ExitCode(), At: time.Now()}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		exit.Signal = status.Signal()
