@@ -21,28 +21,32 @@ type portOwner interface {
 
 // checkProviderPort looks whether the docker provider can have its port on this machine, and names who has it.
 func (s *session) checkProviderPort(ctx context.Context) preflight.Result {
+	return s.checkPort(ctx, inMemoryPort)
+}
+
+func (s *session) checkPort(ctx context.Context, port uint16) preflight.Result {
 	own, ok := s.host.(portOwner)
 	if !ok {
 		return preflight.Skip("its programs have ports of their own")
 	}
-	switch program, err := own.Listens(inMemoryPort); {
+	switch program, err := own.Listens(int(port)); {
 	case err != nil:
 		return preflight.FailWith(err)
 	case program != "":
 		return preflight.OK("%s has it already", program)
 	}
 	const purpose = "the docker provider, which has no other"
-	free := preflight.Port(net.IPv4zero.String(), inMemoryPort, purpose).Run(ctx)
+	free := preflight.Port(net.IPv4zero.String(), port, purpose).Run(ctx)
 	if free.Status != preflight.StatusFail {
 		return free
 	}
-	other, program := s.whoListens(ctx, inMemoryPort)
+	other, program := s.whoListens(ctx, int(port))
 	if other == "" {
 		return free
 	}
 	return preflight.Fail("stop that one first: fleetctl host stop --cluster "+other+"; or carry this one with --host kind",
 		"port %d, which the docker provider always needs, is taken by %s of the embedded management cluster %s: one machine carries one with that provider",
-		inMemoryPort, program, other)
+		port, program, other)
 }
 
 // whoListens finds the other management cluster of this machine, one of our own, with a program that listens on port.

@@ -103,7 +103,7 @@ func EndLeftovers(ctx context.Context, dir, mark string) (ended []string, err er
 				return ended, err
 			}
 		}
-		if err := os.Remove(path); err != nil {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return ended, err
 		}
 	}

@@ -3,6 +3,10 @@
 package runner
 
 import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,5 +61,49 @@ func TestWhatNothingStartsIsToldByName(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("nothing is said of %v; there are %+v", want, events.Items)
 		}
+	}
+}
+
+// TestTokensAreRenewedUnderTheProcess has tokens that are due after a second, and a process that goes on with new ones.
+func TestTokensAreRenewedUnderTheProcess(t *testing.T) {
+	w := newWorld(t)
+	w.stop()
+	w.opts.TokenRenewal = time.Second
+	w.start()
+	w.service("manager")
+	d := deployment("manager")
+	d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", Audience: "cloud"}}},
+	}}}}
+	d.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "token", MountPath: "/var/run/cloud"}}
+	d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "CLOUD_TOKEN", Value: "/var/run/cloud/token"}}
+	w.create(d)
+	w.ready("manager")
+	address, process := w.resolve("manager.default.svc", "443"), w.identity("manager")
+	about := w.about(address)
+	files := []string{filepath.Join(filepath.Dir(about.env("KUBECONFIG")), "token"), about.env("CLOUD_TOKEN")}
+	first := map[string]string{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first[file] = string(raw)
+	}
+	for deadline := time.Now().Add(15 * time.Second); len(first) > 0; time.Sleep(50 * time.Millisecond) {
+		for file, was := range first {
+			if now, err := os.ReadFile(file); err == nil && len(now) > 0 && string(now) != was {
+				delete(first, file)
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("never renewed: %v", slices.Collect(maps.Keys(first)))
+		}
+	}
+	if now := w.identity("manager"); now != process {
+		t.Errorf("the process was started anew: %v, before %v", now, process)
+	}
+	if calls := w.about(address).Calls; !strings.Contains(calls[0], `"system:serviceaccount:default:manager" cannot list`) {
+		t.Errorf("with the new token it is not who it was: %q", calls)
 	}
 }

@@ -155,7 +155,7 @@ func (p *planner) folders(ctx context.Context) (map[string]string, error) {
 }
 
 func (p *planner) account() account {
-	return account{p.manager.GetClient(), p.d.Namespace, p.pod.ServiceAccount}
+	return account{p.manager.GetClient(), p.d.Namespace, p.pod.ServiceAccount, p.opts.TokenRenewal}
 }
 
 func automount(spec *corev1.PodSpec) bool {

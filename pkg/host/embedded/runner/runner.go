@@ -59,6 +59,8 @@ type Options struct {
 	Parallel int
 	// StopGrace bounds the time that processes get to end when Run ends, whatever their manifests say. Default: 5 s.
 	StopGrace time.Duration
+	// TokenRenewal is how long a token of a ServiceAccount is used at most. Default: most of its life, as the kubelet has it.
+	TokenRenewal time.Duration
 }
 
 // Runner runs the Deployments of one cluster.
