@@ -6,13 +6,18 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
 // The workload cluster of the tests: what the in-memory chart makes.
@@ -22,7 +27,8 @@ const (
 	namespace = "conformance"
 )
 
-// TestClusterctl is a management cluster's life with clusterctl: init, a cluster, describe, get kubeconfig, upgrade, move out and in.
+// TestClusterctl is a management cluster's life with clusterctl: init, a cluster, describe, get kubeconfig, upgrade, move out and in;
+// with crashes of everything in between.
 func TestClusterctl(t *testing.T) {
 	begin := time.Now()
 	e, k := newSides(t)
@@ -55,6 +61,11 @@ func TestClusterctl(t *testing.T) {
 		return err
 	})
 	compare(t, "after the upgrade", e, k)
+
+	e.killAll(t)
+	compare(t, "after each process was killed", e, k)
+	e.killSupervisor(t)
+	compare(t, "after the supervisor was killed and the host started", e, k)
 
 	if _, err := k.run(t.Context(), "kubectl", "delete", "cluster/"+cluster, "-n", namespace, "--timeout=2m"); err != nil {
 		t.Fatal(err)
@@ -138,6 +149,42 @@ func (s *side) asksWorkload(t *testing.T) {
 	nodes, err := s.run(t.Context(), "kubectl", "--kubeconfig", file, "get", "--raw", "/api/v1/nodes")
 	if err != nil || !strings.Contains(nodes, cluster+"-md-0-") {
 		t.Errorf("nodes of the workload cluster: %v\n%s", err, nodes)
+	}
+}
+
+// killAll kills what runs on the embedded host, control plane and managers, all at once: it comes back by itself.
+func (s *side) killAll(t *testing.T) {
+	t.Helper()
+	running, err := process.Running(filepath.Join(s.stateDir, "processes"))
+	if err != nil || len(running) < 8 { // three of the control plane, three of cert-manager, four of Cluster API
+		t.Fatalf("running: %v, %v", running, err)
+	}
+	for _, r := range running {
+		if err := r.Signal(syscall.SIGKILL); err != nil {
+			t.Errorf("kill %s: %v", r.Name, err)
+		}
+	}
+	if err := eventually(t.Context(), time.Minute, func() error { _, err := s.look(t.Context()); return err }); err != nil {
+		t.Fatalf("after %d processes were killed: %v", len(running), err)
+	}
+}
+
+// killSupervisor kills what holds the embedded host, and starts it again.
+func (s *side) killSupervisor(t *testing.T) {
+	t.Helper()
+	var holder process.Identity
+	raw, err := os.ReadFile(filepath.Join(s.stateDir, "supervisor.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &holder)
+	}
+	if err == nil {
+		err = holder.Signal(syscall.SIGKILL)
+	}
+	if err == nil {
+		err = s.host.Create(t.Context(), host.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -48,6 +48,7 @@ func TestMain(m *testing.M) {
 // side is one host with the stock programs pointed at it.
 type side struct {
 	host       host.Host
+	stateDir   string
 	dir        string // clusterctl's files
 	kubeconfig string
 	dynamic    dynamic.Interface
@@ -76,7 +77,8 @@ func newSides(t *testing.T) (onEmbedded, onKind *side) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onEmbedded, onKind = &side{host: e, dir: repository}, &side{host: k, dir: repository}
+	onEmbedded = &side{host: e, dir: repository, stateDir: filepath.Join(base, "embedded")}
+	onKind = &side{host: k, dir: repository, stateDir: filepath.Join(base, "kind")}
 	for _, s := range []*side{onEmbedded, onKind} {
 		t.Cleanup(func() { s.remove(t) })
 	}

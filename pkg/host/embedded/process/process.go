@@ -4,11 +4,14 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,6 +51,8 @@ type Exit struct {
 	At time.Time
 	// Lines are the last ones of its output.
 	Lines []string
+	// Word is the line that tells why, as far as one can tell: that of a panic, else the last one.
+	Word string
 }
 
 // Reason is the end in words: "exit code 3", "signal killed".
@@ -65,14 +70,36 @@ type ExitError struct {
 	Exit
 }
 
-// Error names the process, how it ended and its last line.
+// Error names the process, how it ended and the line that tells why.
 func (e *ExitError) Error() string {
 	text := fmt.Sprintf("%s ended with %s", e.Name, e.Reason())
-	if n := len(e.Lines); n > 0 {
-		text += ": " + strings.TrimSpace(e.Lines[n-1])
+	if e.Word != "" {
+		text += ": " + e.Word
 	}
 	return text
 }
+
+// lastWord finds the line that tells why a program ended: behind a panic's come pages of goroutines, and what structured logs call
+// the error stands before it.
+func lastWord(lines []string) string {
+	last, panicked := "", ""
+	for _, line := range slices.Backward(lines) {
+		line = strings.TrimSpace(line)
+		if last == "" {
+			last = line
+		}
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			panicked = line
+		}
+		if m := loggedEnd.FindStringSubmatch(line); m != nil {
+			return cmp.Or(panicked, m[1]) + ": " + m[2]
+		}
+	}
+	return cmp.Or(panicked, last)
+}
+
+// loggedEnd is a line of a structured log with which a program ends: its message and its error.
+var loggedEnd = regexp.MustCompile(`^\{"level":"(?:panic|fatal)".*"msg":"([^"]*)".*"error":"([^"]*)"`)
 
 // Process is one that was started. Its methods can be called by several goroutines.
 type Process struct {
@@ -152,7 +179,7 @@ func (p *Process) wait(cmd *exec.Cmd) {
 		exit.Signal = status.Signal()
 		exit.Code = 128 + int(exit.Signal)
 	}
-	exit.Lines = p.log.Last(exitLines)
+	exit.Lines, exit.Word = p.log.Last(exitLines), lastWord(p.log.Last(keptLines))
 	_ = p.log.Close() // nobody is left to tell, and the lines are in memory
 	p.mu.Lock()
 	p.exit = &exit

@@ -146,3 +146,19 @@ func TestListens(t *testing.T) {
 		t.Error("nothing listens there any more")
 	}
 }
+
+func TestLastWordOfAPanicIsNotItsTrace(t *testing.T) {
+	for want, lines := range map[string][]string{
+		"panic: the disk is full": {"starting", "panic: the disk is full", "", "goroutine 1 [running]:", "main.main()", "\tmain.go:31 +0x28"},
+		"panic: no log: no space": {
+			`{"level":"info"}`, `{"level":"panic","caller":"x.go","msg":"no log","path":"/","error":"no space","stacktrace":"x"}`,
+			"panic: no log", "goroutine 1 [running]:",
+		},
+		"cannot read the configuration": {"starting", "  cannot read the configuration", ""},
+		"":                              nil,
+	} {
+		if got := lastWord(lines); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
