@@ -83,6 +83,16 @@ e2e: build ## The main job on a real kind cluster, offline; sets up Podman if no
 	FLEETCTL_E2E_NODE_IMAGE="$(E2E_NODE_IMAGE)" \
 	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -v -timeout 40m $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
+.PHONY: conformance
+conformance: build ## Stock clusterctl against the embedded host and against kind: what exists afterwards is the same
+	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
+	$(GO) -C scripts/offline run . build -only peers
+	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
+	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -v -timeout 15m $(TESTFLAGS) ./cmd/fleetctl/conformance/...
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (20s)
 	scripts/fuzz.sh $(FUZZTIME)
