@@ -26,6 +26,7 @@ FUZZTIME ?= 20s
 OFFLINE := $(FLEETCTL_CACHE_DIR)/offline
 PROGRAMS := $(OFFLINE)/programs
 BUNDLE := $(OFFLINE)/bundle
+EMBEDDED_BUNDLE := $(OFFLINE)/bundle-embedded
 # For nodes of a workload cluster that becomes a management cluster: it has the controllers' images inside.
 E2E_NODE_IMAGE ?= docker.io/kindest/node:v1.36.3-fleetctl
 
@@ -49,9 +50,17 @@ docs: ## Write docs/reference anew from the commands, and the charts' READMEs fr
 bundle: ## Build the offline bundle from Go modules alone; seconds when nothing changed
 	$(GO) -C scripts/offline run . build
 
+.PHONY: bundle-embedded
+bundle-embedded: ## Build the part of the bundle that an embedded host takes: no node images, no root, no container engine
+	$(GO) -C scripts/offline run . build -only bundle -out "$(EMBEDDED_BUNDLE)"
+
 .PHONY: bundle-path
 bundle-path: ## Print where the offline bundle is
 	@echo "$(BUNDLE)"
+
+.PHONY: bundle-embedded-path
+bundle-embedded-path: ## Print where the bundle for embedded hosts is
+	@echo "$(EMBEDDED_BUNDLE)"
 
 ##@ Check
 
@@ -76,12 +85,28 @@ test-integration: bundle ## Tests against a real kube-apiserver and etcd, built 
 	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO) test -tags integration -timeout 15m $(TESTFLAGS) ./pkg/... ./templates/... ./examples/...
 
 .PHONY: e2e
-e2e: build ## The main job on a real kind cluster, offline; sets up Podman if no engine answers (needs root then)
+e2e: build ## The main job on every host, offline; sets up Podman for kind if no engine answers (needs root then)
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
 	FLEETCTL_E2E_NODE_IMAGE="$(E2E_NODE_IMAGE)" \
 	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -v -timeout 40m $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+
+.PHONY: e2e-embedded
+e2e-embedded: build bundle-embedded ## The same on the embedded host alone: no container engine, no root
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
+	$(GO) test -tags e2e -count=1 -v -timeout 20m -run '^Test(FleetWithoutRemote|SomebodyElses|KilledAtEachStep)$$/^embedded$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+
+.PHONY: conformance
+conformance: build ## Stock clusterctl against the embedded host and against kind: what exists afterwards is the same
+	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
+	$(GO) -C scripts/offline run . build -only peers
+	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
+	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -v -timeout 15m $(TESTFLAGS) ./cmd/fleetctl/conformance/...
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (20s)
@@ -94,19 +119,38 @@ vuln: ## Look for known vulnerabilities in what the code calls (needs the networ
 ##@ Try
 
 .PHONY: quickstart
-quickstart: ## From nothing to a fleet with a cluster in it, on this machine
+quickstart: ## From nothing to a fleet with a cluster in it; FLEETCTL_HOST=kind or embedded chooses
 	scripts/quickstart.sh
 
 .PHONY: bench-init
-bench-init: build ## fleetctl init against the peers' own programs in sequence, with the same images
+bench-init: build ## fleetctl init on each host against the peers' own programs in sequence, with the same images
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
 	$(GO) -C scripts/offline run . build -only peers
 	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
-	FLEETCTL_E2E_NODE_IMAGE="$(E2E_NODE_IMAGE)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
-	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -timeout 30m -run '^$$' -bench BenchmarkInit -benchtime 1x ./cmd/fleetctl/e2e/...
+	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -timeout 30m -run '^$$' -bench '^BenchmarkInit$$' -benchtime 1x ./cmd/fleetctl/e2e/...
+
+# How many clusters bench-scale declares, one number after the other.
+SCALE ?= 10 30
+
+# A benchmark on the embedded host: no container engine, no root.
+define bench_embedded
+	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" SCALE="$(SCALE)" \
+	$(GO) test -tags e2e -count=1 -timeout 3h -run '^$$' -bench '^$(1)$$' -benchtime 1x ./cmd/fleetctl/e2e/...
+endef
+
+.PHONY: bench-scale
+bench-scale: build bundle-embedded ## In-memory clusters on an embedded host until all are Available: SCALE="10 30 100 300"
+	$(call bench_embedded,BenchmarkScale)
+
+.PHONY: bench-idle
+bench-idle: build bundle-embedded ## Memory and processor time of an embedded host with nothing to do
+	$(call bench_embedded,BenchmarkIdle)
 
 ##@ Release
 

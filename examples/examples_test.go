@@ -16,9 +16,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// render, where the tests run with what it needs, has Helm render a cluster.
-var render func(t *testing.T, name, flavour string, values map[string]any)
-
 // release is what the tests look at of a cluster.yaml.
 type release struct {
 	Kind     string
@@ -128,7 +125,5 @@ func checkRelease(t *testing.T, name, cluster string, content []byte) {
 	if r.Metadata.Annotations["kustomize.toolkit.fluxcd.io/prune"] != "disabled" {
 		t.Errorf("%s: the cluster has no prune protection", name)
 	}
-	if render != nil {
-		render(t, name, flavour, r.Spec.Values)
-	}
+	render(t, name, flavour, r.Spec.Values)
 }

@@ -14,8 +14,8 @@ import (
 
 const helm = "helm.sh/helm/v3/cmd/helm@v3.20.2"
 
-// renderValues checks that a chart of ours, its schema included, takes a cluster's values.
-func renderValues(t *testing.T, name, flavour string, values map[string]any) {
+// render checks that a chart of ours, its schema included, takes a cluster's values.
+func render(t *testing.T, name, flavour string, values map[string]any) {
 	t.Helper()
 	content, err := yaml.Marshal(values)
 	if err != nil {
@@ -28,5 +28,3 @@ func renderValues(t *testing.T, name, flavour string, values map[string]any) {
 		t.Errorf("%s: helm template: %v\n%s", name, err, out)
 	}
 }
-
-func init() { render = renderValues }

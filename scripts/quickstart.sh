@@ -5,6 +5,9 @@
 #   make quickstart                       # the fleet repo is _output/quickstart
 #   make quickstart FLEET_DIR=~/fleet     # or where you want it
 #
+# Where a container engine answers the management cluster is on kind. Where none does it is on the embedded host, for which
+# nothing is installed and which needs no root. FLEETCTL_HOST=kind or FLEETCTL_HOST=embedded chooses.
+#
 # Images and manifests come from their registries when these answer. Where they do not, an offline bundle is built from
 # Go modules (long the first time, seconds after that). FLEETCTL_OFFLINE=true asks for the bundle, false for registries.
 set -euo pipefail
@@ -12,10 +15,29 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 fleet_dir=${FLEET_DIR:-$root/_output/quickstart}
 fleetctl=$root/bin/fleetctl
+host=${FLEETCTL_HOST:-}
 cluster=demo
 cluster_limit=${QUICKSTART_CLUSTER_LIMIT:-900} # seconds until the declared cluster has to be Available
 
 say() { printf '\n==> %s\n' "$*"; }
+
+# engine_answers is true where kind can run as it is. Podman has to be set up for it first, which takes root.
+engine_answers() {
+  [[ -n ${KIND_EXPERIMENTAL_PROVIDER:-} ]] ||
+    timeout 20 docker version --format '{{.Server.Version}}' >/dev/null 2>&1 ||
+    { [[ $(id -u) -eq 0 ]] && timeout 20 podman info >/dev/null 2>&1; }
+}
+
+# choose_host prints kind or embedded: what an earlier run took, else what this machine can carry.
+choose_host() {
+  if grep -qs '^ *type: embedded$' "$fleet_dir/fleet.yaml"; then
+    echo embedded
+  elif [[ -e $fleet_dir/fleet.yaml ]] || engine_answers || [[ $(uname -s) != Linux ]]; then
+    echo kind
+  else
+    echo embedded
+  fi
+}
 
 # registries_answer is true when all that init fetches from can be reached. Any HTTP answer will do: a registry says 401
 # to strangers.
@@ -57,27 +79,41 @@ await_cluster() {
       echo "quickstart: $cluster is not Available after ${cluster_limit}s; the tree above says why" >&2
       return 1
     fi
-    sleep 5
+    sleep 1
   done
 }
 
-if [[ -z ${KIND_EXPERIMENTAL_PROVIDER:-} ]]; then
-  say "A container engine"
-  exec "$root/scripts/with-engine.sh" "$0" "$@"
-fi
+case ${host:=$(choose_host)} in
+kind)
+  bundle=bundle
+  if [[ -z ${KIND_EXPERIMENTAL_PROVIDER:-} ]]; then
+    say "A container engine"
+    export FLEETCTL_HOST=kind
+    exec "$root/scripts/with-engine.sh" "$0" "$@"
+  fi
+  ;;
+embedded)
+  say "No container engine is needed: the management cluster is processes of this machine"
+  bundle=bundle-embedded
+  ;;
+*)
+  echo "quickstart: FLEETCTL_HOST=$host: there are kind and embedded" >&2
+  exit 2
+  ;;
+esac
 
 say "fleetctl"
 make --no-print-directory -C "$root" build
 
-init=("$fleetctl" init --provider docker)
+init=("$fleetctl" init --provider docker --host "$host")
 offline=${FLEETCTL_OFFLINE:-}
 if [[ -z $offline ]]; then
   if registries_answer; then offline=false; else offline=true; fi
 fi
 if [[ $offline == true ]]; then
   say "The offline bundle, since not every registry answers"
-  make --no-print-directory -C "$root" bundle
-  init+=(--bundle "$(make --no-print-directory -s -C "$root" bundle-path)")
+  make --no-print-directory -C "$root" "$bundle"
+  init+=(--bundle "$(make --no-print-directory -s -C "$root" "$bundle-path")")
 fi
 
 say "A fleet repo in $fleet_dir and a management cluster that follows it"

@@ -40,6 +40,7 @@ type SourceOptions struct {
 // Source finds the components of providers and cert-manager's manifest, in a folder or where clusterctl downloads them. It is
 // safe for use by several goroutines.
 type Source struct {
+	options    SourceOptions
 	config     config.Client
 	variables  map[string]string
 	repository string
@@ -48,6 +49,7 @@ type Source struct {
 
 	mu     sync.Mutex
 	loaded map[Provider]repository.Components // by provider with its version
+	named  map[Provider]map[string]*string    // variables with their defaults, likewise: finding them takes a while
 }
 
 // NewSource checks opts and returns a Source. It reads nothing yet.
@@ -69,7 +71,7 @@ func NewSource(opts SourceOptions) (*Source, error) {
 	}
 	return &Source{
 		config: configuration, variables: variables, repository: root, certs: opts.CertManagerVersion, certsURL: opts.CertManagerURL,
-		loaded: map[Provider]repository.Components{},
+		loaded: map[Provider]repository.Components{}, named: map[Provider]map[string]*string{}, options: opts,
 	}, nil
 }
 
@@ -146,13 +148,9 @@ type Variable struct {
 
 // Variables are those that the components of p name, sorted by name.
 func (s *Source) Variables(ctx context.Context, p Provider) ([]Variable, error) {
-	manifest, err := s.Components(ctx, p)
+	defaults, err := s.namedBy(ctx, p)
 	if err != nil {
 		return nil, err
-	}
-	defaults, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(manifest.YAML)
-	if err != nil {
-		return nil, fmt.Errorf("read the variables of %s: %w", p, err)
 	}
 	variables := make([]Variable, 0, len(defaults))
 	for name, value := range defaults {
@@ -165,6 +163,44 @@ func (s *Source) Variables(ctx context.Context, p Provider) ([]Variable, error) 
 	}
 	slices.SortFunc(variables, func(a, b Variable) int { return cmp.Compare(a.Name, b.Name) })
 	return variables, nil
+}
+
+// namedBy are the variables that the components of p name, with their defaults.
+func (s *Source) namedBy(ctx context.Context, p Provider) (map[string]*string, error) {
+	s.mu.Lock()
+	known := s.named[p]
+	s.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	manifest, err := s.Components(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	found, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(manifest.YAML)
+	if err != nil {
+		return nil, fmt.Errorf("read the variables of %s: %w", p, err)
+	}
+	if p.Version != "" {
+		s.mu.Lock()
+		s.named[p] = found
+		s.mu.Unlock()
+	}
+	return found, nil
+}
+
+// WithVariables is s with other values for the variables. What has been found out about the components is not looked for again.
+func (s *Source) WithVariables(variables map[string]string) (*Source, error) {
+	opts := s.options
+	opts.Variables = variables
+	other, err := NewSource(opts)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.Copy(other.named, s.named)
+	return other, nil
 }
 
 // CheckVariables returns an error that names every variable that one of providers needs and that has no value, and where

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
@@ -30,22 +31,46 @@ type System struct {
 // NewSystem looks at nothing yet: whether Flux is there shows with the first use.
 func NewSystem(c *kube.Client) *System { return &System{client: c} }
 
-// Install applies components, the content of gotk-components.yaml, and waits until their Deployments are ready. detail, which
-// may be nil, is told what is going on.
-func (s *System) Install(ctx context.Context, components []byte, detail func(string)) error {
+// InstallOptions of Install.
+type InstallOptions struct {
+	// PodsRun, if not nil, returns when pods can run and their images are there. Until then everything but the Deployments is applied.
+	PodsRun func(ctx context.Context) error
+	// Detail, if not nil, is told what is going on.
+	Detail func(string)
+}
+
+// Install applies components, the content of gotk-components.yaml, and waits until their Deployments are ready.
+func (s *System) Install(ctx context.Context, components []byte, opts InstallOptions) error {
 	objects, err := kube.ParseYAML(components)
 	if err != nil {
 		return diag.Wrap("read flux components", err, "")
 	}
-	opts := kube.ApplyOptions{FieldManager: fluxOwner, ForceConflicts: true, Detail: detail}
-	if _, err := s.client.Apply(ctx, objects, opts); err != nil {
+	if err := s.applyInstall(ctx, objects, opts); err != nil {
 		return fmt.Errorf("install flux: %w", err)
 	}
-	if err := s.client.WaitDeploymentsReady(ctx, deploymentsOf(objects), detail); err != nil {
+	if err := s.client.WaitDeploymentsReady(ctx, deploymentsOf(objects), opts.Detail); err != nil {
 		return fmt.Errorf("install flux: %w", err)
 	}
 	return nil
 }
+
+func (s *System) applyInstall(ctx context.Context, objects []*unstructured.Unstructured, opts InstallOptions) error {
+	apply := kube.ApplyOptions{FieldManager: fluxOwner, ForceConflicts: true, Detail: opts.Detail}
+	if opts.PodsRun != nil {
+		others := slices.DeleteFunc(slices.Clone(objects), isDeployment)
+		if _, err := s.client.Apply(ctx, others, apply); err != nil {
+			return err
+		}
+		if err := opts.PodsRun(ctx); err != nil {
+			return err
+		}
+		objects = slices.DeleteFunc(slices.Clone(objects), func(obj *unstructured.Unstructured) bool { return !isDeployment(obj) })
+	}
+	_, err := s.client.Apply(ctx, objects, apply)
+	return err
+}
+
+func isDeployment(obj *unstructured.Unstructured) bool { return obj.GetKind() == "Deployment" }
 
 // Installed tells whether the Deployments of components run in the cluster in the same version and are ready: then a second
 // Install would only undo what the user has patched since.
@@ -55,7 +80,7 @@ func (s *System) Installed(ctx context.Context, components []byte) (bool, error)
 		return false, diag.Wrap("read flux components", err, "")
 	}
 	for _, wanted := range objects {
-		if wanted.GetKind() != "Deployment" {
+		if !isDeployment(wanted) {
 			continue
 		}
 		have := &unstructured.Unstructured{}
@@ -78,7 +103,7 @@ const versionLabel = "app.kubernetes.io/version"
 func deploymentsOf(objects []*unstructured.Unstructured) []kube.Key {
 	var keys []kube.Key
 	for _, obj := range objects {
-		if obj.GetKind() == "Deployment" {
+		if isDeployment(obj) {
 			keys = append(keys, kube.RefOf(obj).Key)
 		}
 	}

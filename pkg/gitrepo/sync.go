@@ -144,7 +144,7 @@ func (r *Repo) catchUp(ctx context.Context, t *tracking, remote *remote) (base, 
 // first, if there is a remote; one that its branch does not have either does not include anything.
 func (r *Repo) Includes(ctx context.Context, auth Auth, newer, older string) (bool, error) {
 	to, from := plumbing.NewHash(newer), plumbing.NewHash(older)
-	if r.git.Storer.HasEncodedObject(to) != nil {
+	if !r.has(to) {
 		t, err := r.tracking()
 		if err != nil || t.url == "" {
 			return false, err
@@ -156,7 +156,7 @@ func (r *Repo) Includes(ctx context.Context, auth Auth, newer, older string) (bo
 		if _, err := r.fetch(ctx, t, remote, from); err != nil {
 			return false, err
 		}
-		if r.git.Storer.HasEncodedObject(to) != nil {
+		if !r.has(to) {
 			return false, nil
 		}
 	}
@@ -167,6 +167,9 @@ func (r *Repo) Includes(ctx context.Context, auth Auth, newer, older string) (bo
 	where, err := h.relate(ctx, to, from)
 	return where == same || where == ahead, err
 }
+
+// has tells whether an object is here.
+func (r *Repo) has(hash plumbing.Hash) bool { return r.git.Storer.HasEncodedObject(hash) == nil }
 
 // fetch updates what is known here of the remote branch and returns it.
 func (r *Repo) fetch(ctx context.Context, t *tracking, remote *remote, head plumbing.Hash) (plumbing.Hash, error) {

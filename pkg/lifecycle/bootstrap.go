@@ -65,6 +65,11 @@ func (r *BootstrapResult) ClusterNames() []string {
 
 // Bootstrap is Init on an ephemeral cluster, then waits until the Clusters that the fleet repo declares are Available, and hands the
 // work to a permanent one if asked. It returns a result also with an error, once there is something to tell.
+//
+// Ephemeral is what the cluster is for, not how long its host lives: from the first machine that it makes until the pivot, the record
+// of what exists in a cloud is in it alone. So every host of it, the embedded one too, lives on in the background after an error, a
+// Ctrl-C or a kill -9, and the same command goes on with it. What ends it is stepTeardown, once the target has taken over, or teardown,
+// which refuses while Clusters live only there.
 func Bootstrap(ctx context.Context, deps Deps, o BootstrapOptions) (*BootstrapResult, error) {
 	ctx, cancel := withTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -85,6 +90,9 @@ func Bootstrap(ctx context.Context, deps Deps, o BootstrapOptions) (*BootstrapRe
 	}}
 	if pivoted, err := b.alreadyPivoted(ctx); pivoted || err != nil {
 		return b.finish(err)
+	}
+	if err := b.checkPivotSource(); err != nil {
+		return nil, err
 	}
 	return b.finish(Run(ctx, deps.Report, b.steps()))
 }

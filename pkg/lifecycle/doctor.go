@@ -96,6 +96,9 @@ func (s *session) checks() []preflight.Check {
 			checks = append(checks, engine.SocketCheck())
 		}
 	}
+	if s.mgmt.Host.Type == v1alpha1.HostEmbedded && s.usesEngine() {
+		checks = append(checks, preflight.Check{Name: "docker provider's port", Run: s.checkProviderPort})
+	}
 	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitLocal {
 		return append(checks,
 			preflight.Check{Name: "git", Run: checkGit}, preflight.Check{Name: "git server's port", Run: s.checkServerPort})

@@ -35,6 +35,7 @@ func newHost(ctx context.Context, name string, declared v1alpha1.Host, cluster s
 	case v1alpha1.HostKind:
 		return kind.New(ctx, name, kind.Options{StateDir: cluster.Path("kind")})
 	case v1alpha1.HostEmbedded:
+		// Never Ephemeral, which would end with this command: see Bootstrap.
 		return embedded.New(name, embedded.Options{StateDir: cluster.Path(embeddedDir), ImageDir: imageDir})
 	}
 	return nil, fmt.Errorf("host type %q is not known", declared.Type)

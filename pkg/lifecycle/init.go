@@ -79,7 +79,7 @@ func (s *session) initSteps() []Step {
 			Hint: "`fleetctl status` shows why", Timeout: 20 * time.Minute,
 		},
 		{
-			Name: stepFlux, Needs: []string{stepHost, stepAPI, stepManifests}, Run: s.installFlux,
+			Name: stepFlux, Needs: []string{stepAPI, stepManifests}, Run: s.installFlux,
 			Hint: "`fleetctl status` shows why", Timeout: 15 * time.Minute,
 		},
 		{

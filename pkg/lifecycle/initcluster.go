@@ -58,15 +58,25 @@ func (s *session) createHost(ctx context.Context, detail func(string)) error {
 	return s.hostDone(ctx)
 }
 
-// hostDone is what every run does once the host is there: keep the way to it, and let those go on who wait for its pods.
+// hostDone is what every run does once the host is there: let those go on who wait for its pods, and keep the way to it.
 func (s *session) hostDone(ctx context.Context) error {
-	kubeconfig, err := s.keepAccess(ctx)
+	close(s.podsRun)
+	kubeconfig, err := s.kubeconfig(ctx)
 	if err != nil {
 		return err
 	}
 	s.api.answer(kubeconfig)
-	close(s.podsRun)
-	return nil
+	return s.keepAccess(ctx, kubeconfig)
+}
+
+// kubeconfig is the one that came with the API server's first answer, else the host is asked.
+func (s *session) kubeconfig(ctx context.Context) ([]byte, error) {
+	select {
+	case <-s.api.came:
+		return s.api.kubeconfig, nil
+	default:
+		return s.host.Kubeconfig(ctx)
+	}
 }
 
 // apiAnswer is the news that the API server of the management cluster answers, which comes long before pods can run.
@@ -94,6 +104,9 @@ func (s *session) awaitAPI(ctx context.Context, _ func(string)) (err error) {
 	s.client, err = kube.New(s.api.kubeconfig, kube.Options{})
 	return err
 }
+
+// awaitPods waits until pods can run in the management cluster and their images are there.
+func (s *session) awaitPods(ctx context.Context) error { return wait(ctx, s.podsRun) }
 
 // wait waits for news, or for the end of ctx.
 func wait(ctx context.Context, news <-chan struct{}) error {
@@ -135,22 +148,18 @@ func (s *session) usesEngine() bool {
 	})
 }
 
-// keepAccess writes the private kubeconfig, which it returns, and the user's own where they asked for it.
-func (s *session) keepAccess(ctx context.Context) ([]byte, error) {
-	kubeconfig, err := s.host.Kubeconfig(ctx)
-	if err != nil {
-		return nil, err
-	}
+// keepAccess writes the private kubeconfig, and the user's own where they asked for it.
+func (s *session) keepAccess(ctx context.Context, kubeconfig []byte) error {
 	if err := s.cluster.Save(s.record()); err != nil {
-		return nil, err
+		return err
 	}
 	if err := kube.WriteKubeconfig(s.cluster.Path(kubeconfigFile), kubeconfig); err != nil {
-		return nil, err
+		return err
 	}
 	if s.opts.MergeKubeconfig == "" {
-		return kubeconfig, nil
+		return nil
 	}
-	return kubeconfig, kube.MergeKubeconfig(ctx, s.opts.MergeKubeconfig, contextName(s.mgmt.Name), kubeconfig)
+	return kube.MergeKubeconfig(ctx, s.opts.MergeKubeconfig, contextName(s.mgmt.Name), kubeconfig)
 }
 
 // contextName is the context that a management cluster has in the user's kubeconfig.
@@ -163,7 +172,7 @@ func (s *session) installProviders(ctx context.Context, detail func(string)) err
 	}
 	result, err := manager.Install(ctx, s.plan.source, capi.InstallOptions{
 		Providers: s.plan.providers, Detail: detail,
-		PodsRun: func(ctx context.Context) error { return wait(ctx, s.podsRun) },
+		PodsRun: s.awaitPods,
 	})
 	if err != nil {
 		return err
@@ -176,7 +185,7 @@ func (s *session) installProviders(ctx context.Context, detail func(string)) err
 }
 
 func (s *session) installFlux(ctx context.Context, detail func(string)) error {
-	installed, err := installFlux(ctx, s.client, s.plan.flux, detail)
+	installed, err := installFlux(ctx, s.client, s.plan.flux, flux.InstallOptions{PodsRun: s.awaitPods, Detail: detail})
 	if err != nil {
 		return err
 	}
@@ -188,13 +197,13 @@ func (s *session) installFlux(ctx context.Context, detail func(string)) error {
 }
 
 // installFlux installs Flux on a cluster and tells whether there was anything to do.
-func installFlux(ctx context.Context, client *kube.Client, components *flux.Components, detail func(string)) (bool, error) {
+func installFlux(ctx context.Context, client *kube.Client, components *flux.Components, opts flux.InstallOptions) (bool, error) {
 	system := flux.NewSystem(client)
 	there, err := system.Installed(ctx, components.Content)
 	if err != nil || there {
 		return false, err
 	}
-	return true, system.Install(ctx, components.Content, detail)
+	return true, system.Install(ctx, components.Content, opts)
 }
 
 // connect gives Flux its credentials and the source to follow, and lets it go on where a teardown that was called off suspended it.

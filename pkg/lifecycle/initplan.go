@@ -89,7 +89,7 @@ func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 		return err
 	}
 	maps.Copy(variables, found)
-	if plan.source, err = s.providerSource(declared, variables); err != nil { //nolint:contextcheck // it reads nothing yet
+	if plan.source, err = source.WithVariables(variables); err != nil { //nolint:contextcheck // it reads nothing yet
 		return err
 	}
 	return plan.source.CheckVariables(ctx, plan.providers)

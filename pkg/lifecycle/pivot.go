@@ -78,7 +78,7 @@ func (p *pivot) installProviders(ctx context.Context, detail func(string)) error
 }
 
 func (p *pivot) installFlux(ctx context.Context, detail func(string)) error {
-	_, err := installFlux(ctx, p.client, p.plan.flux, detail)
+	_, err := installFlux(ctx, p.client, p.plan.flux, flux.InstallOptions{Detail: detail})
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -69,16 +70,20 @@ func FindTarget(store state.Store, name, dir string) (*Target, error) {
 }
 
 // Host of the target. Without a record it is looked for as a kind cluster, because the state folder may have been lost; an
-// embedded one has its data in that folder.
+// embedded one has its data in that folder. Where no container engine is installed there is no kind cluster either.
 func (t *Target) Host(ctx context.Context) (host.Host, error) {
-	r := t.Record
-	if r == nil {
-		r = &state.Record{Name: t.Name, HostType: string(v1alpha1.HostKind)}
-		if _, err := os.Stat(t.Cluster.Path(embeddedDir)); err == nil {
-			r.HostType = string(v1alpha1.HostEmbedded)
-		}
+	if t.Record != nil {
+		return hostOf(ctx, t.Record, t.Cluster)
 	}
-	return hostOf(ctx, r, t.Cluster)
+	embedded := &state.Record{Name: t.Name, HostType: string(v1alpha1.HostEmbedded)}
+	if _, err := os.Stat(t.Cluster.Path(embeddedDir)); err == nil {
+		return hostOf(ctx, embedded, t.Cluster)
+	}
+	h, err := hostOf(ctx, &state.Record{Name: t.Name, HostType: string(v1alpha1.HostKind)}, t.Cluster)
+	if none, ok := errors.AsType[*engine.NotFoundError](err); ok && len(none.Tried) == 0 {
+		return hostOf(ctx, embedded, t.Cluster)
+	}
+	return h, err
 }
 
 // Kubeconfig of the target, from its host; after a pivot it is the one of the cluster that took over.

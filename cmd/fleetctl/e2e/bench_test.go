@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,38 +22,74 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 )
 
-// envPrograms is the folder with the peers' own programs: kind, clusterctl and kubectl.
-const envPrograms = "FLEETCTL_E2E_PROGRAMS"
-
-// BenchmarkInit measures fleetctl init against the peers' own programs in sequence, with the same images and manifests, up to the same
-// point: the first Git revision applied. Both begin with the node image in the engine. Run it with `make bench-init`.
+// BenchmarkInit measures fleetctl init on each host against the peers' own programs in sequence, with the same images and manifests, up
+// to the same point: the first Git revision applied, providers and Flux Ready. All begin with their images on this machine: a node image in
+// the engine, or programs unpacked. Run it with `make bench-init`.
 func BenchmarkInit(b *testing.B) {
-	programs := os.Getenv(envPrograms)
-	if programs == "" {
-		b.Fatalf("%s is not set: run this with `make bench-init`", envPrograms)
+	warm(b)
+	for b.Loop() {
+		embedded := measureInit(b, onEmbedded, nil)
+		p := &peers{b: b, programs: programsDir(b), dir: b.TempDir()}
+		p.prepare()
+		syscall.Sync() // else what was just written goes to disk while the next one is measured
+		kind := measureInit(b, onKind, func(f *fleet) { p.readRepo(f.dir) })
+		theirs := p.measure()
+		fmt.Printf("fleetctl init, embedded    %s\n", embedded)
+		fmt.Printf("fleetctl init, kind        %s\n", kind)
+		fmt.Printf("the peers' sequence, kind  %s\n", theirs)
+		fmt.Printf("ratio init %.2f\n", theirs.seconds/kind.seconds)
+		fmt.Printf("ratio init-embedded %.2f\n", theirs.seconds/embedded.seconds)
 	}
-	f := &fleet{t: nil, name: "bench-init", dir: filepath.Join(b.TempDir(), "bench-init")}
-	f.state, f.home = filepath.Join(b.TempDir(), "state"), b.TempDir()
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+}
+
+// warm unpacks the programs of the embedded host by making one and removing it again.
+func warm(b *testing.B) {
+	b.Helper()
+	f := makeFleet(b, onEmbedded, "bench-warm")
+	run(b, f.command(initArgs("--quiet")...))
+	run(b, f.command("teardown", "--quiet"))
+}
+
+// measureInit makes a management cluster, calls look while it is there, and removes it.
+func measureInit(b *testing.B, on hostCase, look func(f *fleet)) footprint {
+	b.Helper()
+	f := makeFleet(b, on, "bench-init")
+	container := ""
+	if on.name == onKind.name {
+		container = f.name + "-control-plane"
+	}
+	stop := watch(b, f.base, container)
+	begin := time.Now()
+	out := run(b, f.command(initArgs("--quiet")...))
+	p := footprint{seconds: time.Since(begin).Seconds()}
+	p.peak = stop()
+	var made initResult
+	if err := json.Unmarshal(out, &made); err != nil {
 		b.Fatal(err)
 	}
-	p := &peers{b: b, fleet: f, programs: programs, dir: b.TempDir()}
-	p.prepare()
-	for b.Loop() {
-		ours := p.timed("fleetctl init", func() { p.run(f.command(initArgs("--quiet")...)) })
-		p.readRepo()
-		p.run(f.command("teardown", "--quiet"))
-		theirs := p.timed("the peers in sequence", p.sequence)
-		p.run(p.command("kind", "delete", "cluster", "--name", p.name()))
-		fmt.Printf("fleetctl init %.1fs, peers %.1fs\n", ours.Seconds(), theirs.Seconds())
-		fmt.Printf("ratio init %.2f\n", theirs.Seconds()/ours.Seconds())
+	p.calls, p.writes = apiCalls(b, made.Kubeconfig)
+	if look != nil {
+		look(f)
 	}
+	run(b, f.command("teardown", "--quiet"))
+	return p
+}
+
+// run runs a command, and returns what it said on standard output.
+func run(b *testing.B, cmd *exec.Cmd) []byte {
+	b.Helper()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		b.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, stderr.String(), out)
+	}
+	return out
 }
 
 // peers runs kind, clusterctl and kubectl one after the other, as their documentation has it.
 type peers struct {
 	b        *testing.B
-	fleet    *fleet
 	programs string
 	dir      string
 	images   string // an archive, as docker save makes it
@@ -59,25 +98,11 @@ type peers struct {
 func (p *peers) name() string       { return "bench-peers" }
 func (p *peers) kubeconfig() string { return filepath.Join(p.dir, "kubeconfig") }
 
-func (p *peers) command(program string, args ...string) *exec.Cmd {
+func (p *peers) run(program string, args ...string) {
+	p.b.Helper()
 	cmd := exec.Command(filepath.Join(p.programs, program), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig(), "CLUSTER_TOPOLOGY=true", "XDG_CONFIG_HOME="+p.dir)
-	return cmd
-}
-
-func (p *peers) run(cmd *exec.Cmd) {
-	p.b.Helper()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		p.b.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, out)
-	}
-}
-
-func (p *peers) timed(what string, do func()) time.Duration {
-	begin := time.Now()
-	do()
-	took := time.Since(begin)
-	fmt.Printf("%s: %.1fs\n", what, took.Seconds())
-	return took
+	run(p.b, cmd)
 }
 
 // prepare makes, outside of the measurement, what the peers start from: an archive of the images, provider repositories.
@@ -138,27 +163,38 @@ func (p *peers) configure() {
 	}
 }
 
-// sequence is the peers' whole way: each program ends before the next begins.
-func (p *peers) sequence() {
-	p.run(p.command("kind", "create", "cluster", "--name", p.name(), "--image", "kindest/node:"+kubernetesVersion))
-	p.run(p.command("kind", "load", "image-archive", p.images, "--name", p.name()))
-	p.run(p.command("clusterctl", "init", "--config", filepath.Join(p.dir, "clusterctl.yaml"), "--wait-providers",
-		"--core", "cluster-api", "--bootstrap", "kubeadm", "--control-plane", "kubeadm", "--infrastructure", "docker"))
-	system := filepath.Join(p.dir, "flux-system")
-	p.run(p.command("kubectl", "apply", "--server-side", "-f", filepath.Join(system, "gotk-components.yaml")))
-	p.run(p.command("kubectl", "-n", "flux-system", "rollout", "status", "deployment", "--timeout=5m"))
-	p.run(p.command("kubectl", "apply", "-f", filepath.Join(system, "secret.yaml"), "-f", filepath.Join(system, "gotk-sync.yaml")))
-	p.run(p.command("kubectl", "-n", "flux-system", "wait", "--for=condition=Ready", "--timeout=5m",
-		"gitrepository/flux-system", "kustomization/flux-system"))
+// measure is the peers' whole way: each program ends before the next begins.
+func (p *peers) measure() footprint {
+	stop := watch(p.b, p.dir, p.name()+"-control-plane")
+	begin := time.Now()
+	p.sequence()
+	f := footprint{seconds: time.Since(begin).Seconds()}
+	f.peak = stop()
+	f.calls, f.writes = apiCalls(p.b, p.kubeconfig())
+	p.run("kind", "delete", "cluster", "--name", p.name())
+	return f
 }
 
-// readRepo takes Flux's manifests as init has committed them, and serves the same repository to the peers' Flux.
-func (p *peers) readRepo() {
+func (p *peers) sequence() {
+	p.run("kind", "create", "cluster", "--name", p.name(), "--image", "kindest/node:"+kubernetesVersion)
+	p.run("kind", "load", "image-archive", p.images, "--name", p.name())
+	p.run("clusterctl", "init", "--config", filepath.Join(p.dir, "clusterctl.yaml"), "--wait-providers",
+		"--core", "cluster-api", "--bootstrap", "kubeadm", "--control-plane", "kubeadm", "--infrastructure", "docker")
+	system := filepath.Join(p.dir, "flux-system")
+	p.run("kubectl", "apply", "--server-side", "-f", filepath.Join(system, "gotk-components.yaml"))
+	p.run("kubectl", "-n", "flux-system", "rollout", "status", "deployment", "--timeout=5m")
+	p.run("kubectl", "apply", "-f", filepath.Join(system, "secret.yaml"), "-f", filepath.Join(system, "gotk-sync.yaml"))
+	p.run("kubectl", "-n", "flux-system", "wait", "--for=condition=Ready", "--timeout=5m",
+		"gitrepository/flux-system", "kustomization/flux-system")
+}
+
+// readRepo takes Flux's manifests as init has committed them in the folder, and serves the same repository to the peers' Flux.
+func (p *peers) readRepo(dir string) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(reachable(p.b), "0"))
 	if err != nil {
 		p.b.Fatal(err)
 	}
-	handler := gitserve.Handler(p.fleet.dir, gitserve.Credentials{Username: "flux", Password: "bench"}, slog.New(slog.DiscardHandler))
+	handler := gitserve.Handler(dir, gitserve.Credentials{Username: "flux", Password: "bench"}, slog.New(slog.DiscardHandler))
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	p.b.Cleanup(func() { _ = server.Close() })
@@ -168,7 +204,7 @@ func (p *peers) readRepo() {
 		p.b.Fatal(err)
 	}
 	for _, name := range []string{"gotk-components.yaml", "gotk-sync.yaml"} {
-		raw, err := os.ReadFile(filepath.Join(p.fleet.dir, "providers/docker/v1/mgmt/flux-system", name))
+		raw, err := os.ReadFile(filepath.Join(dir, "providers/docker/v1/mgmt/flux-system", name))
 		if err != nil {
 			p.b.Fatal(err)
 		}

@@ -5,9 +5,7 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,43 +22,85 @@ import (
 const (
 	envProgram   = "FLEETCTL_E2E_PROGRAM"    // the fleetctl to test
 	envBundle    = "FLEETCTL_E2E_BUNDLE"     // an offline bundle
-	envNodeImage = "FLEETCTL_E2E_NODE_IMAGE" // node image of workload clusters that become management clusters
+	envNodeImage = "FLEETCTL_E2E_NODE_IMAGE" // node image of workload clusters that become management clusters; for kind alone
 )
 
 // kubernetesVersion is the one of the node images in the bundle.
 const kubernetesVersion = "v1.36.3"
 
+// cache is where every fleetctl of these tests unpacks images. It is theirs alone, so that a process from there is theirs too.
+var cache string
+
 func TestMain(m *testing.M) {
-	for _, name := range []string{envProgram, envBundle, envNodeImage} {
+	for _, name := range []string{envProgram, envBundle} {
 		if os.Getenv(name) == "" {
 			fmt.Fprintf(os.Stderr, "%s is not set: run these tests with `make e2e`\n", name)
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	var err error
+	if cache, err = os.MkdirTemp("", "fleetctl-e2e-cache-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(cache); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
 }
 
 // fleet is one fleet repo with its management cluster, and a fleetctl with a state folder of its own.
 type fleet struct {
 	t     *testing.T
+	on    hostCase
 	name  string
+	base  string // the folder that all others are in
 	dir   string
 	state string
 	home  string
+	temp  string
 	token string
 }
 
+// newFleet returns a fleet whose management cluster is on kind.
 func newFleet(t *testing.T, name string) *fleet {
 	t.Helper()
-	base := t.TempDir()
-	f := &fleet{t: t, name: name, dir: filepath.Join(base, name), state: filepath.Join(base, "state"), home: filepath.Join(base, "home")}
-	for _, dir := range []string{f.dir, f.home} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return newFleetOn(t, onKind, name)
+}
+
+// newFleetOn returns a fleet whose management cluster is on that host, and cleans up after the test.
+func newFleetOn(t *testing.T, on hostCase, name string) *fleet {
+	t.Helper()
+	f := makeFleet(t, on, name)
+	f.t = t
 	t.Cleanup(f.cleanup)
 	return f
+}
+
+func makeFleet(tb testing.TB, on hostCase, name string) *fleet {
+	tb.Helper()
+	base := tb.TempDir()
+	f := &fleet{
+		on: on, name: name, base: base, dir: filepath.Join(base, name),
+		state: filepath.Join(base, "state"), home: filepath.Join(base, "home"), temp: filepath.Join(base, "tmp"),
+	}
+	for _, dir := range []string{f.dir, f.home, f.temp} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return f
+}
+
+// step runs a subtest in which the fleet's own checks fail that subtest, and tells whether it passed.
+func (f *fleet) step(name string, run func(t *testing.T)) bool {
+	outer := f.t
+	defer func() { f.t = outer }()
+	return outer.Run(name, func(t *testing.T) {
+		f.t = t
+		run(t)
+	})
 }
 
 // cleanup removes what a failed test left, so that it does not disturb the next one.
@@ -73,15 +113,15 @@ func (f *fleet) cleanup() {
 	if err != nil {
 		f.t.Logf("teardown in the clean-up: %v\n%s", err, out)
 	}
-	removeContainers(f.t, f.name)
+	f.on.sweep(f)
 }
 
 // command is fleetctl with args in the fleet repo.
 func (f *fleet) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Getenv(envProgram), args...)
 	cmd.Dir = f.dir
-	cmd.Env = append(os.Environ(),
-		"FLEETCTL_STATE_DIR="+f.state, "KUBECONFIG="+filepath.Join(f.home, "kubeconfig"),
+	cmd.Env = append(f.on.environment(f),
+		"FLEETCTL_STATE_DIR="+f.state, "FLEETCTL_CACHE_DIR="+cache, "KUBECONFIG="+filepath.Join(f.home, "kubeconfig"),
 		"GIT_CONFIG_GLOBAL="+filepath.Join(f.home, "gitconfig"), "FLEETCTL_GIT_TOKEN="+f.token)
 	return cmd
 }
@@ -229,7 +269,11 @@ func (f *fleet) commit(message string, files map[string]string) {
 
 // status is what `fleetctl status -o json` says, as far as the tests look at it.
 type status struct {
-	Ready    bool `json:"ready"`
+	Ready             bool `json:"ready"`
+	ManagementCluster struct {
+		Host  string `json:"host"`
+		State string `json:"state"`
+	} `json:"managementCluster"`
 	Clusters []struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
@@ -300,52 +344,4 @@ func (f *fleet) available(name string, limit time.Duration) {
 		}
 		return fmt.Sprintf("%+v", st.Problems)
 	})
-}
-
-// engine runs the container engine's command line.
-func engine(t *testing.T, args ...string) string {
-	t.Helper()
-	name := "docker"
-	if os.Getenv("KIND_EXPERIMENTAL_PROVIDER") == "podman" {
-		name = "podman"
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s %v: %v\n%s", name, args, err, stderr.String())
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// lines splits, without empty lines.
-func lines(text string) []string {
-	var out []string
-	for s := bufio.NewScanner(strings.NewReader(text)); s.Scan(); {
-		if line := strings.TrimSpace(s.Text()); line != "" {
-			out = append(out, line)
-		}
-	}
-	return out
-}
-
-// containers are the names of all containers of the clusters whose name begins with prefix.
-func containers(t *testing.T, prefix string) []string {
-	t.Helper()
-	var out []string
-	for _, name := range lines(engine(t, "ps", "-a", "--format", "{{.Names}}")) {
-		if strings.HasPrefix(name, prefix) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-func removeContainers(t *testing.T, prefix string) {
-	for _, name := range containers(t, prefix) {
-		engine(t, "rm", "-f", "-v", name)
-	}
 }

@@ -13,44 +13,64 @@ import (
 	"time"
 )
 
-// TestKilledAtEachStep kills init with SIGKILL in the middle of each of its steps, then runs it again: it converges. Then the same
-// management cluster is the bootstrap cluster of a pivot.
+// TestKilledAtEachStep kills init with SIGKILL in the middle of each of its steps, then runs it again: it converges. On kind, the same
+// management cluster is then the bootstrap cluster of a pivot.
 func TestKilledAtEachStep(t *testing.T) {
-	f := newFleet(t, "e2e-kill")
+	for _, on := range hosts {
+		t.Run(on.name, func(t *testing.T) {
+			f := newFleetOn(t, on, "e2e-kill")
+			if !f.killEach() {
+				return
+			}
+			f.step("Ctrl-C returns within two seconds and says how to go on", func(*testing.T) { f.interrupted() })
+			if !f.step("run again, it converges", f.converges) {
+				return
+			}
+			if on.name == onKind.name {
+				f.pivot()
+				return
+			}
+			f.step("teardown leaves nothing", func(*testing.T) {
+				f.ok("teardown", "--yes")
+				if running := on.processes(f); len(running) > 0 {
+					f.t.Errorf("left behind:\n%s", told(running))
+				}
+			})
+		})
+	}
+}
+
+// killEach kills init in each of the steps that it says it has, and tells whether that went well.
+func (f *fleet) killEach() bool {
+	f.t.Helper()
 	plan := decode[struct {
 		Steps []struct{ Name string }
-	}](t, f.ok(initArgs("--dry-run")...).stdout)
+	}](f.t, f.ok(initArgs("--dry-run")...).stdout)
 	if len(plan.Steps) < 8 {
-		t.Fatalf("init has only these steps: %v", plan.Steps)
+		f.t.Fatalf("init has only these steps: %v", plan.Steps)
 	}
 	for _, step := range plan.Steps {
-		t.Run("kill -9 during "+step.Name, func(t *testing.T) {
+		f.step("kill -9 during "+step.Name, func(t *testing.T) {
 			if !f.killDuring(step.Name) {
 				t.Logf("init ended before it could be killed in %q", step.Name)
 			}
 		})
 	}
-	if t.Failed() {
-		return
+	return !f.t.Failed()
+}
+
+func (f *fleet) converges(t *testing.T) {
+	r := decode[initResult](t, f.ok(initArgs()...).stdout)
+	if head := f.git("rev-parse", "HEAD"); head != r.Revision {
+		t.Errorf("revision %s, HEAD %s", r.Revision, head)
 	}
-	t.Run("Ctrl-C returns within two seconds and says how to go on", func(t *testing.T) { f.interrupted() })
-	t.Run("run again, it converges", func(t *testing.T) {
-		r := decode[initResult](t, f.ok(initArgs()...).stdout)
-		if head := f.git("rev-parse", "HEAD"); head != r.Revision {
-			t.Errorf("revision %s, HEAD %s", r.Revision, head)
-		}
-		st, code := f.status()
-		if code != 0 {
-			t.Errorf("status: exit %d, %+v", code, st.Problems)
-		}
-		if n := f.git("rev-list", "--count", "HEAD"); n != "1" {
-			t.Errorf("%s commits after the kills, want 1", n)
-		}
-	})
-	if t.Failed() {
-		return
+	st, code := f.status()
+	if code != 0 {
+		t.Errorf("status: exit %d, %+v", code, st.Problems)
 	}
-	f.pivot()
+	if n := f.git("rev-list", "--count", "HEAD"); n != "1" {
+		t.Errorf("%s commits after the kills, want 1", n)
+	}
 }
 
 // killDuring runs init and kills it with SIGKILL a moment after it has said that it began step. It tells whether that came before
@@ -91,7 +111,7 @@ func (f *fleet) killDuring(step string) bool {
 	}
 	moment := 150 * time.Millisecond
 	if step == "create management cluster" {
-		moment = 4 * time.Second // well inside, with containers made
+		moment = f.on.midway
 	}
 	select {
 	case <-ended:
@@ -144,9 +164,9 @@ func (f *fleet) interrupted() {
 // pivot hands the work to a cluster of containers that the fleet repo declares, after which a commit still scales it.
 func (f *fleet) pivot() {
 	const target = "perm"
-	f.t.Run("bootstrap --pivot-to", func(t *testing.T) {
+	f.step("bootstrap --pivot-to", func(t *testing.T) {
 		f.commit("add the permanent management cluster", map[string]string{
-			clusterPath(target): clusterFile("docker", target, dockerValues(0, true)),
+			clusterPath(target): clusterFile("docker", target, dockerValues(0, nodeImage(f.t))),
 		})
 		args := initArgs("--pivot-to", target)
 		args[0] = "bootstrap"
@@ -166,9 +186,9 @@ func (f *fleet) pivot() {
 	if f.t.Failed() {
 		return
 	}
-	f.t.Run("after the pivot a commit still scales the cluster", func(t *testing.T) {
-		f.commit("scale", map[string]string{clusterPath(target): clusterFile("docker", target, dockerValues(1, true))})
-		eventually(t, "a second machine has joined", 6*time.Minute, func() string {
+	f.step("after the pivot a commit still scales the cluster", func(*testing.T) {
+		f.commit("scale", map[string]string{clusterPath(target): clusterFile("docker", target, dockerValues(1, nodeImage(f.t)))})
+		eventually(f.t, "a second machine has joined", 6*time.Minute, func() string {
 			st, code := f.status()
 			for _, c := range st.Clusters {
 				ready := 0
@@ -184,7 +204,7 @@ func (f *fleet) pivot() {
 			return fmt.Sprintf("exit %d, %+v", code, st.Problems)
 		})
 	})
-	f.t.Run("teardown does not touch a permanent management cluster", func(t *testing.T) {
+	f.step("teardown does not touch a permanent management cluster", func(*testing.T) {
 		f.fails(1, []string{"permanent"}, "teardown", "--delete-clusters", "--yes")
 	})
 }

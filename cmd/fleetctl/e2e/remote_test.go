@@ -33,7 +33,7 @@ func reachable(t testing.TB) string {
 // followsRemote checks that the management cluster follows what somebody else pushes. credentials are flags for who runs init again.
 func (f *fleet) followsRemote(repo *gittest.Repo, credentials ...string) {
 	f.t.Helper()
-	f.t.Run("a push by somebody else is applied", func(t *testing.T) {
+	f.step("a push by somebody else is applied", func(t *testing.T) {
 		head := repo.Seed(t, "main", map[string]string{
 			"providers/docker/v1/mgmt/note.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: note\n  namespace: default\n",
 		})
@@ -47,13 +47,13 @@ func (f *fleet) followsRemote(repo *gittest.Repo, credentials ...string) {
 			return strings.Join([]string{"want", head}, " ")
 		})
 	})
-	f.t.Run("init again catches up and changes nothing", func(t *testing.T) {
+	f.step("init again catches up and changes nothing", func(t *testing.T) {
 		r := decode[initResult](t, f.ok(append([]string{"init", "--bundle", os.Getenv(envBundle), "-o", "json"}, credentials...)...).stdout)
 		if r.Revision != repo.Head(t, "main") || r.Changed {
 			t.Errorf("revision %s, changed %v; the remote is at %s", r.Revision, r.Changed, repo.Head(t, "main"))
 		}
 	})
-	f.t.Run("teardown leaves the remote alone", func(t *testing.T) {
+	f.step("teardown leaves the remote alone", func(t *testing.T) {
 		head := repo.Head(t, "main")
 		f.ok("teardown")
 		if now := repo.Head(t, "main"); now != head {

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
 // Options say where a host keeps what belongs to it, and how long it lives.
@@ -68,7 +69,7 @@ func New(name string, opts Options) (*Host, error) {
 		}
 		opts.Executable, opts.Args = exe, []string{"host", "run"}
 	}
-	return &Host{name: name, opts: opts, dir: stateDir(opts.StateDir)}, nil
+	return &Host{name: name, opts: opts, dir: absolute(opts.StateDir)}, nil
 }
 
 // Supported says why this system cannot carry an embedded host; nil if it can.
@@ -140,7 +141,21 @@ func (h *Host) Gateway(context.Context) (host.Gateway, error) {
 	return host.Gateway{Listen: loopback, Host: loopback.String()}, nil
 }
 
-// Stop ends all processes of the host and keeps its data. It returns when they are gone; none running is no error.
+// Listens names the program of this host that listens on a TCP port; "" if none does.
+func (h *Host) Listens(port int) (program string, err error) {
+	running, err := process.Running(h.dir.path(processesDir))
+	if err != nil {
+		return "", fmt.Errorf("look at the processes of management cluster %s: %w", h.name, err)
+	}
+	for _, r := range running {
+		if r.Identity.Listens(port) {
+			return r.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// Stop ends all processes of the host, also those that a killed supervisor left behind, and keeps its data. It returns when they are gone; none running is no error.
 func (h *Host) Stop(ctx context.Context) error {
 	if err := h.end(ctx); err != nil {
 		return diag.Wrap("stop management cluster "+h.name, err, "see "+h.dir.path(supervisorLog))

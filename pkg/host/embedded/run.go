@@ -92,6 +92,13 @@ func (s *supervisor) run(ctx context.Context) (err error) {
 	if s.config, err = s.dir.readConfig(); err != nil {
 		return err
 	}
+	ended, err := s.dir.endLeftovers(ctx)
+	if len(ended) > 0 {
+		s.log.Warn("ended what a killed supervisor had left behind", "processes", ended)
+	}
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if s.config.Ephemeral {
@@ -172,6 +179,7 @@ func (s *supervisor) hold(ctx context.Context, ready func() error) (err error) {
 	began := time.Now()
 	plane, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: dir, Programs: *programs, Durable: !s.config.Ephemeral, EgressSocket: egressSocket, Log: s.logf,
+		Records: s.dir.path(processesDir),
 	})
 	if err != nil {
 		return err

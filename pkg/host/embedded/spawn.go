@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
@@ -150,8 +153,25 @@ func listenTo(ctx context.Context, from io.ReadCloser) error {
 	}
 }
 
-// end asks the supervisor to end, and kills it if it does not; its processes end with it. It returns when it is gone.
+// end ends the supervisor, and what one that was killed has left. It returns when all is gone.
 func (h *Host) end(ctx context.Context) error {
+	if err := h.endSupervisor(ctx); err != nil {
+		return err
+	}
+	if _, err := os.Stat(h.dir.path(processesDir)); errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing ever ran
+	}
+	alive := flock.New(h.dir.path(aliveFile))
+	free, err := alive.TryLock()
+	if err != nil || !free { // somebody has just started it again, and has ended what was left
+		return err
+	}
+	_, err = h.dir.endLeftovers(ctx)
+	return errors.Join(err, alive.Unlock())
+}
+
+// endSupervisor asks the supervisor to end, and kills it if it does not; its processes end with it.
+func (h *Host) endSupervisor(ctx context.Context) error {
 	if w, ok := lifelines.LoadAndDelete(h.dir); ok {
 		_ = w.(io.Closer).Close() //nolint:forcetypeassert // nothing else is ever stored
 	}

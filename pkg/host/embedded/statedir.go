@@ -32,13 +32,15 @@ const (
 	controlPlaneDir = "control-plane"
 	programsDir     = "programs"
 	runnerDir       = "runner"
-	runnerLogDir    = "logs" // in runnerDir, NAMESPACE_DEPLOYMENT.log
+	processesDir    = "processes" // what runs, for process.EndLeftovers
+	runnerLogDir    = "logs"      // in runnerDir, NAMESPACE_DEPLOYMENT.log
 )
 
 // ours tells whether a file of that name in the folder is of our making, temporary ones included.
 func ours(name string) bool {
 	known := []string{
 		configFile, identityFile, completeFile, supervisorLog, aliveFile, startingFile, controlPlaneDir, programsDir, runnerDir,
+		processesDir,
 	}
 	return slices.ContainsFunc(known, func(k string) bool { return name == k || strings.HasPrefix(name, k+".") })
 }
@@ -153,6 +155,12 @@ func (d stateDir) supervisor() (process.Identity, error) {
 		return id, err
 	}
 	return id, json.Unmarshal(raw, &id)
+}
+
+// endLeftovers ends what a supervisor that was killed may have left behind: the kernel takes its processes along, not what those
+// started themselves. The caller holds aliveFile.
+func (d stateDir) endLeftovers(ctx context.Context) (ended []string, err error) {
+	return process.EndLeftovers(ctx, d.path(processesDir), string(d)+string(filepath.Separator))
 }
 
 // remove removes the folder. The configuration goes last: until then the host can be found and deleted again.

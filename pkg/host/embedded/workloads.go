@@ -34,7 +34,9 @@ func (w *workloads) Resolve(ctx context.Context, host, port string) (string, err
 
 // Run runs Deployments until ctx ends, and returns when their processes are gone. It calls ready when it is about to.
 func (w *workloads) Run(ctx context.Context, config *rest.Config, ready func() error) error {
-	r, err := runner.New(config, w.supervisor.store, runner.Options{Dir: w.supervisor.dir.path(runnerDir)})
+	r, err := runner.New(config, w.supervisor.store, runner.Options{
+		Dir: w.supervisor.dir.path(runnerDir), Records: w.supervisor.dir.path(processesDir),
+	})
 	if err != nil {
 		return err
 	}

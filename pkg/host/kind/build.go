@@ -61,7 +61,7 @@ func (h *Host) build(ctx context.Context, opts host.CreateOptions) error {
 	return loadErr
 }
 
-// buildCluster makes the cluster, waits until it answers, and marks it as complete.
+// buildCluster makes the cluster, waits until it answers and its Services work, and marks it as complete.
 func (h *Host) buildCluster(ctx context.Context, config *v1alpha4.Cluster, detail func(string), answers func([]byte)) error {
 	if err := h.runKind(ctx, config, detail); err != nil {
 		return err
@@ -75,6 +75,9 @@ func (h *Host) buildCluster(ctx context.Context, config *v1alpha4.Cluster, detai
 		return err
 	}
 	answers(kubeconfig)
+	if err := h.awaitServices(ctx); err != nil {
+		return err
+	}
 	return h.markComplete(ctx)
 }
 

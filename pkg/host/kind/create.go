@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
@@ -51,6 +52,20 @@ func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	case host.StateAbsent:
 	}
 	return h.build(ctx, opts)
+}
+
+// servicesScript asks the API server whether it is ready through its Service, as pods do. Its address is the first of kind's default
+// Service subnet. That something accepts a connection there is not enough: it may be a stranger, out there.
+const servicesScript = `until kubectl --kubeconfig /etc/kubernetes/admin.conf --server https://10.96.0.1:443 --request-timeout 2s get --raw /readyz \
+	>/dev/null 2>&1; do sleep 0.2; done`
+
+// awaitServices returns once kube-proxy has programmed the node for Services, seconds after kind is done. A controller that starts
+// before does not reach the API server, and may well wait for half a minute before it tries again.
+func (h *Host) awaitServices(ctx context.Context) error {
+	if _, err := h.exec(ctx, servicesScript); err != nil {
+		return fmt.Errorf("wait for kube-proxy in node %s: %w", h.controlPlane(), err)
+	}
+	return nil
 }
 
 // Start starts the containers of a stopped cluster and waits until it answers. It makes nothing.
@@ -113,7 +128,10 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	if opts.Answers != nil {
 		opts.Answers(kubeconfig)
 	}
-	return h.loadWanted(ctx, opts)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return h.loadWanted(groupCtx, opts) })
+	group.Go(func() error { return h.awaitServices(groupCtx) })
+	return group.Wait()
 }
 
 // config is what we ask of kind: one node that carries our mark.

@@ -41,6 +41,8 @@ type Options struct {
 	// EgressSocket is the Unix socket of an egress.Proxy; empty lets the API server dial Services itself. A relative path is
 	// relative to Dir.
 	EgressSocket string
+	// Records is process.Spec.Records of each process.
+	Records string
 	// Log, if not nil, is told of restarts, renewals and changed ports.
 	Log func(format string, args ...any)
 	// Now is the clock for certificates. Default: time.Now.
@@ -152,7 +154,8 @@ func (c *ControlPlane) startOnce(ctx context.Context) (err error) {
 
 func (c *ControlPlane) supervise(name, program string, args []string, ready func(context.Context) error) *process.Supervisor {
 	spec := process.Spec{
-		Name: name, Path: program, Args: args, Dir: c.dir, LogFile: c.logFile(name), Ready: ready, Env: []string{"GOGC=" + garbage},
+		Name: name, Path: program, Args: args, Dir: c.dir, LogFile: c.logFile(name), Ready: ready, Records: c.options.Records,
+		Env: []string{"GOGC=" + garbage, "HOME=" + c.dir},
 	}
 	options := process.SupervisorOptions{
 		BackOff: 200 * time.Millisecond, MaxBackOff: 10 * time.Second, ResetAfter: time.Minute, FirstRestartAtOnce: true,

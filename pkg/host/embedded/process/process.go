@@ -4,11 +4,14 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,6 +34,8 @@ type Spec struct {
 	LogFile string
 	// LogLimit is the size at which LogFile becomes LogFile+".1" and a new one begins. Default: 10 MiB.
 	LogLimit int64
+	// Records is a folder that remembers the process while it runs, for EndLeftovers; empty is none.
+	Records string
 	// Ready, if not nil, is asked again and again until it returns nil: then the process is ready. It must respect ctx, which
 	// ends with the process.
 	Ready func(ctx context.Context) error
@@ -46,6 +51,8 @@ type Exit struct {
 	At time.Time
 	// Lines are the last ones of its output.
 	Lines []string
+	// Word is the line that tells why, as far as one can tell: that of a panic, else the last one.
+	Word string
 }
 
 // Reason is the end in words: "exit code 3", "signal killed".
@@ -63,20 +70,43 @@ type ExitError struct {
 	Exit
 }
 
-// Error names the process, how it ended and its last line.
+// Error names the process, how it ended and the line that tells why.
 func (e *ExitError) Error() string {
 	text := fmt.Sprintf("%s ended with %s", e.Name, e.Reason())
-	if n := len(e.Lines); n > 0 {
-		text += ": " + strings.TrimSpace(e.Lines[n-1])
+	if e.Word != "" {
+		text += ": " + e.Word
 	}
 	return text
 }
+
+// lastWord finds the line that tells why a program ended: behind a panic's come pages of goroutines, and what structured logs call
+// the error stands before it.
+func lastWord(lines []string) string {
+	last, panicked := "", ""
+	for _, line := range slices.Backward(lines) {
+		line = strings.TrimSpace(line)
+		if last == "" {
+			last = line
+		}
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			panicked = line
+		}
+		if m := loggedEnd.FindStringSubmatch(line); m != nil {
+			return cmp.Or(panicked, m[1]) + ": " + m[2]
+		}
+	}
+	return cmp.Or(panicked, last)
+}
+
+// loggedEnd is a line of a structured log with which a program ends: its message and its error.
+var loggedEnd = regexp.MustCompile(`^\{"level":"(?:panic|fatal)".*"msg":"([^"]*)".*"error":"([^"]*)"`)
 
 // Process is one that was started. Its methods can be called by several goroutines.
 type Process struct {
 	name     string
 	identity Identity
 	log      *logWriter
+	records  string
 	done     chan struct{}
 
 	mu      sync.Mutex
@@ -131,7 +161,8 @@ func start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	p := &Process{name: spec.Name, identity: identity, log: log, done: make(chan struct{})}
+	note(spec.Records, Record{spec.Name, identity})
+	p := &Process{name: spec.Name, identity: identity, log: log, records: spec.Records, done: make(chan struct{})}
 	go p.wait(cmd)
 	return p, nil
 }
@@ -142,12 +173,13 @@ func (p *Process) wait(cmd *exec.Cmd) {
 	// As long as its leader is not reaped nobody else can have the group's number.
 	killGroup(p.identity.PID)
 	_ = cmd.Wait() // its state says it all
+	forget(p.records, p.identity.PID)
 	exit := Exit{Code: cmd.ProcessState.ExitCode(), At: time.Now()}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		exit.Signal = status.Signal()
 		exit.Code = 128 + int(exit.Signal)
 	}
-	exit.Lines = p.log.Last(exitLines)
+	exit.Lines, exit.Word = p.log.Last(exitLines), lastWord(p.log.Last(keptLines))
 	_ = p.log.Close() // nobody is left to tell, and the lines are in memory
 	p.mu.Lock()
 	p.exit = &exit

@@ -58,8 +58,12 @@ func child(args []string) {
 			panic(err)
 		}
 		time.Sleep(time.Hour)
-	case "parent": // starts one and says its number
-		p, err := Start(context.Background(), spec("sleep"))
+	case "parent": // starts what it is told and says its number
+		s := spec(args[1])
+		if len(args) > 2 {
+			s.Records, s.Env = args[2], append(s.Env, "MARK="+args[3])
+		}
+		p, err := Start(context.Background(), s)
 		if err != nil {
 			panic(err)
 		}
@@ -178,7 +182,7 @@ func TestStopTakesTheWholeGroup(t *testing.T) {
 }
 
 func TestChildDiesWithKilledParent(t *testing.T) {
-	parent := mustStart(t, spec("parent"))
+	parent := mustStart(t, spec("parent", "sleep"))
 	waitFor(t, "the child", func() bool { return len(parent.LastLines(1)) == 1 })
 	pid, err := strconv.Atoi(parent.LastLines(1)[0])
 	if err != nil {

@@ -71,40 +71,54 @@ var bootID = sync.OnceValue(func() string {
 
 // find returns the identity of a process that runs.
 func find(pid int) (Identity, error) {
-	state, start, err := readStat(pid)
+	s, err := readStat(pid)
 	if err != nil {
 		return Identity{}, err
 	}
-	if state == 'Z' || state == 'X' {
+	if s.ended() {
 		return Identity{}, fmt.Errorf("process %d: %w", pid, ErrGone)
 	}
-	return Identity{PID: pid, StartTime: start, Boot: bootID()}, nil
+	return Identity{PID: pid, StartTime: s.start, Boot: bootID()}, nil
 }
 
 // findAny is find, also for one that has ended and waits to be reaped.
 func findAny(pid int) (Identity, error) {
-	_, start, err := readStat(pid)
+	s, err := readStat(pid)
 	if err != nil {
 		return Identity{}, err
 	}
-	return Identity{PID: pid, StartTime: start, Boot: bootID()}, nil
+	return Identity{PID: pid, StartTime: s.start, Boot: bootID()}, nil
 }
 
-// readStat reads state and start time, fields 3 and 22, from /proc/PID/stat. Field 2 is the program's name in parentheses
-// and may hold anything, parentheses and spaces too: what follows the last one is what counts.
-func readStat(pid int) (state byte, start uint64, err error) {
+// stat is what the kernel tells of a process.
+type stat struct {
+	state byte
+	group int
+	start uint64
+}
+
+// ended tells whether it only waits to be reaped.
+func (s stat) ended() bool { return s.state == 'Z' || s.state == 'X' }
+
+// readStat reads state, group and start time, fields 3, 5 and 22, from /proc/PID/stat. Field 2 is the program's name in
+// parentheses and may hold anything, parentheses and spaces too: what follows the last one is what counts.
+func readStat(pid int) (s stat, err error) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-		return 0, 0, fmt.Errorf("process %d: %w", pid, ErrGone)
+		return s, fmt.Errorf("process %d: %w", pid, ErrGone)
 	}
 	if err != nil {
-		return 0, 0, err
+		return s, err
 	}
-	const first, wanted = 3, 22
+	const first, group, start = 3, 5, 22
 	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
-	if len(fields) <= wanted-first {
-		return 0, 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields)+first-1)
+	if len(fields) <= start-first {
+		return s, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields)+first-1)
 	}
-	start, err = strconv.ParseUint(string(fields[wanted-first]), 10, 64)
-	return fields[0][0], start, err
+	s.state = fields[0][0]
+	if s.group, err = strconv.Atoi(string(fields[group-first])); err != nil {
+		return s, err
+	}
+	s.start, err = strconv.ParseUint(string(fields[start-first]), 10, 64)
+	return s, err
 }

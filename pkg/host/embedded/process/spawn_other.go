@@ -21,3 +21,10 @@ func signalGroup(int, syscall.Signal) {}
 func killGroup(int) {}
 
 func find(int) (Identity, error) { return Identity{}, errUnsupported }
+
+func (Identity) kill() error { return errUnsupported }
+
+func leftOf(Identity, string) ([]Identity, error) { return nil, nil }
+
+// Listens tells whether the process has a TCP socket that listens on port, on any address.
+func (Identity) Listens(int) bool { return false }

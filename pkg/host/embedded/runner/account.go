@@ -29,6 +29,17 @@ const renewAfter = 0.8
 type account struct {
 	client          client.Client
 	namespace, name string
+	// longest is how long a token is used at most; 0 is for as long as it is good.
+	longest time.Duration
+}
+
+// keep is how long a token that lives for so many seconds is used.
+func (a account) keep(seconds int64) time.Duration {
+	keep := time.Duration(float64(seconds) * renewAfter * float64(time.Second))
+	if a.longest > 0 {
+		keep = min(keep, a.longest)
+	}
+	return keep
 }
 
 // token asks the API server for one. An empty audience is the API server's own.
@@ -91,8 +102,7 @@ func (c *credentials) refresh(ctx context.Context, a account, server *rest.Confi
 		writeFile(c.kubeconfig(), raw),
 	)
 	if err == nil {
-		life := time.Duration(tokenSeconds) * time.Second
-		c.next = time.Now().Add(time.Duration(float64(life) * renewAfter))
+		c.next = time.Now().Add(a.keep(tokenSeconds))
 	}
 	return err
 }

@@ -45,6 +45,7 @@ type world struct {
 	runner *Runner
 	store  *images.Store
 	dir    string
+	opts   Options
 	stop   func()
 }
 
@@ -90,7 +91,9 @@ func newWorld(t *testing.T) *world {
 // start runs a runner over the world's folder.
 func (w *world) start() {
 	w.Helper()
-	r, err := New(w.config, w.store, Options{Dir: w.dir, BackOff: 300 * time.Millisecond, MaxBackOff: time.Second})
+	opts := w.opts
+	opts.Dir, opts.BackOff, opts.MaxBackOff = w.dir, 300*time.Millisecond, time.Second
+	r, err := New(w.config, w.store, opts)
 	if err != nil {
 		w.Fatal(err)
 	}

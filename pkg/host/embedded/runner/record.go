@@ -101,7 +101,7 @@ func (t tokenCache) get(ctx context.Context, a account, audience string, seconds
 	if err != nil {
 		return nil, err
 	}
-	t[key] = cachedToken{content, time.Now().Add(time.Duration(float64(seconds) * renewAfter * float64(time.Second)))}
+	t[key] = cachedToken{content, time.Now().Add(a.keep(seconds))}
 	return content, nil
 }
 

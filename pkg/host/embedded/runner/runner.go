@@ -50,6 +50,8 @@ import (
 type Options struct {
 	// Dir is the runner's own folder: volumes, ports, logs. It is made, 0700.
 	Dir string
+	// Records is process.Spec.Records of each process.
+	Records string
 	// BackOff and MaxBackOff are the pauses between restarts. Default: the kubelet's, 10 s doubling to 5 min.
 	BackOff, MaxBackOff time.Duration
 	// Parallel bounds how many Deployments are prepared, and how many processes start, at the same time. Default: twice the
@@ -57,6 +59,8 @@ type Options struct {
 	Parallel int
 	// StopGrace bounds the time that processes get to end when Run ends, whatever their manifests say. Default: 5 s.
 	StopGrace time.Duration
+	// TokenRenewal is how long a token of a ServiceAccount is used at most. Default: most of its life, as the kubelet has it.
+	TokenRenewal time.Duration
 }
 
 // Runner runs the Deployments of one cluster.
@@ -112,7 +116,7 @@ func New(cfg *rest.Config, store *images.Store, opts Options) (*Runner, error) {
 		records: map[types.NamespacedName]*record{}, users: map[objectRef]map[types.NamespacedName]bool{},
 		dirty: map[types.NamespacedName]bool{},
 	}
-	return r, errors.Join(r.watch(), m.Add(manager.RunnableFunc(r.sweep)))
+	return r, errors.Join(r.watch(), m.Add(manager.RunnableFunc(r.sweep)), m.Add(manager.RunnableFunc(r.tellOfOthers)))
 }
 
 func setDefaults(opts *Options) {

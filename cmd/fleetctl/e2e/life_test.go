@@ -1,0 +1,244 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// story is the life of one fleet, and what later scenarios must know of earlier ones.
+type story struct {
+	*fleet
+	made   initResult
+	before []string
+}
+
+// scenario is a piece of a fleet's life. Each begins where the one before it has ended.
+type scenario struct {
+	name string
+	// only names the one host that can play it; empty: every host must.
+	only string
+	play func(t *testing.T, s *story)
+}
+
+// TestFleetWithoutRemote is the main job, on every host: from an empty folder to a fleet with clusters in it, and back to nothing.
+func TestFleetWithoutRemote(t *testing.T) {
+	for _, on := range hosts {
+		t.Run(on.name, func(t *testing.T) {
+			s := &story{fleet: newFleetOn(t, on, "e2e-local")}
+			s.before = on.leftBehind(s.fleet)
+			for _, sc := range life {
+				if sc.only != "" && sc.only != on.name {
+					continue
+				}
+				if !s.step(sc.name, func(t *testing.T) { sc.play(t, s) }) {
+					return
+				}
+			}
+		})
+	}
+}
+
+var life = []scenario{
+	{name: "init from an empty folder", play: initFromNothing},
+	{name: "init again changes nothing", play: initAgain},
+	{name: "init starts it again after a reboot", play: initAfterReboot},
+	{name: "host stop and host start", only: "embedded", play: stopAndStart},
+	{name: "a committed in-memory cluster becomes Available", play: inMemoryCluster},
+	{name: "a committed cluster of containers becomes Available, with a real node", only: "kind", play: clusterOfContainers},
+	{name: "status shows it all", play: statusShows},
+	{name: "status says what is wrong", play: statusComplains},
+	{name: "kubeconfig of a workload cluster", play: workloadKubeconfig},
+	{name: "teardown refuses while clusters live only there", play: teardownRefuses},
+	{name: "teardown --delete-clusters leaves nothing", play: teardownAll},
+}
+
+func initFromNothing(t *testing.T, s *story) {
+	// No host is asked for: it is the one that the machine, as fleetctl sees it, can carry.
+	r := s.ok(initArgs("--merge-kubeconfig")...)
+	s.made = decode[initResult](t, r.stdout)
+	t.Logf("init took %.1fs", r.took.Seconds())
+	if head := s.git("rev-parse", "HEAD"); s.made.Revision != head {
+		t.Errorf("init reports revision %s, HEAD is %s", s.made.Revision, head)
+	}
+	if !s.made.Changed {
+		t.Error("the first init says that it changed nothing")
+	}
+	info, err := os.Stat(s.made.Kubeconfig)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("kubeconfig: %v, %v; want mode 0600", info, err)
+	}
+	if dirty := s.git("status", "--porcelain"); dirty != "" {
+		t.Errorf("init left uncommitted files:\n%s", dirty)
+	}
+	merged, err := os.ReadFile(filepath.Join(s.home, "kubeconfig"))
+	if err != nil || !strings.Contains(string(merged), "fleetctl-"+s.name) {
+		t.Errorf("the user's kubeconfig has no context of ours: %v", err)
+	}
+	if st, code := s.status(); code != 0 || st.ManagementCluster.Host != s.on.name {
+		t.Errorf("status: exit %d, host %q; %+v", code, st.ManagementCluster.Host, st.Problems)
+	}
+}
+
+func initAgain(t *testing.T, s *story) {
+	r := s.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json")
+	again := decode[initResult](t, r.stdout)
+	t.Logf("init again took %.1fs", r.took.Seconds())
+	if again.Changed || again.Revision != s.made.Revision {
+		t.Errorf("init again: changed %v, revision %s (was %s)\n%s", again.Changed, again.Revision, s.made.Revision, r.stderr)
+	}
+}
+
+func initAfterReboot(t *testing.T, s *story) {
+	s.reboot()
+	if _, code := s.status(); code != 3 {
+		t.Errorf("status of a stopped management cluster: exit %d, want 3", code)
+	}
+	again := decode[initResult](t, s.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
+	if again.Revision != s.made.Revision {
+		t.Errorf("init after a reboot: revision %s, was %s", again.Revision, s.made.Revision)
+	}
+}
+
+func stopAndStart(t *testing.T, s *story) {
+	s.ok("host", "stop")
+	if running := s.on.processes(s.fleet); len(running) > 0 {
+		t.Errorf("still there after host stop:\n%s", told(running))
+	}
+	if _, code := s.status(); code != 3 {
+		t.Errorf("status of a stopped host: exit %d, want 3", code)
+	}
+	s.ok("host", "start")
+	s.ready(time.Minute)
+}
+
+func inMemoryCluster(_ *testing.T, s *story) {
+	s.commit("add demo", map[string]string{clusterPath("demo"): example(s.t, "laptop/"+clusterPath("demo"))})
+	s.available("demo", 5*time.Minute)
+}
+
+func clusterOfContainers(t *testing.T, s *story) {
+	declared := onThisMachine(example(t, "laptop/"+clusterPath("containers")))
+	s.commit("add containers", map[string]string{clusterPath("containers"): declared})
+	s.available("containers", 8*time.Minute)
+	if nodes := containers(t, "containers-"); len(nodes) < 2 { // a node and the load balancer
+		t.Errorf("containers of the cluster containers: %v", nodes)
+	}
+}
+
+// ready waits until all of the fleet is.
+func (f *fleet) ready(limit time.Duration) {
+	f.t.Helper()
+	eventually(f.t, "status is Ready", limit, func() string {
+		st, code := f.status()
+		if code == 0 && st.Ready {
+			return ""
+		}
+		return fmt.Sprintf("exit %d, %+v", code, st.Problems)
+	})
+}
+
+func statusShows(t *testing.T, s *story) {
+	s.ready(3 * time.Minute)
+	human := s.ok("status")
+	shown := append(s.workloads(), s.name, s.on.name, "control-plane kubeadm", "GitRepository flux-system/flux-system")
+	for _, want := range shown {
+		if !strings.Contains(human.stdout, want) {
+			t.Errorf("status does not show %q:\n%s", want, human.stdout)
+		}
+	}
+}
+
+// workloads are the clusters that the story has made, as NAMESPACE/NAME.
+func (s *story) workloads() []string {
+	out := []string{"demo/demo"}
+	if s.on.name == onKind.name {
+		out = append(out, "containers/containers")
+	}
+	return out
+}
+
+func statusComplains(_ *testing.T, s *story) {
+	s.commit("break it", map[string]string{clusterPath("broken"): "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: Not_A_Name\n  namespace: default\n"})
+	eventually(s.t, "status names the Kustomization that fails", 3*time.Minute, func() string {
+		st, code := s.status()
+		for _, p := range st.Problems {
+			if code == 3 && strings.Contains(p.Object, "clusters-dev") && strings.Contains(p.Reason, "Not_A_Name") {
+				return ""
+			}
+		}
+		return fmt.Sprintf("exit %d, %+v", code, st.Problems)
+	})
+	s.git("revert", "--no-edit", "HEAD")
+}
+
+func workloadKubeconfig(t *testing.T, s *story) {
+	for _, cluster := range s.workloads() {
+		_, name, _ := strings.Cut(cluster, "/")
+		r := s.ok("kubeconfig", name)
+		if !strings.Contains(r.stdout, "kind: Config") || !strings.Contains(r.stdout, name) {
+			t.Errorf("not a kubeconfig:\n%.200s", r.stdout)
+		}
+	}
+	s.fails(2, []string{"no workload cluster nope", "demo/demo"}, "kubeconfig", "nope")
+}
+
+func teardownRefuses(_ *testing.T, s *story) {
+	s.fails(1, append(s.workloads(), "--pivot-to", "--delete-clusters"), "teardown")
+	s.fails(2, []string{"--yes"}, "teardown", "--delete-clusters")
+}
+
+func teardownAll(t *testing.T, s *story) {
+	head := s.git("rev-parse", "HEAD")
+	s.ok("teardown", "--delete-clusters", "--yes")
+	s.nothingLeft(s.before)
+	if now := s.git("rev-parse", "HEAD"); now != head {
+		t.Errorf("teardown moved the repo from %s to %s", head, now)
+	}
+	merged, err := os.ReadFile(filepath.Join(s.home, "kubeconfig"))
+	if err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(string(merged), s.name) {
+		t.Errorf("our entries are still in the user's kubeconfig:\n%s", merged)
+	}
+	s.ok("teardown", "--cluster", s.name)
+}
+
+// nothingLeft requires that nothing of the management cluster is there but what was there before.
+func (f *fleet) nothingLeft(before []string) {
+	f.t.Helper()
+	if after := f.on.leftBehind(f); !slices.Equal(after, before) {
+		f.t.Errorf("left behind:\n%s\nbefore:\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
+	}
+	if _, err := os.Stat(filepath.Join(f.state, "clusters", f.name)); !os.IsNotExist(err) {
+		f.t.Errorf("the state folder is still there (%v)", err)
+	}
+}
+
+// TestSomebodyElses: what has the wanted name and was not made by fleetctl is named and left alone.
+func TestSomebodyElses(t *testing.T) {
+	for _, on := range hosts {
+		t.Run(on.name, func(t *testing.T) {
+			f := newFleetOn(t, on, "e2e-foreign")
+			on.foreign(f)
+			before := on.leftBehind(f)
+			said := []string{f.name, "that fleetctl did not make", "choose another name"}
+			f.fails(1, said, initArgs()...)
+			f.fails(1, said[:2], "teardown", "--cluster", f.name, "--yes")
+			f.fails(3, nil, "doctor", "--bundle", os.Getenv(envBundle), "--provider", "docker")
+			if entries, err := os.ReadDir(f.dir); err != nil || len(entries) > 0 {
+				t.Errorf("init wrote %v although preflight failed, %v", entries, err)
+			}
+			if after := on.leftBehind(f); !slices.Equal(after, before) {
+				t.Errorf("it is not as it was:\n%v\nbefore:\n%v", after, before)
+			}
+		})
+	}
+}

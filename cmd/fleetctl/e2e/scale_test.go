@@ -1,0 +1,154 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// envScale has the numbers of clusters that BenchmarkScale tries, with spaces between them.
+const envScale = "SCALE"
+
+// benchHost makes a management cluster on the embedded host that is removed after the benchmark, and returns it with its kubeconfig.
+func benchHost(b *testing.B, name string) (*fleet, string) {
+	b.Helper()
+	f := makeFleet(b, onEmbedded, name)
+	b.Cleanup(func() {
+		if out, err := f.command("host", "delete", "--force", "--yes", "--cluster", name).CombinedOutput(); err != nil {
+			b.Errorf("clean up: %v\n%s", err, out)
+		}
+	})
+	var made initResult
+	if err := json.Unmarshal(run(b, f.command(initArgs("--quiet")...)), &made); err != nil {
+		b.Fatal(err)
+	}
+	return f, made.Kubeconfig
+}
+
+// BenchmarkIdle measures what a persistent embedded host takes while nothing happens: Cluster API, one infrastructure provider, Flux and
+// what serves the fleet repo. Run it with `make bench-idle`.
+func BenchmarkIdle(b *testing.B) {
+	const settle, over = 30 * time.Second, time.Minute // controllers are busy with themselves for a while after they have started
+	for b.Loop() {
+		f, _ := benchHost(b, "bench-idle")
+		time.Sleep(settle)
+		before, begin := hostFamily(b, f.base, ""), time.Now()
+		time.Sleep(over)
+		after, took := hostFamily(b, f.base, ""), time.Since(begin)
+		memory := proportionalMemory(b, after)
+		used, list := consumers(before, after, took, len(after))
+		fmt.Printf("%d processes, over %.0fs:\n  %s\n", len(after), took.Seconds(), strings.Join(list, "\n  "))
+		fmt.Printf("idle memory %d MiB\n", memory>>20)
+		fmt.Printf("idle cpu %.1f %% of a core\n", share(used, took))
+	}
+}
+
+// BenchmarkScale declares in-memory clusters in one commit, on a new embedded host for each number of them, and waits until all are
+// Available. Run it with `make bench-scale`; SCALE="10 30 100 300" asks for more than the default.
+func BenchmarkScale(b *testing.B) {
+	sizes := strings.Fields(os.Getenv(envScale))
+	if len(sizes) == 0 {
+		b.Fatalf("%s is not set: run this with `make bench-scale`", envScale)
+	}
+	for _, size := range sizes {
+		n, err := strconv.Atoi(size)
+		if err != nil || n < 1 {
+			b.Fatalf("%s: %q is not a number of clusters", envScale, size)
+		}
+		b.Run(size, func(b *testing.B) {
+			for b.Loop() {
+				scale(b, n)
+			}
+		})
+	}
+}
+
+func scale(b *testing.B, n int) {
+	b.Helper()
+	f, kubeconfig := benchHost(b, fmt.Sprintf("bench-%d", n))
+	raw, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		b.Fatal(err)
+	}
+	client, err := kube.New(raw, kube.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		b.Fatal(err)
+	}
+	idle := hostFamily(b, f.base, "")
+	idleMemory := proportionalMemory(b, idle)
+	idleCalls, _ := apiCalls(b, kubeconfig)
+	declareClusters(b, f, n)
+
+	begin, told := time.Now(), time.Now()
+	var first time.Duration
+	limit := 5*time.Minute + time.Duration(n)*10*time.Second
+	for available := 0; available < n; {
+		time.Sleep(time.Second)
+		clusters, err := manager.Clusters(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		available = 0
+		for _, c := range clusters {
+			if c.Available {
+				available++
+			}
+		}
+		if first == 0 && available > 0 {
+			first = time.Since(begin)
+		}
+		if time.Since(told) > 15*time.Second {
+			told = time.Now()
+			fmt.Printf("  %d of %d Available, %d declared, after %.0fs\n", available, n, len(clusters), time.Since(begin).Seconds())
+		}
+		if time.Since(begin) > limit {
+			b.Fatalf("%d of %d clusters are Available after %s", available, n, limit)
+		}
+	}
+	took := time.Since(begin)
+	now := hostFamily(b, f.base, "")
+	memory := proportionalMemory(b, now)
+	calls, _ := apiCalls(b, kubeconfig)
+	used, list := consumers(idle, now, took, 8)
+	fmt.Printf("%d clusters: first Available after %.1fs, all after %.1fs (%.2fs each); %d MiB (%.1f MiB each above %d); %d API calls (%d each); %.0f %% of a core\n  %s\n",
+		n, first.Seconds(), took.Seconds(), took.Seconds()/float64(n),
+		memory>>20, float64(memory-idleMemory)/float64(n)/(1<<20), idleMemory>>20,
+		calls-idleCalls, (calls-idleCalls)/n, share(used, took), strings.Join(list, "\n  "))
+}
+
+// declareClusters commits n clusters, each as the example has its own.
+func declareClusters(b *testing.B, f *fleet, n int) {
+	b.Helper()
+	declared, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "laptop", filepath.FromSlash(clusterPath("demo"))))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range n {
+		name := fmt.Sprintf("mem-%03d", i)
+		path := filepath.Join(f.dir, filepath.FromSlash(clusterPath(name)))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			b.Fatal(err)
+		}
+		text := strings.NewReplacer(": demo\n", ": "+name+"\n").Replace(string(declared))
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	run(b, exec.Command("git", "-C", f.dir, "add", "providers"))
+	run(b, exec.Command("git", "-C", f.dir, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "commit", "-qm", "Add clusters"))
+}

@@ -1,0 +1,8 @@
+//go:build !integration
+
+package examples_test
+
+import "testing"
+
+// render needs Helm, which only the integration tests build.
+func render(*testing.T, string, string, map[string]any) {}

@@ -1,0 +1,244 @@
+//go:build integration
+
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/images/imagestest"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+)
+
+// noSpace is how the system says that a disk is full.
+const noSpace = "no space left on device"
+
+// disk is a file system of its own, so small that it can be filled.
+type disk struct {
+	*testing.T
+	dir string
+}
+
+func newDisk(t *testing.T, size string) *disk {
+	t.Helper()
+	d := &disk{t, t.TempDir()}
+	if err := syscall.Mount("tmpfs", d.dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Fatalf("mount a small disk: %v (this takes root, as .ci/run has it)", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(d.dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func (d *disk) grow(size string) {
+	d.Helper()
+	if err := syscall.Mount("tmpfs", d.dir, "tmpfs", syscall.MS_REMOUNT, "size="+size); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func (d *disk) used() int64 {
+	d.Helper()
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(d.dir, &s); err != nil {
+		d.Fatal(err)
+	}
+	return int64(s.Blocks-s.Bfree) * s.Bsize
+}
+
+// fill writes a file until nothing more fits, and returns its name.
+func (d *disk) fill() string {
+	d.Helper()
+	f, err := os.Create(filepath.Join(d.dir, "filler"))
+	if err != nil {
+		d.Fatal(err)
+	}
+	for block := make([]byte, 64<<10); len(block) > 0; { // ever less at a time, to the last byte
+		if _, err := f.Write(block); errors.Is(err, syscall.ENOSPC) {
+			block = block[:len(block)/2]
+		} else if err != nil {
+			d.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		d.Fatal(err)
+	}
+	return f.Name()
+}
+
+func imagesOf(archive host.ImageArchive) func(context.Context) (host.ImageArchive, error) {
+	return func(context.Context) (host.ImageArchive, error) { return archive, nil }
+}
+
+func wantError(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("it does not say %q: %v", w, err)
+		}
+	}
+}
+
+func TestFullDiskAtTheFirstStart(t *testing.T) {
+	d := newDisk(t, "16m") // etcd's first file is larger
+	dir := filepath.Join(d.dir, "host")
+	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs()})
+	err := h.Create(t.Context(), host.CreateOptions{})
+	wantError(t, err, noSpace, "etcd")
+	holder, children := supervisor(t, dir)
+	wantGone(t, append(children, holder)...)
+	wantState(t, h, host.StateBroken)
+	d.grow("1g")
+	create(t, h)
+}
+
+func TestFullDiskAtALaterStartLosesNothing(t *testing.T) {
+	d := newDisk(t, "512m")
+	dir := filepath.Join(d.dir, "host")
+	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs()})
+	create(t, h)
+	makeNamespace(t, h, "kept")
+	holder, children := supervisor(t, dir)
+	filler := d.fill()
+	if err := holder.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	wantGone(t, append(children, holder)...)
+	wantError(t, h.Create(t.Context(), host.CreateOptions{}), noSpace)
+	wantState(t, h, host.StateStopped)
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	create(t, h)
+	wantNamespace(t, h, "kept")
+}
+
+func TestFullDiskOfImages(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const image = "registry.example.com/test/manager:v1"
+	archive := imagestest.Archive(t, map[string]imagestest.Image{image: {Program: exe}})
+	opts := host.CreateOptions{Images: imagesOf(archive)}
+	d := newDisk(t, "8m")
+	h := newHost(t, embedded.Options{Programs: programs(), ImageDir: filepath.Join(d.dir, "images")})
+	wantError(t, h.Create(t.Context(), opts), noSpace, image)
+	if used := d.used(); used > 1<<20 {
+		t.Errorf("%d bytes of an image that did not fit are left over", used)
+	}
+	d.grow("1g")
+	if err := h.Create(t.Context(), opts); err != nil {
+		t.Error(err)
+	}
+	wantState(t, h, host.StateRunning)
+}
+
+// TestImagesOfTheControlPlane has images that cannot be run. Nothing is pulled: the way to registries is closed.
+func TestImagesOfTheControlPlane(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+	const etcd, server = "registry.k8s.io/etcd:3.6.8-0", "registry.k8s.io/kube-apiserver:v1.36.3"
+	for name, c := range map[string]struct {
+		images map[string]imagestest.Image
+		words  []string
+	}{
+		"truncated":          {map[string]imagestest.Image{etcd: {Program: exe, Truncated: true}}, []string{etcd, "content has digest"}},
+		"other architecture": {map[string]imagestest.Image{etcd: {Program: exe, Arch: "mips"}}, []string{etcd + " is for linux/mips"}},
+		"missing":            {map[string]imagestest.Image{}, []string{"registry.k8s.io/"}},
+		"another program": {map[string]imagestest.Image{
+			etcd: {Program: exe}, server: {Program: exe}, "registry.k8s.io/kube-controller-manager:v1.36.3": {Program: exe},
+		}, []string{"registry.k8s.io/", "has no program /usr/local/bin/"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "host")
+			h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images")})
+			wantError(t, h.Create(t.Context(), host.CreateOptions{NodeImage: imagestest.Archive(t, c.images)}), c.words...)
+			wantState(t, h, host.StateBroken)
+			if alive, err := process.Running(filepath.Join(dir, "processes")); err != nil || len(alive) > 0 {
+				t.Errorf("left over: %v, %v", alive, err)
+			}
+			if left, err := h.Delete(t.Context()); err != nil || len(left) > 0 {
+				t.Errorf("Delete: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// TestOrphansOfAKilledSupervisor has a program with a child of its own: when the supervisor is killed, the kernel ends the program
+// alone. The next start ends the child, and so does Delete.
+func TestOrphansOfAKilledSupervisor(t *testing.T) {
+	p := programs()
+	note := filepath.Join(t.TempDir(), "child")
+	p.ControllerManager = filepath.Join(t.TempDir(), "parent")
+	script := "#!/bin/sh\nsleep 1000 &\necho $! >" + note + ".new\nmv " + note + ".new " + note + "\nexec sleep 1000\n"
+	if err := os.WriteFile(p.ControllerManager, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "host")
+	h := newHost(t, embedded.Options{StateDir: dir, Programs: p})
+	orphan := func() process.Identity {
+		t.Helper()
+		create(t, h)
+		child := childOf(t, note)
+		holder, children := supervisor(t, dir)
+		if err := holder.Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		wantGone(t, append(children, holder)...)
+		if !child.Alive() {
+			t.Fatal("nothing is left over: the test shows nothing")
+		}
+		return child
+	}
+	first := orphan()
+	second := orphan() // its start ends the first
+	wantGone(t, first)
+	if left, err := h.Delete(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("Delete: %v, %v", left, err)
+	}
+	if second.Alive() {
+		t.Error("Delete has left a process")
+	}
+}
+
+// childOf waits for the number that a program writes down, and takes it.
+func childOf(t *testing.T, note string) process.Identity {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		raw, err := os.ReadFile(note)
+		if err != nil && time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		if err != nil {
+			continue
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := process.Find(pid)
+		if err := errors.Join(err, os.Remove(note)); err != nil {
+			t.Fatal(err)
+		}
+		return child
+	}
+}

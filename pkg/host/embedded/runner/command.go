@@ -1,0 +1,263 @@
+package runner
+
+import (
+	"context"
+	"debug/elf"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/images"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+)
+
+// command puts the command line and environment together.
+func (p *planner) command(ctx context.Context, img images.Image, env map[string]string) (*plan, error) {
+	words := append([]string(nil), p.c.Command...)
+	args := p.c.Args
+	if len(words) == 0 {
+		words = img.Config.Entrypoint
+		if len(args) == 0 {
+			args = img.Config.Cmd
+		}
+	}
+	line := make([]string, 0, len(words)+len(args))
+	for _, each := range append(slices.Clip(words), args...) {
+		line = append(line, expand(each, env))
+	}
+	if len(line) == 0 {
+		return nil, fmt.Errorf("neither the manifest nor the image %s says what to start", p.c.Image)
+	}
+	program, err := img.Program(line[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := checkProgram(p.c.Name, program); err != nil {
+		return nil, err
+	}
+	result := &plan{probes: probesOf(p.c), pod: &p.d.Spec.Template.Spec, image: img, grace: graceOf(&p.d.Spec.Template.Spec)}
+	final, err := p.arguments(ctx, result, program, line[1:])
+	if err != nil {
+		return nil, err
+	}
+	finalEnv, err := p.processEnv(ctx, img, env)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := p.workingDir(img)
+	if err != nil {
+		return nil, err
+	}
+	result.services = p.services
+	result.spec = process.Spec{
+		Name: p.d.Namespace + "/" + p.d.Name, Path: program, Args: final, Env: finalEnv, Dir: dir,
+		LogFile: p.logFile(types.NamespacedName{Namespace: p.d.Namespace, Name: p.d.Name}), Records: p.opts.Records,
+	}
+	// Not what Secrets give to the environment: like the kubelet, a change there waits for the next start.
+	result.hash = hashOf(p.d.Spec.Template, img.Digest, final, p.rewritten(finalEnv))
+	return result, nil
+}
+
+// rewritten are the variables that name an address that we chose.
+func (p *planner) rewritten(env []string) []string {
+	var out []string
+	for _, e := range env {
+		if strings.Contains(e, "http://"+loopback) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// arguments adapts the command line to a process among others: paths of volumes, addresses, ports, no leader election.
+func (p *planner) arguments(ctx context.Context, result *plan, program string, line []string) ([]string, error) {
+	words := 0
+	for words < len(line) && !strings.HasPrefix(line[words], "-") && !strings.Contains(line[words], "/") {
+		words++
+	}
+	known := p.help.of(ctx, result.image.Digest, program, line[:words])
+	set := &argSet{args: parseArgs(line, known), known: known}
+	for i := range set.args {
+		if err := p.rewriteArg(ctx, &set.args[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range sortedKeys(known) {
+		if _, given := set.get(name); given {
+			continue
+		}
+		if path, ok := p.mounts.rewrite(known[name].Default); ok && strings.HasPrefix(known[name].Default, "/") {
+			set.set(name, path)
+		}
+	}
+	for _, name := range leaderElection {
+		if _, given := set.get(name); given || known[name].Name != "" {
+			set.set(name, "false")
+		}
+	}
+	if value, given := set.get("kubeconfig"); known["kubeconfig"].Name != "" && !given && value == "" && automount(result.pod) {
+		set.set("kubeconfig", p.rec.creds.kubeconfig())
+	}
+	if err := p.movePorts(set, result); err != nil {
+		return nil, err
+	}
+	return set.strings(), nil
+}
+
+func (p *planner) rewriteArg(ctx context.Context, a *arg) error {
+	if a.name == "" {
+		a.text, _ = p.mounts.rewrite(a.text)
+		return nil
+	}
+	a.value, _ = p.mounts.rewrite(a.value)
+	value, err := p.service(ctx, a.name, a.value)
+	a.value = value
+	return err
+}
+
+func (p *planner) service(ctx context.Context, name, value string) (string, error) {
+	rewritten, ref, err := p.rewriteService(ctx, name, value)
+	if ref.Name != "" {
+		p.services = append(p.services, ref)
+	}
+	return rewritten, err
+}
+
+// movePorts gives each listener a port of its own, on loopback where its flag can say so.
+func (p *planner) movePorts(set *argSet, result *plan) error {
+	declared := map[int32]bool{}
+	for _, port := range p.c.Ports {
+		declared[port.ContainerPort] = true
+	}
+	result.moved, result.fixed = map[int32]int32{}, map[int32]bool{}
+	for _, l := range set.listeners(declared) {
+		actual, err := p.ports.get(p.owner(), l.port)
+		if err != nil {
+			return err
+		}
+		value := strconv.Itoa(int(actual))
+		if !l.portOnly {
+			value = loopback + ":" + value
+		}
+		set.set(l.flag, value)
+		result.moved[l.port] = actual
+	}
+	for port := range declared {
+		if _, ok := result.moved[port]; !ok {
+			result.fixed[port] = true
+		}
+	}
+	return nil
+}
+
+func (p *planner) owner() string { return p.d.Namespace + "/" + p.d.Name }
+
+// processEnv is the whole environment: the image's, what every program may expect, and the manifest's.
+func (p *planner) processEnv(ctx context.Context, img images.Image, env map[string]string) ([]string, error) {
+	all := map[string]string{}
+	for _, e := range img.Config.Env {
+		name, value, _ := strings.Cut(e, "=")
+		all[name] = value
+	}
+	all["PATH"] = imagePath(img, all["PATH"])
+	all["HOME"] = filepath.Join(p.rec.dir, "home")
+	all["TMPDIR"] = filepath.Join(p.rec.dir, "fs", "tmp")
+	all["HOSTNAME"] = p.pod.Name
+	for _, file := range certificateFiles {
+		if found := img.File(file); found != "" {
+			all["SSL_CERT_FILE"] = found
+			break
+		}
+	}
+	if automount(&p.d.Spec.Template.Spec) {
+		all["KUBECONFIG"] = p.rec.creds.kubeconfig()
+	}
+	for name, value := range env {
+		value, _ = p.mounts.rewrite(value)
+		value, err := p.service(ctx, "", value)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = value
+	}
+	if err := os.MkdirAll(filepath.Join(p.rec.dir, "home"), 0o700); err != nil {
+		return nil, err
+	}
+	list := make([]string, 0, len(all))
+	for _, name := range sortedKeys(all) {
+		list = append(list, name+"="+all[name])
+	}
+	return list, nil
+}
+
+// certificateFiles are where images keep the authorities they trust.
+var certificateFiles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"}
+
+// imagePath is the image's search path on this machine.
+func imagePath(img images.Image, path string) string {
+	if path == "" {
+		path = "/usr/local/bin:/usr/bin:/bin"
+	}
+	var dirs []string
+	for dir := range strings.SplitSeq(path, ":") {
+		dirs = append(dirs, filepath.Join(img.Root, dir))
+	}
+	return strings.Join(dirs, ":")
+}
+
+// workingDir is where the process starts: a mount, or a folder of the image. A process that writes to its working folder needs
+// a volume there, as the image's files are shared.
+func (p *planner) workingDir(img images.Image) (string, error) {
+	dir := p.c.WorkingDir
+	if dir == "" {
+		dir = img.Config.WorkingDir
+	}
+	if dir == "" || dir == "/" {
+		return filepath.Join(p.rec.dir, "home"), nil
+	}
+	if mounted, ok := p.mounts.rewrite(dir); ok {
+		return mounted, nil
+	}
+	if found := img.File(dir); found != "" {
+		return found, nil
+	}
+	made := filepath.Join(p.rec.dir, "fs", dir)
+	return made, os.MkdirAll(made, 0o700)
+}
+
+func graceOf(pod *corev1.PodSpec) time.Duration {
+	if pod.TerminationGracePeriodSeconds != nil {
+		return time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second
+	}
+	return 30 * time.Second
+}
+
+// checkProgram refuses what this machine cannot start without the image's own libraries.
+func checkProgram(container, path string) error {
+	program, err := elf.Open(path)
+	if err != nil {
+		return refuse("containers["+container+"].command", "%s is not a Linux program (a script needs its image around it)", filepath.Base(path))
+	}
+	defer func() { _ = program.Close() }()
+	for _, section := range program.Progs {
+		if section.Type != elf.PT_INTERP {
+			continue
+		}
+		loader := make([]byte, section.Filesz)
+		if _, err := section.ReadAt(loader, 0); err != nil {
+			return err
+		}
+		name := strings.TrimRight(string(loader), "\x00")
+		if _, err := os.Stat(name); err != nil {
+			return refuse("containers["+container+"].image", "its program is linked dynamically and this machine has no %s", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// TestPortOfAnotherEmbeddedHostIsToldByItsName has this test as a program of the host that has the port: it listens, and the host's
+// folder remembers it as hosts do.
+func TestPortOfAnotherEmbeddedHostIsToldByItsName(t *testing.T) {
+	store := state.Store{Dir: t.TempDir()}
+	newSession := func(name string) *session {
+		s := &session{mgmt: &v1alpha1.ManagementCluster{Name: name, Host: v1alpha1.Host{Type: v1alpha1.HostEmbedded}}}
+		s.Deps = Deps{Store: store, CacheDir: t.TempDir()}
+		s.cluster = store.Cluster(name)
+		if err := s.cluster.Save(state.Record{Name: name, Fleet: name, HostType: string(v1alpha1.HostEmbedded)}); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if s.host, err = newHost(t.Context(), name, s.mgmt.Host, s.cluster, s.imageDir()); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	one, two := newSession("one"), newSession("two")
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
+	check := func(s *session, want preflight.Status, words ...string) {
+		t.Helper()
+		r := s.checkPort(t.Context(), port)
+		if r.Status != want {
+			t.Errorf("%s: %+v, want %s", s.mgmt.Name, r, want)
+		}
+		for _, w := range words {
+			if !strings.Contains(r.Summary+" "+r.Hint, w) {
+				t.Errorf("%s: it does not say %q: %+v", s.mgmt.Name, w, r)
+			}
+		}
+	}
+	check(two, preflight.StatusFail, "docker provider", "address already in use") // somebody has it
+	us, err := process.Find(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(process.Record{Name: "capd-system/capd-controller-manager", Identity: us})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := one.cluster.Path(filepath.Join(embeddedDir, "processes"))
+	if err := os.MkdirAll(records, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(records, "1.json"), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(two, preflight.StatusFail, "capd-system/capd-controller-manager of the embedded management cluster one", "fleetctl host stop --cluster one")
+	check(one, preflight.StatusOK, "has it already")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check(two, preflight.StatusOK)
+}
