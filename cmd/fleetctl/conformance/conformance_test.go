@@ -127,9 +127,9 @@ func (s *side) describe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, want := range []string{"Cluster/" + cluster, "DevCluster/" + cluster, "KubeadmControlPlane/" + cluster, "MachineDeployment/" + cluster + "-md-0"} {
-		if !strings.Contains(text, want) {
-			return fmt.Errorf("clusterctl describe does not show %s:\n%s", want, text)
+	for _, want := range []string{"Cluster", "DevCluster", "KubeadmControlPlane", "Machine", "MachineDeployment"} {
+		if !strings.Contains(text, want+" "+namespace+"/"+cluster) {
+			return fmt.Errorf("clusterctl describe does not show the %s:\n%s", want, text)
 		}
 	}
 	return nil

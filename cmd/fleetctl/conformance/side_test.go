@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fleetctl/fleetctl/pkg/bundle"
@@ -134,7 +135,7 @@ func (s *side) create(ctx context.Context, made *bundle.Bundle, kubeconfig strin
 	if err != nil {
 		return err
 	}
-	config.QPS, config.Burst = 200, 400
+	config.QPS, config.Burst, config.WarningHandler = 200, 400, rest.NoWarnings{}
 	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ func (s snapshot) without(before snapshot) snapshot {
 // notCompared are kinds that the embedded host has not, because it has no nodes, or that are notes and not state.
 var notCompared = []string{
 	"Pod", "ReplicaSet", "Endpoints", "EndpointSlice", "Node", "CSINode", "ControllerRevision", // of nodes and their pods
+	"IPAddress",          // of Services: chosen at random, and the name
 	"Lease",              // one process needs no leader
 	"Event",              // notes
 	"CertificateRequest", // of cert-manager: one for each time that it asked
