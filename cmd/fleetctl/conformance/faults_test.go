@@ -31,7 +31,20 @@ type copied struct {
 	dir string
 }
 
-// copyBundle copies the index; blobs are links to the bundle's own until they are replaced.
+// linkOrCopy shares a file that is never written to, also between file systems.
+func linkOrCopy(from, to string) error {
+	err := os.Link(from, to)
+	if !errors.Is(err, syscall.EXDEV) {
+		return err
+	}
+	raw, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, raw, 0o644)
+}
+
+// copyBundle copies the index; blobs are the bundle's own until they are replaced.
 func copyBundle(t *testing.T) *copied {
 	t.Helper()
 	from, c := os.Getenv(envBundle), &copied{t, t.TempDir()}
@@ -53,7 +66,7 @@ func copyBundle(t *testing.T) *copied {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if err := os.Symlink(filepath.Join(from, blobs, e.Name()), filepath.Join(c.dir, blobs, e.Name())); err != nil {
+		if err := linkOrCopy(filepath.Join(from, blobs, e.Name()), filepath.Join(c.dir, blobs, e.Name())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,10 +193,10 @@ func (c *cli) run(args ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), stderr.String()
 }
 
-// clusters are the folders of management clusters.
-func (c *cli) clusters() []string {
+// hosts are the folders of embedded hosts: what has processes and data.
+func (c *cli) hosts() []string {
 	c.Helper()
-	found, err := filepath.Glob(filepath.Join(c.state, "clusters", "*"))
+	found, err := filepath.Glob(filepath.Join(c.state, "clusters", "*", "embedded"))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -202,12 +215,12 @@ func (c *cli) initFails(bundle string, words ...string) {
 			c.Errorf("init does not say %q:\n%s", w, said)
 		}
 	}
-	if len(c.clusters()) > 0 {
+	if len(c.hosts()) > 0 {
 		if code, said := c.run("teardown"); code != 0 {
 			c.Errorf("teardown afterwards: exit %d\n%s", code, said)
 		}
 	}
-	if left := c.clusters(); len(left) > 0 {
+	if left := c.hosts(); len(left) > 0 {
 		c.Errorf("left over: %v", left)
 	}
 }
