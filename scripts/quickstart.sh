@@ -85,7 +85,7 @@ await_cluster() {
 
 case ${host:=$(choose_host)} in
 kind)
-  bundle=bundle
+  bundle="bundle"
   if [[ -z ${KIND_EXPERIMENTAL_PROVIDER:-} ]]; then
     say "A container engine"
     export FLEETCTL_HOST=kind
@@ -94,7 +94,7 @@ kind)
   ;;
 embedded)
   say "No container engine is needed: the management cluster is processes of this machine"
-  bundle=bundle-embedded
+  bundle="bundle-embedded"
   ;;
 *)
   echo "quickstart: FLEETCTL_HOST=$host: there are kind and embedded" >&2
