@@ -132,6 +132,9 @@ func (s *session) repoFiles(ctx context.Context, present func(manifest.File) boo
 	return files, nil
 }
 
+// inMemoryFlavour needs nothing but the docker provider's manager.
+const inMemoryFlavour = "in-memory"
+
 func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	version, err := s.exampleVersion(ctx)
 	if err != nil {
@@ -146,6 +149,10 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 		if p.Type == v1alpha1.ProviderInfrastructure {
 			charts = append(charts, scaffold.FlavoursFor(p.Name)...)
 		}
+	}
+	if i := slices.Index(charts, inMemoryFlavour); i > 0 && s.mgmt.Host.Type == v1alpha1.HostEmbedded {
+		// Where an embedded host is, there may be no engine for a cluster of containers: the README's example has to work.
+		charts = slices.Insert(slices.Delete(charts, i, i+1), 0, inMemoryFlavour)
 	}
 	return scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.fleet.Metadata.Name, FleetYAML: s.fleetFile, ManagementCluster: s.mgmt.Name,
