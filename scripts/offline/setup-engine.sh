@@ -68,7 +68,8 @@ serve_api() {
     systemctl enable --quiet --now podman.socket
   else
     rm -f "$socket"
-    setsid nohup podman system service -t 0 "unix://$socket" >"$log" 2>&1 </dev/null &
+    # From a folder that stays: without its own one, the service starts no container any more.
+    (cd / && exec setsid nohup podman system service -t 0 "unix://$socket") >"$log" 2>&1 </dev/null &
   fi
   for _ in $(seq 1 50); do
     answers && return
