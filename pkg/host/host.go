@@ -84,6 +84,18 @@ type Host interface {
 	Gateway(ctx context.Context) (Gateway, error)
 }
 
+// LoadWanted puts the images that opts ask for into h, once they are known. None asked for is no error.
+func LoadWanted(ctx context.Context, h Host, opts CreateOptions) error {
+	if opts.Images == nil {
+		return nil
+	}
+	images, err := opts.Images(ctx)
+	if err != nil {
+		return err
+	}
+	return h.LoadImages(ctx, images, opts.Detail)
+}
+
 // Gateway is how the cluster's pods reach this machine.
 type Gateway struct {
 	// Listen is the local address to bind.

@@ -46,7 +46,7 @@ func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	// Programs of controllers are not needed until something asks for them, so they are unpacked while the API starts.
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return h.start(gctx, opts) })
-	group.Go(func() error { return h.loadWanted(gctx, opts) })
+	group.Go(func() error { return host.LoadWanted(gctx, h, opts) })
 	return group.Wait()
 }
 
@@ -60,18 +60,6 @@ func (h *Host) Start(ctx context.Context, detail func(string)) (host.State, erro
 		return state, err
 	}
 	return host.StateRunning, nil
-}
-
-// loadWanted loads the images that opts ask for, once they are known.
-func (h *Host) loadWanted(ctx context.Context, opts host.CreateOptions) error {
-	if opts.Images == nil {
-		return nil
-	}
-	images, err := opts.Images(ctx)
-	if err != nil {
-		return err
-	}
-	return h.LoadImages(ctx, images, opts.Detail)
 }
 
 // settle is the configuration of a host that is there, or a new one, which is written.
@@ -157,5 +145,5 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	if opts.Answers != nil {
 		opts.Answers(kubeconfig)
 	}
-	return h.loadWanted(ctx, opts)
+	return host.LoadWanted(ctx, h, opts)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 // stateDir is the host's folder.
@@ -99,18 +100,7 @@ func (d stateDir) writeFile(name string, content []byte) error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(string(d), name+".*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), d.path(name))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return privatefile.Write(d.path(name), content)
 }
 
 // completed tells whether the host was ready once: then its data are worth keeping.

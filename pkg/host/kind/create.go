@@ -129,7 +129,7 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 		opts.Answers(kubeconfig)
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return h.loadWanted(groupCtx, opts) })
+	group.Go(func() error { return host.LoadWanted(groupCtx, h, opts) })
 	group.Go(func() error { return h.awaitServices(groupCtx) })
 	return group.Wait()
 }

@@ -36,19 +36,7 @@ func (h *Host) loadEarly(ctx context.Context, created <-chan struct{}, opts host
 	if err := h.awaitInNode(ctx, created, "ctr version >/dev/null 2>&1"); err != nil {
 		return err
 	}
-	return h.loadWanted(ctx, opts)
-}
-
-// loadWanted loads the images that opts ask for, once they are known.
-func (h *Host) loadWanted(ctx context.Context, opts host.CreateOptions) error {
-	if opts.Images == nil {
-		return nil
-	}
-	images, err := opts.Images(ctx)
-	if err != nil {
-		return err
-	}
-	return h.LoadImages(ctx, images, opts.Detail)
+	return host.LoadWanted(ctx, h, opts)
 }
 
 // awaitInNode returns once a shell condition is true in the node. kind tells nobody when it has made the container, and the

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 // stateDir is the host's folder on this machine. What is in it is convenience: the truth is in the engine.
@@ -52,21 +54,7 @@ func (d stateDir) writeFile(name string, data []byte) error {
 	if err := d.make(); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(string(d), name+".*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), d.path(name))
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
-	return err
+	return privatefile.Write(d.path(name), data)
 }
 
 // remove removes our files, and the folder if nothing else is in it.

@@ -16,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 // How long certificates hold. A leaf is made anew when less than a quarter of its life is left: at every start, and by the
@@ -191,10 +193,10 @@ func (p pki) sign(name string, template *x509.Certificate, by signer, key *ecdsa
 	if err != nil {
 		return signer{}, err
 	}
-	if err := writeFile(p.key(name), keyPEM); err != nil {
+	if err := privatefile.Write(p.key(name), keyPEM); err != nil {
 		return signer{}, err
 	}
-	err = writeFile(p.cert(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	err = privatefile.Write(p.cert(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	return signer{cert: cert, key: key}, err
 }
 
@@ -207,14 +209,14 @@ func (p pki) newServiceAccountKey() error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(p.cert(serviceAccountName), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})); err != nil {
+	if err := privatefile.Write(p.cert(serviceAccountName), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})); err != nil {
 		return err
 	}
 	private, err := encodeKey(key)
 	if err != nil {
 		return err
 	}
-	return writeFile(p.key(serviceAccountName), private)
+	return privatefile.Write(p.key(serviceAccountName), private)
 }
 
 // read reads a key pair; fs.ErrNotExist where there is none.
@@ -262,20 +264,4 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 		return nil, err
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
-}
-
-// writeFile replaces a private file as a whole.
-func writeFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 const portsFile = "ports.json"
@@ -46,7 +48,7 @@ func choosePorts(ctx context.Context, dir string) (p ports, moved bool, err erro
 	if raw, err = json.Marshal(p); err != nil {
 		return p, false, err
 	}
-	return p, before != 0 && before != p.APIServer, writeFile(path, raw)
+	return p, before != 0 && before != p.APIServer, privatefile.Write(path, raw)
 }
 
 // fillPorts holds all of them open at once while it chooses, so that none is chosen twice.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/egress"
 	"github.com/fleetctl/fleetctl/pkg/host/internal/apiserver"
+	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 const (
@@ -102,7 +103,7 @@ func (c *ControlPlane) writeConfigs() error {
 	if err != nil {
 		return err
 	}
-	return writeFile(c.path(egressConfig), content)
+	return privatefile.Write(c.path(egressConfig), content)
 }
 
 func (c *ControlPlane) kubeconfig(user string) *clientcmdapi.Config {
@@ -120,7 +121,7 @@ func writeKubeconfig(path string, config *clientcmdapi.Config) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, content)
+	return privatefile.Write(path, content)
 }
 
 // Kubeconfig reads the administrator's kubeconfig of the control plane in a folder; fs.ErrNotExist where none ever ran.

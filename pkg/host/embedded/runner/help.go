@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 // helpTimeout bounds a program that does not know --help and starts to work instead.
@@ -61,7 +63,7 @@ func (h *helpTexts) load(ctx context.Context, key, path string, words []string) 
 	}
 	flags = parseHelp(askHelp(ctx, path, words))
 	if raw, err := json.Marshal(flags); err == nil && ctx.Err() == nil {
-		_ = writeFile(file, raw) // only speed depends on it
+		_ = privatefile.Write(file, raw) // only speed depends on it
 	}
 	return flags
 }

@@ -8,10 +8,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 // Ports come from below those that the kernel gives to outgoing connections, and from above the 20000 to 24000 that the API servers of
@@ -119,7 +120,7 @@ func (p *ports) save() error {
 	if err != nil {
 		return err
 	}
-	return writeFile(p.file, raw)
+	return privatefile.Write(p.file, raw)
 }
 
 // portFree tells whether a program could listen there, on loopback or everywhere.
@@ -132,20 +133,4 @@ func portFree(port int32) bool {
 		_ = l.Close()
 	}
 	return true
-}
-
-// writeFile replaces a private file in one step.
-func writeFile(file string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

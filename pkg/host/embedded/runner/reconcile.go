@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 // startPatience is how long a process that is not ready keeps others from starting.
@@ -178,7 +179,7 @@ func (r *Runner) recordOf(ctx context.Context, d *appsv1.Deployment) (*record, e
 		}
 	}
 	rec.uid = d.UID
-	return rec, writeFile(filepath.Join(rec.dir, uidFile), []byte(d.UID))
+	return rec, privatefile.Write(filepath.Join(rec.dir, uidFile), []byte(d.UID))
 }
 
 // sweep removes what Deployments left that went while no runner ran.
