@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -175,7 +176,7 @@ func (m *bench) ownIn(dir, cache string, args ...string) took {
 	return m.own(dir, args...)
 }
 
-// change gives the pools of a cluster another size.
+// change gives the last pool of a cluster another size.
 func change(b *testing.B, dir string, i int, replicas string) {
 	b.Helper()
 	name := filepath.Join(dir, filepath.FromSlash(rendertest.File(i)))
@@ -184,9 +185,10 @@ func change(b *testing.B, dir string, i int, replicas string) {
 		b.Fatal(err)
 	}
 	lines := strings.Split(string(content), "\n")
-	for at, line := range lines {
+	for at, line := range slices.Backward(lines) {
 		if before, _, ok := strings.Cut(line, "replicas: "); ok {
 			lines[at] = before + "replicas: " + replicas
+			break
 		}
 	}
 	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o644); err != nil {

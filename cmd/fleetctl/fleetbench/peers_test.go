@@ -183,9 +183,8 @@ func (m *bench) schema(out, document string) {
 	if err := yaml.Unmarshal([]byte(document), &crd); err != nil || crd.Kind != "CustomResourceDefinition" {
 		return
 	}
-	group, _, _ := strings.Cut(crd.Spec.Group, ".")
 	for _, v := range crd.Spec.Versions {
-		name := fmt.Sprintf("%s-%s-%s.json", strings.ToLower(crd.Spec.Names.Kind), group, v.Name)
+		name := fmt.Sprintf("%s-%s-%s.json", strings.ToLower(crd.Spec.Names.Kind), crd.Spec.Group, v.Name)
 		if err := os.WriteFile(filepath.Join(out, name), v.Schema.OpenAPI, 0o644); err != nil {
 			m.Fatal(err)
 		}
