@@ -73,7 +73,7 @@ func TestShared(t *testing.T) {
 	for file, charts := range map[string][]string{
 		"_cluster.tpl": all, "_autoscaler.tpl": machines, "health-checks.yaml": machines,
 		"autoscaler.yaml": append([]string{"docker"}, kubeadm...),
-		"_kubeadm.tpl": kubeadm, "control-plane.yaml": kubeadm, "pools.yaml": kubeadm,
+		"_kubeadm.tpl":    kubeadm, "control-plane.yaml": kubeadm, "pools.yaml": kubeadm,
 	} {
 		first := path.Join("charts", charts[0], "templates", file)
 		want := read(t, first)
