@@ -129,7 +129,8 @@ func (s *session) repoFiles(ctx context.Context, present func(manifest.File) boo
 			files = append(files, f)
 		}
 	}
-	return files, nil
+	channels, err := s.channelFiles(system)
+	return append(files, channels...), err
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.
@@ -140,9 +141,10 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	environments := make([]string, 0, len(s.fleet.Spec.Environments))
+	environments := make([]scaffold.Environment, 0, len(s.fleet.Spec.Environments))
 	for _, e := range s.fleet.Spec.Environments {
-		environments = append(environments, e.Name)
+		c := s.fleet.ChannelOf(e.Name)
+		environments = append(environments, scaffold.Environment{Name: e.Name, Source: c.Source(), Unreleased: c.IsTag() && !s.hasSource(c)})
 	}
 	var charts []string
 	for _, p := range s.mgmt.Providers {
@@ -156,7 +158,7 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	}
 	return scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.fleet.Metadata.Name, FleetYAML: s.fleetFile, ManagementCluster: s.mgmt.Name,
-		Layout:       scaffold.Layout{Cloud: s.mgmt.Cloud, Generation: s.mgmt.Generation},
+		Layout:       s.layout(),
 		Environments: environments, Charts: charts, KubernetesVersion: version, Local: s.endpoint.local,
 	})
 }
