@@ -32,7 +32,9 @@ func TestMasterOfMasters(t *testing.T) {
 		return
 	}
 	bundled := []string{"init", "--bundle", os.Getenv(envBundle), "-o", "json", "--cluster", child}
-	if !f.step("the child has to be Available first", func(*testing.T) { f.fails(3, []string{"ask management cluster " + f.name, "is not Available yet"}, bundled...) }) {
+	if !f.step("the child has to be Available first", func(*testing.T) {
+		f.fails(3, []string{"ask management cluster " + f.name, "is not Available yet"}, bundled...)
+	}) {
 		return
 	}
 	available := func(t *testing.T, mgmt, cluster string, limit time.Duration) {
