@@ -111,6 +111,8 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newEnvironmentCmd(f)},
 		{"repo", newChannelCmd(f)},
 		{"repo", newPromoteCmd(f)},
+		{"repo", newTenantCmd(f)},
+		{"repo", newFeatureCmd(f)},
 		{"repo", newProviderCmd(f)},
 		{"look", newStatusCmd(f)},
 		{"look", newKubeconfigCmd(f)},
