@@ -43,6 +43,8 @@ type Edit struct {
 	Changes manifest.ChangeSet
 	// Summary is what the edit does, as the first line of a commit message.
 	Summary string
+	// Body is what a commit message says below that; it may be empty.
+	Body string
 	// Notes say what will happen, and what is left to do.
 	Notes []string
 	// Follows names the file whose last change must have reached the cluster before this edit does; "" where there is none. Two
