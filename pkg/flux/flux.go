@@ -10,6 +10,9 @@ const (
 	// Name of the GitRepository, the Kustomization and the source secret that sync the fleet repo.
 	Name = "flux-system"
 
+	// DecryptionSecret in Namespace holds the private age keys that decrypt what is encrypted in Git.
+	DecryptionSecret = "sops-age"
+
 	// ComponentsFile holds Flux's CRDs and controllers.
 	ComponentsFile = "gotk-components.yaml"
 	// SyncFile holds the GitRepository and the Kustomization that sync the fleet repo.
@@ -27,6 +30,8 @@ func DefaultComponents() []string {
 func AllComponents() []string {
 	return append(DefaultComponents(), "image-reflector-controller", "image-automation-controller", "source-watcher")
 }
+
+const kustomizeController = "kustomize-controller"
 
 // DefaultRegistry is where Flux's images come from.
 const DefaultRegistry = "ghcr.io/fluxcd"
