@@ -66,6 +66,9 @@ func (r *Repo) AddEnvironment(name string) (*Edit, error) {
 		if err := r.listed(&e.Changes, m.Dir(), path.Base(files[0].Path), true); err != nil {
 			return nil, err
 		}
+		if _, err := r.environmentFlux(&e.Changes, m, name); err != nil {
+			return nil, err
+		}
 	}
 	if slices.Contains(r.EnvironmentNames(), name) {
 		return e, nil

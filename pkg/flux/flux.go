@@ -12,6 +12,8 @@ const (
 
 	// DecryptionSecret in Namespace holds the private age keys that decrypt what is encrypted in Git.
 	DecryptionSecret = "sops-age"
+	// DecryptionKey is the key in it. Flux knows keys of age by their ending.
+	DecryptionKey = "age.agekey"
 
 	// ComponentsFile holds Flux's CRDs and controllers.
 	ComponentsFile = "gotk-components.yaml"

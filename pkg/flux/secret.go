@@ -76,6 +76,6 @@ func KeySecret(keys []byte) *corev1.Secret {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Name: DecryptionSecret, Namespace: Namespace},
 		Type:       corev1.SecretTypeOpaque,
-		Data:       map[string][]byte{"age.agekey": keys},
+		Data:       map[string][]byte{DecryptionKey: keys},
 	}
 }

@@ -129,7 +129,8 @@ func (s *session) repoFiles(ctx context.Context, present func(manifest.File) boo
 			files = append(files, f)
 		}
 	}
-	return files, nil
+	workload, err := s.workloadFiles(present)
+	return append(files, workload...), err
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.
@@ -156,7 +157,7 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	}
 	return scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.fleet.Metadata.Name, FleetYAML: s.fleetFile, ManagementCluster: s.mgmt.Name,
-		Layout:       scaffold.Layout{Cloud: s.mgmt.Cloud, Generation: s.mgmt.Generation},
+		Layout:       s.layout(),
 		Environments: environments, Charts: charts, KubernetesVersion: version, Local: s.endpoint.local,
 	})
 }
@@ -251,7 +252,8 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	for _, f := range files {
 		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content})
 	}
-	return changes, nil
+	encrypted, err := s.secretFiles(ctx, root)
+	return append(changes, encrypted...), err
 }
 
 // cloneAuth is what reaches the remote before fleet.yaml is read: the options alone.

@@ -1,9 +1,15 @@
 package scaffold
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"path"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
@@ -35,8 +41,6 @@ const (
 	FluxDir = "flux-system"
 	// SourceFile is the source of the clusters of an environment.
 	SourceFile = "source.yaml"
-	// CredentialsFile holds what that source is read with, encrypted.
-	CredentialsFile = "git-auth.sops.yaml"
 )
 
 // CNIDir is the folder of a network that clusters can be given.
@@ -53,9 +57,9 @@ func (l Layout) Sync(environment string) string {
 	return path.Join(l.Environment(environment), commonDir, "sync")
 }
 
-// Apps is the folder with what every cluster of an environment runs.
-func (l Layout) Apps(environment string) string {
-	return path.Join(l.Environment(environment), commonDir, "apps")
+// Credentials is the file with what the clusters of an environment read the fleet repo with, encrypted.
+func (l Layout) Credentials(environment string) string {
+	return path.Join(l.Sync(environment), "git-auth.sops.yaml")
 }
 
 // WorkloadFluxOptions are what the clusters of an environment need to run a Flux of their own.
@@ -97,6 +101,29 @@ func WorkloadFluxFiles(opts WorkloadFluxOptions) ([]manifest.File, error) {
 		files = append(files, manifest.File{Path: path.Join(sync, SourceFile), Content: opts.Source})
 	}
 	return files, nil
+}
+
+// SourceOf takes the GitRepository out of a gotk-sync.yaml: clusters read the fleet repo as their management cluster does.
+func SourceOf(sync []byte) ([]byte, error) {
+	documents, err := yamledit.Parse(sync)
+	if err != nil {
+		return nil, fmt.Errorf("read the source of Flux: %w", err)
+	}
+	for _, d := range documents {
+		if kind := yamledit.Lookup(d, "kind"); kind == nil || kind.Value != "GitRepository" {
+			continue
+		}
+		var out bytes.Buffer
+		out.WriteString("# Written by fleetctl, as gotk-sync.yaml of the management cluster has it. Changes here are lost.\n")
+		enc := yaml.NewEncoder(&out)
+		enc.SetIndent(2)
+		d.HeadComment, d.FootComment = "", ""
+		if err := errors.Join(enc.Encode(d), enc.Close()); err != nil {
+			return nil, fmt.Errorf("write the source of Flux: %w", err)
+		}
+		return out.Bytes(), nil
+	}
+	return nil, errors.New("read the source of Flux: gotk-sync.yaml has no GitRepository")
 }
 
 // IsGenerated tells whether a file of WorkloadFluxFiles is fleetctl's to update.
