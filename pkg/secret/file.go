@@ -74,6 +74,9 @@ func Encrypt(content []byte, rule Rule) ([]byte, error) {
 		return nil, diag.Errorf("`fleetctl secret edit` changes it", "encrypt: the file is encrypted already")
 	}
 	f.meta = &metadata{EncryptedRegex: rule.EncryptedRegex}
+	if len(rule.Recipients) == 0 {
+		return nil, diag.Errorf("name public keys under age in "+RulesFile, "encrypt: there is no recipient")
+	}
 	key := make([]byte, dataKeySize)
 	if _, err := rand.Read(key); err != nil {
 		return nil, err
@@ -231,6 +234,10 @@ func (f *file) openNode(key []byte, n *yaml.Node, field string, secret bool) err
 		if plain, kind, err = open(key, sealed, field); err != nil {
 			return fmt.Errorf("%s: %w", strings.TrimSuffix(field, ":"), err)
 		}
+		if kind == typeComment { // SOPS makes an item of a comment in a list
+			n.Tag, n.Value = commentTag, plain
+			return nil
+		}
 		clear, err := node(plain, kind)
 		if err != nil {
 			return fmt.Errorf("%s: %w", strings.TrimSuffix(field, ":"), err)
@@ -307,9 +314,6 @@ func (f *file) wrapFor(key []byte, recipients []string) error {
 		}
 		f.meta.Age = append(f.meta.Age, wrappedKey{Recipient: r, Enc: enc})
 	}
-	if len(f.meta.Age) == 0 {
-		return diag.Errorf("name public keys under age in "+RulesFile, "encrypt: there is no recipient")
-	}
 	return nil
 }
 
@@ -371,6 +375,7 @@ func (f *file) walk(n *yaml.Node, path []string, value func(n *yaml.Node, field 
 				return err
 			}
 		}
+		foldComments(n)
 	case yaml.ScalarNode:
 		return value(n, field, f.isSecret(path))
 	case yaml.AliasNode:
@@ -378,6 +383,30 @@ func (f *file) walk(n *yaml.Node, path []string, value func(n *yaml.Node, field 
 	default:
 	}
 	return nil
+}
+
+// commentTag marks an item of a list that is a comment on the next one.
+const commentTag = "!comment"
+
+// foldComments puts such items where comments belong.
+func foldComments(list *yaml.Node) {
+	var pending []string
+	kept := list.Content[:0]
+	for _, item := range list.Content {
+		if item.Tag == commentTag {
+			pending = append(pending, "#"+item.Value)
+			continue
+		}
+		if len(pending) > 0 {
+			item.HeadComment = strings.Join(pending, "\n")
+			pending = nil
+		}
+		kept = append(kept, item)
+	}
+	list.Content = kept
+	if len(pending) > 0 {
+		list.FootComment = strings.Join(pending, "\n")
+	}
 }
 
 // comments changes the comments of a node whose surroundings are secret.
