@@ -130,6 +130,8 @@ type KubeconfigOptions struct {
 	Workload string
 	// MergeInto is a kubeconfig file that gets a context for it.
 	MergeInto string
+	// OutputFile is a private file that it is written to.
+	OutputFile string
 }
 
 // Kubeconfig returns a kubeconfig for the management cluster or one of its workload clusters.
@@ -152,10 +154,17 @@ func Kubeconfig(ctx context.Context, _ Deps, o KubeconfigOptions) ([]byte, error
 		if err != nil {
 			return nil, err
 		}
-		if content, err = manager.WorkloadKubeconfig(ctx, cluster.Key()); err != nil {
+		content, err = manager.WorkloadKubeconfig(ctx, cluster.Key())
+		if kube.IsAbsent(err) {
+			return nil, diag.NotReady("`fleetctl status` shows how far it is", "cluster %s has no kubeconfig yet", cluster.FullName())
+		}
+		if err != nil {
 			return nil, err
 		}
 		name = cluster.Name
+	}
+	if o.OutputFile != "" {
+		return content, kube.WriteKubeconfig(o.OutputFile, content)
 	}
 	if o.MergeInto == "" {
 		return content, nil
