@@ -52,6 +52,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 		return nil, err
 	}
 	values = overlay(values, opts.Values)
+	dropReplicas(values, opts.Set)
 	if values, err = Assign(values, opts.Set); err != nil {
 		return nil, err
 	}
@@ -86,6 +87,27 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 		}
 	}
 	return e, r.bringChart(e, ch)
+}
+
+// dropReplicas takes the number of nodes of the example from pools that get limits instead: a pool has one or the other.
+func dropReplicas(values map[string]any, set []Assignment) {
+	pools, _ := values["pools"].([]any)
+	for _, a := range set {
+		if len(a.Path) != 3 || a.Path[0] != "pools" || a.Path[2] != "min" && a.Path[2] != "max" {
+			continue
+		}
+		if i, ok := a.Path[1].(int); ok && i < len(pools) {
+			if pool, ok := pools[i].(map[string]any); ok {
+				pool = maps.Clone(pool)
+				delete(pool, "replicas")
+				pools = slices.Clone(pools)
+				pools[i] = pool
+			}
+		}
+	}
+	if pools != nil {
+		values["pools"] = pools
+	}
 }
 
 // bringChart adds the chart to the edit where the repo has no copy yet.

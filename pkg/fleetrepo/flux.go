@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
@@ -54,15 +56,86 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	if out.Flux != scaffold.FluxOwn {
 		return out, nil
 	}
-	if channel := r.Fleet.ChannelOf(opts.Environment); channel.Name != v1alpha1.MainChannel {
-		out.SourceDir = layoutOf(mgmt).SourceDir(channel.Name)
-	}
+	out.SourceDir = r.sourceDir(mgmt, opts.Environment)
 	ready, err := r.environmentFlux(&e.Changes, mgmt, opts.Environment)
 	if err == nil && !ready {
 		out.Flux, out.CNI = scaffold.FluxNone, ""
 		e.Notes = append(e.Notes, "It gets no Flux: the repo has none for "+opts.Environment+". Run `fleetctl init`, then this command again.")
 	}
 	return out, err
+}
+
+// sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files.
+func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string) string {
+	channel := r.Fleet.ChannelOf(environment)
+	if channel.Name == v1alpha1.MainChannel {
+		return ""
+	}
+	return layoutOf(m).SourceDir(channel.Name)
+}
+
+// fluxFollows lets the Flux of an environment's clusters follow the environment's channel. A flux.yaml that somebody has changed is left to
+// them.
+func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment string) error {
+	if _, err := r.environmentFlux(&e.Changes, m, environment); err != nil {
+		return err
+	}
+	names, err := r.folders(m.ClustersDir(environment))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		file := path.Join(m.ClustersDir(environment), name, scaffold.FluxFile)
+		there, err := r.generated(file)
+		if err != nil {
+			return err
+		}
+		if there == nil {
+			continue
+		}
+		changed, err := r.fluxFileFor(m, environment, name, there)
+		switch {
+		case err != nil:
+			return err
+		case changed == nil:
+			e.Notes = append(e.Notes, file+" was changed by hand: see what it follows.")
+		default:
+			e.Changes.Write(manifest.File{Path: file, Content: changed})
+		}
+	}
+	return nil
+}
+
+// fluxFileFor is a cluster's flux.yaml as it is to be now, or nil where what is there is not what fleetctl has written.
+func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name string, there []byte) ([]byte, error) {
+	documents, err := yamledit.Parse(there)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it is somebody's own
+	}
+	o := scaffold.ClusterOptions{Layout: layoutOf(m), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
+	for _, d := range documents {
+		dir := strings.TrimPrefix(text(yamledit.Find(d, "spec", "path")), "./")
+		switch text(yamledit.Find(d, "metadata", "labels", scaffold.FluxLabel)) {
+		case "cni":
+			o.CNI = path.Base(dir)
+		case "apps":
+			o.Flux = scaffold.FluxRemote
+		case "source":
+			o.SourceDir = dir
+		}
+	}
+	made := func() ([]byte, error) {
+		files, err := scaffold.ClusterFiles(o)
+		if err != nil {
+			return nil, err
+		}
+		return files[len(files)-1].Content, nil
+	}
+	if before, err := made(); err != nil || !bytes.Equal(before, there) {
+		return nil, nil //nolint:nilerr // it is somebody's own
+	}
+	o.SourceDir = r.sourceDir(m, environment)
+	return made()
 }
 
 // environmentFlux adds to an edit what the Flux of an environment's clusters lacks, copied from what the management cluster and other
@@ -73,7 +146,7 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 	if err != nil {
 		return false, err
 	}
-	sync, err := r.generated(path.Join(m.Dir(), scaffold.FluxDir, "gotk-sync.yaml"))
+	sync, err := r.generated(layout.SyncFile())
 	if err != nil {
 		return false, err
 	}
@@ -91,6 +164,9 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 		return false, err
 	}
 	cs.Write(scaffold.Missing(files, r.exists)...)
+	if source := path.Join(layout.Sync(environment), scaffold.SourceFile); opts.Source == nil && r.exists(source) {
+		cs.Delete(source)
+	}
 	return true, r.copyCredentials(cs, m, environment)
 }
 

@@ -67,6 +67,12 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 	if c.Paused {
 		return nil, diag.Errorf("run `fleetctl cluster resume "+name+"` first", "cluster %s is paused: Flux would not delete it, only forget it", c.Name)
 	}
+	for _, m := range r.Fleet.Spec.ManagementClusters {
+		if m.Name == c.Name && m.Parent == c.ManagementCluster {
+			return nil, diag.Errorf("remove its clusters, run `fleetctl teardown --cluster "+m.Name+"`, and take it out of fleet.yaml: then it is a workload cluster like any other",
+				"cluster %s is a management cluster of this fleet", c.Name)
+		}
+	}
 	if c.Removing {
 		return r.removeFiles(c)
 	}

@@ -22,6 +22,8 @@ const (
 	deployKeyFile  = "deploy-key"
 	gitServeDir    = "git-serve"
 	embeddedDir    = "embedded"
+	// workloadKubeconfigFile is what the parent made for the workload cluster that carries a management cluster.
+	workloadKubeconfigFile = "workload-kubeconfig"
 )
 
 // newHost is the only place that knows which hosts there are. imageDir is where a new embedded host unpacks images; one that is
@@ -32,6 +34,8 @@ func newHost(ctx context.Context, name string, declared v1alpha1.Host, cluster s
 		return existing.New(name, existing.Options{
 			Kubeconfig: declared.Existing.Kubeconfig, Context: declared.Existing.Context,
 		})
+	case v1alpha1.HostWorkload:
+		return existing.New(name, existing.Options{Kubeconfig: cluster.Path(workloadKubeconfigFile), Context: name})
 	case v1alpha1.HostKind:
 		return kind.New(ctx, name, kind.Options{StateDir: cluster.Path("kind")})
 	case v1alpha1.HostEmbedded:
@@ -65,7 +69,7 @@ func defaultKubernetesVersion(on v1alpha1.HostType) string {
 func (s *session) settleHostTypes(ctx context.Context, fleet *v1alpha1.Fleet) {
 	for i := range fleet.Spec.ManagementClusters {
 		m := &fleet.Spec.ManagementClusters[i]
-		if m.Host.Type == "" && m.Host.Kind == nil && m.Host.Existing == nil {
+		if m.Parent == "" && m.Host.Type == "" && m.Host.Kind == nil && m.Host.Existing == nil {
 			m.Host.Type = s.defaultHostType(ctx, m.Name)
 		}
 	}

@@ -129,8 +129,12 @@ func (s *session) repoFiles(ctx context.Context, present func(manifest.File) boo
 			files = append(files, f)
 		}
 	}
+	channels, err := s.channelFiles(system)
+	if err != nil {
+		return nil, err
+	}
 	workload, err := s.workloadFiles(present)
-	return append(files, workload...), err
+	return slices.Concat(files, channels, workload), err
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.
@@ -143,7 +147,8 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	}
 	environments := make([]scaffold.Environment, 0, len(s.fleet.Spec.Environments))
 	for _, e := range s.fleet.Spec.Environments {
-		environments = append(environments, scaffold.Environment{Name: e.Name, Source: s.fleet.ChannelOf(e.Name).Source()})
+		c := s.fleet.ChannelOf(e.Name)
+		environments = append(environments, scaffold.Environment{Name: e.Name, Source: c.Source(), Unreleased: c.IsTag() && !s.hasSource(c)})
 	}
 	var charts []string
 	for _, p := range s.mgmt.Providers {

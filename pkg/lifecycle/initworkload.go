@@ -21,10 +21,6 @@ import (
 // managedAnnotation marks credentials that init keeps up to date. Who takes it off keeps their own.
 const managedAnnotation = "fleetctl.dev/managed"
 
-func (s *session) layout() scaffold.Layout {
-	return scaffold.Layout{Cloud: s.mgmt.Cloud, Generation: s.mgmt.Generation}
-}
-
 // workloadFiles is what the Flux of the workload clusters consists of and follows, environment by environment: in the version of the
 // management cluster's, reading the fleet repo as that one does.
 func (s *session) workloadFiles(present func(manifest.File) bool) ([]manifest.File, error) {

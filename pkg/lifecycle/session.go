@@ -85,6 +85,11 @@ func (s *session) settle(ctx context.Context) (err error) {
 		e.Kubeconfig = s.inRepo(e.Kubeconfig) // later commands may run in another folder
 	}
 	s.cluster = s.Store.Cluster(s.mgmt.Name)
+	if s.mgmt.Parent != "" {
+		if err := s.askParent(ctx); err != nil {
+			return err
+		}
+	}
 	s.host, s.hostErr = newHost(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, s.imageDir())
 	return s.openBundle(ctx)
 }

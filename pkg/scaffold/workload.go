@@ -31,6 +31,8 @@ const (
 func FluxModes() []string { return []string{string(FluxOwn), string(FluxRemote), string(FluxNone)} }
 
 const (
+	// FluxLabel marks the Flux objects in it with their part; see pkg/flux.
+	FluxLabel = "fleetctl.dev/flux"
 	// FluxFile stands beside a cluster.yaml and holds the Flux objects that work on that cluster.
 	FluxFile = "flux.yaml"
 	// AddonsDir holds what clusters need before anything else runs on them; below it cni has a folder for each choice of network.

@@ -297,9 +297,9 @@ type status struct {
 }
 
 // status asks without showing progress: it is called in loops.
-func (f *fleet) status() (status, int) {
+func (f *fleet) status(more ...string) (status, int) {
 	f.t.Helper()
-	cmd := f.command("status", "-o", "json")
+	cmd := f.command(append([]string{"status", "-o", "json"}, more...)...)
 	out, err := cmd.Output()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		f.t.Fatal(err)

@@ -103,6 +103,9 @@ type Environment struct {
 type ManagementCluster struct {
 	// Name of the management cluster: a DNS label of at most 40 characters.
 	Name string `json:"name"`
+	// Parent is the management cluster that makes this one, as a workload cluster of the same name in its own part of the fleet, or in
+	// another fleet. That workload cluster then carries it.
+	Parent string `json:"parent,omitempty"`
 	// Host is what carries it.
 	Host Host `json:"host,omitzero"`
 	// KubernetesVersion of the management cluster itself (v1.36.3). Default: the host's.
@@ -127,12 +130,14 @@ const (
 	HostKind     HostType = "kind"
 	HostEmbedded HostType = "embedded"
 	HostExisting HostType = "existing"
+	HostWorkload HostType = "workload"
 )
 
 // Host is what carries a management cluster.
 type Host struct {
-	// Type of the host: kind (a container on this machine), embedded (processes on this machine, Linux only) or existing (a
-	// cluster that is already there). Default: kind where a container engine answers, else embedded.
+	// Type of the host: kind (a container on this machine), embedded (processes on this machine, Linux only), existing (a
+	// cluster that is already there) or workload (the cluster that parent makes). Default: workload where there is a parent; kind where
+	// a container engine answers, else embedded.
 	Type HostType `json:"type,omitempty"`
 	// Kind has the settings of a kind host.
 	Kind *KindHost `json:"kind,omitempty"`
