@@ -40,9 +40,21 @@ func newHost(ctx context.Context, name string, declared v1alpha1.Host, cluster s
 		return kind.New(ctx, name, kind.Options{StateDir: cluster.Path("kind")})
 	case v1alpha1.HostEmbedded:
 		// Never Ephemeral, which would end with this command: see Bootstrap.
-		return embedded.New(name, embedded.Options{StateDir: cluster.Path(embeddedDir), ImageDir: imageDir})
+		return embedded.New(name, embedded.Options{StateDir: cluster.Path(embeddedDir), ImageDir: imageDir, Mirrors: mirrorsOf(declared.Embedded)})
 	}
 	return nil, fmt.Errorf("host type %q is not known", declared.Type)
+}
+
+// mirrorsOf are the declared mirrors by registry; nil where nothing is declared.
+func mirrorsOf(e *v1alpha1.EmbeddedHost) map[string]string {
+	if e == nil {
+		return nil
+	}
+	mirrors := map[string]string{}
+	for _, m := range e.Mirrors {
+		mirrors[m.Registry] = m.Mirror
+	}
+	return mirrors
 }
 
 // hostOf rebuilds the host of a management cluster that an earlier run made, from what the state folder remembers.
@@ -69,7 +81,7 @@ func defaultKubernetesVersion(on v1alpha1.HostType) string {
 func (s *session) settleHostTypes(ctx context.Context, fleet *v1alpha1.Fleet) {
 	for i := range fleet.Spec.ManagementClusters {
 		m := &fleet.Spec.ManagementClusters[i]
-		if m.Parent == "" && m.Host.Type == "" && m.Host.Kind == nil && m.Host.Existing == nil {
+		if m.Parent == "" && m.Host.Type == "" && m.Host.Kind == nil && m.Host.Embedded == nil && m.Host.Existing == nil {
 			m.Host.Type = s.defaultHostType(ctx, m.Name)
 		}
 	}

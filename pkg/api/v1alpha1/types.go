@@ -141,8 +141,24 @@ type Host struct {
 	Type HostType `json:"type,omitempty"`
 	// Kind has the settings of a kind host.
 	Kind *KindHost `json:"kind,omitempty"`
+	// Embedded has the settings of an embedded host.
+	Embedded *EmbeddedHost `json:"embedded,omitempty"`
 	// Existing has the settings of an existing host.
 	Existing *ExistingHost `json:"existing,omitempty"`
+}
+
+// EmbeddedHost are the settings of an embedded host.
+type EmbeddedHost struct {
+	// Mirrors are asked for images in place of their registries. A change counts when the host is started the next time.
+	Mirrors []RegistryMirror `json:"mirrors,omitempty"`
+}
+
+// RegistryMirror stands in for a container registry.
+type RegistryMirror struct {
+	// Registry as images name it: registry.k8s.io, docker.io.
+	Registry string `json:"registry"`
+	// Mirror is where its images are: host or host/path.
+	Mirror string `json:"mirror"`
 }
 
 // KindHost are the settings of a kind host.

@@ -85,6 +85,9 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 	if h.Kind != nil && hostType != HostKind {
 		v.errorf(RuleValue, at+".kind", "remove it, or set type: kind", "these are the settings of a kind host, and the type is %s", hostType)
 	}
+	if h.Embedded != nil && hostType != HostEmbedded {
+		v.errorf(RuleValue, at+".embedded", "remove it, or set type: embedded", "these are the settings of an embedded host, and the type is %s", hostType)
+	}
 	if h.Existing != nil && hostType != HostExisting {
 		v.errorf(RuleValue, at+".existing", "set type: existing, or remove it", "these are the settings of an existing host, and the type is %s", hostType)
 	}
@@ -103,6 +106,19 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 	if h.Kind != nil {
 		v.kindHost(at+".kind", h.Kind)
 	}
+	if h.Embedded != nil {
+		v.mirrors(at+".embedded.mirrors", h.Embedded.Mirrors)
+	}
+}
+
+func (v *validator) mirrors(at string, mirrors []RegistryMirror) {
+	for i, m := range mirrors {
+		v.registry(itemPath(at, i)+".mirror", m.Mirror)
+		if strings.Contains(m.Registry, "/") {
+			v.errorf(RuleValue, itemPath(at, i)+".registry", "write its host alone, like registry.k8s.io", "%.80q is not the host of a registry", m.Registry)
+		}
+	}
+	unique(v, mirrors, func(i int) string { return itemPath(at, i) + ".registry" }, "mirror of", func(m RegistryMirror) string { return m.Registry })
 }
 
 // elsewhere is about a host that is not on this machine.
