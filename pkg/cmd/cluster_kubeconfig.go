@@ -36,7 +36,7 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 			if err != nil {
 				return err
 			}
-			o := lifecycle.KubeconfigOptions{Target: target, Workload: cluster.Name + "/" + cluster.Name, OutputFile: output}
+			o := lifecycle.KubeconfigOptions{Target: target, Workload: cluster.Name + "/" + cluster.Name, Declared: true, OutputFile: output}
 			if merge {
 				o.MergeInto = userKubeconfig()
 			}

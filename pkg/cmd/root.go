@@ -111,6 +111,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newEnvironmentCmd(f)},
 		{"repo", newChannelCmd(f)},
 		{"repo", newProviderCmd(f)},
+		{"repo", newSecretCmd(f)},
 		{"look", newStatusCmd(f)},
 		{"look", newKubeconfigCmd(f)},
 		{"look", newDoctorCmd(f)},

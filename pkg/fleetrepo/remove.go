@@ -150,7 +150,7 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 		}
 	}
 	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".",
-		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. When `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)
+		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. --wait deletes it in the end; without it, when `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)
 	return out, nil
 }
 

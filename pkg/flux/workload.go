@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -76,4 +77,20 @@ func workloadReason(obj *unstructured.Unstructured) string {
 		return ""
 	}
 	return o.ready()
+}
+
+// WaitForgotten waits until there is no Kustomization and no HelmRelease in a namespace: until Flux has let go of the cluster that was there.
+func (s *System) WaitForgotten(ctx context.Context, namespace string, detail func(string)) error {
+	for _, gvk := range []schema.GroupVersionKind{kustomizationKind, helmReleaseKind} {
+		err := s.client.Watch(ctx, gvk, kube.Selection{Namespace: namespace}, func(objects kube.Objects) (bool, error) {
+			if len(objects) > 0 && detail != nil {
+				detail(fmt.Sprintf("waiting for Flux to let go of %d objects of the kind %s", len(objects), gvk.Kind))
+			}
+			return len(objects) == 0, nil
+		})
+		if err != nil && !kube.IsAbsent(err) {
+			return fmt.Errorf("wait for Flux to let go of the namespace %s: %w", namespace, err)
+		}
+	}
+	return nil
 }

@@ -128,6 +128,8 @@ type KubeconfigOptions struct {
 	Target *Target
 	// Workload is NAME or NAMESPACE/NAME of a workload cluster; empty: the management cluster itself.
 	Workload string
+	// Declared says that the fleet repo has that workload cluster: where it is not there, it is not there yet.
+	Declared bool
 	// MergeInto is a kubeconfig file that gets a context for it.
 	MergeInto string
 	// OutputFile is a private file that it is written to.
@@ -151,6 +153,9 @@ func Kubeconfig(ctx context.Context, _ Deps, o KubeconfigOptions) ([]byte, error
 			return nil, err
 		}
 		cluster, err := findCluster(ctx, manager, o.Workload)
+		if o.Declared && diag.Code(err) == diag.ExitUsage {
+			return nil, diag.NotReady("`fleetctl status` shows what Flux has applied", "the management cluster %s has not made cluster %s yet", o.Target.Name, o.Workload)
+		}
 		if err != nil {
 			return nil, err
 		}
