@@ -114,6 +114,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newTenantCmd(f)},
 		{"repo", newFeatureCmd(f)},
 		{"repo", newProviderCmd(f)},
+		{"repo", newSecretCmd(f)},
 		{"look", newStatusCmd(f)},
 		{"look", newKubeconfigCmd(f)},
 		{"look", newDoctorCmd(f)},

@@ -50,6 +50,8 @@ type Edit struct {
 	// Follows names the file whose last change must have reached the cluster before this edit does; "" where there is none. Two
 	// steps in one commit would be one.
 	Follows string
+	// Private edits show no difference: what they change may be in clear.
+	Private bool
 }
 
 // Open returns the fleet repo that dir is in: it looks for fleet.yaml there and in the folders above. Errors are those of

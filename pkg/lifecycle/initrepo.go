@@ -130,7 +130,11 @@ func (s *session) repoFiles(ctx context.Context, present func(manifest.File) boo
 		}
 	}
 	channels, err := s.channelFiles(system)
-	return append(files, channels...), err
+	if err != nil {
+		return nil, err
+	}
+	workload, err := s.workloadFiles(present)
+	return slices.Concat(files, channels, workload), err
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.
@@ -253,7 +257,8 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	for _, f := range files {
 		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content})
 	}
-	return changes, nil
+	encrypted, err := s.secretFiles(ctx, root)
+	return append(changes, encrypted...), err
 }
 
 // cloneAuth is what reaches the remote before fleet.yaml is read: the options alone.

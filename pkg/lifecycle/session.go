@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -44,6 +45,7 @@ type session struct {
 	plan       *installPlan  // after "choose versions"
 	endpoint   *gitEndpoint  // after "serve fleet repo", or known from the start
 	deployKey  *gitrepo.DeployKey
+	keys       secret.Keys // after "commit and push": what the fleet repo is encrypted with, the one in use first
 	ca         []byte // certificate authorities of the remote
 	knownHosts string // lines of --ssh-known-hosts
 	revision   string // after "commit"
