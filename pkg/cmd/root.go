@@ -115,6 +115,8 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newFeatureCmd(f)},
 		{"repo", newProviderCmd(f)},
 		{"repo", newSecretCmd(f)},
+		{"repo", newRenderCmd(f)},
+		{"repo", newDiffCmd(f)},
 		{"look", newStatusCmd(f)},
 		{"look", newKubeconfigCmd(f)},
 		{"look", newDoctorCmd(f)},
