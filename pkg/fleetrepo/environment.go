@@ -58,7 +58,7 @@ func (r *Repo) AddEnvironment(name string) (*Edit, error) {
 	e := &Edit{Summary: "Add environment " + name}
 	for i := range r.Fleet.Spec.ManagementClusters {
 		m := &r.Fleet.Spec.ManagementClusters[i]
-		files, err := scaffold.EnvironmentFiles(layoutOf(m), name)
+		files, err := scaffold.EnvironmentFiles(layoutOf(m), scaffold.Environment{Name: name, Source: r.Fleet.ChannelOf(name).Source()})
 		if err != nil {
 			return nil, err
 		}

@@ -140,9 +140,9 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	environments := make([]string, 0, len(s.fleet.Spec.Environments))
+	environments := make([]scaffold.Environment, 0, len(s.fleet.Spec.Environments))
 	for _, e := range s.fleet.Spec.Environments {
-		environments = append(environments, e.Name)
+		environments = append(environments, scaffold.Environment{Name: e.Name, Source: s.fleet.ChannelOf(e.Name).Source()})
 	}
 	var charts []string
 	for _, p := range s.mgmt.Providers {

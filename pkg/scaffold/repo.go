@@ -32,7 +32,7 @@ type RepoOptions struct {
 	// Layout of the management cluster.
 	Layout Layout
 	// Environments that the management cluster makes clusters for.
-	Environments []string
+	Environments []Environment
 	// Charts are the flavours whose charts go into the repo, of those in Flavours.
 	Charts []string
 	// KubernetesVersion stands in the README's example of a cluster.
@@ -134,7 +134,7 @@ func (r readme) Example() (string, error) {
 		return "", err
 	}
 	files, err := ClusterFiles(ClusterOptions{
-		Name: "demo", Layout: r.Layout, Environment: r.Environments[0], Flavour: r.Charts[0], Values: values,
+		Name: "demo", Layout: r.Layout, Environment: r.Environments[0].Name, Flavour: r.Charts[0], Values: values,
 	})
 	if err != nil {
 		return "", err
@@ -143,7 +143,7 @@ func (r readme) Example() (string, error) {
 }
 
 // ExampleDir is its folder.
-func (r readme) ExampleDir() string { return r.Layout.Cluster(r.Environments[0], "demo") }
+func (r readme) ExampleDir() string { return r.Layout.Cluster(r.Environments[0].Name, "demo") }
 
 func (o RepoOptions) check() error {
 	if err := checkName("fleet", o.Fleet, 63); err != nil {
@@ -156,30 +156,6 @@ func (o RepoOptions) check() error {
 		return errors.New("generate fleet repo: a Kubernetes version is needed for the example of a cluster")
 	}
 	return o.Layout.check()
-}
-
-// EnvironmentFiles make an environment: the Flux Kustomization that applies its folder, and the folder with what all its clusters
-// have in common.
-func EnvironmentFiles(layout Layout, environment string) ([]manifest.File, error) {
-	if err := layout.check(); err != nil {
-		return nil, err
-	}
-	if err := checkName("environment", environment, 40); err != nil {
-		return nil, err
-	}
-	data := struct{ Environment, Path string }{environment, layout.Environment(environment)}
-	apply, err := execute("clusters.yaml", data)
-	if err != nil {
-		return nil, err
-	}
-	common, err := execute("common.yaml", data)
-	if err != nil {
-		return nil, err
-	}
-	return []manifest.File{
-		{Path: path.Join(layout.Management(), "clusters-"+environment+".yaml"), Content: apply},
-		{Path: path.Join(data.Path, commonDir, "kustomization.yaml"), Content: common},
-	}, nil
 }
 
 // ChartFiles are the files of the chart of a flavour, for charts/<flavour> of the fleet repo.

@@ -32,6 +32,13 @@ fleetctl serves to Flux from this machine.`,
   components: [source-controller, kustomize-controller, helm-controller, notification-controller]`,
 	},
 	{
+		"channels",
+		`What environments follow in Git. The channel main is the branch of the fleet repo; fleetctl promote moves one of tags on.`,
+		`channels:
+  - name: release
+    tag: v*`,
+	},
+	{
 		"environments",
 		"Groups of workload clusters that change together; each has a folder of its own.",
 		`environments:

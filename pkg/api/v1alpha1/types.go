@@ -37,6 +37,8 @@ type FleetSpec struct {
 	Git Git `json:"git,omitzero"`
 	// Flux says which parts of Flux run on the management clusters.
 	Flux Flux `json:"flux,omitzero"`
+	// Channels are the Git references that environments follow. The channel main is always there: it is the branch of spec.git.
+	Channels []Channel `json:"channels,omitempty"`
 	// Environments group workload clusters; each has a folder of its own.
 	Environments []Environment `json:"environments,omitempty"`
 	// ManagementClusters run Cluster API and Flux.
@@ -74,10 +76,27 @@ type Flux struct {
 	URL string `json:"url,omitempty"`
 }
 
+// Channel is what environments follow in Git, for everything: the definitions of their clusters, the charts, and what runs on them.
+// Exactly one of Branch and Tag says what it is; the channel main is the branch of spec.git and needs neither.
+type Channel struct {
+	// Name of the channel, and of its GitRepository on the management clusters: a DNS label.
+	Name string `json:"name"`
+	// Branch that it follows: every commit there reaches its environments.
+	Branch string `json:"branch,omitempty"`
+	// Tag is the pattern of the tags that it goes through: v* stands for v0.1.0, v0.1.1 and so on. Which of them it is at stands in one
+	// place only, the GitRepository in providers/<cloud>/<generation>/mgmt/sources/<channel>, and `fleetctl promote` moves it.
+	Tag string `json:"tag,omitempty"`
+}
+
 // Environment is a group of workload clusters that change together.
 type Environment struct {
 	// Name of the environment and of its folder: a DNS label.
 	Name string `json:"name"`
+	// Channel that its clusters follow. Default: main.
+	Channel string `json:"channel,omitempty"`
+	// Production says that people depend on it: it follows a channel of tags where there is one, and a tenant may look and not change.
+	// Default: true for an environment called prod or production, or whose name begins with prod- or production-.
+	Production *bool `json:"production,omitempty"`
 }
 
 // ManagementCluster is a cluster that runs Cluster API, its providers and Flux.
