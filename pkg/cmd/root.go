@@ -110,6 +110,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newPoolCmd(f)},
 		{"repo", newEnvironmentCmd(f)},
 		{"repo", newProviderCmd(f)},
+		{"repo", newLockCmd(f)},
 		{"look", newStatusCmd(f)},
 		{"look", newKubeconfigCmd(f)},
 		{"look", newDoctorCmd(f)},

@@ -36,6 +36,15 @@ type chart struct {
 
 // Flavours are the charts in the repo and those that fleetctl brings along.
 func (r *Repo) Flavours() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flavours == nil {
+		r.flavours = r.listFlavours()
+	}
+	return slices.Clone(r.flavours)
+}
+
+func (r *Repo) listFlavours() []string {
 	own, err := r.folders(scaffold.ChartsDir)
 	if err != nil {
 		own = nil // what fleetctl brings along is left
@@ -48,8 +57,11 @@ func (r *Repo) Flavours() []string {
 }
 
 func (r *Repo) chart(flavour string) (*chart, error) {
-	if c := r.charts[flavour]; c != nil {
-		return c, nil
+	r.mu.Lock()
+	known := r.charts[flavour]
+	r.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
 	if !slices.Contains(r.Flavours(), flavour) {
 		return nil, unknown("flavour", flavour, r.Flavours(), "")
@@ -63,7 +75,9 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 	if err := c.load(read); err != nil {
 		return nil, fmt.Errorf("read the chart %s: %w", dir, err)
 	}
+	r.mu.Lock()
 	r.charts[flavour] = c
+	r.mu.Unlock()
 	return c, nil
 }
 

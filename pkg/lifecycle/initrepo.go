@@ -17,6 +17,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
@@ -109,7 +110,7 @@ func (s *session) prepareWorkTree(ctx context.Context) (err error) {
 
 // repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
 // It is computed anew on every try.
-func (s *session) repoFiles(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
+func (s *session) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
 	scaffolded, err := s.scaffoldFiles(ctx)
 	if err != nil {
 		return nil, err
@@ -128,6 +129,26 @@ func (s *session) repoFiles(ctx context.Context, present func(manifest.File) boo
 		if path.Base(f.Path) != flux.KustomizationFile || !present(f) {
 			files = append(files, f)
 		}
+	}
+	return s.withLock(root, files, present)
+}
+
+// withLock adds fleet.lock, where it does not know all that is installed, to the files that are written.
+func (s *session) withLock(root string, files []manifest.File, present func(manifest.File) bool) ([]manifest.File, error) {
+	repo := fleetrepo.New(root, s.fleet)
+	edit, err := repo.Relock(s.locked, files)
+	if err != nil {
+		return nil, err
+	}
+	if changed := edit.Changes.Files(); len(changed) > 0 {
+		return append(files, changed...), nil
+	}
+	anew, err := repo.NewLock(s.locked, files)
+	if err != nil {
+		return nil, err
+	}
+	if !present(anew) { // an earlier run wrote it, and was killed before it committed it
+		files = append(files, anew)
 	}
 	return files, nil
 }
@@ -237,7 +258,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	if err != nil {
 		return nil, err
 	}
-	files, err := s.repoFiles(ctx, func(f manifest.File) bool {
+	files, err := s.repoFiles(ctx, root, func(f manifest.File) bool {
 		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Path)))
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)

@@ -40,9 +40,10 @@ type session struct {
 	client *kube.Client // after "reach its API server"
 
 	mu         sync.Mutex
-	repo       *gitrepo.Repo // the working tree, once it is one
-	plan       *installPlan  // after "choose versions"
-	endpoint   *gitEndpoint  // after "serve fleet repo", or known from the start
+	repo       *gitrepo.Repo              // the working tree, once it is one
+	plan       *installPlan               // after "choose versions"
+	locked     []v1alpha1.LockedComponent // after "read manifests"
+	endpoint   *gitEndpoint               // after "serve fleet repo", or known from the start
 	deployKey  *gitrepo.DeployKey
 	ca         []byte // certificate authorities of the remote
 	knownHosts string // lines of --ssh-known-hosts

@@ -160,3 +160,13 @@ func (s *Set) Prepare(ctx context.Context, kinds []schema.GroupVersionKind) {
 	}
 	_ = group.Wait() // no function returns an error
 }
+
+// Namespaced tells whether objects of a kind are in a namespace; false for a kind that is not known.
+func (s *Set) Namespaced(gvk schema.GroupVersionKind) bool {
+	if known := s.kinds[gvk.GroupKind()]; known != nil {
+		crd, err := known.read()
+		return err == nil && crd.Spec.Scope == apiextensionsv1.NamespaceScoped
+	}
+	builtIn, err := types()
+	return err == nil && builtIn.Recognizes(gvk) && !clusterScoped[gvk.GroupKind()]
+}
