@@ -98,17 +98,32 @@ func (c *chart) load(read func(name string) ([]byte, error)) error {
 	if c.schema == nil {
 		return nil
 	}
-	document, err := plainJSON(c.schema)
-	if err != nil {
+	var err error
+	if c.compiled, err = CompileSchema(c.schema); err != nil {
 		return fmt.Errorf("values.schema.json: %w", err)
+	}
+	return nil
+}
+
+// CompileSchema reads the schema of a chart's values. It loads nothing from anywhere else: a schema that refers to others is an error.
+func CompileSchema(schema map[string]any) (*jsonschema.Schema, error) {
+	document, err := PlainJSON(schema)
+	if err != nil {
+		return nil, err
 	}
 	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // a schema loads nothing from anywhere else
+	compiler.UseLoader(jsonschema.SchemeURLLoader{})
 	if err := compiler.AddResource("values.schema.json", document); err != nil {
-		return fmt.Errorf("values.schema.json: %w", err)
+		return nil, err
 	}
-	c.compiled, err = compiler.Compile("values.schema.json")
-	return err
+	return compiler.Compile("values.schema.json")
+}
+
+// ValueFindings says what a chart's schema refuses of the values of a HelmRelease, which stands in file as node: each with its place, and
+// what the schema says about it.
+func ValueFindings(file string, node *yaml.Node, flavour string, schema map[string]any, failed *jsonschema.ValidationError) diag.Findings {
+	c := &declared{Cluster: Cluster{File: file}, node: node}
+	return c.schemaFindings(&chart{flavour: flavour, schema: schema}, failed)
 }
 
 // decodeMap reads the one document of a file, screened.
@@ -124,8 +139,8 @@ func decodeMap(content []byte) (map[string]any, error) {
 	return out, documents[0].Decode(&out)
 }
 
-// plainJSON turns what YAML gave into what a JSON decoder gives.
-func plainJSON(v any) (any, error) {
+// PlainJSON turns what YAML gave into what a JSON decoder gives.
+func PlainJSON(v any) (any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -164,7 +179,7 @@ func (c *declared) check(ch *chart) error {
 	}
 	findings := c.checkPools()
 	if ch.compiled != nil {
-		all, err := plainJSON(overlay(ch.defaults, values))
+		all, err := PlainJSON(overlay(ch.defaults, values))
 		if err != nil {
 			return findingsOf(c.File, err)
 		}
