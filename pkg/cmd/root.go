@@ -109,6 +109,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newClusterCmd(f)},
 		{"repo", newPoolCmd(f)},
 		{"repo", newEnvironmentCmd(f)},
+		{"repo", newChannelCmd(f)},
 		{"repo", newProviderCmd(f)},
 		{"repo", newLockCmd(f)},
 		{"look", newStatusCmd(f)},

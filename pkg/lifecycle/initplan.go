@@ -2,8 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
-	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -67,37 +64,6 @@ func (s *session) readManifests(ctx context.Context, _ func(string)) error {
 	}
 	close(s.manifestsRead)
 	return nil
-}
-
-// lockManifests compares what was read with fleet.lock, before any of it is installed.
-func (s *session) lockManifests(ctx context.Context) error {
-	lock, err := v1alpha1.LoadLock(filepath.Join(s.opts.Dir, v1alpha1.LockFileName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	certs, err := s.plan.source.CertManager(ctx)
-	if err != nil {
-		return err
-	}
-	read := []v1alpha1.LockedComponent{
-		components.LockedFlux(s.fleet.Spec.Flux, s.plan.flux.Digest),
-		components.LockedCertManager(certs.Version, s.mgmt.CertManager.URL, certs.YAML),
-	}
-	for _, p := range s.plan.providers {
-		m, err := s.plan.source.Components(ctx, p)
-		if err != nil {
-			return err
-		}
-		read = append(read, v1alpha1.LockedComponent{
-			Name: p.Name, Type: v1alpha1.ComponentType(p.Type), Version: p.Version, URL: p.URL, SHA256: components.Digest(m.YAML),
-		})
-	}
-	var errs []error
-	for _, c := range read {
-		errs = append(errs, lock.Verify(c))
-	}
-	s.locked = read
-	return errors.Join(errs...)
 }
 
 // bundleImages are the images that the node gets, once the manifests that name them are read.

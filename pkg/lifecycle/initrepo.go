@@ -17,7 +17,6 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
@@ -130,27 +129,11 @@ func (s *session) repoFiles(ctx context.Context, root string, present func(manif
 			files = append(files, f)
 		}
 	}
-	return s.withLock(root, files, present)
-}
-
-// withLock adds fleet.lock, where it does not know all that is installed, to the files that are written.
-func (s *session) withLock(root string, files []manifest.File, present func(manifest.File) bool) ([]manifest.File, error) {
-	repo := fleetrepo.New(root, s.fleet)
-	edit, err := repo.Relock(s.locked, files)
+	channels, err := s.channelFiles(system)
 	if err != nil {
 		return nil, err
 	}
-	if changed := edit.Changes.Files(); len(changed) > 0 {
-		return append(files, changed...), nil
-	}
-	anew, err := repo.NewLock(s.locked, files)
-	if err != nil {
-		return nil, err
-	}
-	if !present(anew) { // an earlier run wrote it, and was killed before it committed it
-		files = append(files, anew)
-	}
-	return files, nil
+	return s.withLock(root, append(files, channels...), present)
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.
@@ -163,7 +146,8 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	}
 	environments := make([]scaffold.Environment, 0, len(s.fleet.Spec.Environments))
 	for _, e := range s.fleet.Spec.Environments {
-		environments = append(environments, scaffold.Environment{Name: e.Name, Source: s.fleet.ChannelOf(e.Name).Source()})
+		c := s.fleet.ChannelOf(e.Name)
+		environments = append(environments, scaffold.Environment{Name: e.Name, Source: c.Source(), Unreleased: c.IsTag() && !s.hasSource(c)})
 	}
 	var charts []string
 	for _, p := range s.mgmt.Providers {
@@ -177,7 +161,7 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	}
 	return scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.fleet.Metadata.Name, FleetYAML: s.fleetFile, ManagementCluster: s.mgmt.Name,
-		Layout:       scaffold.Layout{Cloud: s.mgmt.Cloud, Generation: s.mgmt.Generation},
+		Layout:       s.layout(),
 		Environments: environments, Charts: charts, KubernetesVersion: version, Local: s.endpoint.local,
 	})
 }

@@ -2,11 +2,14 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
@@ -39,4 +42,55 @@ func ReadComponents(ctx context.Context, report progress.Reporter, dir, bundle, 
 		out = append(out, c.LockedComponent)
 	}
 	return out, nil
+}
+
+// lockManifests compares what was read with fleet.lock, before any of it is installed.
+func (s *session) lockManifests(ctx context.Context) error {
+	lock, err := v1alpha1.LoadLock(filepath.Join(s.opts.Dir, v1alpha1.LockFileName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	certs, err := s.plan.source.CertManager(ctx)
+	if err != nil {
+		return err
+	}
+	read := []v1alpha1.LockedComponent{
+		components.LockedFlux(s.fleet.Spec.Flux, s.plan.flux.Digest),
+		components.LockedCertManager(certs.Version, s.mgmt.CertManager.URL, certs.YAML),
+	}
+	for _, p := range s.plan.providers {
+		m, err := s.plan.source.Components(ctx, p)
+		if err != nil {
+			return err
+		}
+		read = append(read, v1alpha1.LockedComponent{
+			Name: p.Name, Type: v1alpha1.ComponentType(p.Type), Version: p.Version, URL: p.URL, SHA256: components.Digest(m.YAML),
+		})
+	}
+	var errs []error
+	for _, c := range read {
+		errs = append(errs, lock.Verify(c))
+	}
+	s.locked = read
+	return errors.Join(errs...)
+}
+
+// withLock adds fleet.lock, where it does not know all that is installed, to the files that are written.
+func (s *session) withLock(root string, files []manifest.File, present func(manifest.File) bool) ([]manifest.File, error) {
+	repo := fleetrepo.New(root, s.fleet)
+	edit, err := repo.Relock(s.locked, files)
+	if err != nil {
+		return nil, err
+	}
+	if changed := edit.Changes.Files(); len(changed) > 0 {
+		return append(files, changed...), nil
+	}
+	anew, err := repo.NewLock(s.locked, files)
+	if err != nil {
+		return nil, err
+	}
+	if !present(anew) { // an earlier run wrote it, and was killed before it committed it
+		files = append(files, anew)
+	}
+	return files, nil
 }

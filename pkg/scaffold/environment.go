@@ -16,6 +16,8 @@ type Environment struct {
 	// Source is the GitRepository in the namespace flux-system that it follows for everything; "" stands for flux-system, the branch of
 	// the fleet repo.
 	Source string
+	// Unreleased says that its channel has no tag yet: nothing is applied before there is one.
+	Unreleased bool
 }
 
 // EnvironmentFiles make an environment: the Flux Kustomization that applies its folder, and the folder with what all its clusters
@@ -43,6 +45,9 @@ func EnvironmentFiles(layout Layout, env Environment) ([]manifest.File, error) {
 		{"common.yaml", path.Join(data.Path, commonDir, "kustomization.yaml")},
 		{"environment.yaml", path.Join(layout.Apps(env.Name), "environment.yaml")},
 	} {
+		if env.Unreleased && f.path == layout.ClustersFile(env.Name) {
+			continue
+		}
 		content, err := execute(f.template, data)
 		if err != nil {
 			return nil, err

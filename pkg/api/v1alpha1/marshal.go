@@ -103,6 +103,9 @@ func writeField(b *strings.Builder, name string, value reflect.Value, indent int
 	return nil
 }
 
+// Node is the YAML of a value of this package's types, as Marshal writes it: an item to add to a fleet.yaml.
+func Node(value any) *yaml.Node { return nodeOf(reflect.ValueOf(value)) }
+
 // nodeOf is the YAML of a value of this package's types; fields in the order of their declaration, empty optional ones left out.
 func nodeOf(v reflect.Value) *yaml.Node {
 	switch v.Kind() {
