@@ -112,6 +112,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newChannelCmd(f)},
 		{"repo", newProviderCmd(f)},
 		{"repo", newLockCmd(f)},
+		{"repo", newValidateCmd(f)},
 		{"look", newStatusCmd(f)},
 		{"look", newKubeconfigCmd(f)},
 		{"look", newDoctorCmd(f)},
