@@ -233,13 +233,17 @@ func (c *declared) schemaFindings(ch *chart, failed *jsonschema.ValidationError)
 			if nearest := diag.Nearest(name, known); nearest != "" {
 				hint = "did you mean " + nearest + "?"
 			}
-			findings = append(findings, c.finding(append(slices.Clone(path), name), "flavour "+ch.flavour+" has no such value", hint))
+			f := c.finding(append(slices.Clone(path), name), "flavour "+ch.flavour+" has no such value", hint)
+			f.Rule = v1alpha1.RuleUnknownField
+			findings = append(findings, f)
 		}
 		return findings
 	case *kind.Required:
 		var findings diag.Findings
 		for _, name := range k.Missing {
-			findings = append(findings, c.finding(append(slices.Clone(path), name), "required, and missing", describe(ch.schema, append(slices.Clone(path), name))))
+			f := c.finding(append(slices.Clone(path), name), "required, and missing", describe(ch.schema, append(slices.Clone(path), name)))
+			f.Rule = v1alpha1.RuleRequired
+			findings = append(findings, f)
 		}
 		return findings
 	case *kind.AnyOf, *kind.OneOf:

@@ -121,7 +121,13 @@ func (c *channelCheck) source(o *object) {
 	}
 	var repo struct {
 		Spec struct {
-			Ref struct{ Branch, Tag, Semver, Commit, Name string } `json:"ref"`
+			Ref struct {
+				Branch string `json:"branch"`
+				Tag    string `json:"tag"`
+				SemVer string `json:"semver"`
+				Commit string `json:"commit"`
+				Name   string `json:"name"`
+			} `json:"ref"`
 		} `json:"spec"`
 	}
 	if err := kjson.Unmarshal(o.JSON, &repo); err != nil {
@@ -129,7 +135,7 @@ func (c *channelCheck) source(o *object) {
 	}
 	ref := repo.Spec.Ref
 	switch {
-	case channel.IsTag() && ref.Tag == "" && ref.Semver == "" && ref.Commit == "":
+	case channel.IsTag() && ref.Tag == "" && ref.SemVer == "" && ref.Commit == "":
 		rule := RuleChannel
 		text := fmt.Sprintf("the channel %s goes from tag to tag (%s), and is at a branch here", channel.Name, channel.Tag)
 		for _, e := range c.fleet.EnvironmentsOf(channel.Name) {

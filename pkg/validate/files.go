@@ -29,7 +29,7 @@ type file struct {
 	content []byte // nil for what is no text
 	// documents are those of a YAML file; nil for others, and where it is not valid.
 	documents []*document
-	// broken says that the file is not to be given to any other reader of YAML.
+	// broken says that other readers of YAML stumble over the file, or read something else in it.
 	broken  bool
 	ignores []*ignore
 }
@@ -143,7 +143,7 @@ func (t *tree) read(f *file, parse bool) (diag.Findings, error) {
 	f.ignores, findings = parseIgnores(f.path, content, parse)
 	if parse {
 		documents, problems := screen(f.path, content)
-		f.broken = problems.Err() != nil && documents == nil
+		f.broken = problems.Err() != nil
 		findings = append(findings, problems...)
 		for _, d := range documents {
 			d.file = f
@@ -175,6 +175,11 @@ func isTemplate(name string, charts map[string]bool) bool {
 		}
 	}
 	return false
+}
+
+// isBroken tells whether there is a file of objects that cannot be read.
+func (t *tree) isBroken() bool {
+	return slices.ContainsFunc(t.files, func(f *file) bool { return f.broken && strings.Contains(f.path, "/") })
 }
 
 func (t *tree) has(name string) bool {

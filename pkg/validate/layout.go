@@ -203,7 +203,7 @@ func (l *layout) checkCluster(c *cluster) {
 		return
 	}
 	c.names()
-	c.protection()
+	c.protection(l.tree)
 	c.chart(l)
 }
 
@@ -226,7 +226,7 @@ func (c *cluster) names() {
 		if node != nil {
 			is = fmt.Sprintf("%.60q", node.Value)
 		}
-		at := yamledit.Nearest(c.release.node, n.path...)
+		at := locate(c.release.node, n.path.String())
 		c.findings = append(c.findings, finding(RuleClusterName, c.file.path, at.Line, at.Column,
 			fmt.Sprintf("%s: the folder is called %s, %s is %s", n.path, c.name, n.what, is), "call all of them "+c.name))
 	}
@@ -243,20 +243,21 @@ func (c *cluster) names() {
 
 // protection: what leaves Git by mistake must not take a cluster along. Only `fleetctl cluster remove` takes it off, in its first step, and off
 // the HelmRelease alone.
-func (c *cluster) protection() {
-	for _, d := range c.file.documents {
-		kind := kindOf(d)
-		if kind != "Namespace" && d != c.release || d == c.release && c.declared.Removing {
-			continue
+func (c *cluster) protection(t *tree) {
+	for _, f := range t.below(c.dir) {
+		for _, d := range f.documents {
+			namespace := kindOf(d) == "Namespace" && nameOf(d.object) == c.name
+			if !namespace && d != c.release || d == c.release && c.declared.Removing {
+				continue
+			}
+			if node := yamledit.Find(d.node, "metadata", "annotations", pruneAnnotation); node != nil && node.Value == "disabled" {
+				continue
+			}
+			at := locate(d.node, "metadata.annotations."+pruneAnnotation)
+			c.findings = append(c.findings, finding(RulePrune, f.path, at.Line, at.Column,
+				fmt.Sprintf("the %s of cluster %s has no prune protection: Flux deletes it when it leaves Git", kindOf(d), c.name),
+				"annotate it with "+pruneAnnotation+": disabled; `fleetctl cluster remove` is the way to delete a cluster"))
 		}
-		node := yamledit.Find(d.node, "metadata", "annotations", pruneAnnotation)
-		if node != nil && node.Value == "disabled" {
-			continue
-		}
-		at := yamledit.Nearest(d.node, "metadata", "annotations", pruneAnnotation)
-		c.findings = append(c.findings, finding(RulePrune, c.file.path, at.Line, at.Column,
-			fmt.Sprintf("the %s of cluster %s has no prune protection: Flux deletes it when it leaves Git", kind, c.name),
-			"annotate it with "+pruneAnnotation+": disabled; `fleetctl cluster remove` is the way to delete a cluster"))
 	}
 }
 

@@ -26,6 +26,14 @@ func locate(top *yaml.Node, path string) *yaml.Node {
 
 // step is the part of n that path begins with: the node to point at, its value, and the rest of the path.
 func step(n *yaml.Node, path string) (key, value *yaml.Node, rest string) {
+	if n.Kind == yaml.SequenceNode && path[0] != '[' { // what decodes JSON leaves indexes out
+		for _, item := range n.Content {
+			if key, _, _ := step(yamledit.Resolve(item), path); key != nil {
+				return item, item, path
+			}
+		}
+		return nil, nil, ""
+	}
 	if n.Kind == yaml.SequenceNode {
 		inside, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
 		i, err := strconv.Atoi(inside)

@@ -15,6 +15,7 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
@@ -139,12 +140,17 @@ func eachText(value any, visit func(text string)) {
 	}
 }
 
-// judge judges all objects by the schemas of their kinds, side by side.
-func (r *run) judge(ctx context.Context, s *schemas, all []*object) error {
+// kindsIn are the kinds of objects.
+func kindsIn(all []*object) map[kschema.GroupVersionKind]bool {
 	kinds := map[kschema.GroupVersionKind]bool{}
 	for _, o := range all {
 		kinds[o.gvk()] = true
 	}
+	return kinds
+}
+
+// judge judges all objects by the schemas of their kinds, side by side.
+func (r *run) judge(ctx context.Context, s *schemas, kinds map[kschema.GroupVersionKind]bool, all []*object) error {
 	s.Prepare(ctx, slices.Collect(maps.Keys(kinds)))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -256,7 +262,7 @@ func unknownKinds(s *schemas, all []*object) diag.Findings {
 	var out diag.Findings
 	for _, o := range all {
 		gvk := o.gvk()
-		if !o.unknown || seen[gvk] || s.missing && isProviders(gvk.Group) {
+		if !o.unknown || seen[gvk] || slices.ContainsFunc(s.missing, func(p v1alpha1.LockedComponent) bool { return mayBeOf(p, gvk) }) {
 			continue
 		}
 		seen[gvk] = true

@@ -67,8 +67,10 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 	}
 	s.findOpaque()
 	var out diag.Findings
-	for _, o := range applied {
-		out = append(out, s.check(o)...)
+	if !r.tree.isBroken() { // else what is missing may be in a file that cannot be read
+		for _, o := range applied {
+			out = append(out, s.check(o)...)
+		}
 	}
 	return append(out, s.cycles(applied)...)
 }

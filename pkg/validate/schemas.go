@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
@@ -24,18 +25,21 @@ import (
 // fetchTimeout bounds how long the components of one provider are waited for.
 const fetchTimeout = time.Minute
 
-// schemas is what is known of kinds, and where it came from.
+// schemas is what is known of kinds.
 type schemas struct {
 	*schema.Set
-	// missing are providers whose CRDs are not at hand: kinds that may be theirs are not reported one by one.
-	missing  bool
+	// missing are the providers whose CRDs are not at hand: kinds that may be theirs are not reported one by one.
+	missing  []v1alpha1.LockedComponent
 	findings diag.Findings
 }
 
-// readSchemas gathers the CRDs: those of --crds, those in the repo, Flux's among them, and those of the providers that fleet.yaml names, of
-// the versions and digests in fleet.lock.
-func (r *run) readSchemas(ctx context.Context) (*schemas, error) {
+// readSchemas gathers the CRDs of kinds: those of --crds, those in the repo, Flux's among them, and where they do not do those of the providers
+// that fleet.yaml names, of the versions and digests in fleet.lock.
+func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKind]bool) (*schemas, error) {
 	s := &schemas{Set: schema.NewSet()}
+	if r.opts.known != nil {
+		s.Set = r.opts.known.Clone()
+	}
 	for _, dir := range r.opts.CRDs {
 		if err := s.addFolder(dir); err != nil {
 			return nil, err
@@ -49,9 +53,7 @@ func (r *run) readSchemas(ctx context.Context) (*schemas, error) {
 			s.findings = append(s.findings, finding(RuleBadCRD, f.path, 1, 0, err.Error(), ""))
 		}
 	}
-	if r.fleet != nil {
-		s.addProviders(ctx, r)
-	}
+	s.addProviders(ctx, r, kinds)
 	return s, nil
 }
 
@@ -79,9 +81,10 @@ func (s *schemas) addFolder(dir string) error {
 	return nil
 }
 
-// addProviders takes the CRDs of providers, fetched once and kept. One whose CRDs are not to be had is a warning, and all other rules hold.
-func (s *schemas) addProviders(ctx context.Context, r *run) {
-	wanted := components.Providers(r.fleet)
+// addProviders takes the CRDs of the providers that the kinds may be of, fetched once and kept. One whose CRDs are not to be had is a warning, and
+// all other rules hold.
+func (s *schemas) addProviders(ctx context.Context, r *run, kinds map[kschema.GroupVersionKind]bool) {
+	wanted := slices.DeleteFunc(components.Providers(r.fleet), func(p v1alpha1.LockedComponent) bool { return !s.needs(p, kinds) })
 	found, errs := make([][]byte, len(wanted)), make([]error, len(wanted))
 	keep := components.CRDs{Dir: filepath.Join(r.opts.CacheDir, "crds"), Only: schema.OnlyCRDs}
 	var group errgroup.Group
@@ -97,19 +100,67 @@ func (s *schemas) addProviders(ctx context.Context, r *run) {
 		if errs[i] == nil {
 			_, errs[i] = s.Add(w.String(), found[i])
 		}
-		if errs[i] == nil {
-			continue
+		if errs[i] != nil {
+			s.unavailable(r, w, errs[i])
 		}
-		if mismatch, ok := errors.AsType[*v1alpha1.DigestError](errs[i]); ok {
-			s.findings = append(s.findings, diag.Finding{
-				Severity: diag.SeverityError, Rule: RuleLock, File: v1alpha1.LockFileName, Line: r.lockLine(w), Summary: mismatch.Error(), Hint: diag.Hint(errs[i]),
-			})
-		}
-		s.missing = true
-		s.findings = append(s.findings, finding(RuleMissingCRDs, v1alpha1.FileName, r.providerLine(w), 0,
-			fmt.Sprintf("the CRDs of the %s provider %s are not at hand, so its objects are not checked: %s", w.Type, w.Name, firstLine(errs[i].Error())),
-			"run it once with a network, or give --bundle, or --crds with a folder of CRDs"))
 	}
+}
+
+// unavailable reports a provider whose CRDs are not to be had.
+func (s *schemas) unavailable(r *run, wanted v1alpha1.LockedComponent, err error) {
+	s.missing = append(s.missing, wanted)
+	if mismatch, ok := errors.AsType[*v1alpha1.DigestError](err); ok {
+		s.findings = append(s.findings, diag.Finding{
+			Severity: diag.SeverityError, Rule: RuleLock, File: v1alpha1.LockFileName, Line: r.lockLine(wanted), Summary: mismatch.Error(), Hint: diag.Hint(err),
+		})
+		return
+	}
+	s.findings = append(s.findings, finding(RuleMissingCRDs, v1alpha1.FileName, r.providerLine(wanted), 0,
+		fmt.Sprintf("the CRDs of the %s provider %s are not at hand, so its objects are not checked: %s", wanted.Type, wanted.Name, firstLine(err.Error())),
+		"run it once with a network, or give --bundle, or --crds with a folder of CRDs"))
+}
+
+// needs tells whether there are objects of kinds that nothing is known of and that may be a provider's.
+func (s *schemas) needs(p v1alpha1.LockedComponent, kinds map[kschema.GroupVersionKind]bool) bool {
+	for k := range kinds {
+		if !s.Knows(k.Group, k.Kind) && mayBeOf(p, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// kindsOf are how the kinds of the well-known providers begin, or their group.
+var kindsOf = map[string][]string{
+	"aws": {"AWS", "ROSA", "EKS"}, "azure": {"Azure", "ASO", ".azure.com"}, "gcp": {"GCP"}, "vsphere": {"VSphere"}, "docker": {"Docker", "Dev", "InMemory"},
+}
+
+// mayBeOf tells whether a kind may be one that a provider brings along.
+func mayBeOf(p v1alpha1.LockedComponent, k kschema.GroupVersionKind) bool {
+	if !isProviders(k.Group) {
+		return false
+	}
+	if k.Group == "cluster.x-k8s.io" {
+		return v1alpha1.ProviderType(p.Type) == v1alpha1.ProviderCore
+	}
+	what, _, _ := strings.Cut(k.Group, ".")
+	begins := kindsOf[p.Name]
+	if p.Name == v1alpha1.KubeadmProviderName {
+		begins = []string{"Kubeadm"}
+	}
+	known := len(begins) == 0 || slices.ContainsFunc(begins, func(b string) bool { return strings.HasPrefix(k.Kind, b) || strings.HasSuffix(k.Group, b) })
+	switch v1alpha1.ProviderType(p.Type) {
+	case v1alpha1.ProviderCore:
+		return what == "addons" || what == "ipam" || what == "runtime"
+	case v1alpha1.ProviderBootstrap:
+		return what == "bootstrap" && known
+	case v1alpha1.ProviderControlPlane:
+		return what == "controlplane" && known
+	case v1alpha1.ProviderInfrastructure:
+		return known // some bring their own control plane along
+	case v1alpha1.ProviderIPAM, v1alpha1.ProviderAddon, v1alpha1.ProviderRuntimeExtension:
+	}
+	return true
 }
 
 func (r *run) providerCRDs(ctx context.Context, keep components.CRDs, wanted v1alpha1.LockedComponent) ([]byte, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
 
 // Options of Run.
@@ -34,6 +35,9 @@ type Options struct {
 	Offline bool
 	// CacheDir keeps what was fetched and rendered; "" keeps nothing.
 	CacheDir string
+
+	// known is what several runs have in common.
+	known *schema.Set
 }
 
 // Result is what Run found. Findings are sorted by file and line.
@@ -153,13 +157,14 @@ func (r *run) checkFleet(ctx context.Context, out *Result) (diag.Findings, error
 		return nil, err
 	}
 	findings = append(findings, r.renderFindings(layout)...)
-	schemas, err := r.readSchemas(ctx)
+	objects := r.objects()
+	out.Objects = len(r.rendered.Objects)
+	kinds := kindsIn(objects)
+	schemas, err := r.readSchemas(ctx, kinds)
 	if err != nil {
 		return nil, err
 	}
-	objects := r.objects()
-	out.Objects = len(r.rendered.Objects)
-	if err := r.judge(ctx, schemas, objects); err != nil {
+	if err := r.judge(ctx, schemas, kinds, objects); err != nil {
 		return nil, err
 	}
 	findings = append(findings, schemas.findings...)
@@ -197,6 +202,10 @@ func (r *run) renderFindings(l *layout) diag.Findings {
 			continue
 		}
 		f.Rule = rule
+		if d := r.tree.documentAt(f.File, f.Line); rule == RuleMissingPath && d != nil && kindOf(d) == "Kustomization" && f.Line == d.node.Line {
+			at := locate(d.node, "spec.path")
+			f.Line, f.Column = at.Line, at.Column
+		}
 		if f.Severity == diag.SeverityError {
 			f.Severity = cmp.Or(ruleOf(rule), &diag.Rule{Severity: diag.SeverityError}).Severity
 		}

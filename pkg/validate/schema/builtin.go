@@ -103,7 +103,7 @@ func checkBuiltIn(gvk schema.GroupVersionKind, object map[string]any) ([]Problem
 		}
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		problems = append(problems, Problem{Type: WrongType, Path: wrong.Field, Summary: fmt.Sprintf("found a %s, %s", wrong.Value, expected(wrong.Type))})
+		problems = append(problems, Problem{Type: WrongType, Path: wrong.Field, Summary: "found " + described(wrong.Value) + ", " + expected(wrong.Type)})
 	} else if err != nil {
 		problems = append(problems, Problem{Type: WrongType, Summary: strings.TrimPrefix(err.Error(), "json: ")})
 	}
@@ -111,6 +111,21 @@ func checkBuiltIn(gvk schema.GroupVersionKind, object map[string]any) ([]Problem
 		problems = append(problems, fromField(e))
 	}
 	return problems, nil
+}
+
+// described says what a value of JSON is.
+func described(value string) string {
+	switch what, _, _ := strings.Cut(value, " "); what {
+	case "array":
+		return "a list"
+	case "object":
+		return "fields"
+	case "string":
+		return "text"
+	case "bool":
+		return "true or false"
+	}
+	return "a number"
 }
 
 func expected(t reflect.Type) string {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"runtime"
 	"slices"
@@ -40,6 +41,9 @@ type kind struct {
 
 // NewSet returns a Set that knows the kinds of every cluster, and no CRD.
 func NewSet() *Set { return &Set{kinds: map[schema.GroupKind]*kind{}} }
+
+// Clone returns a Set that knows the same and can be added to by itself. What is compiled is shared.
+func (s *Set) Clone() *Set { return &Set{kinds: maps.Clone(s.kinds)} }
 
 // Generated CRDs have these lines; that of others is found by reading them.
 var (

@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 		"built in":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {a: b}", nil},
 		"built in, field":  {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicaz: 1}", []string{"unknown field spec.replicaz: there is no such field (did you mean replicas?)"}},
 		"built in, deep":   {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {template: {spec: {containers: [{name: a, imag: b}]}}}", []string{"unknown field spec.template.spec.containers[0].imag: there is no such field (did you mean image?)"}},
-		"built in, type":   {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicas: many}", []string{"wrong type spec.replicas: found a string, expected a whole number"}},
+		"built in, type":   {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicas: many}", []string{"wrong type spec.replicas: found text, expected a whole number"}},
 		"built in, name":   {"apiVersion: v1\nkind: Namespace\nmetadata: {name: a.b}", []string{"metadata metadata.name: must not contain dots"}},
 		"role, name":       {"apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: \"system:a\", namespace: b}", nil},
 		"flux":             {"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: b}\nspec: {interval: 1m, pathh: x, prune: true, sourceRef: {kind: GitRepository, name: x}}", []string{"unknown field spec.pathh: there is no such field (did you mean path?)"}},
