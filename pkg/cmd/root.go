@@ -117,6 +117,8 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newSecretCmd(f)},
 		{"repo", newRenderCmd(f)},
 		{"repo", newDiffCmd(f)},
+		{"repo", newLockCmd(f)},
+		{"repo", newValidateCmd(f)},
 		{"look", newStatusCmd(f)},
 		{"look", newKubeconfigCmd(f)},
 		{"look", newDoctorCmd(f)},
