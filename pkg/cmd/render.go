@@ -170,4 +170,3 @@ func origin(o *render.Object) string {
 	}
 	return from
 }
-

@@ -21,16 +21,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Resolve returns the commit that a revision names, as 40 hexadecimal digits: a branch, a tag, HEAD~2, the beginning of a commit. One that
-// is unknown here is a usage error.
-func (r *Repo) Resolve(revision string) (string, error) {
-	hash, err := r.git.ResolveRevision(plumbing.Revision(revision))
-	if err != nil {
-		return "", diag.Usage("`git fetch` brings what others have pushed", "there is no revision %q in %s: %v", revision, r.dir, err)
-	}
-	return hash.String(), nil
-}
-
 // MergeBase returns the newest commit that both have in their history. The error says that there is none here: a shallow clone lacks it.
 func (r *Repo) MergeBase(a, b string) (string, error) {
 	if a == b {

@@ -156,7 +156,7 @@ func (w *walk) planned() []*item {
 		if !w.r.repo.isDir(w.mgmt.ClustersDir(e.Name)) {
 			continue
 		}
-		files, err := scaffold.EnvironmentFiles(layout, e.Name)
+		files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: e.Name, Source: w.r.fleet.ChannelOf(e.Name).Source()})
 		if err != nil {
 			continue // its name is wrong, which the reader of fleet.yaml says
 		}
