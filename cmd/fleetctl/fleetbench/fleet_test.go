@@ -210,8 +210,8 @@ func (m *bench) ratios(sizes []int) {
 		for _, r := range []struct{ name, peer, own string }{
 			{"render", "helm template", "render cold"},
 			{"render-again", "helm template", "render after one change"},
-			{"kustomize", "kustomize build", "render cold"},
 			{"validate", "kubeconform", "validate cold"},
+			{"validate-again", "kubeconform", "validate again"},
 		} {
 			peer, own := m.results[r.peer][n], m.results[r.own][n]
 			if peer.wall == 0 || own.wall == 0 {
