@@ -127,7 +127,7 @@ func (w *walk) follow(ctx context.Context) {
 func (w *walk) begin(ctx context.Context) []*item {
 	var planned []*item
 	dir := w.mgmt.Dir()
-	if !w.r.repo.isDir(path.Join(dir, fluxSystem)) {
+	if w.beforeInit() {
 		planned = w.planned()
 	}
 	if !w.r.repo.isDir(dir) {
@@ -150,6 +150,9 @@ func (w *walk) begin(ctx context.Context) []*item {
 	w.seen[seenKey(it.k.Owner, nil)] = true
 	return append([]*item{it}, planned...)
 }
+
+// beforeInit says that `fleetctl init` has yet to complete the repo: it puts Flux there.
+func (w *walk) beforeInit() bool { return !w.r.repo.isDir(path.Join(w.mgmt.Dir(), fluxSystem)) }
 
 // planned are the Kustomizations that init would make for the environments of fleet.yaml; those whose file is there are not made.
 func (w *walk) planned() []*item {
@@ -475,7 +478,7 @@ func (w *walk) job(o *Object) *job {
 		w.problem(o, diag.SeverityError, RulePath, fmt.Sprintf("the chart %q leads out of the repo", t.Chart))
 		return nil
 	}
-	j.release.Chart, j.planned = dir, !w.r.repo.isDir(w.mgmt.Dir())
+	j.release.Chart, j.planned = dir, w.beforeInit()
 	if len(o.Targets) == 0 && j.spec.Spec.KubeConfig == nil {
 		j.kubernetesVersion = w.mgmt.KubernetesVersion
 	}
