@@ -92,11 +92,10 @@ func (t *treeFS) blob(hash plumbing.Hash) ([]byte, error) {
 }
 
 func (t *treeFS) find(op, name string) (object.TreeEntry, error) {
-	fail := func(err error) (object.TreeEntry, error) {
-		return object.TreeEntry{}, &fs.PathError{Op: op, Path: name, Err: err}
-	}
+	none := object.TreeEntry{}
+	fail := func(err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
 	if !fs.ValidPath(name) {
-		return fail(fs.ErrInvalid)
+		return none, fail(fs.ErrInvalid)
 	}
 	at := object.TreeEntry{Name: ".", Mode: filemode.Dir, Hash: t.root}
 	if name == "." {
@@ -104,15 +103,15 @@ func (t *treeFS) find(op, name string) (object.TreeEntry, error) {
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if at.Mode != filemode.Dir {
-			return fail(fs.ErrNotExist)
+			return none, fail(fs.ErrNotExist)
 		}
 		entries, err := t.tree(at.Hash)
 		if err != nil {
-			return fail(err)
+			return none, fail(err)
 		}
 		next, ok := entries[part]
 		if !ok {
-			return fail(fs.ErrNotExist)
+			return none, fail(fs.ErrNotExist)
 		}
 		at = next
 	}

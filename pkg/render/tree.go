@@ -429,7 +429,11 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 	for i := range numbers {
 		numbers[i] = i
 	}
-	each(numbers, func(i int) { objects[i], findings[i] = w.r.renderRelease(ctx, jobs[i]) })
+	each(numbers, func(i int) {
+		if ctx.Err() == nil {
+			objects[i], findings[i] = w.r.renderRelease(jobs[i])
+		}
+	})
 	var made []*Object
 	for i, j := range jobs {
 		w.result.Findings = append(w.result.Findings, findings[i]...)

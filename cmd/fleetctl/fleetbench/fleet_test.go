@@ -51,7 +51,7 @@ type bench struct {
 func BenchmarkFleet(b *testing.B) {
 	m := &bench{B: b, program: need(b, envProgram), peers: need(b, envPeers), sample: number(b, envSample), results: map[string]map[int]took{}}
 	var sizes []int
-	for _, s := range strings.Fields(need(b, envSizes)) {
+	for s := range strings.FieldsSeq(need(b, envSizes)) {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 8 {
 			b.Fatalf("%s: %q is no size of a fleet", envSizes, s)
