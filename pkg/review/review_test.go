@@ -100,3 +100,20 @@ func listing(t *testing.T, dir string) map[string]string {
 	}
 	return files
 }
+
+// What is applied to clusters that come is said with them; what others get as well is counted.
+func TestImpactOfTargets(t *testing.T) {
+	cluster := object("Cluster", "new", "new", "new")
+	cluster.APIVersion = "cluster.x-k8s.io/v1beta2"
+	after := []*render.Object{cluster, object("Deployment", "flux-system", "flux", "", "new"), object("ConfigMap", "apps", "x", "", "new", "old")}
+	before := []*render.Object{object("Deployment", "flux-system", "flux", "", "old"), object("ConfigMap", "apps", "gone", "", "old")}
+	after = append(after, before[0])
+	var got []string
+	for _, i := range impactOf(compare(before, after), before, after) {
+		got = append(got, i.Summary)
+	}
+	want := "adds cluster dev/new (0 machines); changes 2 other objects of dev: 2 ConfigMap"
+	if s := strings.Join(got, "; "); s != want {
+		t.Errorf("got %s, want %s", s, want)
+	}
+}
