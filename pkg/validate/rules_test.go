@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -179,4 +180,25 @@ func FuzzScreen(f *testing.F) {
 		secretsIn(file)
 		objectSecrets(file)
 	})
+}
+
+// The examples are what they promise: nothing is wrong with them.
+func TestExamplesAreValid(t *testing.T) {
+	known := knownKinds(t)
+	folders, err := filepath.Glob("../../examples/*/fleet.yaml")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no examples (%v)", err)
+	}
+	for _, name := range folders {
+		t.Run(filepath.Base(filepath.Dir(name)), func(t *testing.T) {
+			result, err := Run(t.Context(), Options{Dir: filepath.Dir(name), known: known, Offline: true, CacheDir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			report(t, result.Findings)
+			if result.Clusters == 0 || result.Objects < 5 {
+				t.Errorf("%d clusters and %d objects", result.Clusters, result.Objects)
+			}
+		})
+	}
 }
