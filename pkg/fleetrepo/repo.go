@@ -46,11 +46,15 @@ type Edit struct {
 	Changes manifest.ChangeSet
 	// Summary is what the edit does, as the first line of a commit message.
 	Summary string
+	// Body is what a commit message says below that; it may be empty.
+	Body string
 	// Notes say what will happen, and what is left to do.
 	Notes []string
 	// Follows names the file whose last change must have reached the cluster before this edit does; "" where there is none. Two
 	// steps in one commit would be one.
 	Follows string
+	// Private edits show no difference: what they change may be in clear.
+	Private bool
 }
 
 // Find returns the folder of the fleet repo that dir is in: the one that fleet.yaml stands in, there or above. The error says that there

@@ -2,6 +2,7 @@ package fleetrepo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,8 @@ type chart struct {
 	defaults map[string]any
 	schema   map[string]any
 	compiled *jsonschema.Schema // nil where the chart has no schema
+	// annotations of Chart.yaml.
+	annotations map[string]string
 }
 
 // Flavours are the charts in the repo and those that fleetctl brings along.
@@ -95,6 +98,9 @@ func (c *chart) load(read func(name string) ([]byte, error)) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	if err := c.readAnnotations(read); err != nil {
+		return err
+	}
 	if c.schema == nil {
 		return nil
 	}
@@ -124,6 +130,27 @@ func CompileSchema(schema map[string]any) (*jsonschema.Schema, error) {
 func ValueFindings(file string, node *yaml.Node, flavour string, schema map[string]any, failed *jsonschema.ValidationError) diag.Findings {
 	c := &declared{Cluster: Cluster{File: file}, node: node}
 	return c.schemaFindings(&chart{flavour: flavour, schema: schema}, failed)
+}
+
+// readAnnotations reads what the chart says of its clusters.
+func (c *chart) readAnnotations(read func(name string) ([]byte, error)) error {
+	content, err := read("Chart.yaml")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	documents, err := yamledit.Parse(content)
+	if err != nil || len(documents) == 0 {
+		return fmt.Errorf("Chart.yaml: %w", cmp.Or(err, errors.New("file is empty")))
+	}
+	if n := yamledit.Lookup(documents[0], "annotations"); n != nil {
+		if err := n.Decode(&c.annotations); err != nil {
+			return fmt.Errorf("Chart.yaml: %w", err)
+		}
+	}
+	return nil
 }
 
 // decodeMap reads the one document of a file, screened.

@@ -133,7 +133,11 @@ func (s *session) repoFiles(ctx context.Context, root string, present func(manif
 	if err != nil {
 		return nil, err
 	}
-	return s.withLock(root, append(files, channels...), present)
+	workload, err := s.workloadFiles(present)
+	if err != nil {
+		return nil, err
+	}
+	return s.withLock(root, slices.Concat(files, channels, workload), present)
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.
@@ -256,7 +260,8 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	for _, f := range files {
 		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content})
 	}
-	return changes, nil
+	encrypted, err := s.secretFiles(ctx, root)
+	return append(changes, encrypted...), err
 }
 
 // cloneAuth is what reaches the remote before fleet.yaml is read: the options alone.

@@ -122,8 +122,13 @@ func Repo(opts RepoOptions) ([]manifest.File, error) {
 		}
 		out = append(out, more...)
 	}
-	slices.SortFunc(out, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
-	return out, nil
+	return sorted(out), nil
+}
+
+// sorted puts files in the order of their paths.
+func sorted(files []manifest.File) []manifest.File {
+	slices.SortFunc(files, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
+	return files
 }
 
 // readme is what the README's template reads.
@@ -207,7 +212,7 @@ func chartOf(name string) (string, bool) {
 
 // execute renders one of the embedded files. Their delimiters leave those of Helm and of documentation alone.
 func execute(name string, data any) ([]byte, error) {
-	t, err := template.New(name).Delims("<<", ">>").Option("missingkey=error").ParseFS(files, "files/"+name)
+	t, err := template.New(path.Base(name)).Delims("<<", ">>").Option("missingkey=error").ParseFS(files, "files/"+name)
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}
