@@ -144,7 +144,11 @@ func (w *walk) begin(ctx context.Context) []*item {
 		}
 	}
 	w.seen[seenKey(it.k.Owner, nil)] = true
-	return []*item{it}
+	first := []*item{it}
+	if !w.r.repo.isDir(path.Join(dir, fluxSystem)) { // what is there is the team's; init has yet to come
+		first = append(first, w.planned()...)
+	}
+	return first
 }
 
 // planned are the Kustomizations that init would make for the environments of fleet.yaml.
@@ -153,7 +157,7 @@ func (w *walk) planned() []*item {
 	generation := path.Dir(w.mgmt.Dir())
 	layout := scaffold.Layout{Cloud: path.Base(path.Dir(generation)), Generation: path.Base(generation)}
 	for _, e := range w.r.fleet.Spec.Environments {
-		if !w.r.repo.isDir(w.mgmt.ClustersDir(e.Name)) {
+		if !w.r.repo.isDir(w.mgmt.ClustersDir(e.Name)) || w.r.repo.isFile(layout.ClustersFile(e.Name)) {
 			continue
 		}
 		files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: e.Name, Source: w.r.fleet.ChannelOf(e.Name).Source()})
@@ -471,7 +475,7 @@ func (w *walk) job(o *Object) *job {
 		w.problem(o, diag.SeverityError, RulePath, fmt.Sprintf("the chart %q leads out of the repo", t.Chart))
 		return nil
 	}
-	j.release.Chart, j.planned = dir, !w.r.repo.isDir(w.mgmt.Dir())
+	j.release.Chart, j.planned = dir, !w.r.repo.isDir(path.Join(w.mgmt.Dir(), fluxSystem))
 	if len(o.Targets) == 0 && j.spec.Spec.KubeConfig == nil {
 		j.kubernetesVersion = w.mgmt.KubernetesVersion
 	}

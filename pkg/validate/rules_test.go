@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,8 +196,10 @@ func TestExamplesAreValid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report(t, result.Findings)
-			if result.Clusters == 0 || result.Objects < 5 {
+			report(t, slices.DeleteFunc(result.Findings, func(f diag.Finding) bool {
+				return f.Rule == RuleMissingCRDs // the clouds' are in no module of ours
+			}))
+			if result.Clusters == 0 || result.Objects < 5*result.Clusters {
 				t.Errorf("%d clusters and %d objects", result.Clusters, result.Objects)
 			}
 		})

@@ -152,7 +152,7 @@ func (s *schemas) needs(p v1alpha1.LockedComponent, kinds map[kschema.GroupVersi
 
 // kindsOf are how the kinds of the well-known providers begin, or their group.
 var kindsOf = map[string][]string{
-	"aws": {"AWS", "ROSA", "EKS"}, "azure": {"Azure", "ASO", ".azure.com"}, "gcp": {"GCP"}, "vsphere": {"VSphere"}, "docker": {"Docker", "Dev", "InMemory"},
+	"aws": {"AWS", "ROSA", "EKS", "Nodeadm"}, "azure": {"Azure", "ASO", ".azure.com"}, "gcp": {"GCP"}, "vsphere": {"VSphere"}, "docker": {"Docker", "Dev", "InMemory"},
 }
 
 // mayBeOf tells whether a kind may be one that a provider brings along.
