@@ -46,10 +46,10 @@ type session struct {
 	endpoint   *gitEndpoint  // after "serve fleet repo", or known from the start
 	deployKey  *gitrepo.DeployKey
 	keys       secret.Keys // after "commit and push": what the fleet repo is encrypted with, the one in use first
-	ca         []byte // certificate authorities of the remote
-	knownHosts string // lines of --ssh-known-hosts
-	revision   string // after "commit"
-	changed    bool   // whether any step changed anything
+	ca         []byte      // certificate authorities of the remote
+	knownHosts string      // lines of --ssh-known-hosts
+	revision   string      // after "commit"
+	changed    bool        // whether any step changed anything
 
 	// What is known in the middle of a step and awaited in the middle of another.
 	api           *apiAnswer
