@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
@@ -48,6 +49,65 @@ func TestFluxFile(t *testing.T) {
 		if _, err := ClusterFiles(o); err == nil {
 			t.Errorf("bad %s: no error", name)
 		}
+	}
+}
+
+// In remote mode what an environment's clusters run is applied from here: each Flux object goes through the kubeconfig, as its administrator.
+func TestRemoteFluxObjects(t *testing.T) {
+	files, err := ClusterFiles(ClusterOptions{
+		Name: "shop", Layout: docker, Environment: "prod", Flavour: "docker", Flux: FluxRemote, SourceDir: docker.SourceDir("release"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var apps struct {
+		Spec struct {
+			TargetNamespace string `yaml:"targetNamespace"`
+			Patches         any
+		}
+	}
+	if err := yaml.Unmarshal(files[1].Content, &apps); err != nil {
+		t.Fatal(err)
+	}
+	kustomization, err := yaml.Marshal(map[string]any{"resources": []string{"feature.yaml"}, "patches": apps.Spec.Patches, "namespace": apps.Spec.TargetNamespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs := filesys.MakeFsInMemory()
+	for name, content := range map[string]string{
+		"kustomization.yaml": string(kustomization),
+		"feature.yaml": `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: feature, namespace: flux-system}
+spec: {path: ./features/x, serviceAccountName: kustomize-controller, sourceRef: {kind: GitRepository, name: flux-system}}
+`,
+	} {
+		if err := fs.WriteFile(name, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	res, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata:
+  name: feature
+  namespace: shop
+spec:
+  deletionPolicy: Orphan
+  kubeConfig:
+    secretRef:
+      name: shop-kubeconfig
+  path: ./features/x
+  sourceRef:
+    kind: GitRepository
+    name: release
+    namespace: flux-system
+`
+	if diff := cmp.Diff(want, res.Resources()[0].MustYaml()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
@@ -133,9 +193,9 @@ spec: {template: {spec: {containers: [{name: manager, args: [--log-level=info]}]
 }
 
 // argsOf are the arguments in a Deployment.
-func argsOf(yaml string) string {
+func argsOf(text string) string {
 	var args []string
-	for line := range strings.SplitSeq(yaml, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if arg, ok := strings.CutPrefix(strings.TrimSpace(line), "- --"); ok {
 			args = append(args, "--"+arg)
 		}
