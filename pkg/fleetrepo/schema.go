@@ -39,6 +39,15 @@ type chart struct {
 
 // Flavours are the charts in the repo and those that fleetctl brings along.
 func (r *Repo) Flavours() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flavours == nil {
+		r.flavours = r.listFlavours()
+	}
+	return slices.Clone(r.flavours)
+}
+
+func (r *Repo) listFlavours() []string {
 	own, err := r.folders(scaffold.ChartsDir)
 	if err != nil {
 		own = nil // what fleetctl brings along is left
@@ -51,8 +60,11 @@ func (r *Repo) Flavours() []string {
 }
 
 func (r *Repo) chart(flavour string) (*chart, error) {
-	if c := r.charts[flavour]; c != nil {
-		return c, nil
+	r.mu.Lock()
+	known := r.charts[flavour]
+	r.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
 	if !slices.Contains(r.Flavours(), flavour) {
 		return nil, unknown("flavour", flavour, r.Flavours(), "")
@@ -66,7 +78,9 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 	if err := c.load(read); err != nil {
 		return nil, fmt.Errorf("read the chart %s: %w", dir, err)
 	}
+	r.mu.Lock()
 	r.charts[flavour] = c
+	r.mu.Unlock()
 	return c, nil
 }
 
@@ -246,13 +260,17 @@ func (c *declared) schemaFindings(ch *chart, failed *jsonschema.ValidationError)
 			if nearest := diag.Nearest(name, known); nearest != "" {
 				hint = "did you mean " + nearest + "?"
 			}
-			findings = append(findings, c.finding(append(slices.Clone(path), name), "flavour "+ch.flavour+" has no such value", hint))
+			f := c.finding(append(slices.Clone(path), name), "flavour "+ch.flavour+" has no such value", hint)
+			f.Rule = v1alpha1.RuleUnknownField
+			findings = append(findings, f)
 		}
 		return findings
 	case *kind.Required:
 		var findings diag.Findings
 		for _, name := range k.Missing {
-			findings = append(findings, c.finding(append(slices.Clone(path), name), "required, and missing", describe(ch.schema, append(slices.Clone(path), name))))
+			f := c.finding(append(slices.Clone(path), name), "required, and missing", describe(ch.schema, append(slices.Clone(path), name)))
+			f.Rule = v1alpha1.RuleRequired
+			findings = append(findings, f)
 		}
 		return findings
 	case *kind.AnyOf, *kind.OneOf:

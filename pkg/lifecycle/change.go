@@ -90,6 +90,9 @@ func commitChange(ctx context.Context, repo *fleetrepo.Repo, edit *fleetrepo.Edi
 		return err
 	}
 	message := edit.Summary + "\n"
+	if edit.Body != "" {
+		message += "\n" + edit.Body
+	}
 	if !o.Push {
 		changes, err := gitFiles(edit, repo.Dir)
 		if err != nil {

@@ -109,7 +109,7 @@ func (s *session) prepareWorkTree(ctx context.Context) (err error) {
 
 // repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
 // It is computed anew on every try.
-func (s *session) repoFiles(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
+func (s *session) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
 	scaffolded, err := s.scaffoldFiles(ctx)
 	if err != nil {
 		return nil, err
@@ -134,7 +134,10 @@ func (s *session) repoFiles(ctx context.Context, present func(manifest.File) boo
 		return nil, err
 	}
 	workload, err := s.workloadFiles(present)
-	return slices.Concat(files, channels, workload), err
+	if err != nil {
+		return nil, err
+	}
+	return s.withLock(root, slices.Concat(files, channels, workload), present)
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.
@@ -243,7 +246,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	if err != nil {
 		return nil, err
 	}
-	files, err := s.repoFiles(ctx, func(f manifest.File) bool {
+	files, err := s.repoFiles(ctx, root, func(f manifest.File) bool {
 		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Path)))
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)

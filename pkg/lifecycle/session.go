@@ -41,9 +41,10 @@ type session struct {
 	client *kube.Client // after "reach its API server"
 
 	mu         sync.Mutex
-	repo       *gitrepo.Repo // the working tree, once it is one
-	plan       *installPlan  // after "choose versions"
-	endpoint   *gitEndpoint  // after "serve fleet repo", or known from the start
+	repo       *gitrepo.Repo              // the working tree, once it is one
+	plan       *installPlan               // after "choose versions"
+	locked     []v1alpha1.LockedComponent // after "read manifests"
+	endpoint   *gitEndpoint               // after "serve fleet repo", or known from the start
 	deployKey  *gitrepo.DeployKey
 	keys       secret.Keys // after "commit and push": what the fleet repo is encrypted with, the one in use first
 	ca         []byte      // certificate authorities of the remote

@@ -32,7 +32,9 @@ func TestMasterOfMasters(t *testing.T) {
 		return
 	}
 	bundled := []string{"init", "--bundle", os.Getenv(envBundle), "-o", "json", "--cluster", child}
-	if !f.step("the child has to be Available first", func(*testing.T) { f.fails(3, []string{"ask management cluster " + f.name, "is not Available yet"}, bundled...) }) {
+	if !f.step("the child has to be Available first", func(*testing.T) {
+		f.fails(3, []string{"ask management cluster " + f.name, "is not Available yet"}, bundled...)
+	}) {
 		return
 	}
 	available := func(t *testing.T, mgmt, cluster string, limit time.Duration) {
@@ -51,10 +53,10 @@ func TestMasterOfMasters(t *testing.T) {
 	}
 	f.step("the child becomes a management cluster", func(t *testing.T) {
 		f.ok(bundled...)
+		available(t, child, "shop", 3*time.Minute)
 		if again := decode[initResult](t, f.ok(bundled...).stdout); again.Changed {
 			t.Error("init again changed something")
 		}
-		available(t, child, "shop", 3*time.Minute)
 	})
 	f.step("what carries others is not removed", func(*testing.T) {
 		f.fails(1, []string{"is a management cluster of this fleet"}, "cluster", "remove", child)
