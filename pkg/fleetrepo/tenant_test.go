@@ -45,7 +45,9 @@ func TestAddThenRemove(t *testing.T) {
 			func(r *Repo) (*Edit, error) { return r.DisableFeature("ingress", FeatureOptions{}) },
 		},
 		"feature of a cluster": {
-			func(r *Repo) (*Edit, error) { return r.EnableFeature("ingress", FeatureOptions{Clusters: []string{"demo"}}) },
+			func(r *Repo) (*Edit, error) {
+				return r.EnableFeature("ingress", FeatureOptions{Clusters: []string{"demo"}})
+			},
 			func(r *Repo) (*Edit, error) { return r.DisableFeature("ingress", FeatureOptions{}) },
 		},
 	} {
