@@ -33,11 +33,16 @@ func (o *changeFlags) add(c *cobra.Command) {
 	fs.StringVar(&o.keyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
 }
 
-// editing is what the help of such a command says.
-const editing = `
+// editing is what the help of such a command says; editingFlags is the part for those that show no difference.
+const (
+	editing = `
 
 It works on the files alone, shows the difference and needs no cluster. --dry-run writes nothing; --commit, --push and --pr carry
 the change on. Comments and formatting of the files stay as they are.`
+	editingFlags = `
+
+--dry-run writes nothing; --commit, --push and --pr carry the change on. No difference is shown: it could hold what is secret.`
+)
 
 // changeOptions are what these flags say.
 func (f *factory) changeOptions(o *changeFlags) (lifecycle.ChangeOptions, error) {

@@ -66,6 +66,12 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 	if c.Paused {
 		return nil, diag.Errorf("run `fleetctl cluster resume "+name+"` first", "cluster %s is paused: Flux would not delete it, only forget it", c.Name)
 	}
+	for _, m := range r.Fleet.Spec.ManagementClusters {
+		if m.Name == c.Name && m.Parent == c.ManagementCluster {
+			return nil, diag.Errorf("remove its clusters, run `fleetctl teardown --cluster "+m.Name+"`, and take it out of fleet.yaml: then it is a workload cluster like any other",
+				"cluster %s is a management cluster of this fleet", c.Name)
+		}
+	}
 	if c.Removing {
 		return r.removeFiles(c)
 	}
@@ -128,11 +134,13 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 	if err := r.deleteFolder(&out.Changes, dir); err != nil {
 		return nil, err
 	}
-	if err := r.listed(&out.Changes, path.Dir(dir), path.Join(path.Base(dir), clusterFile), false); err != nil {
-		return nil, err
+	for _, file := range []string{clusterFile, scaffold.FluxFile} {
+		if err := r.listed(&out.Changes, path.Dir(dir), path.Join(path.Base(dir), file), false); err != nil {
+			return nil, err
+		}
 	}
 	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".",
-		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. When `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)
+		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. --wait deletes it in the end; without it, when `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)
 	return out, nil
 }
 

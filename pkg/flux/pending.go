@@ -101,6 +101,9 @@ func (c *check) visit(ref kube.Ref) {
 	if o == nil {
 		return
 	}
+	if o.Labels[WorkloadLabel] != "" {
+		return // a workload cluster takes its time, or is broken: that is its own affair, see WaitWorkloads
+	}
 	if o.Spec.Suspend {
 		if ref.Key == systemKey && ref.GroupVersionKind == kustomizationKind {
 			c.miss(ref, "it is suspended")

@@ -42,11 +42,26 @@ func (e NotReadyError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
+// explainEvery is the time after which a wait says why, and after which it looks whether there is something new to say.
+const explainEvery = 5 * time.Second
+
 // WaitDeploymentsReady waits until all the named Deployments have rolled out what their spec says and are available. detail,
-// if not nil, is told which ones are missing whenever that changes, by several goroutines. When ctx's time is up before, the
-// error wraps a NotReadyError and ctx's, and asks for the exit code of something not ready.
+// if not nil, is told which ones are missing whenever that changes, and after a while why, by several goroutines. When ctx's
+// time is up before, the error wraps a NotReadyError and ctx's, and asks for the exit code of something not ready.
 func (c *Client) WaitDeploymentsReady(ctx context.Context, keys []Key, detail func(string)) error {
 	missing := newPending(keys, detail)
+	if detail != nil {
+		explainCtx, stop := context.WithCancel(ctx)
+		explained := make(chan struct{})
+		go func() {
+			defer close(explained)
+			c.explainPending(explainCtx, missing)
+		}()
+		defer func() {
+			stop()
+			<-explained
+		}()
+	}
 	group, watchCtx := errgroup.WithContext(ctx)
 	for _, namespace := range namespacesOf(keys) {
 		group.Go(func() error {
@@ -76,7 +91,7 @@ func (c *Client) WaitDeploymentsReady(ctx context.Context, keys []Key, detail fu
 	if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) { // interrupted: nobody waits for explanations
 		return fmt.Errorf("wait for Deployments: %w", context.Cause(ctx))
 	}
-	unready := c.explainDeployments(ctx, missing.list())
+	unready := c.explainDeployments(context.WithoutCancel(ctx), missing.list()) // ctx is over: a moment of its own
 	if len(unready) == 0 {
 		return fmt.Errorf("wait for Deployments: %w", context.Cause(ctx))
 	}
@@ -109,9 +124,27 @@ func DeploymentReady(obj *unstructured.Unstructured) bool {
 	})
 }
 
-// explainDeployments reads once more what the Deployments lack. The caller's ctx is over: it gets a moment of its own.
+// explainPending says, while a wait goes on, why its Deployments are not ready, until ctx ends.
+func (c *Client) explainPending(ctx context.Context, missing *pending) {
+	tick := time.NewTicker(explainEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, u := range c.explainDeployments(ctx, missing.list()) {
+			if u.Reason != "" && ctx.Err() == nil {
+				missing.explain(u.Key, u.Reason)
+			}
+		}
+	}
+}
+
+// explainDeployments reads once more what the Deployments lack.
 func (c *Client) explainDeployments(ctx context.Context, keys []Key) NotReadyError {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	unready := make(NotReadyError, len(keys))
 	var group errgroup.Group

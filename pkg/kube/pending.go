@@ -10,12 +10,13 @@ import (
 type pending struct {
 	mu     sync.Mutex
 	left   map[Key]bool
+	why    map[Key]string
 	detail func(string)
 	told   string
 }
 
 func newPending(keys []Key, detail func(string)) *pending {
-	p := &pending{left: map[Key]bool{}, detail: detail}
+	p := &pending{left: map[Key]bool{}, why: map[Key]string{}, detail: detail}
 	for _, key := range keys {
 		p.left[key] = true
 	}
@@ -34,13 +35,25 @@ func (p *pending) set(key Key, ready bool) {
 	p.tell()
 }
 
+// explain notes why what key names is not ready.
+func (p *pending) explain(key Key, reason string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.why[key] = reason
+	p.tell()
+}
+
 func (p *pending) tell() {
 	if p.detail == nil || len(p.left) == 0 {
 		return
 	}
 	names := make([]string, 0, len(p.left))
 	for key := range p.left {
-		names = append(names, key.Name)
+		name := key.Name
+		if why := p.why[key]; why != "" {
+			name += " (" + why + ")"
+		}
+		names = append(names, name)
 	}
 	slices.Sort(names)
 	text := "waiting for " + strings.Join(names, ", ")

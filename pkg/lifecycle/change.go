@@ -65,8 +65,10 @@ func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
 	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
 		return nil, err
 	}
-	if out.Diff, err = edit.Changes.Diff(repo.Dir); err != nil {
-		return nil, err
+	if !edit.Private {
+		if out.Diff, err = edit.Changes.Diff(repo.Dir); err != nil {
+			return nil, err
+		}
 	}
 	out.Changed = len(out.Files) > 0
 	if o.DryRun {

@@ -3,10 +3,13 @@ package lifecycle
 import (
 	"context"
 	"net"
+	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // inMemoryPort is where the docker provider's manager listens on all addresses, and no flag of it says otherwise; the API servers of
@@ -19,13 +22,34 @@ type portOwner interface {
 	Listens(port int) (program string, err error)
 }
 
+// inMemoryManager is the Deployment that listens there.
+const inMemoryManager = "capd-system/capd-controller-manager"
+
 // checkProviderPort looks whether the docker provider can have its port on this machine, and names who has it.
 func (s *session) checkProviderPort(ctx context.Context) preflight.Result {
-	return s.checkPort(ctx, inMemoryPort)
+	return checkPort(ctx, s.Store, s.mgmt.Name, s.host, inMemoryPort)
 }
 
-func (s *session) checkPort(ctx context.Context, port uint16) preflight.Result {
-	own, ok := s.host.(portOwner)
+// checkRestart refuses to start a host with the docker provider in it while another program has that one's port: the host would come
+// up and the provider crash, again and again.
+func (t *Target) checkRestart(ctx context.Context, store state.Store, h host.Host, port uint16) error {
+	remembers, ok := h.(interface{ Deployments() ([]string, error) })
+	if !ok {
+		return nil
+	}
+	ran, err := remembers.Deployments()
+	if err != nil || !slices.Contains(ran, inMemoryManager) {
+		return err
+	}
+	r := checkPort(ctx, store, t.Name, h, port)
+	if r.Status != preflight.StatusFail {
+		return nil
+	}
+	return diag.Errorf(r.Hint, "%s", r.Summary)
+}
+
+func checkPort(ctx context.Context, store state.Store, name string, h host.Host, port uint16) preflight.Result {
+	own, ok := h.(portOwner)
 	if !ok {
 		return preflight.Skip("its programs have ports of their own")
 	}
@@ -40,7 +64,7 @@ func (s *session) checkPort(ctx context.Context, port uint16) preflight.Result {
 	if free.Status != preflight.StatusFail {
 		return free
 	}
-	other, program := s.whoListens(ctx, int(port))
+	other, program := whoListens(ctx, store, name, int(port))
 	if other == "" {
 		return free
 	}
@@ -49,17 +73,17 @@ func (s *session) checkPort(ctx context.Context, port uint16) preflight.Result {
 		port, program, other)
 }
 
-// whoListens finds the other management cluster of this machine, one of our own, with a program that listens on port.
-func (s *session) whoListens(ctx context.Context, port int) (cluster, program string) {
-	records, err := s.Store.List()
+// whoListens finds another management cluster of this machine than the one of that name, with a program that listens on port.
+func whoListens(ctx context.Context, store state.Store, name string, port int) (cluster, program string) {
+	records, err := store.List()
 	if err != nil {
 		return "", "" // the port is taken, whoever has it
 	}
 	for _, r := range records {
-		if r.Name == s.mgmt.Name {
+		if r.Name == name {
 			continue
 		}
-		h, err := hostOf(ctx, &r, s.Store.Cluster(r.Name))
+		h, err := hostOf(ctx, &r, store.Cluster(r.Name))
 		if err != nil {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -39,7 +40,7 @@ func TestPortOfAnotherEmbeddedHostIsToldByItsName(t *testing.T) {
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	check := func(s *session, want preflight.Status, words ...string) {
 		t.Helper()
-		r := s.checkPort(t.Context(), port)
+		r := checkPort(t.Context(), store, s.mgmt.Name, s.host, port)
 		if r.Status != want {
 			t.Errorf("%s: %+v, want %s", s.mgmt.Name, r, want)
 		}
@@ -67,6 +68,18 @@ func TestPortOfAnotherEmbeddedHostIsToldByItsName(t *testing.T) {
 	}
 	check(two, preflight.StatusFail, "capd-system/capd-controller-manager of the embedded management cluster one", "fleetctl host stop --cluster one")
 	check(one, preflight.StatusOK, "has it already")
+	restart := func() error {
+		return (&Target{Name: "two", Cluster: two.cluster}).checkRestart(t.Context(), store, two.host, port)
+	}
+	if err := restart(); err != nil {
+		t.Errorf("a host without the docker provider: %v", err)
+	}
+	if err := os.MkdirAll(two.cluster.Path(filepath.Join(embeddedDir, "runner", "run", filepath.FromSlash(inMemoryManager))), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := restart(); err == nil || !strings.Contains(err.Error(), "cluster one") || !strings.Contains(diag.Hint(err), "host stop --cluster one") {
+		t.Errorf("a host with the docker provider: %v (%s)", err, diag.Hint(err))
+	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

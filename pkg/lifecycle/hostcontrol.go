@@ -123,6 +123,9 @@ func StartHost(ctx context.Context, deps Deps, t *Target) (*HostResult, error) {
 		if st == host.StateBroken {
 			return false, nil, diag.NotReady("finish it with `fleetctl init`", "the management cluster %s is half made", t.Name)
 		}
+		if err := t.checkRestart(ctx, deps.Store, h, inMemoryPort); err != nil {
+			return false, nil, err
+		}
 		step := deps.Report.Start("start management cluster")
 		if err := h.Create(ctx, host.CreateOptions{Detail: step.Detail}); err != nil {
 			step.Fail(err)

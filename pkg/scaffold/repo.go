@@ -3,7 +3,9 @@ package scaffold
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -219,4 +221,16 @@ func execute(name string, data any) ([]byte, error) {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}
 	return out.Bytes(), nil
+}
+
+// Digest is the SHA-256 of files, by their paths and contents, in hexadecimal.
+func Digest(files []manifest.File) string {
+	sorted := slices.Clone(files)
+	slices.SortFunc(sorted, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
+	sum := sha256.New()
+	for _, f := range sorted {
+		fmt.Fprintf(sum, "%s %d\n", f.Path, len(f.Content))
+		sum.Write(f.Content)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -115,6 +115,9 @@ type Environment struct {
 type ManagementCluster struct {
 	// Name of the management cluster: a DNS label of at most 40 characters.
 	Name string `json:"name"`
+	// Parent is the management cluster that makes this one, as a workload cluster of the same name in its own part of the fleet, or in
+	// another fleet. That workload cluster then carries it.
+	Parent string `json:"parent,omitempty"`
 	// Host is what carries it.
 	Host Host `json:"host,omitzero"`
 	// KubernetesVersion of the management cluster itself (v1.36.3). Default: the host's.
@@ -139,17 +142,35 @@ const (
 	HostKind     HostType = "kind"
 	HostEmbedded HostType = "embedded"
 	HostExisting HostType = "existing"
+	HostWorkload HostType = "workload"
 )
 
 // Host is what carries a management cluster.
 type Host struct {
-	// Type of the host: kind (a container on this machine), embedded (processes on this machine, Linux only) or existing (a
-	// cluster that is already there). Default: kind where a container engine answers, else embedded.
+	// Type of the host: kind (a container on this machine), embedded (processes on this machine, Linux only), existing (a
+	// cluster that is already there) or workload (the cluster that parent makes). Default: workload where there is a parent; kind where
+	// a container engine answers, else embedded.
 	Type HostType `json:"type,omitempty"`
 	// Kind has the settings of a kind host.
 	Kind *KindHost `json:"kind,omitempty"`
+	// Embedded has the settings of an embedded host.
+	Embedded *EmbeddedHost `json:"embedded,omitempty"`
 	// Existing has the settings of an existing host.
 	Existing *ExistingHost `json:"existing,omitempty"`
+}
+
+// EmbeddedHost are the settings of an embedded host.
+type EmbeddedHost struct {
+	// Mirrors are asked for images in place of their registries. A change counts when the host is started the next time.
+	Mirrors []RegistryMirror `json:"mirrors,omitempty"`
+}
+
+// RegistryMirror stands in for a container registry.
+type RegistryMirror struct {
+	// Registry as images name it: registry.k8s.io, docker.io.
+	Registry string `json:"registry"`
+	// Mirror is where its images are: host or host/path.
+	Mirror string `json:"mirror"`
 }
 
 // KindHost are the settings of a kind host.

@@ -98,7 +98,12 @@ func (v *validator) flux(f Flux) {
 		}
 	}
 	v.releaseURL("spec.flux.url", f.URL)
-	if r := f.Registry; r != "" && (strings.Contains(r, "://") || strings.HasPrefix(r, "/") || strings.HasSuffix(r, "/") || strings.ContainsAny(r, " @\t\n")) {
-		v.errorf(RuleValue, "spec.flux.registry", "write host/path, like "+defaultRegistry, "%.80q is not a registry", r)
+	v.registry("spec.flux.registry", f.Registry)
+}
+
+// registry is a container registry with or without a path in it. Whether it has to be there is asked elsewhere.
+func (v *validator) registry(at, r string) {
+	if r != "" && (strings.Contains(r, "://") || strings.HasPrefix(r, "/") || strings.HasSuffix(r, "/") || strings.ContainsAny(r, " @\t\n")) {
+		v.errorf(RuleValue, at, "write host/path, like "+defaultRegistry, "%.80q is not a registry", r)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 
 	"golang.org/x/sync/errgroup"
 
@@ -62,21 +63,30 @@ func (h *Host) Start(ctx context.Context, detail func(string)) (host.State, erro
 	return host.StateRunning, nil
 }
 
-// settle is the configuration of a host that is there, or a new one, which is written.
+// settle is the configuration of a host that is there, with the mirrors of now, or a new one; it is written.
 func (h *Host) settle(opts host.CreateOptions) (*config, error) {
 	c, err := h.dir.readConfig()
-	if err == nil {
+	switch {
+	case err == nil && (h.opts.Mirrors == nil || maps.Equal(h.opts.Mirrors, c.Mirrors)):
 		return c, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	case err == nil:
+		c.Mirrors = h.opts.Mirrors
+		return c, h.keep(c)
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
 	if h.opts.ImageDir == "" && h.opts.Programs == nil {
 		return nil, errors.New("embedded host: no folder for images given")
 	}
-	c = &config{Name: h.name, Ephemeral: h.opts.Ephemeral, ImageDir: h.opts.ImageDir, Programs: h.opts.Programs}
+	c = &config{
+		Name: h.name, Ephemeral: h.opts.Ephemeral, ImageDir: h.opts.ImageDir, Mirrors: h.opts.Mirrors, Programs: h.opts.Programs,
+	}
 	c.KubernetesVersion, c.Images = chooseImages(opts)
-	return c, diag.Wrap("write "+h.dir.path(configFile), h.dir.writeConfig(c),
+	return c, h.keep(c)
+}
+
+func (h *Host) keep(c *config) error {
+	return diag.Wrap("write "+h.dir.path(configFile), h.dir.writeConfig(c),
 		"point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
 }
 

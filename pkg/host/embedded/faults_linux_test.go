@@ -5,10 +5,13 @@ package embedded_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -180,6 +183,41 @@ func TestImagesOfTheControlPlane(t *testing.T) {
 				t.Errorf("Delete: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// TestMirrorIsAskedWithTheUsersLogin has a mirror that knows who asks and has nothing: the supervisor pulls from it and from nowhere else.
+func TestMirrorIsAskedWithTheUsersLogin(t *testing.T) {
+	const password = "s3cret"
+	var asked sync.Map
+	mirror := imagestest.Serve(t, password, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(r.URL.Path, true)
+		if r.URL.Path != "/v2/" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	login := fmt.Sprintf(`{"auths":{%q:{"username":%q,"password":%q}}}`, mirror, imagestest.User, password)
+	if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(login), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "host")
+	h := newHost(t, embedded.Options{
+		StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Mirrors: map[string]string{"registry.k8s.io": mirror + "/k8s"},
+	})
+	wantError(t, h.Create(t.Context(), host.CreateOptions{}), "registry.k8s.io/")
+	found := false
+	asked.Range(func(path, _ any) bool {
+		found = found || strings.HasPrefix(path.(string), "/v2/k8s/")
+		return true
+	})
+	if !found {
+		t.Errorf("the mirror was never asked for an image: %v", &asked)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "supervisor.log"))
+	if err != nil || strings.Contains(string(raw), password) {
+		t.Errorf("the log of the supervisor: %v\n%s", err, raw)
 	}
 }
 

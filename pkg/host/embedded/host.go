@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/runner"
 )
 
 // Options say where a host keeps what belongs to it, and how long it lives.
@@ -28,6 +29,9 @@ type Options struct {
 	// ImageDir is the store of unpacked images that all hosts share. It is needed to make a host; one that is there
 	// remembers its own.
 	ImageDir string
+	// Mirrors are asked in place of registries, "registry.k8s.io" → "mirror.example.com/k8s", from the next start on. nil leaves
+	// those of a host that is there as they are.
+	Mirrors map[string]string
 	// Ephemeral makes a host that ends with this process, however that ends, and keeps its data in memory's speed. The
 	// default is one in the background that outlives it and keeps its data for good.
 	Ephemeral bool
@@ -153,6 +157,11 @@ func (h *Host) Listens(port int) (program string, err error) {
 		}
 	}
 	return "", nil
+}
+
+// Deployments names those that the host runs, or ran when it was stopped, as NAMESPACE/NAME.
+func (h *Host) Deployments() ([]string, error) {
+	return runner.Deployments(h.dir.path(runnerDir))
 }
 
 // Stop ends all processes of the host, also those that a killed supervisor left behind, and keeps its data. It returns when they are gone; none running is no error.

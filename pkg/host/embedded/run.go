@@ -153,7 +153,7 @@ func (s *supervisor) hold(ctx context.Context, ready func() error) (err error) {
 		return err
 	}
 	if s.config.ImageDir != "" {
-		if s.store, err = images.Open(s.config.ImageDir, images.Options{}); err != nil {
+		if s.store, err = images.Open(s.config.ImageDir, images.Options{Mirrors: s.config.Mirrors}); err != nil {
 			return err
 		}
 	}

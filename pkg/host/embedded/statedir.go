@@ -61,6 +61,8 @@ type config struct {
 	Images            programImages `json:"images"`
 	// ImageDir is the store that they and the controllers' images are in.
 	ImageDir string `json:"imageDir"`
+	// Mirrors are asked in place of registries.
+	Mirrors map[string]string `json:"mirrors,omitempty"`
 	// Programs, if not nil, are run in place of those from Images.
 	Programs *controlplane.Programs `json:"programs,omitempty"`
 }

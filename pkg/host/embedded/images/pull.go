@@ -26,7 +26,8 @@ type Keychain = authn.Keychain
 
 // Pull says how Get gets an image.
 type Pull struct {
-	// Keychain for private registries; nil is anonymous.
+	// Keychain has credentials for private registries, which count before those of this machine's user. Those are always asked:
+	// what docker login and podman login wrote, as a kubelet has it with its node's.
 	Keychain Keychain
 	// Never asks no registry: an image that is not in the store is an error.
 	Never bool
@@ -71,7 +72,7 @@ func pullHint(err error) string {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		switch answer.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
-			return "name a Secret with credentials for this registry under imagePullSecrets"
+			return "log in to this registry with `docker login` or `podman login`, or name a Secret with credentials under imagePullSecrets"
 		case http.StatusNotFound:
 			return "check the image's name and tag"
 		}
@@ -91,12 +92,13 @@ func (s *Store) pull(ctx context.Context, ref string, keychain Keychain) (Image,
 	if err != nil {
 		return Image{}, err
 	}
-	if keychain == nil {
-		keychain = authn.NewMultiKeychain()
+	keychains := []authn.Keychain{authn.DefaultKeychain}
+	if keychain != nil {
+		keychains = []authn.Keychain{keychain, authn.DefaultKeychain}
 	}
 	platform := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 	remoteImage, err := remote.Image(source,
-		remote.WithContext(ctx), remote.WithAuthFromKeychain(keychain), remote.WithPlatform(platform))
+		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.NewMultiKeychain(keychains...)), remote.WithPlatform(platform))
 	if err != nil {
 		return Image{}, err
 	}

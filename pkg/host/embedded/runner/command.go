@@ -4,6 +4,7 @@ import (
 	"context"
 	"debug/elf"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,7 +169,7 @@ func (p *planner) processEnv(ctx context.Context, img images.Image, env map[stri
 	}
 	all["PATH"] = imagePath(img, all["PATH"])
 	all["HOME"] = filepath.Join(p.rec.dir, "home")
-	all["TMPDIR"] = filepath.Join(p.rec.dir, "fs", "tmp")
+	all["TMPDIR"] = filepath.Join(p.rec.dir, rootDir, "tmp")
 	all["HOSTNAME"] = p.pod.Name
 	for _, file := range certificateFiles {
 		if found := img.File(file); found != "" {
@@ -220,7 +221,7 @@ func (p *planner) workingDir(img images.Image) (string, error) {
 		dir = img.Config.WorkingDir
 	}
 	if dir == "" || dir == "/" {
-		return filepath.Join(p.rec.dir, "home"), nil
+		return p.rootFolder(img)
 	}
 	if mounted, ok := p.mounts.rewrite(dir); ok {
 		return mounted, nil
@@ -228,8 +229,29 @@ func (p *planner) workingDir(img images.Image) (string, error) {
 	if found := img.File(dir); found != "" {
 		return found, nil
 	}
-	made := filepath.Join(p.rec.dir, "fs", dir)
+	made := filepath.Join(p.rec.dir, rootDir, dir)
 	return made, os.MkdirAll(made, 0o700)
+}
+
+// rootFolder is what a process that starts in "/" finds there: its mounts, and the image's files beside them. It may name them by
+// relative paths, as Azure Service Operator does with the CRDs in its image.
+func (p *planner) rootFolder(img images.Image) (string, error) {
+	root := filepath.Join(p.rec.dir, rootDir)
+	entries, err := os.ReadDir(img.Root)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		at := filepath.Join(root, e.Name())
+		info, err := os.Lstat(at)
+		if err == nil && (info.Mode()&fs.ModeSymlink == 0 || p.mounts.leadsTo(at)) {
+			continue // a mount, or a folder with one in it
+		}
+		if err := linkTo(at, filepath.Join(img.Root, e.Name())); err != nil {
+			return "", err
+		}
+	}
+	return root, nil
 }
 
 func graceOf(pod *corev1.PodSpec) time.Duration {

@@ -137,10 +137,25 @@ type view struct {
 	ready      bool
 	readySince time.Time
 	reason     string
+	// lastLine of its log, of a process that is slow to be ready; slowAt is when one that is starting counts as slow, else zero.
+	lastLine string
+	slowAt   time.Time
 }
+
+// slowStart is how long a process may take to be ready before its log is quoted: by then most are.
+const slowStart = 5 * time.Second
 
 func (i *instance) view() view {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return view{i.status, i.ready, i.readySince, i.reason}
+	v := view{status: i.status, ready: i.ready, readySince: i.readySince, reason: i.reason}
+	if v.ready || v.status.Identity == (process.Identity{}) {
+		return v
+	}
+	if slowAt := v.status.Started.Add(slowStart); time.Now().Before(slowAt) {
+		v.slowAt = slowAt
+	} else if lines := i.supervisor.LastLines(1); len(lines) > 0 {
+		v.lastLine = lines[0]
+	}
+	return v
 }

@@ -58,6 +58,10 @@ func manage() {
 		if err != nil {
 			about.Cert = err.Error()
 		}
+		root, _ := os.ReadDir(".")
+		for _, e := range root {
+			about.Root = append(about.Root, e.Name())
+		}
 		_ = json.NewEncoder(w).Encode(about)
 	})
 	mux.HandleFunc("/crash", func(http.ResponseWriter, *http.Request) { fmt.Println("told to crash"); os.Exit(5) })
@@ -77,6 +81,7 @@ type about struct {
 	Env, Args  []string
 	Cert, Peer string
 	Calls      []string
+	Root       []string // what is in the folder that it was started in
 }
 
 // calls tries what its ServiceAccount may and may not do.

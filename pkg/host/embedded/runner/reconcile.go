@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -187,12 +188,13 @@ func (r *Runner) sweep(ctx context.Context) error {
 	if !r.manager.GetCache().WaitForCacheSync(ctx) {
 		return nil
 	}
-	dirs, err := filepath.Glob(filepath.Join(r.opts.Dir, runDir, "*", "*"))
+	names, err := Deployments(r.opts.Dir)
 	if err != nil {
 		return err
 	}
-	for _, dir := range dirs {
-		key := types.NamespacedName{Namespace: filepath.Base(filepath.Dir(dir)), Name: filepath.Base(dir)}
+	for _, each := range names {
+		namespace, name, _ := strings.Cut(each, "/")
+		key := types.NamespacedName{Namespace: namespace, Name: name}
 		if err := r.client.Get(ctx, key, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
 			continue
 		}

@@ -48,6 +48,16 @@ const (
 	uidFile = "uid"  // in a Deployment's folder
 )
 
+// Deployments names those that a runner's folder has something of, as NAMESPACE/NAME.
+func Deployments(dir string) ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(dir, runDir, "*", "*"))
+	names := make([]string, 0, len(found))
+	for _, each := range found {
+		names = append(names, filepath.Base(filepath.Dir(each))+"/"+filepath.Base(each))
+	}
+	return names, err
+}
+
 func newRecord(key types.NamespacedName, parent string) (*record, error) {
 	dir := filepath.Join(parent, key.Namespace, key.Name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -49,6 +49,9 @@ func statusOf(d *appsv1.Deployment, s situation) (status appsv1.DeploymentStatus
 			}
 		}
 	}
+	if s.view != nil && !s.view.slowAt.IsZero() { // then there is more to say
+		wait = max(s.view.slowAt.Sub(s.now), time.Millisecond)
+	}
 	status.UnavailableReplicas = wanted - status.AvailableReplicas
 	status.Conditions = append(status.Conditions, available(d, s, status.UnavailableReplicas == 0))
 	progress, left := progressing(d, s, status)
@@ -129,6 +132,8 @@ func troubleOf(v *view) string {
 		return exitText(v)
 	case !v.ready && v.reason != "" && st.LastExit != nil:
 		return fmt.Sprintf("%s (restart %d after %s)", v.reason, st.Restarts, st.LastExit.Reason())
+	case !v.ready && v.lastLine != "":
+		return strings.TrimPrefix(v.reason+"; its log ends with: "+v.lastLine, "; ")
 	case !v.ready:
 		return v.reason
 	}

@@ -32,6 +32,12 @@ func (m mounts) rewrite(value string) (string, bool) {
 	return value, false
 }
 
+// leadsTo tells whether the link at path leads to one of the mounts.
+func (m mounts) leadsTo(path string) bool {
+	target, err := os.Readlink(path)
+	return err == nil && slices.ContainsFunc(m, func(each mount) bool { return each.folder == target })
+}
+
 // volumes makes the folders of a pod's volumes below dir and brings them up to date. Nothing but emptyDir keeps what the
 // program writes to it; those last as long as the Deployment.
 type volumes struct {
@@ -151,10 +157,13 @@ func (v *volumes) addDownward(files map[string][]byte, items []corev1.DownwardAP
 	return nil
 }
 
-// place puts a link to each mounted folder at its path below <dir>/fs. A program that looks in the folder for temporary
-// files, which is <dir>/fs/tmp, finds there what is mounted below /tmp.
+// rootDir, in a Deployment's folder, stands for the root of a container: mounts are there under their paths.
+const rootDir = "fs"
+
+// place puts a link to each mounted folder at its path below rootDir. A program that looks in the folder for temporary
+// files, which is tmp in it, finds there what is mounted below /tmp.
 func (v *volumes) place(c *corev1.Container, folders, env map[string]string) (mounts, error) {
-	root := filepath.Join(v.dir, "fs")
+	root := filepath.Join(v.dir, rootDir)
 	var all mounts
 	for _, m := range c.VolumeMounts {
 		folder, ok := folders[m.Name]
@@ -176,7 +185,7 @@ func (v *volumes) place(c *corev1.Container, folders, env map[string]string) (mo
 	// Parents first for the links, the longest first to look up.
 	slices.SortFunc(all, func(a, b mount) int { return strings.Compare(a.path, b.path) })
 	for _, m := range all {
-		if err := link(root, m); err != nil {
+		if err := all.link(root, m); err != nil {
 			return nil, fmt.Errorf("volume mount at %s: %w", m.path, err)
 		}
 	}
@@ -185,17 +194,29 @@ func (v *volumes) place(c *corev1.Container, folders, env map[string]string) (mo
 }
 
 // link makes the link for one mount, unless it would lie in another mount's folder.
-func link(root string, m mount) error {
-	at := filepath.Join(root, filepath.FromSlash(m.path))
+func (m mounts) link(root string, one mount) error {
+	at := filepath.Join(root, filepath.FromSlash(one.path))
 	for dir := filepath.Dir(at); len(dir) > len(root); dir = filepath.Dir(dir) {
-		if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		info, err := os.Lstat(dir)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if m.leadsTo(dir) {
 			return nil
 		}
+		if err := os.Remove(dir); err != nil { // to the image's folder, or to a mount of an earlier version
+			return err
+		}
 	}
-	switch target, err := os.Readlink(at); {
-	case err == nil && target == m.folder:
+	return linkTo(at, one.folder)
+}
+
+// linkTo makes at a link to target, whatever was there: another link, or a folder of an earlier version.
+func linkTo(at, target string) error {
+	switch there, err := os.Readlink(at); {
+	case err == nil && there == target:
 		return nil
-	case err == nil || !errors.Is(err, fs.ErrNotExist): // another link, or a folder of an earlier version
+	case err == nil || !errors.Is(err, fs.ErrNotExist):
 		if err := os.RemoveAll(at); err != nil {
 			return err
 		}
@@ -203,5 +224,5 @@ func link(root string, m mount) error {
 	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 		return err
 	}
-	return os.Symlink(m.folder, at)
+	return os.Symlink(target, at)
 }

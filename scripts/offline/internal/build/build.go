@@ -19,14 +19,15 @@ import (
 
 // The parts of a build that --only chooses from.
 const (
-	Bundle = "bundle" // the controllers' images and manifests
-	Node   = "node"   // the kind node and load balancer images
-	Peers  = "peers"  // kind and clusterctl
+	Bundle    = "bundle"    // the controllers' images and manifests
+	Node      = "node"      // the kind node and load balancer images
+	Peers     = "peers"     // kind and clusterctl
+	Providers = "providers" // the bundle, with the clouds' infrastructure providers in it too
 )
 
 // Parts are all parts, and which of them a build makes when none is chosen.
 var (
-	Parts        = []string{Bundle, Node, Peers}
+	Parts        = []string{Bundle, Node, Peers, Providers}
 	DefaultParts = []string{Bundle, Node}
 )
 
@@ -111,14 +112,17 @@ func (b *builder) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if !wants(Bundle) && !wants(Node) {
+	if !wants(Bundle) && !wants(Node) && !wants(Providers) {
 		return nil
 	}
 	steps := []func(context.Context) error{b.controllers, b.controlPlane, b.manifests}
+	if wants(Providers) {
+		steps = append(steps, b.cloudProviders)
+	}
 	if wants(Node) {
 		steps = append(steps, b.nodes)
 	}
-	if wants(Bundle) {
+	if wants(Bundle) || wants(Providers) {
 		steps = append(steps, b.bundle)
 	}
 	for _, step := range steps {

@@ -3,7 +3,9 @@ package build
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -19,7 +21,7 @@ const unprivileged = "65532"
 // programImages makes the images and puts each into all the given sets.
 func (b *builder) programImages(ctx context.Context, images []recipe.Image, sets ...map[string]v1.Image) error {
 	for _, i := range images {
-		img, err := b.programImage(ctx, i)
+		img, err := b.programImage(ctx, i, nil)
 		if err != nil {
 			return err
 		}
@@ -30,11 +32,15 @@ func (b *builder) programImages(ctx context.Context, images []recipe.Image, sets
 	return nil
 }
 
-func (b *builder) programImage(ctx context.Context, i recipe.Image) (v1.Image, error) {
+// programImage makes an image of a program and what else it needs, content by path.
+func (b *builder) programImage(ctx context.Context, i recipe.Image, more map[string][]byte) (v1.Image, error) {
 	program := b.programs[i.Program]
 	key := cache.NewKey("program-image/1").
 		Add("image", i.Ref, program, i.Path, fmt.Sprint(i.Root, i.Entrypoint)).
 		Add("links", i.Links...)
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		key.Add("file", name, string(more[name]))
+	}
 	dir, err := b.cache.Make(ctx, "image-"+imageName(i.Ref), key, func(_ context.Context, dir string) error {
 		files, err := image.Base()
 		if err != nil {
@@ -43,6 +49,9 @@ func (b *builder) programImage(ctx context.Context, i recipe.Image) (v1.Image, e
 		files = append(files, image.File{Path: i.Path, Source: program})
 		for _, link := range i.Links {
 			files = append(files, image.File{Path: link, Link: i.Path})
+		}
+		for name, content := range more {
+			files = append(files, image.File{Path: name, Content: content})
 		}
 		return image.Write(dir, files, configOf(i))
 	})

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"maps"
+	"path"
 	"path/filepath"
 
 	"github.com/fleetctl/fleetctl/scripts/offline/internal/gobuild"
@@ -78,4 +79,43 @@ func (b *builder) certManagerManifests(ctx context.Context) (map[string][]byte, 
 		return nil, err
 	}
 	return manifests.CertManager(recipe.CertManager, dir)
+}
+
+// cloudProviders adds the clouds' infrastructure providers, images and manifests, to the bundle.
+func (b *builder) cloudProviders(ctx context.Context) (err error) {
+	if err := b.buildPrograms(ctx, recipe.CloudProviders); err != nil {
+		return err
+	}
+	if err := b.programImages(ctx, recipe.CloudProviderImages, b.images); err != nil {
+		return err
+	}
+	step := b.report.Start("manifests of the cloud providers")
+	defer func() { step.End(err) }()
+	modules := map[string]string{}
+	for _, m := range manifests.CloudModules {
+		if modules[m.Path], err = b.source(ctx, m.In, m.Path); err != nil {
+			return err
+		}
+	}
+	files, err := manifests.CloudProviders(modules)
+	if err != nil {
+		return err
+	}
+	maps.Copy(b.files, files)
+	return b.serviceOperator(ctx, modules[manifests.AzureModule])
+}
+
+// serviceOperator makes the image of Azure Service Operator, which the Azure provider's components bring along.
+func (b *builder) serviceOperator(ctx context.Context, azure string) error {
+	crds, err := manifests.ServiceOperatorCRDs(azure)
+	if err != nil {
+		return err
+	}
+	more := map[string][]byte{}
+	for name, content := range crds {
+		more[path.Join(recipe.ServiceOperatorCRDs, name)] = content
+	}
+	img, err := b.programImage(ctx, recipe.ServiceOperator, more)
+	b.images[recipe.ServiceOperator.Ref] = img
+	return err
 }

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"bytes"
 	"os"
 	"path"
 	"path/filepath"
@@ -76,5 +77,6 @@ func (p provider) manifest(module string) ([]byte, error) {
 	if manifest, err = replace(manifest, p.staging, p.image); err != nil {
 		return nil, err
 	}
-	return replace(manifest, "imagePullPolicy: Always", "imagePullPolicy: IfNotPresent")
+	// As releases have it, and bundles need it: nobody asks a registry for what is there.
+	return bytes.ReplaceAll(manifest, []byte("imagePullPolicy: Always"), []byte("imagePullPolicy: IfNotPresent")), nil
 }

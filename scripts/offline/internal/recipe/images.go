@@ -35,6 +35,29 @@ var ImageAutomationImages = []Image{
 	flux("image-automation-controller", "v1.2.4"),
 }
 
+// The images of CloudProviders, under the names of their releases.
+const (
+	AWSImage                  = "registry.k8s.io/cluster-api-aws/cluster-api-aws-controller:" + AWSProvider
+	GCPImage                  = "registry.k8s.io/cluster-api-gcp/cluster-api-gcp-controller:" + GCPProvider
+	AzureImage                = "registry.k8s.io/cluster-api-azure/cluster-api-azure-controller:" + AzureProvider
+	AzureServiceOperatorImage = "mcr.microsoft.com/k8s/azureserviceoperator:" + AzureServiceOperator
+)
+
+// CloudProviderImages are the images of CloudProviders.
+var CloudProviderImages = []Image{
+	manager(AWSImage, "cluster-api-aws-controller"),
+	manager(GCPImage, "cluster-api-gcp-controller"),
+	manager(AzureImage, "cluster-api-azure-controller"),
+}
+
+// ServiceOperator is the image of Azure Service Operator. It also holds the CRDs of its release, in ServiceOperatorCRDs.
+var ServiceOperator = Image{
+	Ref: AzureServiceOperatorImage, Program: "azure-service-operator", Path: "/aso-controller", Entrypoint: true,
+}
+
+// ServiceOperatorCRDs is where Azure Service Operator looks for CRDs: "crds" in its working folder.
+const ServiceOperatorCRDs = "/crds"
+
 // Names of the images that a node starts from. kubeadm asks for these versions of CoreDNS and etcd, whatever is inside.
 const (
 	PauseImage   = "registry.k8s.io/pause:3.10.2"

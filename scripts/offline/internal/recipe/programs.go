@@ -25,6 +25,11 @@ const (
 	Kubernetes     = "v1.36.3"
 	Flux           = "v2.9.5"
 	Containerd     = "v2.3.4"
+	AWSProvider    = "v2.13.0"
+	GCPProvider    = "v1.13.1"
+	AzureProvider  = "v1.23.0"
+	// AzureServiceOperator is the one that the Azure provider's components bring along.
+	AzureServiceOperator = "v2.13.0"
 )
 
 const componentVersion = "k8s.io/component-base/version"
@@ -74,6 +79,15 @@ var Node = []Program{
 	cni("main/loopback"),
 	cni("ipam/host-local"),
 	cni("meta/portmap"),
+}
+
+// CloudProviders are the managers of infrastructure providers for clouds. They take long to build, and do nothing without an
+// account: what they are here for is to be started.
+var CloudProviders = []Program{
+	{Name: "cluster-api-aws-controller", Module: "capa", Package: "sigs.k8s.io/cluster-api-provider-aws/v2"},
+	{Name: "cluster-api-gcp-controller", Module: "capg", Package: "sigs.k8s.io/cluster-api-provider-gcp"},
+	{Name: "cluster-api-azure-controller", Module: "capz", Package: "sigs.k8s.io/cluster-api-provider-azure"},
+	{Name: "azure-service-operator", Module: "capz", Package: "github.com/Azure/azure-service-operator/v2/cmd/controller"},
 }
 
 // Peers are other projects' programs, to compare with and to look at clusters with.

@@ -10,14 +10,14 @@ import (
 // TestImagesHoldKnownPrograms finds a program that was renamed in one place only before a long build does.
 func TestImagesHoldKnownPrograms(t *testing.T) {
 	programs := map[string]bool{}
-	for _, p := range slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers) {
+	for _, p := range slices.Concat(Controllers, ImageAutomation, CloudProviders, ControlPlane, Node, Peers) {
 		if programs[p.Name] {
 			t.Errorf("two programs are called %s", p.Name)
 		}
 		programs[p.Name] = true
 	}
 	refs := map[string]bool{}
-	for _, i := range append(slices.Concat(ControllerImages, ImageAutomationImages, ControlPlaneImages, NodeImages), ProxyImage) {
+	for _, i := range append(slices.Concat(ControllerImages, ImageAutomationImages, CloudProviderImages, ControlPlaneImages, NodeImages), ProxyImage, ServiceOperator) {
 		if !programs[i.Program] {
 			t.Errorf("%s: no program is called %s", i.Ref, i.Program)
 		}

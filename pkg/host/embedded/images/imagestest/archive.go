@@ -61,20 +61,7 @@ func build(t testing.TB, img Image) []blob {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var buffer bytes.Buffer
-	w := tar.NewWriter(&buffer)
-	for name, content := range map[string][]byte{"manager": program, "extra": []byte(img.Extra)} {
-		if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755, Typeflag: tar.TypeReg}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(content); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	layer := newBlob(buffer.Bytes())
+	layer := newBlob(layerOf(t, map[string][]byte{"manager": program, "extra": []byte(img.Extra)}))
 	arch := img.Arch
 	if arch == "" {
 		arch = runtime.GOARCH
@@ -90,6 +77,25 @@ func build(t testing.TB, img Image) []blob {
 		layer.content = layer.content[:len(layer.content)/2]
 	}
 	return []blob{manifest, config, layer}
+}
+
+// layerOf is a layer of programs by their names.
+func layerOf(t testing.TB, programs map[string][]byte) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	w := tar.NewWriter(&buffer)
+	for name, content := range programs {
+		if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755, Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
 }
 
 func mustJSON(t testing.TB, v any) []byte {

@@ -1,0 +1,126 @@
+//go:build integration
+
+package runner
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestPeersFindEachOther(t *testing.T) {
+	w := newWorld(t)
+	w.service("server")
+	w.service("caller")
+	w.create(deployment("caller", "--peer-addr=http://server.default.svc.cluster.local./"))
+	w.ready("caller")
+	w.create(deployment("server"))
+	w.ready("server")
+	want := "http://" + w.resolve("server.default.svc", "80") + "/"
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		w.ready("caller")
+		if address, err := w.runner.Resolve(t.Context(), "caller.default.svc", "443"); err == nil {
+			if resp, err := http.Get("http://" + address + "/about"); err == nil {
+				var a about
+				_ = json.NewDecoder(resp.Body).Decode(&a)
+				_ = resp.Body.Close()
+				if a.Peer == want {
+					return
+				}
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the caller never learns that its peer is at %s", want)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func TestRunnerRestartKeepsPortsAndLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.service("manager")
+	w.create(deployment("manager"))
+	w.ready("manager")
+	address, running := w.resolve("manager.default.svc", "443"), w.identity("manager")
+	w.stop()
+	if running.Alive() {
+		t.Fatal("the process outlives its runner")
+	}
+	w.start()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if now := w.identity("manager"); now.PID != 0 && isReady(w.get("manager")) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("never ready again")
+		}
+	}
+	if again := w.resolve("manager.default.svc", "443"); again != address {
+		t.Errorf("the port has changed from %s to %s", address, again)
+	}
+}
+
+func TestTakenPortIsReplaced(t *testing.T) {
+	w := newWorld(t)
+	w.service("manager")
+	d := deployment("manager")
+	port, err := w.runner.ports.get("default/manager", 9443)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	w.create(d)
+	w.ready("manager")
+	if address := w.resolve("manager.default.svc", "443"); strings.HasSuffix(address, fmt.Sprintf(":%d", port)) {
+		t.Errorf("got the port that is taken: %s", address)
+	}
+}
+
+func TestTwoHundredAtOnce(t *testing.T) {
+	w := newWorld(t)
+	const count = 200
+	begun := time.Now()
+	for i := range count {
+		w.create(deployment(fmt.Sprintf("manager-%d", i)))
+	}
+	created := time.Since(begun)
+	left := count
+	for deadline := begun.Add(3 * time.Minute); left > 0; time.Sleep(500 * time.Millisecond) {
+		all, err := w.client.AppsV1().Deployments("default").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = 0
+		for i := range all.Items {
+			if !isReady(&all.Items[i]) {
+				left++
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d are not ready", left, count)
+		}
+	}
+	t.Logf("created in %s, all ready after %s", created, time.Since(begun))
+	pids := map[int]bool{}
+	for i := range count {
+		pids[w.identity(fmt.Sprintf("manager-%d", i)).PID] = true
+	}
+	if len(pids) != count {
+		t.Errorf("%d processes", len(pids))
+	}
+	begun = time.Now()
+	w.stop()
+	t.Logf("all gone after %s", time.Since(begun))
+	w.stop = func() {}
+}

@@ -1,0 +1,182 @@
+package manifests
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/scripts/offline/internal/recipe"
+)
+
+// CloudModule is a module whose folder holds manifests of a cloud provider, and the one below modules/ that requires it.
+type CloudModule struct{ Path, In string }
+
+// AzureModule holds the Azure provider.
+const AzureModule = "sigs.k8s.io/cluster-api-provider-azure"
+
+const (
+	awsModule = "sigs.k8s.io/cluster-api-provider-aws/v2"
+	gcpModule = "sigs.k8s.io/cluster-api-provider-gcp"
+	asoModule = "github.com/Azure/azure-service-operator/v2"
+)
+
+// CloudModules are all that CloudProviders reads.
+var CloudModules = []CloudModule{{awsModule, "capa"}, {gcpModule, "capg"}, {AzureModule, "capz"}, {asoModule, "capz"}}
+
+// cloudProviders by the module that holds each.
+var cloudProviders = map[string]provider{
+	awsModule: {
+		label: "infrastructure-aws", version: recipe.AWSProvider, components: "infrastructure-components.yaml", config: "config/default",
+		staging: "gcr.io/k8s-staging-cluster-api-aws/cluster-api-aws-controller:latest", image: recipe.AWSImage,
+	},
+	gcpModule: {
+		label: "infrastructure-gcp", version: recipe.GCPProvider, components: "infrastructure-components.yaml", config: "config/default",
+		staging: "gcr.io/k8s-staging-cluster-api-gcp/cluster-api-gcp-controller:e2e", image: recipe.GCPImage,
+	},
+	AzureModule: {
+		label: "infrastructure-azure", version: recipe.AzureProvider, components: "infrastructure-components.yaml", config: "default",
+		staging: "gcr.io/k8s-staging-cluster-api-azure/cluster-api-azure-controller:main", image: recipe.AzureImage,
+	},
+}
+
+// CloudProviders returns the files of the clouds' repositories, content by path in the bundle. modules are the folders of
+// CloudModules, by their paths.
+func CloudProviders(modules map[string]string) (map[string][]byte, error) {
+	work, err := os.MkdirTemp("", "azure-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	if err := azureConfig(work, modules[AzureModule], modules[asoModule]); err != nil {
+		return nil, fmt.Errorf("the Azure provider: %w", err)
+	}
+	files := map[string][]byte{}
+	for module, p := range cloudProviders {
+		dir := path.Join("providers", p.label, p.version)
+		source := modules[module]
+		if files[path.Join(dir, "metadata.yaml")], err = os.ReadFile(filepath.Join(source, "metadata.yaml")); err != nil {
+			return nil, err
+		}
+		if module == AzureModule {
+			source = work
+		}
+		if files[path.Join(dir, p.components)], err = p.manifest(source); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// azureConfig copies the Azure provider's config folder to work, and puts Azure Service Operator's manifest in the place of the
+// address that it is downloaded from when the provider is released.
+func azureConfig(work, module, operator string) error {
+	if err := os.CopyFS(work, os.DirFS(filepath.Join(module, "config"))); err != nil {
+		return err
+	}
+	file := filepath.Join(work, "aso", "kustomization.yaml")
+	kustomization, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	local, err := localResources(kustomization, func(string) ([]byte, string, error) {
+		manifest, err := serviceOperator(operator)
+		return manifest, "operator.yaml", err
+	}, filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, local, 0o644)
+}
+
+// The module of a release carries the chart of the one before with everything that the build generates, and its own without.
+const generatedBefore = "charts/azure-service-operator-2.12.0.tgz"
+
+// serviceOperator is Azure Service Operator's release manifest without its CRDs: the chart in its module, completed by what only an
+// archive of the release before has, webhook configurations and the manager's role.
+func serviceOperator(module string) ([]byte, error) {
+	dir := filepath.Join(module, "charts", "azure-service-operator")
+	archive, err := os.Open(filepath.Join(module, generatedBefore))
+	if err != nil {
+		return nil, err
+	}
+	defer archive.Close()
+	before, err := loader.LoadArchiveFiles(archive)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", generatedBefore, err)
+	}
+	var files []*loader.BufferedFile
+	for _, f := range before {
+		if strings.HasPrefix(f.Name, "templates/generated/") {
+			files = append(files, f)
+		}
+	}
+	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") {
+			return err
+		}
+		name, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		files = append(files, &loader.BufferedFile{Name: filepath.ToSlash(name), Data: content})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, fmt.Errorf("read the chart of Azure Service Operator: %w", err)
+	}
+	// As the release manifest has it: credentials come in a Secret of the provider's, and nothing is walled off.
+	given := map[string]any{
+		"createAzureOperatorSecret": false,
+		"networkPolicies":           map[string]any{"enable": false},
+		"image":                     map[string]any{"repository": recipe.AzureServiceOperatorImage},
+	}
+	release := chartutil.ReleaseOptions{Name: "azureserviceoperator", Namespace: "azureserviceoperator-system", Revision: 1, IsInstall: true}
+	values, err := chartutil.ToRenderValues(loaded, given, release, chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, fmt.Errorf("values of Azure Service Operator: %w", err)
+	}
+	rendered, err := engine.Render(loaded, values)
+	if err != nil {
+		return nil, fmt.Errorf("render Azure Service Operator: %w", err)
+	}
+	namespace := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + release.Namespace + "\n"
+	return joined([]byte(namespace), rendered), nil
+}
+
+// ServiceOperatorCRDs are the CRDs that Azure Service Operator's image holds for itself, by file name: those that the Azure
+// provider installs, which are its own of the same release.
+func ServiceOperatorCRDs(azure string) (map[string][]byte, error) {
+	raw, err := os.ReadFile(filepath.Join(azure, "config", "aso", "crds.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for document := range bytes.SplitSeq(raw, []byte("\n---\n")) {
+		var crd struct {
+			Metadata struct{ Name string }
+		}
+		if err := yaml.Unmarshal(document, &crd); err != nil {
+			return nil, err
+		}
+		if crd.Metadata.Name == "" {
+			return nil, errors.New("a CRD of Azure Service Operator has no name")
+		}
+		files[crd.Metadata.Name+".yaml"] = document
+	}
+	return files, nil
+}
