@@ -25,7 +25,7 @@ const timeout = 30 * time.Second
 
 // Options say which repository of which forge.
 type Options struct {
-	// Type of the forge; empty: by the name of the host, see Detect.
+	// Type of the forge; empty: by the name of the host, see v1alpha1.ForgeOf.
 	Type v1alpha1.ForgeType
 	// Remote is the URL of the repository, with its https or ssh scheme.
 	Remote *url.URL
@@ -54,26 +54,6 @@ type client interface {
 	find(ctx context.Context, r Request) (*PullRequest, error)
 	create(ctx context.Context, r Request) (*PullRequest, error)
 	update(ctx context.Context, number int64, r Request) error
-}
-
-// Detect tells by a host's name which forge it is; "" where the name does not say.
-func Detect(host string) v1alpha1.ForgeType {
-	host = strings.ToLower(host)
-	for _, known := range []struct {
-		part  string
-		forge v1alpha1.ForgeType
-	}{
-		{"github", v1alpha1.ForgeGitHub},
-		{"gitlab", v1alpha1.ForgeGitLab},
-		{"gitea", v1alpha1.ForgeGitea},
-		{"forgejo", v1alpha1.ForgeGitea},
-		{"codeberg.org", v1alpha1.ForgeGitea},
-	} {
-		if strings.Contains(host, known.part) {
-			return known.forge
-		}
-	}
-	return ""
 }
 
 // Check tells, without asking the forge, whether Open could work. The error matches ErrUnknownForge, or says that the token is missing.
@@ -107,7 +87,7 @@ func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 
 func newClient(o Options) (client, error) {
 	if o.Type == "" {
-		o.Type = Detect(o.Remote.Hostname())
+		o.Type = v1alpha1.ForgeOf(o.Remote.Hostname())
 	}
 	if o.Type == "" {
 		return nil, diag.Errorf("say which it is with spec.git.forge in "+v1alpha1.FileName+", or --forge", "%s is %w", o.Remote.Hostname(), ErrUnknownForge)
