@@ -5,11 +5,13 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,6 +20,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/fleetctl/fleetctl/pkg/bundle/bundletest"
+	"github.com/fleetctl/fleetctl/pkg/forge/forgetest"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
@@ -25,7 +28,8 @@ import (
 // gitServer is the Git server of a script, and what was in it before fleetctl came.
 type gitServer struct {
 	repo   *gittest.Repo
-	ssh    *gittest.SSH // nil for an https server
+	ssh    *gittest.SSH     // nil for an https server
+	forge  *forgetest.Forge // nil where nobody opens pull requests
 	before string
 }
 
@@ -59,6 +63,36 @@ func gitHTTPS(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), s.CA, 0o600))
 }
 
+// gitForge is gitHTTPS with the API of a forge on the same host: git-forge [PROTECTED-BRANCH…].
+func gitForge(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 0, "git-forge [PROTECTED-BRANCH…]")
+	g := gitServerOf(ts)
+	s := gittest.NewHTTPS(tb(ts), gittest.Options{Protected: args, API: func(token string) http.Handler {
+		g.forge = forgetest.New(token)
+		return g.forge
+	}})
+	g.repo = s.Repo
+	ts.Setenv("GIT_URL", s.URL)
+	ts.Setenv("FLEETCTL_GIT_TOKEN", s.Token)
+	ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), s.CA, 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("askpass"), []byte("#!/bin/sh\ncase $1 in Username*) echo git;; *) echo "+s.Token+";; esac\n"), 0o700))
+	ts.Setenv("GIT_ASKPASS", ts.MkAbs("askpass"))
+	ts.Setenv("GIT_SSL_CAINFO", ts.MkAbs("ca.pem"))
+}
+
+// pullRequests prints the pull requests of the forge, one a line: number, state, branch, base, how often it was changed, title. It fails unless
+// there are so many: pull-requests COUNT
+func pullRequests(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "pull-requests COUNT")
+	all := gitServerOf(ts).forge.PullRequests()
+	for _, p := range all {
+		fmt.Fprintf(ts.Stdout(), "%d open=%t %s -> %s changed=%d %s\n", p.Number, p.Open, p.Head, p.Base, p.Updated, p.Title)
+	}
+	if args[0] != strconv.Itoa(len(all)) {
+		ts.Fatalf("there are %d pull requests", len(all))
+	}
+}
+
 // gitSSH starts an OpenSSH server with a Git repository, and a key that may push to it: git-ssh. It sets GIT_URL and writes the key to
 // id, the server's host keys to known_hosts, and somebody else's for the same address to other_hosts.
 func gitSSH(ts *testscript.TestScript, neg bool, args []string) {
@@ -75,6 +109,12 @@ func gitSSH(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	host, _, _ := strings.Cut(s.KnownHosts, " ")
 	ts.Check(os.WriteFile(ts.MkAbs("other_hosts"), []byte(host+" "+other.Public), 0o600))
+}
+
+// gitMerge lets a branch of the Git server be where another one is, around the hooks, as a forge merges: git-merge FROM INTO
+func gitMerge(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 2, "git-merge FROM INTO")
+	gittest.Git(tb(ts), gitServerOf(ts).repo.Dir, "update-ref", "refs/heads/"+args[1], "refs/heads/"+args[0])
 }
 
 // gitAuthorize lets the holder of a private key read the repository, as a deploy key does: git-authorize FILE

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -14,8 +16,9 @@ import (
 
 // changeFlags are those of every command that edits the fleet repo.
 type changeFlags struct {
-	dryRun, commit, push bool
-	tokenFile, keyFile   string
+	dryRun, commit, push, pr  bool
+	tokenFile, keyFile, forge string
+	remote                    bool // the command asks the remote, whatever the flags say
 }
 
 func (o *changeFlags) add(c *cobra.Command) {
@@ -23,7 +26,10 @@ func (o *changeFlags) add(c *cobra.Command) {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show the difference and change nothing")
 	fs.BoolVar(&o.commit, "commit", false, "commit the changed files, and no others")
 	fs.BoolVar(&o.push, "push", false, "commit and push; where others have pushed meanwhile, the change is made again on top of theirs")
-	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	fs.BoolVar(&o.pr, "pr", false, "commit to a branch of its own, push that, and open a pull request, or update the one that is open")
+	fs.StringVar(&o.forge, "forge", "", "what the remote runs on, for --pr: github, gitlab or gitea (default: spec.git.forge, or by the host's name)")
+	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote, and of --pr (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	completeFlag(c, "forge", cobra.FixedCompletions([]string{"github", "gitlab", "gitea"}, cobra.ShellCompDirectiveNoFileComp))
 	fs.StringVar(&o.keyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
 }
 
@@ -31,22 +37,27 @@ func (o *changeFlags) add(c *cobra.Command) {
 const (
 	editing = `
 
-It works on the files alone, shows the difference and needs no cluster. --dry-run writes nothing; --commit and --push carry the change
-on. Comments and formatting of the files stay as they are.`
+It works on the files alone, shows the difference and needs no cluster. --dry-run writes nothing; --commit, --push and --pr carry
+the change on. Comments and formatting of the files stay as they are.`
 	editingFlags = `
 
---dry-run writes nothing; --commit and --push carry the change on. No difference is shown: it could hold what is secret.`
+--dry-run writes nothing; --commit, --push and --pr carry the change on. No difference is shown: it could hold what is secret.`
 )
 
 // changeOptions are what these flags say.
 func (f *factory) changeOptions(o *changeFlags) (lifecycle.ChangeOptions, error) {
-	options := lifecycle.ChangeOptions{DryRun: o.dryRun, Commit: o.commit, Push: o.push}
+	options := lifecycle.ChangeOptions{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, Forge: v1alpha1.ForgeType(o.forge)}
+	if o.pr && o.push {
+		return options, diag.Usage("leave one of them out", "--push and --pr are two ways to the same branch")
+	}
 	options.Git.SSHKeyFile = o.keyFile
 	var err error
 	if options.Dir, err = f.repoDir(); err != nil {
 		return options, err
 	}
-	options.Git.Token, err = readToken(o.tokenFile)
+	if o.push || o.pr || o.remote {
+		options.Git.Token, err = readToken(o.tokenFile)
+	}
 	return options, err
 }
 
@@ -83,6 +94,10 @@ func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult) error {
 		return nil
 	case r.DryRun:
 		fmt.Fprintln(s.Err, "Nothing was changed (--dry-run).")
+	case r.PullRequest != nil && r.PullRequest.Created:
+		fmt.Fprintf(s.Err, "%s: pull request %s.\n", r.Summary, r.PullRequest.URL)
+	case r.PullRequest != nil:
+		fmt.Fprintf(s.Err, "%s: pull request %s is up to date.\n", r.Summary, r.PullRequest.URL)
 	case r.Pushed:
 		fmt.Fprintf(s.Err, "%s: pushed as %s.\n", r.Summary, short(r.Commit))
 	case r.Commit != "":

@@ -40,7 +40,7 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
   fleetctl promote --to v0.3.1           # back to a version that was good`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			options.Cluster = f.flags.cluster
+			options.Cluster, o.remote = f.flags.cluster, true
 			var err error
 			if options.Change, err = f.changeOptions(&o); err != nil {
 				return err

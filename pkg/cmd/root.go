@@ -110,6 +110,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newPoolCmd(f)},
 		{"repo", newEnvironmentCmd(f)},
 		{"repo", newChannelCmd(f)},
+		{"repo", newCICmd(f)},
 		{"repo", newPromoteCmd(f)},
 		{"repo", newTenantCmd(f)},
 		{"repo", newFeatureCmd(f)},

@@ -90,7 +90,7 @@ func loneCommit(ctx context.Context, store *memory.Storage, name plumbing.Refere
 		return update{}, err
 	}
 	when := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
-	commit, err := writeCommit(ctx, store, nil, tree, plumbing.ZeroHash, "fleetctl: may this account push here?", author, when)
+	commit, err := writeCommit(ctx, store, nil, tree, nil, "fleetctl: may this account push here?", author, when)
 	if err != nil {
 		return update{}, err
 	}

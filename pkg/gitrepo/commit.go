@@ -88,15 +88,17 @@ func (r *Repo) record(ctx context.Context, parent plumbing.Hash, changes []Chang
 	if err != nil {
 		return parent, err
 	}
-	return writeCommit(ctx, store, s, tree, parent, message, author, time.Now())
+	return writeCommit(ctx, store, s, tree, []plumbing.Hash{parent}, message, author, time.Now())
 }
 
 // writeCommit writes the object of a commit, signed where there is a signer.
-func writeCommit(ctx context.Context, store storage.Storer, s *signer, tree, parent plumbing.Hash, message string, author Author, when time.Time) (plumbing.Hash, error) {
+func writeCommit(ctx context.Context, store storage.Storer, s *signer, tree plumbing.Hash, parents []plumbing.Hash, message string, author Author, when time.Time) (plumbing.Hash, error) {
 	signature := object.Signature{Name: author.Name, Email: author.Email, When: when}
 	c := &object.Commit{Author: signature, Committer: signature, Message: strings.TrimRight(message, "\n") + "\n", TreeHash: tree}
-	if !parent.IsZero() {
-		c.ParentHashes = []plumbing.Hash{parent}
+	for _, p := range parents {
+		if !p.IsZero() {
+			c.ParentHashes = append(c.ParentHashes, p)
+		}
 	}
 	var err error
 	if c.PGPSignature, err = signObject(ctx, s, c); err != nil {

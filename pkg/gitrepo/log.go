@@ -104,5 +104,5 @@ func (r *Repo) Resolve(revision string) (string, error) {
 	return hash.String(), nil
 }
 
-// ErrNoRevision: there is no such commit, branch or tag here.
+// ErrNoRevision says that there is no such commit, branch or tag here.
 var ErrNoRevision = errors.New("no such revision")

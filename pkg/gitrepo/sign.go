@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ErrSigning: git is configured to sign, and that cannot be done. Nothing unsigned is made in its place.
+// ErrSigning says that git is configured to sign, and that it cannot be done. Nothing unsigned is made in its place.
 var ErrSigning = errors.New("cannot sign as git is configured to")
 
 // signer signs commits and tags with the programs that git signs with, so that agents and hardware keys work as they do there.

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ErrTagExists: there is a tag of that name on something else. Tags are never moved.
+// ErrTagExists says that there is a tag of that name on something else. Tags are never moved.
 var ErrTagExists = errors.New("there is another tag of that name")
 
 // Tag is a tag of a commit.

@@ -156,7 +156,7 @@ func signBySSH(t *testing.T, repo *gitrepo.Repo) {
 func signByGPG(t *testing.T, repo *gitrepo.Repo) {
 	t.Helper()
 	gpg := gittest.Require(t, "gpg", "gnupg")
-	home, err := os.MkdirTemp("", "gpg-*") // its socket's path must be short
+	home, err := os.MkdirTemp("", "gpg-*") //nolint:usetesting // its socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/forge"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
@@ -22,6 +24,10 @@ type ChangeOptions struct {
 	Edit func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)
 	// DryRun changes nothing, Commit commits the files of the edit and no others, Push pushes that commit as well.
 	DryRun, Commit, Push bool
+	// PullRequest pushes the commit to a branch of its own and opens a pull request for it, instead of Push; or updates the one that is open.
+	PullRequest bool
+	// Forge says what the remote runs on; "" stands for spec.git.forge, or what the host's name says.
+	Forge v1alpha1.ForgeType
 	// Git are what Push reaches the remote with.
 	Git GitCredentials
 	// Confirm, if set, is asked before anything changes.
@@ -38,7 +44,10 @@ type ChangeResult struct {
 	Diff          string            `json:"diff"`
 	Commit        string            `json:"commit,omitempty"`
 	Pushed        bool              `json:"pushed"`
-	Notes         []string          `json:"notes"`
+	// Branch and PullRequest are where the change waits for a review.
+	Branch      string             `json:"branch,omitempty"`
+	PullRequest *forge.PullRequest `json:"pullRequest,omitempty"`
+	Notes       []string           `json:"notes"`
 }
 
 // Change makes an edit of the fleet repo: it writes the files all or not at all, and commits and pushes them where that is asked
@@ -73,7 +82,7 @@ func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
 			return nil, err
 		}
 	}
-	if !o.Commit && !o.Push {
+	if !o.Commit && !o.Push && !o.PullRequest {
 		_, err := edit.Changes.Apply(repo.Dir)
 		return out, err
 	}
@@ -93,7 +102,7 @@ func commitChange(ctx context.Context, repo *fleetrepo.Repo, edit *fleetrepo.Edi
 	if edit.Body != "" {
 		message += "\n" + edit.Body
 	}
-	if !o.Push {
+	if !o.Push && !o.PullRequest {
 		changes, err := gitFiles(edit, repo.Dir)
 		if err != nil {
 			return err
@@ -108,7 +117,7 @@ func commitChange(ctx context.Context, repo *fleetrepo.Repo, edit *fleetrepo.Edi
 		return err
 	}
 	if url, _, err := git.Remote(); err == nil && url == "" {
-		return diag.Errorf("leave --push out: a commit is all that it takes", "push: the fleet repo has no remote")
+		return diag.Errorf("leave --push and --pr out: a commit is all that it takes", "push: the fleet repo has no remote")
 	}
 	intent := func(root string) ([]gitrepo.Change, error) {
 		now, err := fleetrepo.Open(root)
@@ -120,6 +129,9 @@ func commitChange(ctx context.Context, repo *fleetrepo.Repo, edit *fleetrepo.Edi
 			return nil, err
 		}
 		return gitFiles(again, root)
+	}
+	if o.PullRequest {
+		return propose(ctx, git, proposal{repo: repo, edit: edit, auth: auth, intent: intent, message: message}, o, out)
 	}
 	synced, err := git.Sync(ctx, auth, intent, message, gitrepo.Author{})
 	if err != nil {

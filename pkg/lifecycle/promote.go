@@ -105,7 +105,7 @@ func Promote(ctx context.Context, deps Deps, o PromoteOptions) (*PromoteResult, 
 }
 
 // carries tells whether the change goes to the remote, be it as a pull request.
-func (p *promotion) carries() bool { return p.opts.Change.Push }
+func (p *promotion) carries() bool { return p.opts.Change.Push || p.opts.Change.PullRequest }
 
 func newPromotion(ctx context.Context, deps Deps, o PromoteOptions) (*promotion, error) {
 	p := &promotion{Deps: deps, opts: o}
@@ -123,7 +123,7 @@ func newPromotion(ctx context.Context, deps Deps, o PromoteOptions) (*promotion,
 		return nil, err
 	}
 	change := &p.opts.Change
-	if !change.Commit && !change.Push && !change.DryRun {
+	if !change.Commit && !change.Push && !change.PullRequest && !change.DryRun {
 		change.Push, change.Commit = p.remote, !p.remote
 	}
 	return p, nil

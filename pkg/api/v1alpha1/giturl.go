@@ -113,3 +113,29 @@ func isLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
+
+// ForgeType is what spec.git.forge says, else what the name of the URL's host does; "" where neither does.
+func (g Git) ForgeType() ForgeType {
+	if g.Forge != "" {
+		return g.Forge
+	}
+	u, err := g.ParseURL()
+	if err != nil {
+		return ""
+	}
+	return ForgeOf(u.Hostname())
+}
+
+// ForgeOf tells by a host's name which forge it is; "" where the name does not say.
+func ForgeOf(host string) ForgeType {
+	host = strings.ToLower(host)
+	for _, known := range []struct {
+		part  string
+		forge ForgeType
+	}{{"github", ForgeGitHub}, {"gitlab", ForgeGitLab}, {"gitea", ForgeGitea}, {"forgejo", ForgeGitea}, {"codeberg.org", ForgeGitea}} {
+		if strings.Contains(host, known.part) {
+			return known.forge
+		}
+	}
+	return ""
+}

@@ -59,7 +59,19 @@ type Git struct {
 	KnownHosts string `json:"knownHosts,omitempty"`
 	// Interval at which Flux looks for new commits, as a Go duration. Default: 1m (10s without a remote).
 	Interval string `json:"interval,omitempty"`
+	// Forge is what runs on the URL's host, for pull requests: github, gitlab or gitea (Forgejo too). Default: by the host's name.
+	Forge ForgeType `json:"forge,omitempty"`
 }
+
+// ForgeType is a kind of Git forge.
+type ForgeType string
+
+// The forges that pull requests can be opened on.
+const (
+	ForgeGitHub ForgeType = "github"
+	ForgeGitLab ForgeType = "gitlab"
+	ForgeGitea  ForgeType = "gitea"
+)
 
 // Flux chooses what runs in the flux-system namespace.
 type Flux struct {

@@ -19,6 +19,13 @@ func (v *validator) git(g Git) {
 		v.errorf(RuleValue, "spec.git.branch", "", "%.80q is not a possible name of a branch", g.Branch)
 	}
 	v.interval("spec.git.interval", g.Interval)
+	if g.Forge != "" {
+		known := make([]string, 0, len(ForgeTypes()))
+		for _, t := range ForgeTypes() {
+			known = append(known, string(t))
+		}
+		v.oneOf("spec.git.forge", "forge", string(g.Forge), known)
+	}
 	v.knownHosts(g.KnownHosts)
 	for _, only := range []struct {
 		field, value string
@@ -32,6 +39,9 @@ func (v *validator) git(g Git) {
 		}
 	}
 }
+
+// ForgeTypes are the forges that spec.git.forge may name.
+func ForgeTypes() []ForgeType { return []ForgeType{ForgeGitHub, ForgeGitLab, ForgeGitea} }
 
 // knownHosts checks the form of each line; whether the key in it is one is for the ssh library to say.
 func (v *validator) knownHosts(lines string) {

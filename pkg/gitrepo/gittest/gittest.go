@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,8 @@ type Options struct {
 	Branch string
 	// Protected are branches that a pre-receive hook refuses all updates of.
 	Protected []string
+	// API answers below /api/, given the token that may write: then the repository stands below an owner, as on a forge.
+	API func(token string) http.Handler
 }
 
 // Repo is a bare repository on disk.

@@ -52,12 +52,24 @@ func NewHTTPS(t testing.TB, opts Options) *HTTPS {
 	var certificate tls.Certificate
 	s.CA, certificate = issue(t, opts.Host)
 	server := &http.Server{
-		Handler: s.handler(t), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		Handler: s.withAPI(opts.API, s.handler(t)), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 	}
 	go func() { _ = server.ServeTLS(listener, "", "") }() // it returns when Cleanup closes it
 	t.Cleanup(func() { _ = server.Close() })
 	return s
+}
+
+// withAPI lets a forge's API answer below /api/, and the repository below an owner's name as forges have it.
+func (s *HTTPS) withAPI(api func(token string) http.Handler, repo http.Handler) http.Handler {
+	if api == nil {
+		return repo
+	}
+	s.URL = strings.Replace(s.URL, "/fleet.git", "/platform/fleet.git", 1)
+	mux := http.NewServeMux()
+	mux.Handle("/api/", api(s.Token))
+	mux.Handle("/platform/", http.StripPrefix("/platform", repo))
+	return mux
 }
 
 func (s *HTTPS) handler(t testing.TB) http.Handler {

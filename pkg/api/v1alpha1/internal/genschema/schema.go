@@ -37,6 +37,8 @@ func enumerations(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[v1alpha1.HostType]():
 		return enumeration(v1alpha1.HostTypes())
+	case reflect.TypeFor[v1alpha1.ForgeType]():
+		return enumeration(v1alpha1.ForgeTypes())
 	case reflect.TypeFor[v1alpha1.ProviderType]():
 		return enumeration(v1alpha1.ProviderTypes())
 	}

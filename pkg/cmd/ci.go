@@ -1,0 +1,45 @@
+package cmd
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/version"
+)
+
+func newCICmd(f *factory) *cobra.Command {
+	c := &cobra.Command{Use: "ci", Short: "Add the pipeline that reviews pull requests of the fleet repo"}
+	c.AddCommand(newCIAddCmd(f))
+	return c
+}
+
+func newCIAddCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	c := &cobra.Command{
+		Use:   "add",
+		Short: "Validate each pull request, say what it does to clusters, and keep versions current",
+		Long: `Add a workflow for GitHub or Gitea, or a pipeline for GitLab, that runs fleetctl validate and fleetctl diff on each pull request, and the
+configuration with which Renovate keeps Flux, the providers and charts current. Files that are there stay as they are.` + editing,
+		Example: `  fleetctl ci add --pr
+  fleetctl ci add --forge gitlab --dry-run`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+				return r.AddCI(v1alpha1.ForgeType(o.forge), released(version.Get().Version))
+			})
+		},
+	}
+	o.add(c)
+	return c
+}
+
+// released is the version that a pipeline can install: this one, if it is a release.
+func released(v string) string {
+	if !strings.HasPrefix(v, "v") || strings.ContainsAny(v, "-+( ") {
+		return "latest"
+	}
+	return v
+}

@@ -1,0 +1,187 @@
+// Package forge opens pull requests (GitLab calls them merge requests) on GitHub, GitLab and Gitea, through each forge's own Go client. It
+// is the only package that imports those.
+package forge
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ErrUnknownForge says that nobody knows which forge has the repository.
+var ErrUnknownForge = errors.New("not known to be GitHub, GitLab or Gitea")
+
+// timeout bounds one request to a forge.
+const timeout = 30 * time.Second
+
+// Options say which repository of which forge.
+type Options struct {
+	// Type of the forge; empty: by the name of the host, see v1alpha1.ForgeOf.
+	Type v1alpha1.ForgeType
+	// Remote is the URL of the repository, with its https or ssh scheme.
+	Remote *url.URL
+	// Token of an account that may open pull requests. It is never written anywhere.
+	Token string
+	// CA are PEM certificates of authorities that are trusted in addition to the system's.
+	CA []byte
+}
+
+// Request is the pull request that is wanted: branch into base.
+type Request struct {
+	Branch, Base, Title, Body string
+}
+
+// PullRequest is one that is open.
+type PullRequest struct {
+	Number int64  `json:"number"`
+	URL    string `json:"url"`
+	// Created tells that there was none for the branch before.
+	Created bool `json:"created"`
+}
+
+// client is what each forge can do.
+type client interface {
+	// find returns the open pull request of the branch into the base, nil if there is none.
+	find(ctx context.Context, r Request) (*PullRequest, error)
+	create(ctx context.Context, r Request) (*PullRequest, error)
+	update(ctx context.Context, number int64, r Request) error
+}
+
+// Check tells, without asking the forge, whether Open could work. The error matches ErrUnknownForge, or says that the token is missing.
+func Check(o Options) error {
+	_, err := newClient(o)
+	return err
+}
+
+// Open opens a pull request, or gives the one that is open for the same branch its title and text. Errors name the forge, and say what
+// it refused.
+func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
+	c, err := newClient(o)
+	if err != nil {
+		return nil, err
+	}
+	op := "open a pull request on " + o.Remote.Hostname()
+	there, err := c.find(ctx, r)
+	if err != nil {
+		return nil, explain(op, err, o.Token)
+	}
+	if there != nil {
+		return there, explain("change pull request "+there.URL, c.update(ctx, there.Number, r), o.Token)
+	}
+	made, err := c.create(ctx, r)
+	if err != nil {
+		return nil, explain(op, err, o.Token)
+	}
+	made.Created = true
+	return made, nil
+}
+
+func newClient(o Options) (client, error) {
+	if o.Type == "" {
+		o.Type = v1alpha1.ForgeOf(o.Remote.Hostname())
+	}
+	if o.Type == "" {
+		return nil, diag.Errorf("say which it is with spec.git.forge in "+v1alpha1.FileName+", or --forge", "%s is %w", o.Remote.Hostname(), ErrUnknownForge)
+	}
+	if o.Token == "" {
+		return nil, diag.Errorf("give it with --git-token-file or FLEETCTL_GIT_TOKEN; it needs the right to write pull requests",
+			"a token is needed to open a pull request on %s", o.Remote.Hostname())
+	}
+	path := strings.TrimSuffix(strings.Trim(o.Remote.Path, "/"), ".git")
+	owner, name, ok := cutLast(path)
+	if !ok {
+		return nil, diag.Errorf("its path has an owner and a name", "%s is no repository of a forge", o.Remote.Redacted())
+	}
+	hc, err := httpClient(o.CA)
+	if err != nil {
+		return nil, err
+	}
+	switch o.Type {
+	case v1alpha1.ForgeGitHub:
+		return newGitHub(hc, o, owner, name)
+	case v1alpha1.ForgeGitLab:
+		return newGitLab(hc, o, path)
+	case v1alpha1.ForgeGitea:
+		return newGitea(hc, o, owner, name)
+	}
+	return nil, diag.Usage("one of github, gitlab, gitea", "unknown forge %q", o.Type)
+}
+
+// web is where the forge answers: the remote's own host, without the port of ssh.
+func web(remote *url.URL) string {
+	if remote.Scheme == "ssh" {
+		return "https://" + remote.Hostname()
+	}
+	return remote.Scheme + "://" + remote.Host
+}
+
+func cutLast(path string) (owner, name string, ok bool) {
+	i := strings.LastIndexByte(path, '/')
+	if i <= 0 || i == len(path)-1 {
+		return "", "", false
+	}
+	return path[:i], path[i+1:], true
+}
+
+func httpClient(ca []byte) (*http.Client, error) {
+	base, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		base = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	}
+	rt := base.Clone()
+	if len(ca) > 0 {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool() // then only ours
+		}
+		pool.AppendCertsFromPEM(ca) // the push has read them already
+		rt.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	return &http.Client{Transport: rt, Timeout: timeout}, nil
+}
+
+// statusError is a forge's refusal.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
+
+// withStatus keeps the HTTP status of a refusal, which the clients keep in different places.
+func withStatus(response *http.Response, err error) error {
+	if err == nil || response == nil {
+		return err
+	}
+	return &statusError{response.StatusCode, err}
+}
+
+// explain wraps a forge's error with what to do about it. The token does not get into it.
+func explain(op string, err error, token string) error {
+	if err == nil {
+		return nil
+	}
+	hint := ""
+	if status, ok := errors.AsType[*statusError](err); ok {
+		switch status.status {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			hint = "the token needs the right to write pull requests of this repository"
+		case http.StatusNotFound:
+			hint = "check the URL, and that the token may see the repository"
+		}
+	}
+	if token != "" && strings.Contains(err.Error(), token) {
+		err = errors.New(strings.ReplaceAll(err.Error(), token, "***"))
+	}
+	return diag.Wrap(op, fmt.Errorf("%w", err), hint)
+}

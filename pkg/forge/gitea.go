@@ -1,0 +1,66 @@
+package forge
+
+import (
+	"context"
+	"net/http"
+
+	"code.gitea.io/sdk/gitea"
+)
+
+// giteaPage is how many pull requests one request asks for.
+const giteaPage = 50
+
+type giteaForge struct {
+	client      *gitea.Client
+	owner, name string
+}
+
+func newGitea(hc *http.Client, o Options, owner, name string) (client, error) {
+	// An empty version keeps the client from asking for the server's beforehand: nothing here depends on it.
+	c, err := gitea.NewClient(web(o.Remote), gitea.SetToken(o.Token), gitea.SetHTTPClient(hc), gitea.SetGiteaVersion(""))
+	return &giteaForge{c, owner, name}, err
+}
+
+func (g *giteaForge) find(ctx context.Context, r Request) (*PullRequest, error) {
+	g.client.SetContext(ctx)
+	for page := 1; ; page++ {
+		all, response, err := g.client.ListRepoPullRequests(g.owner, g.name, gitea.ListPullRequestsOptions{
+			State: gitea.StateOpen, ListOptions: gitea.ListOptions{Page: page, PageSize: giteaPage},
+		})
+		if err != nil {
+			return nil, withStatus(giteaHTTP(response), err)
+		}
+		for _, p := range all {
+			if p.Head != nil && p.Base != nil && p.Head.Ref == r.Branch && p.Base.Ref == r.Base {
+				return &PullRequest{Number: p.Index, URL: p.HTMLURL}, nil
+			}
+		}
+		if len(all) < giteaPage {
+			return nil, nil //nolint:nilnil // there is none
+		}
+	}
+}
+
+func (g *giteaForge) create(ctx context.Context, r Request) (*PullRequest, error) {
+	g.client.SetContext(ctx)
+	made, response, err := g.client.CreatePullRequest(g.owner, g.name, gitea.CreatePullRequestOption{
+		Head: r.Branch, Base: r.Base, Title: r.Title, Body: r.Body,
+	})
+	if err != nil {
+		return nil, withStatus(giteaHTTP(response), err)
+	}
+	return &PullRequest{Number: made.Index, URL: made.HTMLURL}, nil
+}
+
+func (g *giteaForge) update(ctx context.Context, number int64, r Request) error {
+	g.client.SetContext(ctx)
+	_, response, err := g.client.EditPullRequest(g.owner, g.name, number, gitea.EditPullRequestOption{Title: r.Title, Body: &r.Body})
+	return withStatus(giteaHTTP(response), err)
+}
+
+func giteaHTTP(r *gitea.Response) *http.Response {
+	if r == nil {
+		return nil
+	}
+	return r.Response
+}

@@ -1,0 +1,58 @@
+package forge
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/go-github/v84/github"
+)
+
+const gitHubHost = "github.com"
+
+type gitHub struct {
+	client      *github.Client
+	owner, name string
+}
+
+func newGitHub(hc *http.Client, o Options, owner, name string) (client, error) {
+	c := github.NewClient(hc).WithAuthToken(o.Token)
+	if o.Remote.Hostname() != gitHubHost {
+		var err error
+		if c, err = c.WithEnterpriseURLs(web(o.Remote), web(o.Remote)); err != nil {
+			return nil, err
+		}
+	}
+	return &gitHub{c, owner, name}, nil
+}
+
+func (g *gitHub) find(ctx context.Context, r Request) (*PullRequest, error) {
+	all, response, err := g.client.PullRequests.List(ctx, g.owner, g.name, &github.PullRequestListOptions{
+		State: "open", Head: g.owner + ":" + r.Branch, Base: r.Base,
+	})
+	if err != nil || len(all) == 0 {
+		return nil, withStatus(httpOf(response), err)
+	}
+	return &PullRequest{Number: int64(all[0].GetNumber()), URL: all[0].GetHTMLURL()}, nil
+}
+
+func (g *gitHub) create(ctx context.Context, r Request) (*PullRequest, error) {
+	made, response, err := g.client.PullRequests.Create(ctx, g.owner, g.name, &github.NewPullRequest{
+		Title: &r.Title, Head: &r.Branch, Base: &r.Base, Body: &r.Body,
+	})
+	if err != nil {
+		return nil, withStatus(httpOf(response), err)
+	}
+	return &PullRequest{Number: int64(made.GetNumber()), URL: made.GetHTMLURL()}, nil
+}
+
+func (g *gitHub) update(ctx context.Context, number int64, r Request) error {
+	_, response, err := g.client.PullRequests.Edit(ctx, g.owner, g.name, int(number), &github.PullRequest{Title: &r.Title, Body: &r.Body})
+	return withStatus(httpOf(response), err)
+}
+
+func httpOf(r *github.Response) *http.Response {
+	if r == nil {
+		return nil
+	}
+	return r.Response
+}

@@ -1,0 +1,105 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ErrUnpushed says that the checked out branch has commits that the remote lacks.
+var ErrUnpushed = errors.New("there are commits that are not pushed")
+
+// Propose makes a branch of the remote hold the intent on top of the branch that is checked out, for somebody to look at before it gets
+// there. The working tree is brought up to date and otherwise stays as it is: the change is in the other branch only. A branch that is there
+// is added to, never forced: what it held before is replaced by the intent as it is now, in a commit on top. Made and Pushed are false where
+// the intent changes nothing, or the branch holds it already. Errors are those of Sync, and ErrUnpushed: such commits would come along.
+func (r *Repo) Propose(ctx context.Context, auth Auth, branch string, intent Intent, message string, author Author) (*Synced, error) {
+	t, remote, err := r.remote(auth)
+	if err != nil {
+		return nil, err
+	}
+	if branch == t.branch {
+		return nil, diag.Usage("choose another name", "%s is the branch that the change is for", branch)
+	}
+	base, known, err := r.catchUp(ctx, t, remote)
+	if err != nil {
+		return nil, err
+	}
+	if base != known {
+		return nil, diag.Errorf("push them, or put them aside", "%w: %s of %s", ErrUnpushed, t.branch, r.dir)
+	}
+	changes, err := intent(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	other := &tracking{url: t.url, branch: branch, ref: plumbing.NewRemoteReferenceName(origin, branch)}
+	there, err := r.fetch(ctx, other, remote, base)
+	if err != nil {
+		return nil, err
+	}
+	commit, err := r.proposal(ctx, base, there, changes, message, author)
+	if err != nil {
+		return nil, fmt.Errorf("commit to %s: %w", branch, err)
+	}
+	switch commit {
+	case base:
+		return &Synced{Commit: base.String()}, nil
+	case there:
+		return &Synced{Commit: there.String()}, nil
+	}
+	if err := remote.push(ctx, r, other, commit, there); err != nil {
+		return nil, err
+	}
+	return &Synced{Commit: commit.String(), Made: true, Pushed: true, Attempts: 1}, nil
+}
+
+// proposal writes the commit: on base, or on the branch that is there if base does not have it yet, which it then takes along. It returns
+// base where nothing changes, and there where that has it all.
+func (r *Repo) proposal(ctx context.Context, base, there plumbing.Hash, changes []Change, message string, author Author) (plumbing.Hash, error) {
+	h, err := newHistory(r.git.Storer)
+	if err != nil {
+		return base, err
+	}
+	where, err := h.relate(ctx, there, base)
+	if err != nil {
+		return base, err
+	}
+	if where == behind || where == same { // there is none, or it has been merged
+		if author == (Author{}) {
+			if author, err = r.Author(); err != nil {
+				return base, err
+			}
+		}
+		return r.record(ctx, base, changes, message, author)
+	}
+	was, err := treeOf(r.git.Storer, base)
+	if err != nil {
+		return base, err
+	}
+	tree, err := applyChanges(r.git.Storer, was, changes)
+	if err != nil || tree == was {
+		return base, err
+	}
+	if old, err := treeOf(r.git.Storer, there); err != nil || old == tree {
+		return there, err
+	}
+	parents := []plumbing.Hash{there}
+	if where == diverged {
+		parents = append(parents, base)
+	}
+	if author == (Author{}) {
+		if author, err = r.Author(); err != nil {
+			return base, err
+		}
+	}
+	s, err := r.signer(ctx, author, "commit.gpgsign")
+	if err != nil {
+		return base, err
+	}
+	return writeCommit(ctx, r.git.Storer, s, tree, parents, message, author, time.Now())
+}
