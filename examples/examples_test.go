@@ -76,8 +76,6 @@ func readFleet(t *testing.T, name string) *v1alpha1.Fleet {
 // checkClusters checks every cluster.yaml of the example and returns how many there are.
 func checkClusters(t *testing.T, example string, fleet *v1alpha1.Fleet) int {
 	t.Helper()
-	m := fleet.Spec.ManagementClusters[0]
-	layout := scaffold.Layout{Cloud: m.Cloud, Generation: m.Generation}
 	found := 0
 	err := fs.WalkDir(os.DirFS(example), ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || path.Base(name) != "cluster.yaml" {
@@ -85,10 +83,8 @@ func checkClusters(t *testing.T, example string, fleet *v1alpha1.Fleet) int {
 		}
 		found++
 		cluster := path.Base(path.Dir(name))
-		if !slices.ContainsFunc(fleet.Spec.Environments, func(e v1alpha1.Environment) bool {
-			return path.Dir(name) == layout.Cluster(e.Name, cluster)
-		}) {
-			t.Errorf("%s is in no environment of fleet.yaml", name)
+		if !slices.Contains(clusterDirs(fleet, cluster), path.Dir(name)) {
+			t.Errorf("%s is in no environment of a management cluster of fleet.yaml", name)
 		}
 		content, err := os.ReadFile(path.Join(example, name))
 		if err != nil {
@@ -101,6 +97,18 @@ func checkClusters(t *testing.T, example string, fleet *v1alpha1.Fleet) int {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// clusterDirs are all folders where a cluster of that name could stand.
+func clusterDirs(fleet *v1alpha1.Fleet, cluster string) []string {
+	var dirs []string
+	for _, m := range fleet.Spec.ManagementClusters {
+		layout := scaffold.Layout{Cloud: m.Cloud, Generation: m.Generation}
+		for _, e := range fleet.Spec.Environments {
+			dirs = append(dirs, layout.Cluster(e.Name, cluster))
+		}
+	}
+	return dirs
 }
 
 // checkRelease checks that a cluster.yaml fits its folder, names a chart that there is, and protects the cluster.

@@ -72,7 +72,8 @@ func TestShared(t *testing.T) {
 	machines := append([]string{"docker", "in-memory"}, kubeadm...)
 	for file, charts := range map[string][]string{
 		"_cluster.tpl": all, "_autoscaler.tpl": machines, "health-checks.yaml": machines,
-		"_kubeadm.tpl": kubeadm, "control-plane.yaml": kubeadm, "pools.yaml": kubeadm,
+		"autoscaler.yaml": append([]string{"docker"}, kubeadm...),
+		"_kubeadm.tpl":    kubeadm, "control-plane.yaml": kubeadm, "pools.yaml": kubeadm,
 	} {
 		first := path.Join("charts", charts[0], "templates", file)
 		want := read(t, first)

@@ -12,32 +12,79 @@ import (
 )
 
 func newEnvironmentCmd(f *factory) *cobra.Command {
-	c := &cobra.Command{Use: "environment", Aliases: []string{"env"}, Short: "List and add the environments of the fleet"}
-	c.AddCommand(newEnvironmentAddCmd(f), newEnvironmentListCmd(f))
+	c := &cobra.Command{Use: "environment", Aliases: []string{"env"}, Short: "List, add and change the environments of the fleet"}
+	c.AddCommand(newEnvironmentAddCmd(f), newEnvironmentListCmd(f), newEnvironmentSetCmd(f))
 	return c
 }
 
+// environmentFlags say what an environment is.
+type environmentFlags struct {
+	changeFlags
+	channel    string
+	production bool
+}
+
+func (o *environmentFlags) addTo(c *cobra.Command, f *factory) {
+	c.Flags().StringVar(&o.channel, "channel", "", "channel that it follows for everything (default: main, the fleet repo's branch)")
+	c.Flags().BoolVar(&o.production, "production", false, "people depend on it: it follows tags where the fleet has any, and tenants may only look (default: what its name says)")
+	completeFlag(c, "channel", f.completeFrom(-1, channelNames))
+	o.add(c)
+}
+
+// options are the flags that were given.
+func (o *environmentFlags) options(c *cobra.Command) fleetrepo.EnvironmentOptions {
+	options := fleetrepo.EnvironmentOptions{Channel: o.channel}
+	if c.Flags().Changed("production") {
+		options.Production = &o.production
+	}
+	return options
+}
+
 func newEnvironmentAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
+	var o environmentFlags
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add an environment",
 		Long: `Add an environment: list it in fleet.yaml, and make for each management cluster the folder of its clusters and the Flux
-Kustomization that applies them.` + editing,
-		Example: "  fleetctl environment add staging --push",
-		Args:    cobra.ExactArgs(1),
+Kustomization that applies them. One whose channel has no tag yet is applied from the first ` + "`fleetctl promote`" + ` on.` + editing,
+		Example: `  fleetctl environment add staging --push
+  fleetctl environment add production --channel release --push`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddEnvironment(args[0]) })
+			return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+				return r.AddEnvironment(args[0], o.options(c))
+			})
 		},
 	}
-	o.add(c)
+	o.addTo(c, f)
+	return c
+}
+
+func newEnvironmentSetCmd(f *factory) *cobra.Command {
+	var o environmentFlags
+	c := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Change which channel an environment follows, or whether it is production",
+		Long: `Change which channel an environment follows for everything, the definitions of its clusters included, or whether it is production. Its
+clusters then become what the other channel has of them: look at ` + "`fleetctl promote --status`" + ` first.` + editing,
+		Example: `  fleetctl environment set production --channel release --push
+  fleetctl environment set qa --production=false`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: f.completeFrom(0, environmentNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+				return r.SetEnvironment(args[0], o.options(c))
+			})
+		},
+	}
+	o.addTo(c, f)
 	return c
 }
 
 func newEnvironmentListCmd(f *factory) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
-		Short:   "List the environments, and how many clusters each has",
+		Short:   "List the environments, their channels, and how many clusters each has",
 		Example: "  fleetctl environment list -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -64,13 +111,20 @@ func environmentView(w io.Writer, all []fleetrepo.Environment) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ENVIRONMENT\tCLUSTERS")
+	fmt.Fprintln(t, "ENVIRONMENT\tCLUSTERS\tCHANNEL\tPRODUCTION")
 	for _, e := range all {
 		note := ""
 		if !e.Declared {
 			note = "\tnot listed in fleet.yaml"
 		}
-		fmt.Fprintf(t, "%s\t%d%s\n", e.Name, e.Clusters, note)
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s%s\n", e.Name, e.Clusters, e.Channel, yesNo(e.Production), note)
 	}
 	return t.Flush()
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
 }

@@ -26,6 +26,10 @@ type AddOptions struct {
 	// Values are laid over those of a small cluster; Set over both.
 	Values map[string]any
 	Set    []Assignment
+	// Flux says who applies what the cluster runs; "" stands for its own Flux, where its flavour can.
+	Flux scaffold.FluxMode
+	// CNI is a folder of addons/cni with the network of its pods; "" stands for the only one, where its flavour needs one.
+	CNI string
 }
 
 // Add declares a cluster. It begins with the Kubernetes version, the control plane and the pools of the chart's example, and asks for
@@ -48,12 +52,17 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 		return nil, err
 	}
 	values = overlay(values, opts.Values)
+	dropReplicas(values, opts.Set)
 	if values, err = Assign(values, opts.Set); err != nil {
 		return nil, err
 	}
-	files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{
-		Name: opts.Name, Layout: layoutOf(mgmt), Environment: opts.Environment, Flavour: opts.Flavour, Values: values,
-	})
+	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}
+	declared, err := r.fluxFor(opts, ch, mgmt, e)
+	if err != nil {
+		return nil, err
+	}
+	declared.Name, declared.Layout, declared.Environment, declared.Flavour, declared.Values = opts.Name, layoutOf(mgmt), opts.Environment, opts.Flavour, values
+	files, err := scaffold.ClusterFiles(declared)
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +80,34 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err := c.check(ch); err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}
 	e.Changes.Write(files...)
-	if err := r.listed(&e.Changes, mgmt.ClustersDir(opts.Environment), path.Join(opts.Name, clusterFile), true); err != nil {
-		return nil, err
+	for _, f := range files {
+		if err := r.listed(&e.Changes, mgmt.ClustersDir(opts.Environment), path.Join(opts.Name, path.Base(f.Path)), true); err != nil {
+			return nil, err
+		}
 	}
 	return e, r.bringChart(e, ch)
+}
+
+// dropReplicas takes the number of nodes of the example from pools that get limits instead: a pool has one or the other.
+func dropReplicas(values map[string]any, set []Assignment) {
+	pools, _ := values["pools"].([]any)
+	for _, a := range set {
+		if len(a.Path) != 3 || a.Path[0] != "pools" || a.Path[2] != "min" && a.Path[2] != "max" {
+			continue
+		}
+		if i, ok := a.Path[1].(int); ok && i < len(pools) {
+			if pool, ok := pools[i].(map[string]any); ok {
+				pool = maps.Clone(pool)
+				delete(pool, "replicas")
+				pools = slices.Clone(pools)
+				pools[i] = pool
+			}
+		}
+	}
+	if pools != nil {
+		values["pools"] = pools
+	}
 }
 
 // bringChart adds the chart to the edit where the repo has no copy yet.

@@ -155,7 +155,20 @@ func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
 		}
 		return nil, diag.Usage("change it with `fleetctl pool scale`", "cluster %s has a pool %s already (%s:%d)", c.Name, pool, c.File, c.Pools[i].Line)
 	}
-	return r.apply(c, summary, add(item, values("pools")...))
+	e, err := r.apply(c, summary, add(item, values("pools")...))
+	if err == nil && opts.Replicas == nil {
+		e.Notes = append(e.Notes, r.autoscalerNote(c)...)
+	}
+	return e, err
+}
+
+// autoscalerNote says so where the chart of a cluster could run an autoscaler and is not asked to: nothing would scale its pools.
+func (r *Repo) autoscalerNote(c *declared) []string {
+	ch, err := r.chart(c.Flavour)
+	if err != nil || ch.schema == nil || schemaAt(ch.schema, yamledit.Path{"autoscaler", "enabled"}) == nil || text(c.value("autoscaler", "enabled")) == "true" {
+		return nil
+	}
+	return []string{fmt.Sprintf("No autoscaler runs for this cluster yet: set autoscaler.enabled to true under spec.values of %s, or run one yourself.", c.File)}
 }
 
 // sameValue tells whether two nodes mean the same.
@@ -228,6 +241,9 @@ func (r *Repo) ScalePool(cluster, pool string, opts PoolOptions) (*Edit, error) 
 	if err == nil && note != "" {
 		e.Notes = append(e.Notes, note)
 	}
+	if err == nil && opts.Replicas == nil {
+		e.Notes = append(e.Notes, r.autoscalerNote(c)...)
+	}
 	return e, err
 }
 
@@ -274,6 +290,9 @@ func (r *Repo) listed(cs *manifest.ChangeSet, dir, file string, want bool) error
 	src, err := r.read(name)
 	if err != nil {
 		return err
+	}
+	if i := slices.IndexFunc(cs.Files(), func(f manifest.File) bool { return f.Path == name }); i >= 0 {
+		src = cs.Files()[i].Content // as the edit has left it so far
 	}
 	documents, err := yamledit.Parse(src)
 	if err != nil || len(documents) == 0 {

@@ -149,7 +149,7 @@ func TestRefusals(t *testing.T) {
 			return r.Upgrade("demo", UpgradeOptions{Version: "v1.36.0", Pools: []string{"md-0"}})
 		}, "the control plane of cluster demo goes first", "without --pool"},
 		"remove while paused": {func(r *Repo) (*Edit, error) { _, err := r.Remove("shop"); return nil, err }, "cluster shop is paused", "fleetctl cluster resume shop"},
-		"bad environment":     {func(r *Repo) (*Edit, error) { return r.AddEnvironment("Not_A_Name") }, "is not a DNS label", "lower case"},
+		"bad environment":     {func(r *Repo) (*Edit, error) { return r.AddEnvironment("Not_A_Name", EnvironmentOptions{}) }, "is not a DNS label", "lower case"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.edit(open(t))
@@ -238,7 +238,7 @@ func TestRemove(t *testing.T) {
 func TestAddEnvironment(t *testing.T) {
 	r := open(t)
 	write(t, r.Dir, "providers/aws/v1/mgmt/kustomization.yaml", []byte("resources:\n- flux-system # first\n"))
-	e, err := r.AddEnvironment("stage")
+	e, err := r.AddEnvironment("stage", EnvironmentOptions{})
 	diff, r := done(t, r, e, err)
 	for _, want := range []string{
 		"+  - name: stage\n", "+- clusters-stage.yaml\n", "+++ b/providers/docker/v1/mgmt/clusters-stage.yaml\n",
@@ -248,12 +248,16 @@ func TestAddEnvironment(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", want, diff)
 		}
 	}
-	e, err = r.AddEnvironment("stage")
+	e, err = r.AddEnvironment("stage", EnvironmentOptions{})
 	if diff, _ := done(t, r, e, err); diff != "" {
 		t.Errorf("a second time:\n%s", diff)
 	}
 	all, err := r.Environments()
-	want := []Environment{{"dev", 1, true}, {"prod", 1, true}, {"stage", 0, true}}
+	want := []Environment{
+		{Name: "dev", Clusters: 1, Channel: "main", Declared: true},
+		{Name: "prod", Clusters: 1, Channel: "main", Production: true, Declared: true},
+		{Name: "stage", Channel: "main", Declared: true},
+	}
 	if diff := cmp.Diff(want, all); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}

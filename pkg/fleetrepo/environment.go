@@ -1,8 +1,11 @@
 package fleetrepo
 
 import (
+	"bytes"
+	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,6 +20,9 @@ import (
 type Environment struct {
 	Name     string `json:"name"`
 	Clusters int    `json:"clusters"`
+	// Channel that it follows.
+	Channel    string `json:"channel"`
+	Production bool   `json:"production"`
 	// Declared: fleet.yaml lists it. One that is only a folder is not applied by a new management cluster.
 	Declared bool `json:"declared"`
 }
@@ -37,13 +43,15 @@ func (r *Repo) Environments() ([]Environment, error) {
 		return nil, err
 	}
 	all := make([]Environment, 0, len(r.Fleet.Spec.Environments))
-	for _, name := range r.EnvironmentNames() {
-		all = append(all, Environment{Name: name, Declared: true})
+	for _, e := range r.Fleet.Spec.Environments {
+		all = append(all, Environment{Name: e.Name, Channel: r.Fleet.ChannelOf(e.Name).Name, Production: e.IsProduction(), Declared: true})
 	}
 	for _, p := range places {
 		i := slices.IndexFunc(all, func(e Environment) bool { return e.Name == p.environment })
 		if i < 0 {
-			i, all = len(all), append(all, Environment{Name: p.environment})
+			i, all = len(all), append(all, Environment{
+				Name: p.environment, Channel: v1alpha1.MainChannel, Production: v1alpha1.Environment{Name: p.environment}.IsProduction(),
+			})
 		}
 		if r.exists(p.file) {
 			all[i].Clusters++
@@ -52,39 +60,196 @@ func (r *Repo) Environments() ([]Environment, error) {
 	return all, nil
 }
 
+// EnvironmentOptions say what an environment is.
+type EnvironmentOptions struct {
+	// Channel that it follows; "" leaves it as it is, which is main for a new one.
+	Channel string
+	// Production says whether people depend on it; nil leaves it as it is, which is what its name says for a new one.
+	Production *bool
+}
+
 // AddEnvironment lists an environment in fleet.yaml and makes what every management cluster needs to apply its clusters. Files that
-// are there stay as they are.
-func (r *Repo) AddEnvironment(name string) (*Edit, error) {
+// are there stay as they are. Errors: a bad name, an unknown channel, a production environment on a branch in a fleet with tags.
+func (r *Repo) AddEnvironment(name string, opts EnvironmentOptions) (*Edit, error) {
 	e := &Edit{Summary: "Add environment " + name}
-	for i := range r.Fleet.Spec.ManagementClusters {
-		m := &r.Fleet.Spec.ManagementClusters[i]
-		files, err := scaffold.EnvironmentFiles(layoutOf(m), name)
+	if slices.Contains(r.EnvironmentNames(), name) {
+		return e, r.setEnvironment(e, name, opts)
+	}
+	fleet, err := r.readFleet()
+	if err != nil {
+		return nil, err
+	}
+	wanted := v1alpha1.Environment{Name: name, Production: opts.Production}
+	if opts.Channel != v1alpha1.MainChannel {
+		wanted.Channel = opts.Channel
+	}
+	if err := r.checkEnvironment(name, opts); err != nil {
+		return nil, err
+	}
+	if err := fleet.append("environments", v1alpha1.Node(wanted)); err != nil {
+		return nil, err
+	}
+	after, err := fleet.finish(&e.Changes)
+	if err != nil {
+		return nil, err
+	}
+	return e, after.follow(e, after.Fleet.ChannelOf(name).Name, "", "", []string{name})
+}
+
+// SetEnvironment changes which channel an environment follows, or whether it is production. Errors are those of AddEnvironment, and an
+// unknown environment.
+func (r *Repo) SetEnvironment(name string, opts EnvironmentOptions) (*Edit, error) {
+	if opts == (EnvironmentOptions{}) {
+		return nil, diag.Usage("give --channel or --production", "there is nothing to change")
+	}
+	summary := "Change environment " + name
+	if opts.Channel != "" {
+		summary = fmt.Sprintf("Let environment %s follow channel %s", name, opts.Channel)
+	}
+	e := &Edit{Summary: summary}
+	return e, r.setEnvironment(e, name, opts)
+}
+
+func (r *Repo) setEnvironment(e *Edit, name string, opts EnvironmentOptions) error {
+	fleet, err := r.readFleet()
+	if err != nil {
+		return err
+	}
+	if err := r.checkEnvironment("", opts); err != nil {
+		return err
+	}
+	if opts.Channel != "" {
+		if err := fleet.setChannel(name, opts.Channel); err != nil {
+			return err
+		}
+	}
+	if opts.Production != nil {
+		if err := fleet.set(name, "production", *opts.Production); err != nil {
+			return err
+		}
+	}
+	after, err := fleet.finish(&e.Changes)
+	if err != nil {
+		return err
+	}
+	return after.follow(e, after.Fleet.ChannelOf(name).Name, "", "", []string{name})
+}
+
+// checkEnvironment judges what a person gave; name is "" for an environment that is there.
+func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
+	if name != "" {
+		if _, err := scaffold.EnvironmentFiles(scaffold.Layout{Cloud: "x", Generation: "x"}, scaffold.Environment{Name: name}); err != nil {
+			return err
+		}
+	}
+	var channels []string
+	for _, c := range r.Fleet.Channels() {
+		channels = append(channels, c.Name)
+	}
+	if opts.Channel != "" && !slices.Contains(channels, opts.Channel) {
+		return unknown("channel", opts.Channel, channels, "`fleetctl channel add "+opts.Channel+" --tag 'v*'` makes one")
+	}
+	return nil
+}
+
+// applied makes what a management cluster needs to apply an environment, and lets it follow the environment's channel. released tells
+// whether there is something to follow: before that, a new environment is not applied, and another stays where it is.
+func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, released bool) error {
+	layout := layoutOf(m)
+	source := r.Fleet.ChannelOf(name).Source()
+	files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
+	if err != nil {
+		return err
+	}
+	e.Changes.Write(scaffold.Missing(files, r.exists)...)
+	if err := r.fluxFollows(e, m, name); err != nil {
+		return err
+	}
+	if !released {
+		return nil
+	}
+	file := layout.ClustersFile(name)
+	if err := r.listed(&e.Changes, m.Dir(), path.Base(file), true); err != nil {
+		return err
+	}
+	if !r.exists(file) {
+		return nil
+	}
+	src, err := r.read(file)
+	if err != nil {
+		return fmt.Errorf("read what applies environment %s: %w", name, err)
+	}
+	if src, err = followSource(src, layout, name, source); err != nil {
+		return diag.Wrap("change "+file, err, "let its sourceRef name "+source+" in an editor")
+	}
+	e.Changes.Write(manifest.File{Path: file, Content: src})
+	return nil
+}
+
+// followSource lets the Flux Kustomization of an environment follow another source. As long as nobody has changed the file it is made
+// anew; else the source and the patches that name it change, and nothing more.
+func followSource(src []byte, layout scaffold.Layout, name, source string) ([]byte, error) {
+	documents, err := yamledit.Parse(src)
+	if err != nil || len(documents) == 0 {
+		return nil, fmt.Errorf("not a Flux Kustomization: %w", err)
+	}
+	old := text(yamledit.Find(documents[0], "spec", "sourceRef", "name"))
+	if old == source {
+		return src, nil
+	}
+	made := func(source string) ([]byte, error) {
+		files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: name, Source: source})
 		if err != nil {
 			return nil, err
 		}
-		e.Changes.Write(scaffold.Missing(files, r.exists)...)
-		if err := r.listed(&e.Changes, m.Dir(), path.Base(files[0].Path), true); err != nil {
+		return files[0].Content, nil
+	}
+	wanted, err := made(source)
+	if err != nil {
+		return nil, err
+	}
+	if before, err := made(old); err == nil && bytes.Equal(before, src) {
+		return wanted, nil
+	}
+	if src, err = yamledit.Set(src, 0, yamledit.Path{"spec", "sourceRef", "name"}, source); err != nil {
+		return nil, err
+	}
+	if src, err = withoutSourcePatches(src, yamledit.Find(documents[0], "spec", "patches")); err != nil {
+		return nil, err
+	}
+	documents, err = yamledit.Parse(wanted)
+	if err != nil {
+		return nil, err
+	}
+	if list := yamledit.Find(documents[0], "spec", "patches"); list != nil {
+		for _, item := range list.Content {
+			if src, err = yamledit.Append(src, 0, yamledit.Path{"spec", "patches"}, item); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return src, nil
+}
+
+// withoutSourcePatches takes those of patches out that name a source, and the list with the last one.
+func withoutSourcePatches(src []byte, patches *yaml.Node) ([]byte, error) {
+	if patches == nil {
+		return src, nil
+	}
+	var ours []int
+	for i := range patches.Content {
+		if strings.Contains(text(yamledit.Find(patches, i, "patch")), "/sourceRef/name") {
+			ours = append(ours, i)
+		}
+	}
+	if len(ours) == len(patches.Content) {
+		return yamledit.Remove(src, 0, yamledit.Path{"spec", "patches"})
+	}
+	var err error
+	for _, i := range slices.Backward(ours) {
+		if src, err = yamledit.Remove(src, 0, yamledit.Path{"spec", "patches", i}); err != nil {
 			return nil, err
 		}
 	}
-	if slices.Contains(r.EnvironmentNames(), name) {
-		return e, nil
-	}
-	src, err := r.read(v1alpha1.FileName)
-	if err != nil {
-		return nil, err
-	}
-	item := &yaml.Node{}
-	if err := item.Encode(v1alpha1.Environment{Name: name}); err != nil {
-		return nil, err
-	}
-	changed, err := yamledit.Append(src, 0, yamledit.Path{"spec", "environments"}, item)
-	if err != nil {
-		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "add the environment there in an editor")
-	}
-	if _, err := v1alpha1.Decode(v1alpha1.FileName, changed); err != nil {
-		return nil, err
-	}
-	e.Changes.Write(manifest.File{Path: v1alpha1.FileName, Content: changed})
-	return e, nil
+	return src, nil
 }

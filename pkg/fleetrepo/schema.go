@@ -2,6 +2,7 @@ package fleetrepo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,10 +33,21 @@ type chart struct {
 	defaults map[string]any
 	schema   map[string]any
 	compiled *jsonschema.Schema // nil where the chart has no schema
+	// annotations of Chart.yaml.
+	annotations map[string]string
 }
 
 // Flavours are the charts in the repo and those that fleetctl brings along.
 func (r *Repo) Flavours() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flavours == nil {
+		r.flavours = r.listFlavours()
+	}
+	return slices.Clone(r.flavours)
+}
+
+func (r *Repo) listFlavours() []string {
 	own, err := r.folders(scaffold.ChartsDir)
 	if err != nil {
 		own = nil // what fleetctl brings along is left
@@ -48,8 +60,11 @@ func (r *Repo) Flavours() []string {
 }
 
 func (r *Repo) chart(flavour string) (*chart, error) {
-	if c := r.charts[flavour]; c != nil {
-		return c, nil
+	r.mu.Lock()
+	known := r.charts[flavour]
+	r.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
 	if !slices.Contains(r.Flavours(), flavour) {
 		return nil, unknown("flavour", flavour, r.Flavours(), "")
@@ -63,7 +78,9 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 	if err := c.load(read); err != nil {
 		return nil, fmt.Errorf("read the chart %s: %w", dir, err)
 	}
+	r.mu.Lock()
 	r.charts[flavour] = c
+	r.mu.Unlock()
 	return c, nil
 }
 
@@ -81,20 +98,59 @@ func (c *chart) load(read func(name string) ([]byte, error)) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	if err := c.readAnnotations(read); err != nil {
+		return err
+	}
 	if c.schema == nil {
 		return nil
 	}
-	document, err := plainJSON(c.schema)
-	if err != nil {
+	var err error
+	if c.compiled, err = CompileSchema(c.schema); err != nil {
 		return fmt.Errorf("values.schema.json: %w", err)
+	}
+	return nil
+}
+
+// CompileSchema reads the schema of a chart's values. It loads nothing from anywhere else: a schema that refers to others is an error.
+func CompileSchema(schema map[string]any) (*jsonschema.Schema, error) {
+	document, err := PlainJSON(schema)
+	if err != nil {
+		return nil, err
 	}
 	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // a schema loads nothing from anywhere else
+	compiler.UseLoader(jsonschema.SchemeURLLoader{})
 	if err := compiler.AddResource("values.schema.json", document); err != nil {
-		return fmt.Errorf("values.schema.json: %w", err)
+		return nil, err
 	}
-	c.compiled, err = compiler.Compile("values.schema.json")
-	return err
+	return compiler.Compile("values.schema.json")
+}
+
+// ValueFindings says what a chart's schema refuses of the values of a HelmRelease, which stands in file as node: each with its place, and
+// what the schema says about it.
+func ValueFindings(file string, node *yaml.Node, flavour string, schema map[string]any, failed *jsonschema.ValidationError) diag.Findings {
+	c := &declared{Cluster: Cluster{File: file}, node: node}
+	return c.schemaFindings(&chart{flavour: flavour, schema: schema}, failed)
+}
+
+// readAnnotations reads what the chart says of its clusters.
+func (c *chart) readAnnotations(read func(name string) ([]byte, error)) error {
+	content, err := read("Chart.yaml")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	documents, err := yamledit.Parse(content)
+	if err != nil || len(documents) == 0 {
+		return fmt.Errorf("Chart.yaml: %w", cmp.Or(err, errors.New("file is empty")))
+	}
+	if n := yamledit.Lookup(documents[0], "annotations"); n != nil {
+		if err := n.Decode(&c.annotations); err != nil {
+			return fmt.Errorf("Chart.yaml: %w", err)
+		}
+	}
+	return nil
 }
 
 // decodeMap reads the one document of a file, screened.
@@ -110,8 +166,8 @@ func decodeMap(content []byte) (map[string]any, error) {
 	return out, documents[0].Decode(&out)
 }
 
-// plainJSON turns what YAML gave into what a JSON decoder gives.
-func plainJSON(v any) (any, error) {
+// PlainJSON turns what YAML gave into what a JSON decoder gives.
+func PlainJSON(v any) (any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -150,7 +206,7 @@ func (c *declared) check(ch *chart) error {
 	}
 	findings := c.checkPools()
 	if ch.compiled != nil {
-		all, err := plainJSON(overlay(ch.defaults, values))
+		all, err := PlainJSON(overlay(ch.defaults, values))
 		if err != nil {
 			return findingsOf(c.File, err)
 		}
@@ -204,13 +260,17 @@ func (c *declared) schemaFindings(ch *chart, failed *jsonschema.ValidationError)
 			if nearest := diag.Nearest(name, known); nearest != "" {
 				hint = "did you mean " + nearest + "?"
 			}
-			findings = append(findings, c.finding(append(slices.Clone(path), name), "flavour "+ch.flavour+" has no such value", hint))
+			f := c.finding(append(slices.Clone(path), name), "flavour "+ch.flavour+" has no such value", hint)
+			f.Rule = v1alpha1.RuleUnknownField
+			findings = append(findings, f)
 		}
 		return findings
 	case *kind.Required:
 		var findings diag.Findings
 		for _, name := range k.Missing {
-			findings = append(findings, c.finding(append(slices.Clone(path), name), "required, and missing", describe(ch.schema, append(slices.Clone(path), name))))
+			f := c.finding(append(slices.Clone(path), name), "required, and missing", describe(ch.schema, append(slices.Clone(path), name)))
+			f.Rule = v1alpha1.RuleRequired
+			findings = append(findings, f)
 		}
 		return findings
 	case *kind.AnyOf, *kind.OneOf:

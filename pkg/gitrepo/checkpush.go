@@ -52,7 +52,7 @@ func (r *remote) checkPush(ctx context.Context, branch string) error {
 	probe := update{name: name}
 	if x := otherBranch(refs, name); !x.IsZero() {
 		probe.old, probe.new = x, x
-	} else if probe, err = loneCommit(store, name); err != nil {
+	} else if probe, err = loneCommit(ctx, store, name); err != nil {
 		return err
 	}
 	err = send(ctx, session, refs.Capabilities, store, probe)
@@ -80,7 +80,7 @@ func otherBranch(refs *packp.AdvRefs, name plumbing.ReferenceName) plumbing.Hash
 }
 
 // loneCommit makes a commit without files or parents. Its date is fixed, so that repeated checks send the same two objects.
-func loneCommit(store *memory.Storage, name plumbing.ReferenceName) (update, error) {
+func loneCommit(ctx context.Context, store *memory.Storage, name plumbing.ReferenceName) (update, error) {
 	author := defaultAuthor
 	if cfg, err := config.LoadConfig(config.GlobalScope); err == nil {
 		author = authorOf(cfg) // rules about authors then judge the one who will push
@@ -90,7 +90,7 @@ func loneCommit(store *memory.Storage, name plumbing.ReferenceName) (update, err
 		return update{}, err
 	}
 	when := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
-	commit, err := writeCommit(store, tree, plumbing.ZeroHash, "fleetctl: may this account push here?", author, when)
+	commit, err := writeCommit(ctx, store, nil, tree, plumbing.ZeroHash, "fleetctl: may this account push here?", author, when)
 	if err != nil {
 		return update{}, err
 	}

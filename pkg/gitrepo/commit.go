@@ -41,7 +41,7 @@ func authorOf(cfg *config.Config) Author {
 
 // Commit writes the changes into the working tree and commits them, and nothing else, to the checked out branch. What else is
 // staged or dirty stays so. author is r.Author() if zero. It returns the branch's commit and whether it is a new one: changes
-// that are in the last commit already make none. After a kill, calling it again with the same changes completes it.
+// that are in the last commit already make none. It is signed where git signs commits; where that fails, the error matches ErrSigning. After a kill, calling it again with the same changes completes it.
 func (r *Repo) Commit(ctx context.Context, changes []Change, message string, author Author) (hash string, made bool, err error) {
 	if author == (Author{}) {
 		if author, err = r.Author(); err != nil {
@@ -57,7 +57,7 @@ func (r *Repo) Commit(ctx context.Context, changes []Change, message string, aut
 	if err != nil {
 		return "", false, err
 	}
-	commit, err := r.record(head, changes, message, author)
+	commit, err := r.record(ctx, head, changes, message, author)
 	if err != nil {
 		return "", false, fmt.Errorf("commit to %s: %w", r.dir, err)
 	}
@@ -71,7 +71,7 @@ func (r *Repo) Commit(ctx context.Context, changes []Change, message string, aut
 }
 
 // record writes the objects of a commit on top of parent; nothing refers to them yet. It returns parent if nothing changes.
-func (r *Repo) record(parent plumbing.Hash, changes []Change, message string, author Author) (plumbing.Hash, error) {
+func (r *Repo) record(ctx context.Context, parent plumbing.Hash, changes []Change, message string, author Author) (plumbing.Hash, error) {
 	store := r.git.Storer
 	base, err := treeOf(store, parent)
 	if err != nil {
@@ -84,14 +84,23 @@ func (r *Repo) record(parent plumbing.Hash, changes []Change, message string, au
 	if err != nil || tree == base {
 		return parent, err
 	}
-	return writeCommit(store, tree, parent, message, author, time.Now())
+	s, err := r.signer(ctx, author, "commit.gpgsign")
+	if err != nil {
+		return parent, err
+	}
+	return writeCommit(ctx, store, s, tree, parent, message, author, time.Now())
 }
 
-func writeCommit(store storage.Storer, tree, parent plumbing.Hash, message string, author Author, when time.Time) (plumbing.Hash, error) {
+// writeCommit writes the object of a commit, signed where there is a signer.
+func writeCommit(ctx context.Context, store storage.Storer, s *signer, tree, parent plumbing.Hash, message string, author Author, when time.Time) (plumbing.Hash, error) {
 	signature := object.Signature{Name: author.Name, Email: author.Email, When: when}
 	c := &object.Commit{Author: signature, Committer: signature, Message: strings.TrimRight(message, "\n") + "\n", TreeHash: tree}
 	if !parent.IsZero() {
 		c.ParentHashes = []plumbing.Hash{parent}
+	}
+	var err error
+	if c.PGPSignature, err = signObject(ctx, s, c); err != nil {
+		return plumbing.ZeroHash, err
 	}
 	o := store.NewEncodedObject()
 	if err := c.Encode(o); err != nil {

@@ -79,7 +79,7 @@ func (r *Repo) syncOnce(ctx context.Context, t *tracking, remote *remote, intent
 	if err != nil {
 		return nil, err
 	}
-	commit, err := r.record(base, changes, message, author)
+	commit, err := r.record(ctx, base, changes, message, author)
 	if err != nil {
 		return nil, fmt.Errorf("commit to %s: %w", r.dir, err)
 	}

@@ -44,27 +44,32 @@ func (r *remote) fetch(ctx context.Context, store storage.Storer, branch string,
 	if store.HasEncodedObject(head) == nil {
 		return &fetched{head: head}, nil
 	}
-	req, err := fetchRequest(refs.Capabilities, store, head, haves)
+	return &fetched{head: head}, receive(ctx, store, session, refs.Capabilities, []plumbing.Hash{head}, haves)
+}
+
+// receive brings objects, and all that they need, into store, in an open session whose references have been read.
+func receive(ctx context.Context, store storage.Storer, session transport.UploadPackSession, caps *capability.List, wants, haves []plumbing.Hash) error {
+	req, err := fetchRequest(caps, store, wants, haves)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	pack, err := session.UploadPack(ctx, req)
 	if errors.Is(err, transport.ErrEmptyUploadPackRequest) {
-		return &fetched{head: head}, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = pack.Close() }() // the whole pack has been read, or failed
 	if err := packfile.UpdateObjectStorage(store, demux(req.Capabilities, pack, nil)); err != nil {
-		return nil, errors.Join(ctx.Err(), fmt.Errorf("receive objects: %w", err))
+		return errors.Join(ctx.Err(), fmt.Errorf("receive objects: %w", err))
 	}
-	return &fetched{head: head}, updateShallow(store, pack)
+	return updateShallow(store, pack)
 }
 
-func fetchRequest(caps *capability.List, store storage.Storer, head plumbing.Hash, haves []plumbing.Hash) (*packp.UploadPackRequest, error) {
+func fetchRequest(caps *capability.List, store storage.Storer, wants, haves []plumbing.Hash) (*packp.UploadPackRequest, error) {
 	req := packp.NewUploadPackRequestFromCapabilities(caps)
-	req.Wants, req.Haves = []plumbing.Hash{head}, haves
+	req.Wants, req.Haves = wants, haves
 	if caps.Supports(capability.NoProgress) {
 		if err := req.Capabilities.Set(capability.NoProgress); err != nil {
 			return nil, err

@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 	"github.com/fleetctl/fleetctl/pkg/host/existing"
 	"github.com/fleetctl/fleetctl/pkg/host/kind"
 	"github.com/fleetctl/fleetctl/pkg/state"
-	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
 // Files of a management cluster's state folder.
@@ -22,6 +22,8 @@ const (
 	deployKeyFile  = "deploy-key"
 	gitServeDir    = "git-serve"
 	embeddedDir    = "embedded"
+	// workloadKubeconfigFile is what the parent made for the workload cluster that carries a management cluster.
+	workloadKubeconfigFile = "workload-kubeconfig"
 )
 
 // newHost is the only place that knows which hosts there are. imageDir is where a new embedded host unpacks images; one that is
@@ -32,6 +34,8 @@ func newHost(ctx context.Context, name string, declared v1alpha1.Host, cluster s
 		return existing.New(name, existing.Options{
 			Kubeconfig: declared.Existing.Kubeconfig, Context: declared.Existing.Context,
 		})
+	case v1alpha1.HostWorkload:
+		return existing.New(name, existing.Options{Kubeconfig: cluster.Path(workloadKubeconfigFile), Context: name})
 	case v1alpha1.HostKind:
 		return kind.New(ctx, name, kind.Options{StateDir: cluster.Path("kind")})
 	case v1alpha1.HostEmbedded:
@@ -77,7 +81,7 @@ func defaultKubernetesVersion(on v1alpha1.HostType) string {
 func (s *session) settleHostTypes(ctx context.Context, fleet *v1alpha1.Fleet) {
 	for i := range fleet.Spec.ManagementClusters {
 		m := &fleet.Spec.ManagementClusters[i]
-		if m.Host.Type == "" && m.Host.Kind == nil && m.Host.Embedded == nil && m.Host.Existing == nil {
+		if m.Parent == "" && m.Host.Type == "" && m.Host.Kind == nil && m.Host.Embedded == nil && m.Host.Existing == nil {
 			m.Host.Type = s.defaultHostType(ctx, m.Name)
 		}
 	}
@@ -100,6 +104,4 @@ func (s *session) defaultHostType(ctx context.Context, cluster string) v1alpha1.
 func (d Deps) imageDir() string { return filepath.Join(d.CacheDir, "images") }
 
 // defaults are the versions that this fleetctl was built with.
-func defaults() v1alpha1.Defaults {
-	return v1alpha1.Defaults{FluxVersion: version.Library("flux2"), CAPIVersion: version.Library("cluster-api")}
-}
+func defaults() v1alpha1.Defaults { return components.Defaults() }

@@ -54,6 +54,9 @@ func (s *session) readManifests(ctx context.Context, _ func(string)) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	if err := s.lockManifests(ctx); err != nil {
+		return err
+	}
 	if s.bundle != nil {
 		if err := s.planImages(ctx, s.plan); err != nil {
 			return err
@@ -172,7 +175,9 @@ func (s *session) planImages(ctx context.Context, plan *installPlan) error {
 			return diag.Wrap("find image "+ref+" in the bundle "+s.opts.Bundle, err, "make a bundle for this fleet: fleetctl bundle create")
 		}
 	}
-	plan.images = s.bundle.Archive(needed...)
+	if s.mgmt.Host.Type != v1alpha1.HostWorkload { // whose nodes bring theirs, or a registry does: we do not reach into them
+		plan.images = s.bundle.Archive(needed...)
+	}
 	return nil
 }
 

@@ -109,7 +109,7 @@ func (s *session) prepareWorkTree(ctx context.Context) (err error) {
 
 // repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
 // It is computed anew on every try.
-func (s *session) repoFiles(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
+func (s *session) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
 	scaffolded, err := s.scaffoldFiles(ctx)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,15 @@ func (s *session) repoFiles(ctx context.Context, present func(manifest.File) boo
 			files = append(files, f)
 		}
 	}
-	return files, nil
+	channels, err := s.channelFiles(system)
+	if err != nil {
+		return nil, err
+	}
+	workload, err := s.workloadFiles(present)
+	if err != nil {
+		return nil, err
+	}
+	return s.withLock(root, slices.Concat(files, channels, workload), present)
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.
@@ -140,9 +148,10 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	environments := make([]string, 0, len(s.fleet.Spec.Environments))
+	environments := make([]scaffold.Environment, 0, len(s.fleet.Spec.Environments))
 	for _, e := range s.fleet.Spec.Environments {
-		environments = append(environments, e.Name)
+		c := s.fleet.ChannelOf(e.Name)
+		environments = append(environments, scaffold.Environment{Name: e.Name, Source: c.Source(), Unreleased: c.IsTag() && !s.hasSource(c)})
 	}
 	var charts []string
 	for _, p := range s.mgmt.Providers {
@@ -156,7 +165,7 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	}
 	return scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.fleet.Metadata.Name, FleetYAML: s.fleetFile, ManagementCluster: s.mgmt.Name,
-		Layout:       scaffold.Layout{Cloud: s.mgmt.Cloud, Generation: s.mgmt.Generation},
+		Layout:       s.layout(),
 		Environments: environments, Charts: charts, KubernetesVersion: version, Local: s.endpoint.local,
 	})
 }
@@ -237,7 +246,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	if err != nil {
 		return nil, err
 	}
-	files, err := s.repoFiles(ctx, func(f manifest.File) bool {
+	files, err := s.repoFiles(ctx, root, func(f manifest.File) bool {
 		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Path)))
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
@@ -251,7 +260,8 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	for _, f := range files {
 		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content})
 	}
-	return changes, nil
+	encrypted, err := s.secretFiles(ctx, root)
+	return append(changes, encrypted...), err
 }
 
 // cloneAuth is what reaches the remote before fleet.yaml is read: the options alone.

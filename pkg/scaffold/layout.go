@@ -25,6 +25,22 @@ func (l Layout) Environment(name string) string {
 	return path.Join("providers", l.Cloud, l.Generation, "clusters", name)
 }
 
+// ClustersFile has the Flux Kustomization that applies an environment's folder.
+func (l Layout) ClustersFile(environment string) string {
+	return path.Join(l.Management(), "clusters-"+environment+".yaml")
+}
+
+// Apps is the folder with what every cluster of an environment runs: its own Flux applies it.
+func (l Layout) Apps(environment string) string {
+	return path.Join(l.Environment(environment), commonDir, "apps")
+}
+
+// SourceDir is the folder with nothing but the GitRepository of a channel. The management cluster applies it, and for each cluster that
+// follows the channel itself a Flux Kustomization can, so that the one line in it moves both.
+func (l Layout) SourceDir(channel string) string {
+	return path.Join(l.Management(), "sources", channel)
+}
+
 // Cluster is the folder of one cluster.
 func (l Layout) Cluster(environment, name string) string {
 	return path.Join(l.Environment(environment), name)

@@ -3,7 +3,9 @@ package scaffold
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,7 +34,7 @@ type RepoOptions struct {
 	// Layout of the management cluster.
 	Layout Layout
 	// Environments that the management cluster makes clusters for.
-	Environments []string
+	Environments []Environment
 	// Charts are the flavours whose charts go into the repo, of those in Flavours.
 	Charts []string
 	// KubernetesVersion stands in the README's example of a cluster.
@@ -120,8 +122,13 @@ func Repo(opts RepoOptions) ([]manifest.File, error) {
 		}
 		out = append(out, more...)
 	}
-	slices.SortFunc(out, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
-	return out, nil
+	return sorted(out), nil
+}
+
+// sorted puts files in the order of their paths.
+func sorted(files []manifest.File) []manifest.File {
+	slices.SortFunc(files, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
+	return files
 }
 
 // readme is what the README's template reads.
@@ -134,7 +141,7 @@ func (r readme) Example() (string, error) {
 		return "", err
 	}
 	files, err := ClusterFiles(ClusterOptions{
-		Name: "demo", Layout: r.Layout, Environment: r.Environments[0], Flavour: r.Charts[0], Values: values,
+		Name: "demo", Layout: r.Layout, Environment: r.Environments[0].Name, Flavour: r.Charts[0], Values: values,
 	})
 	if err != nil {
 		return "", err
@@ -143,7 +150,7 @@ func (r readme) Example() (string, error) {
 }
 
 // ExampleDir is its folder.
-func (r readme) ExampleDir() string { return r.Layout.Cluster(r.Environments[0], "demo") }
+func (r readme) ExampleDir() string { return r.Layout.Cluster(r.Environments[0].Name, "demo") }
 
 func (o RepoOptions) check() error {
 	if err := checkName("fleet", o.Fleet, 63); err != nil {
@@ -156,30 +163,6 @@ func (o RepoOptions) check() error {
 		return errors.New("generate fleet repo: a Kubernetes version is needed for the example of a cluster")
 	}
 	return o.Layout.check()
-}
-
-// EnvironmentFiles make an environment: the Flux Kustomization that applies its folder, and the folder with what all its clusters
-// have in common.
-func EnvironmentFiles(layout Layout, environment string) ([]manifest.File, error) {
-	if err := layout.check(); err != nil {
-		return nil, err
-	}
-	if err := checkName("environment", environment, 40); err != nil {
-		return nil, err
-	}
-	data := struct{ Environment, Path string }{environment, layout.Environment(environment)}
-	apply, err := execute("clusters.yaml", data)
-	if err != nil {
-		return nil, err
-	}
-	common, err := execute("common.yaml", data)
-	if err != nil {
-		return nil, err
-	}
-	return []manifest.File{
-		{Path: path.Join(layout.Management(), "clusters-"+environment+".yaml"), Content: apply},
-		{Path: path.Join(data.Path, commonDir, "kustomization.yaml"), Content: common},
-	}, nil
 }
 
 // ChartFiles are the files of the chart of a flavour, for charts/<flavour> of the fleet repo.
@@ -229,7 +212,7 @@ func chartOf(name string) (string, bool) {
 
 // execute renders one of the embedded files. Their delimiters leave those of Helm and of documentation alone.
 func execute(name string, data any) ([]byte, error) {
-	t, err := template.New(name).Delims("<<", ">>").Option("missingkey=error").ParseFS(files, "files/"+name)
+	t, err := template.New(path.Base(name)).Delims("<<", ">>").Option("missingkey=error").ParseFS(files, "files/"+name)
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}
@@ -238,4 +221,16 @@ func execute(name string, data any) ([]byte, error) {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}
 	return out.Bytes(), nil
+}
+
+// Digest is the SHA-256 of files, by their paths and contents, in hexadecimal.
+func Digest(files []manifest.File) string {
+	sorted := slices.Clone(files)
+	slices.SortFunc(sorted, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
+	sum := sha256.New()
+	for _, f := range sorted {
+		fmt.Fprintf(sum, "%s %d\n", f.Path, len(f.Content))
+		sum.Write(f.Content)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }

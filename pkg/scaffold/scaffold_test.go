@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/tools/txtar"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -46,7 +47,7 @@ var docker = Layout{Cloud: "docker", Generation: "v1"}
 func repoOptions() RepoOptions {
 	return RepoOptions{
 		Fleet: "acme", FleetYAML: []byte("kind: Fleet\n"), ManagementCluster: "mgmt", Layout: docker,
-		Environments: []string{"dev"}, Charts: []string{"in-memory"}, KubernetesVersion: "v1.36.3", Local: true,
+		Environments: []Environment{{Name: "dev"}}, Charts: []string{"in-memory"}, KubernetesVersion: "v1.36.3", Local: true,
 	}
 }
 
@@ -67,7 +68,7 @@ func TestRepo(t *testing.T) {
 	}
 
 	opts := repoOptions()
-	opts.Local, opts.Environments, opts.Charts = false, []string{"staging", "production"}, nil
+	opts.Local, opts.Environments, opts.Charts = false, []Environment{{Name: "staging"}, {Name: "production", Source: "release"}}, nil
 	if files, err = Repo(opts); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,8 @@ func TestRepoErrors(t *testing.T) {
 		"management cluster": func(o *RepoOptions) { o.ManagementCluster = strings.Repeat("m", 41) },
 		"cloud":              func(o *RepoOptions) { o.Layout.Cloud = ".." },
 		"generation":         func(o *RepoOptions) { o.Layout.Generation = "a/b" },
-		"environment":        func(o *RepoOptions) { o.Environments = []string{"-dev"} },
+		"environment":        func(o *RepoOptions) { o.Environments = []Environment{{Name: "-dev"}} },
+		"source":             func(o *RepoOptions) { o.Environments = []Environment{{Name: "dev", Source: "a/b"}} },
 		"flavour":            func(o *RepoOptions) { o.Charts = []string{"../docker"} },
 		"Kubernetes version": func(o *RepoOptions) { o.KubernetesVersion = "" },
 	} {
@@ -120,7 +122,7 @@ func TestClusterFiles(t *testing.T) {
 
 // An environment's folder builds as kustomize-controller builds it, with and without clusters, and labels the common objects.
 func TestEnvironmentBuilds(t *testing.T) {
-	env, err := EnvironmentFiles(docker, "dev")
+	env, err := EnvironmentFiles(docker, Environment{Name: "dev"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +165,68 @@ func TestEnvironmentBuilds(t *testing.T) {
 	want := "Namespace /a disabled\nHelmRelease a/a disabled\nNamespace /b disabled\nHelmRelease b/b disabled"
 	if diff := cmp.Diff(want, build("common", "a/cluster.yaml", "b/cluster.yaml")); diff != "" {
 		t.Errorf("with clusters (-want +got):\n%s", diff)
+	}
+}
+
+// An environment of another channel names it once: its clusters' charts, and the Flux objects beside them, come from there too, whatever
+// their files name.
+func TestEnvironmentFollowsItsChannel(t *testing.T) {
+	env, err := EnvironmentFiles(docker, Environment{Name: "production", Source: "release"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var applied struct {
+		Spec struct {
+			SourceRef struct{ Name string } `yaml:"sourceRef"`
+			Patches   any
+		}
+	}
+	if err := yaml.Unmarshal(env[0].Content, &applied); err != nil || applied.Spec.SourceRef.Name != "release" {
+		t.Fatal(applied, err)
+	}
+	cluster, err := ClusterFiles(ClusterOptions{Name: "a", Layout: docker, Environment: "production", Flavour: "in-memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const flux = `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: NAME, namespace: a, labels: {LABEL}}
+spec: {sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}
+`
+	chart := `apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: of-a-registry, namespace: a}
+spec: {chart: {spec: {chart: x, sourceRef: {kind: HelmRepository, name: x}}}}
+`
+	kustomization, err := yaml.Marshal(map[string]any{"resources": []string{"cluster.yaml", "sync.yaml", "own.yaml", "chart.yaml"}, "patches": applied.Spec.Patches})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs := filesys.MakeFsInMemory()
+	for name, content := range map[string]string{
+		"kustomization.yaml": string(kustomization), "cluster.yaml": string(cluster[0].Content), "chart.yaml": chart,
+		"sync.yaml": strings.NewReplacer("NAME", "sync", "LABEL", "").Replace(flux),
+		"own.yaml":  strings.NewReplacer("NAME", "own", "LABEL", "fleetctl.dev/channel: own").Replace(flux),
+	} {
+		if err := fs.WriteFile(name, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	res, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range res.Resources() {
+		for _, field := range []string{"spec.sourceRef.name", "spec.chart.spec.sourceRef.name"} {
+			if name, err := r.GetString(field); err == nil {
+				got[r.GetName()] = name
+			}
+		}
+	}
+	want := map[string]string{"a": "release", "sync": "release", "own": "flux-system", "of-a-registry": "x"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

@@ -106,7 +106,7 @@ func (f *fleet) step(name string, run func(t *testing.T)) bool {
 // cleanup removes what a failed test left, so that it does not disturb the next one.
 func (f *fleet) cleanup() {
 	if f.t.Failed() {
-		out, _ := f.command("status").CombinedOutput()
+		out, _ := f.command("status", "--cluster", f.name).CombinedOutput()
 		f.t.Logf("status at the end of the failed test:\n%s", out)
 	}
 	out, err := f.command("teardown", "--delete-clusters", "--yes", "--cluster", f.name, "--timeout", "3m").CombinedOutput()
@@ -297,9 +297,9 @@ type status struct {
 }
 
 // status asks without showing progress: it is called in loops.
-func (f *fleet) status() (status, int) {
+func (f *fleet) status(more ...string) (status, int) {
 	f.t.Helper()
-	cmd := f.command("status", "-o", "json")
+	cmd := f.command(append([]string{"status", "-o", "json"}, more...)...)
 	out, err := cmd.Output()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		f.t.Fatal(err)

@@ -60,6 +60,9 @@ func SetDefaults(f *Fleet, versions Defaults) {
 }
 
 func setClusterDefaults(m *ManagementCluster, versions Defaults) {
+	if m.Parent != "" {
+		setDefault(&m.Host.Type, HostWorkload)
+	}
 	setDefault(&m.Host.Type, HostKind)
 	setDefault(&m.Generation, defaultGeneration)
 	setDefault(&m.Cloud, m.defaultCloud())

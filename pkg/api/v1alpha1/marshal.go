@@ -32,6 +32,13 @@ fleetctl serves to Flux from this machine.`,
   components: [source-controller, kustomize-controller, helm-controller, notification-controller]`,
 	},
 	{
+		"channels",
+		`What environments follow in Git. The channel main is the branch of the fleet repo; fleetctl promote moves one of tags on.`,
+		`channels:
+  - name: release
+    tag: v*`,
+	},
+	{
 		"environments",
 		"Groups of workload clusters that change together; each has a folder of its own.",
 		`environments:
@@ -95,6 +102,9 @@ func writeField(b *strings.Builder, name string, value reflect.Value, indent int
 	b.WriteString(strings.Join(lines, "\n") + "\n")
 	return nil
 }
+
+// Node is the YAML of a value of this package's types, as Marshal writes it: an item to add to a fleet.yaml.
+func Node(value any) *yaml.Node { return nodeOf(reflect.ValueOf(value)) }
 
 // nodeOf is the YAML of a value of this package's types; fields in the order of their declaration, empty optional ones left out.
 func nodeOf(v reflect.Value) *yaml.Node {

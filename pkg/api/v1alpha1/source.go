@@ -22,6 +22,7 @@ const (
 	RuleDuplicate      = "duplicate"
 	RuleUnused         = "unused"
 	RulePlainSecret    = "plain-secret"
+	RuleProduction     = "production-on-branch"
 )
 
 // position in a file; both count from 1.

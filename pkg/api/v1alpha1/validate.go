@@ -32,7 +32,8 @@ func validate(f *Fleet, broken func(path string) bool) diag.Findings {
 	v.label("metadata.name", f.Metadata.Name, maxLabel)
 	v.git(f.Spec.Git)
 	v.flux(f.Spec.Flux)
-	v.environments(f.Spec.Environments)
+	v.channels(f)
+	v.environments(f)
 	v.managementClusters(f.Spec.ManagementClusters)
 	return v.sorted()
 }
@@ -184,12 +185,4 @@ func (v *validator) interval(path, value string) {
 	case d < time.Second:
 		v.errorf(RuleValue, path, "", "%s is shorter than a second", value)
 	}
-}
-
-func (v *validator) environments(all []Environment) {
-	at := func(i int) string { return fieldPath(itemPath("spec.environments", i), "name") }
-	for i, e := range all {
-		v.label(at(i), e.Name, maxLabel)
-	}
-	unique(v, all, at, "environment", func(e Environment) string { return e.Name })
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // HostTypes are all that host.type may say.
-func HostTypes() []HostType { return []HostType{HostKind, HostEmbedded, HostExisting} }
+func HostTypes() []HostType { return []HostType{HostKind, HostEmbedded, HostExisting, HostWorkload} }
 
 func (v *validator) managementClusters(all []ManagementCluster) {
 	at := func(i int) string { return itemPath("spec.managementClusters", i) }
@@ -17,6 +17,25 @@ func (v *validator) managementClusters(all []ManagementCluster) {
 	}
 	unique(v, all, name, "management cluster", func(m ManagementCluster) string { return m.Name })
 	v.separateFolders(all, at)
+	v.parents(all, at)
+}
+
+// parents keeps management clusters from making each other in a circle. A parent may be in another fleet.
+func (v *validator) parents(all []ManagementCluster, at func(int) string) {
+	parent := map[string]string{}
+	for _, m := range all {
+		parent[m.Name] = m.Parent
+	}
+	for i, m := range all {
+		above := m.Parent
+		for range all {
+			if above != "" && above == m.Name {
+				v.errorf(RuleValue, at(i)+".parent", "one of them has to be made by nobody: leave its parent out", "management cluster %s would be made by itself", m.Name)
+				break
+			}
+			above = parent[above]
+		}
+	}
 }
 
 // separateFolders keeps two management clusters from writing the same files.
@@ -34,6 +53,9 @@ func (v *validator) separateFolders(all []ManagementCluster, at func(int) string
 
 func (v *validator) managementCluster(at string, m *ManagementCluster) {
 	v.label(at+".name", m.Name, maxClusterName)
+	if m.Parent != "" {
+		v.label(at+".parent", m.Parent, maxClusterName)
+	}
 	v.label(at+".cloud", m.Cloud, maxLabel)
 	v.label(at+".generation", m.Generation, maxLabel)
 	v.version(at+".kubernetesVersion", m.KubernetesVersion)
@@ -46,7 +68,11 @@ func (v *validator) managementCluster(at string, m *ManagementCluster) {
 func (v *validator) host(cluster string, m *ManagementCluster) {
 	h, at := m.Host, cluster+".host"
 	hostType := h.Type
-	if hostType == "" {
+	switch {
+	case hostType != "":
+	case m.Parent != "":
+		hostType = HostWorkload
+	default:
 		hostType = HostKind
 	}
 	known := make([]string, 0, len(HostTypes()))
@@ -65,17 +91,17 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 	if h.Existing != nil && hostType != HostExisting {
 		v.errorf(RuleValue, at+".existing", "set type: existing, or remove it", "these are the settings of an existing host, and the type is %s", hostType)
 	}
-	if hostType == HostExisting {
-		if h.Existing == nil {
-			v.errorf(RuleRequired, at+".existing", "add `existing:` with the `context:` of the cluster; fleetctl never takes the current one", "required field is missing")
-		}
-		if v.noRemote {
-			v.errorf(RuleRequired, at+".type", "add `url:` to spec.git (--git-url for a new fleet): a remote that the cluster reaches",
-				"an existing cluster cannot fetch the fleet repo from this machine")
-		}
-		if m.KubernetesVersion != "" {
-			v.warnf(RuleUnused, cluster+".kubernetesVersion", "remove it", "an existing host has a version of its own")
-		}
+	if hostType == HostExisting && h.Existing == nil {
+		v.errorf(RuleRequired, at+".existing", "add `existing:` with the `context:` of the cluster; fleetctl never takes the current one", "required field is missing")
+	}
+	if m.Parent == "" && hostType == HostWorkload {
+		v.errorf(RuleRequired, cluster+".parent", "add `parent:` with the name of the management cluster that makes it", "required field is missing")
+	}
+	if m.Parent != "" && hostType != HostWorkload {
+		v.errorf(RuleValue, at+".type", "leave host out, or parent", "the workload cluster %s of %s carries it, and the type is %s", m.Name, m.Parent, hostType)
+	}
+	if hostType == HostExisting || hostType == HostWorkload {
+		v.elsewhere(cluster, hostType, m)
 	}
 	if h.Kind != nil {
 		v.kindHost(at+".kind", h.Kind)
@@ -93,6 +119,24 @@ func (v *validator) mirrors(at string, mirrors []RegistryMirror) {
 		}
 	}
 	unique(v, mirrors, func(i int) string { return itemPath(at, i) + ".registry" }, "mirror of", func(m RegistryMirror) string { return m.Registry })
+}
+
+// elsewhere is about a host that is not on this machine.
+func (v *validator) elsewhere(cluster string, hostType HostType, m *ManagementCluster) {
+	if v.noRemote {
+		v.errorf(RuleRequired, cluster+".host.type", "add `url:` to spec.git (--git-url for a new fleet): a remote that the cluster reaches",
+			"%s cluster cannot fetch the fleet repo from this machine", article(hostType))
+	}
+	if m.KubernetesVersion != "" {
+		v.warnf(RuleUnused, cluster+".kubernetesVersion", "remove it", "%s host has a version of its own", article(hostType))
+	}
+}
+
+func article(hostType HostType) string {
+	if hostType == HostExisting {
+		return "an existing"
+	}
+	return "a workload"
 }
 
 func (v *validator) kindHost(at string, k *KindHost) {

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -14,22 +18,36 @@ import (
 const (
 	// MaxBytes is the size of a file.
 	MaxBytes = 512 << 10
-	// maxNodes is how many nodes there may be once aliases are expanded: each counts as what it stands for.
 	maxNodes = 50_000
 	maxDepth = 64
 )
 
-// Parse returns the top node of each document in src. Errors say that the file is too large, before or after its aliases are
-// expanded, is not text, or is not YAML.
+// Limits are what a file may be at most.
+type Limits struct {
+	// Bytes is the size of the file.
+	Bytes int
+	// Nodes is how many nodes there may be once aliases are expanded: each counts as what it stands for.
+	Nodes int
+	// Depth is how deep they may be nested.
+	Depth int
+}
+
+// Parse is ParseWithin for a file that people edit.
 func Parse(src []byte) ([]*yaml.Node, error) {
-	if len(src) > MaxBytes {
-		return nil, fmt.Errorf("file is larger than %d KiB", MaxBytes>>10)
+	return ParseWithin(src, Limits{Bytes: MaxBytes, Nodes: maxNodes, Depth: maxDepth})
+}
+
+// ParseWithin returns the top node of each document in src. Errors say that the file is too large, before or after its aliases are
+// expanded, is not text, or is not YAML.
+func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
+	if len(src) > limits.Bytes {
+		return nil, fmt.Errorf("file is larger than %d KiB", limits.Bytes>>10)
 	}
 	if !utf8.Valid(src) {
 		return nil, errors.New("file is not UTF-8 text")
 	}
 	var documents []*yaml.Node
-	budget := maxNodes
+	budget := limits.Nodes
 	for decoder := yaml.NewDecoder(bytes.NewReader(src)); ; {
 		var document yaml.Node
 		err := decoder.Decode(&document)
@@ -39,28 +57,41 @@ func Parse(src []byte) ([]*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !spend(document.Content[0], &budget, 0) {
+		if !spend(document.Content[0], &budget, limits.Depth) {
 			return nil, errors.New("file is too large or too deep once its aliases are expanded: write it out without aliases (*name)")
 		}
 		documents = append(documents, document.Content[0])
 	}
 }
 
-// spend takes what n expands to from the budget, and tells whether it was enough. An alias inside of its own anchor ends at the
-// depth.
+// spend takes what n expands to from the budget, and tells whether it and the depth that is left were enough. An alias inside of its
+// own anchor ends at the depth.
 func spend(n *yaml.Node, budget *int, depth int) bool {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	if *budget--; *budget < 0 || depth > maxDepth {
+	if *budget--; *budget < 0 || depth < 0 {
 		return false
 	}
 	for _, inner := range n.Content {
-		if !spend(inner, budget, depth+1) {
+		if !spend(inner, budget, depth-1) {
 			return false
 		}
 	}
 	return true
+}
+
+// yamlLine finds the line in a message of the YAML parser, which has it nowhere else.
+var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s+)?line (\d+): `) })
+
+// Line takes the line out of an error of ParseWithin, or of another YAML parser: 0 where it says none. The rest is the message.
+func Line(err error) (line int, message string) {
+	message = err.Error()
+	if m := yamlLine().FindStringSubmatch(message); m != nil {
+		line, _ = strconv.Atoi(m[1]) // the pattern is digits; one that overflows is no worse than none
+		message = message[len(m[0]):]
+	}
+	return line, strings.TrimPrefix(message, "yaml: ")
 }
 
 // Lookup returns the value of a field of a mapping, or nil where n is something else or lacks it. Aliases are followed.

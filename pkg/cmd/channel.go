@@ -1,0 +1,136 @@
+package cmd
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newChannelCmd(f *factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "channel", Short: "List, add and remove the channels that environments follow",
+		Long: `A channel is what environments follow in Git, for everything: a branch, or tags that ` + "`fleetctl promote`" + ` moves it through. The channel main
+is the fleet repo's branch and always there.`,
+	}
+	c.AddCommand(newChannelAddCmd(f), newChannelListCmd(f), newChannelRemoveCmd(f))
+	return c
+}
+
+func newChannelAddCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var channel v1alpha1.Channel
+	var environments []string
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Add a channel of tags, or of another branch",
+		Long: `Add a channel to fleet.yaml, and let environments follow it. --tag is the pattern of its tags, with a * in the place of the version.
+
+In a fleet with tags no production environment follows a branch: name those with --environment, so that all changes at once. A new
+channel of tags has no tag: the first ` + "`fleetctl promote`" + ` makes it, and until then its environments stay where they are.` + editing,
+		Example: `  fleetctl channel add release --environment production --push
+  fleetctl channel add release --tag 'fleet-*'
+  fleetctl channel add next --branch next --environment staging`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			wanted := channel
+			wanted.Name = args[0]
+			if wanted.Branch == "" {
+				wanted.Tag = cmp.Or(wanted.Tag, "v*")
+			} else if wanted.Tag != "" {
+				return diag.Usage("give one of them", "a channel follows a branch or tags, not both")
+			}
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddChannel(wanted, environments) })
+		},
+	}
+	c.Flags().StringVar(&channel.Tag, "tag", "", "pattern of its tags (default: v*)")
+	c.Flags().StringVar(&channel.Branch, "branch", "", "branch that it follows, instead of tags")
+	c.Flags().StringSliceVar(&environments, "environment", nil, "environment that follows it from now on")
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	o.add(c)
+	return c
+}
+
+func newChannelRemoveCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	c := &cobra.Command{
+		Use:               "remove NAME",
+		Short:             "Remove a channel that no environment follows",
+		Long:              "Remove a channel that no environment follows. Its tags stay." + editing,
+		Example:           "  fleetctl channel remove next --push",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: f.completeFrom(0, channelNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.RemoveChannel(args[0]) })
+		},
+	}
+	o.add(c)
+	return c
+}
+
+func newChannelListCmd(f *factory) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the channels, where they are, and who follows them",
+		Example: "  fleetctl channel list -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			repo, err := f.fleetRepo()
+			if err != nil {
+				return err
+			}
+			all, err := repo.Channels()
+			if err != nil {
+				return err
+			}
+			result := struct {
+				FormatVersion string              `json:"formatVersion"`
+				Channels      []fleetrepo.Channel `json:"channels"`
+			}{"1", all}
+			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return channelView(w, all) })
+		},
+	}
+}
+
+func channelView(w io.Writer, all []fleetrepo.Channel) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "CHANNEL\tFOLLOWS\tAT\tENVIRONMENTS")
+	for _, c := range all {
+		follows, at := "branch "+c.Branch, c.Branch
+		if c.Pattern != "" {
+			follows, at = "tags "+c.Pattern, cmp.Or(positions(c.At), "no tag yet")
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Name, follows, at, strings.Join(c.Environments, ", "))
+	}
+	return t.Flush()
+}
+
+// positions are the tags of a channel: one where all management clusters agree.
+func positions(all []fleetrepo.Position) string {
+	var parts []string
+	same := true
+	for _, p := range all {
+		same = same && p.Tag == all[0].Tag
+		parts = append(parts, p.Tag+" ("+p.ManagementCluster+")")
+	}
+	if same && len(all) > 0 {
+		return all[0].Tag
+	}
+	return strings.Join(parts, ", ")
+}
+
+func channelNames(r *fleetrepo.Repo, _ []string) []string {
+	var names []string
+	for _, c := range r.Fleet.Channels() {
+		names = append(names, c.Name)
+	}
+	return names
+}

@@ -1,0 +1,324 @@
+package fleetrepo
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// Channel is what environments follow in Git, and where it is.
+type Channel struct {
+	Name string `json:"name"`
+	// Branch that it follows, or the pattern of its tags.
+	Branch  string `json:"branch,omitempty"`
+	Pattern string `json:"tags,omitempty"`
+	// At is the tag that each management cluster has it at; empty before the first promotion, and for a branch.
+	At []Position `json:"at"`
+	// Environments that follow it.
+	Environments []string `json:"environments"`
+}
+
+// Position is the tag that a management cluster has a channel at.
+type Position struct {
+	ManagementCluster string `json:"managementCluster"`
+	Tag               string `json:"tag"`
+}
+
+// Channels lists all channels, main first. Errors: a source that cannot be read.
+func (r *Repo) Channels() ([]Channel, error) {
+	all := make([]Channel, 0, len(r.Fleet.Spec.Channels)+1)
+	for _, c := range r.Fleet.Channels() {
+		at, err := r.Positions(c.Name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Channel{Name: c.Name, Branch: c.Branch, Pattern: c.Tag, At: at, Environments: r.Fleet.EnvironmentsOf(c.Name)})
+	}
+	return all, nil
+}
+
+// Positions are the tags that the management clusters have a channel at; those that have none yet are left out.
+func (r *Repo) Positions(channel string) ([]Position, error) {
+	all := []Position{}
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		tag, err := r.tagOf(m, channel)
+		if err != nil {
+			return nil, err
+		}
+		if tag != "" {
+			all = append(all, Position{m.Name, tag})
+		}
+	}
+	return all, nil
+}
+
+// tagOf is the tag in the channel's source, or "".
+func (r *Repo) tagOf(m *v1alpha1.ManagementCluster, channel string) (string, error) {
+	name := layoutOf(m).SourceFile(channel)
+	src, err := r.read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the source of channel %s: %w", channel, err)
+	}
+	documents, err := yamledit.Parse(src)
+	if err != nil {
+		return "", findingsOf(name, err)
+	}
+	if len(documents) == 0 {
+		return "", nil
+	}
+	return text(yamledit.Find(documents[0], "spec", "ref", "tag")), nil
+}
+
+// AddChannel lists a channel in fleet.yaml and lets environments follow it, at once: a fleet with tags has no production on a branch.
+// A branch can be followed from then on; tags only when there is the first one. Errors: a bad or taken name, an unknown environment.
+func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, error) {
+	e := &Edit{Summary: "Add channel " + c.Name}
+	fleet, err := r.readFleet()
+	if err != nil {
+		return nil, err
+	}
+	if there, ok := r.Fleet.Channel(c.Name); !ok {
+		fleet.src, err = yamledit.Append(fleet.src, 0, yamledit.Path{"spec", "channels"}, v1alpha1.Node(c))
+	} else if there != c {
+		err = diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a channel %s already, and it is another", c.Name)
+	}
+	if err != nil {
+		return nil, diag.Wrap("add the channel to "+v1alpha1.FileName, err, "")
+	}
+	for _, name := range environments {
+		if err := fleet.setChannel(name, c.Name); err != nil {
+			return nil, err
+		}
+	}
+	after, err := fleet.finish(&e.Changes)
+	if err != nil {
+		return nil, err
+	}
+	return e, after.follow(e, c.Name, "", "", environments)
+}
+
+// RemoveChannel takes a channel that no environment follows out of fleet.yaml, and its sources off the management clusters. Errors: an
+// unknown channel, main, and one that is followed.
+func (r *Repo) RemoveChannel(name string) (*Edit, error) {
+	var names []string
+	for _, c := range r.Fleet.Spec.Channels {
+		names = append(names, c.Name)
+	}
+	index := slices.Index(names, name)
+	switch {
+	case name == v1alpha1.MainChannel:
+		return nil, diag.Usage("", "the channel %s is the fleet repo's branch: it stays", name)
+	case index < 0:
+		return nil, unknown("channel", name, names, "there are no channels but "+v1alpha1.MainChannel)
+	}
+	if followers := r.Fleet.EnvironmentsOf(name); len(followers) > 0 {
+		return nil, diag.Errorf("give each another one first: `fleetctl environment set "+followers[0]+" --channel "+v1alpha1.MainChannel+"`", "channel %s is followed by %v", name, followers)
+	}
+	fleet, err := r.readFleet()
+	if err != nil {
+		return nil, err
+	}
+	path := yamledit.Path{"spec", "channels", index}
+	if len(names) == 1 {
+		path = path[:2]
+	}
+	if fleet.src, err = yamledit.Remove(fleet.src, 0, path); err != nil {
+		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "take the channel out in an editor")
+	}
+	e := &Edit{Summary: "Remove channel " + name}
+	if _, err := fleet.finish(&e.Changes); err != nil {
+		return nil, err
+	}
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		e.Changes.Delete(layoutOf(m).SourceFile(name))
+		if err := r.listedSource(&e.Changes, m, name, false); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// Promote moves a channel to a tag, on the management cluster named or on all of them: one line in the source of each. The first time it
+// makes the source, and what applies the environments that have waited for it. Errors: an unknown channel, one that follows a branch, a
+// tag that is none of its own, and a management cluster that `fleetctl init` has not made yet.
+func (r *Repo) Promote(channel, tag, cluster string) (*Edit, error) {
+	c, err := r.TagChannel(channel)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: fmt.Sprintf("Promote %s to channel %s", tag, c.Name)}
+	return e, r.follow(e, c.Name, tag, cluster, r.Fleet.EnvironmentsOf(c.Name))
+}
+
+// TagChannel is the channel called name, or the only one that goes through tags where name is empty.
+func (r *Repo) TagChannel(name string) (v1alpha1.Channel, error) {
+	var names []string
+	var found v1alpha1.Channel
+	for _, c := range r.Fleet.Channels() {
+		if c.IsTag() {
+			names = append(names, c.Name)
+			found = c
+		}
+	}
+	const makeOne = "`fleetctl channel add release --tag 'v*' --environment production` makes one"
+	if name == "" {
+		switch len(names) {
+		case 0:
+			return found, diag.Usage(makeOne, "no channel goes through tags")
+		case 1:
+			return found, nil
+		}
+		return found, diag.Usage(fmt.Sprintf("choose one with --channel: %v", names), "several channels go through tags")
+	}
+	c, ok := r.Fleet.Channel(name)
+	switch {
+	case !ok:
+		return c, unknown("channel", name, names, makeOne)
+	case !c.IsTag():
+		return c, diag.Usage("push to the branch: that is all", "channel %s follows the branch %s, not tags", name, c.Branch)
+	}
+	return c, nil
+}
+
+// follow makes or moves the sources of a channel, and lets environments follow it where it is somewhere. tag is "" to leave it where it
+// is, cluster is the only management cluster to do it for.
+func (r *Repo) follow(e *Edit, channel, tag, cluster string, environments []string) error {
+	c, _ := r.Fleet.Channel(channel)
+	if cluster != "" {
+		if _, err := r.managementCluster(cluster); err != nil {
+			return err
+		}
+	}
+	waiting := false
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		if cluster != "" && m.Name != cluster {
+			continue
+		}
+		there, err := r.source(e, m, c, tag)
+		if err != nil {
+			return err
+		}
+		waiting = waiting || !there
+		for _, name := range environments {
+			if err := r.applied(e, m, name, there); err != nil {
+				return err
+			}
+		}
+	}
+	if waiting && c.IsTag() && tag == "" {
+		e.Notes = append(e.Notes, "Channel "+c.Name+" has no tag yet: `fleetctl promote --channel "+c.Name+"` makes the first one, and from then on its environments follow it.")
+	}
+	return nil
+}
+
+// source makes the source of a channel on a management cluster, or moves it to a tag, and tells whether there is one then.
+func (r *Repo) source(e *Edit, m *v1alpha1.ManagementCluster, c v1alpha1.Channel, tag string) (bool, error) {
+	if c.Name == v1alpha1.MainChannel {
+		return true, nil
+	}
+	file := layoutOf(m).SourceFile(c.Name)
+	if src, err := r.read(file); err == nil {
+		if tag == "" {
+			return true, nil
+		}
+		if src, err = yamledit.Set(src, 0, yamledit.Path{"spec", "ref", "tag"}, tag); err != nil {
+			return false, diag.Wrap("change "+file, err, "write the tag there in an editor: "+tag)
+		}
+		e.Changes.Write(manifest.File{Path: file, Content: src})
+		return true, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("read the source of channel %s: %w", c.Name, err)
+	}
+	if c.IsTag() && tag == "" {
+		return false, nil
+	}
+	sync, err := r.read(layoutOf(m).SyncFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		e.Notes = append(e.Notes, "Management cluster "+m.Name+" is not there yet: run this again when `fleetctl init` has made it.")
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read what management cluster %s follows: %w", m.Name, err)
+	}
+	made, err := scaffold.ChannelFile(scaffold.ChannelOptions{Name: c.Name, Branch: c.Branch, Tag: tag, Layout: layoutOf(m), Sync: sync})
+	if err != nil {
+		return false, err
+	}
+	e.Changes.Write(made)
+	return true, r.listedSource(&e.Changes, m, c.Name, true)
+}
+
+// listedSource lists the source in the kustomization.yaml of the management cluster's folder, where there is one.
+func (r *Repo) listedSource(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, channel string, want bool) error {
+	return r.listed(cs, m.Dir(), path.Join("sources", channel, "gitrepository.yaml"), want)
+}
+
+// fleetFile is fleet.yaml while it is edited.
+type fleetFile struct {
+	repo *Repo
+	src  []byte
+}
+
+func (r *Repo) readFleet() (*fleetFile, error) {
+	src, err := r.read(v1alpha1.FileName)
+	return &fleetFile{r, src}, err
+}
+
+// setChannel lets an environment follow a channel.
+func (f *fleetFile) setChannel(environment, channel string) error {
+	if channel == v1alpha1.MainChannel {
+		return f.set(environment, "channel", nil)
+	}
+	return f.set(environment, "channel", channel)
+}
+
+// set gives a field of an environment a value, or takes it out for nil.
+func (f *fleetFile) set(environment, field string, value any) error {
+	names := f.repo.EnvironmentNames()
+	i := slices.Index(names, environment)
+	if i < 0 {
+		return unknown("environment", environment, names, "`fleetctl environment add "+environment+"` makes one")
+	}
+	at := yamledit.Path{"spec", "environments", i, field}
+	var err error
+	if value == nil {
+		f.src, err = yamledit.Remove(f.src, 0, at)
+	} else {
+		f.src, err = yamledit.Set(f.src, 0, at, value)
+	}
+	return diag.Wrap("change "+v1alpha1.FileName, err, "change the environment there in an editor")
+}
+
+// append adds an item to a list of spec.
+func (f *fleetFile) append(list string, item *yaml.Node) (err error) {
+	f.src, err = yamledit.Append(f.src, 0, yamledit.Path{"spec", list}, item)
+	return diag.Wrap("change "+v1alpha1.FileName, err, "change it in an editor")
+}
+
+// finish judges the file as it is now, adds it to the changes, and returns the repo as it would be with it.
+func (f *fleetFile) finish(cs *manifest.ChangeSet) (*Repo, error) {
+	fleet, err := v1alpha1.Decode(v1alpha1.FileName, f.src)
+	if err != nil {
+		return nil, err
+	}
+	cs.Write(manifest.File{Path: v1alpha1.FileName, Content: f.src})
+	after := *f.repo
+	after.Fleet = fleet
+	return &after, nil
+}

@@ -1,0 +1,131 @@
+package fleetrepo
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+const syncFile = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata:
+  name: flux-system
+  namespace: flux-system
+spec:
+  interval: 1m0s
+  ref:
+    branch: main
+  url: https://git.example.org/fleet.git
+`
+
+// withRelease is the repo with two management clusters that are there, and prod on the channel release.
+func withRelease(t testing.TB) *Repo {
+	t.Helper()
+	r := open(t)
+	for i := range r.Fleet.Spec.ManagementClusters {
+		write(t, r.Dir, layoutOf(&r.Fleet.Spec.ManagementClusters[i]).SyncFile(), []byte(syncFile))
+	}
+	e, err := r.AddChannel(v1alpha1.Channel{Name: "release", Tag: "v*"}, []string{"prod"})
+	_, r = done(t, r, e, err)
+	return r
+}
+
+// The first promotion makes what there is to follow; each later one is one line for each management cluster.
+func TestPromote(t *testing.T) {
+	r := withRelease(t)
+	e, err := r.Promote("", "v0.1.0", "")
+	diff, r := done(t, r, e, err)
+	for i := range r.Fleet.Spec.ManagementClusters {
+		layout := layoutOf(&r.Fleet.Spec.ManagementClusters[i])
+		for _, file := range []string{layout.SourceFile("release"), layout.ClustersFile("prod")} {
+			if !strings.Contains(diff, "+++ b/"+file+"\n") {
+				t.Errorf("%s is not made:\n%s", file, diff)
+			}
+		}
+	}
+	e, err = r.Promote("release", "v0.2.0", "")
+	diff, r = done(t, r, e, err)
+	want := strings.Repeat("-    tag: v0.1.0\n+    tag: v0.2.0\n", len(r.Fleet.Spec.ManagementClusters))
+	if d := cmp.Diff(want, lines(diff)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	e, err = r.Promote("release", "v0.2.0", "")
+	if diff, _ := done(t, r, e, err); diff != "" {
+		t.Errorf("a second time:\n%s", diff)
+	}
+	one := r.Fleet.Spec.ManagementClusters[0].Name
+	e, err = r.Promote("release", "v0.1.0", one)
+	diff, r = done(t, r, e, err)
+	if got := lines(diff); got != "-    tag: v0.2.0\n+    tag: v0.1.0\n" {
+		t.Errorf("one management cluster: %s", got)
+	}
+	at, err := r.Positions("release")
+	if err != nil || len(at) != len(r.Fleet.Spec.ManagementClusters) || at[0] != (Position{one, "v0.1.0"}) {
+		t.Errorf("%v, %v", at, err)
+	}
+}
+
+func TestPromoteRefusals(t *testing.T) {
+	r := withRelease(t)
+	for name, tc := range map[string]struct{ channel, cluster, err, hint string }{
+		"unknown channel": {"relaese", "", `there is no channel "relaese"`, "did you mean release?"},
+		"a branch":        {"main", "", "channel main follows the branch main", "push to the branch"},
+		"unknown cluster": {"release", "nobody", "no such management cluster", ""},
+	} {
+		_, err := r.Promote(tc.channel, "v0.1.0", tc.cluster)
+		if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(diag.Hint(err), tc.hint) {
+			t.Errorf("%s: got %v (%s)", name, err, diag.Hint(err))
+		}
+	}
+	if _, err := open(t).Promote("", "v0.1.0", ""); err == nil || !strings.Contains(diag.Hint(err), "fleetctl channel add release") {
+		t.Errorf("no channel of tags: got %v (%s)", err, diag.Hint(err))
+	}
+}
+
+// To and fro is the identity, for a file that nobody has changed and for one that somebody has.
+func TestSetEnvironmentToAndFro(t *testing.T) {
+	r := withRelease(t)
+	e, err := r.Promote("release", "v0.1.0", "")
+	_, r = done(t, r, e, err)
+	layout := layoutOf(&r.Fleet.Spec.ManagementClusters[0])
+	file := filepath.Join(r.Dir, layout.ClustersFile("dev"))
+	e, err = r.AddEnvironment("dev", EnvironmentOptions{})
+	_, r = done(t, r, e, err)
+	made, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ours = "  # ours\n  patches:\n  - patch: |\n      - op: remove\n        path: /spec/suspend\n    target: {kind: HelmRelease}\n"
+	for name, before := range map[string]string{
+		"made": string(made), "changed": strings.Replace(string(made), "10m", "5m # faster", 1), "patched": string(made) + ours,
+	} {
+		write(t, r.Dir, layout.ClustersFile("dev"), []byte(before))
+		fleet, err := os.ReadFile(filepath.Join(r.Dir, v1alpha1.FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := r.SetEnvironment("dev", EnvironmentOptions{Channel: "release"})
+		diff, r := done(t, r, e, err)
+		if !strings.Contains(diff, "+    name: release\n") || strings.Count(diff, " value: release\n") != 2*len(r.Fleet.Spec.ManagementClusters) {
+			t.Errorf("%s: %s", name, diff)
+		}
+		e, err = r.SetEnvironment("dev", EnvironmentOptions{Channel: "main"})
+		_, r = done(t, r, e, err)
+		after, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, string(after)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+		if now, err := os.ReadFile(filepath.Join(r.Dir, v1alpha1.FileName)); err != nil || string(now) != string(fleet) {
+			t.Errorf("%s: fleet.yaml is %s (%v)", name, now, err)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Commit is one commit of the history.
+type Commit struct {
+	// Hash as 40 hexadecimal digits.
+	Hash string
+	// Subject is the first line of its message.
+	Subject string
+	// Author's name, and when it was made.
+	Author string
+	When   time.Time
+	// Files that it changes against its first parent, sorted.
+	Files []string
+	// Merge has several parents.
+	Merge bool
+}
+
+// Log lists the commits of tip that base lacks, newest first; an empty base stands for nothing. Both are full hashes of commits that are
+// here.
+func (r *Repo) Log(ctx context.Context, tip, base string) ([]Commit, error) {
+	h, err := newHistory(r.git.Storer)
+	if err != nil {
+		return nil, fmt.Errorf("read the history of %s: %w", r.dir, err)
+	}
+	commits, err := h.between(ctx, plumbing.NewHash(tip), plumbing.NewHash(base))
+	if err != nil {
+		return nil, fmt.Errorf("read the history of %s: %w", r.dir, err)
+	}
+	all := make([]Commit, 0, len(commits))
+	for _, c := range commits {
+		files, err := r.changed(ctx, h, c)
+		if err != nil {
+			return nil, fmt.Errorf("read commit %s: %w", c.Hash, err)
+		}
+		subject, _, _ := strings.Cut(c.Message, "\n")
+		all = append(all, Commit{
+			Hash: c.Hash.String(), Subject: subject, Author: c.Author.Name, When: c.Author.When, Files: files, Merge: len(c.ParentHashes) > 1,
+		})
+	}
+	return all, nil
+}
+
+func (r *Repo) changed(ctx context.Context, h *history, c *object.Commit) ([]string, error) {
+	from := plumbing.ZeroHash
+	if parents := h.parents(c); len(parents) > 0 {
+		var err error
+		if from, err = treeOf(r.git.Storer, parents[0]); err != nil {
+			return nil, err
+		}
+	}
+	changes, err := diffTrees(ctx, r.git.Storer, from, c.TreeHash)
+	files := make([]string, 0, len(changes))
+	for _, change := range changes {
+		files = append(files, change.path)
+	}
+	return files, err
+}
+
+// Differ lists the files that two commits have differently, sorted. Both are full hashes of commits that are here.
+func (r *Repo) Differ(ctx context.Context, a, b string) ([]string, error) {
+	from, err := treeOf(r.git.Storer, plumbing.NewHash(a))
+	if err != nil {
+		return nil, fmt.Errorf("read commit %s: %w", a, err)
+	}
+	to, err := treeOf(r.git.Storer, plumbing.NewHash(b))
+	if err != nil {
+		return nil, fmt.Errorf("read commit %s: %w", b, err)
+	}
+	changes, err := diffTrees(ctx, r.git.Storer, from, to)
+	files := make([]string, 0, len(changes))
+	for _, change := range changes {
+		files = append(files, change.path)
+	}
+	return files, err
+}
+
+// Resolve returns the commit that a revision stands for, as 40 hexadecimal digits: a branch, a tag, a hash or its beginning, HEAD~1. Where
+// there is none the error is ErrNoRevision, and one of usage.
+func (r *Repo) Resolve(revision string) (string, error) {
+	hash, err := r.git.ResolveRevision(plumbing.Revision(revision))
+	if errors.Is(err, plumbing.ErrReferenceNotFound) || err == nil && hash == nil {
+		return "", &diag.Error{
+			Err: fmt.Errorf("%w: %s in %s", ErrNoRevision, revision, r.dir), Hint: "`git fetch` brings what others have pushed", Code: diag.ExitUsage,
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the revision %s in %s: %w", revision, r.dir, err)
+	}
+	return hash.String(), nil
+}
+
+// ErrNoRevision: there is no such commit, branch or tag here.
+var ErrNoRevision = errors.New("no such revision")

@@ -1,0 +1,210 @@
+package gitrepo
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing"
+	format "github.com/go-git/go-git/v5/plumbing/format/config"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ErrSigning: git is configured to sign, and that cannot be done. Nothing unsigned is made in its place.
+var ErrSigning = errors.New("cannot sign as git is configured to")
+
+// signer signs commits and tags with the programs that git signs with, so that agents and hardware keys work as they do there.
+type signer struct {
+	format, key, program, identity string
+}
+
+// settings are git's configuration, the value of a variable that is set last.
+type settings map[string]string
+
+// on tells whether a variable is true, as git reads it.
+func (s settings) on(name string) bool {
+	switch strings.ToLower(s[name]) {
+	case "true", "yes", "on", "1":
+		return true
+	}
+	return false
+}
+
+// settings reads git's configuration: through git, which knows includes and conditions, where it is installed.
+func (r *Repo) settings(ctx context.Context) (settings, error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return r.readSettings()
+	}
+	out, err := exec.CommandContext(ctx, git, "-C", r.dir, "config", "--null", "--list").Output() //nolint:gosec // the git in PATH
+	if err != nil {
+		return r.readSettings() // a folder of another owner, which git does not look into
+	}
+	all := settings{}
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		name, value, hasValue := strings.Cut(entry, "\n")
+		if !hasValue {
+			value = "true" // a variable without = is true
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+// readSettings reads the files of git's configuration.
+func (r *Repo) readSettings() (settings, error) {
+	all := settings{}
+	for _, scope := range []config.Scope{config.SystemScope, config.GlobalScope, config.LocalScope} {
+		cfg, err := r.git.Storer.Config()
+		if scope != config.LocalScope {
+			cfg, err = config.LoadConfig(scope)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the git configuration: %w", err)
+		}
+		for _, section := range cfg.Raw.Sections {
+			all.add(section.Name, section.Options)
+			for _, sub := range section.Subsections {
+				all.add(section.Name+"."+sub.Name, sub.Options)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (s settings) add(section string, options format.Options) {
+	for _, o := range options {
+		s[strings.ToLower(section+"."+o.Key)] = o.Value
+	}
+}
+
+// signer is what signs, or nil where none of the variables asks for it.
+func (r *Repo) signer(ctx context.Context, by Author, variables ...string) (*signer, error) {
+	all, err := r.settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wanted := false
+	for _, v := range variables {
+		wanted = wanted || all.on(v)
+	}
+	if !wanted {
+		return nil, nil //nolint:nilnil // no signer is the usual case
+	}
+	s := &signer{
+		format: cmp.Or(all["gpg.format"], "openpgp"), key: all["user.signingkey"],
+		identity: fmt.Sprintf("%s <%s>", by.Name, by.Email),
+	}
+	switch s.format {
+	case "openpgp":
+		s.program = cmp.Or(all["gpg.openpgp.program"], all["gpg.program"], "gpg")
+	case "x509":
+		s.program = cmp.Or(all["gpg.x509.program"], "gpgsm")
+	case "ssh":
+		s.program = cmp.Or(all["gpg.ssh.program"], "ssh-keygen")
+		if s.key == "" {
+			return nil, diag.Errorf("git config user.signingKey ~/.ssh/id_ed25519.pub", "%w: gpg.format is ssh, and user.signingKey names no key", ErrSigning)
+		}
+	default:
+		return nil, diag.Errorf("openpgp, ssh and x509 are known", "%w: unknown gpg.format %q", ErrSigning, s.format)
+	}
+	return s, nil
+}
+
+// sign returns the signature of payload. The error matches ErrSigning and quotes what the program said.
+func (s *signer) sign(ctx context.Context, payload []byte) (string, error) {
+	if s.format == "ssh" {
+		return s.ssh(ctx, payload)
+	}
+	signature, said, err := s.run(ctx, payload, "--status-fd=2", "-bsau", cmp.Or(s.key, s.identity))
+	if err == nil && !strings.Contains("\n"+said, "\n[GNUPG:] SIG_CREATED ") {
+		err = errors.New("it made no signature")
+	}
+	return signature, s.explain(err, said)
+}
+
+func (s *signer) ssh(ctx context.Context, payload []byte) (string, error) {
+	key, args := s.key, []string{"-Y", "sign", "-n", "git"}
+	literal, isLiteral := strings.CutPrefix(key, "key::")
+	if isLiteral || strings.HasPrefix(key, "ssh-") {
+		// The key itself, whose private half the agent has.
+		dir, err := os.MkdirTemp("", "fleetctl-signing-*")
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = os.RemoveAll(dir) }() // a public key
+		key = filepath.Join(dir, "key.pub")
+		if err := os.WriteFile(key, []byte(literal+"\n"), 0o600); err != nil {
+			return "", err
+		}
+		args = append(args, "-U")
+	} else if rest, ok := strings.CutPrefix(key, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		key = filepath.Join(home, rest)
+	}
+	signature, said, err := s.run(ctx, payload, append(args, "-f", key)...)
+	if err == nil && !strings.HasPrefix(signature, "-----BEGIN SSH SIGNATURE-----") {
+		err = errors.New("it made no signature")
+	}
+	return signature, s.explain(err, said)
+}
+
+func (s *signer) run(ctx context.Context, payload []byte, args ...string) (out, said string, err error) {
+	cmd := exec.CommandContext(ctx, s.program, args...) //nolint:gosec // the program that the user's git signs with
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(payload), &stdout, &stderr
+	err = cmd.Run()
+	return strings.ReplaceAll(stdout.String(), "\r\n", "\n"), stderr.String(), err
+}
+
+// explain says why there is no signature.
+func (s *signer) explain(err error, said string) error {
+	if err == nil {
+		return nil
+	}
+	var lines []string
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "[GNUPG:]") {
+			lines = append(lines, line)
+		}
+	}
+	cause := redact(fmt.Errorf("%s: %w: %s", s.program, err, strings.Join(lines, "; ")))
+	return diag.Errorf("check user.signingKey, gpg.format and that the key's agent runs: `git commit --gpg-sign` has to work", "%w: %w", ErrSigning, cause)
+}
+
+// encoder is a commit or a tag.
+type encoder interface {
+	EncodeWithoutSignature(o plumbing.EncodedObject) error
+}
+
+// signObject returns the signature of a commit or a tag; "" without a signer.
+func signObject(ctx context.Context, s *signer, object encoder) (string, error) {
+	if s == nil {
+		return "", nil
+	}
+	o := &plumbing.MemoryObject{}
+	if err := object.EncodeWithoutSignature(o); err != nil {
+		return "", err
+	}
+	reader, err := o.Reader()
+	if err != nil {
+		return "", err
+	}
+	payload, err := io.ReadAll(reader)
+	if err := errors.Join(err, reader.Close()); err != nil {
+		return "", err
+	}
+	return s.sign(ctx, payload)
+}

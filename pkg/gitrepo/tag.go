@@ -1,0 +1,218 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ErrTagExists: there is a tag of that name on something else. Tags are never moved.
+var ErrTagExists = errors.New("there is another tag of that name")
+
+// Tag is a tag of a commit.
+type Tag struct {
+	Name string
+	// Commit that it stands for, as 40 hexadecimal digits.
+	Commit string
+	// Message of an annotated tag, without its signature.
+	Message string
+	// Signed tells that it carries a signature; whose, and whether it is good, is for git verify-tag to say.
+	Signed bool
+}
+
+// Tags are the tags that are here, by name. Those of anything but a commit are left out.
+func (r *Repo) Tags(ctx context.Context) ([]Tag, error) {
+	refs, err := r.git.Tags()
+	if err != nil {
+		return nil, fmt.Errorf("list the tags of %s: %w", r.dir, err)
+	}
+	var all []Tag
+	err = refs.ForEach(func(ref *plumbing.Reference) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t, err := r.readTag(ref.Name().Short(), ref.Hash())
+		if t != nil {
+			all = append(all, *t)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the tags of %s: %w", r.dir, err)
+	}
+	slices.SortFunc(all, func(a, b Tag) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// readTag reads the tag at hash; nil where it is none of a commit.
+func (r *Repo) readTag(name string, hash plumbing.Hash) (*Tag, error) {
+	t, err := object.GetTag(r.git.Storer, hash)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		if _, err := object.GetCommit(r.git.Storer, hash); err != nil {
+			return nil, nil //nolint:nilerr,nilnil // a tag of a tree or a file
+		}
+		return &Tag{Name: name, Commit: hash.String()}, nil
+	}
+	if err != nil || t.TargetType != plumbing.CommitObject {
+		return nil, err
+	}
+	message, signature := t.Message, t.PGPSignature
+	if before, after, ok := strings.Cut(message, "-----BEGIN SSH SIGNATURE-----"); ok { // go-git knows those of PGP only
+		message, signature = before, after
+	}
+	return &Tag{Name: name, Commit: t.Target.String(), Message: message, Signed: signature != ""}, nil
+}
+
+// Tag makes an annotated tag of a commit that is here, signed where git signs tags or commits, and says whether it did: the very tag may be
+// there. Errors match ErrTagExists where a tag of that name is on another commit, and ErrSigning.
+func (r *Repo) Tag(ctx context.Context, name, commit, message string) (bool, error) {
+	ref := plumbing.NewTagReferenceName(name)
+	if err := ref.Validate(); err != nil {
+		return false, diag.Usage("write it like v0.1.0", "%q is not a possible name of a tag", name)
+	}
+	target := plumbing.NewHash(commit)
+	if at, err := r.reference(ref); err != nil || !at.IsZero() {
+		if err != nil {
+			return false, fmt.Errorf("read the tag %s: %w", name, err)
+		}
+		if there, err := r.readTag(name, at); err != nil || there == nil || there.Commit != commit {
+			return false, diag.Errorf("choose another name: tags are never moved", "%w: %s", ErrTagExists, name)
+		}
+		return false, nil
+	}
+	author, err := r.Author()
+	if err != nil {
+		return false, err
+	}
+	s, err := r.signer(ctx, author, "tag.gpgsign", "tag.forcesignannotated", "commit.gpgsign")
+	if err != nil {
+		return false, diag.Wrap("tag "+name, err, "")
+	}
+	t := &object.Tag{
+		Name: name, Tagger: object.Signature{Name: author.Name, Email: author.Email, When: time.Now()},
+		Message: strings.TrimRight(message, "\n") + "\n", TargetType: plumbing.CommitObject, Target: target,
+	}
+	if t.PGPSignature, err = signObject(ctx, s, t); err != nil {
+		return false, diag.Wrap("tag "+name, err, "")
+	}
+	o := r.git.Storer.NewEncodedObject()
+	if err := t.Encode(o); err != nil {
+		return false, fmt.Errorf("tag %s: %w", name, err)
+	}
+	hash, err := saveObject(r.git.Storer, o)
+	if err != nil {
+		return false, fmt.Errorf("tag %s: %w", name, err)
+	}
+	if err := r.git.Storer.CheckAndSetReference(plumbing.NewHashReference(ref, hash), nil); err != nil {
+		return false, fmt.Errorf("tag %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// PushTag pushes a tag, never with force, and says whether the remote lacked it. The commit has to be at the remote already. Errors match
+// ErrTagExists where the remote has another tag of that name, and are those of Push.
+func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error) {
+	const verb = "push a tag to"
+	_, remote, err := r.remote(auth)
+	if err != nil {
+		return false, err
+	}
+	ref := plumbing.NewTagReferenceName(name)
+	hash, err := r.reference(ref)
+	if err != nil || hash.IsZero() {
+		return false, fmt.Errorf("there is no tag %s in %s: %w", name, r.dir, errors.Join(err, plumbing.ErrReferenceNotFound))
+	}
+	session, refs, err := remote.openReceive(ctx)
+	if err != nil {
+		return false, remote.fail(verb, err)
+	}
+	defer func() { _ = session.Close() }() // the answer has been read, or there is none
+	switch at := refs.References[ref.String()]; {
+	case at == hash:
+		return false, nil
+	case !at.IsZero():
+		return false, remote.fail(verb, diag.Errorf("take yours away and run the command again: git tag --delete "+name, "%w: %s", ErrTagExists, name))
+	}
+	err = send(ctx, session, refs.Capabilities, r.git.Storer, update{name: ref, new: hash, objects: []plumbing.Hash{hash}})
+	if no, ok := errors.AsType[*refused](err); ok {
+		return false, remote.fail(verb, fmt.Errorf("%w: the tag %s: %w", ErrNoPushRight, name, no))
+	}
+	return err == nil, remote.fail(verb, err)
+}
+
+// Fetch brings the checked out branch and all tags of the remote here, and returns the branch's commit there, "" if it has none. The
+// working tree and local branches stay as they are. The error matches ErrTagExists where a tag is here that is another one there.
+func (r *Repo) Fetch(ctx context.Context, auth Auth) (string, error) {
+	t, remote, err := r.remote(auth)
+	if err != nil {
+		return "", err
+	}
+	_, head, err := r.head()
+	if err != nil {
+		return "", err
+	}
+	known, err := r.fetch(ctx, t, remote, head)
+	if err != nil || known.IsZero() {
+		return "", err
+	}
+	haves, err := r.haves(ctx, t, head)
+	if err != nil {
+		return "", err
+	}
+	if err := r.fetchTags(ctx, remote, haves); err != nil {
+		return "", remote.fail("fetch tags from", err)
+	}
+	return known.String(), nil
+}
+
+func (r *Repo) fetchTags(ctx context.Context, remote *remote, haves []plumbing.Hash) error {
+	session, err := remote.upload(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = session.Close() }() // what counts has been read, or failed
+	refs, err := advertised(ctx, session)
+	if err != nil {
+		return err
+	}
+	lacking := map[plumbing.ReferenceName]plumbing.Hash{}
+	var wants []plumbing.Hash
+	for name, hash := range refs.References {
+		ref := plumbing.ReferenceName(name)
+		if !ref.IsTag() {
+			continue
+		}
+		at, err := r.reference(ref)
+		switch {
+		case err != nil:
+			return err
+		case at == hash:
+			continue
+		case !at.IsZero():
+			return diag.Errorf("if yours is wrong: git tag --delete "+ref.Short(), "%w: %s is here, and another one at the remote", ErrTagExists, ref.Short())
+		}
+		lacking[ref] = hash
+		if !r.has(hash) {
+			wants = append(wants, hash)
+		}
+	}
+	if len(wants) > 0 {
+		if err := receive(ctx, r.git.Storer, session, refs.Capabilities, wants, haves); err != nil {
+			return err
+		}
+	}
+	for ref, hash := range lacking {
+		if err := r.git.Storer.CheckAndSetReference(plumbing.NewHashReference(ref, hash), nil); err != nil {
+			return fmt.Errorf("write the tag %s: %w", ref.Short(), err)
+		}
+	}
+	return nil
+}

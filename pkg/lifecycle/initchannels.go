@@ -1,0 +1,61 @@
+package lifecycle
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+func (s *session) layout() scaffold.Layout {
+	return scaffold.Layout{Cloud: s.mgmt.Cloud, Generation: s.mgmt.Generation}
+}
+
+// hasSource tells whether the management cluster has the source of a channel in the fleet repo.
+func (s *session) hasSource(c v1alpha1.Channel) bool {
+	_, err := os.Stat(s.inRepo(filepath.FromSlash(s.layout().SourceFile(c.Name))))
+	return c.Name == v1alpha1.MainChannel || err == nil
+}
+
+// channelFiles are the sources of the channels. Those that are there follow where Flux reads the fleet repo from, which may have moved; of a
+// channel of tags, the first promotion makes it.
+func (s *session) channelFiles(system []manifest.File) ([]manifest.File, error) {
+	var sync []byte
+	for _, f := range system {
+		if path.Base(f.Path) == flux.SyncFile {
+			sync = f.Content
+		}
+	}
+	var files []manifest.File
+	for _, c := range s.fleet.Channels() {
+		if c.Name == v1alpha1.MainChannel {
+			continue
+		}
+		name := s.layout().SourceFile(c.Name)
+		there, err := os.ReadFile(s.inRepo(filepath.FromSlash(name)))
+		switch {
+		case err == nil:
+			content, err := scaffold.FollowSync(there, sync)
+			if err != nil {
+				return nil, diag.Wrap("change "+name, err, "let its url and secretRef be those of the GitRepository flux-system in "+flux.SyncFile)
+			}
+			files = append(files, manifest.File{Path: name, Content: content})
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, diag.Wrap("read the source of channel "+c.Name, err, "")
+		case !c.IsTag():
+			made, err := scaffold.ChannelFile(scaffold.ChannelOptions{Name: c.Name, Branch: c.Branch, Layout: s.layout(), Sync: sync})
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, made)
+		}
+	}
+	return files, nil
+}

@@ -1,0 +1,45 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// askParent gets the way to a management cluster that is a workload cluster of another one: the kubeconfig that Cluster API has made
+// for it there. It is asked anew at each run, because Cluster API renews it.
+func (s *session) askParent(ctx context.Context) error {
+	name, parent := s.mgmt.Name, s.mgmt.Parent
+	op := fmt.Sprintf("ask management cluster %s for %s", parent, name)
+	above, err := FindTarget(s.Store, parent, "")
+	if err != nil {
+		return diag.Wrap(op, err, "")
+	}
+	client, err := above.Client(ctx)
+	if err != nil {
+		return diag.Wrap(op, err, "bring "+parent+" up first: `fleetctl init --cluster "+parent+"`")
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return diag.Wrap(op, err, "")
+	}
+	declare := fmt.Sprintf("declare it with `fleetctl cluster add %s --cluster %s`, and wait until `fleetctl status --cluster %s` shows it", name, parent, parent)
+	cluster, err := findCluster(ctx, manager, name)
+	if err != nil {
+		return diag.Wrap(op, err, declare)
+	}
+	if !cluster.Available {
+		return &diag.Error{
+			Op: op, Err: fmt.Errorf("cluster %s is not Available yet", cluster.FullName()), Code: diag.ExitNotReady,
+			Hint: fmt.Sprintf("`fleetctl status --cluster %s` says what it waits for", parent),
+		}
+	}
+	kubeconfig, err := manager.WorkloadKubeconfig(ctx, cluster.Key())
+	if err != nil {
+		return diag.Wrap(op, err, "")
+	}
+	return kube.MergeKubeconfig(ctx, s.cluster.Path(workloadKubeconfigFile), name, kubeconfig)
+}

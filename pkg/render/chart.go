@@ -1,0 +1,253 @@
+package render
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/ignore"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/templates"
+)
+
+// charts loads each chart once for all releases.
+type charts struct {
+	repo *repo
+	mu   sync.Mutex
+	all  map[string]*loadedChart
+}
+
+// loadedChart is a chart of the repo. It is read by many releases at once, and changed by none.
+type loadedChart struct {
+	dir   string
+	once  sync.Once
+	files []*archive.BufferedFile
+	sum   key
+	err   error
+
+	parsed   sync.Once
+	chart    *chart.Chart
+	schemas  map[string]*schema
+	parseErr error
+}
+
+// schema is what a chart demands of its values.
+type schema struct {
+	document map[string]any
+	compiled *jsonschema.Schema
+}
+
+// load returns the chart in a folder with its files read. planned says that the repo is one that init has yet to complete: it will bring
+// the charts of fleetctl that are missing. The error says what cannot be read.
+func (c *charts) load(dir string, planned bool) (*loadedChart, error) {
+	c.mu.Lock()
+	if c.all == nil {
+		c.all = map[string]*loadedChart{}
+	}
+	l := c.all[dir]
+	if l == nil {
+		l = &loadedChart{dir: dir}
+		c.all[dir] = l
+	}
+	c.mu.Unlock()
+	l.once.Do(func() {
+		from := c.repo
+		if planned && !from.isDir(dir) {
+			from = &repo{files: templates.Charts}
+		}
+		l.err = l.read(from)
+	})
+	return l, l.err
+}
+
+// read takes the files that Helm would take.
+func (l *loadedChart) read(r *repo) error {
+	if !r.isFile(path.Join(l.dir, "Chart.yaml")) {
+		return diag.Errorf("spec.chart.spec.chart is a folder from the top of the repo", "there is no chart %s in the repo", l.dir)
+	}
+	rules := ignore.Empty()
+	if content, err := r.read(path.Join(l.dir, ignore.HelmIgnore)); err == nil {
+		if rules, err = ignore.Parse(bytes.NewReader(content)); err != nil {
+			return fmt.Errorf("%s: %w", ignore.HelmIgnore, err)
+		}
+	}
+	rules.AddDefaults()
+	err := fs.WalkDir(r.files, l.dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || name == l.dir {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		short := strings.TrimPrefix(name, l.dir+"/")
+		switch {
+		case rules.Ignore(short, info) && entry.IsDir():
+			return fs.SkipDir
+		case entry.IsDir() || rules.Ignore(short, info):
+			return nil
+		}
+		content, err := r.read(name)
+		if err != nil {
+			return err
+		}
+		if findings := Screen(name, content); findings != nil && isYAML(name) && !strings.Contains("/"+short, "/templates/") {
+			return findings
+		}
+		l.files = append(l.files, &archive.BufferedFile{Name: short, Data: bytes.TrimPrefix(content, []byte("\ufeff"))})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	parts := make([][]byte, 0, 2*len(l.files))
+	for _, f := range l.files {
+		parts = append(parts, []byte(f.Name), f.Data)
+	}
+	l.sum = digest(parts...)
+	return nil
+}
+
+// parse makes a chart of the files. One with dependencies is changed by what the values switch on, and is made anew each time.
+func (l *loadedChart) parse() (*chart.Chart, error) {
+	l.parsed.Do(func() {
+		if l.chart, l.parseErr = loader.LoadFiles(l.files); l.parseErr != nil {
+			return
+		}
+		if l.parseErr = l.chart.Validate(); l.parseErr != nil {
+			return
+		}
+		l.schemas = map[string]*schema{}
+		l.parseErr = l.compile(l.chart)
+	})
+	if l.parseErr != nil || len(l.chart.Dependencies()) == 0 && len(l.chart.Metadata.Dependencies) == 0 {
+		return l.chart, l.parseErr
+	}
+	return loader.LoadFiles(l.files)
+}
+
+// compile reads the schemas of a chart and of those in it, by their full paths.
+func (l *loadedChart) compile(c *chart.Chart) error {
+	if c.Schema != nil {
+		s := &schema{}
+		if err := json.Unmarshal(c.Schema, &s.document); err != nil {
+			return fmt.Errorf("values.schema.json: %w", err)
+		}
+		var err error
+		if s.compiled, err = fleetrepo.CompileSchema(s.document); err != nil {
+			return fmt.Errorf("values.schema.json: %w", err)
+		}
+		l.schemas[c.ChartFullPath()] = s
+	}
+	for _, inner := range c.Dependencies() {
+		if err := l.compile(inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// crds are the objects in the chart's crds folder.
+func (l *loadedChart) crds(c *chart.Chart) ([]*content, diag.Findings) {
+	var all []*content
+	var findings diag.Findings
+	for _, crd := range c.CRDObjects() {
+		name := path.Join(l.dir, crd.File.Name)
+		objects, problems := parse(name, crd.File.Data)
+		for _, o := range objects {
+			o.template = name
+		}
+		all, findings = append(all, objects...), append(findings, problems...)
+	}
+	return all, findings
+}
+
+// capabilities are what templates see of the cluster.
+func capabilities(kubernetesVersion string) (*common.Capabilities, error) {
+	c := common.DefaultCapabilities.Copy()
+	if kubernetesVersion == "" {
+		return c, nil
+	}
+	v, err := common.ParseKubeVersion(kubernetesVersion)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetesVersion %q: %w", kubernetesVersion, err)
+	}
+	c.KubeVersion = *v
+	return c, nil
+}
+
+// valuesFiles are the values of a release whose HelmRelease names files of the repo in place of the chart's own values.yaml.
+func valuesFiles(r *repo, names []string, ignoreMissing bool) (map[string]any, error) {
+	var all map[string]any
+	for _, name := range names {
+		clean, ok := inside(".", name)
+		if !ok {
+			return nil, fmt.Errorf("values file %q leads out of the fleet repo", name)
+		}
+		if ignoreMissing && !r.isFile(clean) {
+			continue
+		}
+		content, err := r.read(clean)
+		if err != nil {
+			return nil, fmt.Errorf("values file %s: %s", clean, why(err))
+		}
+		if findings := Screen(clean, content); findings != nil {
+			return nil, findings
+		}
+		var values map[string]any
+		if err := yaml.Unmarshal(content, &values); err != nil {
+			return nil, fmt.Errorf("values file %s: %w", clean, err)
+		}
+		all = mergeValues(all, values)
+	}
+	return all, nil
+}
+
+// mergeValues lays b over a: maps are merged, and null stays, for it takes a default of the chart away.
+func mergeValues(a, b map[string]any) map[string]any {
+	out := make(map[string]any, len(a)+len(b))
+	maps.Copy(out, a)
+	for name, value := range b {
+		below, ok := out[name].(map[string]any)
+		if above, both := value.(map[string]any); both && ok {
+			out[name] = mergeValues(below, above)
+			continue
+		}
+		out[name] = value
+	}
+	return out
+}
+
+// sortByKind puts objects in the order in which Helm installs them.
+func sortByKind(all []*content, order map[string]int) {
+	rank := func(c *content) int {
+		if i, ok := order[c.Kind]; ok {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortStableFunc(all, func(a, b *content) int {
+		if d := cmp.Compare(rank(a), rank(b)); d != 0 {
+			return d
+		}
+		if rank(a) == len(order) && a.Kind != b.Kind {
+			return cmp.Compare(a.Kind, b.Kind)
+		}
+		return cmp.Compare(a.Metadata.Name, b.Metadata.Name)
+	})
+}

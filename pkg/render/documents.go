@@ -1,0 +1,137 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// document is one of those in a YAML file; line is where its text begins.
+type document struct {
+	text []byte
+	line int
+}
+
+// split takes a YAML stream apart at its separators.
+func split(src []byte) []document {
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	var all []document
+	start, first, line := 0, 1, 0
+	for at := 0; at < len(src); {
+		line++
+		end := len(src)
+		if i := bytes.IndexByte(src[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		if isSeparator(src[at:end]) {
+			all = append(all, document{src[start:at], first})
+			start, first = at+3, line // what stands behind the separator belongs to the document
+		}
+		at = end
+	}
+	return append(all, document{src[start:], first})
+}
+
+func isSeparator(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("---")) && (len(line) == 3 || strings.ContainsRune(" \t\r\n", rune(line[3])))
+}
+
+// start is the line of the first thing in the document that is no comment; false where there is none.
+func (d document) start() (int, bool) {
+	line := d.line
+	for text := range bytes.Lines(d.text) {
+		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != '#' {
+			return line, true
+		}
+		line++
+	}
+	return 0, false
+}
+
+// parse returns the objects of a YAML stream, lists flattened and empty documents dropped. Lines count from those of the stream in
+// file. What is wrong with a document is a finding, and the others come back.
+func parse(file string, src []byte) ([]*content, diag.Findings) {
+	if findings := Screen(file, src); findings != nil {
+		return nil, findings
+	}
+	var all []*content
+	var findings diag.Findings
+	for _, d := range split(src) {
+		line, ok := d.start()
+		if !ok {
+			continue
+		}
+		objects, err := d.objects()
+		if err != nil {
+			f := syntaxFinding(RuleSyntax, file, err)
+			if f.Line > 0 {
+				f.Line += d.line - 1
+			} else {
+				f.Line = line
+			}
+			findings = append(findings, f)
+			continue
+		}
+		for _, c := range objects {
+			c.source = Source{file, line}
+		}
+		all = append(all, objects...)
+	}
+	return all, findings
+}
+
+// objects of one document.
+func (d document) objects() ([]*content, error) {
+	text, err := toJSON(d.text)
+	if err != nil || bytes.Equal(text, []byte("null")) {
+		return nil, err
+	}
+	c, err := newContent(text)
+	if err != nil {
+		return nil, err
+	}
+	return c.flatten()
+}
+
+// toJSON turns a YAML document into its canonical form. Its decoder may panic on what is no YAML.
+func toJSON(text []byte) (out []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("not valid YAML: %v", p)
+		}
+	}()
+	return yaml.YAMLToJSONStrict(text)
+}
+
+func isList(kind string) bool { return strings.HasSuffix(kind, "List") }
+
+// flatten returns the items of a list, or the object itself.
+func (c *content) flatten() ([]*content, error) {
+	if !isList(c.Kind) || c.Metadata.Name != "" {
+		return []*content{c}, nil
+	}
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(c.json, &list); err != nil {
+		return nil, err
+	}
+	var all []*content
+	for _, item := range list.Items {
+		inner, err := newContent(item)
+		if err != nil {
+			return nil, err
+		}
+		flat, err := inner.flatten()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, flat...)
+	}
+	return all, nil
+}

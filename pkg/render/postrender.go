@@ -1,0 +1,126 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	kustypes "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// postRender does what the HelmRelease asks for between the templates and the cluster.
+func (j *job) postRender(all []*content) ([]*content, error) {
+	for _, p := range j.spec.Spec.PostRenderers {
+		if p.Kustomize == nil {
+			continue
+		}
+		var hooks, rest []*content
+		for _, c := range all {
+			if j.spec.Spec.PostRenderStrategy == helmv2.PostRenderStrategyNoHooks && annotation(c, helmHook) != "" {
+				hooks = append(hooks, c)
+				continue
+			}
+			rest = append(rest, c)
+		}
+		rest, err := kustomizeObjects(rest, buildSpec{Patches: p.Kustomize.Patches, Images: p.Kustomize.Images})
+		if err != nil {
+			return nil, err
+		}
+		all = slices.Concat(rest, hooks)
+	}
+	if m := j.spec.Spec.CommonMetadata; m != nil {
+		return withMetadata(all, m.Labels, m.Annotations)
+	}
+	return all, nil
+}
+
+// kustomizeObjects changes objects as a kustomization.yaml with only these fields would.
+func kustomizeObjects(all []*content, spec buildSpec) (out []*content, err error) {
+	k := kustypes.Kustomization{TypeMeta: kustypes.TypeMeta{APIVersion: kustypes.KustomizationVersion, Kind: kustypes.KustomizationKind}}
+	disk := filesys.MakeFsInMemory()
+	templates := map[string]*content{}
+	for i, c := range all {
+		name := fmt.Sprintf("%06d.yaml", i)
+		k.Resources = append(k.Resources, name)
+		templates[name] = c
+		if err := disk.WriteFile("/"+name, c.json); err != nil {
+			return nil, err
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	k.BuildMetadata = []string{kustypes.OriginAnnotations}
+	spec.addTo(&k, nil, ".")
+	own, err := sigsyaml.Marshal(k)
+	if err != nil {
+		return nil, err
+	}
+	if err := disk.WriteFile("/kustomization.yaml", own); err != nil {
+		return nil, err
+	}
+	resources, err := runKustomize(disk, "/", false)
+	if err != nil {
+		return nil, errors.New("postRenderers: " + strings.TrimSpace(err.Error()))
+	}
+	for _, r := range resources {
+		origin, err := takeOrigin(r, false)
+		if err != nil {
+			return nil, err
+		}
+		c, err := contentOf(r)
+		if err != nil {
+			return nil, err
+		}
+		if from := templates[origin]; from != nil {
+			c.template, c.source = from.template, from.source
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// withMetadata lays labels and annotations over those of objects.
+func withMetadata(all []*content, labels, annotations map[string]string) ([]*content, error) {
+	out := make([]*content, 0, len(all))
+	for _, c := range all {
+		changed, err := c.with(func(fields map[string]any) {
+			metadata, _ := fields["metadata"].(map[string]any)
+			for field, more := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
+				if len(more) == 0 || metadata == nil {
+					continue
+				}
+				there, _ := metadata[field].(map[string]any)
+				if there == nil {
+					there = map[string]any{}
+				}
+				for name, value := range more {
+					there[name] = value
+				}
+				metadata[field] = there
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", c.Kind, c.Metadata.Name, err)
+		}
+		out = append(out, changed)
+	}
+	return out, nil
+}
+
+// clusterWide are the kinds that have no namespace, of those that charts of a fleet have. Helm asks the cluster.
+var clusterWide = map[string]bool{
+	"APIService": true, "AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true,
+	"CSIDriver": true, "CertificateSigningRequest": true, "ClusterIssuer": true, "ClusterRole": true, "ClusterRoleBinding": true,
+	"CustomResourceDefinition": true, "FlowSchema": true, "IngressClass": true, "MutatingAdmissionPolicy": true,
+	"MutatingAdmissionPolicyBinding": true, "MutatingWebhookConfiguration": true, "Namespace": true, "Node": true,
+	"PersistentVolume": true, "PriorityClass": true, "PriorityLevelConfiguration": true, "RuntimeClass": true, "StorageClass": true,
+	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true, "ValidatingWebhookConfiguration": true,
+	"VSphereClusterIdentity": true,
+}
+
+func isClusterWide(c *content) bool { return clusterWide[c.Kind] }

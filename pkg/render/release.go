@@ -1,0 +1,387 @@
+package render
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/engine"
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+	"helm.sh/helm/v4/pkg/strvals"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+)
+
+// job is a HelmRelease to render.
+type job struct {
+	release *Release
+	object  *Object
+	spec    helmv2.HelmRelease
+	// kubernetesVersion of the cluster that it is installed on, "" where it is not known.
+	kubernetesVersion string
+	// planned says that init has yet to complete the repo.
+	planned bool
+	// configMap finds the data of a ConfigMap in the namespace of the HelmRelease.
+	configMap func(name string) (map[string]string, bool)
+}
+
+func (j *job) finding(severity diag.Severity, rule, summary, hint string) diag.Findings {
+	at := j.object.Source
+	return diag.Findings{{Severity: severity, Rule: rule, File: at.File, Line: at.Line, Summary: j.release.Owner.String() + ": " + summary, Hint: hint}}
+}
+
+func (j *job) failed(rule string, err error) diag.Findings {
+	if findings, ok := errors.AsType[diag.Findings](err); ok {
+		return findings
+	}
+	return j.finding(diag.SeverityError, rule, err.Error(), diag.Hint(err))
+}
+
+// renderRelease returns what Helm would install, in its order.
+func (r *Renderer) renderRelease(ctx context.Context, j *job) ([]*content, diag.Findings) {
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	loaded, err := r.charts.load(j.release.Chart, j.planned)
+	if err != nil {
+		return nil, j.failed(RuleChart, err)
+	}
+	values, findings := r.values(j)
+	if findings.Err() != nil {
+		return nil, findings
+	}
+	k, err := j.key(loaded, values)
+	if err != nil {
+		return nil, j.failed(RuleChart, err)
+	}
+	if objects, ok := r.cache.get(k); ok {
+		return objects, findings
+	}
+	c, err := loaded.parse()
+	if err != nil {
+		return nil, append(findings, diag.Finding{Severity: diag.SeverityError, Rule: RuleChart, File: path.Join(loaded.dir, "Chart.yaml"), Summary: err.Error()})
+	}
+	objects, problems := j.install(r.repo, loaded, c, values)
+	if len(problems) == 0 {
+		r.cache.put(k, objects)
+	}
+	return objects, append(findings, problems...)
+}
+
+// key is of all that the outcome depends on.
+func (j *job) key(loaded *loadedChart, values map[string]any) (key, error) {
+	install := j.spec.GetInstall()
+	said, err := json.Marshal([]any{
+		j.release.ReleaseName, j.release.ReleaseNamespace, j.kubernetesVersion, loaded.dir, values,
+		j.spec.Spec.PostRenderers, j.spec.Spec.PostRenderStrategy, j.spec.Spec.CommonMetadata,
+		install.CRDs, install.DisableHooks, install.DisableSchemaValidation,
+	})
+	if err != nil {
+		return key{}, fmt.Errorf("values: %w", err)
+	}
+	return digest([]byte(cacheFormat), []byte("release"), loaded.sum[:], said), nil
+}
+
+// values puts a release's values together as helm-controller does: valuesFrom in order, then values, then what valuesFrom has for single
+// paths.
+func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
+	var result map[string]any
+	spec := &j.spec.Spec
+	if t := spec.Chart; t != nil && len(t.Spec.ValuesFiles) > 0 {
+		var err error
+		if result, err = valuesFiles(r.repo, t.Spec.ValuesFiles, t.Spec.IgnoreMissingValuesFiles); err != nil {
+			return nil, j.failed(RuleValues, err)
+		}
+	}
+	var own map[string]any
+	if spec.Values != nil {
+		if err := sigsyaml.Unmarshal(spec.Values.Raw, &own); err != nil {
+			return nil, j.failed(RuleValues, fmt.Errorf("spec.values: %w", err))
+		}
+	}
+	var findings diag.Findings
+	for _, from := range spec.ValuesFrom {
+		if from.Kind == "Secret" {
+			findings = append(findings, j.finding(diag.SeverityWarning, RuleValues,
+				fmt.Sprintf("the values of Secret %s are never read: this is rendered without them", from.Name), "what has to be reviewed does not belong in a Secret")...)
+			continue
+		}
+		text, ok := "", false
+		if data, found := j.configMap(from.Name); found {
+			text, ok = data[from.GetValuesKey()]
+		}
+		switch {
+		case !ok && from.Optional:
+			continue
+		case !ok:
+			findings = append(findings, j.finding(diag.SeverityWarning, RuleValues,
+				fmt.Sprintf("ConfigMap %s with the key %s is not in the repo: this is rendered without it", from.Name, from.GetValuesKey()), "")...)
+			continue
+		}
+		var err error
+		if result, err = addValues(result, own, from, text); err != nil {
+			return nil, append(findings, j.failed(RuleValues, fmt.Errorf("ConfigMap %s, key %s: %w", from.Name, from.GetValuesKey(), err))...)
+		}
+	}
+	return mergeValues(result, own), findings
+}
+
+// addValues lays the values from one reference over those before it.
+func addValues(result, own map[string]any, from meta.ValuesReference, text string) (map[string]any, error) {
+	if from.TargetPath != "" {
+		result = mergeValues(result, own)
+		return result, setPath(result, from, text)
+	}
+	if err := Screen("values", []byte(text)).Err(); err != nil {
+		return nil, err
+	}
+	var values map[string]any
+	if err := sigsyaml.Unmarshal([]byte(text), &values); err != nil {
+		return nil, err
+	}
+	return mergeValues(result, values), nil
+}
+
+// setPath does what `helm --set` does, or --set-string for what is quoted and --set-literal for what is to be taken as it is.
+func setPath(values map[string]any, from meta.ValuesReference, text string) error {
+	if from.Literal {
+		escape := strings.NewReplacer(`\`, `\\`, `,`, `\,`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
+		return strvals.ParseIntoString(from.TargetPath+"="+escape.Replace(text), values)
+	}
+	for _, quote := range []string{"'", `"`} {
+		if len(text) > 1 && strings.HasPrefix(text, quote) && strings.HasSuffix(text, quote) {
+			return strvals.ParseIntoString(from.TargetPath+"="+strings.Trim(text, `'"`), values)
+		}
+	}
+	return strvals.ParseInto(from.TargetPath+"="+text, values)
+}
+
+// install renders the chart's templates, and what belongs to them.
+func (j *job) install(r *repo, loaded *loadedChart, c *chart.Chart, values map[string]any) ([]*content, diag.Findings) {
+	caps, err := capabilities(j.kubernetesVersion)
+	if err != nil {
+		return nil, j.failed(RuleChart, err)
+	}
+	if c.Metadata.KubeVersion != "" && !chartutil.IsCompatibleRange(c.Metadata.KubeVersion, caps.KubeVersion.String()) {
+		return nil, j.failed(RuleChart, fmt.Errorf("the chart wants Kubernetes %s, and this is %s", c.Metadata.KubeVersion, caps.KubeVersion.Version))
+	}
+	if err := missingDependencies(c); err != nil {
+		return nil, j.failed(RuleChart, err)
+	}
+	if err := chartutil.ProcessDependencies(c, values); err != nil {
+		return nil, j.failed(RuleChart, err)
+	}
+	top, err := util.ToRenderValuesWithSchemaValidation(c, values, common.ReleaseOptions{
+		Name: j.release.ReleaseName, Namespace: j.release.ReleaseNamespace, Revision: 1, IsInstall: true,
+	}, caps, true)
+	if err != nil {
+		return nil, j.failed(RuleValues, err)
+	}
+	if all, ok := top["Values"].(common.Values); ok && !j.spec.GetInstall().DisableSchemaValidation {
+		if findings := j.judge(r, loaded, c, all); findings != nil {
+			return nil, findings
+		}
+	}
+	files, err := engine.Render(c, top)
+	if err != nil {
+		return nil, j.failed(RuleChart, errors.New(templateError(err)))
+	}
+	return j.objects(loaded, c, files)
+}
+
+// missingDependencies returns an error for charts that Chart.yaml names and that are not below charts/.
+func missingDependencies(c *chart.Chart) error {
+	for _, wanted := range c.Metadata.Dependencies {
+		if !slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return d.Name() == wanted.Name }) {
+			return diag.Errorf("run `helm dependency build` and commit what it makes below charts/", "the chart %s depends on %s, which is not below its charts folder", c.Name(), wanted.Name)
+		}
+	}
+	return nil
+}
+
+// judge holds the values against the schemas of the chart and of those in it.
+func (j *job) judge(r *repo, loaded *loadedChart, c *chart.Chart, values map[string]any) diag.Findings {
+	var findings diag.Findings
+	if s := loaded.schemas[c.ChartFullPath()]; s != nil {
+		all, err := fleetrepo.PlainJSON(values)
+		if err != nil {
+			return j.failed(RuleValues, err)
+		}
+		if failed, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(all)); ok {
+			findings = append(findings, j.schemaFindings(r, c, s, failed)...)
+		}
+	}
+	for _, inner := range c.Dependencies() {
+		if below, ok := values[inner.Name()].(map[string]any); ok {
+			findings = append(findings, j.judge(r, loaded, inner, below)...)
+		}
+	}
+	return findings
+}
+
+// schemaFindings have the places of the values in the file of the HelmRelease, where they stand there.
+func (j *job) schemaFindings(r *repo, c *chart.Chart, s *schema, failed *jsonschema.ValidationError) diag.Findings {
+	node := &yaml.Node{Kind: yaml.MappingNode, Line: j.object.Source.Line}
+	if src, err := r.read(j.object.Source.File); err == nil && c.IsRoot() {
+		for _, d := range split(src) {
+			if line, ok := d.start(); !ok || line != j.object.Source.Line {
+				continue
+			}
+			if documents, err := yamledit.ParseWithin(d.text, Limits); err == nil && len(documents) == 1 {
+				node = documents[0]
+				shift(node, d.line-1)
+			}
+		}
+	}
+	findings := fleetrepo.ValueFindings(j.object.Source.File, node, c.Name(), s.document, failed)
+	for i := range findings {
+		findings[i].Rule = RuleValues
+	}
+	return findings
+}
+
+// shift moves the lines of nodes, each once, however many aliases lead to it.
+func shift(n *yaml.Node, lines int) {
+	n.Line += lines
+	for _, inner := range n.Content {
+		shift(inner, lines)
+	}
+}
+
+// templateError shortens what the engine says: the innermost cause with its template and line is what helps.
+func templateError(err error) string {
+	text := strings.TrimSpace(err.Error())
+	if i := strings.LastIndex(text, "\n"); i >= 0 && len(text) > 1000 {
+		text = text[i+1:]
+	}
+	return strings.ReplaceAll(text, "\n", " ")
+}
+
+// helmHook is the annotation that makes an object a hook.
+const helmHook = "helm.sh/hook"
+
+// installOrder ranks kinds.
+var installOrder = sync.OnceValue(func() map[string]int {
+	order := map[string]int{}
+	for i, kind := range releaseutil.InstallOrder {
+		order[kind] = i
+	}
+	return order
+})
+
+// objects reads what the templates made. Tests of the chart are left out: Flux runs them only where it is told to, and they go again.
+func (j *job) objects(loaded *loadedChart, c *chart.Chart, files map[string]string) ([]*content, diag.Findings) {
+	var all []*content
+	var findings diag.Findings
+	for name, text := range files {
+		if path.Base(name) == "NOTES.txt" {
+			continue
+		}
+		_, short, _ := strings.Cut(name, "/")
+		template := path.Join(loaded.dir, short)
+		objects, problems := parse(template, []byte(text))
+		for _, p := range problems {
+			summary := template + " makes no object of these values: " + p.Summary
+			if p.Line > 0 {
+				summary = template + " makes no object of these values, line " + strconv.Itoa(p.Line) + " of what it makes: " + p.Summary
+			}
+			findings = append(findings, j.finding(diag.SeverityError, RuleChart, summary, p.Hint)...)
+		}
+		for _, o := range objects {
+			o.template = template
+		}
+		all = append(all, objects...)
+	}
+	if findings != nil {
+		slices.SortFunc(findings, func(a, b diag.Finding) int { return strings.Compare(a.Summary, b.Summary) })
+		return nil, findings
+	}
+	slices.SortFunc(all, compareContents)
+	all, err := j.postRender(all)
+	if err != nil {
+		return nil, j.failed(RuleKustomize, err)
+	}
+	all = slices.DeleteFunc(all, func(o *content) bool {
+		hooks := strings.Split(annotation(o, helmHook), ",")
+		return slices.Contains(hooks, "test") || slices.Contains(hooks, "test-success") || hooks[0] != "" && j.spec.GetInstall().DisableHooks
+	})
+	if all, err = j.inNamespace(all); err != nil {
+		return nil, j.failed(RuleChart, err)
+	}
+	sortByKind(all, installOrder())
+	if j.spec.GetInstall().CRDs != helmv2.Skip {
+		crds, problems := loaded.crds(c)
+		if problems != nil {
+			return nil, problems
+		}
+		all = append(crds, all...)
+	}
+	for _, o := range all {
+		o.source = j.object.Source
+	}
+	return all, nil
+}
+
+// annotation reads one annotation; an object whose text lacks its name is not decoded.
+func annotation(c *content, name string) string {
+	if !strings.Contains(string(c.json), name) {
+		return ""
+	}
+	var o struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(c.json, &o); err != nil {
+		return ""
+	}
+	return o.Metadata.Annotations[name]
+}
+
+// inNamespace gives objects without a namespace that of the release, as Helm does when it creates them.
+func (j *job) inNamespace(all []*content) ([]*content, error) {
+	for i, c := range all {
+		if c.Metadata.Namespace != "" || isClusterWide(c) {
+			continue
+		}
+		changed, err := c.with(func(fields map[string]any) {
+			if metadata, ok := fields["metadata"].(map[string]any); ok {
+				metadata["namespace"] = j.release.ReleaseNamespace
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", c.Kind, c.Metadata.Name, err)
+		}
+		all[i] = changed
+	}
+	return all, nil
+}
+
+// shortenName is what helm-controller makes of a release name that is too long for Helm.
+func shortenName(name string) string {
+	const longest, hash = 53, 12
+	if len(name) <= longest {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:longest-(hash+1)] + "-" + hex.EncodeToString(sum[:])[:hash]
+}

@@ -1,0 +1,157 @@
+// Package render makes of a fleet repo what Flux would apply: it follows the Flux Kustomizations from each management cluster's own
+// folder, builds them as kustomize-controller does, and renders the HelmReleases that it finds as helm-controller does. It works in
+// process, on files alone: no network, no cluster, no other program.
+package render
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Rules of the findings.
+const (
+	RuleScreen     = "render-screen"     // a file that is too large, not text, or a YAML bomb
+	RuleSyntax     = "render-syntax"     // a file that is not YAML, or not an object
+	RulePath       = "render-path"       // a folder or file that is not in the repo
+	RuleRemote     = "render-remote"     // something that would have to be fetched
+	RuleKustomize  = "render-kustomize"  // kustomize cannot build it
+	RuleSubstitute = "render-substitute" // a variable that cannot be filled in
+	RuleSource     = "render-source"     // a source that is not this repo: nothing of it is rendered
+	RuleValues     = "render-values"     // values that the chart's schema refuses, or that cannot be put together
+	RuleChart      = "render-chart"      // a chart that cannot be loaded, or whose templates fail
+	RuleDuplicate  = "render-duplicate"  // two declarations of one object
+)
+
+// Options of a Renderer.
+type Options struct {
+	// CacheDir keeps what was rendered, by content; "" keeps nothing. Several runs may share it at once.
+	CacheDir string
+}
+
+// Renderer renders a fleet repo. Its methods may be called at once; what is read and built is shared between them, so a Renderer
+// shows the files as they were when it first read them.
+type Renderer struct {
+	repo   *repo
+	fleet  *v1alpha1.Fleet
+	cache  *cache
+	charts *charts
+	builds *builds
+}
+
+// New returns a Renderer of the fleet repo in files, whose fleet.yaml is fleet. For a folder use Dir.
+func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
+	r := &Renderer{repo: &repo{files: files}, fleet: fleet, cache: newCache(o.CacheDir)}
+	r.charts = &charts{repo: r.repo}
+	r.builds = &builds{repo: r.repo, cache: r.cache}
+	return r
+}
+
+// Dir is a folder as New wants it: nothing outside of it can be read, whatever symbolic links say. The error says that it cannot be
+// opened.
+func Dir(dir string) (fs.FS, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open folder: %w", err)
+	}
+	return root.FS(), nil
+}
+
+// Result is what Flux would apply, in a stable order: by management cluster, then as the tree is followed, the objects of a chart
+// behind the HelmRelease that makes them.
+type Result struct {
+	Objects []*Object
+	// Kustomizations and Releases are those that were followed, in the order of Objects.
+	Kustomizations []*Kustomization
+	Releases       []*Release
+	// Findings are all problems at once, by file and line. What they are about is missing from Objects, and nothing else is.
+	Findings diag.Findings
+}
+
+// All renders the whole fleet. What is wrong with the files is in the result; the error is that of ctx.
+func (r *Renderer) All(ctx context.Context) (*Result, error) { return r.render(ctx, scope{}) }
+
+// Environment renders the clusters of an environment and what they have in common. A name that fleet.yaml does not list is an error.
+func (r *Renderer) Environment(ctx context.Context, name string) (*Result, error) {
+	if !slices.ContainsFunc(r.fleet.Spec.Environments, func(e v1alpha1.Environment) bool { return e.Name == name }) {
+		names := make([]string, 0, len(r.fleet.Spec.Environments))
+		for _, e := range r.fleet.Spec.Environments {
+			names = append(names, e.Name)
+		}
+		return nil, unknown("environment", name, names)
+	}
+	return r.render(ctx, scope{environment: name})
+}
+
+// Cluster renders one cluster, called name or environment/name: what the management cluster holds of it, and what is applied to it. A
+// name without a folder is an error.
+func (r *Renderer) Cluster(ctx context.Context, name string) (*Result, error) {
+	environment, short, qualified := strings.Cut(name, "/")
+	if !qualified {
+		environment, short = "", name
+	}
+	found := r.clusterEnvironments(short)
+	if qualified {
+		found = slices.DeleteFunc(found, func(e string) bool { return e != environment })
+	}
+	switch {
+	case len(found) == 0:
+		return nil, unknown("cluster", name, r.clusterNames())
+	case len(found) > 1:
+		return nil, diag.Usage("say which one: "+strings.Join(found, "/"+short+", ")+"/"+short, "there are %d clusters called %s", len(found), short)
+	}
+	return r.render(ctx, scope{environment: found[0], cluster: short})
+}
+
+// clusterEnvironments are the environments that have a folder for a cluster called name.
+func (r *Renderer) clusterEnvironments(name string) []string {
+	var found []string
+	r.eachCluster(func(environment, cluster string) {
+		if cluster == name && !slices.Contains(found, environment) {
+			found = append(found, environment)
+		}
+	})
+	return found
+}
+
+func (r *Renderer) clusterNames() []string {
+	var names []string
+	r.eachCluster(func(_, cluster string) { names = append(names, cluster) })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// eachCluster visits the folders of clusters, by their names alone.
+func (r *Renderer) eachCluster(visit func(environment, cluster string)) {
+	for i := range r.fleet.Spec.ManagementClusters {
+		base := path.Dir(r.fleet.Spec.ManagementClusters[i].ClustersDir("x"))
+		for _, environment := range r.repo.folders(base) {
+			for _, cluster := range r.repo.folders(path.Join(base, environment)) {
+				if cluster != commonDir {
+					visit(environment, cluster)
+				}
+			}
+		}
+	}
+}
+
+// commonDir holds what an environment's clusters have in common.
+const commonDir = "common"
+
+// unknown is the error for a name that is not among the known ones.
+func unknown(what, name string, known []string) error {
+	hint := ""
+	if nearest := diag.Nearest(name, known); nearest != "" {
+		hint = "did you mean " + nearest + "?"
+	} else if len(known) > 0 && len(known) <= 20 {
+		hint = "there are: " + strings.Join(known, ", ")
+	}
+	return &diag.Error{Err: fmt.Errorf("there is no %s %q", what, name), Hint: hint, Code: diag.ExitUsage}
+}

@@ -1,0 +1,102 @@
+// Package rendertest makes fleet repos to test and to measure with: whole ones, of any size, valid throughout.
+package rendertest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// Environments and Flavours are those of a generated fleet; its clusters take them in turn.
+var (
+	Environments = []string{"dev", "staging", "prod-eu", "prod-us"}
+	Flavours     = []string{"aws-eks", "aws-kubeadm", "azure-aks", "azure-kubeadm", "docker", "gcp-gke", "gcp-kubeadm", "in-memory", "vsphere-kubeadm"}
+)
+
+// Layout of the one management cluster.
+var Layout = scaffold.Layout{Cloud: "docker", Generation: "v1"}
+
+const fleetYAML = `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata:
+  name: generated
+spec:
+  git:
+    url: https://git.example.com/fleet.git
+  environments:
+  - name: dev
+  - name: staging
+  - name: prod-eu
+  - name: prod-us
+  managementClusters:
+  - name: mgmt
+    cloud: docker
+    kubernetesVersion: v1.36.3
+    providers:
+    - name: docker
+    - name: aws
+    - name: azure
+    - name: gcp
+    - name: vsphere
+`
+
+// Name of the i-th cluster.
+func Name(i int) string { return fmt.Sprintf("c%05d", i) }
+
+// Environment of the i-th cluster.
+func Environment(i int) string { return Environments[i%len(Environments)] }
+
+// Flavour of the i-th cluster.
+func Flavour(i int) string { return Flavours[i%len(Flavours)] }
+
+// File that declares the i-th cluster, with forward slashes.
+func File(i int) string { return Layout.Cluster(Environment(i), Name(i)) + "/cluster.yaml" }
+
+// Write makes a fleet repo with so many clusters in dir.
+func Write(dir string, clusters int) error {
+	environments := make([]scaffold.Environment, len(Environments))
+	for i, name := range Environments {
+		environments[i].Name = name
+	}
+	files, err := scaffold.Repo(scaffold.RepoOptions{
+		Fleet: "generated", FleetYAML: []byte(fleetYAML), ManagementCluster: "mgmt", Layout: Layout, Environments: environments,
+		Charts: Flavours, KubernetesVersion: "v1.36.3",
+	})
+	if err != nil {
+		return err
+	}
+	var changes manifest.ChangeSet
+	changes.Write(files...)
+	for i := range clusters {
+		values, err := scaffold.ExampleValues(Flavour(i), "v1.36.3")
+		if err != nil {
+			return err
+		}
+		values["labels"] = map[string]any{"fleet.example.com/number": fmt.Sprintf("n%d", i)}
+		files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{
+			Name: Name(i), Layout: Layout, Environment: Environment(i), Flavour: Flavour(i), Values: values,
+		})
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if err := write(dir, f); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = changes.Apply(dir)
+	return err
+}
+
+// write is for thousands of files, which nobody misses after a crash.
+func write(dir string, f manifest.File) error {
+	name := filepath.Join(dir, filepath.FromSlash(f.Path))
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(name, f.Content, 0o644)
+}

@@ -1,0 +1,171 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fluxcd/pkg/sourceignore"
+	"github.com/fluxcd/pkg/sourceignore/gitignore"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// What a file may be at most. The components of Flux are the largest that a fleet repo has, at some 700 KiB.
+const maxBytes = 8 << 20
+
+// Limits of a YAML file of a fleet repo, for yamledit.ParseWithin.
+var Limits = yamledit.Limits{Bytes: maxBytes, Nodes: 500_000, Depth: 100}
+
+// Screen looks at a YAML file before a library that trusts its input sees it: kustomize takes all memory there is for 400 bytes of
+// aliases of aliases. It returns what is wrong: too large, before or after its aliases are expanded, not text, or not YAML.
+func Screen(file string, src []byte) diag.Findings {
+	if len(src) <= maxBytes && !slices.Contains(src, '&') && !slices.Contains(src, 0) {
+		return nil // without an anchor there is no alias: what is wrong with it otherwise its reader will say
+	}
+	if _, err := yamledit.ParseWithin(src, Limits); err != nil {
+		return diag.Findings{syntaxFinding(RuleScreen, file, err)}
+	}
+	return nil
+}
+
+// syntaxFinding puts the line that a YAML parser's message begins with where it belongs.
+func syntaxFinding(rule, file string, err error) diag.Finding {
+	line, text := yamledit.Line(err)
+	return diag.Finding{Severity: diag.SeverityError, Rule: rule, File: file, Line: line, Summary: text, Hint: diag.Hint(err)}
+}
+
+// repo reads the files of a fleet repo.
+type repo struct {
+	files   fs.FS
+	ignore  sync.Once
+	matcher gitignore.Matcher
+}
+
+// read returns a file. What is no regular file, and what is too large, is an error.
+func (r *repo) read(name string) ([]byte, error) {
+	f, err := r.files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	if info.Size() > maxBytes {
+		return nil, fmt.Errorf("%s is larger than %d MiB", name, maxBytes>>20)
+	}
+	content := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, content); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return content, nil
+}
+
+// isFile and isDir look at what is there; errors are as if there were nothing.
+func (r *repo) isFile(name string) bool {
+	info, err := fs.Stat(r.files, name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func (r *repo) isDir(name string) bool {
+	info, err := fs.Stat(r.files, name)
+	return err == nil && info.IsDir()
+}
+
+// folders lists the folders in a folder; one that is missing has none.
+func (r *repo) folders(dir string) []string {
+	entries, err := fs.ReadDir(r.files, dir)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// inside cleans a path that stands in a file in folder dir, and says whether it stays in the repo.
+func inside(dir, name string) (string, bool) {
+	if path.IsAbs(name) || strings.Contains(name, `\`) {
+		return "", false
+	}
+	clean := path.Join(dir, name)
+	return clean, fs.ValidPath(clean)
+}
+
+// why shortens an error of the file system: the finding names the file.
+func why(err error) string {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return failed.Err.Error()
+	}
+	return err.Error()
+}
+
+// filesIn lists the regular files in a folder, not those below it.
+func (r *repo) filesIn(dir string) []string {
+	entries, err := fs.ReadDir(r.files, dir)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, path.Join(dir, e.Name()))
+		}
+	}
+	return names
+}
+
+// manifests lists what kustomize-controller puts into the kustomization.yaml that it generates for a folder without one: every YAML
+// file at any depth, but a folder with a kustomization.yaml as one.
+func (r *repo) manifests(dir string) []string {
+	var names []string
+	_ = fs.WalkDir(r.files, dir, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil //nolint:nilerr // what cannot be listed is reported when it is read
+		case name == dir:
+		case r.ignored(name, entry.IsDir()):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+		case entry.IsDir():
+			if r.kustomizationFile(name) != "" {
+				names = append(names, name)
+				return fs.SkipDir
+			}
+		case isYAML(name):
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names
+}
+
+// ignored says whether source-controller leaves a file or folder out of what it hands to the others: a list of its own, and what
+// .sourceignore at the top of the repo adds.
+func (r *repo) ignored(name string, folder bool) bool {
+	r.ignore.Do(func() {
+		var patterns []gitignore.Pattern
+		if content, err := r.read(sourceignore.IgnoreFile); err == nil {
+			patterns = sourceignore.ReadPatterns(bytes.NewReader(content), nil)
+		}
+		r.matcher = sourceignore.NewDefaultMatcher(patterns, nil)
+	})
+	return r.matcher.Match(strings.Split(name, "/"), folder)
+}

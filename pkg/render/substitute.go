@@ -1,0 +1,110 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/envsubst"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// substituteKey, as a label or annotation, keeps an object from being changed by postBuild.
+const substituteKey = "kustomize.toolkit.fluxcd.io/substitute"
+
+var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`) })
+
+// variables are what postBuild fills in. open says that there are more, which are not in the repo or are secret: what is not known then
+// stays as it stands.
+type variables struct {
+	values map[string]string
+	open   bool
+	always bool
+}
+
+// variablesOf puts together what postBuild of a Kustomization names. lookup finds the data of a ConfigMap in its namespace.
+func variablesOf(k *Kustomization, post *kustomizev1.PostBuild, lookup func(name string) (map[string]string, bool)) (*variables, diag.Findings) {
+	if post == nil {
+		return nil, nil
+	}
+	v := &variables{values: map[string]string{}, always: post.SubstituteStrategy == kustomizev1.SubstituteStrategyAlways}
+	var findings diag.Findings
+	add := func(severity diag.Severity, summary, hint string) {
+		findings = append(findings, diag.Finding{
+			Severity: severity, Rule: RuleSubstitute, File: k.Source.File, Line: k.Source.Line, Summary: k.Owner.String() + ": " + summary, Hint: hint,
+		})
+	}
+	for _, from := range post.SubstituteFrom {
+		if from.Kind == "Secret" {
+			v.open = true
+			add(diag.SeverityWarning, fmt.Sprintf("the values of Secret %s are never read: its variables stay as they are", from.Name), "")
+			continue
+		}
+		data, ok := lookup(from.Name)
+		switch {
+		case ok:
+			for name, value := range data {
+				v.values[name] = strings.ReplaceAll(value, "\n", "")
+			}
+		case !from.Optional:
+			v.open = true
+			add(diag.SeverityWarning, fmt.Sprintf("ConfigMap %s is not in the repo: its variables stay as they are", from.Name), "")
+		}
+	}
+	for name, value := range post.Substitute {
+		v.values[name] = strings.ReplaceAll(value, "\n", "")
+	}
+	for name := range v.values {
+		if !variableName().MatchString(name) {
+			add(diag.SeverityError, fmt.Sprintf("%q is no name of a variable", name), "use letters, digits and _")
+		}
+	}
+	return v, findings
+}
+
+// apply fills the variables in. An object that has none is returned as it is.
+func (v *variables) apply(c *content) (*content, error) {
+	if v == nil || len(v.values) == 0 && !v.always && !v.open || !bytes.Contains(c.json, []byte("$")) {
+		return c, nil
+	}
+	var kept struct {
+		Metadata struct {
+			Labels      map[string]string `json:"labels"`
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(c.json, &kept); err != nil {
+		return nil, err
+	}
+	if kept.Metadata.Labels[substituteKey] == "disabled" || kept.Metadata.Annotations[substituteKey] == "disabled" {
+		return c, nil
+	}
+	text, err := envsubst.Eval(string(AppendYAML(nil, c.json)), func(name string) (string, bool) {
+		value, ok := v.values[name]
+		if !ok && v.open {
+			return "${" + name + "}", true
+		}
+		return value, true
+	})
+	if err != nil {
+		return nil, err
+	}
+	changed, err := toJSON([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(changed, c.json) {
+		return c, nil
+	}
+	out, err := newContent(changed)
+	if err != nil {
+		return nil, err
+	}
+	out.source, out.template = c.source, c.template
+	return out, nil
+}

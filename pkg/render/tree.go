@@ -1,0 +1,480 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// fluxSystem is the name and the namespace of what a management cluster's Flux begins with.
+const fluxSystem = "flux-system"
+
+// walk follows the Flux objects of one management cluster, wave by wave: what one wave applies declares the next.
+type walk struct {
+	r     *Renderer
+	mgmt  *v1alpha1.ManagementCluster
+	scope scope
+
+	result *Result
+	// children are the objects of charts, by the HelmRelease that makes them.
+	children map[*Object][]*Object
+	seen     map[string]bool
+	// shared are the objects that several workload clusters have in common.
+	shared map[sharedKey]*Object
+	// known are ConfigMaps and Git sources, by target, namespace and name.
+	configMaps map[string]map[string]string
+	sources    map[string]string
+}
+
+// sharedKey tells objects on workload clusters apart; all of one key are one Object with many targets.
+type sharedKey struct {
+	content             *content
+	source, environment string
+}
+
+// item is a Kustomization to build.
+type item struct {
+	k         *Kustomization
+	spec      kustomizev1.KustomizationSpec
+	namespace string
+
+	objects  []*content
+	findings diag.Findings
+}
+
+// render follows all management clusters.
+func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
+	all := &Result{}
+	for i := range r.fleet.Spec.ManagementClusters {
+		w := &walk{
+			r: r, mgmt: &r.fleet.Spec.ManagementClusters[i], scope: s, result: &Result{}, children: map[*Object][]*Object{},
+			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]string{},
+		}
+		w.follow(ctx)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		w.addTo(all)
+	}
+	slices.SortStableFunc(all.Findings, func(a, b diag.Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Summary, b.Summary))
+	})
+	all.Findings = slices.Compact(all.Findings)
+	r.cache.prune()
+	return all, nil
+}
+
+// addTo puts what is in the scope behind what is there.
+func (w *walk) addTo(all *Result) {
+	var add func(o *Object)
+	add = func(o *Object) {
+		if w.scope.holds(o) {
+			all.Objects = append(all.Objects, o)
+		}
+		for _, child := range w.children[o] {
+			add(child)
+		}
+	}
+	for _, o := range w.result.Objects {
+		add(o)
+	}
+	for _, k := range w.result.Kustomizations {
+		if w.scope.follows(k) && (w.scope.environment == "" || k.Environment != "") {
+			all.Kustomizations = append(all.Kustomizations, k)
+		}
+	}
+	for _, rel := range w.result.Releases {
+		if w.scope.holds(rel.Object) {
+			all.Releases = append(all.Releases, rel)
+		}
+	}
+	all.Findings = append(all.Findings, w.result.Findings...)
+}
+
+// follow begins with the management cluster's own folder.
+func (w *walk) follow(ctx context.Context) {
+	wave := w.begin(ctx)
+	for len(wave) > 0 && ctx.Err() == nil {
+		w.build(ctx, wave)
+		var fresh []*Object
+		for _, it := range wave {
+			w.result.Kustomizations = append(w.result.Kustomizations, it.k)
+			w.result.Findings = append(w.result.Findings, it.findings...)
+			objects := w.adopt(it)
+			w.result.Objects = append(w.result.Objects, objects...)
+			fresh = append(fresh, objects...)
+		}
+		fresh = append(fresh, w.releases(ctx, fresh)...)
+		wave = w.next(fresh)
+	}
+}
+
+// begin is the Kustomization of the management cluster itself. It is declared in its own folder, which therefore is built to know how it
+// is to be built. A repo that `fleetctl init` has not seen yet has no such folder: then the environments are applied as init would.
+func (w *walk) begin(ctx context.Context) []*item {
+	dir := w.mgmt.Dir()
+	if !w.r.repo.isDir(dir) {
+		return w.planned()
+	}
+	it := &item{namespace: fluxSystem, k: &Kustomization{
+		Owner: Owner{KindKustomization, fluxSystem, fluxSystem}, Path: dir, GitSource: fluxSystem, ManagementCluster: w.mgmt.Name,
+	}}
+	it.spec.Path = dir
+	objects, _ := w.r.builds.build(ctx, dir, buildSpec{}, w.scope) // findings come with the build that counts
+	for _, c := range objects {
+		if !isFlux(c, KindKustomization) || c.Metadata.Name != fluxSystem || c.Metadata.Namespace != fluxSystem {
+			continue
+		}
+		var own kustomizev1.Kustomization
+		if err := json.Unmarshal(c.json, &own); err == nil && path.Clean(own.Spec.Path) == dir {
+			it.spec, it.k.Source, it.k.Suspended, it.k.GitSource = own.Spec, c.source, own.Spec.Suspend, own.Spec.SourceRef.Name
+		}
+	}
+	w.seen[seenKey(it.k.Owner, nil)] = true
+	return []*item{it}
+}
+
+// planned are the Kustomizations that init would make for the environments of fleet.yaml.
+func (w *walk) planned() []*item {
+	var all []*item
+	generation := path.Dir(w.mgmt.Dir())
+	layout := scaffold.Layout{Cloud: path.Base(path.Dir(generation)), Generation: path.Base(generation)}
+	for _, e := range w.r.fleet.Spec.Environments {
+		if !w.r.repo.isDir(w.mgmt.ClustersDir(e.Name)) {
+			continue
+		}
+		files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: e.Name, Source: w.r.fleet.ChannelOf(e.Name).Source()})
+		if err != nil {
+			continue // its name is wrong, which the reader of fleet.yaml says
+		}
+		contents, _ := parse(files[0].Path, files[0].Content)
+		for _, c := range contents {
+			o := w.object(c, &Kustomization{ManagementCluster: w.mgmt.Name})
+			o.Source = Source{}
+			all = append(all, w.kustomizations(o)...)
+		}
+	}
+	return all
+}
+
+// build builds the Kustomizations of a wave, then fills their variables in: a ConfigMap may be in another of them.
+func (w *walk) build(ctx context.Context, wave []*item) {
+	each(wave, func(it *item) { it.objects, it.findings = w.buildOne(ctx, it) })
+	for _, it := range wave {
+		w.learn(it.objects, it.k.Targets)
+	}
+	each(wave, func(it *item) { w.finishOne(it) })
+}
+
+// each calls do for all items, as many at once as there are processors.
+func each[T any](all []T, do func(T)) {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, one := range all {
+		group.Go(func() error {
+			do(one)
+			return nil
+		})
+	}
+	_ = group.Wait() // no function returns an error
+}
+
+func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Findings) {
+	fail := func(rule, summary, hint string) diag.Findings {
+		return diag.Findings{{
+			Severity: diag.SeverityError, Rule: rule, File: it.k.Source.File, Line: it.k.Source.Line, Summary: it.k.Owner.String() + ": " + summary, Hint: hint,
+		}}
+	}
+	if !w.r.repo.isDir(it.k.Path) {
+		return nil, fail(RulePath, fmt.Sprintf("the folder %s that it applies is not in the repo", it.k.Path), "")
+	}
+	return w.r.builds.build(ctx, it.k.Path, buildSpec{
+		TargetNamespace: it.spec.TargetNamespace, NamePrefix: it.spec.NamePrefix, NameSuffix: it.spec.NameSuffix, Patches: it.spec.Patches,
+		Images: it.spec.Images, Components: it.spec.Components, IgnoreMissingComponents: it.spec.IgnoreMissingComponents,
+	}, w.scope)
+}
+
+// finishOne does what kustomize-controller does behind kustomize, and looks for objects that are declared twice.
+func (w *walk) finishOne(it *item) {
+	v, findings := variablesOf(it.k, it.spec.PostBuild, func(name string) (map[string]string, bool) {
+		return w.configMap(nil, it.namespace, name) // a Kustomization takes them from where it is itself, not from its target
+	})
+	findings = append(slices.Clip(it.findings), findings...)
+	out := make([]*content, 0, len(it.objects))
+	seen := map[string]*content{}
+	for _, c := range it.objects {
+		changed, err := v.apply(c)
+		if err != nil {
+			findings = append(findings, diag.Finding{
+				Severity: diag.SeverityError, Rule: RuleSubstitute, File: c.source.File, Line: c.source.Line,
+				Summary: fmt.Sprintf("%s %s: fill in the variables of %s: %v", c.Kind, c.Metadata.Name, it.k.Owner, err), Hint: "write $${ for a ${ that is to stay",
+			})
+			continue
+		}
+		group, _, _ := strings.Cut(changed.APIVersion, "/")
+		id := strings.Join([]string{group, changed.Kind, changed.Metadata.Namespace, changed.Metadata.Name}, "\x00")
+		if first := seen[id]; first != nil {
+			findings = append(findings, diag.Finding{
+				Severity: diag.SeverityError, Rule: RuleDuplicate, File: changed.source.File, Line: changed.source.Line,
+				Summary: fmt.Sprintf("%s %s is declared twice", changed.Kind, changed.Metadata.Name),
+				Hint:    fmt.Sprintf("the other one is in %s, line %d: Flux applies neither while there are two", first.source.File, first.source.Line),
+			})
+			continue
+		}
+		seen[id] = changed
+		out = append(out, changed)
+	}
+	if m := it.spec.CommonMetadata; m != nil {
+		if changed, err := withMetadata(out, m.Labels, m.Annotations); err == nil {
+			out = changed
+		}
+	}
+	it.objects, it.findings = out, findings
+}
+
+// adopt makes the Objects of a built Kustomization. Those that other workload clusters have as well get one more target instead.
+func (w *walk) adopt(it *item) []*Object {
+	all := make([]*Object, 0, len(it.objects))
+	for _, c := range it.objects {
+		o := w.object(c, it.k)
+		if len(it.k.Targets) == 0 {
+			all = append(all, o)
+			continue
+		}
+		k := sharedKey{content: c, source: o.GitSource, environment: o.Environment}
+		if there := w.shared[k]; there != nil && there.Suspended == o.Suspended {
+			there.Targets = append(slices.Clip(there.Targets), o.Targets...)
+			if there.Cluster != o.Cluster {
+				there.Cluster = ""
+			}
+			continue
+		}
+		w.shared[k] = o
+		all = append(all, o)
+	}
+	return all
+}
+
+// object is content that a Kustomization applies.
+func (w *walk) object(c *content, k *Kustomization) *Object {
+	o := &Object{
+		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name, JSON: c.json, Source: c.source,
+		Template: c.template, Owner: k.Owner, GitSource: k.GitSource, ManagementCluster: w.mgmt.Name, Targets: k.Targets, Suspended: k.Suspended,
+	}
+	o.Environment, o.Cluster = placed(w.mgmt, c.source.File)
+	o.Environment, o.Cluster = cmp.Or(o.Environment, k.Environment), cmp.Or(o.Cluster, k.Cluster)
+	return o
+}
+
+// isFlux says whether content is a Flux object of a kind; kustomize has a Kustomization as well.
+func isFlux(c *content, kind string) bool { return isFluxKind(c.APIVersion, c.Kind, kind) }
+
+func isFluxKind(apiVersion, kind, wanted string) bool {
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return kind == wanted && strings.HasSuffix(group, ".toolkit.fluxcd.io")
+}
+
+// learn remembers what other objects refer to.
+func (w *walk) learn(all []*content, targets []string) {
+	for _, c := range all {
+		name := lookupKey(targets, c.Metadata.Namespace, c.Metadata.Name)
+		switch {
+		case c.Kind == "ConfigMap" && c.APIVersion == "v1":
+			var o struct {
+				Data map[string]string `json:"data"`
+			}
+			if err := json.Unmarshal(c.json, &o); err == nil {
+				w.configMaps[name] = o.Data
+			}
+		case isFlux(c, "GitRepository"):
+			var o struct {
+				Spec struct {
+					URL string `json:"url"`
+				} `json:"spec"`
+			}
+			if err := json.Unmarshal(c.json, &o); err == nil {
+				w.sources[name] = o.Spec.URL
+			}
+		}
+	}
+}
+
+func lookupKey(targets []string, namespace, name string) string {
+	first := "" // what several targets have in common is the same on each
+	if len(targets) > 0 {
+		first = targets[0]
+	}
+	return first + "\x00" + namespace + "\x00" + name
+}
+
+func (w *walk) configMap(targets []string, namespace, name string) (map[string]string, bool) {
+	data, ok := w.configMaps[lookupKey(targets, namespace, name)]
+	return data, ok
+}
+
+// foreign says why a source is not the files at hand; "" where it is.
+func (w *walk) foreign(targets []string, kind, namespace, name string) string {
+	if kind != "GitRepository" {
+		return fmt.Sprintf("it comes from the %s %s", kind, name)
+	}
+	url, ok := w.sources[lookupKey(targets, namespace, name)]
+	own := cmp.Or(w.sources[lookupKey(nil, fluxSystem, fluxSystem)], w.r.fleet.Spec.Git.URL)
+	if !ok || own == "" || url == own || url == w.r.fleet.Spec.Git.URL {
+		return ""
+	}
+	return fmt.Sprintf("it comes from another repository, that of the GitRepository %s", name)
+}
+
+// next are the Kustomizations among objects.
+func (w *walk) next(all []*Object) []*item {
+	var items []*item
+	for _, o := range all {
+		items = append(items, w.kustomizations(o)...)
+	}
+	return items
+}
+
+func seenKey(o Owner, targets []string) string {
+	return o.String() + "\x00" + strings.Join(targets, ",")
+}
+
+// kustomizations is the item for an object, if it is a Flux Kustomization to follow.
+func (w *walk) kustomizations(o *Object) []*item {
+	if !isFluxKind(o.APIVersion, o.Kind, KindKustomization) {
+		return nil
+	}
+	owner := Owner{KindKustomization, o.Namespace, o.Name}
+	id := seenKey(owner, o.Targets)
+	if w.seen[id] {
+		return nil
+	}
+	w.seen[id] = true
+	var spec kustomizev1.Kustomization
+	if err := json.Unmarshal(o.JSON, &spec); err != nil {
+		w.problem(o, diag.SeverityError, RuleSyntax, err.Error())
+		return nil
+	}
+	ref := spec.Spec.SourceRef
+	if why := w.foreign(o.Targets, ref.Kind, cmp.Or(ref.Namespace, o.Namespace), ref.Name); why != "" {
+		w.problem(o, diag.SeverityWarning, RuleSource, why+": what it applies is not rendered")
+		return nil
+	}
+	clean, ok := inside(".", strings.TrimPrefix(spec.Spec.Path, "/"))
+	if !ok {
+		w.problem(o, diag.SeverityError, RulePath, fmt.Sprintf("the path %q leads out of the repo", spec.Spec.Path))
+		return nil
+	}
+	k := &Kustomization{
+		Owner: owner, Source: o.Source, Path: clean, GitSource: ref.Name, ManagementCluster: w.mgmt.Name,
+		Environment: o.Environment, Cluster: o.Cluster, Targets: o.Targets, Suspended: o.Suspended || spec.Spec.Suspend,
+	}
+	if target := targetOf(spec.Spec.KubeConfig); target != "" {
+		k.Targets = []string{target}
+	}
+	if environment, _ := placed(w.mgmt, clean+"/x"); environment != "" {
+		k.Environment = environment
+	}
+	if !w.scope.follows(k) {
+		return nil
+	}
+	return []*item{{k: k, spec: spec.Spec, namespace: o.Namespace}}
+}
+
+// targetOf is the workload cluster that a kubeconfig Secret of Cluster API belongs to.
+func targetOf(ref *meta.KubeConfigReference) string {
+	if ref == nil || ref.SecretRef == nil {
+		return ""
+	}
+	return strings.TrimSuffix(ref.SecretRef.Name, "-kubeconfig")
+}
+
+func (w *walk) problem(o *Object, severity diag.Severity, rule, summary string) {
+	w.result.Findings = append(w.result.Findings, diag.Finding{
+		Severity: severity, Rule: rule, File: o.Source.File, Line: o.Source.Line, Summary: o.ID() + ": " + summary,
+	})
+}
+
+// releases renders the HelmReleases among objects, side by side, and returns what their charts make.
+func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
+	var jobs []*job
+	for _, o := range all {
+		if isFluxKind(o.APIVersion, o.Kind, KindHelmRelease) && w.scope.holds(o) {
+			if j := w.job(o); j != nil {
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	objects, findings := make([][]*content, len(jobs)), make([]diag.Findings, len(jobs))
+	numbers := make([]int, len(jobs))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	each(numbers, func(i int) { objects[i], findings[i] = w.r.renderRelease(ctx, jobs[i]) })
+	var made []*Object
+	for i, j := range jobs {
+		w.result.Findings = append(w.result.Findings, findings[i]...)
+		j.release.Rendered = objects[i] != nil && findings[i].Err() == nil
+		w.learn(objects[i], j.object.Targets)
+		for _, c := range objects[i] {
+			o := w.object(c, &Kustomization{
+				Owner: j.release.Owner, GitSource: j.object.GitSource, Environment: j.object.Environment, Cluster: j.object.Cluster,
+				Targets: j.object.Targets, Suspended: j.object.Suspended || j.spec.Spec.Suspend,
+			})
+			o.Source = j.object.Source // what is kept from an earlier run may have stood elsewhere
+			if target := targetOf(j.spec.Spec.KubeConfig); target != "" {
+				o.Targets = []string{target}
+			}
+			w.children[j.object] = append(w.children[j.object], o)
+			made = append(made, o)
+		}
+	}
+	return made
+}
+
+// job is the rendering of a HelmRelease; nil where its chart is not in the repo.
+func (w *walk) job(o *Object) *job {
+	j := &job{object: o, release: &Release{Owner: Owner{KindHelmRelease, o.Namespace, o.Name}, Object: o}}
+	w.result.Releases = append(w.result.Releases, j.release)
+	if err := json.Unmarshal(o.JSON, &j.spec); err != nil {
+		w.problem(o, diag.SeverityError, RuleSyntax, err.Error())
+		return nil
+	}
+	j.release.ReleaseName, j.release.ReleaseNamespace = shortenName(j.spec.GetReleaseName()), j.spec.GetReleaseNamespace()
+	if j.spec.Spec.Chart == nil {
+		why := "it has no chart"
+		if ref := j.spec.Spec.ChartRef; ref != nil {
+			why = fmt.Sprintf("its chart comes from the %s %s", ref.Kind, ref.Name)
+		}
+		w.problem(o, diag.SeverityWarning, RuleSource, why+": its objects are not rendered")
+		return nil
+	}
+	t := j.spec.Spec.Chart.Spec
+	if why := w.foreign(o.Targets, t.SourceRef.Kind, cmp.Or(t.SourceRef.Namespace, o.Namespace), t.SourceRef.Name); why != "" {
+		w.problem(o, diag.SeverityWarning, RuleSource, strings.Replace(why, "it comes", "its chart comes", 1)+": its objects are not rendered")
+		return nil
+	}
+	dir, ok := inside(".", strings.TrimPrefix(t.Chart, "/"))
+	if !ok {
+		w.problem(o, diag.SeverityError, RulePath, fmt.Sprintf("the chart %q leads out of the repo", t.Chart))
+		return nil
+	}
+	j.release.Chart, j.planned = dir, !w.r.repo.isDir(w.mgmt.Dir())
+	if len(o.Targets) == 0 && j.spec.Spec.KubeConfig == nil {
+		j.kubernetesVersion = w.mgmt.KubernetesVersion
+	}
+	j.configMap = func(name string) (map[string]string, bool) { return w.configMap(o.Targets, o.Namespace, name) }
+	return j
+}

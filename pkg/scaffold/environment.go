@@ -1,0 +1,58 @@
+package scaffold
+
+import (
+	"path"
+
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// mainSource is the GitRepository that Flux itself comes from.
+const mainSource = "flux-system"
+
+// Environment is a group of clusters that change together.
+type Environment struct {
+	// Name of the environment: a DNS label of at most 40 characters.
+	Name string
+	// Source is the GitRepository in the namespace flux-system that it follows for everything; "" stands for flux-system, the branch of
+	// the fleet repo.
+	Source string
+	// Unreleased says that its channel has no tag yet: nothing is applied before there is one.
+	Unreleased bool
+}
+
+// EnvironmentFiles make an environment: the Flux Kustomization that applies its folder, and the folder with what all its clusters
+// have in common: on the management cluster, and in apps what each of them runs.
+func EnvironmentFiles(layout Layout, env Environment) ([]manifest.File, error) {
+	if err := layout.check(); err != nil {
+		return nil, err
+	}
+	if err := checkName("environment", env.Name, 40); err != nil {
+		return nil, err
+	}
+	if env.Source == "" {
+		env.Source = mainSource
+	}
+	if err := checkName("source", env.Source, 63); err != nil {
+		return nil, err
+	}
+	data := struct {
+		Environment, Path, Source string
+		OwnSource                 bool
+	}{env.Name, layout.Environment(env.Name), env.Source, env.Source != mainSource}
+	out := make([]manifest.File, 0, 3)
+	for _, f := range []struct{ template, path string }{
+		{"clusters.yaml", layout.ClustersFile(env.Name)},
+		{"common.yaml", path.Join(data.Path, commonDir, "kustomization.yaml")},
+		{"environment.yaml", path.Join(layout.Apps(env.Name), "environment.yaml")},
+	} {
+		if env.Unreleased && f.path == layout.ClustersFile(env.Name) {
+			continue
+		}
+		content, err := execute(f.template, data)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, manifest.File{Path: f.path, Content: content})
+	}
+	return out, nil
+}
