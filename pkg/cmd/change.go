@@ -27,24 +27,37 @@ func (o *changeFlags) add(c *cobra.Command) {
 	fs.StringVar(&o.keyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
 }
 
-// editing is what the help of such a command says.
-const editing = `
+// editing is what the help of such a command says; editingFlags is the part for those that show no difference.
+const (
+	editing = `
 
 It works on the files alone, shows the difference and needs no cluster. --dry-run writes nothing; --commit and --push carry the change
 on. Comments and formatting of the files stay as they are.`
+	editingFlags = `
+
+--dry-run writes nothing; --commit and --push carry the change on. No difference is shown: it could hold what is secret.`
+)
+
+// changeOptions are what these flags say.
+func (f *factory) changeOptions(o *changeFlags) (lifecycle.ChangeOptions, error) {
+	options := lifecycle.ChangeOptions{DryRun: o.dryRun, Commit: o.commit, Push: o.push}
+	options.Git.SSHKeyFile = o.keyFile
+	var err error
+	if options.Dir, err = f.repoDir(); err != nil {
+		return options, err
+	}
+	options.Git.Token, err = readToken(o.tokenFile)
+	return options, err
+}
 
 // runChange makes an edit and shows it.
 func runChange(c *cobra.Command, f *factory, o *changeFlags, options lifecycle.ChangeOptions) error {
-	var err error
-	if options.Dir, err = f.repoDir(); err != nil {
+	given, err := f.changeOptions(o)
+	if err != nil {
 		return err
 	}
-	if o.push {
-		if options.Git.Token, err = readToken(o.tokenFile); err != nil {
-			return err
-		}
-	}
-	options.DryRun, options.Commit, options.Push, options.Git.SSHKeyFile = o.dryRun, o.commit, o.push, o.keyFile
+	given.Edit, given.Confirm = options.Edit, options.Confirm
+	options = given
 	result, err := lifecycle.Change(c.Context(), options)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -27,6 +28,8 @@ func newClusterAddCmd(f *factory) *cobra.Command {
 		Use:   "add NAME",
 		Short: "Declare a cluster",
 		Long: `Declare a cluster: write its cluster.yaml, a HelmRelease of the chart of its flavour, and bring the chart along where the repo lacks it.
+Beside it goes a flux.yaml: once the cluster's API server answers, the management cluster installs Flux there and points it at what the
+environment's clusters run. With --flux remote the management cluster's own Flux applies that.
 
 It begins with the control plane and the pools of the chart's example. What the chart cannot know, such as a region, it asks for with
 the flag that gives it. The result is checked against the chart's values.schema.json.` + editing,
@@ -50,10 +53,13 @@ the flag that gives it. The result is checked against the chart's values.schema.
 	fs.StringVar(&o.Environment, "environment", "", "environment of the cluster (default: the only one of the fleet)")
 	fs.StringVar(&o.KubernetesVersion, "version", "", "Kubernetes version (default: that of the management cluster, or of the chart's example)")
 	fs.StringArrayVar(&o.set, "set", nil, "value of the chart, path=value: region=eu-central-1, pools[0].replicas=3; repeat for several")
+	fs.StringVar((*string)(&o.Flux), "flux", "", "who applies what the cluster runs: own (its own Flux), remote (the management cluster's) or none (default: own, where the flavour can run Flux)")
+	fs.StringVar(&o.CNI, "cni", "", "folder of addons/cni with the network of its pods (default: the only one, where the flavour needs one)")
 	fs.StringVar(&o.valuesFile, "values", "", "YAML file with values of the chart; - is standard input")
 	o.changeFlags.add(c)
 	completeFlag(c, "flavour", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.FlavoursToOffer() }))
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	completeFlag(c, "flux", cobra.FixedCompletions(scaffold.FluxModes(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 

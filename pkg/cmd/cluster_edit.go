@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -105,8 +106,8 @@ func newPauseCmd(f *factory, c *cobra.Command, paused bool) *cobra.Command {
 }
 
 func newClusterRemoveCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var yes, cancel bool
+	o := &clusterRemoveOptions{}
+	var cancel bool
 	c := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Delete a cluster, in two steps",
@@ -114,28 +115,42 @@ func newClusterRemoveCmd(f *factory) *cobra.Command {
 
 The first step takes that protection away and deletes nothing; --cancel takes it back. When Flux has applied it, the same command again
 takes the files out: Flux then uninstalls the release, and Cluster API deletes the machines, the network and all that the cluster has in
-the cloud, in order. This second step asks for the cluster's name.` + editing,
-		Example: `  fleetctl cluster remove demo --push
-  fleetctl status                            # until Flux has applied it
-  fleetctl cluster remove demo --yes --push`,
+the cloud, in order. This second step asks for the cluster's name.
+
+With --wait, each step returns when it has come true on the management cluster, and the second deletes the cluster's namespace in the end.
+A cluster whose own API server is dead goes as well: nothing waits for it.` + editing,
+		Example: `  fleetctl cluster remove demo --push --wait
+  fleetctl cluster remove demo --yes --push --wait`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: f.completeFrom(0, clusterNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			if cancel {
-				return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.CancelRemove(args[0]) })
+				return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.CancelRemove(args[0]) })
 			}
-			return runClusterRemove(c, f, &o, args[0], yes)
+			return runClusterRemove(c, f, o, args[0])
 		},
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before the second step")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask before the second step")
+	c.Flags().BoolVar(&o.wait, "wait", false, "with --commit or --push, return when the step has come true on the management cluster")
+	c.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait, give up after this time (default: each step has its own bound)")
 	c.Flags().BoolVar(&cancel, "cancel", false, "take the first step back: protect the cluster again")
 	o.add(c)
 	return c
 }
 
+// clusterRemoveOptions are the flags of cluster remove.
+type clusterRemoveOptions struct {
+	changeFlags
+	yes, wait bool
+	timeout   time.Duration
+}
+
 // runClusterRemove makes the next step. Each call makes one: where a push has to be repeated on top of others' commits, it stays the
 // same step.
-func runClusterRemove(c *cobra.Command, f *factory, o *changeFlags, name string, yes bool) error {
+func runClusterRemove(c *cobra.Command, f *factory, o *clusterRemoveOptions, name string) error {
+	if o.wait && (o.dryRun || !o.commit && !o.push) {
+		return diag.Usage("give --commit or --push as well", "--wait waits for a commit")
+	}
 	repo, err := f.fleetRepo()
 	if err != nil {
 		return err
@@ -154,14 +169,27 @@ func runClusterRemove(c *cobra.Command, f *factory, o *changeFlags, name string,
 		}
 		return &step.Edit, nil
 	}}
-	if !first.Deletes {
-		return runChange(c, f, o, options)
-	}
-	if !yes {
+	if first.Deletes && !o.yes {
 		options.Confirm = func(e *fleetrepo.Edit) error {
 			question := fmt.Sprintf("%s\n", strings.Join(e.Notes, "\n"))
 			return ui.ConfirmTyped(f.streams, question, first.Cluster.Name, "--yes")
 		}
 	}
-	return runChange(c, f, o, options)
+	if err := runChange(c, f, &o.changeFlags, options); err != nil || !o.wait {
+		return err
+	}
+	return awaitRemoval(c, f, o, repo, first)
+}
+
+func awaitRemoval(c *cobra.Command, f *factory, o *clusterRemoveOptions, repo *fleetrepo.Repo, step *fleetrepo.Removal) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	target, err := lifecycle.FindTarget(deps.Store, step.Cluster.ManagementCluster, repo.Dir)
+	if err != nil {
+		return err
+	}
+	defer f.closeReporter()
+	return lifecycle.AwaitRemoval(c.Context(), deps, lifecycle.RemovalOptions{Target: target, Cluster: step.Cluster, Deletes: step.Deletes, Timeout: o.timeout})
 }

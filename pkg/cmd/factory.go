@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,9 @@ func (f *factory) addGlobalFlags(fs *pflag.FlagSet) {
 	fs.BoolVarP(&f.flags.quiet, "quiet", "q", false, "print no progress")
 }
 
+// moreFormats annotates a command with the formats that it takes besides those of every command.
+const moreFormats = "formats"
+
 // settle applies the environment and the configuration file to the flags that were not given, before any command runs.
 func (f *factory) settle(c *cobra.Command) error {
 	settings, err := config.Load(c.Flags(), f.flags.configFile)
@@ -63,7 +67,7 @@ func (f *factory) settle(c *cobra.Command) error {
 		return err
 	}
 	f.settings = settings
-	if f.format, err = ui.ParseFormat(f.flags.output); err != nil {
+	if f.format, err = ui.ParseFormat(f.flags.output, strings.Fields(c.Annotations[moreFormats])...); err != nil {
 		return err
 	}
 	if f.flags.noColor {

@@ -67,3 +67,10 @@ func (fs Findings) Err() error {
 	}
 	return nil
 }
+
+// Rule is what a Finding is about: Severity is that of its findings, Summary says in a sentence what it demands.
+type Rule struct {
+	ID       string   `json:"id"`
+	Severity Severity `json:"severity"`
+	Summary  string   `json:"summary"`
+}

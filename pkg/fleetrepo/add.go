@@ -26,6 +26,10 @@ type AddOptions struct {
 	// Values are laid over those of a small cluster; Set over both.
 	Values map[string]any
 	Set    []Assignment
+	// Flux says who applies what the cluster runs; "" stands for its own Flux, where its flavour can.
+	Flux scaffold.FluxMode
+	// CNI is a folder of addons/cni with the network of its pods; "" stands for the only one, where its flavour needs one.
+	CNI string
 }
 
 // Add declares a cluster. It begins with the Kubernetes version, the control plane and the pools of the chart's example, and asks for
@@ -52,9 +56,13 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if values, err = Assign(values, opts.Set); err != nil {
 		return nil, err
 	}
-	files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{
-		Name: opts.Name, Layout: layoutOf(mgmt), Environment: opts.Environment, Flavour: opts.Flavour, Values: values,
-	})
+	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}
+	declared, err := r.fluxFor(opts, ch, mgmt, e)
+	if err != nil {
+		return nil, err
+	}
+	declared.Name, declared.Layout, declared.Environment, declared.Flavour, declared.Values = opts.Name, layoutOf(mgmt), opts.Environment, opts.Flavour, values
+	files, err := scaffold.ClusterFiles(declared)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +80,11 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err := c.check(ch); err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}
 	e.Changes.Write(files...)
-	if err := r.listed(&e.Changes, mgmt.ClustersDir(opts.Environment), path.Join(opts.Name, clusterFile), true); err != nil {
-		return nil, err
+	for _, f := range files {
+		if err := r.listed(&e.Changes, mgmt.ClustersDir(opts.Environment), path.Join(opts.Name, path.Base(f.Path)), true); err != nil {
+			return nil, err
+		}
 	}
 	return e, r.bringChart(e, ch)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-const sync = `apiVersion: source.toolkit.fluxcd.io/v1
+const syncFile = `apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
 metadata:
   name: flux-system
@@ -29,7 +29,7 @@ func withRelease(t testing.TB) *Repo {
 	t.Helper()
 	r := open(t)
 	for i := range r.Fleet.Spec.ManagementClusters {
-		write(t, r.Dir, layoutOf(&r.Fleet.Spec.ManagementClusters[i]).SyncFile(), []byte(sync))
+		write(t, r.Dir, layoutOf(&r.Fleet.Spec.ManagementClusters[i]).SyncFile(), []byte(syncFile))
 	}
 	e, err := r.AddChannel(v1alpha1.Channel{Name: "release", Tag: "v*"}, []string{"prod"})
 	_, r = done(t, r, e, err)

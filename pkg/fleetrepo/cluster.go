@@ -164,28 +164,71 @@ func parseCluster(p place, src []byte) (*declared, error) {
 		return nil, err
 	}
 	for i, node := range documents {
-		if text(yamledit.Lookup(node, "kind")) != "HelmRelease" || !strings.HasPrefix(text(yamledit.Lookup(node, "apiVersion")), "helm.toolkit.fluxcd.io/") {
-			continue
+		if isRelease(node) {
+			return declaredIn(p, src, i, node), nil
 		}
-		c := &declared{mgmt: p.mgmt, src: src, document: i, node: node}
-		c.Cluster = Cluster{
-			Name:        text(yamledit.Find(node, "metadata", "name")),
-			Environment: p.environment, ManagementCluster: p.mgmt.Name, File: p.file, Line: node.Line,
-			Flavour:           path.Base(text(yamledit.Find(node, "spec", "chart", "spec", "chart"))),
-			KubernetesVersion: text(c.value("kubernetesVersion")),
-			ControlPlane:      number(c.value("controlPlane", "replicas")),
-			Pools:             []Pool{},
-			Paused:            text(yamledit.Find(node, "spec", "suspend")) == "true",
-			Removing:          text(yamledit.Find(node, "metadata", "annotations", removeAnnotation)) != "",
-		}
-		if pools := c.value("pools"); pools != nil {
-			for _, pool := range pools.Content {
-				c.Pools = append(c.Pools, poolOf(yamledit.Resolve(pool)))
-			}
-		}
-		return c, nil
 	}
 	return nil, nil
+}
+
+func isRelease(node *yaml.Node) bool {
+	return text(yamledit.Lookup(node, "kind")) == "HelmRelease" && strings.HasPrefix(text(yamledit.Lookup(node, "apiVersion")), "helm.toolkit.fluxcd.io/")
+}
+
+// declaredIn reads the HelmRelease that declares a cluster.
+func declaredIn(p place, src []byte, document int, node *yaml.Node) *declared {
+	c := &declared{mgmt: p.mgmt, src: src, document: document, node: node}
+	c.Cluster = Cluster{
+		Name:        text(yamledit.Find(node, "metadata", "name")),
+		Environment: p.environment, ManagementCluster: p.mgmt.Name, File: p.file, Line: node.Line,
+		Flavour:           path.Base(text(yamledit.Find(node, "spec", "chart", "spec", "chart"))),
+		KubernetesVersion: text(c.value("kubernetesVersion")),
+		ControlPlane:      number(c.value("controlPlane", "replicas")),
+		Pools:             []Pool{},
+		Paused:            text(yamledit.Find(node, "spec", "suspend")) == "true",
+		Removing:          text(yamledit.Find(node, "metadata", "annotations", removeAnnotation)) != "",
+	}
+	if pools := c.value("pools"); pools != nil {
+		for _, pool := range pools.Content {
+			c.Pools = append(c.Pools, poolOf(yamledit.Resolve(pool)))
+		}
+	}
+	return c
+}
+
+// Place is a file of the repo that declares a cluster by where it stands.
+type Place struct {
+	// File is slash-separated, from the top of the repo.
+	File string
+	// Environment and ManagementCluster are those of the folder.
+	Environment       string
+	ManagementCluster *v1alpha1.ManagementCluster
+}
+
+// Judge reads the cluster that a HelmRelease in a file declares, and returns what its chart says of its values beside it. It returns nil
+// where node is something else. It is safe for use by several goroutines.
+func (r *Repo) Judge(at Place, node *yaml.Node) (*Cluster, diag.Findings) {
+	if !isRelease(node) {
+		return nil, nil
+	}
+	c := declaredIn(place{file: at.File, environment: at.Environment, mgmt: at.ManagementCluster}, nil, 0, node)
+	if !slices.Contains(r.Flavours(), c.Flavour) {
+		return &c.Cluster, nil // that the chart is missing is for others to tell
+	}
+	ch, err := r.chart(c.Flavour)
+	if err == nil {
+		err = c.check(ch)
+	}
+	if err == nil {
+		return &c.Cluster, nil
+	}
+	findings := findingsOf(at.File, err)
+	for i := range findings {
+		if findings[i].Line == 0 {
+			findings[i].Line = node.Line
+		}
+	}
+	return &c.Cluster, findings
 }
 
 func poolOf(n *yaml.Node) Pool {

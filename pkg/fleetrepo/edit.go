@@ -291,6 +291,9 @@ func (r *Repo) listed(cs *manifest.ChangeSet, dir, file string, want bool) error
 	if err != nil {
 		return err
 	}
+	if i := slices.IndexFunc(cs.Files(), func(f manifest.File) bool { return f.Path == name }); i >= 0 {
+		src = cs.Files()[i].Content // as the edit has left it so far
+	}
 	documents, err := yamledit.Parse(src)
 	if err != nil || len(documents) == 0 {
 		return findingsOf(name, fmt.Errorf("not a kustomization.yaml: %w", err))

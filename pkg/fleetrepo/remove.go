@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -132,23 +131,16 @@ func (r *Repo) keeps(flavour string) (bool, error) {
 func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 	dir := path.Dir(c.File)
 	out := &Removal{Edit: Edit{Summary: "Remove cluster " + c.Name, Follows: c.File}, Deletes: true, Cluster: c.Cluster}
-	root := filepath.Join(r.Dir, filepath.FromSlash(dir))
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		relative, err := filepath.Rel(r.Dir, name)
-		out.Changes.Delete(filepath.ToSlash(relative))
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the files of cluster %s: %w", c.Name, err)
-	}
-	if err := r.listed(&out.Changes, path.Dir(dir), path.Join(path.Base(dir), clusterFile), false); err != nil {
+	if err := r.deleteFolder(&out.Changes, dir); err != nil {
 		return nil, err
 	}
+	for _, file := range []string{clusterFile, scaffold.FluxFile} {
+		if err := r.listed(&out.Changes, path.Dir(dir), path.Join(path.Base(dir), file), false); err != nil {
+			return nil, err
+		}
+	}
 	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".",
-		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. When `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)
+		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. --wait deletes it in the end; without it, when `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)
 	return out, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
@@ -34,7 +35,9 @@ type Repo struct {
 	// Fleet is what fleet.yaml says, without defaults.
 	Fleet *v1alpha1.Fleet
 
-	charts map[string]*chart
+	mu       sync.Mutex
+	charts   map[string]*chart
+	flavours []string
 }
 
 // Edit is a change of the repo that somebody can look at before it is made.
@@ -43,30 +46,49 @@ type Edit struct {
 	Changes manifest.ChangeSet
 	// Summary is what the edit does, as the first line of a commit message.
 	Summary string
+	// Body is what a commit message says below that; it may be empty.
+	Body string
 	// Notes say what will happen, and what is left to do.
 	Notes []string
 	// Follows names the file whose last change must have reached the cluster before this edit does; "" where there is none. Two
 	// steps in one commit would be one.
 	Follows string
+	// Private edits show no difference: what they change may be in clear.
+	Private bool
+}
+
+// Find returns the folder of the fleet repo that dir is in: the one that fleet.yaml stands in, there or above. The error says that there
+// is none.
+func Find(dir string) (string, error) {
+	start, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find the fleet repo: %w", err)
+	}
+	for at := start; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, v1alpha1.FileName)); err == nil {
+			return at, nil
+		}
+		if filepath.Dir(at) == at {
+			return "", diag.Errorf("run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one",
+				"there is no %s in %s or above", v1alpha1.FileName, start)
+		}
+	}
 }
 
 // Open returns the fleet repo that dir is in: it looks for fleet.yaml there and in the folders above. Errors are those of
 // v1alpha1.Load, or say that there is none.
 func Open(dir string) (*Repo, error) {
-	start, err := filepath.Abs(dir)
+	at, err := Find(dir)
 	if err != nil {
-		return nil, fmt.Errorf("find the fleet repo: %w", err)
+		return nil, err
 	}
-	for at := start; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, v1alpha1.FileName)); err == nil {
-			fleet, err := v1alpha1.Load(filepath.Join(at, v1alpha1.FileName))
-			return &Repo{Dir: at, Fleet: fleet, charts: map[string]*chart{}}, err
-		}
-		if filepath.Dir(at) == at {
-			return nil, diag.Errorf("run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one",
-				"there is no %s in %s or above", v1alpha1.FileName, start)
-		}
-	}
+	fleet, err := v1alpha1.Load(filepath.Join(at, v1alpha1.FileName))
+	return New(at, fleet), err
+}
+
+// New is the fleet repo in a folder whose fleet.yaml says what fleet does.
+func New(dir string, fleet *v1alpha1.Fleet) *Repo {
+	return &Repo{Dir: dir, Fleet: fleet, charts: map[string]*chart{}}
 }
 
 // read returns the file at a slash-separated path of the repo, which may be so large at most.

@@ -2,6 +2,7 @@ package fleetrepo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,10 +33,21 @@ type chart struct {
 	defaults map[string]any
 	schema   map[string]any
 	compiled *jsonschema.Schema // nil where the chart has no schema
+	// annotations of Chart.yaml.
+	annotations map[string]string
 }
 
 // Flavours are the charts in the repo and those that fleetctl brings along.
 func (r *Repo) Flavours() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flavours == nil {
+		r.flavours = r.listFlavours()
+	}
+	return slices.Clone(r.flavours)
+}
+
+func (r *Repo) listFlavours() []string {
 	own, err := r.folders(scaffold.ChartsDir)
 	if err != nil {
 		own = nil // what fleetctl brings along is left
@@ -48,8 +60,11 @@ func (r *Repo) Flavours() []string {
 }
 
 func (r *Repo) chart(flavour string) (*chart, error) {
-	if c := r.charts[flavour]; c != nil {
-		return c, nil
+	r.mu.Lock()
+	known := r.charts[flavour]
+	r.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
 	if !slices.Contains(r.Flavours(), flavour) {
 		return nil, unknown("flavour", flavour, r.Flavours(), "")
@@ -63,7 +78,9 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 	if err := c.load(read); err != nil {
 		return nil, fmt.Errorf("read the chart %s: %w", dir, err)
 	}
+	r.mu.Lock()
 	r.charts[flavour] = c
+	r.mu.Unlock()
 	return c, nil
 }
 
@@ -80,6 +97,9 @@ func (c *chart) load(read func(name string) ([]byte, error)) error {
 		if *into, err = decodeMap(content); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+	}
+	if err := c.readAnnotations(read); err != nil {
+		return err
 	}
 	if c.schema == nil {
 		return nil
@@ -110,6 +130,27 @@ func CompileSchema(schema map[string]any) (*jsonschema.Schema, error) {
 func ValueFindings(file string, node *yaml.Node, flavour string, schema map[string]any, failed *jsonschema.ValidationError) diag.Findings {
 	c := &declared{Cluster: Cluster{File: file}, node: node}
 	return c.schemaFindings(&chart{flavour: flavour, schema: schema}, failed)
+}
+
+// readAnnotations reads what the chart says of its clusters.
+func (c *chart) readAnnotations(read func(name string) ([]byte, error)) error {
+	content, err := read("Chart.yaml")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	documents, err := yamledit.Parse(content)
+	if err != nil || len(documents) == 0 {
+		return fmt.Errorf("Chart.yaml: %w", cmp.Or(err, errors.New("file is empty")))
+	}
+	if n := yamledit.Lookup(documents[0], "annotations"); n != nil {
+		if err := n.Decode(&c.annotations); err != nil {
+			return fmt.Errorf("Chart.yaml: %w", err)
+		}
+	}
+	return nil
 }
 
 // decodeMap reads the one document of a file, screened.
@@ -219,13 +260,17 @@ func (c *declared) schemaFindings(ch *chart, failed *jsonschema.ValidationError)
 			if nearest := diag.Nearest(name, known); nearest != "" {
 				hint = "did you mean " + nearest + "?"
 			}
-			findings = append(findings, c.finding(append(slices.Clone(path), name), "flavour "+ch.flavour+" has no such value", hint))
+			f := c.finding(append(slices.Clone(path), name), "flavour "+ch.flavour+" has no such value", hint)
+			f.Rule = v1alpha1.RuleUnknownField
+			findings = append(findings, f)
 		}
 		return findings
 	case *kind.Required:
 		var findings diag.Findings
 		for _, name := range k.Missing {
-			findings = append(findings, c.finding(append(slices.Clone(path), name), "required, and missing", describe(ch.schema, append(slices.Clone(path), name))))
+			f := c.finding(append(slices.Clone(path), name), "required, and missing", describe(ch.schema, append(slices.Clone(path), name)))
+			f.Rule = v1alpha1.RuleRequired
+			findings = append(findings, f)
 		}
 		return findings
 	case *kind.AnyOf, *kind.OneOf:

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -48,6 +50,8 @@ type Components struct {
 	Content []byte
 	// Images are the references that its Deployments run, sorted.
 	Images []string
+	// Digest is the SHA-256, in hexadecimal, of the release's manifests, whichever of them are used.
+	Digest string
 }
 
 // GenerateComponents builds Flux's own manifests as `flux install --export` does. It reads no network where
@@ -66,11 +70,17 @@ func GenerateComponents(ctx context.Context, opts ComponentsOptions) (*Component
 
 	// The generator writes its overlay beside the base, so it gets a copy of its own.
 	base := filepath.Join(work, "manifests")
+	released := base
 	if opts.ManifestsBase != "" {
+		released = opts.ManifestsBase
 		err = copyBase(base, opts)
 	} else {
 		err = download(ctx, base, opts.ReleasesURL, opts.Version)
 	}
+	if err != nil {
+		return nil, err
+	}
+	digest, err := digestOf(released)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +92,26 @@ func GenerateComponents(ctx context.Context, opts ComponentsOptions) (*Component
 	if err != nil {
 		return nil, fmt.Errorf("read generated flux components: %w", err)
 	}
-	return &Components{Content: content, Images: images}, nil
+	return &Components{Content: content, Images: images, Digest: digest}, nil
+}
+
+// digestOf is one digest for the manifests in a folder, by their names and contents.
+func digestOf(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return "", fmt.Errorf("read flux manifests: %w", err)
+	}
+	slices.Sort(files)
+	sum := sha256.New()
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read flux manifests: %w", err)
+		}
+		fmt.Fprintf(sum, "%s %d\n", filepath.Base(file), len(content))
+		sum.Write(content)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 func (o ComponentsOptions) withDefaults() ComponentsOptions {

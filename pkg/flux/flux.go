@@ -10,6 +10,11 @@ const (
 	// Name of the GitRepository, the Kustomization and the source secret that sync the fleet repo.
 	Name = "flux-system"
 
+	// DecryptionSecret in Namespace holds the private age keys that decrypt what is encrypted in Git.
+	DecryptionSecret = "sops-age"
+	// DecryptionKey is the key in it. Flux knows keys of age by their ending.
+	DecryptionKey = "age.agekey"
+
 	// ComponentsFile holds Flux's CRDs and controllers.
 	ComponentsFile = "gotk-components.yaml"
 	// SyncFile holds the GitRepository and the Kustomization that sync the fleet repo.
@@ -27,6 +32,8 @@ func DefaultComponents() []string {
 func AllComponents() []string {
 	return append(DefaultComponents(), "image-reflector-controller", "image-automation-controller", "source-watcher")
 }
+
+const kustomizeController = "kustomize-controller"
 
 // DefaultRegistry is where Flux's images come from.
 const DefaultRegistry = "ghcr.io/fluxcd"

@@ -101,6 +101,9 @@ func (c *check) visit(ref kube.Ref) {
 	if o == nil {
 		return
 	}
+	if o.Labels[WorkloadLabel] != "" {
+		return // a workload cluster takes its time, or is broken: that is its own affair, see WaitWorkloads
+	}
 	if o.Spec.Suspend {
 		if ref.Key == systemKey && ref.GroupVersionKind == kustomizationKind {
 			c.miss(ref, "it is suspended")
@@ -218,4 +221,31 @@ func shortCommit(commit string) string {
 		return "nothing"
 	}
 	return commit[:min(len(commit), 12)]
+}
+
+// below lists what is missing until the Flux Kustomization called name in flux-system has applied the commit and all that it applied is
+// healthy; empty means that it is so.
+func (w world) below(name, commit string) kube.NotReadyError {
+	c := &check{world: w, commit: commit, seen: map[kube.Ref]bool{}}
+	ref := kube.Ref{GroupVersionKind: kustomizationKind, Key: kube.Key{Namespace: Namespace, Name: name}}
+	if applied := commitOf(w.applied(name)); applied != commit && w[kustomizationKind][ref.Key] != nil {
+		c.miss(ref, "it has applied %s, not %s", shortCommit(applied), shortCommit(commit))
+	} else {
+		c.visit(ref)
+	}
+	slices.SortFunc(c.missing, func(a, b kube.Unready) int { return cmp.Compare(a.String(), b.String()) })
+	return c.missing
+}
+
+// applied is the revision that a Flux Kustomization in flux-system has applied last; "" if there is none.
+func (w world) applied(name string) string {
+	obj := w[kustomizationKind][kube.Key{Namespace: Namespace, Name: name}]
+	if obj == nil {
+		return ""
+	}
+	var k kustomizev1.Kustomization
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &k); err != nil {
+		return ""
+	}
+	return k.Status.LastAppliedRevision
 }

@@ -69,3 +69,13 @@ func SourceSecret(c SourceCredentials) (*corev1.Secret, error) {
 		Data:       data,
 	}, nil
 }
+
+// KeySecret is the Secret with the private age keys, as a file of age-keygen has them, that Flux decrypts with.
+func KeySecret(keys []byte) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: DecryptionSecret, Namespace: Namespace},
+		Type:       corev1.SecretTypeOpaque,
+		Data:       map[string][]byte{DecryptionKey: keys},
+	}
+}

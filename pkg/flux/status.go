@@ -61,9 +61,11 @@ type Object struct {
 	Attempted string `json:"attempted,omitempty"`
 	// Remote tells that it works on another cluster.
 	Remote bool `json:"remote,omitempty"`
+	// Workload is the WorkloadLabel: the part that it has in bringing Flux to the workload cluster of its namespace.
+	Workload string `json:"workload,omitempty"`
 }
 
-// Healthy tells whether all controllers and all objects that are not suspended are Ready.
+// Healthy tells whether all controllers and all objects that are not suspended are Ready, but for those of workload clusters.
 func (r *Report) Healthy() bool {
 	for _, c := range r.Controllers {
 		if !c.Ready {
@@ -71,7 +73,7 @@ func (r *Report) Healthy() bool {
 		}
 	}
 	for _, o := range slices.Concat(r.Sources, r.Kustomizations, r.HelmReleases) {
-		if !o.Ready && !o.Suspended {
+		if o.Workload == "" && !o.Ready && !o.Suspended {
 			return false
 		}
 	}
@@ -148,6 +150,7 @@ func describe(ref kube.Ref, obj *unstructured.Unstructured) Object {
 	out.Suspended = o.Spec.Suspend
 	_, out.SuspendedByFleetctl = o.Annotations[suspendedAnnotation]
 	out.URL = o.Spec.URL
+	out.Workload = o.Labels[WorkloadLabel]
 	out.Revision = o.artifactRevision()
 	switch ref.GroupVersionKind {
 	case kustomizationKind:

@@ -39,11 +39,15 @@ type InstallOptions struct {
 	Detail func(string)
 }
 
-// Install applies components, the content of gotk-components.yaml, and waits until their Deployments are ready.
+// Install applies components, the content of gotk-components.yaml, as the kustomization.yaml of SystemFiles patches it, and waits until their
+// Deployments are ready.
 func (s *System) Install(ctx context.Context, components []byte, opts InstallOptions) error {
 	objects, err := kube.ParseYAML(components)
 	if err != nil {
 		return diag.Wrap("read flux components", err, "")
+	}
+	if err := withManagementArgs(objects); err != nil {
+		return err
 	}
 	if err := s.applyInstall(ctx, objects, opts); err != nil {
 		return fmt.Errorf("install flux: %w", err)

@@ -35,7 +35,8 @@ type WaitOptions struct {
 }
 
 // WaitSynced waits until the GitRepository flux-system has fetched the commit, the Kustomization flux-system has applied it, and all the Kustomizations, HelmReleases and sources that this applied, and those in turn, are Ready at their newest
-// generation and at the revision of their source. What the user suspended is not waited for. It asks Flux to look at once.
+// generation and at the revision of their source. What the user suspended is not waited for, nor what carries the WorkloadLabel. It asks Flux
+// to look at once.
 //
 // A failure does not end the wait, for Flux tries again and so does a fix in Git: opts.Detail is told of it. When ctx ends before, the error lists each object with its reason (kube.NotReadyError) and asks for the exit code of something not ready.
 func (s *System) WaitSynced(ctx context.Context, opts WaitOptions) error {

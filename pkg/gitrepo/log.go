@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // Commit is one commit of the history.
@@ -85,11 +87,14 @@ func (r *Repo) Differ(ctx context.Context, a, b string) ([]string, error) {
 	return files, err
 }
 
-// Resolve returns the commit that a revision stands for: a branch, a tag, a hash or its beginning, HEAD~1. Errors say that there is none.
+// Resolve returns the commit that a revision stands for, as 40 hexadecimal digits: a branch, a tag, a hash or its beginning, HEAD~1. Where
+// there is none the error is ErrNoRevision, and one of usage.
 func (r *Repo) Resolve(revision string) (string, error) {
 	hash, err := r.git.ResolveRevision(plumbing.Revision(revision))
 	if errors.Is(err, plumbing.ErrReferenceNotFound) || err == nil && hash == nil {
-		return "", fmt.Errorf("%w: %s in %s", ErrNoRevision, revision, r.dir)
+		return "", &diag.Error{
+			Err: fmt.Errorf("%w: %s in %s", ErrNoRevision, revision, r.dir), Hint: "`git fetch` brings what others have pushed", Code: diag.ExitUsage,
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("find the revision %s in %s: %w", revision, r.dir, err)

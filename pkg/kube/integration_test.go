@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -26,7 +29,11 @@ import (
 var configMap = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
 func TestAPIServer(t *testing.T) {
-	c, _ := kubetest.Start(t)
+	c, kubeconfig := kubetest.Start(t)
+	t.Run("established on a busy machine", func(t *testing.T) {
+		t.Parallel()
+		establishedOnABusyMachine(t, kubeconfig)
+	})
 	for name, test := range map[string]func(*testing.T, *kube.Client){
 		"apply in stages":      applyInStages,
 		"apply conflict":       applyConflict,
@@ -403,5 +410,45 @@ func schemeAndVersion(t *testing.T, c *kube.Client) {
 	}
 	if _, err := c.SecretValue(t.Context(), kube.Key{Namespace: "default", Name: "nonsuch"}, "value"); !kube.IsAbsent(err) {
 		t.Errorf("got %v for a Secret that does not exist", err)
+	}
+}
+
+// slowAtFirst keeps the first question for CRDs until nobody waits for the answer any more.
+type slowAtFirst struct {
+	next http.RoundTripper
+	once sync.Once
+}
+
+func (s *slowAtFirst) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	held := false
+	if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") {
+		s.once.Do(func() {
+			held = true
+			<-req.Context().Done()
+		})
+	}
+	if held {
+		return nil, req.Context().Err()
+	}
+	return s.next.RoundTrip(req)
+}
+
+// establishedOnABusyMachine: the time after which a CRD is touched ends in the middle of a request, and the wait goes on.
+func establishedOnABusyMachine(t *testing.T, kubeconfig []byte) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &slowAtFirst{next: next} })
+	c, err := kube.NewForConfig(config, kube.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := kube.ParseYAML(crdManifest("Slow", "slow.example.com"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Apply(t.Context(), objects, kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }

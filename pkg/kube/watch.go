@@ -165,9 +165,13 @@ func (c *Client) waitEstablished(ctx context.Context, name string) error {
 func (c *Client) established(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, establishTime, errNotEstablished)
 	defer cancel()
-	return c.WaitFor(ctx, crdGroupKind.WithVersion("v1"), Key{Name: name}, func(crd *unstructured.Unstructured) (bool, error) {
+	err := c.WaitFor(ctx, crdGroupKind.WithVersion("v1"), Key{Name: name}, func(crd *unstructured.Unstructured) (bool, error) {
 		return crd != nil && conditionStatus(crd, "Established") == metav1.ConditionTrue, nil
 	})
+	if err != nil && errors.Is(context.Cause(ctx), errNotEstablished) { // on a busy machine in the middle of a request, whose error this is
+		return errNotEstablished
+	}
+	return err
 }
 
 // timeoutError is ctx's end together with what was still missing.

@@ -129,7 +129,7 @@ func (b *bootstrap) steps() []Step {
 	})
 }
 
-// waitClusters waits until every Cluster is Available. Flux has applied the whole revision by then, so what the repo declares is what
+// waitClusters waits until every Cluster is Available and its Flux has applied its first revision. The management cluster's Flux has applied the whole revision by then, so what the repo declares is what
 // exists.
 func (b *bootstrap) waitClusters(ctx context.Context, detail func(string)) error {
 	manager, err := capi.New(b.client)
@@ -137,6 +137,9 @@ func (b *bootstrap) waitClusters(ctx context.Context, detail func(string)) error
 		return err
 	}
 	waitErr := manager.WaitAvailable(ctx, nil, detail)
+	if waitErr == nil {
+		waitErr = flux.NewSystem(b.client).WaitWorkloads(ctx, detail)
+	}
 	if err := b.noteClusters(context.WithoutCancel(ctx), manager); err != nil && waitErr == nil {
 		return err
 	}
@@ -204,7 +207,10 @@ func (b *bootstrap) checkPivoted(ctx context.Context, r *state.Record) error {
 	if !report.Healthy() {
 		return diag.NotReady("`fleetctl status` shows why", "Flux on %s is not healthy", b.result.PivotedTo)
 	}
-	return manager.WaitAvailable(ctx, nil, nil)
+	if err := manager.WaitAvailable(ctx, nil, nil); err != nil {
+		return err
+	}
+	return flux.NewSystem(client).WaitWorkloads(ctx, nil)
 }
 
 func (b *bootstrap) deleteBootstrap(ctx context.Context, _ func(string)) error {

@@ -56,8 +56,10 @@ func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
 	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
 		return nil, err
 	}
-	if out.Diff, err = edit.Changes.Diff(repo.Dir); err != nil {
-		return nil, err
+	if !edit.Private {
+		if out.Diff, err = edit.Changes.Diff(repo.Dir); err != nil {
+			return nil, err
+		}
 	}
 	out.Changed = len(out.Files) > 0
 	if o.DryRun {
@@ -88,6 +90,9 @@ func commitChange(ctx context.Context, repo *fleetrepo.Repo, edit *fleetrepo.Edi
 		return err
 	}
 	message := edit.Summary + "\n"
+	if edit.Body != "" {
+		message += "\n" + edit.Body
+	}
 	if !o.Push {
 		changes, err := gitFiles(edit, repo.Dir)
 		if err != nil {

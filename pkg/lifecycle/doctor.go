@@ -59,6 +59,9 @@ func (s *session) preflight(ctx context.Context, _ func(string)) error {
 			failed = append(failed, diag.Errorf(r.Hint, "%s: %s", r.Name, r.Summary))
 		}
 	}
+	if err := s.checkKeys(ctx); err != nil {
+		failed = append(failed, err)
+	}
 	switch len(failed) {
 	case 0:
 		return ctx.Err()

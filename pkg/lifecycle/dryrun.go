@@ -84,7 +84,7 @@ func (s *session) manifestFiles(ctx context.Context) ([]manifest.File, error) {
 	files = append(files,
 		manifest.File{Path: "apply/flux-components.yaml", Content: s.plan.flux.Content},
 		manifest.File{Path: "apply/flux-sync.yaml", Content: sync})
-	committed, err := s.repoFiles(ctx, func(f manifest.File) bool {
+	committed, err := s.repoFiles(ctx, s.opts.Dir, func(f manifest.File) bool {
 		_, err := os.Lstat(filepath.Join(s.opts.Dir, filepath.FromSlash(f.Path)))
 		return err == nil
 	})

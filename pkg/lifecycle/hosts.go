@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 	"github.com/fleetctl/fleetctl/pkg/host/existing"
 	"github.com/fleetctl/fleetctl/pkg/host/kind"
 	"github.com/fleetctl/fleetctl/pkg/state"
-	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
 // Files of a management cluster's state folder.
@@ -104,6 +104,4 @@ func (s *session) defaultHostType(ctx context.Context, cluster string) v1alpha1.
 func (d Deps) imageDir() string { return filepath.Join(d.CacheDir, "images") }
 
 // defaults are the versions that this fleetctl was built with.
-func defaults() v1alpha1.Defaults {
-	return v1alpha1.Defaults{FluxVersion: version.Library("flux2"), CAPIVersion: version.Library("cluster-api")}
-}
+func defaults() v1alpha1.Defaults { return components.Defaults() }

@@ -223,7 +223,7 @@ func (s *session) connect(ctx context.Context, detail func(string)) error {
 	return nil
 }
 
-// applySync gives the Flux of a cluster the fleet repo.
+// applySync gives the Flux of a cluster the fleet repo, and the key to what is encrypted there.
 func (s *session) applySync(ctx context.Context, system *flux.System, detail func(string)) error {
 	var secret *corev1.Secret
 	if !s.endpoint.credentials.Empty() {
@@ -231,6 +231,9 @@ func (s *session) applySync(ctx context.Context, system *flux.System, detail fun
 		if secret, err = flux.SourceSecret(s.endpoint.credentials); err != nil {
 			return err
 		}
+	}
+	if err := system.ApplySecret(ctx, flux.KeySecret(s.keys.File())); err != nil {
+		return err
 	}
 	sync, err := flux.GenerateSync(s.syncOptions())
 	if err != nil {

@@ -54,6 +54,9 @@ func (s *session) readManifests(ctx context.Context, _ func(string)) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	if err := s.lockManifests(ctx); err != nil {
+		return err
+	}
 	if s.bundle != nil {
 		if err := s.planImages(ctx, s.plan); err != nil {
 			return err

@@ -109,7 +109,7 @@ func (s *session) prepareWorkTree(ctx context.Context) (err error) {
 
 // repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
 // It is computed anew on every try.
-func (s *session) repoFiles(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
+func (s *session) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
 	scaffolded, err := s.scaffoldFiles(ctx)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,14 @@ func (s *session) repoFiles(ctx context.Context, present func(manifest.File) boo
 		}
 	}
 	channels, err := s.channelFiles(system)
-	return append(files, channels...), err
+	if err != nil {
+		return nil, err
+	}
+	workload, err := s.workloadFiles(present)
+	if err != nil {
+		return nil, err
+	}
+	return s.withLock(root, slices.Concat(files, channels, workload), present)
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.
@@ -239,7 +246,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	if err != nil {
 		return nil, err
 	}
-	files, err := s.repoFiles(ctx, func(f manifest.File) bool {
+	files, err := s.repoFiles(ctx, root, func(f manifest.File) bool {
 		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Path)))
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
@@ -253,7 +260,8 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	for _, f := range files {
 		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content})
 	}
-	return changes, nil
+	encrypted, err := s.secretFiles(ctx, root)
+	return append(changes, encrypted...), err
 }
 
 // cloneAuth is what reaches the remote before fleet.yaml is read: the options alone.

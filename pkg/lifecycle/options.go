@@ -37,6 +37,8 @@ type InitOptions struct {
 	// Bundle is an offline bundle (folder or .tar.zst); with it no network is needed.
 	Bundle string
 	Git    GitCredentials
+	// AgeKeyFile has the private key that the fleet repo's secrets are encrypted with; empty: the state folder's, or a new one.
+	AgeKeyFile string
 	// Timeout bounds the whole run; 0 is no bound.
 	Timeout time.Duration
 	// SkipPreflight names preflight checks whose failure is accepted.

@@ -59,6 +59,9 @@ func (p *pivot) reach(ctx context.Context, _ func(string)) (err error) {
 	if p.cluster, err = findCluster(ctx, p.from, p.opts.PivotTo); err != nil {
 		return err
 	}
+	if err := p.checkOwnFlux(ctx); err != nil {
+		return err
+	}
 	if p.config, err = p.from.WorkloadKubeconfig(ctx, p.cluster.Key()); err != nil {
 		return err
 	}
@@ -70,6 +73,22 @@ func (p *pivot) reach(ctx context.Context, _ func(string)) (err error) {
 	}
 	p.to, err = capi.New(p.client)
 	return err
+}
+
+// checkOwnFlux refuses a target that runs a Flux as workload clusters do: once it is the management cluster it would install that over its
+// own, again and again.
+func (p *pivot) checkOwnFlux(ctx context.Context) error {
+	remote, err := flux.NewSystem(p.session.client).Remote(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range remote {
+		if r.Key.Namespace == p.cluster.Namespace && r.Secret.Name == p.cluster.Name+"-kubeconfig" {
+			return diag.Errorf("remove the flux.yaml beside its cluster.yaml and run the same command again; `fleetctl cluster add --flux none` declares a cluster without",
+				"cluster %s has a Flux of its own, as workload clusters have: it would become the management cluster's too", p.cluster.FullName())
+		}
+	}
+	return nil
 }
 
 func (p *pivot) installProviders(ctx context.Context, detail func(string)) error {

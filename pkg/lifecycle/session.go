@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -40,14 +41,16 @@ type session struct {
 	client *kube.Client // after "reach its API server"
 
 	mu         sync.Mutex
-	repo       *gitrepo.Repo // the working tree, once it is one
-	plan       *installPlan  // after "choose versions"
-	endpoint   *gitEndpoint  // after "serve fleet repo", or known from the start
+	repo       *gitrepo.Repo              // the working tree, once it is one
+	plan       *installPlan               // after "choose versions"
+	locked     []v1alpha1.LockedComponent // after "read manifests"
+	endpoint   *gitEndpoint               // after "serve fleet repo", or known from the start
 	deployKey  *gitrepo.DeployKey
-	ca         []byte // certificate authorities of the remote
-	knownHosts string // lines of --ssh-known-hosts
-	revision   string // after "commit"
-	changed    bool   // whether any step changed anything
+	keys       secret.Keys // after "commit and push": what the fleet repo is encrypted with, the one in use first
+	ca         []byte      // certificate authorities of the remote
+	knownHosts string      // lines of --ssh-known-hosts
+	revision   string      // after "commit"
+	changed    bool        // whether any step changed anything
 
 	// What is known in the middle of a step and awaited in the middle of another.
 	api           *apiAnswer

@@ -128,8 +128,12 @@ type KubeconfigOptions struct {
 	Target *Target
 	// Workload is NAME or NAMESPACE/NAME of a workload cluster; empty: the management cluster itself.
 	Workload string
+	// Declared says that the fleet repo has that workload cluster: where it is not there, it is not there yet.
+	Declared bool
 	// MergeInto is a kubeconfig file that gets a context for it.
 	MergeInto string
+	// OutputFile is a private file that it is written to.
+	OutputFile string
 }
 
 // Kubeconfig returns a kubeconfig for the management cluster or one of its workload clusters.
@@ -149,13 +153,23 @@ func Kubeconfig(ctx context.Context, _ Deps, o KubeconfigOptions) ([]byte, error
 			return nil, err
 		}
 		cluster, err := findCluster(ctx, manager, o.Workload)
+		if o.Declared && diag.Code(err) == diag.ExitUsage {
+			return nil, diag.NotReady("`fleetctl status` shows what Flux has applied", "the management cluster %s has not made cluster %s yet", o.Target.Name, o.Workload)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if content, err = manager.WorkloadKubeconfig(ctx, cluster.Key()); err != nil {
+		content, err = manager.WorkloadKubeconfig(ctx, cluster.Key())
+		if kube.IsAbsent(err) {
+			return nil, diag.NotReady("`fleetctl status` shows how far it is", "cluster %s has no kubeconfig yet", cluster.FullName())
+		}
+		if err != nil {
 			return nil, err
 		}
 		name = cluster.Name
+	}
+	if o.OutputFile != "" {
+		return content, kube.WriteKubeconfig(o.OutputFile, content)
 	}
 	if o.MergeInto == "" {
 		return content, nil

@@ -23,10 +23,16 @@ type ClusterOptions struct {
 	Flavour string
 	// Values of the chart, in YAML terms.
 	Values map[string]any
+	// Flux says who applies what the cluster runs; empty stands for FluxNone.
+	Flux FluxMode
+	// CNI is the folder below addons/cni with the network of its pods; empty where its nodes or its cloud bring one along.
+	CNI string
+	// SourceDir is the folder with the GitRepository that the cluster's own Flux follows; empty: it stands with the environment's files.
+	SourceDir string
 }
 
-// ClusterFiles make providers/<cloud>/<generation>/clusters/<environment>/<name>/cluster.yaml. Committing it is all that it takes:
-// no list names the clusters.
+// ClusterFiles make providers/<cloud>/<generation>/clusters/<environment>/<name>/cluster.yaml and, where the cluster is to run Flux, a flux.yaml
+// beside it. Committing them is all that it takes: no list names the clusters.
 func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -41,7 +47,15 @@ func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []manifest.File{{Path: path.Join(opts.Layout.Cluster(opts.Environment, opts.Name), "cluster.yaml"), Content: content}}, nil
+	files := []manifest.File{{Path: path.Join(opts.Layout.Cluster(opts.Environment, opts.Name), "cluster.yaml"), Content: content}}
+	flux, ok, err := opts.fluxFile()
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		files = append(files, flux)
+	}
+	return files, nil
 }
 
 func (o ClusterOptions) check() error {

@@ -3,7 +3,9 @@ package scaffold
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -120,8 +122,13 @@ func Repo(opts RepoOptions) ([]manifest.File, error) {
 		}
 		out = append(out, more...)
 	}
-	slices.SortFunc(out, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
-	return out, nil
+	return sorted(out), nil
+}
+
+// sorted puts files in the order of their paths.
+func sorted(files []manifest.File) []manifest.File {
+	slices.SortFunc(files, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
+	return files
 }
 
 // readme is what the README's template reads.
@@ -205,7 +212,7 @@ func chartOf(name string) (string, bool) {
 
 // execute renders one of the embedded files. Their delimiters leave those of Helm and of documentation alone.
 func execute(name string, data any) ([]byte, error) {
-	t, err := template.New(name).Delims("<<", ">>").Option("missingkey=error").ParseFS(files, "files/"+name)
+	t, err := template.New(path.Base(name)).Delims("<<", ">>").Option("missingkey=error").ParseFS(files, "files/"+name)
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}
@@ -214,4 +221,16 @@ func execute(name string, data any) ([]byte, error) {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}
 	return out.Bytes(), nil
+}
+
+// Digest is the SHA-256 of files, by their paths and contents, in hexadecimal.
+func Digest(files []manifest.File) string {
+	sorted := slices.Clone(files)
+	slices.SortFunc(sorted, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
+	sum := sha256.New()
+	for _, f := range sorted {
+		fmt.Fprintf(sum, "%s %d\n", f.Path, len(f.Content))
+		sum.Write(f.Content)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -134,6 +136,7 @@ func (c *collector) flux(ctx context.Context) {
 func object(s flux.Object) Object {
 	return Object{
 		Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Revision: s.Revision, Ready: s.Ready, Suspended: s.Suspended, Reason: s.Reason,
+		workload: s.Workload,
 	}
 }
 
@@ -187,6 +190,7 @@ func (c *collector) judge() {
 		r.blame(p.Object, p.Reason, "")
 	}
 	c.judgeInstalled()
+	c.joinFlux()
 	for _, s := range append(append([]Object{}, r.Flux.Sources...), r.Flux.Applied...) {
 		switch {
 		case s.Suspended:
@@ -196,10 +200,60 @@ func (c *collector) judge() {
 		}
 	}
 	for _, w := range r.Clusters {
-		if !w.Available {
+		if !w.Ready {
 			r.blame(fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name), w.Reason, "")
 		}
 	}
+}
+
+// joinFlux gives each workload cluster the Flux objects that work on it, and takes them out of the list of what Flux applies here: that one
+// of them is not Ready while its cluster comes up is no news.
+func (c *collector) joinFlux() {
+	r := c.report
+	parts := map[string][]Object{}
+	for _, o := range r.Flux.Applied {
+		if o.workload != "" {
+			parts[o.Namespace] = append(parts[o.Namespace], o)
+		}
+	}
+	joined := map[string]bool{}
+	for i := range r.Clusters {
+		w := &r.Clusters[i]
+		w.Flux = workloadFlux(w.Name, parts[w.Namespace])
+		w.Ready = w.Available && (w.Flux == nil || w.Flux.Ready)
+		joined[w.Namespace] = true
+		if w.Available && !w.Ready {
+			w.Reason = w.Flux.Reason
+		}
+	}
+	r.Flux.Applied = slices.DeleteFunc(r.Flux.Applied, func(o Object) bool { return o.workload != "" && joined[o.Namespace] })
+}
+
+// workloadFlux sums up the objects that bring Flux to a cluster; nil where there are none.
+func workloadFlux(cluster string, objects []Object) *WorkloadFlux {
+	var out *WorkloadFlux
+	for _, part := range flux.WorkloadParts() {
+		i := slices.IndexFunc(objects, func(o Object) bool { return o.workload == part && strings.HasPrefix(o.Name, cluster+"-") })
+		if i < 0 {
+			continue
+		}
+		o := objects[i]
+		if out == nil {
+			out = &WorkloadFlux{Mode: "own", Ready: true}
+		}
+		out.Revision = o.Revision
+		if part == "apps" {
+			out.Mode = "remote"
+		}
+		if out.Ready && (!o.Ready || o.Suspended) {
+			reason := o.Reason
+			if o.Suspended {
+				reason = "it is suspended"
+			}
+			out.Ready, out.Reason = false, fmt.Sprintf("Flux is not there yet: %s: %s", ref(o), reason)
+		}
+	}
+	return out
 }
 
 // judgeInstalled blames what init installs and is not there or not well.

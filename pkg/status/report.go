@@ -68,22 +68,40 @@ type Object struct {
 	Ready     bool   `json:"ready"`
 	Suspended bool   `json:"suspended,omitempty"`
 	Reason    string `json:"reason,omitempty"`
+
+	workload string // its part in bringing Flux to a workload cluster
 }
 
 // Fleet is one workload cluster.
 type Fleet struct {
-	Namespace    string      `json:"namespace"`
-	Name         string      `json:"name"`
-	Phase        string      `json:"phase,omitempty"`
-	Version      string      `json:"version,omitempty"`
-	Available    bool        `json:"available"`
-	Reason       string      `json:"reason,omitempty"`
-	Paused       bool        `json:"paused,omitempty"`
-	Deleting     bool        `json:"deleting,omitempty"`
-	ControlPlane Replicas    `json:"controlPlane"`
-	Workers      Replicas    `json:"workers"`
-	Conditions   []Condition `json:"conditions"`
-	Machines     []Machine   `json:"machines"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Phase     string `json:"phase,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Available bool   `json:"available"`
+	// Ready: Available, and what its environment's clusters run is applied there.
+	Ready  bool   `json:"ready"`
+	Reason string `json:"reason,omitempty"`
+	// Flux of the cluster; nil where it is to have none.
+	Flux         *WorkloadFlux `json:"flux,omitempty"`
+	Paused       bool          `json:"paused,omitempty"`
+	Deleting     bool          `json:"deleting,omitempty"`
+	ControlPlane Replicas      `json:"controlPlane"`
+	Workers      Replicas      `json:"workers"`
+	Conditions   []Condition   `json:"conditions"`
+	Machines     []Machine     `json:"machines"`
+}
+
+// WorkloadFlux is what applies what a workload cluster runs.
+type WorkloadFlux struct {
+	// Mode is own, or remote where the management cluster's Flux does it.
+	Mode string `json:"mode"`
+	// Ready: its first revision is applied.
+	Ready bool `json:"ready"`
+	// Revision that the management cluster has brought there last.
+	Revision string `json:"revision,omitempty"`
+	// Reason says which part holds the others, and why.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Replicas counts machines.

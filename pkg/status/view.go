@@ -144,7 +144,10 @@ func clustersNode(r *Report, style Style) node {
 		if c.Paused {
 			facts = append(facts, "paused")
 		}
-		child := node{text: line(c.Available, c.Namespace+"/"+c.Name, join(facts), c.Reason, style)}
+		child := node{text: line(c.Ready, c.Namespace+"/"+c.Name, join(facts), c.Reason, style)}
+		if f := c.Flux; f != nil && c.Available {
+			child.children = append(child.children, node{text: line(f.Ready, "Flux", join([]string{f.Mode, shortRevision(f.Revision)}), "", style)})
+		}
 		for _, m := range c.Machines {
 			child.children = append(child.children, node{text: line(m.Ready, "machine "+m.Name, join([]string{m.Phase, m.Version}), m.Reason, style)})
 		}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -20,16 +22,22 @@ const (
 	YAML  Format = "yaml"
 )
 
+// The formats that commands which find problems take as well: SARIF 2.1.0, and the annotations of a GitHub workflow.
+const (
+	SARIF  Format = "sarif"
+	GitHub Format = "github"
+)
+
 // Formats lists what -o takes, for completion and errors.
 var Formats = []string{string(Human), string(JSON), string(YAML)}
 
-// ParseFormat reads the value of -o.
-func ParseFormat(s string) (Format, error) {
-	switch f := Format(s); f {
-	case Human, JSON, YAML:
-		return f, nil
+// ParseFormat reads the value of -o; more are the formats that the command takes besides Formats.
+func ParseFormat(s string, more ...string) (Format, error) {
+	known := append(slices.Clone(Formats), more...)
+	if slices.Contains(known, s) {
+		return Format(s), nil
 	}
-	return "", diag.Usage("use one of human, json, yaml", "unknown output format %q", s)
+	return "", diag.Usage("use one of "+strings.Join(known, ", "), "unknown output format %q", s)
 }
 
 // Print writes v as JSON or YAML, or calls human for a person.
@@ -47,7 +55,7 @@ func Print(s Streams, format Format, v any, human func(w io.Writer) error) error
 		}
 		_, err = s.Out.Write(out)
 		return err
-	case Human:
+	case Human, SARIF, GitHub: // those of findings are views of their command
 	}
 	return human(s.Out)
 }

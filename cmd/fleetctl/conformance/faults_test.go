@@ -166,10 +166,11 @@ type cli struct {
 	repo, state, cache string
 }
 
-func newCLI(t *testing.T) *cli {
+// newCLI unpacks images to the cache: one for several saves the time for those that are as they should be.
+func newCLI(t *testing.T, cache string) *cli {
 	t.Helper()
 	base := t.TempDir()
-	c := &cli{t, filepath.Join(base, "faults"), filepath.Join(base, "state"), filepath.Join(base, "cache")}
+	c := &cli{t, filepath.Join(base, "faults"), filepath.Join(base, "state"), cache}
 	if err := os.MkdirAll(c.repo, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -225,27 +226,28 @@ func (c *cli) initFails(bundle string, words ...string) {
 	}
 }
 
-// TestInitNamesWhatIsWrong meets what users meet.
+// TestInitNamesWhatIsWrong meets what users meet. No case unpacks an image that a later one has damaged.
 func TestInitNamesWhatIsWrong(t *testing.T) {
+	cache := t.TempDir()
 	t.Run("image of the control plane truncated", func(t *testing.T) {
 		b := copyBundle(t)
 		b.truncate(serverImage)
-		newCLI(t).initFails(b.dir, serverImage)
+		newCLI(t, cache).initFails(b.dir, serverImage)
 	})
 	t.Run("image of a manager truncated", func(t *testing.T) {
 		b := copyBundle(t)
 		b.truncate(managerImage)
-		newCLI(t).initFails(b.dir, managerImage)
+		newCLI(t, cache).initFails(b.dir, managerImage)
 	})
 	t.Run("image of a manager missing", func(t *testing.T) {
 		b := copyBundle(t)
 		b.index(managerImage, func(*v1.Descriptor) *v1.Descriptor { return nil })
-		newCLI(t).initFails(b.dir, managerImage)
+		newCLI(t, cache).initFails(b.dir, managerImage)
 	})
 	t.Run("image of a manager for another architecture", func(t *testing.T) {
 		b := copyBundle(t)
 		b.otherArchitecture(managerImage)
-		newCLI(t).initFails(b.dir, managerImage, "linux/mips")
+		newCLI(t, cache).initFails(b.dir, managerImage, "linux/mips")
 	})
 	t.Run("port of the docker provider taken", func(t *testing.T) {
 		l, err := net.Listen("tcp", ":19000")
@@ -253,10 +255,10 @@ func TestInitNamesWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		newCLI(t).initFails(os.Getenv(envBundle), "docker provider", "19000")
+		newCLI(t, cache).initFails(os.Getenv(envBundle), "docker provider", "19000")
 	})
 	t.Run("disk for state full", func(t *testing.T) {
-		c := newCLI(t)
+		c := newCLI(t, cache)
 		if err := os.MkdirAll(c.state, 0o700); err != nil {
 			t.Fatal(err)
 		}

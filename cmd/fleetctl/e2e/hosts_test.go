@@ -23,6 +23,8 @@ type hostCase struct {
 	environment func(f *fleet) []string
 	// midway is how long after its begin the making of the host is well under way.
 	midway time.Duration
+	// killAt are the steps of init in which a kill meets something of this host's own; none is all steps.
+	killAt []string
 	// processes are those of the host on this machine, what serves the fleet repo included.
 	processes func(f *fleet) map[int]string
 	// powerOff does to the host what a reboot of this machine would; its processes are ended by who calls it.
@@ -43,9 +45,11 @@ var onKind = hostCase{
 	name:        "kind",
 	environment: func(*fleet) []string { return os.Environ() },
 	midway:      4 * time.Second, // with containers made
-	processes:   func(f *fleet) map[int]string { return processesOf(f.t, f.base) },
-	powerOff:    func(f *fleet) { engine(f.t, "stop", "--time=2", f.name+"-control-plane") },
-	leftBehind:  leftOnEngine,
+	// In the other steps init talks to an API server, as it does on the embedded host.
+	killAt:     []string{"create management cluster", "install providers"},
+	processes:  func(f *fleet) map[int]string { return processesOf(f.t, f.base) },
+	powerOff:   func(f *fleet) { engine(f.t, "stop", "--time=2", f.name+"-control-plane") },
+	leftBehind: leftOnEngine,
 	foreign: func(f *fleet) {
 		engine(f.t, "create", "--label", "io.x-k8s.kind.cluster="+f.name, "--name", f.name+"-control-plane", nodeImage(f.t))
 		f.t.Cleanup(func() { engine(f.t, "rm", "--force", f.name+"-control-plane") })

@@ -50,7 +50,7 @@ var life = []scenario{
 	{name: "init again changes nothing", play: initAgain},
 	{name: "init starts it again after a reboot", play: initAfterReboot},
 	{name: "host stop and host start", only: "embedded", play: stopAndStart},
-	{name: "a committed in-memory cluster becomes Available", play: inMemoryCluster},
+	{name: "a committed in-memory cluster becomes Available", only: "embedded", play: inMemoryCluster},
 	{name: "a committed cluster of containers becomes Available, with a real node", only: "kind", play: clusterOfContainers},
 	{name: "status shows it all", play: statusShows},
 	{name: "status says what is wrong", play: statusComplains},
@@ -157,11 +157,10 @@ func statusShows(t *testing.T, s *story) {
 
 // workloads are the clusters that the story has made, as NAMESPACE/NAME.
 func (s *story) workloads() []string {
-	out := []string{"demo/demo"}
 	if s.on.name == onKind.name {
-		out = append(out, "containers/containers")
+		return []string{"containers/containers"}
 	}
-	return out
+	return []string{"demo/demo"}
 }
 
 func statusComplains(_ *testing.T, s *story) {
@@ -186,7 +185,7 @@ func workloadKubeconfig(t *testing.T, s *story) {
 			t.Errorf("not a kubeconfig:\n%.200s", r.stdout)
 		}
 	}
-	s.fails(2, []string{"no workload cluster nope", "demo/demo"}, "kubeconfig", "nope")
+	s.fails(2, []string{"no workload cluster nope", s.workloads()[0]}, "kubeconfig", "nope")
 }
 
 func teardownRefuses(_ *testing.T, s *story) {

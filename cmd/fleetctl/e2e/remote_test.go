@@ -113,7 +113,7 @@ func TestFleetOnHTTPS(t *testing.T) {
 
 // TestFleetOnSSH has its fleet repo on OpenSSH, with the user's own key for pushing and a deploy key that init makes for Flux.
 func TestFleetOnSSH(t *testing.T) {
-	f := newFleet(t, "e2e-ssh")
+	f := newFleetOn(t, onEmbedded, "e2e-ssh")
 	server := gittest.NewSSH(t, gittest.Options{Listen: net.JoinHostPort(reachable(t), "0")})
 	own, err := gitrepo.GenerateDeployKey("e2e")
 	if err != nil {
@@ -126,7 +126,7 @@ func TestFleetOnSSH(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Without --kubernetes-version: the bundle's node image decides.
+	// Without --kubernetes-version: the bundle's images decide.
 	args := []string{"init", "--provider", "docker", "--bundle", os.Getenv(envBundle), "-o", "json", "--git-url", server.URL, "--ssh-key-file", key}
 	t.Run("an unknown host key is shown, never trusted", func(t *testing.T) {
 		f.fails(1, []string{"SHA256:"}, args...)
@@ -134,8 +134,8 @@ func TestFleetOnSSH(t *testing.T) {
 	args = append(args, "--ssh-known-hosts", hosts)
 	t.Run("init makes a deploy key and says where it belongs", func(t *testing.T) {
 		r := f.fails(1, []string{"git deploy key", "ssh-ed25519 ", "read-only deploy key"}, args...)
-		if made := containers(t, f.name+"-"); len(made) > 0 {
-			t.Errorf("containers: %v", made)
+		if made := f.on.processes(f); len(made) > 0 {
+			t.Errorf("processes:\n%s", told(made))
 		}
 		_, public, _ := strings.Cut(r.stderr, "ssh-ed25519 ")
 		server.AuthorizeKey("ssh-ed25519 "+strings.SplitN(public, "\n", 2)[0], true)

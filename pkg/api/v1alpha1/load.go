@@ -52,7 +52,7 @@ func Decode(filename string, content []byte) (*Fleet, error) {
 		return nil, diag.Findings{*finding}
 	}
 	c := &collector{source: src}
-	if checkTypeMeta(c, root); len(c.findings) > 0 {
+	if checkTypeMeta(c, root, Kind); len(c.findings) > 0 {
 		return nil, c.sorted()
 	}
 	fleet := &Fleet{source: src}
@@ -114,12 +114,12 @@ func syntaxFinding(err error) *diag.Finding {
 }
 
 // checkTypeMeta reports a file that is something else altogether; then no other finding would make sense.
-func checkTypeMeta(c *collector, root *yaml.Node) {
+func checkTypeMeta(c *collector, root *yaml.Node, kind string) {
 	if root.Kind != yaml.MappingNode {
 		c.errorf(RuleType, "", "start with `apiVersion: "+APIVersion+"`", "expected fields, found %s", describe(root))
 		return
 	}
-	for _, want := range []struct{ field, value string }{{"apiVersion", APIVersion}, {"kind", Kind}} {
+	for _, want := range []struct{ field, value string }{{"apiVersion", APIVersion}, {"kind", kind}} {
 		value := lookup(root, want.field)
 		switch {
 		case value == nil || isNull(value):

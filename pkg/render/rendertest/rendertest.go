@@ -57,9 +57,9 @@ func File(i int) string { return Layout.Cluster(Environment(i), Name(i)) + "/clu
 
 // Write makes a fleet repo with so many clusters in dir.
 func Write(dir string, clusters int) error {
-	environments := make([]scaffold.Environment, 0, len(Environments))
-	for _, name := range Environments {
-		environments = append(environments, scaffold.Environment{Name: name})
+	environments := make([]scaffold.Environment, len(Environments))
+	for i, name := range Environments {
+		environments[i].Name = name
 	}
 	files, err := scaffold.Repo(scaffold.RepoOptions{
 		Fleet: "generated", FleetYAML: []byte(fleetYAML), ManagementCluster: "mgmt", Layout: Layout, Environments: environments,

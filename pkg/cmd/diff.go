@@ -1,0 +1,107 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/review"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// markdown is the format for a comment on a pull request.
+const markdown ui.Format = "markdown"
+
+type diffOptions struct {
+	from, to        string
+	impact, noCache bool
+}
+
+func newDiffCmd(f *factory) *cobra.Command {
+	var o diffOptions
+	c := &cobra.Command{
+		Use:   "diff [REF [REF]]",
+		Short: "Show what a change of the fleet repo does to clusters and machines",
+		Long: `Show what a change of the fleet repo does: the difference between what Flux would apply before and after it, and its impact in words:
+machines that are replaced, pools that are scaled, clusters that are upgraded, added or deleted.
+
+Without arguments it compares the last commit with the files on disk. With one revision it compares the files on disk with the last
+commit that the revision and HEAD have in common, as a pull request does: what others have pushed meanwhile does not count. With two it
+compares these, as they are.
+
+Exit codes: 0 there is a difference, or none; 3 a cluster leaves the repo that was not removed with fleetctl cluster remove, or the newer
+side cannot be rendered.`,
+		Example: `  fleetctl diff                                # what is not committed yet
+  fleetctl diff origin/main                    # what this branch does
+  fleetctl diff --impact v1.4.0 v1.5.0         # in words alone
+  fleetctl diff origin/main -o markdown        # a comment for the pull request`,
+		Args:        cobra.MaximumNArgs(2),
+		Annotations: map[string]string{moreFormats: string(markdown)},
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.from = args[0]
+			}
+			if len(args) > 1 {
+				o.to = args[1]
+			}
+			return runDiff(c, f, &o)
+		},
+	}
+	c.Flags().BoolVar(&o.impact, "impact", false, "only the impact, in words")
+	c.Flags().BoolVar(&o.noCache, "no-cache", false, "render everything anew, and keep nothing")
+	return c
+}
+
+func runDiff(c *cobra.Command, f *factory, o *diffOptions) error {
+	dir, err := f.repoDir()
+	if err != nil {
+		return err
+	}
+	options := review.DiffOptions{Dir: dir, From: o.from, To: o.to}
+	if !o.noCache {
+		options.CacheDir = f.cacheDir()
+	}
+	report, err := review.Diff(c.Context(), options)
+	if err != nil {
+		return err
+	}
+	if o.impact {
+		report.Objects = []review.ObjectChange{}
+	}
+	if f.format == markdown {
+		_, err = io.WriteString(f.streams.Out, report.Markdown())
+	} else {
+		err = ui.Print(f.streams, f.format, report, func(w io.Writer) error { return reportView(w, f.streams, report, o.impact) })
+	}
+	if err != nil {
+		return err
+	}
+	if n := len(report.OldProblems); n > 0 {
+		f.report().Warn(fmt.Sprintf("%d problems in the older side: what they are about is shown as new", n))
+	}
+	return report.Err()
+}
+
+// reportView is the difference, then the words, where they are read last.
+func reportView(w io.Writer, s ui.Streams, r *review.Report, wordsOnly bool) error {
+	for i := range r.Objects {
+		if err := diffView(w, s, r.Objects[i].Diff); err != nil {
+			return err
+		}
+	}
+	if len(r.Impact) == 0 {
+		fmt.Fprintln(s.Err, "Nothing changes: Flux would apply the same.")
+		return nil
+	}
+	out := s.Err // words are for the reader; the difference is for a program, too
+	if wordsOnly {
+		out = w
+	} else {
+		fmt.Fprintln(out)
+	}
+	for _, i := range r.Impact {
+		fmt.Fprintln(out, i.Summary)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newFeatureCmd(f *factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "feature", Short: "List, add, enable and disable features: add-ons of the platform",
+		Long: `A feature is an add-on of the platform: objects in features/<feature>, in one folder what only the platform may own, in another what stands in
+its namespace. Environments, or single clusters, are given it.`,
+	}
+	c.AddCommand(newFeatureAddCmd(f), newFeatureListCmd(f), newFeatureEnableCmd(f), newFeatureDisableCmd(f))
+	return c
+}
+
+func newFeatureAddCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	c := &cobra.Command{
+		Use:     "add NAME",
+		Short:   "Add a feature to fill",
+		Long:    "Add a feature: the folders for its objects, with a namespace. Nobody has it before it is enabled." + editing,
+		Example: "  fleetctl feature add ingress",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddFeature(args[0]) })
+		},
+	}
+	o.add(c)
+	return c
+}
+
+func newFeatureEnableCmd(f *factory) *cobra.Command {
+	return newFeatureSwitchCmd(f, &cobra.Command{
+		Use:   "enable NAME",
+		Short: "Give a feature to environments or clusters",
+		Long: `Give a feature to every cluster of environments, of all where none is named, or to single clusters. Each cluster's own Flux applies the
+features of its environment; those of a single cluster the management cluster applies there.` + editing,
+		Example: `  fleetctl feature enable ingress --environment staging --push
+  fleetctl feature enable gpu --on-cluster train-1`,
+	}, (*fleetrepo.Repo).EnableFeature)
+}
+
+func newFeatureDisableCmd(f *factory) *cobra.Command {
+	return newFeatureSwitchCmd(f, &cobra.Command{
+		Use:     "disable NAME",
+		Short:   "Take a feature from environments or clusters",
+		Long:    "Take a feature from environments or single clusters; where none is named, from all that have it." + editing,
+		Example: "  fleetctl feature disable ingress --environment staging --push",
+	}, (*fleetrepo.Repo).DisableFeature)
+}
+
+func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error)) *cobra.Command {
+	var o changeFlags
+	var options fleetrepo.FeatureOptions
+	c.Args, c.ValidArgsFunction = cobra.ExactArgs(1), f.completeFrom(0, featureNames)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return change(r, args[0], options) })
+	}
+	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment whose clusters it is about (default: all)")
+	// --cluster names the management cluster, for every command.
+	c.Flags().StringSliceVar(&options.Clusters, "on-cluster", nil, "workload cluster that it is about, instead of an environment")
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	completeFlag(c, "on-cluster", f.completeFrom(-1, clusterNames))
+	o.add(c)
+	return c
+}
+
+func newFeatureListCmd(f *factory) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the features, and who has them",
+		Example: "  fleetctl feature list -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			repo, err := f.fleetRepo()
+			if err != nil {
+				return err
+			}
+			all, err := repo.Features()
+			if err != nil {
+				return err
+			}
+			result := struct {
+				FormatVersion string              `json:"formatVersion"`
+				Features      []fleetrepo.Feature `json:"features"`
+			}{"1", all}
+			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return featureView(w, all) })
+		},
+	}
+}
+
+func featureView(w io.Writer, all []fleetrepo.Feature) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "There are no features; `fleetctl feature add` makes one.")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "FEATURE\tENVIRONMENTS\tCLUSTERS")
+	for _, feature := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", feature.Name, strings.Join(feature.Environments, ", "), strings.Join(feature.Clusters, ", "))
+	}
+	return t.Flush()
+}
+
+func featureNames(r *fleetrepo.Repo, _ []string) []string { return r.FeatureNames() }

@@ -1,0 +1,57 @@
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+)
+
+func newLockCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var bundle string
+	var check bool
+	c := &cobra.Command{
+		Use:   "lock",
+		Short: "Write the digests of all that the fleet installs to fleet.lock",
+		Long: `Read the components of every provider, of cert-manager and of Flux, of the versions that fleet.yaml names, and write their digests to
+fleet.lock. fleetctl init refuses a component whose digest is another one: releases carry no signature, and what was reviewed once is what has
+to run everywhere. Run it after a version in fleet.yaml has changed. --check exits with 3 where fleet.lock is not as it should be.
+
+The components come from --bundle, else over the network. It shows the difference and needs no cluster; --dry-run writes nothing, --commit and
+--push carry the change on.`,
+		Example: `  fleetctl lock --commit
+  fleetctl lock --check        # in a pipeline`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if check {
+				o.dryRun = true
+			}
+			dir, err := f.repoDir()
+			if err != nil {
+				return err
+			}
+			read, err := lifecycle.ReadComponents(c.Context(), f.report(), dir, bundle, f.cacheDir())
+			if err != nil {
+				return err
+			}
+			changed := false
+			err = runChange(c, f, &o, lifecycle.ChangeOptions{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+				e, err := r.Lock(read)
+				changed = err == nil && !e.Changes.Empty()
+				return e, err
+			}})
+			if err == nil && check && changed {
+				return diag.NotReady("`fleetctl lock` writes it; review what has changed", "fleet.lock is not as it should be")
+			}
+			return err
+		},
+	}
+	o.add(c)
+	c.Flags().StringVar(&bundle, "bundle", "", "offline bundle that the components come from (folder or .tar.zst)")
+	c.Flags().BoolVar(&check, "check", false, "change nothing, and exit with 3 where fleet.lock would change")
+	c.MarkFlagsMutuallyExclusive("check", "commit")
+	c.MarkFlagsMutuallyExclusive("check", "push")
+	return c
+}

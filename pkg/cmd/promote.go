@@ -1,0 +1,142 @@
+package cmd
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newPromoteCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var options lifecycle.PromoteOptions
+	var status bool
+	c := &cobra.Command{
+		Use:   "promote",
+		Short: "Let production follow what the environments before it run",
+		Long: `Move a channel of tags on, and with it the environments that follow it, for everything: the definitions of their clusters, the charts, what
+runs on them.
+
+Without --to, promote looks at the environments that follow the fleet repo's branch. If they are healthy at its newest commit, it tags that
+commit with the next version (v0.1.0, then v0.1.1…; --to v0.2.0 names another), writes what is new into the tag, and moves the channel there:
+one line in the source of each management cluster. The tag is annotated, and signed where git signs. With --to and a tag that is there, the
+channel goes to that one: the way back is the same command. Tags are never moved.
+
+The change is pushed, or committed where there is no remote; --commit keeps it on this machine, --dry-run shows it. First the tag, then the
+change: run it again if it was interrupted.
+
+Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the commit.`,
+		Example: `  fleetctl promote --status              # which environment runs what, and what waits
+  fleetctl promote                       # the next version
+  fleetctl promote --to v1.0.0 --dry-run
+  fleetctl promote --to v0.3.1           # back to a version that was good`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			options.Cluster = f.flags.cluster
+			var err error
+			if options.Change, err = f.changeOptions(&o); err != nil {
+				return err
+			}
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			if !status {
+				return runPromote(c, f, deps, options)
+			}
+			if options.To != "" {
+				return diag.Usage("leave one of them out", "--status changes nothing, and --to names what to change")
+			}
+			return runPromotions(c, f, deps, options)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&options.To, "to", "", "tag to move the channel to: one that is there, or a new one (default: the next version)")
+	fs.StringVar(&options.Channel, "channel", "", "channel to move (default: the only one that goes through tags)")
+	fs.BoolVar(&options.SkipHealth, "skip-health", false, "do not look at the environments before it; the tag says so")
+	fs.BoolVar(&status, "status", false, "show which environment runs which revision, and what waits")
+	completeFlag(c, "channel", f.completeFrom(-1, tagChannelNames))
+	o.add(c)
+	return c
+}
+
+func tagChannelNames(r *fleetrepo.Repo, _ []string) []string {
+	var names []string
+	for _, c := range r.Fleet.Channels() {
+		if c.IsTag() {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func runPromote(c *cobra.Command, f *factory, deps lifecycle.Deps, o lifecycle.PromoteOptions) error {
+	result, err := lifecycle.Promote(c.Context(), deps, o)
+	if err != nil {
+		return err
+	}
+	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return promoteView(w, f.streams, result) })
+}
+
+func promoteView(w io.Writer, s ui.Streams, r *lifecycle.PromoteResult) error {
+	switch {
+	case r.Tagged && r.Change.DryRun:
+		fmt.Fprintf(s.Err, "Would tag %s as %s.\n", short(r.Commit), r.Tag)
+	case r.Tagged:
+		fmt.Fprintf(s.Err, "Tagged %s as %s.\n", short(r.Commit), r.Tag)
+	}
+	if r.ReleaseNotes != "" {
+		fmt.Fprintf(w, "%s\n", r.ReleaseNotes)
+	}
+	if !r.Change.Changed {
+		fmt.Fprintf(s.Err, "Nothing to do: channel %s is at %s.\n", r.Channel, r.Tag)
+		return nil
+	}
+	if err := changeView(w, s, r.Change); err != nil {
+		return err
+	}
+	if len(r.Environments) > 0 && !r.Change.DryRun {
+		fmt.Fprintf(s.Err, "When it is merged and pulled, %s follows %s: `fleetctl promote --status` shows it.\n", strings.Join(r.Environments, ", "), r.Tag)
+	}
+	return nil
+}
+
+func runPromotions(c *cobra.Command, f *factory, deps lifecycle.Deps, o lifecycle.PromoteOptions) error {
+	result, err := lifecycle.Promotions(c.Context(), deps, o)
+	if err != nil {
+		return err
+	}
+	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return promotionsView(w, result) })
+}
+
+func promotionsView(w io.Writer, r *lifecycle.PromotionStatus) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "ENVIRONMENT\tMANAGEMENT CLUSTER\tCHANNEL\tGIT\tRUNS\tREADY\tWAITING")
+	for _, e := range r.Environments {
+		git := cmp.Or(e.Tag, short(e.Wanted), "no tag yet")
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", e.Name, e.ManagementCluster, e.Channel, git, cmp.Or(short(e.Applied), "?"), yesNo(e.Ready), len(e.Waiting))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, e := range r.Environments {
+		if e.Reason != "" {
+			fmt.Fprintf(w, "\n%s on %s: %s\n", e.Name, e.ManagementCluster, e.Reason)
+		}
+		if len(e.Waiting) > 0 {
+			fmt.Fprintf(w, "\nWaits for %s on %s:\n", e.Name, e.ManagementCluster)
+		}
+		for _, commit := range e.Waiting {
+			fmt.Fprintf(w, "  %s %s (%s)\n", short(commit.Commit), commit.Subject, commit.Author)
+		}
+	}
+	return nil
+}

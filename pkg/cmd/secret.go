@@ -1,0 +1,276 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+)
+
+// encrypting is what the help of the secret commands says.
+const encrypting = `
+
+The private age key comes from --age-key-file, from the environment variables of sops (SOPS_AGE_KEY_FILE, SOPS_AGE_KEY) or from the state
+folder, where init has put it. It is never in Git, and no value is ever printed.`
+
+func newSecretCmd(f *factory) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "secret",
+		Short: "Encrypt, edit and rotate the secrets in the fleet repo",
+		Long: `Encrypt, edit and rotate the secrets in the fleet repo. They are files in the format of SOPS, called *.sops.yaml, encrypted with age; the
+sops program reads and writes them too. The management cluster's Flux decrypts them.`,
+	}
+	c.AddCommand(newSecretEncryptCmd(f), newSecretEditCmd(f), newSecretRotateCmd(f))
+	return c
+}
+
+// secretInRepo is the path of a file in the fleet repo, with forward slashes, as a person names it from where they are.
+func (f *factory) secretInRepo(name string) (dir, file string, err error) {
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return "", "", err
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", "", err
+	}
+	file, err = filepath.Rel(repo.Dir, path)
+	if err != nil || !filepath.IsLocal(file) {
+		return "", "", diag.Usage("name a file in the fleet repo, from the folder that you are in", "%s is not in the fleet repo %s", name, repo.Dir)
+	}
+	return repo.Dir, filepath.ToSlash(file), nil
+}
+
+// secretEncryptOptions are the flags of secret encrypt.
+type secretEncryptOptions struct {
+	changeFlags
+	secret   lifecycle.NewSecret
+	literals []string
+	files    []string
+}
+
+func newSecretEncryptCmd(f *factory) *cobra.Command {
+	o := &secretEncryptOptions{}
+	c := &cobra.Command{
+		Use:   "encrypt FILE",
+		Short: "Encrypt a file in place, or make an encrypted Secret",
+		Long: `Encrypt a file of the fleet repo in place. With --from-file or --from-literal the file is made: a Secret with those values. The rules in
+.sops.yaml say which fields are encrypted and for whom; the public key is enough.
+
+A literal is seen by everybody who lists the processes of this machine, and stays in your shell's history: prefer a file, or - for standard
+input.` + editingFlags,
+		Example: `  fleetctl secret encrypt providers/docker/v1/clusters/dev/common/sync/registry.sops.yaml --commit
+  pass show shop/db | fleetctl secret encrypt db.sops.yaml --namespace shop --from-file password=-
+  fleetctl secret encrypt db.sops.yaml --name db --from-file=./tls.crt --from-file=./tls.key`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return runSecretEncrypt(c, f, o, args[0]) },
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.secret.Name, "name", "", "name of a new Secret (default: the file's)")
+	fs.StringVar(&o.secret.Namespace, "namespace", "flux-system", "namespace of a new Secret")
+	fs.StringVar(&o.secret.Type, "type", "Opaque", "type of a new Secret")
+	fs.StringArrayVar(&o.files, "from-file", nil, "[KEY=]FILE: a value of a new Secret, from a file or - for standard input; repeat for several")
+	fs.StringArrayVar(&o.literals, "from-literal", nil, "KEY=VALUE: a value of a new Secret; repeat for several")
+	o.changeFlags.add(c)
+	return c
+}
+
+func runSecretEncrypt(c *cobra.Command, f *factory, o *secretEncryptOptions, name string) error {
+	dir, file, err := f.secretInRepo(name)
+	if err != nil {
+		return err
+	}
+	made, err := o.newSecret(f, file)
+	if err != nil {
+		return err
+	}
+	change, err := lifecycle.EncryptSecret(lifecycle.SecretOptions{Dir: dir, File: file}, made)
+	if err != nil {
+		return err
+	}
+	return edit(c, f, &o.changeFlags, change)
+}
+
+// newSecret is the Secret that the flags describe; nil where they describe none.
+func (o *secretEncryptOptions) newSecret(f *factory, file string) (*lifecycle.NewSecret, error) {
+	if len(o.files)+len(o.literals) == 0 {
+		return nil, nil
+	}
+	n := o.secret
+	n.Data = map[string][]byte{}
+	if n.Name == "" {
+		n.Name, _, _ = strings.Cut(filepath.Base(file), ".")
+	}
+	put := func(key string, value []byte) error {
+		if _, twice := n.Data[key]; twice || key == "" {
+			return diag.Usage("give each value a key of its own: --from-file KEY=FILE", "the key %q is there twice, or empty", key)
+		}
+		n.Data[key] = value
+		return nil
+	}
+	for _, given := range o.files {
+		key, from, ok := strings.Cut(given, "=")
+		if !ok {
+			key, from = filepath.Base(given), given
+		}
+		value, err := readInput(f, from)
+		if err != nil {
+			return nil, err
+		}
+		if from == "-" {
+			value = bytes.TrimSuffix(value, []byte("\n"))
+		}
+		if err := put(key, value); err != nil {
+			return nil, err
+		}
+	}
+	for _, given := range o.literals {
+		key, value, ok := strings.Cut(given, "=")
+		if !ok {
+			return nil, diag.Usage("write --from-literal KEY=VALUE", "--from-literal has no key")
+		}
+		if err := put(key, []byte(value)); err != nil {
+			return nil, err
+		}
+	}
+	return &n, nil
+}
+
+func newSecretEditCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var keyFile string
+	c := &cobra.Command{
+		Use:   "edit FILE",
+		Short: "Edit an encrypted file in your editor",
+		Long: `Edit an encrypted file in the editor that VISUAL or EDITOR names (default: vi). It gets a private temporary file, in memory where the system
+offers that, which is gone when the editor ends. Values that stay the same stay as they are in the file.` + editingFlags + encrypting,
+		Example: `  fleetctl secret edit providers/docker/v1/clusters/dev/common/sync/registry.sops.yaml --commit
+  EDITOR="code --wait" fleetctl secret edit registry.sops.yaml`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, file, err := f.secretInRepo(args[0])
+			if err != nil {
+				return err
+			}
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			change, err := lifecycle.EditSecret(deps, lifecycle.SecretOptions{Dir: dir, File: file, AgeKeyFile: keyFile},
+				func(clear []byte, problem error) ([]byte, error) {
+					if problem != nil {
+						fmt.Fprintf(f.streams.Err, "error: %v\n", problem)
+					}
+					edited, err := editText(c.Context(), f, filepath.Base(file), clear)
+					if err == nil && problem != nil && bytes.Equal(edited, clear) {
+						err = diag.Wrap("edit "+file, problem, "nothing was changed")
+					}
+					return edited, err
+				})
+			if err != nil {
+				return err
+			}
+			return edit(c, f, &o, change)
+		},
+	}
+	addKeyFlag(c, &keyFile)
+	o.add(c)
+	return c
+}
+
+func addKeyFlag(c *cobra.Command, keyFile *string) {
+	c.Flags().StringVar(keyFile, "age-key-file", "", "file with the private age key of the fleet (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, or the state folder's)")
+}
+
+// editText lets the user's editor change a text. It is in a file of its own, in a folder of its own, that nobody else may read, for no
+// longer than the editor runs.
+func editText(ctx context.Context, f *factory, name string, text []byte) (edited []byte, err error) {
+	dir, err := os.MkdirTemp(os.Getenv("XDG_RUNTIME_DIR"), "fleetctl-edit-") // in memory, where the system has that
+	if err != nil {
+		dir, err = os.MkdirTemp("", "fleetctl-edit-")
+	}
+	if err != nil {
+		return nil, diag.Wrap("make a private folder for the editor", err, "")
+	}
+	defer func() {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return nil, err
+	}
+	editor := strings.Fields(editorProgram())
+	cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], path)...) //nolint:gosec // the user's own editor, as they named it
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = f.streams.In, f.streams.Err, f.streams.Err
+	if err := cmd.Run(); err != nil {
+		return nil, diag.Wrap("run the editor "+editor[0], err, "set EDITOR to the editor that you use")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(file)
+}
+
+func editorProgram() string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if editor := strings.TrimSpace(os.Getenv(name)); editor != "" {
+			return editor
+		}
+	}
+	return "vi"
+}
+
+func newSecretRotateCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var rotate lifecycle.RotateOptions
+	c := &cobra.Command{
+		Use:   "rotate [FILE]...",
+		Short: "Encrypt secrets anew: with new data keys, or with a new age key",
+		Long: `Encrypt files anew, all that are encrypted or those named: all of them, or none. Each gets a new data key.
+
+With --new-key they are encrypted for a new age key in the place of the one before. It is kept in the state folder, and the management
+clusters of the fleet that this machine knows get it beside the old one: they decrypt the revision before the change and the one after it.` +
+			editingFlags + encrypting,
+		Example: `  fleetctl secret rotate --commit
+  fleetctl secret rotate --new-key --push`,
+		RunE: func(c *cobra.Command, args []string) error {
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			if rotate.Dir, err = f.repoDir(); err != nil {
+				return err
+			}
+			for _, name := range args {
+				_, file, err := f.secretInRepo(name)
+				if err != nil {
+					return err
+				}
+				rotate.Files = append(rotate.Files, file)
+			}
+			rotate.DryRun = o.dryRun
+			change, err := lifecycle.RotateSecrets(c.Context(), deps, rotate)
+			if err != nil {
+				return err
+			}
+			return edit(c, f, &o, change)
+		},
+	}
+	addKeyFlag(c, &rotate.AgeKeyFile)
+	c.Flags().BoolVar(&rotate.NewKey, "new-key", false, "make a new age key and encrypt all files for it")
+	c.Flags().BoolVar(&rotate.Offline, "offline", false, "with --new-key, leave it to `fleetctl init` to give the key to the management clusters")
+	o.add(c)
+	return c
+}

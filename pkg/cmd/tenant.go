@@ -1,0 +1,120 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newTenantCmd(f *factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "tenant", Short: "List, add and remove tenants: teams with a namespace of their own",
+		Long: `A tenant is a team with a namespace of its own on every cluster of an environment: a quota, limits, a network policy that denies all but
+DNS, an account for what it applies through Flux, and a role for its people.`,
+	}
+	c.AddCommand(newTenantAddCmd(f), newTenantListCmd(f), newTenantRemoveCmd(f))
+	return c
+}
+
+func newTenantAddCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var options fleetrepo.TenantOptions
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Add a tenant to environments",
+		Long: `Add a tenant to environments, all of them where none is named. What it has everywhere stands in tenants/<cloud>/common, what an environment
+has of it in tenants/<cloud>/<environment>; both are yours to change. Its people may do everything in their namespace, in production they may
+look. Each cluster's own Flux applies it.` + editing,
+		Example: `  fleetctl tenant add shop --group shop-developers --push
+  fleetctl tenant add shop --environment staging --role edit`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddTenant(args[0], options) })
+		},
+	}
+	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment to add it to (default: all)")
+	c.Flags().StringVar(&options.Group, "group", "", "group of its people, as the clusters know it (default: the tenant's name)")
+	c.Flags().StringVar(&options.Role, "role", "", "role of its people: admin, edit or view (default: view in production, admin elsewhere)")
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	completeFlag(c, "role", cobra.FixedCompletions([]string{"admin", "edit", "view"}, cobra.ShellCompDirectiveNoFileComp))
+	o.add(c)
+	return c
+}
+
+func newTenantRemoveCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var environments []string
+	var yes bool
+	c := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove a tenant, and with it all that runs in its namespace",
+		Long: `Remove a tenant from environments, from all where none is named. Flux then deletes its namespace and all that runs and is stored in it. It
+asks for the tenant's name.` + editing,
+		Example: `  fleetctl tenant remove shop --environment staging --push
+  fleetctl tenant remove shop --yes --push`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: f.completeFrom(0, tenantNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			options := lifecycle.ChangeOptions{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.RemoveTenant(args[0], environments) }}
+			if !yes {
+				options.Confirm = func(e *fleetrepo.Edit) error {
+					return ui.ConfirmTyped(f.streams, strings.Join(e.Notes, "\n")+"\n", args[0], "--yes")
+				}
+			}
+			return runChange(c, f, &o, options)
+		},
+	}
+	c.Flags().StringSliceVar(&environments, "environment", nil, "environment to remove it from (default: all)")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	o.add(c)
+	return c
+}
+
+func newTenantListCmd(f *factory) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the tenants, where they are, and what their people may do",
+		Example: "  fleetctl tenant list -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			repo, err := f.fleetRepo()
+			if err != nil {
+				return err
+			}
+			all, err := repo.Tenants()
+			if err != nil {
+				return err
+			}
+			result := struct {
+				FormatVersion string             `json:"formatVersion"`
+				Tenants       []fleetrepo.Tenant `json:"tenants"`
+			}{"1", all}
+			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return tenantView(w, all) })
+		},
+	}
+}
+
+func tenantView(w io.Writer, all []fleetrepo.Tenant) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "There are no tenants; `fleetctl tenant add` makes one.")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "TENANT\tENVIRONMENT\tCLOUD\tGROUP\tROLE")
+	for _, tenant := range all {
+		for _, e := range tenant.Environments {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", tenant.Name, e.Name, e.Cloud, e.Group, e.Role)
+		}
+	}
+	return t.Flush()
+}
+
+func tenantNames(r *fleetrepo.Repo, _ []string) []string { return r.TenantNames() }

@@ -1,0 +1,207 @@
+// Package components reads the manifests that a fleet installs on its management clusters, as they were released: those of the
+// providers, of cert-manager and of Flux. They come from an offline bundle, or over the network.
+package components
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/version"
+)
+
+// Defaults are the versions that this fleetctl installs where fleet.yaml names none.
+func Defaults() v1alpha1.Defaults {
+	return v1alpha1.Defaults{FluxVersion: version.Library("flux2"), CAPIVersion: version.Library("cluster-api")}
+}
+
+// Reader reads components. It is safe for use by several goroutines.
+type Reader struct {
+	// folder holds a bundle's manifests; "" without a bundle.
+	folder string
+}
+
+// Open returns a Reader of the offline bundle at path, "" standing for the network; cacheDir is where bundles are unpacked to. Close it.
+func Open(ctx context.Context, path, cacheDir string) (_ *Reader, err error) {
+	if path == "" {
+		return &Reader{}, nil
+	}
+	b, err := bundle.Open(ctx, path, bundle.WithCache(filepath.Join(cacheDir, "bundles")))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	folder, err := os.MkdirTemp("", "fleetctl-manifests-")
+	if err != nil {
+		return nil, fmt.Errorf("make a temporary folder: %w", err)
+	}
+	r := &Reader{folder: folder}
+	for _, part := range []struct{ dir, prefix string }{
+		{folder, "providers"}, {folder, "flux"}, {r.providers(), "cert-manager"},
+	} {
+		if err := b.WriteFiles(ctx, part.dir, part.prefix); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return r, nil
+}
+
+// Close removes what Open has unpacked.
+func (r *Reader) Close() error {
+	if r.folder == "" {
+		return nil
+	}
+	return os.RemoveAll(r.folder)
+}
+
+func (r *Reader) providers() string {
+	if r.folder == "" {
+		return ""
+	}
+	return filepath.Join(r.folder, "providers")
+}
+
+// Component is a manifest with what the lock says of it.
+type Component struct {
+	v1alpha1.LockedComponent
+	// YAML as it was released.
+	YAML []byte
+}
+
+// Digest is the SHA-256 of a manifest, as the lock has it.
+func Digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// Providers are the providers of a fleet's management clusters, once each, without digests: defaults are filled in, so fleet is changed. A
+// provider without a version has none here either.
+func Providers(fleet *v1alpha1.Fleet) []v1alpha1.LockedComponent {
+	v1alpha1.SetDefaults(fleet, Defaults())
+	var out []v1alpha1.LockedComponent
+	for i := range fleet.Spec.ManagementClusters {
+		for _, p := range fleet.Spec.ManagementClusters[i].Providers {
+			c := v1alpha1.LockedComponent{Name: p.Name, Type: v1alpha1.ComponentType(p.Type), Version: p.Version, URL: p.URL}
+			if !slices.Contains(out, c) {
+				out = append(out, c)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.LockedComponent) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.URL, b.URL))
+	})
+	return out
+}
+
+// Provider reads the components of a provider. Without a version that is an error.
+func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) (*Component, error) {
+	if wanted.Version == "" {
+		return nil, diag.Errorf("`fleetctl init` chooses one, or name it in fleet.yaml", "%s provider %s has no version", wanted.Type, wanted.Name)
+	}
+	p := capi.Provider{Name: wanted.Name, Type: capi.ProviderType(wanted.Type), Version: wanted.Version, URL: wanted.URL}
+	source, err := capi.NewSource(capi.SourceOptions{Providers: []capi.Provider{p}, Repository: r.providers()})
+	if err != nil {
+		return nil, err
+	}
+	m, err := source.Components(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	wanted.SHA256 = Digest(m.YAML)
+	return &Component{wanted, m.YAML}, nil
+}
+
+// CertManager reads cert-manager's manifest: the version that fleet.yaml names, or the one that would be installed.
+func (r *Reader) CertManager(ctx context.Context, wanted v1alpha1.CertManager) (*Component, error) {
+	source, err := capi.NewSource(capi.SourceOptions{Repository: r.providers(), CertManagerVersion: wanted.Version, CertManagerURL: wanted.URL})
+	if err != nil {
+		return nil, err
+	}
+	m, err := source.CertManager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Component{LockedCertManager(m.Version, wanted.URL, m.YAML), m.YAML}, nil
+}
+
+// LockedCertManager is what the lock says of cert-manager.
+func LockedCertManager(version, url string, content []byte) v1alpha1.LockedComponent {
+	return v1alpha1.LockedComponent{Name: "cert-manager", Type: v1alpha1.ComponentCertManager, Version: version, URL: url, SHA256: Digest(content)}
+}
+
+// Flux generates Flux's manifests for a fleet with defaults.
+func (r *Reader) Flux(ctx context.Context, wanted v1alpha1.Flux) (*Component, error) {
+	options := flux.ComponentsOptions{
+		Version: wanted.Version, Components: wanted.Components, NetworkPolicy: *wanted.NetworkPolicy, Registry: wanted.Registry,
+		ReleasesURL: strings.TrimSuffix(wanted.URL, "/"),
+	}
+	if r.folder != "" {
+		options.ManifestsBase = filepath.Join(r.folder, "flux", wanted.Version)
+	}
+	made, err := flux.GenerateComponents(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Component{LockedFlux(wanted, made.Digest), made.Content}, nil
+}
+
+// LockedFlux is what the lock says of Flux: the digest of the release's manifests, whatever of them fleet.yaml chooses.
+func LockedFlux(wanted v1alpha1.Flux, digest string) v1alpha1.LockedComponent {
+	return v1alpha1.LockedComponent{Name: "flux", Type: v1alpha1.ComponentFlux, Version: wanted.Version, URL: wanted.URL, SHA256: digest}
+}
+
+// All reads everything that a fleet installs, side by side. All that fails is told at once.
+func (r *Reader) All(ctx context.Context, fleet *v1alpha1.Fleet) ([]Component, error) {
+	providers := Providers(fleet)
+	var certs []v1alpha1.CertManager
+	for i := range fleet.Spec.ManagementClusters {
+		if c := fleet.Spec.ManagementClusters[i].CertManager; !slices.Contains(certs, c) {
+			certs = append(certs, c)
+		}
+	}
+	read := make([]*Component, len(providers)+len(certs)+1)
+	errs := make([]error, len(read))
+	var group errgroup.Group
+	group.SetLimit(2 * runtime.GOMAXPROCS(0))
+	for i, p := range providers {
+		group.Go(func() error {
+			read[i], errs[i] = r.Provider(ctx, p)
+			return nil
+		})
+	}
+	for i, c := range certs {
+		at := len(providers) + i
+		group.Go(func() error {
+			read[at], errs[at] = r.CertManager(ctx, c)
+			return nil
+		})
+	}
+	group.Go(func() error {
+		read[len(read)-1], errs[len(read)-1] = r.Flux(ctx, fleet.Spec.Flux)
+		return nil
+	})
+	_ = group.Wait() // the errors are in errs, so that all are told at once
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	out := make([]Component, 0, len(read))
+	for _, c := range read {
+		out = append(out, *c)
+	}
+	return out, nil
+}

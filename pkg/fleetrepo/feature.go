@@ -1,0 +1,169 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// Feature is an add-on of the platform, and who has it.
+type Feature struct {
+	Name string `json:"name"`
+	// Environments whose clusters all have it.
+	Environments []string `json:"environments"`
+	// Clusters that have it by themselves.
+	Clusters []string `json:"clusters"`
+}
+
+// Features lists the folders below features/, by name.
+func (r *Repo) Features() ([]Feature, error) {
+	names, err := r.folders(scaffold.FeaturesDir)
+	if err != nil {
+		return nil, err
+	}
+	places, err := r.places("")
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Feature, 0, len(names))
+	for _, name := range names {
+		f := Feature{Name: name, Environments: []string{}, Clusters: []string{}}
+		for _, env := range r.EnvironmentNames() {
+			for _, l := range r.layouts() {
+				if r.exists(scaffold.FeatureTarget{Layout: l, Environment: env}.FeatureFile(name)) {
+					f.Environments = append(f.Environments, env)
+					break
+				}
+			}
+		}
+		for _, p := range places {
+			if t := p.target(); r.exists(t.FeatureFile(name)) {
+				f.Clusters = append(f.Clusters, t.Cluster)
+			}
+		}
+		f.Clusters = sortedSet(f.Clusters)
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// AddFeature makes a feature with nothing in it yet. Files that are there stay as they are.
+func (r *Repo) AddFeature(name string) (*Edit, error) {
+	files, err := scaffold.FeatureFiles(name)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: "Add feature " + name}
+	e.Changes.Write(scaffold.Missing(files, r.exists)...)
+	e.Notes = append(e.Notes, fmt.Sprintf("Put its objects into %s/%s and name them under resources; `fleetctl feature enable %s` gives it to clusters.", scaffold.FeaturesDir, name, name))
+	return e, nil
+}
+
+// FeatureOptions say who is to have a feature: environments, clusters, or with neither every environment.
+type FeatureOptions struct {
+	Environments, Clusters []string
+}
+
+// EnableFeature gives a feature to environments or clusters. Files that are there stay as they are. Errors: unknown names.
+func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
+	targets, where, err := r.targets(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: fmt.Sprintf("Enable feature %s for %s", name, where)}
+	for _, t := range targets {
+		file, err := scaffold.EnableFeature(name, t)
+		if err != nil {
+			return nil, err
+		}
+		if t.Cluster == "" {
+			if err := r.withApps(e, t.Layout, t.Environment); err != nil {
+				return nil, err
+			}
+		}
+		if !r.exists(file.Path) {
+			e.Changes.Write(file)
+		}
+	}
+	return e, nil
+}
+
+// DisableFeature takes a feature from environments or clusters; with neither, from all that have it. Errors: unknown names.
+func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
+	targets, where, err := r.targets(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if len(opts.Environments)+len(opts.Clusters) == 0 {
+		places, err := r.places("")
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range places {
+			targets = append(targets, p.target())
+		}
+	}
+	e := &Edit{Summary: fmt.Sprintf("Disable feature %s for %s", name, where)}
+	orphaned := false
+	for _, t := range targets {
+		orphaned = orphaned || t.Cluster != "" && r.exists(t.FeatureFile(name))
+		e.Changes.Delete(t.FeatureFile(name))
+	}
+	e.Notes = append(e.Notes, "Flux takes what it applied of the feature off the clusters of an environment, data in its namespace included.")
+	if orphaned {
+		e.Notes = append(e.Notes, "What a single cluster had by itself stays there: its kubeconfig may be gone by then, and nothing is to wait for it.")
+	}
+	return e, nil
+}
+
+// targets are those that the options name, and how to say so.
+func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarget, string, error) {
+	names, err := r.folders(scaffold.FeaturesDir)
+	if err != nil {
+		return nil, "", err
+	}
+	if !r.exists(scaffold.FeaturesDir+"/"+name) || name == "" {
+		return nil, "", unknown("feature", name, names, "`fleetctl feature add "+name+"` makes one")
+	}
+	var all []scaffold.FeatureTarget
+	for _, cluster := range opts.Clusters {
+		c, err := r.find(cluster)
+		if err != nil {
+			return nil, "", err
+		}
+		all = append(all, scaffold.FeatureTarget{Layout: layoutOf(c.mgmt), Environment: c.Environment, Cluster: c.Name})
+	}
+	if len(opts.Clusters) > 0 && len(opts.Environments) == 0 {
+		return all, "cluster " + strings.Join(opts.Clusters, ", "), nil
+	}
+	if len(opts.Clusters) > 0 {
+		return nil, "", diag.Usage("make two changes of it", "a feature is enabled for environments or for clusters, not both at once")
+	}
+	environments, err := r.chosen(opts.Environments)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, env := range environments {
+		for _, l := range r.layouts() {
+			all = append(all, scaffold.FeatureTarget{Layout: l, Environment: env})
+		}
+	}
+	return all, strings.Join(environments, ", "), nil
+}
+
+// target is the cluster as what has features.
+func (p place) target() scaffold.FeatureTarget {
+	return scaffold.FeatureTarget{Layout: layoutOf(p.mgmt), Environment: p.environment, Cluster: path.Base(path.Dir(p.file))}
+}
+
+// FeatureNames are those of all features.
+func (r *Repo) FeatureNames() []string {
+	names, err := r.folders(scaffold.FeaturesDir)
+	if err != nil {
+		return nil
+	}
+	return names
+}

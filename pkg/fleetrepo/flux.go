@@ -1,0 +1,202 @@
+package fleetrepo
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// What a chart says, in its annotations, of the clusters that it makes.
+const (
+	// fluxAnnotation is none where their API server cannot run Flux.
+	fluxAnnotation = "fleetctl.dev/flux"
+	// cniAnnotation is required where they come up without a network.
+	cniAnnotation = "fleetctl.dev/cni"
+)
+
+// fluxFor settles how a new cluster runs Flux, and with which network: what was asked for, else what its chart needs and the repo has.
+func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementCluster, e *Edit) (scaffold.ClusterOptions, error) {
+	out := scaffold.ClusterOptions{Flux: opts.Flux, CNI: opts.CNI}
+	able := ch.annotations[fluxAnnotation] != string(scaffold.FluxNone)
+	switch {
+	case !able && opts.Flux != "" && opts.Flux != scaffold.FluxNone:
+		return out, diag.Usage("leave --flux out", "a cluster of flavour %s cannot run Flux", opts.Flavour)
+	case !able:
+		out.Flux = scaffold.FluxNone
+	case opts.Flux == "":
+		out.Flux = scaffold.FluxOwn
+	}
+	networks, err := r.folders(path.Dir(scaffold.CNIDir("x")))
+	if err != nil {
+		return out, err
+	}
+	needed := ch.annotations[cniAnnotation] == "required" && out.Flux != scaffold.FluxNone
+	switch {
+	case opts.CNI != "" && out.Flux == scaffold.FluxNone:
+		return out, diag.Usage("leave --cni out, or choose --flux own", "nothing puts the network %s on a cluster without Flux", opts.CNI)
+	case opts.CNI != "" && !slices.Contains(networks, opts.CNI):
+		return out, unknown("network", opts.CNI, networks, "put its manifests into "+scaffold.CNIDir(opts.CNI))
+	case opts.CNI == "" && needed && len(networks) == 1:
+		out.CNI = networks[0]
+	case opts.CNI == "" && needed && len(networks) > 1:
+		return out, diag.Usage("choose one with --cni: "+strings.Join(networks, ", "), "the fleet has several networks")
+	case opts.CNI == "" && needed:
+		e.Notes = append(e.Notes, fmt.Sprintf("Its nodes are Ready once they have a network: an image with one, or its manifests in %s and `--cni NAME`.", scaffold.CNIDir("NAME")))
+	}
+	if out.Flux != scaffold.FluxOwn {
+		return out, nil
+	}
+	out.SourceDir = r.sourceDir(mgmt, opts.Environment)
+	ready, err := r.environmentFlux(&e.Changes, mgmt, opts.Environment)
+	if err == nil && !ready {
+		out.Flux, out.CNI = scaffold.FluxNone, ""
+		e.Notes = append(e.Notes, "It gets no Flux: the repo has none for "+opts.Environment+". Run `fleetctl init`, then this command again.")
+	}
+	return out, err
+}
+
+// sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files.
+func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string) string {
+	channel := r.Fleet.ChannelOf(environment)
+	if channel.Name == v1alpha1.MainChannel {
+		return ""
+	}
+	return layoutOf(m).SourceDir(channel.Name)
+}
+
+// fluxFollows lets the Flux of an environment's clusters follow the environment's channel. A flux.yaml that somebody has changed is left to
+// them.
+func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment string) error {
+	if _, err := r.environmentFlux(&e.Changes, m, environment); err != nil {
+		return err
+	}
+	names, err := r.folders(m.ClustersDir(environment))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		file := path.Join(m.ClustersDir(environment), name, scaffold.FluxFile)
+		there, err := r.generated(file)
+		if err != nil {
+			return err
+		}
+		if there == nil {
+			continue
+		}
+		changed, err := r.fluxFileFor(m, environment, name, there)
+		switch {
+		case err != nil:
+			return err
+		case changed == nil:
+			e.Notes = append(e.Notes, file+" was changed by hand: see what it follows.")
+		default:
+			e.Changes.Write(manifest.File{Path: file, Content: changed})
+		}
+	}
+	return nil
+}
+
+// fluxFileFor is a cluster's flux.yaml as it is to be now, or nil where what is there is not what fleetctl has written.
+func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name string, there []byte) ([]byte, error) {
+	documents, err := yamledit.Parse(there)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it is somebody's own
+	}
+	o := scaffold.ClusterOptions{Layout: layoutOf(m), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
+	for _, d := range documents {
+		dir := strings.TrimPrefix(text(yamledit.Find(d, "spec", "path")), "./")
+		switch text(yamledit.Find(d, "metadata", "labels", scaffold.FluxLabel)) {
+		case "cni":
+			o.CNI = path.Base(dir)
+		case "apps":
+			o.Flux = scaffold.FluxRemote
+		case "source":
+			o.SourceDir = dir
+		}
+	}
+	made := func() ([]byte, error) {
+		files, err := scaffold.ClusterFiles(o)
+		if err != nil {
+			return nil, err
+		}
+		return files[len(files)-1].Content, nil
+	}
+	if before, err := made(); err != nil || !bytes.Equal(before, there) {
+		return nil, nil //nolint:nilerr // it is somebody's own
+	}
+	o.SourceDir = r.sourceDir(m, environment)
+	return made()
+}
+
+// environmentFlux adds to an edit what the Flux of an environment's clusters lacks, copied from what the management cluster and other
+// environments have. It tells whether there is anything to copy: init makes the first.
+func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) (bool, error) {
+	layout := layoutOf(m)
+	components, err := r.generated(path.Join(m.Dir(), scaffold.FluxDir, scaffold.ComponentsFile))
+	if err != nil {
+		return false, err
+	}
+	sync, err := r.generated(layout.SyncFile())
+	if err != nil {
+		return false, err
+	}
+	if components == nil || sync == nil {
+		return r.exists(layout.WorkloadFlux(environment)), nil
+	}
+	opts := scaffold.WorkloadFluxOptions{Layout: layout, Environment: environment, Components: components}
+	if r.Fleet.ChannelOf(environment).Name == v1alpha1.MainChannel {
+		if opts.Source, err = scaffold.SourceOf(sync); err != nil {
+			return false, err
+		}
+	}
+	files, err := scaffold.WorkloadFluxFiles(opts)
+	if err != nil {
+		return false, err
+	}
+	cs.Write(scaffold.Missing(files, r.exists)...)
+	if source := path.Join(layout.Sync(environment), scaffold.SourceFile); opts.Source == nil && r.exists(source) {
+		cs.Delete(source)
+	}
+	return true, r.copyCredentials(cs, m, environment)
+}
+
+// copyCredentials gives an environment the encrypted credentials of another one of the same management cluster: they read the same repo.
+func (r *Repo) copyCredentials(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) error {
+	layout := layoutOf(m)
+	if r.exists(layout.Credentials(environment)) {
+		return nil
+	}
+	for _, other := range r.EnvironmentNames() {
+		content, err := r.generated(layout.Credentials(other))
+		if err != nil {
+			return err
+		}
+		if content != nil {
+			cs.Write(manifest.File{Path: layout.Credentials(environment), Content: content})
+			return nil
+		}
+	}
+	return nil
+}
+
+// generated reads a file that fleetctl has written, which may be large; nil where there is none.
+func (r *Repo) generated(name string) ([]byte, error) {
+	if !r.exists(name) {
+		return nil, nil
+	}
+	content, err := os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(name)))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return content, nil
+}

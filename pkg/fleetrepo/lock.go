@@ -1,0 +1,172 @@
+package fleetrepo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/version"
+)
+
+// Lock is the edit that makes fleet.lock know the components that were read, and no others, and the charts of the repo.
+func (r *Repo) Lock(read []v1alpha1.LockedComponent) (*Edit, error) {
+	e := &Edit{Summary: "Lock what the fleet installs"}
+	old, err := r.readLock()
+	if err != nil {
+		return nil, err
+	}
+	lock := &v1alpha1.Lock{Components: slices.Clone(read)}
+	for _, c := range read {
+		if have := old.Find(c); have != nil && have.SHA256 != c.SHA256 {
+			e.Notes = append(e.Notes, fmt.Sprintf("The digest of %s is another one than was locked: find out why before you commit it.", c))
+		}
+	}
+	if lock.Charts, err = r.lockedCharts(old, nil); err != nil {
+		return nil, err
+	}
+	return e, r.writeLock(e, lock)
+}
+
+// Relock is the edit that adds to fleet.lock what it does not know yet of the components that were read and of the charts, those among files that
+// are about to be written included. It drops versions that fleet.yaml no longer names, and leaves all else as it is.
+func (r *Repo) Relock(read []v1alpha1.LockedComponent, files []manifest.File) (*Edit, error) {
+	e := &Edit{Summary: "Lock what the fleet installs"}
+	old, err := r.readLock()
+	if err != nil {
+		return nil, err
+	}
+	lock := &v1alpha1.Lock{}
+	for _, c := range old.Components {
+		if slices.ContainsFunc(read, func(other v1alpha1.LockedComponent) bool { return other.Type == c.Type && other.Name == c.Name }) && !r.names(c) {
+			continue
+		}
+		lock.Components = append(lock.Components, c)
+	}
+	for _, c := range read {
+		if lock.Find(c) == nil {
+			if have := old.Find(c); have != nil {
+				c = *have
+			}
+			lock.Add(c)
+		}
+	}
+	if lock.Charts, err = r.lockedCharts(old, files); err != nil {
+		return nil, err
+	}
+	return e, r.writeLock(e, lock)
+}
+
+// NewLock is fleet.lock as Relock would write it where there was none.
+func (r *Repo) NewLock(read []v1alpha1.LockedComponent, files []manifest.File) (manifest.File, error) {
+	charts, err := r.lockedCharts(&v1alpha1.Lock{}, files)
+	if err != nil {
+		return manifest.File{}, err
+	}
+	content, err := v1alpha1.MarshalLock(&v1alpha1.Lock{Components: read, Charts: charts})
+	return manifest.File{Path: v1alpha1.LockFileName, Content: content}, err
+}
+
+// names tells whether fleet.yaml, with its defaults, names a version of a provider for any management cluster. Of what is no provider the one
+// that was read is what counts.
+func (r *Repo) names(c v1alpha1.LockedComponent) bool {
+	for i := range r.Fleet.Spec.ManagementClusters {
+		for _, p := range r.Fleet.Spec.ManagementClusters[i].Providers {
+			if string(p.Type) == string(c.Type) && p.Name == c.Name && p.Version == c.Version && p.URL == c.URL {
+				return true
+			}
+		}
+	}
+	return c.Type == v1alpha1.ComponentCertManager && len(r.Fleet.Spec.ManagementClusters) > 1
+}
+
+// readLock is the lock of the repo; an empty one where there is none.
+func (r *Repo) readLock() (*v1alpha1.Lock, error) {
+	lock, err := v1alpha1.LoadLock(filepath.Join(r.Dir, v1alpha1.LockFileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &v1alpha1.Lock{}, nil
+	}
+	return lock, err
+}
+
+func (r *Repo) writeLock(e *Edit, lock *v1alpha1.Lock) error {
+	content, err := v1alpha1.MarshalLock(lock)
+	if err != nil {
+		return err
+	}
+	if have, err := os.ReadFile(filepath.Join(r.Dir, v1alpha1.LockFileName)); err == nil && bytes.Equal(have, content) {
+		return nil
+	}
+	e.Changes.Write(manifest.File{Path: v1alpha1.LockFileName, Content: content})
+	return nil
+}
+
+// lockedCharts are the charts of the repo: those that are locked as they were when they were brought along, whatever their team has made of them,
+// and new ones as they are, or are about to be.
+func (r *Repo) lockedCharts(old *v1alpha1.Lock, files []manifest.File) ([]v1alpha1.LockedChart, error) {
+	names, err := r.folders(scaffold.ChartsDir)
+	if err != nil {
+		return nil, err
+	}
+	coming := map[string][]manifest.File{}
+	for _, f := range files {
+		if rest, ok := strings.CutPrefix(f.Path, scaffold.ChartsDir+"/"); ok {
+			name, _, _ := strings.Cut(rest, "/")
+			coming[name] = append(coming[name], f)
+			names = append(names, name)
+		}
+	}
+	names = sortedSet(names)
+	var out []v1alpha1.LockedChart
+	for _, name := range names {
+		if i := slices.IndexFunc(old.Charts, func(c v1alpha1.LockedChart) bool { return c.Name == name }); i >= 0 {
+			out = append(out, old.Charts[i])
+			continue
+		}
+		files, err := r.chartFiles(name)
+		if err != nil {
+			return nil, err
+		}
+		if len(files) == 0 {
+			files = coming[name]
+		}
+		if len(files) == 0 {
+			continue
+		}
+		chart := v1alpha1.LockedChart{Name: name, SHA256: scaffold.Digest(files)}
+		if own, err := scaffold.ChartFiles(name); err == nil && scaffold.Digest(own) == chart.SHA256 {
+			chart.Fleetctl = version.Get().Version
+		}
+		out = append(out, chart)
+	}
+	return out, nil
+}
+
+// chartFiles are the files of a chart of the repo; none where the folder is no chart.
+func (r *Repo) chartFiles(name string) ([]manifest.File, error) {
+	dir := path.Join(scaffold.ChartsDir, name)
+	if !r.exists(path.Join(dir, "Chart.yaml")) {
+		return nil, nil
+	}
+	var files []manifest.File
+	err := fs.WalkDir(os.DirFS(r.Dir), dir, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := r.read(file)
+		files = append(files, manifest.File{Path: file, Content: content})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the chart %s: %w", dir, err)
+	}
+	return files, nil
+}

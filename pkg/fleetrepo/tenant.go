@@ -1,0 +1,231 @@
+package fleetrepo
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// Tenant is a team with a namespace of its own on the clusters of some environments.
+type Tenant struct {
+	Name string `json:"name"`
+	// Environments in which it is, in the order of fleet.yaml.
+	Environments []TenantEnvironment `json:"environments"`
+}
+
+// TenantEnvironment is what the people of a tenant may do in an environment.
+type TenantEnvironment struct {
+	Name string `json:"name"`
+	// Cloud is the folder below tenants/.
+	Cloud string `json:"cloud"`
+	// Role is the cluster role of Group; both are empty where the file says something else.
+	Role  string `json:"role,omitempty"`
+	Group string `json:"group,omitempty"`
+}
+
+// Tenants lists all tenants by name, as the folders below tenants/ have them.
+func (r *Repo) Tenants() ([]Tenant, error) {
+	byName := map[string]*Tenant{}
+	for _, l := range r.layouts() {
+		for _, env := range r.EnvironmentNames() {
+			names, err := r.folders(path.Dir(l.Tenant(env, "x")))
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range names {
+				t := byName[name]
+				if t == nil {
+					t = &Tenant{Name: name}
+					byName[name] = t
+				}
+				e := TenantEnvironment{Name: env, Cloud: l.Cloud}
+				if !slices.ContainsFunc(t.Environments, func(o TenantEnvironment) bool { return o.Name == env && o.Cloud == l.Cloud }) {
+					e.Role, e.Group = r.tenantRole(path.Join(l.Tenant(env, name), "role-binding.yaml"))
+					t.Environments = append(t.Environments, e)
+				}
+			}
+		}
+	}
+	all := make([]Tenant, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		all = append(all, *byName[name])
+	}
+	return all, nil
+}
+
+// tenantRole reads what a role binding gives to whom; empty where it is something else.
+func (r *Repo) tenantRole(file string) (role, group string) {
+	src, err := r.read(file)
+	if err != nil {
+		return "", ""
+	}
+	documents, err := yamledit.Parse(src)
+	if err != nil || len(documents) == 0 {
+		return "", ""
+	}
+	return text(yamledit.Find(documents[0], "roleRef", "name")), text(yamledit.Find(documents[0], "subjects", 0, "name"))
+}
+
+// layouts are those of the management clusters, each once.
+func (r *Repo) layouts() []scaffold.Layout {
+	var all []scaffold.Layout
+	for i := range r.Fleet.Spec.ManagementClusters {
+		if l := layoutOf(&r.Fleet.Spec.ManagementClusters[i]); !slices.Contains(all, l) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// TenantOptions say where a tenant is to be, and what its people may do.
+type TenantOptions struct {
+	// Environments; none stands for all that fleet.yaml lists.
+	Environments []string
+	// Group of its people; "" stands for its name.
+	Group string
+	// Role of its people; "" is view in production and admin elsewhere.
+	Role string
+}
+
+// AddTenant makes a tenant in environments. Files that are there stay as they are. Errors: bad names, an unknown environment.
+func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
+	environments, err := r.chosen(opts.Environments)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: fmt.Sprintf("Add tenant %s to %s", name, strings.Join(environments, ", "))}
+	for _, l := range r.layouts() {
+		for _, env := range environments {
+			declared, _ := r.Fleet.Environment(env)
+			files, err := scaffold.TenantFiles(scaffold.TenantOptions{
+				Name: name, Group: opts.Group, Role: opts.Role, Layout: l, Environment: env, Production: declared.IsProduction(),
+			})
+			if err != nil {
+				return nil, err
+			}
+			if err := r.withApps(e, l, env); err != nil {
+				return nil, err
+			}
+			e.Changes.Write(scaffold.Missing(files, r.exists)...)
+		}
+	}
+	return e, nil
+}
+
+// withApps makes the folder of an environment's applications whole: without a file that is always there, a cluster's Flux would find no
+// folder once the last tenant is gone.
+func (r *Repo) withApps(e *Edit, l scaffold.Layout, environment string) error {
+	files, err := scaffold.EnvironmentFiles(l, scaffold.Environment{Name: environment})
+	if err != nil {
+		return err
+	}
+	for _, f := range scaffold.Missing(files, r.exists) {
+		if path.Dir(f.Path) == l.Apps(environment) {
+			e.Changes.Write(f)
+		}
+	}
+	return nil
+}
+
+// chosen are the environments that were named, or all.
+func (r *Repo) chosen(given []string) ([]string, error) {
+	known := r.EnvironmentNames()
+	if len(given) == 0 {
+		if len(known) == 0 {
+			return nil, diag.Errorf("`fleetctl environment add dev` makes one", "there is no environment")
+		}
+		return known, nil
+	}
+	for _, name := range given {
+		if !slices.Contains(known, name) {
+			return nil, unknown("environment", name, known, "`fleetctl environment add "+name+"` makes one")
+		}
+	}
+	return given, nil
+}
+
+// RemoveTenant takes a tenant out of environments, or out of all; what it has everywhere goes with the last. Errors: an unknown tenant or
+// environment.
+func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
+	all, err := r.Tenants()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(t Tenant) bool { return t.Name == name })
+	if i < 0 {
+		var names []string
+		for _, t := range all {
+			names = append(names, t.Name)
+		}
+		return nil, unknown("tenant", name, names, "there are no tenants")
+	}
+	chosen, err := r.chosen(environments)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: "Remove tenant " + name}
+	if len(environments) > 0 {
+		e.Summary += " from " + strings.Join(environments, ", ")
+	}
+	for _, l := range r.layouts() {
+		left := false
+		for _, env := range r.EnvironmentNames() {
+			if !slices.Contains(chosen, env) {
+				left = left || r.exists(l.Tenant(env, name))
+				continue
+			}
+			e.Changes.Delete(l.TenantFile(env, name))
+			if err := r.deleteFolder(&e.Changes, l.Tenant(env, name)); err != nil {
+				return nil, err
+			}
+		}
+		if !left {
+			if err := r.deleteFolder(&e.Changes, l.Tenant("", name)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	e.Notes = append(e.Notes, fmt.Sprintf("This deletes the namespace %s, and all that runs and is stored in it, on every cluster of %s.", name, strings.Join(chosen, ", ")))
+	return e, nil
+}
+
+// deleteFolder takes all files below a folder out.
+func (r *Repo) deleteFolder(cs *manifest.ChangeSet, dir string) error {
+	root := filepath.Join(r.Dir, filepath.FromSlash(dir))
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(r.Dir, name)
+		cs.Delete(filepath.ToSlash(relative))
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("list the files in %s: %w", dir, err)
+	}
+	return nil
+}
+
+// TenantNames are those of all tenants.
+func (r *Repo) TenantNames() []string {
+	all, err := r.Tenants()
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(all))
+	for _, t := range all {
+		names = append(names, t.Name)
+	}
+	return names
+}

@@ -1,0 +1,96 @@
+package flux
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// WorkloadLabel marks the Flux objects of the management cluster that bring Flux, or what Flux would apply, to the workload cluster of
+// their namespace. Its value is their part in it, one of WorkloadParts.
+const WorkloadLabel = "fleetctl.dev/flux"
+
+// WorkloadParts are the values of WorkloadLabel, in the order in which they wait for each other: the network, Flux itself, its source where
+// that is apart, what connects both; or all that a cluster without a Flux of its own runs.
+func WorkloadParts() []string { return []string{"cni", "components", "source", "sync", "apps"} }
+
+// WaitWorkloads waits until every object with the WorkloadLabel is Ready: until the Flux of every workload cluster that is to have one has
+// applied its first revision. Suspended ones are not waited for. detail, if not nil, is told what is missing. When ctx ends before, the
+// error holds a kube.NotReadyError and asks for the exit code of something not ready.
+func (s *System) WaitWorkloads(ctx context.Context, detail func(string)) error {
+	var unready kube.NotReadyError
+	told := ""
+	err := s.client.Watch(ctx, kustomizationKind, kube.Selection{}, func(objects kube.Objects) (bool, error) {
+		unready = unreadyWorkloads(objects)
+		if text := unready.Error(); len(unready) > 0 && text != told && detail != nil {
+			told = text
+			detail("waiting for " + text)
+		}
+		return len(unready) == 0, nil
+	})
+	if err == nil || ctx.Err() == nil || len(unready) == 0 {
+		return diag.Wrap("wait for Flux on the workload clusters", err, "")
+	}
+	return &diag.Error{
+		Op: "wait for Flux on the workload clusters", Err: fmt.Errorf("%w: %w", context.Cause(ctx), unready),
+		Hint: "`fleetctl status` shows what holds them", Code: diag.ExitNotReady,
+	}
+}
+
+// unreadyWorkloads are those of the objects that carry the label and are not Ready; of each namespace the one that holds the others.
+func unreadyWorkloads(objects kube.Objects) kube.NotReadyError {
+	first := map[string]kube.Unready{}
+	rank := map[string]int{}
+	for key, obj := range objects {
+		part := slices.Index(WorkloadParts(), obj.GetLabels()[WorkloadLabel])
+		if part < 0 {
+			continue
+		}
+		reason := workloadReason(obj)
+		if there, ok := rank[key.Namespace]; reason == "" || ok && there <= part {
+			continue
+		}
+		rank[key.Namespace] = part
+		first[key.Namespace] = kube.Unready{Ref: kube.Ref{GroupVersionKind: kustomizationKind, Key: key}, Reason: reason}
+	}
+	var out kube.NotReadyError
+	for _, u := range first {
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b kube.Unready) int { return cmp.Compare(a.String(), b.String()) })
+	return out
+}
+
+func workloadReason(obj *unstructured.Unstructured) string {
+	o, err := objectOf(obj)
+	if err != nil {
+		return "it cannot be read: " + err.Error()
+	}
+	if o.Spec.Suspend {
+		return ""
+	}
+	return o.ready()
+}
+
+// WaitForgotten waits until there is no Kustomization and no HelmRelease in a namespace: until Flux has let go of the cluster that was there.
+func (s *System) WaitForgotten(ctx context.Context, namespace string, detail func(string)) error {
+	for _, gvk := range []schema.GroupVersionKind{kustomizationKind, helmReleaseKind} {
+		err := s.client.Watch(ctx, gvk, kube.Selection{Namespace: namespace}, func(objects kube.Objects) (bool, error) {
+			if len(objects) > 0 && detail != nil {
+				detail(fmt.Sprintf("waiting for Flux to let go of %d objects of the kind %s", len(objects), gvk.Kind))
+			}
+			return len(objects) == 0, nil
+		})
+		if err != nil && !kube.IsAbsent(err) {
+			return fmt.Errorf("wait for Flux to let go of the namespace %s: %w", namespace, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+)
+
+// The environment variables that the sops program reads its age keys from.
+const (
+	keyFileVariable = "SOPS_AGE_KEY_FILE"
+	keyVariable     = "SOPS_AGE_KEY"
+)
+
+// keyringHint says how to come by a key.
+const keyringHint = "give the file with it: --age-key-file or " + keyFileVariable + "; it is in the state folder of who made the fleet, and in the Secret " +
+	flux.Namespace + "/" + flux.DecryptionSecret + " of its management cluster"
+
+// localKeys are the age keys of a fleet that this machine knows: those of the file given, of sops' environment variables, and of the state
+// folder. stored are those of the last.
+func (d Deps) localKeys(fleet, file string) (keys, stored secret.Keys, err error) {
+	add := func(name string, must bool) error {
+		content, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) && !must {
+			return nil
+		}
+		if err != nil {
+			return diag.Wrap("read the age keys", err, "")
+		}
+		more, err := secret.ParseKeys(content)
+		keys = append(keys, more...)
+		return diag.Wrap("read "+name, err, "")
+	}
+	fromVariable, _ := d.LookupEnv(keyFileVariable)
+	if name := cmp.Or(file, fromVariable); name != "" {
+		if err := add(name, true); err != nil {
+			return nil, nil, err
+		}
+	}
+	if text, _ := d.LookupEnv(keyVariable); text != "" {
+		more, err := secret.ParseKeys([]byte(text))
+		if err != nil {
+			return nil, nil, diag.Wrap("read the environment variable "+keyVariable, err, "")
+		}
+		keys = append(keys, more...)
+	}
+	before := len(keys)
+	if err := add(d.Store.KeyFile(fleet), false); err != nil {
+		return nil, nil, err
+	}
+	return keys, keys[before:], nil
+}
+
+// keepKeys adds keys to those that the state folder has.
+func (d Deps) keepKeys(fleet string, stored, keys secret.Keys) error {
+	known := stored.Recipients()
+	more := slices.DeleteFunc(slices.Clone(keys), func(k secret.Key) bool { return slices.Contains(known, k.Recipient()) })
+	if len(more) == 0 {
+		return nil
+	}
+	return d.Store.WriteKeys(fleet, append(more, stored...).File())
+}
+
+// clusterKeys are those that the Flux of a management cluster decrypts with; none where it has none.
+func clusterKeys(ctx context.Context, client *kube.Client) (secret.Keys, error) {
+	content, err := client.SecretValue(ctx, kube.Key{Namespace: flux.Namespace, Name: flux.DecryptionSecret}, flux.DecryptionKey)
+	if kube.IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return secret.ParseKeys(content)
+}
+
+// readRules are the rules of the fleet repo at root, nil where it has none.
+func readRules(root string) (*secret.Rules, error) {
+	content, err := os.ReadFile(filepath.Join(root, secret.RulesFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, diag.Wrap("read "+secret.RulesFile, err, "")
+	}
+	return secret.ParseRules(content)
+}
+
+// encryptedFiles are the files of the fleet repo that SOPS' suffix names, with forward slashes, sorted.
+func encryptedFiles(root string) ([]string, error) {
+	var names []string
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == ".git":
+			return filepath.SkipDir
+		case !entry.Type().IsRegular() || entry.Name() == secret.RulesFile || !strings.HasSuffix(entry.Name(), secret.Suffix):
+			return nil
+		}
+		relative, err := filepath.Rel(root, name)
+		names = append(names, filepath.ToSlash(relative))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for encrypted files: %w", err)
+	}
+	return names, nil
+}
+
+// checkKeys refuses, before anything is made, a fleet repo with secrets that nobody here can decrypt. A management cluster that is there
+// already has the key: see ensureKeys.
+func (s *session) checkKeys(ctx context.Context) error {
+	rules, err := readRules(s.opts.Dir)
+	if err != nil || rules == nil {
+		return err
+	}
+	keys, _, err := s.localKeys(s.fleet.Metadata.Name, s.opts.AgeKeyFile)
+	if err != nil || len(keys.For(rules.Recipients())) > 0 {
+		return err
+	}
+	if s.host != nil {
+		if st, err := s.host.State(ctx); err != nil || st == host.StateRunning || st == host.StateStopped {
+			return err
+		}
+	}
+	return s.refuseLostKey(s.opts.Dir, rules)
+}
+
+// refuseLostKey returns an error where the repo has secrets that init did not write itself: they could not be read any more.
+func (s *session) refuseLostKey(root string, rules *secret.Rules) error {
+	names, err := encryptedFiles(root)
+	if err != nil {
+		return err
+	}
+	written := map[string]bool{}
+	for _, env := range s.fleet.Spec.Environments {
+		written[s.layout().Credentials(env.Name)] = true
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return written[name] })
+	if len(names) == 0 {
+		return nil
+	}
+	return diag.Wrap("decrypt "+names[0], fmt.Errorf("%w: the fleet repo has %d files that are encrypted for %s", secret.ErrNoKey, len(names),
+		strings.Join(rules.Recipients(), ", ")), keyringHint)
+}
+
+// ensureKeys finds the keys that the fleet repo at root is encrypted with, or makes the first one, and keeps them. They come from this
+// machine or, where its state was lost, from the management cluster.
+func (s *session) ensureKeys(ctx context.Context, root string) (secret.Keys, error) {
+	if s.keys != nil {
+		return s.keys, nil
+	}
+	keys, stored, err := s.localKeys(s.fleet.Metadata.Name, s.opts.AgeKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := readRules(root)
+	if err != nil {
+		return nil, err
+	}
+	there, err := clusterKeys(ctx, s.client)
+	if err != nil {
+		return nil, err
+	}
+	keys = append(keys, there...)
+	if rules != nil {
+		if fitting := keys.For(rules.Recipients()); len(fitting) == 0 {
+			if err := s.refuseLostKey(root, rules); err != nil {
+				return nil, err
+			}
+		} else {
+			keys = append(fitting, keys...) // the one in use comes first
+		}
+	}
+	if len(keys) == 0 {
+		key, err := secret.NewKey()
+		if err != nil {
+			return nil, err
+		}
+		keys = secret.Keys{key}
+	}
+	keys = unique(keys)
+	if err := s.keepKeys(s.fleet.Metadata.Name, stored, keys); err != nil {
+		return nil, err
+	}
+	s.keys = keys
+	return keys, nil
+}
+
+func unique(keys secret.Keys) secret.Keys {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(keys, func(k secret.Key) bool {
+		known := seen[k.Recipient()]
+		seen[k.Recipient()] = true
+		return known
+	})
+}

@@ -1,0 +1,96 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+)
+
+// ReadComponents reads all that the fleet of the repo that dir is in installs, from an offline bundle or over the network, and returns what its
+// lock is to say of it.
+func ReadComponents(ctx context.Context, report progress.Reporter, dir, bundle, cacheDir string) (_ []v1alpha1.LockedComponent, err error) {
+	top, err := fleetrepo.Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := v1alpha1.Load(filepath.Join(top, v1alpha1.FileName))
+	if err != nil {
+		return nil, err
+	}
+	step := report.Start("read components")
+	reader, err := components.Open(ctx, bundle, cacheDir)
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	defer func() { _ = reader.Close() }() // temporary files
+	all, err := reader.All(ctx, fleet)
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	out := make([]v1alpha1.LockedComponent, 0, len(all))
+	for _, c := range all {
+		out = append(out, c.LockedComponent)
+	}
+	return out, nil
+}
+
+// lockManifests compares what was read with fleet.lock, before any of it is installed.
+func (s *session) lockManifests(ctx context.Context) error {
+	lock, err := v1alpha1.LoadLock(filepath.Join(s.opts.Dir, v1alpha1.LockFileName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	certs, err := s.plan.source.CertManager(ctx)
+	if err != nil {
+		return err
+	}
+	read := []v1alpha1.LockedComponent{
+		components.LockedFlux(s.fleet.Spec.Flux, s.plan.flux.Digest),
+		components.LockedCertManager(certs.Version, s.mgmt.CertManager.URL, certs.YAML),
+	}
+	for _, p := range s.plan.providers {
+		m, err := s.plan.source.Components(ctx, p)
+		if err != nil {
+			return err
+		}
+		read = append(read, v1alpha1.LockedComponent{
+			Name: p.Name, Type: v1alpha1.ComponentType(p.Type), Version: p.Version, URL: p.URL, SHA256: components.Digest(m.YAML),
+		})
+	}
+	var errs []error
+	for _, c := range read {
+		errs = append(errs, lock.Verify(c))
+	}
+	s.locked = read
+	return errors.Join(errs...)
+}
+
+// withLock adds fleet.lock, where it does not know all that is installed, to the files that are written.
+func (s *session) withLock(root string, files []manifest.File, present func(manifest.File) bool) ([]manifest.File, error) {
+	repo := fleetrepo.New(root, s.fleet)
+	edit, err := repo.Relock(s.locked, files)
+	if err != nil {
+		return nil, err
+	}
+	if changed := edit.Changes.Files(); len(changed) > 0 {
+		return append(files, changed...), nil
+	}
+	anew, err := repo.NewLock(s.locked, files)
+	if err != nil {
+		return nil, err
+	}
+	if !present(anew) { // an earlier run wrote it, and was killed before it committed it
+		files = append(files, anew)
+	}
+	return files, nil
+}

@@ -1,0 +1,292 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// firstVersion is the one in the first tag of a channel.
+const firstVersion = "0.1.0"
+
+// PromoteOptions say what to promote.
+type PromoteOptions struct {
+	// Change carries the one-line change: Dir, DryRun, Commit, Push, PullRequest and Git count. Without any of them it is pushed, or
+	// committed where there is no remote.
+	Change ChangeOptions
+	// Channel to move; "" stands for the only one that goes through tags.
+	Channel string
+	// To is the tag to move it to: one that is there, or a new one. "" makes the next.
+	To string
+	// Cluster is the only management cluster to move it on; "" moves all.
+	Cluster string
+	// SkipHealth promotes without a look at the environments that have the commit already.
+	SkipHealth bool
+}
+
+// PromoteResult is what a promotion did, or with DryRun would do.
+type PromoteResult struct {
+	FormatVersion string `json:"formatVersion"`
+	Channel       string `json:"channel"`
+	Tag           string `json:"tag"`
+	// Commit that the tag stands for.
+	Commit string `json:"commit"`
+	// Tagged: the tag is new.
+	Tagged bool `json:"tagged"`
+	// ReleaseNotes list what is new since the tag before; empty for a tag that was there.
+	ReleaseNotes string `json:"releaseNotes,omitempty"`
+	// Checked are the environments that were healthy at the commit.
+	Checked []string `json:"checked"`
+	// Environments that follow the channel.
+	Environments []string      `json:"environments"`
+	Change       *ChangeResult `json:"change"`
+}
+
+// promotion is one run.
+type promotion struct {
+	Deps
+	opts    PromoteOptions
+	repo    *fleetrepo.Repo
+	git     *gitrepo.Repo
+	auth    gitrepo.Auth
+	remote  bool
+	channel v1alpha1.Channel
+	head    string
+	tags    []gitrepo.Tag
+}
+
+// Promote moves a channel to a tag: a new one on the newest commit of the branch, if the environments that follow the branch are healthy at
+// that commit, or one that is there, which is how to roll back too. First the tag is made and pushed, then the change is: killed
+// in between, the next run goes on where this one was. Tags are never moved. Errors: those of fleetrepo's Promote, of the health check (not
+// ready), of gitrepo's Fetch, Tag and PushTag, and of Change.
+func Promote(ctx context.Context, deps Deps, o PromoteOptions) (*PromoteResult, error) {
+	p, err := newPromotion(ctx, deps, o)
+	if err != nil {
+		return nil, err
+	}
+	out := &PromoteResult{FormatVersion: "1", Channel: p.channel.Name, Checked: []string{}, Environments: p.repo.Fleet.EnvironmentsOf(p.channel.Name)}
+	tag, fresh, err := p.choose(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Tag, out.Commit, out.Tagged = tag.Name, tag.Commit, fresh
+	body := ""
+	if fresh {
+		if body, err = p.release(ctx, out); err != nil {
+			return nil, err
+		}
+	}
+	if p.carries() && p.remote && !o.Change.DryRun {
+		if _, err := p.git.PushTag(ctx, p.auth, tag.Name); err != nil {
+			return nil, err
+		}
+	}
+	change := p.opts.Change
+	change.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		e, err := r.Promote(p.channel.Name, tag.Name, o.Cluster)
+		if err == nil {
+			e.Body = body
+		}
+		return e, err
+	}
+	out.Change, err = Change(ctx, change)
+	return out, err
+}
+
+// carries tells whether the change goes to the remote, be it as a pull request.
+func (p *promotion) carries() bool { return p.opts.Change.Push }
+
+func newPromotion(ctx context.Context, deps Deps, o PromoteOptions) (*promotion, error) {
+	p := &promotion{Deps: deps, opts: o}
+	var err error
+	if p.repo, err = fleetrepo.Open(o.Change.Dir); err != nil {
+		return nil, err
+	}
+	if p.channel, err = p.repo.TagChannel(o.Channel); err != nil {
+		return nil, err
+	}
+	if p.git, err = gitrepo.Open(p.repo.Dir); err != nil {
+		return nil, diag.Wrap("promote", err, "the fleet repo has to be the top of a Git repository")
+	}
+	if err := p.look(ctx); err != nil {
+		return nil, err
+	}
+	change := &p.opts.Change
+	if !change.Commit && !change.Push && !change.DryRun {
+		change.Push, change.Commit = p.remote, !p.remote
+	}
+	return p, nil
+}
+
+// look finds the newest commit of the branch, at the remote where there is one, and the tags of the channel, the newest first.
+func (p *promotion) look(ctx context.Context) error {
+	main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)
+	branch, err := p.git.Branch()
+	if err != nil {
+		return err
+	}
+	if branch != main.Branch {
+		return diag.Errorf("git switch "+main.Branch, "the branch %s is checked out, and what is promoted is %s", branch, main.Branch)
+	}
+	url, _, err := p.git.Remote()
+	if err != nil {
+		return err
+	}
+	if p.head, err = p.git.Head(); err != nil {
+		return err
+	}
+	if p.remote = url != ""; p.remote {
+		if p.auth, err = authFor(p.repo, p.opts.Change.Git); err != nil {
+			return err
+		}
+		if p.head, err = p.git.Fetch(ctx, p.auth); err != nil {
+			return err
+		}
+		ahead, err := p.git.CommitsAhead(ctx)
+		if err != nil {
+			return err
+		}
+		if ahead > 0 {
+			return diag.Errorf("push them, or put them aside", "%d commits of %s are not pushed: what is promoted is what others have seen", ahead, branch)
+		}
+	}
+	if p.head == "" {
+		return diag.Errorf("commit and push the fleet first", "the branch %s has no commit", main.Branch)
+	}
+	all, err := p.git.Tags(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		if _, ok := p.version(t.Name); ok {
+			p.tags = append(p.tags, t)
+		}
+	}
+	slices.SortFunc(p.tags, func(a, b gitrepo.Tag) int {
+		x, _ := p.version(a.Name)
+		y, _ := p.version(b.Name)
+		return cmp.Or(y.Compare(x), cmp.Compare(a.Name, b.Name))
+	})
+	return nil
+}
+
+// version is what stands in a tag in the place of the channel's *.
+func (p *promotion) version(tag string) (semver.Version, bool) {
+	text, ok := strings.CutPrefix(tag, p.channel.TagPrefix())
+	if !ok {
+		return semver.Version{}, false
+	}
+	v, err := semver.Parse(text)
+	return v, err == nil
+}
+
+// choose returns the tag to move the channel to, and whether it has to be made.
+func (p *promotion) choose(ctx context.Context) (gitrepo.Tag, bool, error) {
+	if p.opts.To != "" {
+		return p.named(p.opts.To)
+	}
+	next := p.channel.TagPrefix() + firstVersion
+	if len(p.tags) > 0 {
+		// Moving a channel is a commit too; that alone is nothing to tag.
+		latest := p.tags[0]
+		changed, err := p.changedSince(ctx, latest.Commit)
+		if err != nil || !changed {
+			return latest, false, err
+		}
+		v, _ := p.version(latest.Name)
+		v.Pre, v.Build = nil, nil
+		if err := v.IncrementPatch(); err != nil {
+			return latest, false, err
+		}
+		next = p.channel.TagPrefix() + v.String()
+	}
+	return gitrepo.Tag{Name: next, Commit: p.head}, true, nil
+}
+
+// named is the tag that a person asked for.
+func (p *promotion) named(name string) (gitrepo.Tag, bool, error) {
+	for _, t := range p.tags {
+		if t.Name == name {
+			return t, false, nil
+		}
+	}
+	if _, ok := p.version(name); !ok {
+		return gitrepo.Tag{}, false, diag.Usage(fmt.Sprintf("write it like %s%s", p.channel.TagPrefix(), firstVersion),
+			"%q is no tag of channel %s: they are %s with a semantic version in the place of the *", name, p.channel.Name, p.channel.Tag)
+	}
+	return gitrepo.Tag{Name: name, Commit: p.head}, true, nil
+}
+
+// changedSince tells whether the newest commit has anything for environments to run that another one lacks.
+func (p *promotion) changedSince(ctx context.Context, commit string) (bool, error) {
+	files, err := p.git.Differ(ctx, commit, p.head)
+	return slices.ContainsFunc(files, scaffold.InChannels), err
+}
+
+// release judges the newest commit, writes down what is new in it, and tags it. It returns what the commit that moves the channel says.
+func (p *promotion) release(ctx context.Context, out *PromoteResult) (string, error) {
+	said := ""
+	if p.opts.SkipHealth {
+		said = "The health of the environments before it was not checked (--skip-health).\n"
+	} else {
+		checked, err := p.checkHealth(ctx)
+		if err != nil {
+			return "", err
+		}
+		out.Checked = checked
+		if len(checked) > 0 {
+			said = fmt.Sprintf("Healthy at this commit: %s.\n", strings.Join(checked, ", "))
+		}
+	}
+	notes, err := p.notes(ctx, out.Tag)
+	if err != nil {
+		return "", err
+	}
+	out.ReleaseNotes = notes
+	body := strings.TrimPrefix(notes+"\n"+said, "\n")
+	if p.opts.Change.DryRun {
+		return body, nil
+	}
+	_, err = p.git.Tag(ctx, out.Tag, out.Commit, fmt.Sprintf("%s of fleet %s\n\n%s", out.Tag, p.repo.Fleet.Metadata.Name, body))
+	return body, err
+}
+
+// notes are the release notes: the commits since the tag before.
+func (p *promotion) notes(ctx context.Context, tag string) (string, error) {
+	before := gitrepo.Tag{}
+	v, _ := p.version(tag)
+	for _, t := range p.tags {
+		if older, _ := p.version(t.Name); older.LT(v) {
+			before = t
+			break
+		}
+	}
+	commits, err := p.git.Log(ctx, p.head, before.Commit)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	if before.Name != "" {
+		fmt.Fprintf(&b, "Changes since %s:\n\n", before.Name)
+	}
+	for _, c := range commits {
+		if !c.Merge && slices.ContainsFunc(c.Files, scaffold.InChannels) {
+			fmt.Fprintf(&b, "- %s (%.8s, %s)\n", c.Subject, c.Hash, c.Author)
+		}
+	}
+	return b.String(), nil
+}
+
+// errNotHealthy is the cause where an environment is not ready for what comes after it.
+var errNotHealthy = errors.New("not healthy at the commit to promote")

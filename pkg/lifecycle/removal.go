@@ -1,0 +1,93 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// RemovalOptions say which step of a cluster's removal is waited for.
+type RemovalOptions struct {
+	Target  *Target
+	Cluster fleetrepo.Cluster
+	// Deletes says that it is the second step.
+	Deletes bool
+	Timeout time.Duration
+}
+
+// AwaitRemoval waits until a step of `fleetctl cluster remove`, committed and pushed, has come true. After the first that is when the
+// cluster has lost its protection. After the second it is when Cluster API has taken down all that the cluster had; then the namespace goes
+// too, which nothing needs any more. When the time is over before, the error says what holds it (exit code of something not ready).
+func AwaitRemoval(ctx context.Context, deps Deps, o RemovalOptions) error {
+	ctx, cancel := withTimeout(ctx, o.Timeout)
+	defer cancel()
+	client, err := o.Target.Client(ctx)
+	if err != nil {
+		return err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	system := flux.NewSystem(client)
+	key := kube.Key{Namespace: o.Cluster.Name, Name: o.Cluster.Name}
+	if !o.Deletes {
+		return Run(ctx, deps.Report, []Step{{
+			Name: "wait for Flux to take the protection away", Run: func(ctx context.Context, detail func(string)) error {
+				if err := system.Reconcile(ctx); err != nil {
+					return err
+				}
+				return manager.WaitUnprotected(ctx, key, detail)
+			}, Timeout: 15 * time.Minute, Hint: "`fleetctl status` shows what Flux has applied",
+		}})
+	}
+	return Run(ctx, deps.Report, []Step{
+		{
+			Name: "wait for the cluster to go", Run: func(ctx context.Context, detail func(string)) error {
+				if err := system.Reconcile(ctx); err != nil {
+					return err
+				}
+				return manager.WaitGone(ctx, key, detail)
+			}, Timeout: deleteTimeout, Hint: "`fleetctl status` shows what holds it; run the same command again to go on",
+		},
+		{
+			Name: "delete its namespace", Needs: []string{"wait for the cluster to go"}, Timeout: 10 * time.Minute,
+			Run: func(ctx context.Context, detail func(string)) error {
+				if err := system.WaitForgotten(ctx, key.Namespace, detail); err != nil {
+					return err
+				}
+				return deleteNamespace(ctx, client, key.Namespace)
+			},
+		},
+	})
+}
+
+// appliedBy is the label that kustomize-controller puts on what it applies: the name of the Kustomization.
+const appliedBy = "kustomize.toolkit.fluxcd.io/name"
+
+// deleteNamespace deletes the namespace of a cluster that is gone, if it is the one that the fleet repo made.
+func deleteNamespace(ctx context.Context, client *kube.Client, name string) error {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	namespace.SetName(name)
+	err := client.Get(ctx, kube.Key{Name: name}, namespace)
+	if kube.IsAbsent(err) {
+		return nothingToDo("it is gone")
+	}
+	if err != nil {
+		return fmt.Errorf("look at the namespace %s: %w", name, err)
+	}
+	if !strings.HasPrefix(namespace.GetLabels()[appliedBy], "clusters-") {
+		return nothingToDo("the fleet repo did not make it")
+	}
+	return client.Delete(ctx, []*unstructured.Unstructured{namespace}, kube.DeleteOptions{Wait: true})
+}

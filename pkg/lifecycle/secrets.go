@@ -1,0 +1,319 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+)
+
+// SecretOptions say which file of the fleet repo is worked on, and with which key.
+type SecretOptions struct {
+	// Dir is in the fleet repo.
+	Dir string
+	// File is its path in the fleet repo, with forward slashes.
+	File string
+	// AgeKeyFile has the private key; empty: sops' environment variables and the state folder.
+	AgeKeyFile string
+}
+
+// NewSecret is a Kubernetes Secret to be made and encrypted.
+type NewSecret struct {
+	Name, Namespace, Type string
+	Data                  map[string][]byte
+}
+
+// content is its YAML, in clear.
+func (n NewSecret) content() ([]byte, error) {
+	object := map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": n.Type,
+		"metadata": map[string]any{"name": n.Name, "namespace": n.Namespace}, "data": n.Data,
+	}
+	content, err := yaml.Marshal(object)
+	if err != nil {
+		return nil, errors.New("the Secret cannot be encoded")
+	}
+	return content, nil
+}
+
+// EncryptSecret is the edit that encrypts a file in place, or where n is not nil makes it. The public key in the repo is enough for it.
+func EncryptSecret(o SecretOptions, n *NewSecret) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
+	repo, err := fleetrepo.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var plain []byte
+	if n != nil {
+		plain, err = n.content()
+	} else {
+		plain, err = readSecret(repo, o.File)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(repo.Dir, filepath.FromSlash(o.File))); n != nil && err == nil {
+		return nil, diag.Usage("`fleetctl secret edit` changes it", "%s is there already", o.File)
+	}
+	// It is encrypted once: another try on top of others' commits must not make another file of it.
+	rule, err := ruleFor(repo, o.File)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := secret.Encrypt(plain, rule)
+	if err != nil {
+		return nil, diag.Wrap(o.File, err, "")
+	}
+	return func(*fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		return privateEdit("Encrypt "+o.File, manifest.File{Path: o.File, Content: sealed}), nil
+	}, nil
+}
+
+// privateEdit is an edit whose difference nobody may read: what it takes out may be in clear.
+func privateEdit(summary string, files ...manifest.File) *fleetrepo.Edit {
+	e := &fleetrepo.Edit{Summary: summary, Private: true}
+	e.Changes.Write(files...)
+	return e
+}
+
+// EditSecret is the edit that puts what change makes of a file's clear text in its place. change is called until what it returns can be
+// encrypted, with the error of the time before; its own error ends it.
+func EditSecret(deps Deps, o SecretOptions, change func(clear []byte, problem error) ([]byte, error)) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
+	repo, err := fleetrepo.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	base, err := readSecret(repo, o.File)
+	if err != nil {
+		return nil, err
+	}
+	keys, _, err := deps.localKeys(repo.Fleet.Metadata.Name, o.AgeKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	clear, err := secret.Decrypt(base, keys)
+	if err != nil {
+		return nil, diag.Wrap(o.File, err, "")
+	}
+	sealed := base
+	var problem error
+	for edited := clear; ; {
+		if edited, err = change(edited, problem); err != nil {
+			return nil, err
+		}
+		if bytes.Equal(edited, clear) {
+			break
+		}
+		if sealed, problem = secret.Update(base, edited, keys); problem == nil {
+			break
+		}
+	}
+	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		there, err := readSecret(r, o.File)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(there, base) && !bytes.Equal(there, sealed) {
+			return nil, diag.Errorf("run it again", "%s was changed by others meanwhile", o.File)
+		}
+		return privateEdit("Change "+o.File, manifest.File{Path: o.File, Content: sealed}), nil
+	}, nil
+}
+
+// RotateOptions say what `fleetctl secret rotate` encrypts anew.
+type RotateOptions struct {
+	Dir        string
+	AgeKeyFile string
+	// Files of the fleet repo; empty: all that are encrypted.
+	Files []string
+	// NewKey makes a new age key: all files are encrypted for it in the place of the one before.
+	NewKey bool
+	// Offline leaves it to init to give the new key to the management clusters.
+	Offline bool
+	// DryRun makes no key and gives none away.
+	DryRun bool
+}
+
+// RotateSecrets is the edit that encrypts files with new data keys, and with a new age key where that is asked for: all of them or none.
+// A new age key is first kept on this machine and given to the management clusters of the fleet, beside the old ones: their Flux decrypts
+// the revision before the change and the one after it.
+func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
+	repo, err := fleetrepo.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	name := repo.Fleet.Metadata.Name
+	keys, stored, err := deps.localKeys(name, o.AgeKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := readRules(repo.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if rules == nil {
+		return nil, diag.Errorf("`fleetctl init` writes it", "there is no %s in the fleet repo", secret.RulesFile)
+	}
+	rotation := &rotation{files: o.Files, keys: keys}
+	if !o.NewKey {
+		return rotation.edit, rotation.try(repo)
+	}
+	if len(o.Files) > 0 {
+		return nil, diag.Usage("leave the files out: a new key is for all of them", "--new-key and files were given")
+	}
+	key, err := secret.NewKey()
+	if err != nil {
+		return nil, err
+	}
+	rotation.replaced, rotation.next = keys.For(rules.Recipients()).Recipients(), key
+	if err := rotation.try(repo); err != nil {
+		return nil, err
+	}
+	if o.DryRun {
+		return rotation.edit, nil
+	}
+	keys = append(secret.Keys{key}, keys...)
+	if err := deps.keepKeys(name, stored, keys); err != nil {
+		return nil, err
+	}
+	if !o.Offline {
+		if err := deps.giveKeys(ctx, name, keys); err != nil {
+			return nil, err
+		}
+	}
+	return rotation.edit, nil
+}
+
+// giveKeys makes keys those that the management clusters of a fleet decrypt with.
+func (d Deps) giveKeys(ctx context.Context, fleet string, keys secret.Keys) error {
+	records, err := d.Store.List()
+	if err != nil {
+		return err
+	}
+	given := 0
+	for i, r := range records {
+		if r.Fleet != fleet {
+			continue
+		}
+		client, err := (&Target{Name: r.Name, Cluster: d.Store.Cluster(r.Name), Record: &records[i]}).Client(ctx)
+		if err == nil {
+			err = flux.NewSystem(client).ApplySecret(ctx, flux.KeySecret(keys.File()))
+		}
+		if err != nil {
+			return diag.Wrap("give the new key to the management cluster "+r.Name, err, "mend that first, or give --offline and run `fleetctl init` before the change is pushed")
+		}
+		given++
+	}
+	if given == 0 {
+		return diag.Errorf("run it where `fleetctl init` was run; or give --offline, and run `fleetctl init` before the change is pushed",
+			"no management cluster of the fleet %s is known on this machine", fleet)
+	}
+	return nil
+}
+
+// rotation encrypts files anew.
+type rotation struct {
+	files    []string // empty: all
+	keys     secret.Keys
+	replaced []string // recipients that next takes the place of; empty: none
+	next     secret.Key
+}
+
+func (o *rotation) try(r *fleetrepo.Repo) error {
+	_, err := o.edit(r)
+	return err
+}
+
+func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	names := o.files
+	if len(names) == 0 {
+		var err error
+		if names, err = encryptedFiles(r.Dir); err != nil {
+			return nil, err
+		}
+	}
+	e := privateEdit(fmt.Sprintf("Encrypt %d files anew", len(names)))
+	for _, name := range names {
+		content, err := readSecret(r, name)
+		if err != nil {
+			return nil, err
+		}
+		recipients, err := secret.Recipients(content)
+		if err != nil {
+			return nil, diag.Wrap(name, err, "")
+		}
+		sealed, err := secret.Rotate(content, o.keys, o.recipients(recipients))
+		if err != nil {
+			return nil, diag.Wrap(name, err, "")
+		}
+		e.Changes.Write(manifest.File{Path: name, Content: sealed})
+	}
+	if len(o.replaced) == 0 {
+		return e, nil
+	}
+	e.Summary = fmt.Sprintf("Encrypt %d files with a new age key", len(names))
+	e.Notes = append(e.Notes, "The old key stays on the management cluster and on this machine: earlier revisions need it.",
+		"What was secret before is known to whoever has the old key: change the passwords too, if that is why.")
+	rules, err := os.ReadFile(filepath.Join(r.Dir, secret.RulesFile))
+	if err != nil {
+		return nil, err
+	}
+	if rules, err = secret.Replace(rules, o.replaced, []string{o.next.Recipient()}); err != nil {
+		return nil, err
+	}
+	e.Changes.Write(manifest.File{Path: secret.RulesFile, Content: rules})
+	return e, nil
+}
+
+// recipients of a file, with the new key in the place of the old one.
+func (o *rotation) recipients(old []string) []string {
+	if len(o.replaced) == 0 {
+		return old
+	}
+	kept := slices.DeleteFunc(slices.Clone(old), func(r string) bool { return slices.Contains(o.replaced, r) })
+	return append(kept, o.next.Recipient())
+}
+
+// ruleFor is how the repo wants a file to be encrypted.
+func ruleFor(r *fleetrepo.Repo, file string) (secret.Rule, error) {
+	rules, err := readRules(r.Dir)
+	if err != nil {
+		return secret.Rule{}, err
+	}
+	if rules == nil {
+		return secret.Rule{}, diag.Errorf("`fleetctl init` writes it", "there is no %s in the fleet repo", secret.RulesFile)
+	}
+	return rules.For(file)
+}
+
+// readSecret reads a file of the repo.
+func readSecret(r *fleetrepo.Repo, name string) ([]byte, error) {
+	local, err := manifest.SafeJoin(r.Dir, name)
+	if err != nil {
+		return nil, diag.Usage("name a file in the fleet repo", "%v", err)
+	}
+	content, err := os.ReadFile(local)
+	if errors.Is(err, fs.ErrNotExist) {
+		names, _ := encryptedFiles(r.Dir) // for the hint alone
+		hint := "`fleetctl secret encrypt` makes one"
+		if nearest := diag.Nearest(name, names); nearest != "" {
+			hint = "did you mean " + nearest + "?"
+		} else if len(names) > 0 && len(names) <= 20 {
+			hint = "there are: " + strings.Join(names, ", ")
+		}
+		return nil, diag.Usage(hint, "there is no file %s", name)
+	}
+	return content, diag.Wrap("read "+name, err, "")
+}

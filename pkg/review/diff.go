@@ -1,0 +1,292 @@
+package review
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// DiffOptions say what to compare.
+type DiffOptions struct {
+	// Dir is in the fleet repo.
+	Dir string
+	// From is a revision; "" stands for HEAD. To is another, or "" for the working tree, which is then compared with the last commit
+	// that From and HEAD have in common: what others have added to From meanwhile is not undone by what is here.
+	From, To string
+	// CacheDir keeps what was rendered; "" keeps nothing.
+	CacheDir string
+}
+
+// Action is what happens to an object.
+type Action string
+
+// The actions.
+const (
+	Added   Action = "add"
+	Changed Action = "change"
+	Removed Action = "remove"
+)
+
+// ObjectChange is an object that differs.
+type ObjectChange struct {
+	Action      Action   `json:"action"`
+	APIVersion  string   `json:"apiVersion"`
+	Kind        string   `json:"kind"`
+	Namespace   string   `json:"namespace,omitempty"`
+	Name        string   `json:"name"`
+	Environment string   `json:"environment,omitempty"`
+	Cluster     string   `json:"cluster,omitempty"`
+	Targets     []string `json:"targets,omitempty"`
+	Diff        string   `json:"diff"`
+
+	old, new *render.Object
+}
+
+// ID is "Kind namespace/name".
+func (c *ObjectChange) ID() string {
+	if c.Namespace == "" {
+		return c.Kind + " " + c.Name
+	}
+	return c.Kind + " " + c.Namespace + "/" + c.Name
+}
+
+// Report is the difference between two revisions.
+type Report struct {
+	FormatVersion string `json:"formatVersion"`
+	// From and To are commits; To is "" for the working tree.
+	From string `json:"from"`
+	To   string `json:"to,omitempty"`
+	// Impact says in words what the change does, gravest first.
+	Impact  []Impact       `json:"impact"`
+	Objects []ObjectChange `json:"objects"`
+	// Problems are those of the newer side: what they are about cannot be compared. OldProblems are those of the older.
+	Problems    diag.Findings `json:"problems"`
+	OldProblems diag.Findings `json:"oldProblems"`
+}
+
+// Diff renders both sides and compares them. What renders to the same is rendered once. Errors are those of the repo and of Git; that a
+// cluster would be lost is in the report: see Report.Err.
+func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
+	repo, err := fleetrepo.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	git, err := gitrepo.Open(repo.Dir)
+	if err != nil {
+		return nil, diag.Wrap("compare", err, "a difference is one between revisions: `git init` and commit first")
+	}
+	report := &Report{FormatVersion: "1"}
+	if report.From, report.To, err = revisions(git, o); err != nil {
+		return nil, err
+	}
+	before, err := renderCommit(ctx, git, report.From, o.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	var after *render.Result
+	if report.To != "" {
+		after, err = renderCommit(ctx, git, report.To, o.CacheDir)
+	} else {
+		after, err = Render(ctx, RenderOptions{Dir: repo.Dir, CacheDir: o.CacheDir})
+	}
+	if err != nil {
+		return nil, err
+	}
+	report.Objects = compare(before.Objects, after.Objects)
+	report.Impact = impactOf(report.Objects, before.Objects, after.Objects)
+	report.Problems, report.OldProblems = append(diag.Findings{}, after.Findings...), append(diag.Findings{}, before.Findings...)
+	return report, nil
+}
+
+// revisions are the commits to compare.
+func revisions(git *gitrepo.Repo, o DiffOptions) (from, to string, err error) {
+	if o.From == "" {
+		from, err = git.Resolve("HEAD")
+		return from, "", err
+	}
+	if from, err = git.Resolve(o.From); err != nil {
+		return "", "", err
+	}
+	if o.To != "" {
+		to, err = git.Resolve(o.To)
+		return from, to, err
+	}
+	head, err := git.Resolve("HEAD")
+	if err != nil {
+		return "", "", err
+	}
+	from, err = git.MergeBase(from, head)
+	return from, "", err
+}
+
+// renderCommit renders the fleet as it is in a commit; one without a fleet.yaml has no objects.
+func renderCommit(ctx context.Context, git *gitrepo.Repo, commit, cacheDir string) (*render.Result, error) {
+	files, err := git.Files(commit)
+	if err != nil {
+		return nil, err
+	}
+	content, err := fs.ReadFile(files, v1alpha1.FileName)
+	if err != nil {
+		return &render.Result{}, nil //nolint:nilerr // the fleet begins after this commit
+	}
+	fleet, err := v1alpha1.Decode(v1alpha1.FileName, content)
+	if err != nil {
+		return nil, diag.Wrap("read "+v1alpha1.FileName+" of commit "+commit[:12], err, "compare with a revision whose fleet.yaml is right")
+	}
+	return render.New(files, fleet, render.Options{CacheDir: cacheDir}).All(ctx)
+}
+
+// id is what an object is on one of the clusters that it is applied to.
+func id(o *render.Object, target string) string {
+	group, _, versioned := strings.Cut(o.APIVersion, "/")
+	if !versioned {
+		group = ""
+	}
+	return strings.Join([]string{o.ManagementCluster, target, group, o.Kind, o.Namespace, o.Name}, "\x00")
+}
+
+// compare returns what differs, in the order of the newer side, then what is gone in that of the older. Objects that workload clusters
+// share are compared cluster by cluster, and shown once for all that change alike.
+func compare(before, after []*render.Object) []ObjectChange {
+	old, seen := map[string]*render.Object{}, map[string]bool{}
+	for _, o := range before {
+		for _, t := range targetsOf(o) {
+			old[id(o, t)] = o
+		}
+	}
+	all := []ObjectChange{}
+	for _, o := range after {
+		was := map[*render.Object][]string{}
+		var order []*render.Object
+		for _, t := range targetsOf(o) {
+			k := id(o, t)
+			seen[k] = true
+			there := old[k]
+			if there != nil && bytes.Equal(there.JSON, o.JSON) {
+				continue
+			}
+			if _, ok := was[there]; !ok {
+				order = append(order, there)
+			}
+			was[there] = append(was[there], t)
+		}
+		for _, there := range order {
+			all = append(all, change(there, o, was[there]))
+		}
+	}
+	for _, o := range before {
+		var gone []string
+		for _, t := range targetsOf(o) {
+			if !seen[id(o, t)] {
+				gone = append(gone, t)
+			}
+		}
+		if len(gone) > 0 {
+			all = append(all, change(o, nil, gone))
+		}
+	}
+	return all
+}
+
+// targetsOf are the clusters that an object is applied to; "" is the management cluster.
+func targetsOf(o *render.Object) []string {
+	if len(o.Targets) == 0 {
+		return []string{""}
+	}
+	return o.Targets
+}
+
+func change(before, after *render.Object, targets []string) ObjectChange {
+	c := ObjectChange{Action: Changed, old: before, new: after}
+	shown := after
+	switch {
+	case before == nil:
+		c.Action = Added
+	case after == nil:
+		c.Action, shown = Removed, before
+	}
+	c.APIVersion, c.Kind, c.Namespace, c.Name = shown.APIVersion, shown.Kind, shown.Namespace, shown.Name
+	c.Environment, c.Cluster = shown.Environment, shown.Cluster
+	if targets[0] != "" {
+		c.Targets = targets
+	}
+	c.Diff = unified(&c)
+	return c
+}
+
+// unified is the difference for people. What a Secret holds is not shown.
+func unified(c *ObjectChange) string {
+	name := filepath.ToSlash(pathOf(firstOf(c.new, c.old))) + ".yaml"
+	from, to := "a/"+name, "b/"+name
+	if c.old == nil {
+		from = "/dev/null"
+	}
+	if c.new == nil {
+		to = "/dev/null"
+	}
+	if c.Kind == "Secret" && c.APIVersion == "v1" {
+		return fmt.Sprintf("--- %s\n+++ %s\n@@ what a Secret holds is not shown @@\n", from, to)
+	}
+	return udiff.Unified(from, to, yamlOf(c.old), yamlOf(c.new))
+}
+
+func firstOf(a, b *render.Object) *render.Object {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func yamlOf(o *render.Object) string {
+	if o == nil {
+		return ""
+	}
+	return string(o.YAML())
+}
+
+// short is the beginning of a digest of what tells an object from others of its kind and name.
+func short(o *render.Object) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{o.APIVersion, o.Kind, o.Name, o.Owner.String(), strings.Join(o.Targets, ",")}, "\x00")))
+	return hex.EncodeToString(sum[:4])
+}
+
+// Lost are the clusters whose deletion nobody asked for with `fleetctl cluster remove`.
+func (r *Report) Lost() []Impact {
+	var all []Impact
+	for _, i := range r.Impact {
+		if i.Kind == ImpactDeleteCluster && !i.Requested {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// Err is what a pipeline has to stop for: problems that keep the newer side from being rendered, and clusters that would be lost.
+func (r *Report) Err() error {
+	if err := r.Problems.Err(); err != nil {
+		return &diag.Error{Op: "render", Err: err, Code: diag.ExitNotReady}
+	}
+	lost := r.Lost()
+	if len(lost) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(lost))
+	for _, i := range lost {
+		names = append(names, i.Environment+"/"+i.Cluster)
+	}
+	return diag.NotReady("bring the files back, and take a cluster out with `fleetctl cluster remove`, in its two steps",
+		"this takes clusters out of the repo that were not removed with fleetctl: %s", strings.Join(names, ", "))
+}

@@ -1,0 +1,299 @@
+package review
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// ImpactKind says what a change does.
+type ImpactKind string
+
+// The kinds, gravest first: the order in which they are reported.
+const (
+	ImpactDeleteCluster   ImpactKind = "delete-cluster"
+	ImpactUnprotect       ImpactKind = "unprotect-cluster"
+	ImpactRemovePool      ImpactKind = "remove-pool"
+	ImpactReplaceMachines ImpactKind = "replace-machines"
+	ImpactUpgrade         ImpactKind = "upgrade"
+	ImpactScale           ImpactKind = "scale"
+	ImpactLimits          ImpactKind = "change-limits"
+	ImpactAddCluster      ImpactKind = "add-cluster"
+	ImpactAddPool         ImpactKind = "add-pool"
+	ImpactOther           ImpactKind = "other"
+)
+
+var gravity = []ImpactKind{
+	ImpactDeleteCluster, ImpactUnprotect, ImpactRemovePool, ImpactReplaceMachines, ImpactUpgrade, ImpactScale, ImpactLimits,
+	ImpactAddCluster, ImpactAddPool, ImpactOther,
+}
+
+// Impact is one thing that a change does, to one cluster or to several alike.
+type Impact struct {
+	Kind        ImpactKind `json:"kind"`
+	Summary     string     `json:"summary"`
+	Environment string     `json:"environment,omitempty"`
+	// Cluster is the one that it happens to; where there are several, Clusters has them all.
+	Cluster  string   `json:"cluster,omitempty"`
+	Clusters []string `json:"clusters,omitempty"`
+	// Pool of the machines; "control plane" is one, too.
+	Pool string `json:"pool,omitempty"`
+	// Machines that are replaced, made or deleted, as far as the files say how many there are.
+	Machines int    `json:"machines,omitempty"`
+	From     string `json:"from,omitempty"`
+	To       string `json:"to,omitempty"`
+	// Reason of a replacement.
+	Reason string `json:"reason,omitempty"`
+	// Requested says of the deletion of a cluster that `fleetctl cluster remove` has prepared it.
+	Requested bool `json:"requested,omitempty"`
+	// Suspended says that Flux does not apply it before the cluster is resumed.
+	Suspended bool `json:"suspended,omitempty"`
+	// Objects that change, where Kind is other.
+	Objects int `json:"objects,omitempty"`
+}
+
+// clusterID is where a cluster is declared.
+type clusterID struct{ environment, name string }
+
+func (c clusterID) String() string {
+	if c.environment == "" {
+		return c.name
+	}
+	return c.environment + "/" + c.name
+}
+
+func clusterOf(c *ObjectChange) clusterID { return clusterID{c.Environment, c.Cluster} }
+
+// impactOf says what changes of objects do. before and after are all objects of the two sides.
+func impactOf(changes []ObjectChange, before, after []*render.Object) []Impact {
+	j := &judge{whole: map[clusterID]bool{}, touched: map[clusterID]bool{}, unprotected: map[clusterID]bool{}, others: map[clusterID][]*ObjectChange{}, before: before}
+	for i := range changes {
+		j.cluster(&changes[i], before, after)
+	}
+	for i := range changes {
+		if !j.whole[clusterOf(&changes[i])] {
+			j.machines(&changes[i])
+		}
+	}
+	for i := range changes {
+		j.rest(&changes[i])
+	}
+	j.foldUpgrades()
+	j.foldLimits()
+	return append(group(j.found), j.counted()...)
+}
+
+// judge collects what changes do.
+type judge struct {
+	found []Impact
+	// whole are the clusters that come or go: their objects need no words of their own. touched have an impact on their machines.
+	whole, touched, unprotected map[clusterID]bool
+	others                      map[clusterID][]*ObjectChange
+	before                      []*render.Object
+}
+
+func (j *judge) add(c *ObjectChange, i Impact) {
+	i.Environment, i.Cluster = c.Environment, cmp.Or(c.Cluster, c.Name)
+	i.Suspended = firstOf(c.new, c.old).Suspended
+	j.touched[clusterOf(c)] = true
+	j.found = append(j.found, i)
+}
+
+func is(c *ObjectChange, group, kind string) bool {
+	g, _, _ := strings.Cut(c.APIVersion, "/")
+	return g == group && c.Kind == kind
+}
+
+const (
+	capiGroup = "cluster.x-k8s.io"
+	helmGroup = "helm.toolkit.fluxcd.io"
+	// removeAnnotation is what the first step of `fleetctl cluster remove` marks a HelmRelease with.
+	removeAnnotation = "fleetctl.dev/remove"
+	pruneAnnotation  = "kustomize.toolkit.fluxcd.io/prune"
+	keepAnnotation   = "helm.sh/resource-policy"
+)
+
+// cluster looks for clusters that come and go.
+func (j *judge) cluster(c *ObjectChange, before, after []*render.Object) {
+	if !is(c, capiGroup, "Cluster") || c.Action == Changed {
+		return
+	}
+	j.whole[clusterOf(c)] = true
+	if c.Action == Added {
+		j.add(c, Impact{Kind: ImpactAddCluster, Machines: machinesIn(after, clusterOf(c))})
+		return
+	}
+	i := Impact{Kind: ImpactDeleteCluster, Machines: machinesIn(before, clusterOf(c))}
+	protected := annotationsOf(c.old)[keepAnnotation] == "keep"
+	for _, o := range before {
+		if o.Environment != c.Environment || o.Cluster != c.Cluster || !isRelease(o) {
+			continue
+		}
+		notes := annotationsOf(o)
+		i.Requested = i.Requested || notes[removeAnnotation] != ""
+		protected = protected || notes[pruneAnnotation] == "disabled"
+	}
+	if protected && !i.Requested {
+		i.Reason = "it is protected, so it goes on to run, and nothing looks after it"
+	}
+	j.add(c, i)
+}
+
+func isRelease(o *render.Object) bool {
+	return o.Kind == "HelmRelease" && strings.HasPrefix(o.APIVersion, helmGroup+"/")
+}
+
+// machinesIn counts the machines that a cluster's objects ask for.
+func machinesIn(all []*render.Object, cluster clusterID) int {
+	n := 0
+	for _, o := range all {
+		if o.Environment == cluster.environment && o.Cluster == cluster.name {
+			if m := machinesOf(o); m != nil && m.Spec.Replicas != nil {
+				n += *m.Spec.Replicas
+			}
+		}
+	}
+	return n
+}
+
+// machines looks for machines that are replaced, made or deleted in a cluster that stays.
+func (j *judge) machines(c *ObjectChange) {
+	switch {
+	case isRelease(firstOf(c.new, c.old)) && c.Action == Changed:
+		if annotationsOf(c.old)[removeAnnotation] == "" && annotationsOf(c.new)[removeAnnotation] != "" {
+			j.unprotected[clusterOf(c)] = true
+			j.add(c, Impact{Kind: ImpactUnprotect})
+		}
+		return
+	case strings.HasSuffix(c.Kind, "MachinePool") && !is(c, capiGroup, "MachinePool"):
+		j.cloudPool(c)
+		return
+	}
+	was, now := machinesOf(c.old), machinesOf(c.new)
+	switch {
+	case was == nil && now == nil:
+	case c.Action == Added:
+		j.add(c, Impact{Kind: ImpactAddPool, Pool: now.pool(c), Machines: now.count(), To: now.size()})
+	case c.Action == Removed:
+		j.add(c, Impact{Kind: ImpactRemovePool, Pool: was.pool(c), Machines: was.count(), From: was.size()})
+	default:
+		j.changed(c, was, now)
+	}
+}
+
+// changed compares two states of a control plane or pool.
+func (j *judge) changed(c *ObjectChange, was, now *machines) {
+	pool := now.pool(c)
+	reason := ""
+	switch {
+	case was.version() != now.version():
+		j.add(c, Impact{Kind: ImpactUpgrade, Pool: pool, From: was.version(), To: now.version(), Machines: was.count()})
+	case was.infrastructure() != now.infrastructure():
+		reason = "machine template changes"
+	case was.bootstrap() != now.bootstrap():
+		reason = "bootstrap configuration changes"
+	}
+	if reason != "" {
+		j.add(c, Impact{Kind: ImpactReplaceMachines, Pool: pool, Machines: was.count(), From: was.size(), Reason: reason})
+	}
+	if a, b := was.limits(), now.limits(); a != b {
+		j.add(c, Impact{Kind: ImpactLimits, Pool: pool, From: cmp.Or(a, was.size()), To: cmp.Or(b, now.size())})
+		return
+	}
+	if was.Spec.Replicas != nil && now.Spec.Replicas != nil && *was.Spec.Replicas != *now.Spec.Replicas {
+		j.add(c, Impact{Kind: ImpactScale, Pool: pool, From: was.size(), To: now.size()})
+	}
+}
+
+// cloudPool compares the machines of a pool that the cloud makes: there is no template whose name would change.
+func (j *judge) cloudPool(c *ObjectChange) {
+	if c.Action != Changed {
+		return // its MachinePool says it
+	}
+	pool := strings.TrimPrefix(c.Name, c.Cluster+"-")
+	was, now := fieldsOf(c.old), fieldsOf(c.new)
+	a, b := takeLimits(was), takeLimits(now)
+	if a != b {
+		j.add(c, Impact{Kind: ImpactLimits, Pool: pool, From: a, To: b})
+	}
+	if !sameMachines(was, now) {
+		j.add(c, Impact{Kind: ImpactReplaceMachines, Pool: pool, Machines: j.sizeOf(c), Reason: cloudReason})
+	}
+}
+
+// sizeOf is how many machines the MachinePool of a cloud's pool had.
+func (j *judge) sizeOf(c *ObjectChange) int {
+	for _, o := range j.before {
+		if o.Kind == "MachinePool" && o.Name == c.Name && o.Namespace == c.Namespace && o.Cluster == c.Cluster {
+			if m := machinesOf(o); m != nil {
+				return m.count()
+			}
+		}
+	}
+	return 0
+}
+
+// rest counts what has no words of its own.
+func (j *judge) rest(c *ObjectChange) {
+	id := clusterOf(c)
+	if j.whole[id] {
+		return
+	}
+	o := firstOf(c.new, c.old)
+	if j.touched[id] && id.name != "" {
+		// What the machines are made of, and what declares them, is behind the words already.
+		for _, end := range []string{"MachineTemplate", "ConfigTemplate", "NodeadmConfig", "MachineDeployment", "MachinePool", "ControlPlane"} {
+			if strings.HasSuffix(c.Kind, end) {
+				return
+			}
+		}
+		if isRelease(o) || j.unprotected[id] && is(c, capiGroup, "Cluster") {
+			return
+		}
+	}
+	j.others[id] = append(j.others[id], c)
+}
+
+// counted is one line for each environment.
+func (j *judge) counted() []Impact {
+	kinds, total := map[string]map[string]int{}, map[string]int{}
+	for id, changes := range j.others {
+		if len(changes) > 1 { // a HelmRelease whose objects are counted is why they change
+			changes = slices.DeleteFunc(slices.Clone(changes), func(c *ObjectChange) bool { return c.Cluster != "" && isRelease(firstOf(c.new, c.old)) })
+		}
+		for _, c := range changes {
+			if kinds[id.environment] == nil {
+				kinds[id.environment] = map[string]int{}
+			}
+			kinds[id.environment][c.Kind]++
+			total[id.environment]++
+		}
+	}
+	var all []Impact
+	for _, environment := range slices.Sorted(maps.Keys(kinds)) {
+		parts := make([]string, 0, len(kinds[environment]))
+		for _, kind := range slices.Sorted(maps.Keys(kinds[environment])) {
+			parts = append(parts, fmt.Sprintf("%d %s", kinds[environment][kind], kind))
+		}
+		where := ""
+		if environment != "" {
+			where = " of " + environment
+		}
+		all = append(all, Impact{
+			Kind: ImpactOther, Environment: environment, Objects: total[environment],
+			Summary: fmt.Sprintf("changes %s%s: %s", count(total[environment], "other object"), where, strings.Join(parts, ", ")),
+		})
+	}
+	return all
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,107 @@
+package review
+
+import (
+	"fmt"
+	"strings"
+)
+
+// What a comment may be at most: GitHub takes 65,536 characters, GitLab a million. The words come first, the differences as far as there
+// is room.
+const (
+	maxComment = 60_000
+	maxImpacts = 100
+)
+
+// Markdown is the report as a comment on a pull request: what it does, and the difference folded away. It is never longer than forges
+// take.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	b.WriteString("### What this does to the fleet\n\n")
+	if len(r.Impact) == 0 {
+		b.WriteString("Nothing: Flux would apply the same.\n")
+	} else {
+		b.WriteString("| | Environment | Impact |\n|---|---|---|\n")
+	}
+	for n, i := range r.Impact {
+		if n == maxImpacts {
+			fmt.Fprintf(&b, "| | | and %d more |\n", len(r.Impact)-n)
+			break
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", mark(i), cell(i.Environment), cell(i.Summary))
+	}
+	if lost := r.Lost(); len(lost) > 0 {
+		b.WriteString("\n**A cluster leaves the repo that was not removed with `fleetctl cluster remove`.**\n")
+	}
+	if n := len(r.Problems); n > 0 {
+		fmt.Fprintf(&b, "\n**%s: what they are about is not compared.**\n\n", count(n, "problem"))
+		for i, f := range r.Problems {
+			if i == maxImpacts {
+				fmt.Fprintf(&b, "- and %d more\n", n-i)
+				break
+			}
+			fmt.Fprintf(&b, "- %s\n", cell(cut(f.String(), 300)))
+		}
+	}
+	r.folded(&b)
+	return b.String()
+}
+
+// folded are the differences, as many as there is room for.
+func (r *Report) folded(b *strings.Builder) {
+	if len(r.Objects) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n<details><summary>%s</summary>\n\n", count(len(r.Objects), "changed object"))
+	left := 0
+	for i := range r.Objects {
+		diff := r.Objects[i].Diff
+		fence := fenceFor(diff)
+		if b.Len()+len(diff)+2*len(fence)+200 > maxComment {
+			left++
+			continue
+		}
+		fmt.Fprintf(b, "%sdiff\n%s%s\n", fence, strings.TrimSuffix(diff, "\n")+"\n", fence)
+	}
+	if left > 0 {
+		fmt.Fprintf(b, "\n%s not shown: there is no room. `fleetctl diff` shows all.\n", count(left, "more object"))
+	}
+	b.WriteString("\n</details>\n")
+}
+
+// fenceFor is longer than any run of backticks in the text.
+func fenceFor(text string) string {
+	longest, run := 2, 0
+	for _, r := range text {
+		if r != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return strings.Repeat("`", longest+1)
+}
+
+// mark draws the eye to what cannot be taken back.
+func mark(i Impact) string {
+	switch i.Kind {
+	case ImpactDeleteCluster, ImpactUnprotect, ImpactRemovePool:
+		return ":red_circle:"
+	case ImpactReplaceMachines, ImpactUpgrade:
+		return ":orange_circle:"
+	case ImpactScale, ImpactLimits, ImpactAddCluster, ImpactAddPool, ImpactOther:
+	}
+	return ""
+}
+
+// cell makes text fit for a cell of a table: names in the repo are anybody's to choose.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "@", "&#64;", "`", "'").Replace(text)
+}
+
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}

@@ -1,0 +1,216 @@
+// Package review shows a change of the fleet repo as what it does: it renders the repo, compares it with another revision, and says in
+// words what that means for machines and clusters.
+package review
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// RenderOptions say what of a fleet repo to render.
+type RenderOptions struct {
+	// Dir is in the fleet repo.
+	Dir string
+	// Cluster, or Environment, is all that is wanted; both "": everything.
+	Cluster, Environment string
+	// CacheDir keeps what was rendered; "" keeps nothing.
+	CacheDir string
+}
+
+// Render returns what Flux would apply. What is wrong with the files is in the result; errors are those of opening the repo, and unknown
+// names.
+func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
+	repo, err := fleetrepo.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	files, err := render.Dir(repo.Dir)
+	if err != nil {
+		return nil, err
+	}
+	r := render.New(files, repo.Fleet, render.Options{CacheDir: o.CacheDir})
+	switch {
+	case o.Cluster != "":
+		return r.Cluster(ctx, o.Cluster)
+	case o.Environment != "":
+		return r.Environment(ctx, o.Environment)
+	}
+	return r.All(ctx)
+}
+
+// listFile names the files that WriteDir has made, so that it touches no others.
+const listFile = ".fleetctl-render.json"
+
+// list is its content.
+type list struct {
+	FormatVersion string   `json:"formatVersion"`
+	Files         []string `json:"files"`
+}
+
+// Written is what WriteDir did.
+type Written struct {
+	Files, Changed, Removed int
+}
+
+// WriteDir writes one file for each object into dir, in a tree that stays the same as long as the objects are there: management cluster,
+// environment, cluster, namespace, kind and name. It removes what it wrote before and is no more, and nothing else. Either all is
+// written or nothing is. A folder with files that it does not know of is an error.
+func WriteDir(dir string, objects []*render.Object) (*Written, error) {
+	before, err := listOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := treeOf(objects)
+	out := &Written{Files: len(files)}
+	now := list{FormatVersion: "1", Files: make([]string, 0, len(files))}
+	for _, f := range files {
+		now.Files = append(now.Files, f.Path)
+	}
+	text, err := json.MarshalIndent(now, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, manifest.File{Path: listFile, Content: append(text, '\n')})
+	if before == nil {
+		out.Changed = out.Files
+		return out, writeFresh(dir, files)
+	}
+	var changes manifest.ChangeSet
+	changes.Delete(before.Files...)
+	changes.Write(files...)
+	done, err := changes.Apply(dir)
+	for _, c := range done {
+		switch {
+		case c.Path == listFile:
+		case c.Action == manifest.ActionDelete:
+			out.Removed++
+		default:
+			out.Changed++
+		}
+	}
+	return out, err
+}
+
+// listOf reads what an earlier run wrote into dir; nil where dir is not there, or empty.
+func listOf(dir string) (*list, error) {
+	content, err := os.ReadFile(filepath.Join(dir, listFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("look at the output folder: %w", err)
+		}
+		if len(entries) > 0 {
+			return nil, diag.Usage("give --output-dir a folder that is empty, or that an earlier run has made", "%s has files in it that fleetctl did not write", dir)
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at the output folder: %w", err)
+	}
+	var l list
+	if err := json.Unmarshal(content, &l); err != nil {
+		return nil, diag.Errorf("empty the folder", "%s in the output folder cannot be read: %w", listFile, err)
+	}
+	return &l, nil
+}
+
+// writeFresh makes the tree beside dir and puts it in its place in one step.
+func writeFresh(dir string, files []manifest.File) (err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return fmt.Errorf("make the output folder: %w", err)
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".*.fleetctl-tmp")
+	if err != nil {
+		return fmt.Errorf("make the output folder: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(temp)
+		}
+	}()
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return err
+	}
+	for _, f := range files {
+		name, err := manifest.SafeJoin(temp, f.Path)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, f.Content, 0o644); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(temp, dir)
+}
+
+// treeOf gives each object its file, sorted by path. Objects that would share one have a digest of what tells them apart in their names.
+func treeOf(objects []*render.Object) []manifest.File {
+	byPath := map[string][]*render.Object{}
+	for _, o := range objects {
+		p := strings.ToLower(pathOf(o)) // some file systems take upper and lower case for the same
+		byPath[p] = append(byPath[p], o)
+	}
+	files := make([]manifest.File, 0, len(objects))
+	for p, all := range byPath {
+		for _, o := range all {
+			name := p
+			if len(all) > 1 {
+				name += "-" + short(o)
+			}
+			files = append(files, manifest.File{Path: name + ".yaml", Content: o.YAML()})
+		}
+	}
+	slices.SortFunc(files, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
+	return files
+}
+
+func pathOf(o *render.Object) string {
+	parts := []string{o.ManagementCluster}
+	if o.Environment != "" {
+		parts = append(parts, o.Environment)
+	}
+	if o.Cluster != "" {
+		parts = append(parts, o.Cluster)
+	}
+	if len(o.Targets) > 0 {
+		parts = append(parts, "_workload") // no environment, cluster or namespace can be called so
+	}
+	if o.Namespace != "" {
+		parts = append(parts, o.Namespace)
+	}
+	return path.Join(append(parts, clean(o.Kind+"-"+o.Name))...)
+}
+
+// clean makes a name fit for all file systems. Names of objects have colons at most.
+func clean(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`<>:"/\|?*`, r) || r < ' ' {
+			return '_'
+		}
+		return r
+	}, name)
+	return name[:min(len(name), 200)]
+}

@@ -1,0 +1,181 @@
+package review
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// controlPlane is the pool that the machines of a control plane are in.
+const controlPlane = "control plane"
+
+// foldUpgrades makes one of the upgrades of a control plane and of the pools that go to the same version with it.
+func (j *judge) foldUpgrades() {
+	planes := map[clusterID]int{}
+	for i, f := range j.found {
+		if f.Kind == ImpactUpgrade && f.Pool == controlPlane {
+			planes[clusterID{f.Environment, f.Cluster}] = i
+		}
+	}
+	j.found = slices.DeleteFunc(slices.Clone(j.found), func(f Impact) bool {
+		i, ok := planes[clusterID{f.Environment, f.Cluster}]
+		if !ok || f.Kind != ImpactUpgrade || f.Pool == controlPlane || f.To != j.found[i].To {
+			return false
+		}
+		j.found[i].Machines += f.Machines
+		return true
+	})
+}
+
+// foldLimits drops the new size of a pool whose limits change: within them the autoscaler decides.
+func (j *judge) foldLimits() {
+	limits := map[string]bool{}
+	id := func(i Impact) string { return clusterID{i.Environment, i.Cluster}.String() + "\x00" + i.Pool }
+	for _, f := range j.found {
+		if f.Kind == ImpactLimits {
+			limits[id(f)] = true
+		}
+	}
+	j.found = slices.DeleteFunc(j.found, func(f Impact) bool { return f.Kind == ImpactScale && limits[id(f)] })
+}
+
+// alike are impacts that are reported in one line.
+type alike struct {
+	kind                      ImpactKind
+	environment, pool, reason string
+	from, to                  string
+	requested, suspended      bool
+	cluster                   string
+}
+
+// group puts what happens to several clusters of an environment alike into one impact, gravest first. Clusters that go are named one by
+// one.
+func group(found []Impact) []Impact {
+	all := []Impact{}
+	index := map[alike]int{}
+	for _, f := range found {
+		k := alike{f.Kind, f.Environment, f.Pool, f.Reason, f.From, f.To, f.Requested, f.Suspended, ""}
+		switch f.Kind {
+		case ImpactDeleteCluster, ImpactUnprotect:
+			k.cluster = f.Cluster
+		case ImpactUpgrade:
+			k.from = "" // what counts is where they go
+		case ImpactReplaceMachines:
+			k.from = ""
+		}
+		i, ok := index[k]
+		if !ok {
+			index[k] = len(all)
+			f.Clusters = []string{f.Cluster}
+			all = append(all, f)
+			continue
+		}
+		all[i].Machines += f.Machines
+		all[i].Clusters = append(all[i].Clusters, f.Cluster)
+		all[i].Cluster = ""
+		if all[i].From != f.From {
+			all[i].From = ""
+		}
+	}
+	for i := range all {
+		all[i].Summary = all[i].words()
+	}
+	slices.SortStableFunc(all, func(a, b Impact) int {
+		return cmp.Or(cmp.Compare(slices.Index(gravity, a.Kind), slices.Index(gravity, b.Kind)), cmp.Compare(a.Environment, b.Environment), cmp.Compare(a.Summary, b.Summary))
+	})
+	return all
+}
+
+// words are the impact for people.
+func (i *Impact) words() string {
+	text := i.sentence()
+	if i.Suspended {
+		text += " (paused: not before it is resumed)"
+	}
+	return text
+}
+
+func (i *Impact) sentence() string {
+	where := clusterID{i.Environment, i.Cluster}.String()
+	if i.Cluster == "" {
+		where = fmt.Sprintf("%d clusters of %s", len(i.Clusters), i.Environment)
+	}
+	pool := "pool " + i.Pool
+	if i.Pool == controlPlane {
+		pool = "the control plane"
+	}
+	machines := count(i.Machines, "machine")
+	switch i.Kind {
+	case ImpactDeleteCluster:
+		return i.deletion(where)
+	case ImpactUnprotect:
+		return "takes the protection of cluster " + where + " away: the next step deletes it"
+	case ImpactRemovePool:
+		return fmt.Sprintf("removes %s of %s (%s)", pool, where, sizeOr(i.From, machines))
+	case ImpactAddPool:
+		return fmt.Sprintf("adds %s to %s (%s)", pool, where, sizeOr(i.To, machines))
+	case ImpactReplaceMachines:
+		if i.Machines == 0 {
+			machines = "the machines"
+		}
+		verb := "replaces"
+		if i.Reason == cloudReason {
+			verb = "may replace"
+		}
+		return fmt.Sprintf("%s %s of %s in %s (%s)", verb, machines, pool, where, i.Reason)
+	case ImpactUpgrade:
+		return i.upgrade(where, pool)
+	case ImpactScale:
+		return fmt.Sprintf("scales %s of %s from %s to %s", pool, where, i.From, i.To)
+	case ImpactLimits:
+		return fmt.Sprintf("changes the limits of %s of %s from %s to %s", pool, where, i.From, i.To)
+	case ImpactAddCluster:
+		if i.Cluster == "" {
+			return fmt.Sprintf("adds %s (%s)", where, machines)
+		}
+		return fmt.Sprintf("adds cluster %s (%s)", where, machines)
+	case ImpactOther:
+	}
+	return i.Summary
+}
+
+// cloudReason is the reason of a replacement that the cloud decides on.
+const cloudReason = "the cloud's own pool changes"
+
+func sizeOr(size, machines string) string {
+	if size == "" {
+		return machines
+	}
+	if size == "1" {
+		return "1 machine"
+	}
+	return size + " machines"
+}
+
+func (i *Impact) deletion(where string) string {
+	switch {
+	case i.Requested:
+		return fmt.Sprintf("deletes cluster %s (%s), as fleetctl cluster remove has prepared", where, count(i.Machines, "machine"))
+	case i.Reason != "":
+		return fmt.Sprintf("takes cluster %s (%s) out of the repo; %s", where, count(i.Machines, "machine"), i.Reason)
+	}
+	return fmt.Sprintf("deletes cluster %s (%s)", where, count(i.Machines, "machine"))
+}
+
+func (i *Impact) upgrade(where, pool string) string {
+	what := pool + " of " + where
+	if i.Pool == controlPlane {
+		what = where
+		if i.Cluster != "" {
+			what = "cluster " + where
+		}
+	}
+	text := fmt.Sprintf("upgrades %s to %s", what, i.To)
+	if i.From != "" {
+		text = fmt.Sprintf("upgrades %s from %s to %s", what, i.From, i.To)
+	}
+	if i.Machines > 0 {
+		text += fmt.Sprintf(" (replaces %s)", count(i.Machines, "machine"))
+	}
+	return text
+}

@@ -1,0 +1,66 @@
+package scaffold
+
+import (
+	"cmp"
+	"path"
+
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// FeaturesDir has one folder per feature.
+const FeaturesDir = "features"
+
+// FeatureFiles make a new feature: two folders, for what only the platform may own and for what stands in its namespace. Errors: a bad name.
+func FeatureFiles(name string) ([]manifest.File, error) {
+	if err := checkFeature(name); err != nil {
+		return nil, err
+	}
+	var out []manifest.File
+	for template, target := range map[string]string{
+		"non-namespaced.yaml": "non-namespaced/kustomization.yaml", "namespace.yaml": "non-namespaced/namespace.yaml",
+		"namespaced.yaml": "namespaced/kustomization.yaml",
+	} {
+		content, err := execute("feature/"+template, struct{ Feature string }{name})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, manifest.File{Path: path.Join(FeaturesDir, name, target), Content: content})
+	}
+	return sorted(out), nil
+}
+
+// FeatureTarget is what has a feature: every cluster of an environment, or one of them.
+type FeatureTarget struct {
+	Layout      Layout
+	Environment string
+	// Cluster is the only one to have it; "" means all.
+	Cluster string
+}
+
+// FeatureFile is the path of what gives a feature to its target.
+func (t FeatureTarget) FeatureFile(feature string) string {
+	dir := t.Layout.Apps(t.Environment)
+	if t.Cluster != "" {
+		dir = t.Layout.Cluster(t.Environment, t.Cluster)
+	}
+	return path.Join(dir, FeaturesDir, feature+".yaml")
+}
+
+// EnableFeature makes what gives a feature to its target: two Flux Kustomizations, the one of the namespace after the other. A cluster's own
+// Flux applies those of its environment, and the management cluster those of one cluster. Errors: bad names.
+func EnableFeature(feature string, t FeatureTarget) (manifest.File, error) {
+	if err := t.Layout.check(); err != nil {
+		return manifest.File{}, err
+	}
+	if err := checkFeature(feature); err != nil {
+		return manifest.File{}, err
+	}
+	data := struct{ Feature, Environment, Cluster, Name, Namespace string }{
+		feature, t.Environment, t.Cluster, "feature-" + feature, cmp.Or(t.Cluster, mainSource),
+	}
+	content, err := execute("feature/apply.yaml", data)
+	return manifest.File{Path: t.FeatureFile(feature), Content: content}, err
+}
+
+// checkFeature leaves room for what its Flux Kustomizations are called.
+func checkFeature(name string) error { return checkName("feature", name, 40) }

@@ -1,0 +1,99 @@
+package scaffold
+
+import (
+	"cmp"
+	"path"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// What the people of a tenant may do in their namespace: the cluster roles that every cluster has.
+const (
+	RoleAdmin = "admin"
+	RoleView  = "view"
+)
+
+// TenantOptions declare a tenant in one environment.
+type TenantOptions struct {
+	// Name of the tenant and of its namespace: a DNS label.
+	Name string
+	// Group of the tenant's people, as the clusters' identity provider names it. Default: the tenant's name.
+	Group string
+	// Layout and Environment say where.
+	Layout      Layout
+	Environment string
+	// Production gives the people the role view there, and admin elsewhere, unless Role says otherwise.
+	Production bool
+	Role       string
+}
+
+// Tenant is the folder of a tenant in an environment; with the environment "" the one with what it has in all of them.
+func (l Layout) Tenant(environment, name string) string {
+	return path.Join("tenants", l.Cloud, cmp.Or(environment, commonDir), name)
+}
+
+// TenantFile is the Flux Kustomization that gives a tenant to the clusters of an environment.
+func (l Layout) TenantFile(environment, name string) string {
+	return path.Join(l.Apps(environment), "tenants", name+".yaml")
+}
+
+// TenantFiles make a tenant: a namespace with a quota, limits, a network policy that denies and a service account for Flux; in the
+// environment the role of its people; and what makes the environment's clusters apply it. Errors: bad names.
+func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	role := RoleAdmin
+	if opts.Production {
+		role = RoleView
+	}
+	dir, common := opts.Layout.Tenant(opts.Environment, opts.Name), opts.Layout.Tenant("", opts.Name)
+	data := struct {
+		Tenant, Environment, Group, Role, Path, Common string
+		Production                                     bool
+	}{
+		opts.Name, opts.Environment, cmp.Or(opts.Group, opts.Name), cmp.Or(opts.Role, role), dir, path.Join("../..", commonDir, opts.Name), opts.Production,
+	}
+	var out []manifest.File
+	add := func(template, target string) error {
+		content, err := execute("tenant/"+template, data)
+		out = append(out, manifest.File{Path: target, Content: content})
+		return err
+	}
+	for _, name := range []string{"kustomization.yaml", "namespace.yaml", "quota.yaml", "limits.yaml", "network-policy.yaml", "service-account.yaml"} {
+		if err := add(name, path.Join(common, name)); err != nil {
+			return nil, err
+		}
+	}
+	for template, target := range map[string]string{
+		"environment.yaml": path.Join(dir, "kustomization.yaml"), "role-binding.yaml": path.Join(dir, "role-binding.yaml"),
+		"apply.yaml": opts.Layout.TenantFile(opts.Environment, opts.Name),
+	} {
+		if err := add(template, target); err != nil {
+			return nil, err
+		}
+	}
+	return sorted(out), nil
+}
+
+func (o TenantOptions) check() error {
+	if err := o.Layout.check(); err != nil {
+		return err
+	}
+	if err := checkName("environment", o.Environment, 40); err != nil {
+		return err
+	}
+	if err := checkName("tenant", o.Name, 50); err != nil {
+		return err
+	}
+	switch o.Name {
+	case "default", "flux-system", "kube-system", "kube-public", "kube-node-lease":
+		return diag.Errorf("choose another name", "tenant %q would take over a namespace of the platform", o.Name)
+	}
+	switch o.Role {
+	case "", RoleAdmin, RoleView, "edit":
+		return nil
+	}
+	return diag.Usage("one of admin, edit, view", "unknown role %q", o.Role)
+}

@@ -1,0 +1,166 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/version"
+)
+
+// PrintFindings prints findings for a person: a line each, with the place first, so that editors and terminals make a link of it.
+func PrintFindings(s Streams, w io.Writer, findings diag.Findings) error {
+	bold, bad, warn, dim := Painter(s, bold), Painter(s, Bad), Painter(s, Warn), Painter(s, Dim)
+	for _, f := range findings {
+		mark := bad("error:")
+		if f.Severity != diag.SeverityError {
+			mark = warn("warning:")
+		}
+		place := diag.Finding{File: f.File, Line: f.Line, Column: f.Column}.String()
+		if _, err := fmt.Fprintf(w, "%s%s %s %s\n", bold(place), mark, f.Summary, dim("["+f.Rule+"]")); err != nil {
+			return err
+		}
+		if f.Hint != "" {
+			fmt.Fprintf(w, "    %s\n", f.Hint)
+		}
+	}
+	return nil
+}
+
+// PrintAnnotations prints findings as GitHub's workflow commands: they appear at their lines in a pull request. prefix is the path of the
+// files' top in the Git repository.
+func PrintAnnotations(w io.Writer, prefix string, findings diag.Findings) error {
+	for _, f := range findings {
+		level := "error"
+		if f.Severity != diag.SeverityError {
+			level = "warning"
+		}
+		properties := []string{"file=" + escapeProperty(path.Join(prefix, f.File))}
+		if f.Line > 0 {
+			properties = append(properties, fmt.Sprintf("line=%d", f.Line))
+			if f.Column > 0 {
+				properties = append(properties, fmt.Sprintf("col=%d", f.Column))
+			}
+		}
+		properties = append(properties, "title="+escapeProperty("fleetctl: "+f.Rule))
+		message := f.Summary
+		if f.Hint != "" {
+			message += "\n" + f.Hint
+		}
+		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", level, strings.Join(properties, ","), escapeData(message)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// escapeData and escapeProperty are what actions/toolkit does: a line end would end the command, and begin another one.
+func escapeData(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+func escapeProperty(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
+}
+
+// The parts of SARIF 2.1.0 that findings need.
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool    sarifTool     `json:"tool"`
+		Columns string        `json:"columnKind"`
+		Results []sarifResult `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name           string      `json:"name"`
+		InformationURI string      `json:"informationUri"`
+		Version        string      `json:"version,omitempty"`
+		Rules          []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID               string             `json:"id"`
+		ShortDescription sarifMessage       `json:"shortDescription"`
+		HelpURI          string             `json:"helpUri"`
+		Default          sarifConfiguration `json:"defaultConfiguration"`
+	}
+	sarifConfiguration struct {
+		Level string `json:"level"`
+	}
+	sarifMessage struct {
+		Text string `json:"text"`
+	}
+	sarifResult struct {
+		RuleID    string          `json:"ruleId"`
+		RuleIndex *int            `json:"ruleIndex,omitempty"`
+		Level     string          `json:"level"`
+		Message   sarifMessage    `json:"message"`
+		Locations []sarifLocation `json:"locations"`
+	}
+	sarifLocation struct {
+		Physical sarifPhysical `json:"physicalLocation"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   *sarifRegion  `json:"region,omitempty"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		StartLine   int `json:"startLine"`
+		StartColumn int `json:"startColumn,omitempty"`
+	}
+)
+
+const (
+	projectURL = "https://github.com/fleetctl/fleetctl"
+	rulesURL   = projectURL + "/blob/main/docs/validation.md"
+)
+
+// PrintSARIF prints findings as SARIF 2.1.0, which code scanning of Git servers reads. prefix is as in PrintAnnotations.
+func PrintSARIF(w io.Writer, prefix string, rules []diag.Rule, findings diag.Findings) error {
+	driver := sarifDriver{Name: "fleetctl", InformationURI: projectURL, Version: version.Get().Version, Rules: []sarifRule{}}
+	index := map[string]int{}
+	for i, r := range rules {
+		index[r.ID] = i
+		driver.Rules = append(driver.Rules, sarifRule{
+			ID: r.ID, ShortDescription: sarifMessage{r.Summary}, HelpURI: rulesURL + "#" + r.ID, Default: sarifConfiguration{string(r.Severity)},
+		})
+	}
+	results := []sarifResult{}
+	for _, f := range findings {
+		r := sarifResult{RuleID: f.Rule, Level: string(f.Severity), Message: sarifMessage{f.Summary}, Locations: []sarifLocation{}}
+		if i, ok := index[f.Rule]; ok {
+			r.RuleIndex = &i
+		}
+		if f.Hint != "" {
+			r.Message.Text += ". " + f.Hint
+		}
+		if f.File != "" {
+			at := sarifPhysical{Artifact: sarifArtifact{(&url.URL{Path: path.Join(prefix, f.File)}).EscapedPath()}}
+			if f.Line > 0 {
+				at.Region = &sarifRegion{f.Line, f.Column}
+			}
+			r.Locations = append(r.Locations, sarifLocation{at})
+		}
+		results = append(results, r)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(sarifLog{
+		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0",
+		Runs: []sarifRun{{Tool: sarifTool{driver}, Columns: "utf16CodeUnits", Results: results}},
+	})
+}

@@ -1,0 +1,162 @@
+package validate
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ownChannel marks a Flux object that keeps the source that it names.
+const ownChannel = "fleetctl.dev/channel"
+
+// checkChannels holds what is applied to the channels of the environments.
+func (r *run) checkChannels(all []*object, clusters []*cluster) diag.Findings {
+	c := &channelCheck{run: r, reported: map[string]bool{}}
+	for _, o := range all {
+		if o.content != nil {
+			continue
+		}
+		c.source(o)
+		c.release(o)
+	}
+	c.environments(clusters)
+	return c.findings
+}
+
+type channelCheck struct {
+	*run
+	reported map[string]bool
+	findings diag.Findings
+}
+
+// environments: the Flux Kustomization that applies an environment's folder takes it from the environment's channel. One that nothing applies
+// is no environment at all.
+func (c *channelCheck) environments(clusters []*cluster) {
+	applied := map[string]bool{}
+	for _, k := range c.rendered.Kustomizations {
+		for _, cl := range clusters {
+			dir := path.Dir(cl.dir)
+			if k.ManagementCluster == cl.mgmt.Name && (dir == k.Path || strings.HasPrefix(dir, k.Path+"/")) {
+				applied[dir] = true
+			}
+		}
+		if len(k.Targets) > 0 || k.Environment == "" || !strings.HasSuffix(k.Path, "/clusters/"+k.Environment) {
+			continue
+		}
+		if want := c.fleet.ChannelOf(k.Environment); k.GitSource != "" && k.GitSource != want.Source() && k.Source.File != "" {
+			c.add(k.Source.File, k.Source.Line, "spec.sourceRef.name", RuleChannel,
+				fmt.Sprintf("environment %s follows the channel %s, and is applied from the source %s", k.Environment, want.Name, k.GitSource),
+				"the source of that channel is "+want.Source())
+		}
+	}
+	for _, cl := range clusters {
+		dir := path.Dir(cl.dir)
+		if applied[dir] || c.reported[dir] || !c.tree.has(path.Join(cl.mgmt.Dir(), "flux-system")) {
+			continue
+		}
+		c.reported[dir] = true
+		c.findings = append(c.findings, finding(RuleNotApplied, cl.file.path, 1, 0,
+			fmt.Sprintf("nothing in %s applies the folder %s: its clusters will never be", cl.mgmt.Dir(), dir),
+			"`fleetctl environment add "+cl.environment+"` writes the Flux Kustomization that does"))
+	}
+}
+
+// release: the chart of a cluster comes from its environment's channel.
+func (c *channelCheck) release(o *object) {
+	if o.Kind != "HelmRelease" || o.Environment == "" || len(o.Targets) > 0 || o.GitSource == "" {
+		return
+	}
+	want := c.fleet.ChannelOf(o.Environment).Source()
+	for _, ref := range o.refs {
+		if ref.kind != "GitRepository" || ref.namespace != "flux-system" || ref.name == want || !c.isChannelSource(ref.name) || o.keepsSource() {
+			continue
+		}
+		key := o.ManagementCluster + "/" + o.Environment
+		if c.reported[key] {
+			continue // the patch that they lack is one for all of them
+		}
+		c.reported[key] = true
+		c.findings = append(c.findings, o.at(ref.field, RuleChannel,
+			fmt.Sprintf("environment %s follows the source %s, and this chart comes from %s", o.Environment, want, ref.name),
+			"the Flux Kustomization clusters-"+o.Environment+" sets it with a patch; an object with the label "+ownChannel+": own keeps its source"))
+	}
+}
+
+func (o *object) keepsSource() bool {
+	var meta struct {
+		Metadata struct {
+			Labels map[string]string `json:"labels"`
+		} `json:"metadata"`
+	}
+	return kjson.Unmarshal(o.JSON, &meta) == nil && meta.Metadata.Labels[ownChannel] == "own"
+}
+
+func (c *channelCheck) isChannelSource(name string) bool {
+	_, ok := c.channelOf(name)
+	return ok
+}
+
+func (c *channelCheck) channelOf(source string) (v1alpha1.Channel, bool) {
+	for _, ch := range c.fleet.Channels() {
+		if ch.Source() == source {
+			return ch, true
+		}
+	}
+	return v1alpha1.Channel{}, false
+}
+
+// source: the GitRepository of a channel is at what the channel says. Production is at a tag.
+func (c *channelCheck) source(o *object) {
+	if o.Kind != "GitRepository" || o.Namespace != "flux-system" || len(o.Targets) > 0 {
+		return
+	}
+	channel, ok := c.channelOf(o.Name)
+	if !ok {
+		return
+	}
+	var repo struct {
+		Spec struct {
+			Ref struct {
+				Branch string `json:"branch"`
+				Tag    string `json:"tag"`
+				SemVer string `json:"semver"`
+				Commit string `json:"commit"`
+				Name   string `json:"name"`
+			} `json:"ref"`
+		} `json:"spec"`
+	}
+	if err := kjson.Unmarshal(o.JSON, &repo); err != nil {
+		return // its schema says what is wrong
+	}
+	ref := repo.Spec.Ref
+	switch {
+	case channel.IsTag() && ref.Tag == "" && ref.SemVer == "" && ref.Commit == "":
+		rule := RuleChannel
+		text := fmt.Sprintf("the channel %s goes from tag to tag (%s), and is at a branch here", channel.Name, channel.Tag)
+		for _, e := range c.fleet.EnvironmentsOf(channel.Name) {
+			if env, _ := c.fleet.Environment(e); env.IsProduction() {
+				rule, text = RuleProduction, fmt.Sprintf("production environment %s would follow a branch", e)
+			}
+		}
+		c.findings = append(c.findings, o.at("spec.ref", rule, text, "`fleetctl promote` puts it at a tag"))
+	case channel.IsTag() && ref.Tag != "" && !strings.HasPrefix(ref.Tag, channel.TagPrefix()):
+		c.findings = append(c.findings, o.at("spec.ref.tag", RuleChannel, fmt.Sprintf("the tag %.60q is none of the channel %s: %s", ref.Tag, channel.Name, channel.Tag), ""))
+	case !channel.IsTag() && ref.Branch != channel.Branch && ref.Name == "":
+		c.findings = append(c.findings, o.at("spec.ref", RuleChannel, fmt.Sprintf("the channel %s follows the branch %s, and this source does not", channel.Name, channel.Branch), ""))
+	}
+}
+
+// add is a finding about a field of the document at a line.
+func (c *channelCheck) add(file string, line int, field, rule, summary, hint string) {
+	f := finding(rule, file, line, 0, field+": "+summary, hint)
+	if d := c.tree.documentAt(file, line); d != nil {
+		node := locate(d.node, field)
+		f.Line, f.Column = node.Line, node.Column
+	}
+	c.findings = append(c.findings, f)
+}

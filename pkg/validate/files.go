@@ -1,0 +1,211 @@
+package validate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// maxFile bounds what is read of a file. What people and generators write is below; of what is larger only the size is told.
+const maxFile = 8 << 20
+
+// file is a file of the fleet repo, read once.
+type file struct {
+	path    string // slash-separated, from the top of the repo
+	content []byte // nil for what is no text
+	// documents are those of a YAML file; nil for others, and where it is not valid.
+	documents []*document
+	// broken says that other readers of YAML stumble over the file, or read something else in it.
+	broken  bool
+	ignores []*ignore
+}
+
+// document is one of a YAML file.
+type document struct {
+	file  *file
+	index int
+	node  *yaml.Node
+	// start is the line that it starts in, end the one that it ends in.
+	start, end int
+	// object is what it says, in JSON's terms; nil where it is not a mapping.
+	object map[string]any
+}
+
+// tree is the fleet repo on disk.
+type tree struct {
+	dir     string
+	files   []*file // by path
+	byPath  map[string]*file
+	folders map[string][]string // names in each folder, files and folders
+}
+
+// readTree reads the repo, all files side by side, and reports what is wrong with each by itself.
+func readTree(ctx context.Context, dir string) (*tree, diag.Findings, error) {
+	t := &tree{dir: dir, byPath: map[string]*file{}, folders: map[string][]string{}}
+	if err := t.walk(ctx); err != nil {
+		return nil, nil, err
+	}
+	charts := map[string]bool{}
+	for _, f := range t.files {
+		if path.Base(f.path) == "Chart.yaml" {
+			charts[path.Dir(f.path)] = true
+		}
+	}
+	findings := make([]diag.Findings, len(t.files))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, f := range t.files {
+		group.Go(func() (err error) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			findings[i], err = t.read(f, isYAML(f.path) && !isTemplate(f.path, charts))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, nil, fmt.Errorf("read the fleet repo: %w", err)
+	}
+	return t, slices.Concat(findings...), nil
+}
+
+// walk lists the files. What starts with a dot is not applied by anybody, but for the pipelines' folders, which may hold secrets as well.
+func (t *tree) walk(ctx context.Context) error {
+	err := filepath.WalkDir(t.dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(t.dir, name)
+		if err != nil {
+			return err
+		}
+		relative = filepath.ToSlash(relative)
+		switch {
+		case relative == ".":
+			return nil
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
+			return filepath.SkipDir
+		}
+		parent := path.Dir(relative)
+		t.folders[parent] = append(t.folders[parent], entry.Name())
+		if entry.IsDir() {
+			t.folders[relative] = nil
+		} else if entry.Type().IsRegular() {
+			f := &file{path: relative}
+			t.files, t.byPath[relative] = append(t.files, f), f
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list the files of the fleet repo: %w", err)
+	}
+	return nil
+}
+
+// read reads one file, and screens it where it is YAML.
+func (t *tree) read(f *file, parse bool) (diag.Findings, error) {
+	content, err := readLimited(filepath.Join(t.dir, filepath.FromSlash(f.path)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // it went while we looked
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > maxFile {
+		if !parse {
+			return nil, nil
+		}
+		f.broken = true
+		return diag.Findings{finding(RuleLimit, f.path, 1, 1, fmt.Sprintf("file is larger than %d MiB", maxFile>>20), "")}, nil
+	}
+	if !parse && bytes.IndexByte(content[:min(len(content), 8000)], 0) >= 0 {
+		return nil, nil // no text
+	}
+	f.content = content
+	var findings diag.Findings
+	f.ignores, findings = parseIgnores(f.path, content, parse)
+	if parse {
+		documents, problems := screen(f.path, content)
+		f.broken = problems.Err() != nil
+		findings = append(findings, problems...)
+		for _, d := range documents {
+			d.file = f
+		}
+		f.documents = documents
+	}
+	return findings, nil
+}
+
+func readLimited(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}
+
+func isYAML(name string) bool {
+	ext := path.Ext(name)
+	return ext == ".yaml" || ext == ".yml" || path.Base(name) == "fleet.lock"
+}
+
+// isTemplate tells whether a file is one of a Helm chart that is YAML only once it is rendered.
+func isTemplate(name string, charts map[string]bool) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if path.Base(dir) == "templates" && charts[path.Dir(dir)] {
+			return true
+		}
+	}
+	return false
+}
+
+// isBroken tells whether there is a file of objects that cannot be read.
+func (t *tree) isBroken() bool {
+	return slices.ContainsFunc(t.files, func(f *file) bool { return f.broken && strings.Contains(f.path, "/") })
+}
+
+func (t *tree) has(name string) bool {
+	if t.byPath[name] != nil {
+		return true
+	}
+	_, folder := t.folders[name]
+	return folder || name == "."
+}
+
+// below are the files in a folder and all folders of it.
+func (t *tree) below(dir string) []*file {
+	if dir == "." {
+		return t.files
+	}
+	prefix := dir + "/"
+	from, _ := slices.BinarySearchFunc(t.files, prefix, func(f *file, p string) int { return strings.Compare(walkKey(f.path), walkKey(p)) })
+	var out []*file
+	for _, f := range t.files[from:] {
+		if !strings.HasPrefix(f.path, prefix) {
+			break
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// walkKey makes text order the order of WalkDir: folders by their names, before what only begins like them.
+func walkKey(name string) string { return strings.ReplaceAll(name, "/", "\x00") }

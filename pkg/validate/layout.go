@@ -1,0 +1,309 @@
+package validate
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+const (
+	clusterFile = "cluster.yaml"
+	commonDir   = "common"
+	// pruneAnnotation keeps Flux from deleting what leaves Git.
+	pruneAnnotation = "kustomize.toolkit.fluxcd.io/prune"
+)
+
+// layout holds the repo to the rules of its folders and clusters.
+type layout struct {
+	tree  *tree
+	fleet *v1alpha1.Fleet
+	repo  *fleetrepo.Repo
+
+	findings diag.Findings
+	clusters []*cluster
+}
+
+// cluster is a folder that declares one.
+type cluster struct {
+	dir, name   string
+	environment string
+	mgmt        *v1alpha1.ManagementCluster
+	file        *file
+	// release is the HelmRelease; nil where there is none.
+	release  *document
+	declared *fleetrepo.Cluster
+	findings diag.Findings
+}
+
+func checkLayout(t *tree, fleet *v1alpha1.Fleet, repo *fleetrepo.Repo) *layout {
+	l := &layout{tree: t, fleet: fleet, repo: repo}
+	l.topFolders()
+	seen := map[string]bool{}
+	for i := range fleet.Spec.ManagementClusters {
+		if m := &fleet.Spec.ManagementClusters[i]; !seen[m.Dir()] {
+			seen[m.Dir()] = true
+			l.managementCluster(m)
+		}
+	}
+	l.providerFolders()
+	l.checkClusters()
+	l.duplicates()
+	for _, c := range l.clusters {
+		l.findings = append(l.findings, c.findings...)
+	}
+	return l
+}
+
+func (l *layout) add(f diag.Finding) { l.findings = append(l.findings, f) }
+
+// topFolders reports folders that somebody meant to be one of the layout's. Others are the team's own.
+func (l *layout) topFolders() {
+	known := []string{"charts", "features", "providers", "tenants"}
+	for _, name := range l.tree.folders["."] {
+		if _, folder := l.tree.folders[name]; !folder || slices.Contains(known, name) {
+			continue
+		}
+		if nearest := diag.Nearest(name, known); nearest != "" && len(nearest)-len(name) <= 2 {
+			l.folder(name, "nothing looks into the folder "+name, "did you mean "+nearest+"?")
+		}
+	}
+}
+
+// folder is a finding about a folder: it points at its first file.
+func (l *layout) folder(dir, summary, hint string) {
+	if at := l.firstFile(dir); at != "" { // an empty folder is not in Git
+		l.add(finding(RuleFolder, at, 1, 0, summary, hint))
+	}
+}
+
+func (l *layout) firstFile(dir string) string {
+	if files := l.tree.below(dir); len(files) > 0 {
+		return files[0].path
+	}
+	return ""
+}
+
+// subfolders lists the folders in a folder, but for those that nobody applies.
+func (l *layout) subfolders(dir string) []string {
+	var out []string
+	for _, name := range l.tree.folders[dir] {
+		if _, folder := l.tree.folders[path.Join(dir, name)]; folder && !strings.HasPrefix(name, ".") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// providerFolders reports what is in providers/ and belongs to no management cluster.
+func (l *layout) providerFolders() {
+	generations := map[string]bool{}
+	for i := range l.fleet.Spec.ManagementClusters {
+		generations[path.Dir(l.fleet.Spec.ManagementClusters[i].Dir())] = true
+	}
+	for _, cloud := range l.subfolders("providers") {
+		for _, generation := range l.subfolders(path.Join("providers", cloud)) {
+			dir := path.Join("providers", cloud, generation)
+			if !generations[dir] {
+				l.folder(dir, "no management cluster of fleet.yaml has the folder "+dir, "say `cloud: "+cloud+"` and `generation: "+generation+"` of the one that has")
+				continue
+			}
+			for _, name := range l.subfolders(dir) {
+				if name != "mgmt" && name != "clusters" {
+					l.folder(path.Join(dir, name), "nothing looks into the folder "+path.Join(dir, name), "a management cluster has mgmt and clusters")
+				}
+			}
+		}
+	}
+}
+
+// managementCluster looks at the environments and clusters of a management cluster.
+func (l *layout) managementCluster(m *v1alpha1.ManagementCluster) {
+	base := path.Dir(m.ClustersDir("x"))
+	var known []string
+	for _, e := range l.fleet.Spec.Environments {
+		known = append(known, e.Name)
+	}
+	for _, environment := range l.subfolders(base) {
+		dir := path.Join(base, environment)
+		if !slices.Contains(known, environment) {
+			hint := "`fleetctl environment add " + environment + "` adds it"
+			if nearest := diag.Nearest(environment, known); nearest != "" {
+				hint = "did you mean " + nearest + "?"
+			}
+			if at := l.firstFile(dir); at != "" {
+				l.add(finding(RuleEnvironment, at, 1, 0, fmt.Sprintf("fleet.yaml has no environment %s", environment), hint))
+			}
+		}
+		for _, name := range l.subfolders(dir) {
+			if name != commonDir {
+				l.cluster(m, environment, path.Join(dir, name))
+			}
+		}
+	}
+}
+
+// cluster looks at the folder of a cluster.
+func (l *layout) cluster(m *v1alpha1.ManagementCluster, environment, dir string) {
+	c := &cluster{dir: dir, name: path.Base(dir), environment: environment, mgmt: m, file: l.tree.byPath[path.Join(dir, clusterFile)]}
+	if c.file == nil {
+		if at := l.firstFile(dir); at != "" {
+			l.add(finding(RuleClusterFile, at, 1, 0, fmt.Sprintf("the folder %s has no %s", dir, clusterFile),
+				"a cluster is declared there; what its environment's clusters have in common goes into "+commonDir))
+		}
+		return
+	}
+	l.clusters = append(l.clusters, c)
+	for _, d := range c.file.documents {
+		if kindOf(d) == "HelmRelease" {
+			c.release = d
+			return
+		}
+	}
+	if !c.file.broken {
+		l.add(finding(RuleClusterFile, c.file.path, 1, 0, c.file.path+" declares no cluster", "a cluster is a HelmRelease of a chart in charts/"))
+	}
+}
+
+func kindOf(d *document) string {
+	kind, _ := d.object["kind"].(string)
+	return kind
+}
+
+// checkClusters looks at all clusters side by side.
+func (l *layout) checkClusters() {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, c := range l.clusters {
+		if c.release != nil {
+			group.Go(func() error {
+				l.checkCluster(c)
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // no function returns an error
+}
+
+func (l *layout) checkCluster(c *cluster) {
+	var values diag.Findings
+	c.declared, values = l.repo.Judge(fleetrepo.Place{File: c.file.path, Environment: c.environment, ManagementCluster: c.mgmt}, c.release.node)
+	c.findings = append(c.findings, values...)
+	if c.declared == nil {
+		return
+	}
+	c.names()
+	c.protection(l.tree)
+	c.chart(l)
+}
+
+// names have to be one: everything that looks for a cluster looks for it by its folder.
+func (c *cluster) names() {
+	for _, n := range []struct {
+		path yamledit.Path
+		what string
+	}{
+		{yamledit.Path{"metadata", "name"}, "its HelmRelease"},
+		{yamledit.Path{"metadata", "namespace"}, "the namespace of its HelmRelease"},
+		{yamledit.Path{"spec", "releaseName"}, "its Helm release"},
+		{yamledit.Path{"spec", "targetNamespace"}, "the namespace that it is installed in"},
+	} {
+		node := yamledit.Find(c.release.node, n.path...)
+		if node == nil && n.path[0] == "spec" || node != nil && node.Value == c.name {
+			continue
+		}
+		is := "missing"
+		if node != nil {
+			is = fmt.Sprintf("%.60q", node.Value)
+		}
+		at := locate(c.release.node, n.path.String())
+		c.findings = append(c.findings, finding(RuleClusterName, c.file.path, at.Line, at.Column,
+			fmt.Sprintf("%s: the folder is called %s, %s is %s", n.path, c.name, n.what, is), "call all of them "+c.name))
+	}
+	for _, d := range c.file.documents {
+		if kindOf(d) != "Namespace" {
+			continue
+		}
+		if node := yamledit.Find(d.node, "metadata", "name"); node != nil && node.Value != c.name {
+			c.findings = append(c.findings, finding(RuleClusterName, c.file.path, node.Line, node.Column,
+				fmt.Sprintf("metadata.name: the folder is called %s, its namespace is %.60q", c.name, node.Value), "call all of them "+c.name))
+		}
+	}
+}
+
+// protection: what leaves Git by mistake must not take a cluster along. Only `fleetctl cluster remove` takes it off, in its first step, and off
+// the HelmRelease alone.
+func (c *cluster) protection(t *tree) {
+	for _, f := range t.below(c.dir) {
+		for _, d := range f.documents {
+			namespace := kindOf(d) == "Namespace" && nameOf(d.object) == c.name
+			if !namespace && d != c.release || d == c.release && c.declared.Removing {
+				continue
+			}
+			if node := yamledit.Find(d.node, "metadata", "annotations", pruneAnnotation); node != nil && node.Value == "disabled" {
+				continue
+			}
+			at := locate(d.node, "metadata.annotations."+pruneAnnotation)
+			c.findings = append(c.findings, finding(RulePrune, f.path, at.Line, at.Column,
+				fmt.Sprintf("the %s of cluster %s has no prune protection: Flux deletes it when it leaves Git", kindOf(d), c.name),
+				"annotate it with "+pruneAnnotation+": disabled; `fleetctl cluster remove` is the way to delete a cluster"))
+		}
+	}
+}
+
+// chart has to be there. A repo that no management cluster follows yet gets its charts with `fleetctl init`.
+func (c *cluster) chart(l *layout) {
+	node := yamledit.Find(c.release.node, "spec", "chart", "spec", "chart")
+	if node == nil || !strings.HasPrefix(node.Value, "./") {
+		return // a HelmRelease without a chart is for its schema to tell, and one from elsewhere is not in the repo
+	}
+	dir := path.Clean(node.Value)
+	if l.tree.has(path.Join(dir, "Chart.yaml")) {
+		return
+	}
+	flavour := path.Base(dir)
+	brought, err := scaffold.Flavours()
+	if err == nil && !l.initialised(c.mgmt) && path.Dir(dir) == scaffold.ChartsDir && slices.Contains(brought, flavour) {
+		return
+	}
+	hint := "`fleetctl provider add` brings the charts of a provider along"
+	if nearest := diag.Nearest(flavour, l.subfolders(scaffold.ChartsDir)); nearest != "" {
+		hint = "did you mean ./" + path.Join(scaffold.ChartsDir, nearest) + "?"
+	}
+	c.findings = append(c.findings, finding(RuleMissingChart, c.file.path, node.Line, node.Column,
+		fmt.Sprintf("spec.chart.spec.chart: there is no chart in %.80s", dir), hint))
+}
+
+// initialised tells whether a management cluster's Flux is in the repo.
+func (l *layout) initialised(m *v1alpha1.ManagementCluster) bool {
+	return l.tree.has(path.Join(m.Dir(), "flux-system"))
+}
+
+// duplicates reports clusters of one name that would share a namespace of their management cluster.
+func (l *layout) duplicates() {
+	first := map[[2]string]*cluster{}
+	slices.SortStableFunc(l.clusters, func(a, b *cluster) int { return cmp.Compare(a.dir, b.dir) })
+	for _, c := range l.clusters {
+		key := [2]string{c.mgmt.Dir(), c.name}
+		if other := first[key]; other != nil {
+			line := 1
+			if c.release != nil {
+				line = c.release.node.Line
+			}
+			c.findings = append(c.findings, finding(RuleDuplicateName, c.file.path, line, 0,
+				fmt.Sprintf("cluster %s is in %s as well: both would be in the namespace %s", c.name, other.dir, c.name), "choose another name"))
+			continue
+		}
+		first[key] = c
+	}
+}

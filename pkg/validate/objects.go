@@ -1,0 +1,280 @@
+package validate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/validate/schema"
+)
+
+// object is one to judge: what Flux would apply, or a document that nothing applies yet.
+type object struct {
+	*render.Object
+	// document declares it: it itself, or the HelmRelease whose chart makes it; nil where the repo has none.
+	document *document
+	// content, where it is not to be read from JSON.
+	content map[string]any
+
+	findings diag.Findings
+	unknown  bool // no schema is known for its kind
+	refs     []reference
+}
+
+func (o *object) gvk() kschema.GroupVersionKind {
+	gv, err := kschema.ParseGroupVersion(o.APIVersion)
+	if err != nil {
+		return kschema.GroupVersionKind{Kind: o.Kind}
+	}
+	return gv.WithKind(o.Kind)
+}
+
+// objects are all that are to be judged.
+func (r *run) objects() []*object {
+	var out []*object
+	applied := map[string]bool{}
+	for _, o := range r.rendered.Objects {
+		out = append(out, &object{Object: o, document: r.tree.documentAt(o.Source.File, o.Source.Line)})
+		applied[o.Source.File] = true
+	}
+	parts := r.tree.kustomizeParts()
+	for _, f := range r.tree.files {
+		if applied[f.path] || parts[f.path] || !isApplicable(f.path) {
+			continue
+		}
+		for _, d := range f.documents {
+			if o := unapplied(d); o != nil {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// isApplicable tells whether a file is where objects are.
+func isApplicable(name string) bool {
+	top, _, nested := strings.Cut(name, "/")
+	return nested && slices.Contains([]string{"providers", "features", "tenants"}, top) && path.Base(name) != "kustomization.yaml"
+}
+
+// unapplied is the object of a document; nil where it is none, or one that is made of variables.
+func unapplied(d *document) *object {
+	version, _ := d.object["apiVersion"].(string)
+	kind, _ := d.object["kind"].(string)
+	if version == "" || kind == "" || nameOf(d.object) == "" || strings.HasPrefix(version, "kustomize.config.k8s.io/") {
+		return nil
+	}
+	lines := bytes.Split(d.file.content, []byte("\n"))
+	if bytes.Contains(bytes.Join(lines[d.start-1:min(d.end, len(lines))], []byte("\n")), []byte("${")) {
+		return nil
+	}
+	return &object{
+		Object:   &render.Object{APIVersion: version, Kind: kind, Name: nameOf(d.object), Source: render.Source{File: d.file.path, Line: d.node.Line}},
+		document: d, content: d.object,
+	}
+}
+
+// documentAt is the document of a file that a line is in.
+func (t *tree) documentAt(name string, line int) *document {
+	f := t.byPath[name]
+	if f == nil {
+		return nil
+	}
+	for _, d := range f.documents {
+		if line >= d.start && line <= d.end {
+			return d
+		}
+	}
+	return nil
+}
+
+// kustomizeParts are the files that a kustomization.yaml uses as something else than objects: patches, and what its generators read.
+func (t *tree) kustomizeParts() map[string]bool {
+	parts := map[string]bool{}
+	for _, f := range t.files {
+		if path.Base(f.path) != "kustomization.yaml" {
+			continue
+		}
+		for _, d := range f.documents {
+			for field, value := range d.object {
+				if field != "resources" && field != "components" && field != "bases" {
+					eachText(value, func(text string) { parts[path.Join(path.Dir(f.path), text)] = true })
+				}
+			}
+		}
+	}
+	return parts
+}
+
+// eachText visits the texts in a value that may be paths.
+func eachText(value any, visit func(text string)) {
+	switch value := value.(type) {
+	case string:
+		if _, name, ok := strings.Cut(value, "="); ok { // name=path of a generator
+			visit(name)
+		}
+		if len(value) < 1000 && !strings.Contains(value, "\n") {
+			visit(value)
+		}
+	case []any:
+		for _, v := range value {
+			eachText(v, visit)
+		}
+	case map[string]any:
+		for _, v := range value {
+			eachText(v, visit)
+		}
+	}
+}
+
+// kindsIn are the kinds of objects.
+func kindsIn(all []*object) map[kschema.GroupVersionKind]bool {
+	kinds := map[kschema.GroupVersionKind]bool{}
+	for _, o := range all {
+		kinds[o.gvk()] = true
+	}
+	return kinds
+}
+
+// judge judges all objects by the schemas of their kinds, side by side.
+func (r *run) judge(ctx context.Context, s *schemas, kinds map[kschema.GroupVersionKind]bool, all []*object) error {
+	s.Prepare(ctx, slices.Collect(maps.Keys(kinds)))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for chunk := range slices.Chunk(all, 64) {
+		group.Go(func() error {
+			for _, o := range chunk {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				o.judge(ctx, s)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (o *object) judge(ctx context.Context, s *schemas) {
+	content := o.content
+	if content == nil {
+		if err := kjson.Unmarshal(o.JSON, &content); err != nil {
+			o.findings = diag.Findings{o.at("", RuleSyntax, fmt.Sprintf("not a Kubernetes object: %v", err), "")}
+			return
+		}
+	}
+	o.refs = referencesOf(o, content)
+	if o.content != nil || o.Template == "" {
+		content = withoutSOPS(content)
+	}
+	if content == nil {
+		return
+	}
+	problems, err := s.Check(ctx, content)
+	switch {
+	case errors.Is(err, schema.ErrUnknownKind):
+		o.unknown = true
+	case err != nil:
+		o.findings = diag.Findings{o.at("", RuleBadCRD, err.Error(), "")}
+	}
+	open := bytes.Contains(o.JSON, []byte("${")) // values that only the cluster knows
+	for _, p := range problems {
+		if open && p.Type != schema.Unknown && p.Type != schema.Version && p.Type != schema.Deprecated {
+			continue
+		}
+		o.findings = append(o.findings, o.at(p.Path, ruleOfProblem(p.Type), p.Summary, p.Hint))
+	}
+	if o.Namespace == "" && o.content == nil && o.Template == "" && s.Namespaced(o.gvk()) {
+		o.findings = append(o.findings, o.at("metadata.namespace", RuleMissingNS, "the object needs a namespace, and has none", ""))
+	}
+}
+
+// withoutSOPS is an object without what SOPS adds to it, and without what it encrypts; nil where nothing can be said of the rest.
+func withoutSOPS(content map[string]any) map[string]any {
+	if _, encrypted := content["sops"]; !encrypted {
+		return content
+	}
+	if content["kind"] != "Secret" || content["apiVersion"] != "v1" {
+		return nil
+	}
+	out := maps.Clone(content)
+	delete(out, "sops")
+	delete(out, "data")
+	return out
+}
+
+func ruleOfProblem(t schema.Type) string {
+	switch t {
+	case schema.Unknown:
+		return RuleUnknownField
+	case schema.WrongType:
+		return RuleType
+	case schema.Required:
+		return RuleRequired
+	case schema.Duplicate:
+		return RuleDuplicate
+	case schema.Rule:
+		return RuleSchemaRule
+	case schema.Metadata:
+		return RuleMetadata
+	case schema.Version:
+		return RuleAPIVersion
+	case schema.Deprecated:
+		return RuleDeprecated
+	case schema.Invalid:
+	}
+	return RuleValue
+}
+
+// at is a finding about a field of the object: at the field, where it stands in the repo, else at the HelmRelease whose chart makes it.
+func (o *object) at(field, rule, summary, hint string) diag.Finding {
+	text := o.Kind + " " + o.Name + ": "
+	if field != "" {
+		text += field + ": "
+	}
+	f := finding(rule, o.Source.File, o.Source.Line, 0, text+summary, hint)
+	switch {
+	case o.Template != "":
+		f.Summary += " (made by " + o.Template + ")"
+	case o.document != nil:
+		node := locate(o.document.node, field)
+		f.Line, f.Column = node.Line, node.Column
+	}
+	return f
+}
+
+// unknownKinds reports each kind without a schema once.
+func unknownKinds(s *schemas, all []*object) diag.Findings {
+	seen := map[kschema.GroupVersionKind]bool{}
+	var out diag.Findings
+	for _, o := range all {
+		gvk := o.gvk()
+		if !o.unknown || seen[gvk] || slices.ContainsFunc(s.missing, func(p v1alpha1.LockedComponent) bool { return mayBeOf(p, gvk) }) {
+			continue
+		}
+		seen[gvk] = true
+		f := o.at("kind", RuleUnknownKind, fmt.Sprintf("no schema is known for %s %s: its objects are not checked", o.APIVersion, o.Kind),
+			"put its CRD into the repo where it is installed from there, or give --crds with a folder that has it")
+		f.Summary = strings.TrimPrefix(f.Summary, o.Kind+" "+o.Name+": kind: ")
+		out = append(out, f)
+	}
+	return out
+}
+
+// isProviders tells whether a group is one of Cluster API's or of those that its providers bring along.
+func isProviders(group string) bool {
+	return strings.HasSuffix(group, "cluster.x-k8s.io") || strings.HasSuffix(group, ".azure.com")
+}

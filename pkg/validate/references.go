@@ -1,0 +1,185 @@
+package validate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// reference is what one object says of another one: that it is there.
+type reference struct {
+	rule                  string
+	kind, namespace, name string
+	// field is where it is said.
+	field string
+	// doubtful: it may well be made by hand, so its absence is a warning.
+	doubtful bool
+}
+
+// fields reads the fields of an object that are of interest here.
+type fields map[string]any
+
+func (f fields) text(path ...string) string {
+	value := any(map[string]any(f))
+	for _, p := range path {
+		inner, _ := value.(map[string]any)
+		value = inner[p]
+	}
+	text, _ := value.(string)
+	return text
+}
+
+func (f fields) in(path ...string) fields {
+	value := any(map[string]any(f))
+	for _, p := range path {
+		inner, _ := value.(map[string]any)
+		value = inner[p]
+	}
+	inner, _ := value.(map[string]any)
+	return inner
+}
+
+func (f fields) list(path ...string) []fields {
+	items, _ := f.in(path[:len(path)-1]...)[path[len(path)-1]].([]any)
+	out := make([]fields, len(items))
+	for i, item := range items {
+		out[i], _ = item.(map[string]any)
+	}
+	return out
+}
+
+// referencesOf are the references of an object that can be followed in the repo.
+func referencesOf(o *object, content map[string]any) []reference {
+	c := &referrer{object: o, fields: content}
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	switch {
+	case strings.HasSuffix(group, ".toolkit.fluxcd.io"):
+		c.flux()
+	case strings.HasSuffix(group, "infrastructure.cluster.x-k8s.io") || group == "controlplane.cluster.x-k8s.io":
+		c.identity()
+	}
+	return c.refs
+}
+
+type referrer struct {
+	*object
+	fields fields
+	refs   []reference
+}
+
+func (c *referrer) add(rule, kind, namespace, name, field string) {
+	if name == "" || strings.Contains(name, "${") || strings.Contains(namespace, "${") {
+		return
+	}
+	if namespace == "" {
+		namespace = c.Namespace
+	}
+	c.refs = append(c.refs, reference{rule: rule, kind: kind, namespace: namespace, name: name, field: field})
+}
+
+// secret adds the reference of a field that names a Secret of the object's namespace.
+func (c *referrer) secret(path ...string) {
+	c.add(RuleMissingSecret, "Secret", "", c.fields.text(append(path, "name")...), strings.Join(path, ".")+".name")
+}
+
+func (c *referrer) source(path ...string) {
+	at := c.fields.in(path...)
+	c.add(RuleMissingSource, at.text("kind"), at.text("namespace"), at.text("name"), strings.Join(path, ".")+".name")
+}
+
+func (c *referrer) flux() {
+	switch c.Kind {
+	case "Kustomization":
+		c.source("spec", "sourceRef")
+		c.secret("spec", "decryption", "secretRef")
+		c.from("substituteFrom", "spec", "postBuild", "substituteFrom")
+		c.dependsOn()
+		c.secret("spec", "kubeConfig", "secretRef")
+	case "HelmRelease":
+		c.source("spec", "chart", "spec", "sourceRef")
+		c.source("spec", "chartRef")
+		c.from("valuesFrom", "spec", "valuesFrom")
+		c.dependsOn()
+		c.secret("spec", "kubeConfig", "secretRef")
+	case "GitRepository", "HelmRepository", "OCIRepository", "Bucket", "HelmChart", "ImageRepository", "Provider", "Receiver":
+		for _, field := range []string{"secretRef", "certSecretRef", "proxySecretRef"} {
+			c.secret("spec", field)
+		}
+		c.secret("spec", "verify", "secretRef")
+	case "ImageUpdateAutomation":
+		c.source("spec", "sourceRef")
+	}
+}
+
+// from adds the ConfigMaps and Secrets that values come from.
+func (c *referrer) from(name string, path ...string) {
+	for i, from := range c.fields.list(path...) {
+		if optional, _ := from["optional"].(bool); optional {
+			continue
+		}
+		rule := RuleMissingConfig
+		if from.text("kind") == "Secret" {
+			rule = RuleMissingSecret
+		}
+		at := fmt.Sprintf("%s[%d].name", strings.Join(append(path[:len(path)-1:len(path)-1], name), "."), i)
+		c.add(rule, from.text("kind"), "", from.text("name"), at)
+	}
+}
+
+func (c *referrer) dependsOn() {
+	for i, on := range c.fields.list("spec", "dependsOn") {
+		c.add(RuleMissingDepends, c.Kind, on.text("namespace"), on.text("name"), fmt.Sprintf("spec.dependsOn[%d].name", i))
+	}
+}
+
+// identity adds the credentials that a cluster names. Secrets among them are often made by hand, on the management cluster.
+func (c *referrer) identity() {
+	for _, path := range [][]string{{"spec", "identityRef"}, {"spec", "template", "spec", "identityRef"}, {"spec", "credentialsRef"}} {
+		at := c.fields.in(path...)
+		if at == nil {
+			continue
+		}
+		kind, namespace := at.text("kind"), at.text("namespace")
+		if strings.HasSuffix(path[len(path)-1], "credentialsRef") {
+			kind = "Secret"
+		}
+		if kind == "AWSClusterControllerIdentity" && at.text("name") == "default" {
+			continue // the provider makes it
+		}
+		c.add(RuleMissingID, kind, namespace, at.text("name"), strings.Join(path, ".")+".name")
+		if clusterWideIdentities[kind] && len(c.refs) > 0 {
+			c.refs[len(c.refs)-1].namespace = ""
+		}
+		if kind == "Secret" && len(c.refs) > 0 {
+			c.refs[len(c.refs)-1].doubtful = true
+		}
+	}
+}
+
+// clusterWideIdentities have no namespace.
+var clusterWideIdentities = map[string]bool{
+	"AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true, "VSphereClusterIdentity": true,
+}
+
+// missing is the finding about a reference that leads nowhere.
+func (o *object) missing(ref reference, where string, nearest string) diag.Finding {
+	name := ref.name
+	if ref.namespace != "" {
+		name = ref.namespace + "/" + name
+	}
+	hint := ""
+	switch {
+	case nearest != "":
+		hint = "did you mean " + nearest + "?"
+	case ref.rule == RuleMissingSecret:
+		hint = "put it into the repo, encrypted with SOPS; where something else makes it, say so in a comment: # fleetctl:ignore " + ref.rule + " reason"
+	case ref.rule == RuleMissingID:
+		hint = "the management cluster's identities belong into its mgmt folder"
+	}
+	f := o.at(ref.field, ref.rule, fmt.Sprintf("there is no %s %.120s%s", ref.kind, name, where), hint)
+	if ref.doubtful {
+		f.Severity = diag.SeverityWarning
+	}
+	return f
+}

@@ -1,0 +1,270 @@
+package validate
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// place is a cluster: a management cluster, or a workload cluster that it makes.
+type place struct{ mgmt, target string }
+
+func (p place) String() string {
+	if p.target == "" {
+		return "management cluster " + p.mgmt
+	}
+	return "cluster " + p.target
+}
+
+// known is an object of a place, as references name it.
+type known struct {
+	place                 place
+	kind, namespace, name string
+}
+
+// resolver knows which objects there will be where.
+type resolver struct {
+	run     *run
+	objects map[known]bool
+	names   map[known][]string // by a known without a name
+	// clusters are the workload clusters, by their namespace.
+	clusters map[known]bool
+	// opaque are the places that something is applied to that is not in the repo.
+	opaque map[place]bool
+}
+
+// followed are the kinds that are looked for.
+var followed = map[string]bool{
+	"Namespace": true, "Secret": true, "ConfigMap": true, "GitRepository": true, "HelmRepository": true, "OCIRepository": true, "Bucket": true,
+	"HelmChart": true, "Kustomization": true, "HelmRelease": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true,
+	"AWSClusterControllerIdentity": true, "AzureClusterIdentity": true, "VSphereClusterIdentity": true, "ExternalArtifact": true,
+}
+
+func (o *object) places() []place {
+	if len(o.Targets) == 0 {
+		return []place{{mgmt: o.ManagementCluster}}
+	}
+	out := make([]place, len(o.Targets))
+	for i, t := range o.Targets {
+		out[i] = place{o.ManagementCluster, t}
+	}
+	return out
+}
+
+// checkReferences reports what objects refer to and is not there. Objects that nothing applies are left out: where they would be applied is
+// not known.
+func (r *run) checkReferences(all []*object) diag.Findings {
+	s := &resolver{run: r, objects: map[known]bool{}, names: map[known][]string{}, clusters: map[known]bool{}, opaque: map[place]bool{}}
+	var applied []*object
+	for _, o := range all {
+		if o.content == nil {
+			applied = append(applied, o)
+			s.learn(o)
+		}
+	}
+	s.findOpaque()
+	var out diag.Findings
+	if !r.tree.isBroken() { // else what is missing may be in a file that cannot be read
+		for _, o := range applied {
+			out = append(out, s.check(o)...)
+		}
+	}
+	return append(out, s.cycles(applied)...)
+}
+
+func (s *resolver) learn(o *object) {
+	for _, p := range o.places() {
+		for _, k := range makes(o) {
+			k.place = p
+			if !s.objects[k] {
+				s.objects[k] = true
+				group := known{place: p, kind: k.kind, namespace: k.namespace}
+				s.names[group] = append(s.names[group], k.name)
+			}
+		}
+		if o.Kind == "Cluster" && strings.HasPrefix(o.APIVersion, "cluster.x-k8s.io/") {
+			s.clusters[known{place: p, namespace: o.Namespace, name: o.Name}] = true
+		}
+	}
+}
+
+// makes are the objects that come of one: itself, and what its controller makes of it.
+func makes(o *object) []known {
+	switch {
+	case o.Kind == "SealedSecret" || o.Kind == "ExternalSecret":
+		name := o.Name
+		for _, ref := range o.refs {
+			if ref.kind == o.Kind {
+				name = ref.name
+			}
+		}
+		return []known{{kind: "Secret", namespace: o.Namespace, name: name}}
+	case !followed[o.Kind]:
+		return nil
+	case o.Kind == "Kustomization" && !strings.HasPrefix(o.APIVersion, "kustomize.toolkit.fluxcd.io/"):
+		return nil
+	}
+	return []known{{kind: o.Kind, namespace: o.Namespace, name: o.Name}}
+}
+
+// findOpaque notes where charts and sources from elsewhere are applied: they may bring namespaces along.
+func (s *resolver) findOpaque() {
+	for _, rel := range s.run.rendered.Releases {
+		if !rel.Rendered {
+			for _, p := range (&object{Object: rel.Object}).places() {
+				s.opaque[p] = true
+			}
+		}
+	}
+	follows := map[string]bool{}
+	for _, k := range s.run.rendered.Kustomizations {
+		follows[k.ManagementCluster+"\x00"+k.Namespace+"/"+k.Name] = true
+	}
+	for k := range s.objects {
+		if k.kind == "Kustomization" && !follows[k.place.mgmt+"\x00"+k.namespace+"/"+k.name] {
+			s.opaque[k.place] = true
+		}
+	}
+}
+
+// check reports the references of one object that lead nowhere, and its namespace.
+func (s *resolver) check(o *object) diag.Findings {
+	var out diag.Findings
+	refs := o.refs
+	if o.Namespace != "" {
+		refs = append(slices.Clip(refs), reference{rule: RuleMissingNS, kind: "Namespace", name: o.Namespace, field: "metadata.namespace"})
+	}
+	for _, ref := range refs {
+		if ref.kind == o.Kind && ref.rule == "" {
+			continue
+		}
+		for _, p := range o.places() {
+			if s.there(p, ref) {
+				continue
+			}
+			where := ""
+			if p.target != "" || len(s.run.fleet.Spec.ManagementClusters) > 1 {
+				where = " on " + p.String()
+			}
+			group := known{place: p, kind: ref.kind, namespace: ref.namespace}
+			out = append(out, o.missing(ref, where, diag.Nearest(ref.name, s.names[group])))
+			break
+		}
+	}
+	return out
+}
+
+// systemNamespaces are there on every cluster, or come with the providers' components.
+var systemNamespaces = regexp.MustCompile(`^(default|kube-system|kube-public|kube-node-lease|flux-system|cert-manager|ca[a-z0-9-]*-system)$`)
+
+// there tells whether what a reference names will be at a place.
+func (s *resolver) there(p place, ref reference) bool {
+	k := known{place: p, kind: ref.kind, namespace: ref.namespace, name: ref.name}
+	switch {
+	case s.objects[k]:
+		return true
+	case ref.kind == "Namespace":
+		return systemNamespaces.MatchString(ref.name) || s.opaque[p]
+	case ref.kind == "Secret":
+		return s.madeSecret(p, ref)
+	case ref.namespace == "flux-system" && ref.kind == "GitRepository":
+		return ref.name == "flux-system" || s.isChannel(ref.name)
+	case ref.namespace == "flux-system" && ref.kind == "Kustomization" && ref.name == "flux-system":
+		return true
+	}
+	return false
+}
+
+// madeSecret tells of Secrets that are not in the repo and will be there: what fleetctl makes of a source's credentials and of the fleet's key,
+// and the kubeconfigs that Cluster API makes.
+func (s *resolver) madeSecret(p place, ref reference) bool {
+	if ref.namespace == "flux-system" && (ref.name == "flux-system" || ref.name == "sops-age") {
+		return true
+	}
+	for _, suffix := range []string{"-kubeconfig", "-user-kubeconfig"} {
+		if name, ok := strings.CutSuffix(ref.name, suffix); ok && s.clusters[known{place: p, namespace: ref.namespace, name: name}] {
+			return true
+		}
+	}
+	if name, ok := strings.CutSuffix(ref.name, "-kubeconfig"); ok {
+		// The cluster's chart may be one that does not render here.
+		return s.opaque[p] && s.objects[known{place: p, kind: "HelmRelease", namespace: ref.namespace, name: name}]
+	}
+	return false
+}
+
+// isChannel tells whether a source is that of a channel: the first promotion writes it.
+func (s *resolver) isChannel(name string) bool {
+	for _, c := range s.run.fleet.Channels() {
+		if c.Source() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// cycles reports Flux objects that wait for each other.
+func (s *resolver) cycles(all []*object) diag.Findings {
+	nodes := map[known]*object{}
+	for _, o := range all {
+		if o.Kind == "Kustomization" || o.Kind == "HelmRelease" {
+			nodes[known{place: o.places()[0], kind: o.Kind, namespace: o.Namespace, name: o.Name}] = o
+		}
+	}
+	var out diag.Findings
+	const open, done = 1, 2
+	state := map[known]int{}
+	var visit func(at known, way []known)
+	visit = func(at known, way []known) {
+		state[at] = open
+		way = append(way, at)
+		for _, ref := range nodes[at].refs {
+			next := known{place: at.place, kind: ref.kind, namespace: ref.namespace, name: ref.name}
+			if ref.rule != RuleMissingDepends || nodes[next] == nil {
+				continue
+			}
+			if state[next] == open {
+				out = append(out, cycleFinding(nodes, way[slices.Index(way, next):]))
+			}
+			if state[next] == 0 {
+				visit(next, way)
+			}
+		}
+		state[at] = done
+	}
+	for _, o := range all {
+		if at := (known{place: o.places()[0], kind: o.Kind, namespace: o.Namespace, name: o.Name}); nodes[at] == o && state[at] == 0 {
+			visit(at, nil)
+		}
+	}
+	return out
+}
+
+// cycleFinding prints a cycle, from the first of its objects by name.
+func cycleFinding(nodes map[known]*object, cycle []known) diag.Finding {
+	first := 0
+	for i, k := range cycle {
+		if k.namespace+"/"+k.name < cycle[first].namespace+"/"+cycle[first].name {
+			first = i
+		}
+	}
+	cycle = slices.Concat(cycle[first:], cycle[:first], cycle[first:first+1])
+	names := make([]string, len(cycle))
+	for i, k := range cycle {
+		names[i] = k.name
+		if k.namespace != cycle[0].namespace {
+			names[i] = k.namespace + "/" + k.name
+		}
+	}
+	o := nodes[cycle[0]]
+	field := "spec.dependsOn"
+	for _, ref := range o.refs {
+		if ref.rule == RuleMissingDepends && ref.name == cycle[1].name && ref.namespace == cycle[1].namespace {
+			field = ref.field
+		}
+	}
+	return o.at(field, RuleDependsCycle, fmt.Sprintf("each waits for the next, for ever: %s", strings.Join(names, " → ")), "take one of these out of dependsOn")
+}

@@ -1,0 +1,132 @@
+// Package validate tells everything about a fleet repo that a reviewer cannot see: it reads every file once, builds what Flux
+// would build, judges every object by the schema of its kind, and holds the repo to the rules of its layout. It needs no cluster.
+package validate
+
+import (
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// The rules. Those of fleet.yaml have the same names where they say the same.
+const (
+	RuleSyntax         = v1alpha1.RuleSyntax
+	RuleLimit          = v1alpha1.RuleLimit
+	RuleAPIVersion     = v1alpha1.RuleVersion
+	RuleUnknownField   = v1alpha1.RuleUnknownField
+	RuleDuplicateField = v1alpha1.RuleDuplicateField
+	RuleType           = v1alpha1.RuleType
+	RuleRequired       = v1alpha1.RuleRequired
+	RuleValue          = v1alpha1.RuleValue
+	RuleDuplicate      = v1alpha1.RuleDuplicate
+	RuleUnused         = v1alpha1.RuleUnused
+	RulePlainSecret    = v1alpha1.RulePlainSecret
+
+	RuleSchemaRule     = "schema-rule"
+	RuleMetadata       = "metadata"
+	RuleDeprecated     = "deprecated-version"
+	RuleUnknownKind    = "unknown-kind"
+	RuleMissingCRDs    = "missing-crds"
+	RuleBadCRD         = "unusable-crd"
+	RuleKustomize      = "kustomize-build"
+	RuleHelm           = "helm-render"
+	RuleVariable       = "variable"
+	RuleForeign        = "foreign-source"
+	RuleMissingChart   = "missing-chart"
+	RuleMissingPath    = "missing-path"
+	RuleMissingSource  = "missing-source"
+	RuleMissingSecret  = "missing-secret"
+	RuleMissingConfig  = "missing-configmap"
+	RuleMissingID      = "missing-identity"
+	RuleMissingNS      = "missing-namespace"
+	RuleMissingDepends = "missing-dependency"
+	RuleDependsCycle   = "dependency-cycle"
+	RuleClusterName    = "cluster-name"
+	RuleDuplicateName  = "duplicate-cluster"
+	RuleClusterFile    = "missing-cluster-file"
+	RuleEnvironment    = "unknown-environment"
+	RuleFolder         = "unknown-folder"
+	RuleNotApplied     = "not-applied"
+	RuleChannel        = "channel"
+	RuleProduction     = "production-on-branch"
+	RulePrune          = "prune-protection"
+	RuleLock           = "stale-lock"
+	RuleIgnore         = "bad-ignore"
+	RuleIgnoreUnused   = "unused-ignore"
+)
+
+// rules are all of them, in the order of the documentation.
+var rules = []diag.Rule{
+	{ID: RuleSyntax, Severity: diag.SeverityError, Summary: "A YAML file can be read."},
+	{ID: RuleLimit, Severity: diag.SeverityError, Summary: "A file has a sane size, its aliases expanded."},
+	{ID: RuleDuplicateField, Severity: diag.SeverityError, Summary: "No field is given twice."},
+	{ID: RuleUnknownField, Severity: diag.SeverityError, Summary: "Every field is one that the kind, the chart or fleet.yaml knows."},
+	{ID: RuleType, Severity: diag.SeverityError, Summary: "Every value has the type of its field."},
+	{ID: RuleRequired, Severity: diag.SeverityError, Summary: "What has to be there is there."},
+	{ID: RuleValue, Severity: diag.SeverityError, Summary: "Every value is one that its field takes."},
+	{ID: RuleDuplicate, Severity: diag.SeverityError, Summary: "Names and keys of lists are there once."},
+	{ID: RuleAPIVersion, Severity: diag.SeverityError, Summary: "The version of a kind is one that is served."},
+	{ID: RuleSchemaRule, Severity: diag.SeverityError, Summary: "An object keeps the rules (CEL) of its CRD."},
+	{ID: RuleMetadata, Severity: diag.SeverityError, Summary: "Names, labels and annotations are valid."},
+	{ID: RuleDeprecated, Severity: diag.SeverityWarning, Summary: "No version of a kind is on its way out."},
+	{ID: RuleUnknownKind, Severity: diag.SeverityWarning, Summary: "The schema of every kind is known."},
+	{ID: RuleMissingCRDs, Severity: diag.SeverityWarning, Summary: "The CRDs of every provider are at hand."},
+	{ID: RuleBadCRD, Severity: diag.SeverityError, Summary: "Every CRD is one that an API server would take."},
+	{ID: RuleKustomize, Severity: diag.SeverityError, Summary: "Every folder that Flux applies builds."},
+	{ID: RuleHelm, Severity: diag.SeverityError, Summary: "Every chart renders with the values of each cluster."},
+	{ID: RuleVariable, Severity: diag.SeverityError, Summary: "Every variable that Flux fills in is known."},
+	{ID: RuleForeign, Severity: diag.SeverityWarning, Summary: "What is applied comes from this repo, and is checked."},
+	{ID: RuleMissingChart, Severity: diag.SeverityError, Summary: "The chart of every HelmRelease is there."},
+	{ID: RuleMissingPath, Severity: diag.SeverityError, Summary: "The path of every Flux Kustomization is there."},
+	{ID: RuleMissingSource, Severity: diag.SeverityError, Summary: "Every source that is referred to is there."},
+	{ID: RuleMissingSecret, Severity: diag.SeverityError, Summary: "Every Secret that is referred to is in the repo, or made by fleetctl or Cluster API."},
+	{ID: RuleMissingConfig, Severity: diag.SeverityError, Summary: "Every ConfigMap that is referred to is there."},
+	{ID: RuleMissingID, Severity: diag.SeverityError, Summary: "Every identity that a cluster refers to is there."},
+	{ID: RuleMissingNS, Severity: diag.SeverityError, Summary: "Every namespace that an object is in is there, and every object that needs one has one."},
+	{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "What something depends on is there."},
+	{ID: RuleDependsCycle, Severity: diag.SeverityError, Summary: "Nothing depends on itself in the end."},
+	{ID: RuleClusterName, Severity: diag.SeverityError, Summary: "A cluster's folder, HelmRelease, release and namespace have one name."},
+	{ID: RuleDuplicateName, Severity: diag.SeverityError, Summary: "No two clusters of a management cluster have one name."},
+	{ID: RuleClusterFile, Severity: diag.SeverityError, Summary: "Every folder of a cluster has a cluster.yaml that declares it."},
+	{ID: RuleEnvironment, Severity: diag.SeverityError, Summary: "Every cluster is in an environment of fleet.yaml."},
+	{ID: RuleFolder, Severity: diag.SeverityWarning, Summary: "Every folder is one of the layout."},
+	{ID: RuleNotApplied, Severity: diag.SeverityError, Summary: "Every environment with clusters is applied by Flux."},
+	{ID: RuleChannel, Severity: diag.SeverityError, Summary: "Everything of an environment follows the channel of the environment."},
+	{ID: RuleProduction, Severity: diag.SeverityError, Summary: "Production is never on a branch."},
+	{ID: RulePlainSecret, Severity: diag.SeverityError, Summary: "No secret is in clear."},
+	{ID: RulePrune, Severity: diag.SeverityError, Summary: "Every cluster carries prune protection."},
+	{ID: RuleLock, Severity: diag.SeverityWarning, Summary: "fleet.lock knows what fleet.yaml names."},
+	{ID: RuleUnused, Severity: diag.SeverityWarning, Summary: "What fleet.yaml says has an effect."},
+	{ID: RuleIgnore, Severity: diag.SeverityError, Summary: "A comment that silences a rule names one that there is, and says why."},
+	{ID: RuleIgnoreUnused, Severity: diag.SeverityWarning, Summary: "A comment that silences a rule is needed."},
+}
+
+// Rules are all rules, in the order of the documentation.
+func Rules() []diag.Rule { return slices.Clone(rules) }
+
+func ruleOf(id string) *diag.Rule {
+	for i := range rules {
+		if rules[i].ID == id {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+func ruleIDs() []string {
+	var out []string
+	for _, r := range rules {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+// finding is one with the severity of its rule.
+func finding(rule, file string, line, column int, summary, hint string) diag.Finding {
+	severity := diag.SeverityError
+	if r := ruleOf(rule); r != nil {
+		severity = r.Severity
+	}
+	return diag.Finding{Severity: severity, Rule: rule, File: file, Line: line, Column: column, Summary: summary, Hint: hint}
+}

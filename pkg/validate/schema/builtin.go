@@ -1,0 +1,230 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metavalidation "k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
+	kjson "sigs.k8s.io/json"
+)
+
+// types are the kinds of every cluster, and Flux's: those that this fleetctl installs, for a repo that has no CRDs of them yet.
+var types = sync.OnceValues(func() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, apiextensionsv1.AddToScheme, helmv2.AddToScheme, kustomizev1.AddToScheme, sourcev1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+})
+
+// clusterScoped are the kinds of every cluster that have no namespace.
+var clusterScoped = map[schema.GroupKind]bool{
+	{Kind: "Namespace"}: true, {Kind: "Node"}: true, {Kind: "PersistentVolume"}: true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:                         true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:                  true,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:                 true,
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:                             true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:   true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:     true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}:        true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicy"}:          true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"}:   true,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:                                   true,
+	{Group: "storage.k8s.io", Kind: "CSIDriver"}:                                      true,
+	{Group: "storage.k8s.io", Kind: "CSINode"}:                                        true,
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"}:                               true,
+	{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}:                          true,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:                               true,
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:                                      true,
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:                                true,
+	{Group: "networking.k8s.io", Kind: "IPAddress"}:                                   true,
+	{Group: "networking.k8s.io", Kind: "ServiceCIDR"}:                                 true,
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}:                       true,
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}:       true,
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:                 true,
+	{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:                        true,
+	{Group: "resource.k8s.io", Kind: "DeviceClass"}:                                   true,
+	{Group: "resource.k8s.io", Kind: "ResourceSlice"}:                                 true,
+}
+
+// checkBuiltIn judges an object by the Go type of its kind.
+func checkBuiltIn(gvk schema.GroupVersionKind, object map[string]any) ([]Problem, error) {
+	known, err := types()
+	if err != nil {
+		return nil, err
+	}
+	if !known.Recognizes(gvk) {
+		if versions := known.VersionsForGroupKind(gvk.GroupKind()); len(versions) > 0 {
+			var served []string
+			for _, v := range versions {
+				served = append(served, v.Version)
+			}
+			return []Problem{{
+				Type: Version, Path: "apiVersion", Summary: fmt.Sprintf("%s has no version %s", gvk.GroupKind(), gvk.Version),
+				Hint: "there are: " + strings.Join(served, ", "),
+			}}, nil
+		}
+		return nil, ErrUnknownKind
+	}
+	typed, err := known.New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	content, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", gvk.Kind, err)
+	}
+	strict, err := kjson.UnmarshalStrict(content, typed, kjson.DisallowUnknownFields)
+	var problems []Problem
+	for _, e := range strict {
+		if at, ok := errors.AsType[kjson.FieldError](e); ok {
+			_, name := splitLast(at.FieldPath())
+			problems = append(problems, unknownField(at.FieldPath(), name, fieldsAt(reflect.TypeOf(typed), at.FieldPath())))
+		}
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		problems = append(problems, Problem{Type: WrongType, Path: wrong.Field, Summary: "found " + described(wrong.Value) + ", " + expected(wrong.Type)})
+	} else if err != nil {
+		problems = append(problems, Problem{Type: WrongType, Summary: strings.TrimPrefix(err.Error(), "json: ")})
+	}
+	for _, e := range checkMeta(object, !clusterScoped[gvk.GroupKind()], nameRule(gvk)) {
+		problems = append(problems, fromField(e))
+	}
+	return problems, nil
+}
+
+// described says what a value of JSON is.
+func described(value string) string {
+	switch what, _, _ := strings.Cut(value, " "); what {
+	case "array":
+		return "a list"
+	case "object":
+		return "fields"
+	case "string":
+		return "text"
+	case "bool":
+		return "true or false"
+	}
+	return "a number"
+}
+
+func expected(t reflect.Type) string {
+	switch t.Kind() { //nolint:exhaustive // the others are what they are called
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64:
+		return "expected a whole number"
+	case reflect.Slice, reflect.Array:
+		return "expected a list"
+	case reflect.Map, reflect.Struct:
+		return "expected fields"
+	case reflect.String:
+		return "expected text: put it in quotes"
+	case reflect.Bool:
+		return "expected true or false"
+	}
+	return "expected " + t.String()
+}
+
+// nameRule is what a kind demands of its names.
+func nameRule(gvk schema.GroupVersionKind) apivalidation.ValidateNameFunc {
+	switch {
+	case gvk.Group == "" && gvk.Kind == "Namespace":
+		return apivalidation.ValidateNamespaceName
+	case gvk.Group == "" && gvk.Kind == "Service":
+		return apivalidation.NameIsDNS1035Label
+	case gvk.Group == "rbac.authorization.k8s.io":
+		return metavalidation.ValidatePathSegmentName
+	}
+	return nil
+}
+
+// checkMeta judges metadata. namespaced says whether the kind has a namespace; one that is missing is for others to tell, who know which is
+// meant.
+func checkMeta(object map[string]any, namespaced bool, nameRule apivalidation.ValidateNameFunc) field.ErrorList {
+	if nameRule == nil {
+		nameRule = apivalidation.NameIsDNSSubdomain
+	}
+	u := &unstructured.Unstructured{Object: object}
+	at := field.NewPath("metadata")
+	if namespaced && u.GetNamespace() == "" {
+		copied := u.DeepCopy()
+		copied.SetNamespace(metav1.NamespaceDefault)
+		u = copied
+	}
+	return apivalidation.ValidateObjectMetaAccessor(u, namespaced, nameRule, at)
+}
+
+// metaFields are the fields of metadata.
+func metaFields() []string { return jsonFields(reflect.TypeFor[metav1.ObjectMeta]()) }
+
+// fieldsAt are the fields that a Go type has beside the one at path, by its JSON tags.
+func fieldsAt(t reflect.Type, path string) []string {
+	parent, _ := splitLast(path)
+	for step := range steps(parent) {
+		t = inner(t)
+		switch t.Kind() { //nolint:exhaustive // nothing else has parts
+		case reflect.Slice, reflect.Array, reflect.Map:
+			t = t.Elem()
+			continue
+		case reflect.Struct:
+		default:
+			return nil
+		}
+		next, ok := jsonField(t, step)
+		if !ok {
+			return nil
+		}
+		t = next
+	}
+	if t = inner(t); t.Kind() != reflect.Struct {
+		return nil
+	}
+	return jsonFields(t)
+}
+
+func inner(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// jsonFields are the JSON names of the fields of a struct, those of embedded ones included.
+func jsonFields(t reflect.Type) []string {
+	var out []string
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func jsonField(t reflect.Type, name string) (reflect.Type, bool) {
+	for _, f := range reflect.VisibleFields(t) {
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
+			return f.Type, true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,131 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// ErrUnknownKind says that no schema is known for an object's kind.
+var ErrUnknownKind = errors.New("no schema is known for this kind")
+
+// Check judges an object, in JSON's terms (int64 and float64 for numbers), and returns all that an API server would refuse in it when it is
+// created, and the warnings that it would give. The object is left as it is. The error is ErrUnknownKind, or says that the CRD cannot
+// be used.
+func (s *Set) Check(ctx context.Context, object map[string]any) ([]Problem, error) {
+	gvk := (&unstructured.Unstructured{Object: object}).GroupVersionKind()
+	known := s.kinds[gvk.GroupKind()]
+	if known == nil {
+		return checkBuiltIn(gvk, object)
+	}
+	v, err := known.version(gvk.Version)
+	if errors.Is(err, errNotServed) {
+		return []Problem{{
+			Type: Version, Path: "apiVersion", Summary: fmt.Sprintf("%s has no version %s", gvk.GroupKind(), gvk.Version),
+			Hint: "served are: " + strings.Join(known.served(), ", "),
+		}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v.check(ctx, runtime.DeepCopyJSON(object)), nil
+}
+
+// check is the API server's way of an object that is created: unknown fields, metadata, defaults, schema, lists, rules. It changes object.
+func (v *version) check(ctx context.Context, object map[string]any) []Problem {
+	var problems []Problem
+	malformed, unknownMeta := objectmeta.CoerceWithOptions(nil, object, v.schema, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	for _, path := range unknownMeta {
+		problems = append(problems, v.unknown(path))
+	}
+	for _, path := range pruning.PruneWithOptions(object, v.schema, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}) {
+		problems = append(problems, v.unknown(path))
+	}
+	if v.warning != "" {
+		problems = append(problems, Problem{Type: Deprecated, Path: "apiVersion", Summary: v.warning})
+	}
+	if malformed != nil {
+		return append(problems, fromField(malformed))
+	}
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, v.schema)
+	defaulting.Default(object, v.schema)
+
+	var errs field.ErrorList
+	errs = append(errs, checkMeta(object, v.namespaced, nil)...)
+	schemaErrs := validation.ValidateCustomResource(nil, object, v.validator)
+	errs = append(errs, schemaErrs...)
+	errs = append(errs, objectmeta.Validate(nil, object, v.schema, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.schema, object)...)
+	for _, e := range errs {
+		problems = append(problems, fromField(e))
+	}
+	if v.rules != nil && !blocksRules(schemaErrs) {
+		failed, _ := v.rules.Validate(ctx, nil, v.schema, object, nil, celconfig.RuntimeCELCostBudget)
+		for _, e := range failed {
+			p := fromField(e)
+			p.Type = Rule
+			problems = append(problems, p)
+		}
+	}
+	return problems
+}
+
+// blocksRules tells of what the API server runs no rules after: values of a type or size that the rules' cost does not hold for.
+func blocksRules(errs field.ErrorList) bool {
+	return slices.ContainsFunc(errs, func(e *field.Error) bool {
+		switch e.Type { //nolint:exhaustive // the others do not block
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			return true
+		}
+		return false
+	})
+}
+
+// unknown is the problem of a field that the schema lacks.
+func (v *version) unknown(path string) Problem {
+	parent, name := splitLast(path)
+	var known []string
+	switch at := schemaAt(v.schema, parent); {
+	case parent == "metadata":
+		known = metaFields()
+	case at != nil:
+		known = slices.Sorted(maps.Keys(at.Properties))
+	}
+	return unknownField(path, name, known)
+}
+
+// schemaAt is the part of a schema about path, or nil.
+func schemaAt(s *structural.Structural, path string) *structural.Structural {
+	for step := range steps(path) {
+		if s == nil {
+			return nil
+		}
+		switch {
+		case strings.HasPrefix(step, "["):
+			s = s.Items
+		case s.AdditionalProperties != nil:
+			s = s.AdditionalProperties.Structural
+		default:
+			next, ok := s.Properties[step]
+			if !ok {
+				return nil
+			}
+			s = &next
+		}
+	}
+	return s
+}

@@ -1,0 +1,113 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// version is one version of a CRD, compiled.
+type version struct {
+	once sync.Once
+	err  error
+
+	schema     *structural.Structural
+	validator  validation.SchemaValidator
+	rules      *cel.Validator // nil where there are none
+	namespaced bool
+	// warning is what the API server would say of a version that is on its way out; "" for others.
+	warning string
+}
+
+// errNotServed is in the error of version where the CRD has no such version, or does not serve it.
+var errNotServed = errors.New("no such version")
+
+// read decodes the CRD.
+func (k *kind) read() (*apiextensionsv1.CustomResourceDefinition, error) {
+	k.decode.Do(func() {
+		k.crd, k.broken = decodeCRD(k.document)
+		if k.broken == nil && k.crd == nil {
+			k.broken = errors.New("it is no CRD")
+		}
+		k.document = nil
+	})
+	return k.crd, k.broken
+}
+
+// served are the versions of the kind that an API server would serve.
+func (k *kind) served() []string {
+	crd, err := k.read()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, v := range crd.Spec.Versions {
+		if v.Served {
+			out = append(out, v.Name)
+		}
+	}
+	return out
+}
+
+// version compiles a version of the CRD, once.
+func (k *kind) version(name string) (*version, error) {
+	crd, err := k.read()
+	if err != nil {
+		return nil, fmt.Errorf("read the CRD in %s: %w", k.origin, err)
+	}
+	i := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name && v.Served })
+	if i < 0 {
+		return nil, errNotServed
+	}
+	k.mu.Lock()
+	v := k.versions[name]
+	if v == nil {
+		v = &version{}
+		k.versions[name] = v
+	}
+	k.mu.Unlock()
+	v.once.Do(func() { v.err = v.compile(crd, &crd.Spec.Versions[i]) })
+	if v.err != nil {
+		return nil, fmt.Errorf("compile the CRD %s in %s: %w", crd.Name, k.origin, v.err)
+	}
+	return v, nil
+}
+
+// compile makes of a version's schema what an API server makes of it.
+func (v *version) compile(crd *apiextensionsv1.CustomResourceDefinition, from *apiextensionsv1.CustomResourceDefinitionVersion) error {
+	v.namespaced = crd.Spec.Scope == apiextensionsv1.NamespaceScoped
+	if from.Deprecated {
+		v.warning = fmt.Sprintf("%s/%s %s is deprecated", crd.Spec.Group, from.Name, crd.Spec.Names.Kind)
+		if from.DeprecationWarning != nil {
+			v.warning = *from.DeprecationWarning
+		}
+	}
+	if from.Schema == nil || from.Schema.OpenAPIV3Schema == nil {
+		return errors.New("it has no schema")
+	}
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(from.Schema.OpenAPIV3Schema, internal, nil); err != nil {
+		return err
+	}
+	var err error
+	if v.schema, err = structural.NewStructural(internal); err != nil {
+		return err
+	}
+	if v.validator, _, err = validation.NewSchemaValidator(internal); err != nil {
+		return err
+	}
+	if err := defaulting.PruneDefaults(v.schema); err != nil {
+		return err
+	}
+	v.rules = cel.NewValidator(v.schema, true, celconfig.PerCallLimit)
+	return nil
+}

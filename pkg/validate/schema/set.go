@@ -1,0 +1,176 @@
+// Package schema judges objects as an API server would that knows their kinds: by the structural schema of their CRD, fields that
+// it does not know, defaults, list types and CEL rules included, or by the Go types of the kinds that every cluster has. It works in
+// process and offline.
+package schema
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// Set is the kinds that are known. Add fills it; after that it is safe for use by several goroutines. A CRD is read and compiled when
+// an object first needs it, once.
+type Set struct {
+	kinds map[schema.GroupKind]*kind
+}
+
+// kind is a CRD, and what is made of it.
+type kind struct {
+	origin   string
+	document []byte
+
+	decode sync.Once
+	crd    *apiextensionsv1.CustomResourceDefinition
+	broken error
+
+	mu       sync.Mutex
+	versions map[string]*version
+}
+
+// NewSet returns a Set that knows the kinds of every cluster, and no CRD.
+func NewSet() *Set { return &Set{kinds: map[schema.GroupKind]*kind{}} }
+
+// Clone returns a Set that knows the same and can be added to by itself. What is compiled is shared.
+func (s *Set) Clone() *Set { return &Set{kinds: maps.Clone(s.kinds)} }
+
+// Generated CRDs have these lines; that of others is found by reading them.
+var (
+	crdName = regexp.MustCompile(`(?m)^  name: ["']?([a-z0-9-]+)\.([a-z0-9.-]+)["']?\s*$`)
+	crdKind = regexp.MustCompile(`(?m)^    kind: ["']?([A-Za-z0-9]+)["']?\s*$`)
+)
+
+// Add takes the CRDs in a YAML stream, from a place called origin, and returns how many there are; other objects are passed over. The
+// first CRD of a kind wins. Errors say which document cannot be read.
+func (s *Set) Add(origin string, stream []byte) (int, error) {
+	var errs []error
+	added := 0
+	for i, document := range Documents(stream) {
+		if !isCRD(document) {
+			continue
+		}
+		group, err := kindOf(document)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("read document %d of %s: %w", i+1, origin, err))
+			continue
+		}
+		if group.Kind == "" {
+			continue
+		}
+		added++
+		if s.kinds[group] == nil {
+			s.kinds[group] = &kind{origin: origin, document: document, versions: map[string]*version{}}
+		}
+	}
+	return added, errors.Join(errs...)
+}
+
+// Documents splits a YAML stream; a document keeps its comments.
+func Documents(stream []byte) [][]byte {
+	stream = bytes.ReplaceAll(stream, []byte("\r\n"), []byte("\n"))
+	var out [][]byte
+	for document := range bytes.SplitSeq(append([]byte("\n"), stream...), []byte("\n---")) {
+		out = append(out, document)
+	}
+	return out
+}
+
+// OnlyCRDs is the part of a YAML stream that Add would take.
+func OnlyCRDs(stream []byte) []byte {
+	var out bytes.Buffer
+	for _, document := range Documents(stream) {
+		if isCRD(document) {
+			out.WriteString("---\n")
+			out.Write(bytes.TrimSpace(document))
+			out.WriteString("\n")
+		}
+	}
+	return out.Bytes()
+}
+
+func isCRD(document []byte) bool {
+	return bytes.Contains(document, []byte("CustomResourceDefinition")) && bytes.Contains(document, []byte("apiextensions.k8s.io/"))
+}
+
+// kindOf is the kind that a CRD defines; an empty one where the document is something else that only mentions CRDs.
+func kindOf(document []byte) (schema.GroupKind, error) {
+	names, kinds := crdName.FindAllSubmatch(document, 2), crdKind.FindAllSubmatch(document, 2)
+	if len(names) == 1 && len(kinds) == 1 && bytes.HasPrefix(bytes.TrimLeft(document, "\n"), []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n")) {
+		return schema.GroupKind{Group: string(names[0][2]), Kind: string(kinds[0][1])}, nil
+	}
+	crd, err := decodeCRD(document)
+	if err != nil || crd == nil {
+		return schema.GroupKind{}, err
+	}
+	return schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}, nil
+}
+
+// decodeCRD reads a CRD; nil where the document is something else.
+func decodeCRD(document []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(document, crd); err != nil {
+		return nil, err
+	}
+	if crd.Kind != "CustomResourceDefinition" {
+		return nil, nil
+	}
+	if crd.APIVersion != "apiextensions.k8s.io/v1" {
+		return nil, fmt.Errorf("%s is no version of CRDs that is served", crd.APIVersion)
+	}
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
+	return crd, nil
+}
+
+// Knows tells whether there is a CRD for the kind.
+func (s *Set) Knows(group, kind string) bool {
+	return s.kinds[schema.GroupKind{Group: group, Kind: kind}] != nil
+}
+
+// Groups are the API groups that there are CRDs of, sorted.
+func (s *Set) Groups() []string {
+	var out []string
+	for k := range s.kinds {
+		out = append(out, k.Group)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Prepare compiles the CRDs of kinds side by side; those that are not known are passed over. Calling it is optional: Check compiles what
+// it needs.
+func (s *Set) Prepare(ctx context.Context, kinds []schema.GroupVersionKind) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, k := range kinds {
+		if known := s.kinds[k.GroupKind()]; known != nil {
+			group.Go(func() error {
+				if ctx.Err() == nil {
+					_, _ = known.version(k.Version) // Check tells what is wrong
+				}
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // no function returns an error
+}
+
+// Namespaced tells whether objects of a kind are in a namespace; false for a kind that is not known.
+func (s *Set) Namespaced(gvk schema.GroupVersionKind) bool {
+	if known := s.kinds[gvk.GroupKind()]; known != nil {
+		crd, err := known.read()
+		return err == nil && crd.Spec.Scope == apiextensionsv1.NamespaceScoped
+	}
+	builtIn, err := types()
+	return err == nil && builtIn.Recognizes(gvk) && !clusterScoped[gvk.GroupKind()]
+}

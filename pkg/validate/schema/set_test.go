@@ -1,0 +1,125 @@
+package schema
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+func widgets(t testing.TB) *Set {
+	t.Helper()
+	content, err := os.ReadFile("testdata/widgets.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSet()
+	added, err := s.Add("widgets.yaml", content)
+	if err != nil || added != 1 {
+		t.Fatalf("added %d CRDs: %v", added, err)
+	}
+	return s
+}
+
+func object(t testing.TB, text string) map[string]any {
+	t.Helper()
+	content, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fromJSON(t, content)
+}
+
+const head = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a, namespace: b}\n"
+
+func TestCheck(t *testing.T) {
+	s := widgets(t)
+	for name, tt := range map[string]struct {
+		object string
+		want   []string // "type path: summary (hint)"
+	}{
+		"valid":            {head + "spec: {size: small, replicas: 3, free: {any: thing}, labels: {a: b}, pools: [{name: one}, {name: two}]}", nil},
+		"unknown field":    {head + "spec: {size: small, replicaz: 3}", []string{"unknown field spec.replicaz: there is no such field (did you mean replicas?)"}},
+		"unknown in items": {head + "spec: {size: small, pools: [{name: x, replica: 1}]}", []string{"unknown field spec.pools[0].replica: there is no such field (did you mean replicas?)"}},
+		"unknown in meta":  {strings.Replace(head, "name: a", "name: a, lables: {}", 1) + "spec: {size: small}", []string{"unknown field metadata.lables: there is no such field (did you mean labels?)"}},
+		"unknown at top":   {head + "spec: {size: small}\nsped: {}", []string{"unknown field sped: there is no such field (did you mean spec?)"}},
+		"wrong type":       {head + "spec: {size: small, replicas: three}", []string{`wrong type spec.replicas: must be of type integer: "string"`}},
+		"missing":          {head + "spec: {}", []string{"required spec.size: required, and missing"}},
+		"enum":             {head + "spec: {size: smal}", []string{`invalid spec.size: "smal" is not among the supported values: "small", "medium", "large" (did you mean small?)`}},
+		"pattern":          {head + "spec: {size: small, code: abcd}", []string{"invalid spec.code: should match '^[a-z]{3}$'"}},
+		"maximum":          {head + "spec: {size: small, replicas: 11}", []string{"invalid spec.replicas: should be less than or equal to 10"}},
+		"rule, defaults":   {head + "spec: {size: small, min: 4}", []string{"rule spec: min is more than max"}},
+		"rule in items":    {head + "spec: {size: small, pools: [{name: x, replicas: 0}]}", []string{"rule spec.pools[0]: a pool has nodes"}},
+		"map keys":         {head + "spec: {size: small, pools: [{name: x}, {name: x}]}", []string{"duplicate spec.pools[1]: is there twice"}},
+		"set":              {head + "spec: {size: small, zones: [a, b, a]}", []string{"duplicate spec.zones[2]: is there twice"}},
+		"name":             {strings.Replace(head, "name: a", "name: A_b", 1) + "spec: {size: small}", []string{"metadata metadata.name: a lowercase RFC 1123 subdomain"}},
+		"label":            {strings.Replace(head, "name: a", "name: a, labels: {a: b c}", 1) + "spec: {size: small}", []string{"metadata metadata.labels: a valid label must be"}},
+		"deprecated":       {"apiVersion: example.com/v1beta1\nkind: Widget\nmetadata: {name: a}\nspec: {any: thing}", []string{"deprecated apiVersion: example.com/v1beta1 Widget is deprecated, use v1"}},
+		"not served":       {"apiVersion: example.com/v1alpha1\nkind: Widget\nmetadata: {name: a}", []string{"version apiVersion: Widget.example.com has no version v1alpha1 (served are: v1, v1beta1)"}},
+		"built in":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {a: b}", nil},
+		"built in, field":  {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicaz: 1}", []string{"unknown field spec.replicaz: there is no such field (did you mean replicas?)"}},
+		"built in, deep":   {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {template: {spec: {containers: [{name: a, imag: b}]}}}", []string{"unknown field spec.template.spec.containers[0].imag: there is no such field (did you mean image?)"}},
+		"built in, type":   {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicas: many}", []string{"wrong type spec.replicas: found text, expected a whole number"}},
+		"built in, name":   {"apiVersion: v1\nkind: Namespace\nmetadata: {name: a.b}", []string{"metadata metadata.name: must not contain dots"}},
+		"role, name":       {"apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: \"system:a\", namespace: b}", nil},
+		"flux":             {"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: b}\nspec: {interval: 1m, pathh: x, prune: true, sourceRef: {kind: GitRepository, name: x}}", []string{"unknown field spec.pathh: there is no such field (did you mean path?)"}},
+		"built in version": {"apiVersion: apps/v3\nkind: Deployment\nmetadata: {name: a}", []string{"version apiVersion: Deployment.apps has no version v3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			problems, err := s.Check(t.Context(), object(t, tt.object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range problems {
+				text := string(p.Type) + " " + p.Path + ": " + p.Summary
+				if p.Hint != "" {
+					text += " (" + p.Hint + ")"
+				}
+				got = append(got, text)
+			}
+			if len(got) != len(tt.want) {
+				t.Fatalf("got %q, want %q", got, tt.want)
+			}
+			for i := range got {
+				if !strings.HasPrefix(got[i], tt.want[i]) {
+					t.Errorf("got  %s\nwant %s", got[i], tt.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestCheckUnknownKind(t *testing.T) {
+	_, err := NewSet().Check(t.Context(), object(t, head+"spec: {}"))
+	if !errors.Is(err, ErrUnknownKind) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What an object is given to be checked it has to be afterwards: others look at it too.
+func TestCheckChangesNothing(t *testing.T) {
+	s := widgets(t)
+	o := object(t, head+"spec: {size: small, replicaz: 3}")
+	if _, err := s.Check(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	spec, ok := o["spec"].(map[string]any)
+	if !ok || len(spec) != 2 {
+		t.Errorf("it is %v now", o)
+	}
+}
+
+func TestAddBroken(t *testing.T) {
+	s := NewSet()
+	for name, text := range map[string]string{
+		"syntax":  "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nspec: [",
+		"version": "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1beta1\nspec: {}",
+	} {
+		if _, err := s.Add(name, []byte(text)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

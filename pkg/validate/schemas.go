@@ -1,0 +1,237 @@
+package validate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/validate/schema"
+)
+
+// fetchTimeout bounds how long the components of one provider are waited for.
+const fetchTimeout = time.Minute
+
+// schemas is what is known of kinds.
+type schemas struct {
+	*schema.Set
+	// missing are the providers whose CRDs are not at hand: kinds that may be theirs are not reported one by one.
+	missing  []v1alpha1.LockedComponent
+	findings diag.Findings
+}
+
+// readSchemas gathers the CRDs of kinds: those of --crds, those in the repo, Flux's among them, and where they do not do those of the providers
+// that fleet.yaml names, of the versions and digests in fleet.lock.
+func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKind]bool) (*schemas, error) {
+	s := &schemas{Set: schema.NewSet()}
+	if r.opts.known != nil {
+		s.Set = r.opts.known.Clone()
+	}
+	for _, dir := range r.opts.CRDs {
+		if err := s.addFolder(dir); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range r.tree.files {
+		if f.documents == nil || !bytes.Contains(f.content, []byte("CustomResourceDefinition")) {
+			continue
+		}
+		if _, err := s.Add(f.path, f.content); err != nil {
+			s.findings = append(s.findings, finding(RuleBadCRD, f.path, 1, 0, err.Error(), ""))
+		}
+	}
+	s.addProviders(ctx, r, kinds)
+	return s, nil
+}
+
+// addFolder takes the CRDs below a folder of the user's, or of one file.
+func (s *schemas) addFolder(dir string) error {
+	found := 0
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !isYAML(filepath.ToSlash(name)) {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		n, err := s.Add(name, content)
+		found += n
+		return err
+	})
+	if err != nil {
+		return diag.Wrap("read the CRDs in "+dir, err, "--crds takes folders and files with CustomResourceDefinitions")
+	}
+	if found == 0 {
+		return diag.Usage("--crds takes folders and files with CustomResourceDefinitions", "there is no CRD in %s", dir)
+	}
+	return nil
+}
+
+// addProviders takes the CRDs of the providers that the kinds may be of, fetched once and kept. One whose CRDs are not to be had is a warning, and
+// all other rules hold.
+func (s *schemas) addProviders(ctx context.Context, r *run, kinds map[kschema.GroupVersionKind]bool) {
+	wanted := slices.DeleteFunc(components.Providers(r.fleet), func(p v1alpha1.LockedComponent) bool { return !s.needs(p, kinds) })
+	found, errs := make([][]byte, len(wanted)), make([]error, len(wanted))
+	keep := components.CRDs{Dir: filepath.Join(r.opts.CacheDir, "crds"), Only: schema.OnlyCRDs}
+	var group errgroup.Group
+	group.SetLimit(2 * runtime.GOMAXPROCS(0)) // most of it is waiting
+	for i, w := range wanted {
+		group.Go(func() error {
+			found[i], errs[i] = r.providerCRDs(ctx, keep, w)
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in errs
+	for i, w := range wanted {
+		if errs[i] == nil {
+			_, errs[i] = s.Add(w.String(), found[i])
+		}
+		if errs[i] != nil {
+			s.unavailable(r, w, errs[i])
+		}
+	}
+}
+
+// unavailable reports a provider whose CRDs are not to be had.
+func (s *schemas) unavailable(r *run, wanted v1alpha1.LockedComponent, err error) {
+	s.missing = append(s.missing, wanted)
+	if mismatch, ok := errors.AsType[*v1alpha1.DigestError](err); ok {
+		s.findings = append(s.findings, diag.Finding{
+			Severity: diag.SeverityError, Rule: RuleLock, File: v1alpha1.LockFileName, Line: r.lockLine(wanted), Summary: mismatch.Error(), Hint: diag.Hint(err),
+		})
+		return
+	}
+	s.findings = append(s.findings, finding(RuleMissingCRDs, v1alpha1.FileName, r.providerLine(wanted), 0,
+		fmt.Sprintf("the CRDs of the %s provider %s are not at hand, so its objects are not checked: %s", wanted.Type, wanted.Name, firstLine(err.Error())),
+		"run it once with a network, or give --bundle, or --crds with a folder of CRDs"))
+}
+
+// needs tells whether there are objects of kinds that nothing is known of and that may be a provider's.
+func (s *schemas) needs(p v1alpha1.LockedComponent, kinds map[kschema.GroupVersionKind]bool) bool {
+	for k := range kinds {
+		if !s.Knows(k.Group, k.Kind) && mayBeOf(p, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// kindsOf are how the kinds of the well-known providers begin, or their group.
+var kindsOf = map[string][]string{
+	"aws": {"AWS", "ROSA", "EKS"}, "azure": {"Azure", "ASO", ".azure.com"}, "gcp": {"GCP"}, "vsphere": {"VSphere"}, "docker": {"Docker", "Dev", "InMemory"},
+}
+
+// mayBeOf tells whether a kind may be one that a provider brings along.
+func mayBeOf(p v1alpha1.LockedComponent, k kschema.GroupVersionKind) bool {
+	if !isProviders(k.Group) {
+		return false
+	}
+	if k.Group == "cluster.x-k8s.io" {
+		return v1alpha1.ProviderType(p.Type) == v1alpha1.ProviderCore
+	}
+	what, _, _ := strings.Cut(k.Group, ".")
+	begins := kindsOf[p.Name]
+	if p.Name == v1alpha1.KubeadmProviderName {
+		begins = []string{"Kubeadm"}
+	}
+	known := len(begins) == 0 || slices.ContainsFunc(begins, func(b string) bool { return strings.HasPrefix(k.Kind, b) || strings.HasSuffix(k.Group, b) })
+	switch v1alpha1.ProviderType(p.Type) {
+	case v1alpha1.ProviderCore:
+		return what == "addons" || what == "ipam" || what == "runtime"
+	case v1alpha1.ProviderBootstrap:
+		return what == "bootstrap" && known
+	case v1alpha1.ProviderControlPlane:
+		return what == "controlplane" && known
+	case v1alpha1.ProviderInfrastructure:
+		return known // some bring their own control plane along
+	case v1alpha1.ProviderIPAM, v1alpha1.ProviderAddon, v1alpha1.ProviderRuntimeExtension:
+	}
+	return true
+}
+
+func (r *run) providerCRDs(ctx context.Context, keep components.CRDs, wanted v1alpha1.LockedComponent) ([]byte, error) {
+	if wanted.Version == "" {
+		return nil, errors.New("fleet.yaml names no version")
+	}
+	if r.opts.CacheDir != "" {
+		if kept, err := keep.Kept(wanted, r.lock); err != nil || kept != nil {
+			return kept, err
+		}
+	}
+	reader, err := r.components(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	return keep.Fetch(ctx, reader, wanted, r.lock)
+}
+
+// components is the reader of the run: it is made where the first provider needs it, since a bundle has to be unpacked.
+func (r *run) components(ctx context.Context) (*components.Reader, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reader != nil {
+		return r.reader, nil
+	}
+	if r.opts.Offline && r.opts.Bundle == "" {
+		return nil, errors.New("it was not fetched earlier (--offline)")
+	}
+	reader, err := components.Open(ctx, r.opts.Bundle, r.opts.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	r.reader = reader
+	return reader, nil
+}
+
+// providerLine is where fleet.yaml names a provider; the first line where it is a default.
+func (r *run) providerLine(wanted v1alpha1.LockedComponent) int {
+	f := r.tree.byPath[v1alpha1.FileName]
+	if f == nil || len(f.documents) == 0 {
+		return 1
+	}
+	for i := range r.fleet.Spec.ManagementClusters {
+		for j, p := range r.fleet.Spec.ManagementClusters[i].Providers {
+			if p.Name != wanted.Name || string(p.Type) != string(wanted.Type) {
+				continue
+			}
+			return locate(f.documents[0].node, fmt.Sprintf("spec.managementClusters[%d].providers[%d]", i, j)).Line
+		}
+	}
+	return 1
+}
+
+// lockLine is where fleet.lock has a component.
+func (r *run) lockLine(wanted v1alpha1.LockedComponent) int {
+	f := r.tree.byPath[v1alpha1.LockFileName]
+	if f == nil || len(f.documents) == 0 || r.lock == nil {
+		return 1
+	}
+	i := slices.IndexFunc(r.lock.Components, func(c v1alpha1.LockedComponent) bool {
+		return c.Type == wanted.Type && c.Name == wanted.Name
+	})
+	if i < 0 {
+		return 1
+	}
+	return locate(f.documents[0].node, fmt.Sprintf("components[%d]", i)).Line
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

@@ -1,0 +1,207 @@
+package validate
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/validate/schema"
+)
+
+const (
+	clusters = "providers/docker/v1/clusters/"
+	one      = clusters + "staging/one/cluster.yaml"
+	two      = clusters + "production/two/cluster.yaml"
+	mgmt     = "providers/docker/v1/mgmt/"
+	platform = mgmt + "platform/"
+	apps     = platform + "apps.yaml"
+	widget   = platform + "widgets.yaml"
+	web      = "features/web/namespaced/deployment.yaml"
+	settings = platform + "settings.yaml"
+)
+
+// plant is an error in a fleet that is valid without it.
+type plant struct {
+	name string
+	rule string
+	// file is changed: old, which is in it once, becomes becomes; an empty old is added at the end, or makes the file.
+	file, old, becomes string
+	// at is a text in the line that the finding is to be in: in place, or in file where that is empty.
+	at, place string
+	// also are rules that speak up as well.
+	also []string
+	// more is done to the files besides.
+	more func(files map[string]string)
+}
+
+func plants() []plant {
+	return []plant{
+		{name: "not YAML", rule: RuleSyntax, file: settings, old: "data:\n  domain: example.com", becomes: "data:\n  domain: [example.com", at: "data:\n  domain: ["},
+		{name: "not YAML, a kustomization", rule: RuleSyntax, file: "features/web/namespaced/kustomization.yaml", old: "- deployment.yaml", becomes: "- deployment.yaml: [", at: "patches"},
+		{name: "not text", rule: RuleSyntax, file: settings, old: "example.com", becomes: "\xff\xfe", at: "apiVersion"},
+		{name: "a key twice", rule: RuleDuplicateField, file: settings, old: "  domain: example.com", becomes: "  domain: example.com\n  domain: example.org", at: "example.org"},
+		{name: "a key twice in a cluster", rule: RuleDuplicateField, file: one, old: "  releaseName: one", becomes: "  releaseName: one\n  releaseName: two", at: "releaseName: two"},
+		{name: "a bomb of aliases", rule: RuleLimit, file: platform + "bomb.yaml", becomes: bomb(), at: "a: &a"},
+		{name: "unknown field of fleet.yaml", rule: RuleUnknownField, file: "fleet.yaml", old: "  environments:", becomes: "  enviroments:", at: "enviroments", also: []string{RuleValue}},
+		{name: "unknown field of a cluster", rule: RuleUnknownField, file: one, old: "  releaseName: one", becomes: "  releaseNam: one", at: "releaseNam:"},
+		{name: "unknown field of a deployment", rule: RuleUnknownField, file: web, old: "  replicas: 1", becomes: "  replicaz: 1", at: "replicaz"},
+		{name: "unknown field, deep", rule: RuleUnknownField, file: web, old: "        image: web:v1", becomes: "        imag: web:v1", at: "imag:"},
+		{name: "unknown field of a custom object", rule: RuleUnknownField, file: widget, old: "    replicas: 1", becomes: "    replicaz: 1", at: "replicaz"},
+		{name: "unknown field of metadata", rule: RuleUnknownField, file: widget, old: "  name: one", becomes: "  name: one\n  lables: {a: b}", at: "lables"},
+		{name: "unknown field of what nothing applies", rule: RuleUnknownField, file: "tenants/docker/staging/shop/tenant.yaml", becomes: "automountToken: true\n", at: "automountToken"},
+		{name: "unknown value of a chart", rule: RuleUnknownField, file: one, old: "    kubernetesVersion:", becomes: "    kubernetesVersoin: v1\n    kubernetesVersion:", at: "Versoin"},
+		{name: "wrong type", rule: RuleType, file: web, old: "image: web:v1", becomes: "image: [web]", at: "image: [web]"},
+		{name: "wrong type of a custom object", rule: RuleType, file: widget, old: "    replicas: 1", becomes: "    replicas: one", at: "replicas: one"},
+		{name: "wrong type of a chart's value", rule: RuleValue, file: two, old: "        replicas: 3", becomes: "        replicas: three", at: "replicas: three"},
+		{name: "required field", rule: RuleRequired, file: widget, old: "  size: small\n", becomes: "", at: "spec:"},
+		{name: "bad value", rule: RuleValue, file: widget, old: "size: small", becomes: "size: smal", at: "smal"},
+		{name: "bad value of a chart", rule: RuleValue, file: one, old: "kubernetesVersion: v1.36.3", becomes: "kubernetesVersion: latest", at: "latest"},
+		{name: "twice in a list", rule: RuleDuplicate, file: widget, old: "[a, b]", becomes: "[a, a]", at: "[a, a]"},
+		{name: "twice in the repo", rule: RuleDuplicate, file: platform + "again.yaml", becomes: "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: platform\n", at: "apiVersion", place: platform + "namespace.yaml"},
+		{name: "version that is not served", rule: RuleAPIVersion, file: widget, old: "example.com/v1", becomes: "example.com/v2", at: "example.com/v2"},
+		{name: "version that is gone", rule: RuleAPIVersion, file: web, old: "apps/v1", becomes: "apps/v7", at: "apps/v7", more: func(files map[string]string) {
+			files["features/web/namespaced/patch.yaml"] = strings.Replace(files["features/web/namespaced/patch.yaml"], "apps/v1", "apps/v7", 1)
+		}},
+		{name: "version that is deprecated", rule: RuleDeprecated, file: widget, old: "example.com/v1", becomes: "example.com/v1beta1", at: "v1beta1"},
+		{name: "a rule of the CRD", rule: RuleSchemaRule, file: widget, old: "min: 1", becomes: "min: 4", at: "spec:"},
+		{name: "a name", rule: RuleMetadata, file: widget, old: "  name: one", becomes: "  name: Number_One", at: "Number_One"},
+		{name: "a label", rule: RuleMetadata, file: web, old: "    app: web", becomes: "    app: not a label", at: "labels:"},
+		{name: "unknown kind", rule: RuleUnknownKind, file: platform + "gadget.yaml", becomes: "apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: a, namespace: platform}\n", at: "kind: Gadget"},
+		{name: "CRD that no API server takes", rule: RuleBadCRD, file: platform + "crd.yaml", becomes: "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a.b.example.com}\nspec: {}\n", at: "apiVersion", also: []string{RuleAPIVersion}},
+		{name: "kustomize finds no file", rule: RuleMissingPath, file: "features/web/namespaced/kustomization.yaml", old: "- deployment.yaml", becomes: "- deploymnt.yaml", at: ""},
+		{name: "kustomize cannot build", rule: RuleKustomize, file: "features/web/namespaced/patch.yaml", old: "name: web", becomes: "name: wob", at: "", place: "features/web/namespaced/kustomization.yaml"},
+		{name: "chart does not render", rule: RuleHelm, file: "charts/in-memory/templates/cluster.yaml", becomes: "{{ fail \"no\" }}\n", at: "apiVersion: helm", place: one, also: []string{RuleHelm}},
+		{name: "chart is missing", rule: RuleMissingChart, file: one, old: "./charts/in-memory", becomes: "./charts/in-memry", at: "in-memry"},
+		{name: "path is missing", rule: RuleMissingPath, file: apps, old: "./features/web/namespaced", becomes: "./features/wob/namespaced", at: "features/wob"},
+		{name: "source is missing", rule: RuleMissingSource, file: apps, old: "  path: ./features/base/namespaced\n  sourceRef:\n    kind: GitRepository\n    name: flux-system", becomes: "  path: ./features/base/namespaced\n  sourceRef:\n    kind: GitRepository\n    name: flux-sytem", at: "flux-sytem"},
+		{name: "secret is missing", rule: RuleMissingSecret, file: apps, old: "    name: registry", becomes: "    name: registri", at: "registri"},
+		{name: "config map is missing", rule: RuleMissingConfig, file: apps, old: "      name: settings", becomes: "      name: setings", at: "setings", also: []string{RuleVariable}},
+		{name: "identity is missing", rule: RuleMissingID, file: platform + "aws.yaml", becomes: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\nmetadata: {name: a, namespace: platform}\nspec:\n  identityRef:\n    kind: AWSClusterRoleIdentity\n    name: nobody\n", at: "nobody", also: []string{RuleUnknownKind}},
+		{name: "namespace is missing", rule: RuleMissingNS, file: settings, old: "  name: settings\n  namespace: platform", becomes: "  name: settings\n  namespace: platfrom", at: "platfrom", also: []string{RuleMissingConfig, RuleVariable}},
+		{name: "no namespace at all", rule: RuleMissingNS, file: "features/base/namespaced/quota.yaml", old: "  namespace: platform\n", becomes: "", at: "metadata:"},
+		{name: "dependency is missing", rule: RuleMissingDepends, file: apps, old: "  - name: base", becomes: "  - name: bass", at: "bass"},
+		{name: "dependencies go round", rule: RuleDependsCycle, file: apps, old: "  path: ./features/base/namespaced\n", becomes: "  path: ./features/base/namespaced\n  dependsOn: [{name: web}]\n", at: "dependsOn: [{name: web}]"},
+		{name: "cluster's name", rule: RuleClusterName, file: one, old: "  releaseName: one", becomes: "  releaseName: uno", at: "releaseName: uno"},
+		{name: "cluster's namespace", rule: RuleClusterName, file: one, old: "  namespace: one", becomes: "  namespace: platform", at: "namespace: platform"},
+		{name: "two clusters of a name", rule: RuleDuplicateName, file: clusters + "staging/two/cluster.yaml", becomes: "", at: "apiVersion: helm", more: func(files map[string]string) {
+			files[clusters+"staging/two/cluster.yaml"] = strings.ReplaceAll(files[two], "name: release", "name: flux-system")
+		}},
+		{name: "folder without a cluster", rule: RuleClusterFile, file: clusters + "staging/three/kluster.yaml", becomes: "apiVersion: v1\nkind: Namespace\nmetadata: {name: three}\n", at: "apiVersion"},
+		{name: "cluster file without a cluster", rule: RuleClusterFile, file: clusters + "staging/three/cluster.yaml", becomes: "apiVersion: v1\nkind: Namespace\nmetadata: {name: three}\n", at: "apiVersion"},
+		{name: "unknown environment", rule: RuleEnvironment, file: clusters + "stagin/three/cluster.yaml", becomes: "", at: "apiVersion: v1", more: func(files map[string]string) {
+			files[clusters+"stagin/three/cluster.yaml"] = strings.ReplaceAll(files[one], "name: one", "name: three")
+			files[clusters+"stagin/three/cluster.yaml"] = strings.ReplaceAll(files[clusters+"stagin/three/cluster.yaml"], "namespace: one", "namespace: three")
+			files[clusters+"stagin/three/cluster.yaml"] = strings.ReplaceAll(files[clusters+"stagin/three/cluster.yaml"], "releaseName: one", "releaseName: three")
+		}, also: []string{RuleNotApplied}},
+		{name: "folder of no management cluster", rule: RuleFolder, file: "providers/aws/v1/mgmt/namespace.yaml", becomes: "apiVersion: v1\nkind: Namespace\nmetadata: {name: aws}\n", at: "apiVersion"},
+		{name: "folder that is misspelt", rule: RuleFolder, file: "feature/web/a.yaml", becomes: "a: b\n", at: "a: b"},
+		{name: "environment that nothing applies", rule: RuleNotApplied, file: mgmt + "clusters-staging.yaml", old: "  path: ./providers/docker/v1/clusters/staging", becomes: "  path: ./providers/docker/v1/clusters/staging/common/apps", at: "apiVersion: v1", place: one},
+		{name: "environment off its channel", rule: RuleChannel, file: mgmt + "clusters-production.yaml", old: "  sourceRef:\n    kind: GitRepository\n    name: release", becomes: "  sourceRef:\n    kind: GitRepository\n    name: flux-system", at: "    name: flux-system"},
+		{name: "chart off its channel", rule: RuleChannel, file: mgmt + "clusters-production.yaml", old: "        path: /spec/chart/spec/sourceRef/name\n        value: release", becomes: "        path: /spec/chart/spec/sourceRef/name\n        value: flux-system", at: "        name: flux-system", place: two},
+		{name: "tag of another channel", rule: RuleChannel, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "tag: nightly-1", at: "nightly-1"},
+		{name: "production on a branch", rule: RuleProduction, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "branch: main", at: "ref:"},
+		{name: "production on a branch, in fleet.yaml", rule: RuleProduction, file: "fleet.yaml", old: "    channel: release\n", becomes: "", at: "name: production"},
+		{name: "secret in clear", rule: RulePlainSecret, file: settings, old: "ENC[AES256_GCM,data:Zm9v,iv:YmFy,tag:YmF6,type:str]", becomes: "c2VjcmV0", at: "c2VjcmV0"},
+		{name: "secret made of values in clear", rule: RulePlainSecret, file: "features/web/namespaced/kustomization.yaml", becomes: "secretGenerator:\n- name: s\n  namespace: platform\n  literals: [a=b]\n", at: "literals"},
+		{name: "private key", rule: RulePlainSecret, file: "docs/key.txt", becomes: "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEpAIBAAKCAQEAxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n", at: "BEGIN"},
+		{name: "private key in base64", rule: RulePlainSecret, file: "docs/kubeconfig", becomes: "client-key-data: LS0tLS1CRUdJTi" + "BSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVBeHh4eHh4eHh4eHh4eHg=\n", at: "client-key-data"},
+		{name: "age key", rule: RulePlainSecret, file: "docs/age.txt", becomes: "# key\nAGE-SECRET-" + "KEY-1" + strings.Repeat("Q", 58) + "\n", at: "SECRET"},
+		{name: "token", rule: RulePlainSecret, file: "docs/notes.md", becomes: "use ghp_" + strings.Repeat("a1", 18) + " for it\n", at: "use"},
+		{name: "cluster without protection", rule: RulePrune, file: one, old: "kind: HelmRelease\nmetadata:\n  name: one\n  namespace: one\n  annotations:\n    kustomize.toolkit.fluxcd.io/prune: disabled", becomes: "kind: HelmRelease\nmetadata:\n  name: one\n  namespace: one\n  annotations:\n    kustomize.toolkit.fluxcd.io/prune: enabled", at: "prune: enabled"},
+		{name: "namespace without protection", rule: RulePrune, file: one, old: "    # Removing this file from Git does not delete the cluster.\n    kustomize.toolkit.fluxcd.io/prune: disabled", becomes: "    a: b", at: "annotations:"},
+		{name: "lock that is old", rule: RuleLock, file: "fleet.lock", becomes: "apiVersion: fleetctl.dev/v1alpha1\nkind: FleetLock\ncomponents:\n- {name: docker, type: infrastructure, version: v1.13.0, sha256: " + strings.Repeat("a", 64) + "}\n", at: "docker", also: []string{RuleLock}},
+		{name: "ignore without a reason", rule: RuleIgnore, file: widget, old: "  size: small", becomes: "  size: smal # fleetctl:ignore invalid-value", at: "smal", also: []string{RuleValue}},
+		{name: "ignore of no rule", rule: RuleIgnore, file: widget, old: "  size: small", becomes: "  size: small # fleetctl:ignore invalid-valu we like it", at: "we like it"},
+		{name: "ignore of nothing", rule: RuleIgnoreUnused, file: widget, old: "  size: small", becomes: "  size: small # fleetctl:ignore invalid-value we like it", at: "we like it"},
+	}
+}
+
+// bomb is a YAML file that expands to more than the memory of any machine.
+func bomb() string {
+	var b strings.Builder
+	b.WriteString("a: &a [x, x, x, x, x, x, x, x, x]\n")
+	for c := 'b'; c <= 'l'; c++ {
+		fmt.Fprintf(&b, "%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9), ", "))
+	}
+	return b.String()
+}
+
+// Each error is found, at its file and line, and nothing else is.
+func TestSeededErrors(t *testing.T) {
+	crds := knownKinds(t)
+	valid := fleet(t)
+	all := plants()
+	found := make([]bool, len(all))
+	var group errgroup.Group
+	group.SetLimit(4)
+	for i, p := range all {
+		group.Go(func() error {
+			found[i] = p.isFound(t, maps.Clone(valid), crds)
+			return nil
+		})
+	}
+	_ = group.Wait() // no function returns an error
+	n := 0
+	planted := map[string]bool{}
+	for i := range all {
+		planted[all[i].rule] = true
+		if found[i] {
+			n++
+		}
+	}
+	t.Logf("%d of %d planted errors found", n, len(all))
+	for _, r := range rules {
+		switch r.ID {
+		case RuleMissingCRDs, RuleVariable, RuleForeign, RuleUnused: // tests of their own
+		default:
+			if !planted[r.ID] {
+				t.Errorf("no error is planted for the rule %s", r.ID)
+			}
+		}
+	}
+}
+
+func (p plant) isFound(t *testing.T, files map[string]string, crds *schema.Set) bool {
+	if p.old != "" && strings.Count(files[p.file], p.old) != 1 {
+		t.Errorf("%s: %q is in %s %d times", p.name, p.old, p.file, strings.Count(files[p.file], p.old))
+		return false
+	}
+	if p.old == "" {
+		files[p.file] += p.becomes
+	} else {
+		files[p.file] = strings.Replace(files[p.file], p.old, p.becomes, 1)
+	}
+	if p.more != nil {
+		p.more(files)
+	}
+	file := p.file
+	if p.place != "" {
+		file = p.place
+	}
+	line := 0
+	if at := strings.Index(files[file], p.at); at >= 0 && p.at != "" {
+		line = 1 + strings.Count(files[file][:at], "\n")
+	} else if p.at != "" {
+		t.Errorf("%s: %q is not in %s", p.name, p.at, file)
+	}
+	hit, also := false, map[string]bool{}
+	for _, rule := range p.also {
+		also[rule] = true
+	}
+	for _, f := range validate(t, files, crds).Findings {
+		switch {
+		case f.Rule == p.rule && f.File == file && (line == 0 || f.Line == line):
+			hit = true
+		case also[f.Rule]:
+		default:
+			t.Errorf("%s: not planted: %s [%s] (%s)", p.name, f, f.Rule, f.Hint)
+		}
+	}
+	if !hit {
+		t.Errorf("%s: not found: %s in %s, line %d", p.name, p.rule, file, line)
+	}
+	return hit
+}

@@ -1,0 +1,315 @@
+package validate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/validate/schema"
+)
+
+// Options of Run.
+type Options struct {
+	// Dir is in the fleet repo.
+	Dir string
+	// Paths, if there are any, are the files and folders whose findings are of interest; the whole repo is looked at all the same.
+	Paths []string
+	// Strict makes errors of warnings.
+	Strict bool
+	// CRDs are folders and files with CRDs, which win over those of the repo and of the providers.
+	CRDs []string
+	// Bundle is an offline bundle that the providers' CRDs come from. Offline fetches nothing over the network.
+	Bundle  string
+	Offline bool
+	// CacheDir keeps what was fetched and rendered; "" keeps nothing.
+	CacheDir string
+
+	// known is what several runs have in common.
+	known *schema.Set
+}
+
+// Result is what Run found. Findings are sorted by file and line.
+type Result struct {
+	FormatVersion string `json:"formatVersion"`
+	Repo          string `json:"repo"`
+	// Prefix is the path of the repo in its Git repository; "" where it is the top of it, or in none.
+	Prefix   string        `json:"-"`
+	Findings diag.Findings `json:"findings"`
+	Errors   int           `json:"errors"`
+	Warnings int           `json:"warnings"`
+	// Ignored are the findings that a comment silences.
+	Ignored int `json:"ignored"`
+	// Files, Clusters and Objects are how many were looked at; of objects those that Flux would apply.
+	Files    int `json:"files"`
+	Clusters int `json:"clusters"`
+	Objects  int `json:"objects"`
+}
+
+// run is one look at a fleet repo.
+type run struct {
+	opts  Options
+	tree  *tree
+	fleet *v1alpha1.Fleet // nil where fleet.yaml cannot be read
+	lock  *v1alpha1.Lock  // nil where there is none
+
+	rendered *render.Result
+
+	mu     sync.Mutex
+	reader *components.Reader
+}
+
+// Run finds all problems of a fleet repo at once. What is wrong with the repo is in the result; errors say that it cannot be looked at.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	dir, err := fleetrepo.Find(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	only, err := relativePaths(dir, o.Paths)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{opts: o}
+	defer func() {
+		if r.reader != nil {
+			_ = r.reader.Close() // temporary files
+		}
+	}()
+	var findings diag.Findings
+	if r.tree, findings, err = readTree(ctx, dir); err != nil {
+		return nil, err
+	}
+	out := &Result{FormatVersion: "1", Repo: dir, Prefix: gitPrefix(dir), Files: len(r.tree.files)}
+	findings = append(findings, r.readFleet()...)
+	findings = append(findings, checkSecrets(r.tree)...)
+	if r.fleet != nil {
+		more, err := r.checkFleet(ctx, out)
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, more...)
+	}
+	out.Findings, out.Ignored = r.tree.silence(tidy(findings))
+	out.Findings = within(tidy(out.Findings), only)
+	for i := range out.Findings {
+		f := &out.Findings[i]
+		if o.Strict {
+			f.Severity = diag.SeverityError
+		}
+		if f.Severity == diag.SeverityError {
+			out.Errors++
+		} else {
+			out.Warnings++
+		}
+	}
+	return out, nil
+}
+
+// readFleet reads fleet.yaml and fleet.lock.
+func (r *run) readFleet() (findings diag.Findings) {
+	if f := r.tree.byPath[v1alpha1.FileName]; f != nil && !f.broken {
+		fleet, err := v1alpha1.Decode(f.path, f.content)
+		if err == nil {
+			r.fleet, findings = fleet, v1alpha1.Validate(fleet)
+		}
+		if problems, ok := errors.AsType[diag.Findings](err); ok {
+			findings = append(findings, problems...)
+		}
+	}
+	if f := r.tree.byPath[v1alpha1.LockFileName]; f != nil && !f.broken {
+		lock, err := v1alpha1.DecodeLock(f.path, f.content)
+		if err == nil {
+			r.lock = lock
+		}
+		if problems, ok := errors.AsType[diag.Findings](err); ok {
+			findings = append(findings, problems...)
+		}
+	}
+	return findings
+}
+
+// checkFleet is all that needs to know the fleet.
+func (r *run) checkFleet(ctx context.Context, out *Result) (diag.Findings, error) {
+	layout := checkLayout(r.tree, r.fleet, fleetrepo.New(r.tree.dir, r.fleet))
+	out.Clusters = len(layout.clusters)
+	findings := append(layout.findings, r.checkLock()...)
+
+	files, err := render.Dir(r.tree.dir)
+	if err != nil {
+		return nil, err
+	}
+	cache := ""
+	if r.opts.CacheDir != "" {
+		cache = filepath.Join(r.opts.CacheDir, "render")
+	}
+	if r.rendered, err = render.New(files, r.fleet, render.Options{CacheDir: cache}).All(ctx); err != nil {
+		return nil, err
+	}
+	findings = append(findings, r.renderFindings(layout)...)
+	objects := r.objects()
+	out.Objects = len(r.rendered.Objects)
+	kinds := kindsIn(objects)
+	schemas, err := r.readSchemas(ctx, kinds)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.judge(ctx, schemas, kinds, objects); err != nil {
+		return nil, err
+	}
+	findings = append(findings, schemas.findings...)
+	for _, o := range objects {
+		findings = append(findings, o.findings...)
+	}
+	findings = append(findings, unknownKinds(schemas, objects)...)
+	findings = append(findings, r.checkReferences(objects)...)
+	return append(findings, r.checkChannels(objects, layout.clusters)...), nil
+}
+
+// renderedRules are the rules that a renderer's findings are about.
+var renderedRules = map[string]string{
+	render.RuleScreen: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath, render.RuleRemote: RuleKustomize,
+	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
+	render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate,
+}
+
+// renderFindings are the renderer's, less what was said already: a file that cannot be read, a chart that is missing, values that the chart
+// refuses.
+func (r *run) renderFindings(l *layout) diag.Findings {
+	said := map[string]bool{}
+	for _, c := range l.clusters {
+		for _, f := range c.findings {
+			if f.Severity == diag.SeverityError {
+				said[f.File] = true
+			}
+		}
+	}
+	var out diag.Findings
+	for _, f := range r.rendered.Findings {
+		rule := cmp.Or(renderedRules[f.Rule], f.Rule)
+		switch {
+		case (rule == RuleValue || rule == RuleHelm || rule == RuleMissingPath) && said[f.File], r.brokenAt(f):
+			continue
+		}
+		f.Rule = rule
+		if d := r.tree.documentAt(f.File, f.Line); rule == RuleMissingPath && d != nil && kindOf(d) == "Kustomization" && f.Line == d.node.Line {
+			at := locate(d.node, "spec.path")
+			f.Line, f.Column = at.Line, at.Column
+		}
+		if f.Severity == diag.SeverityError {
+			f.Severity = cmp.Or(ruleOf(rule), &diag.Rule{Severity: diag.SeverityError}).Severity
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// brokenAt tells whether a finding is about a file that cannot be read, or a folder with one: that was said where it is.
+func (r *run) brokenAt(f diag.Finding) bool {
+	dirs := []string{path.Dir(f.File)}
+	for _, k := range r.rendered.Kustomizations {
+		if k.Source.File == f.File && k.Source.Line == f.Line {
+			dirs = append(dirs, k.Path)
+		}
+	}
+	for _, broken := range r.tree.files {
+		if !broken.broken {
+			continue
+		}
+		for _, dir := range dirs {
+			if broken.path == f.File || strings.HasPrefix(broken.path, dir+"/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkLock reports where fleet.lock does not know what fleet.yaml names.
+func (r *run) checkLock() diag.Findings {
+	if r.lock == nil {
+		return nil
+	}
+	var out diag.Findings
+	for _, wanted := range components.Providers(r.fleet) {
+		if wanted.Version != "" && r.lock.Find(wanted) == nil {
+			out = append(out, finding(RuleLock, v1alpha1.LockFileName, r.lockLine(wanted), 0,
+				fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` writes it anew"))
+		}
+	}
+	flux := r.fleet.Spec.Flux
+	if wanted := components.LockedFlux(flux, ""); flux.Version != "" && r.lock.Find(wanted) == nil {
+		out = append(out, finding(RuleLock, v1alpha1.LockFileName, r.lockLine(wanted), 0,
+			fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` writes it anew"))
+	}
+	return out
+}
+
+// tidy sorts findings and drops those that say the same of one place.
+func tidy(findings diag.Findings) diag.Findings {
+	slices.SortStableFunc(findings, func(a, b diag.Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Summary, b.Summary))
+	})
+	return slices.CompactFunc(findings, func(a, b diag.Finding) bool {
+		return a.File == b.File && a.Line == b.Line && a.Rule == b.Rule && (a.Summary == b.Summary || a.Rule == RulePlainSecret)
+	})
+}
+
+// gitPrefix is the path of a folder in the Git repository that it is in: places in a pull request begin there.
+func gitPrefix(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			relative, err := filepath.Rel(at, dir)
+			if err != nil || relative == "." {
+				return ""
+			}
+			return filepath.ToSlash(relative)
+		}
+		if filepath.Dir(at) == at {
+			return ""
+		}
+	}
+}
+
+// relativePaths are the paths that the user gave, from the top of the repo.
+func relativePaths(dir string, given []string) ([]string, error) {
+	var out []string
+	for _, name := range given {
+		full, err := filepath.Abs(name)
+		if err != nil {
+			return nil, fmt.Errorf("find %s: %w", name, err)
+		}
+		if _, err := os.Stat(full); err != nil {
+			return nil, diag.Usage("give files and folders of the fleet repo", "there is no %s", name)
+		}
+		relative, err := filepath.Rel(dir, full)
+		if err != nil || relative == ".." || strings.HasPrefix(relative, ".."+string(filepath.Separator)) {
+			return nil, diag.Usage("give files and folders of the fleet repo", "%s is not in the fleet repo %s", name, dir)
+		}
+		out = append(out, filepath.ToSlash(relative))
+	}
+	return out, nil
+}
+
+// within keeps the findings about the paths that are of interest.
+func within(findings diag.Findings, only []string) diag.Findings {
+	out := make(diag.Findings, 0, len(findings)) // an empty list, not null
+	for _, f := range findings {
+		if len(only) == 0 || slices.ContainsFunc(only, func(p string) bool {
+			return p == "." || f.File == p || strings.HasPrefix(f.File, p+"/")
+		}) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
