@@ -162,6 +162,19 @@ bench-scale: build bundle-embedded ## In-memory clusters on an embedded host unt
 bench-idle: build bundle-embedded ## Memory and processor time of an embedded host with nothing to do
 	$(call bench_embedded,BenchmarkIdle)
 
+# How many clusters the fleets of bench-fleet have, and how many of them helm template renders: it takes minutes for the rest.
+SIZES ?= 100 1000 5000
+SAMPLE ?= 100
+
+.PHONY: bench-fleet
+bench-fleet: build ## Render, compare and list generated fleets beside helm, kustomize and kubeconform: SIZES="100 1000 5000" SAMPLE=100
+	mkdir -p bin/peers
+	for tool in helm kustomize kubeconform; do ln -sfn "$$(scripts/tool.sh --path $$tool)" bin/peers/$$tool; done
+	scripts/fleet-crds.sh bin/crds
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" FLEETCTL_BENCH_PEERS="$(CURDIR)/bin/peers" FLEETCTL_BENCH_CRDS="$(CURDIR)/bin/crds" \
+	SIZES="$(SIZES)" SAMPLE="$(SAMPLE)" \
+	$(GO) test -tags e2e -count=1 -timeout 2h -run '^$$' -bench '^BenchmarkFleet$$' -benchtime 1x ./cmd/fleetctl/fleetbench/...
+
 ##@ Release
 
 .PHONY: release-check

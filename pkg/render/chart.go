@@ -193,7 +193,7 @@ func capabilities(kubernetesVersion string) (*common.Capabilities, error) {
 
 // valuesFiles are the values of a release whose HelmRelease names files of the repo in place of the chart's own values.yaml.
 func valuesFiles(r *repo, names []string, ignoreMissing bool) (map[string]any, error) {
-	var all map[string]any
+	all := map[string]any{}
 	for _, name := range names {
 		clean, ok := inside(".", name)
 		if !ok {

@@ -20,6 +20,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
@@ -69,7 +70,11 @@ func (r *Renderer) renderRelease(ctx context.Context, j *job) ([]*content, diag.
 	if findings.Err() != nil {
 		return nil, findings
 	}
-	k, err := j.key(loaded, values)
+	defaults, err := r.defaults(j)
+	if err != nil {
+		return nil, append(findings, j.failed(RuleValues, err)...)
+	}
+	k, err := j.key(loaded, defaults, values)
 	if err != nil {
 		return nil, j.failed(RuleChart, err)
 	}
@@ -80,6 +85,13 @@ func (r *Renderer) renderRelease(ctx context.Context, j *job) ([]*content, diag.
 	if err != nil {
 		return nil, append(findings, diag.Finding{Severity: diag.SeverityError, Rule: RuleChart, File: path.Join(loaded.dir, "Chart.yaml"), Summary: err.Error()})
 	}
+	if defaults != nil {
+		// A chart of its own: others have the defaults of values.yaml.
+		if c, err = loader.LoadFiles(loaded.files); err != nil {
+			return nil, append(findings, j.failed(RuleChart, err)...)
+		}
+		c.Values = defaults
+	}
 	objects, problems := j.install(r.repo, loaded, c, values)
 	if len(problems) == 0 {
 		r.cache.put(k, objects)
@@ -88,10 +100,10 @@ func (r *Renderer) renderRelease(ctx context.Context, j *job) ([]*content, diag.
 }
 
 // key is of all that the outcome depends on.
-func (j *job) key(loaded *loadedChart, values map[string]any) (key, error) {
+func (j *job) key(loaded *loadedChart, defaults, values map[string]any) (key, error) {
 	install := j.spec.GetInstall()
 	said, err := json.Marshal([]any{
-		j.release.ReleaseName, j.release.ReleaseNamespace, j.kubernetesVersion, loaded.dir, values,
+		j.release.ReleaseName, j.release.ReleaseNamespace, j.kubernetesVersion, loaded.dir, defaults, values,
 		j.spec.Spec.PostRenderers, j.spec.Spec.PostRenderStrategy, j.spec.Spec.CommonMetadata,
 		install.CRDs, install.DisableHooks, install.DisableSchemaValidation,
 	})
@@ -101,17 +113,19 @@ func (j *job) key(loaded *loadedChart, values map[string]any) (key, error) {
 	return digest([]byte(cacheFormat), []byte("release"), loaded.sum[:], said), nil
 }
 
+// defaults are those that a HelmRelease puts in the place of the chart's own values.yaml; nil where it names no files.
+func (r *Renderer) defaults(j *job) (map[string]any, error) {
+	if t := j.spec.Spec.Chart; t != nil && len(t.Spec.ValuesFiles) > 0 {
+		return valuesFiles(r.repo, t.Spec.ValuesFiles, t.Spec.IgnoreMissingValuesFiles)
+	}
+	return nil, nil
+}
+
 // values puts a release's values together as helm-controller does: valuesFrom in order, then values, then what valuesFrom has for single
 // paths.
 func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
 	var result map[string]any
 	spec := &j.spec.Spec
-	if t := spec.Chart; t != nil && len(t.Spec.ValuesFiles) > 0 {
-		var err error
-		if result, err = valuesFiles(r.repo, t.Spec.ValuesFiles, t.Spec.IgnoreMissingValuesFiles); err != nil {
-			return nil, j.failed(RuleValues, err)
-		}
-	}
 	var own map[string]any
 	if spec.Values != nil {
 		if err := sigsyaml.Unmarshal(spec.Values.Raw, &own); err != nil {

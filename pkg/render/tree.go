@@ -123,11 +123,15 @@ func (w *walk) follow(ctx context.Context) {
 }
 
 // begin is the Kustomization of the management cluster itself. It is declared in its own folder, which therefore is built to know how it
-// is to be built. A repo that `fleetctl init` has not seen yet has no such folder: then the environments are applied as init would.
+// is to be built. A repo that `fleetctl init` has not seen yet has no Flux in that folder: then the environments are applied as init would.
 func (w *walk) begin(ctx context.Context) []*item {
+	var planned []*item
 	dir := w.mgmt.Dir()
+	if !w.r.repo.isDir(path.Join(dir, fluxSystem)) {
+		planned = w.planned()
+	}
 	if !w.r.repo.isDir(dir) {
-		return w.planned()
+		return planned
 	}
 	it := &item{namespace: fluxSystem, k: &Kustomization{
 		Owner: Owner{KindKustomization, fluxSystem, fluxSystem}, Path: dir, GitSource: fluxSystem, ManagementCluster: w.mgmt.Name,
@@ -144,16 +148,16 @@ func (w *walk) begin(ctx context.Context) []*item {
 		}
 	}
 	w.seen[seenKey(it.k.Owner, nil)] = true
-	return []*item{it}
+	return append([]*item{it}, planned...)
 }
 
-// planned are the Kustomizations that init would make for the environments of fleet.yaml.
+// planned are the Kustomizations that init would make for the environments of fleet.yaml; those whose file is there are not made.
 func (w *walk) planned() []*item {
 	var all []*item
 	generation := path.Dir(w.mgmt.Dir())
 	layout := scaffold.Layout{Cloud: path.Base(path.Dir(generation)), Generation: path.Base(generation)}
 	for _, e := range w.r.fleet.Spec.Environments {
-		if !w.r.repo.isDir(w.mgmt.ClustersDir(e.Name)) {
+		if !w.r.repo.isDir(w.mgmt.ClustersDir(e.Name)) || w.r.repo.isFile(layout.ClustersFile(e.Name)) {
 			continue
 		}
 		files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: e.Name, Source: w.r.fleet.ChannelOf(e.Name).Source()})

@@ -53,7 +53,7 @@ func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
 }
 
 // listFile names the files that WriteDir has made, so that it touches no others.
-const listFile = ".fleetctl-render.json"
+const listFile = ".fleetctl-render"
 
 // list is its content.
 type list struct {

@@ -1,0 +1,192 @@
+//go:build e2e
+
+package fleetbench
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/render/rendertest"
+)
+
+// wide is how many runs of `helm template` go on at once.
+const wide = 2
+
+// helm renders each cluster with Helm's own program, two at once. Of a large fleet it renders a sample, and says so.
+func (m *bench) helm(dir string, n int) took {
+	values := m.values(dir, min(n, m.sample))
+	jobs := make(chan int)
+	go func() {
+		defer close(jobs)
+		for i := range values {
+			jobs <- i
+		}
+	}()
+	var mu sync.Mutex
+	var sum took
+	var failed error
+	var wg sync.WaitGroup
+	start := time.Now()
+	for range wide {
+		wg.Go(func() {
+			for i := range jobs {
+				name := rendertest.Name(i)
+				cmd := exec.CommandContext(m.Context(), filepath.Join(m.peers, "helm"), "template", name,
+					filepath.Join(dir, "charts", rendertest.Flavour(i)), "--namespace", name, "--values", values[i], "--kube-version", "v1.36.3")
+				t, err := run(cmd)
+				mu.Lock()
+				sum.cpu, sum.peak = sum.cpu+t.cpu, max(sum.peak, t.peak)
+				if err != nil {
+					failed = err
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if failed != nil {
+		m.Fatalf("helm template: %v", failed)
+	}
+	sum.wall = time.Since(start)
+	return sum.scaled(len(values), n, "two at once")
+}
+
+// scaled says what a sample stands for.
+func (t took) scaled(measured, all int, note string) took {
+	t.note = note
+	if measured < all {
+		t.wall = t.wall * time.Duration(all) / time.Duration(measured)
+		t.cpu = t.cpu * time.Duration(all) / time.Duration(measured)
+		t.note = fmt.Sprintf("%s; measured on %d, times %d/%d", note, measured, all, measured)
+	}
+	return t
+}
+
+// values writes the values of the first clusters to files of their own, as a person would for Helm.
+func (m *bench) values(dir string, n int) []string {
+	out := m.TempDir()
+	files := make([]string, 0, n)
+	for i := range n {
+		content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(rendertest.File(i))))
+		if err != nil {
+			m.Fatal(err)
+		}
+		_, text, _ := strings.Cut(string(content), "\n---\n")
+		var release struct {
+			Spec struct {
+				Values map[string]any `json:"values"`
+			} `json:"spec"`
+		}
+		if err := yaml.Unmarshal([]byte(text), &release); err != nil {
+			m.Fatal(err)
+		}
+		if content, err = yaml.Marshal(release.Spec.Values); err != nil {
+			m.Fatal(err)
+		}
+		name := filepath.Join(out, fmt.Sprintf("%d.yaml", i))
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			m.Fatal(err)
+		}
+		files = append(files, name)
+	}
+	return files
+}
+
+// kustomize builds the folders of the environments, one after the other, with the kustomization.yaml that Flux would generate. It looks at
+// nothing inside of a HelmRelease.
+func (m *bench) kustomize(dir string, n int) took {
+	if n > 10*m.sample {
+		return took{note: "not measured: its time grows with the square of the clusters"}
+	}
+	var sum took
+	for _, environment := range rendertest.Environments {
+		folder := filepath.Join(dir, filepath.FromSlash(rendertest.Layout.Environment(environment)))
+		k := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- common\n"
+		for i := range n {
+			if rendertest.Environment(i) == environment {
+				k += "- " + rendertest.Name(i) + "/cluster.yaml\n"
+			}
+		}
+		file := filepath.Join(folder, "kustomization.yaml")
+		if err := os.WriteFile(file, []byte(k), 0o644); err != nil {
+			m.Fatal(err)
+		}
+		t, err := run(exec.CommandContext(m.Context(), filepath.Join(m.peers, "kustomize"), "build", folder))
+		if err != nil {
+			m.Fatalf("kustomize build: %v", err)
+		}
+		if err := os.Remove(file); err != nil {
+			m.Fatal(err)
+		}
+		sum.wall, sum.cpu, sum.peak = sum.wall+t.wall, sum.cpu+t.cpu, max(sum.peak, t.peak)
+	}
+	sum.note = "of the environments' folders; no chart is rendered"
+	return sum
+}
+
+// kubeconform judges the files of the rendered fleet, which it does not have to render.
+func (m *bench) kubeconform(dir string) took {
+	out := filepath.Join(m.TempDir(), "rendered")
+	m.own(dir, "render", "--output-dir", out)
+	args := []string{"-ignore-missing-schemas", "-summary", "-schema-location", filepath.Join(m.schemas(), "{{.ResourceKind}}-{{.Group}}-{{.ResourceAPIVersion}}.json")}
+	t, err := run(exec.CommandContext(m.Context(), filepath.Join(m.peers, "kubeconform"), append(args, out)...))
+	if err != nil {
+		m.Fatalf("kubeconform: %v", err)
+	}
+	t.note = "of files that are rendered already"
+	return t
+}
+
+// schemas turns the CRDs that validate gets into what kubeconform reads.
+func (m *bench) schemas() string {
+	out := m.TempDir()
+	files, err := filepath.Glob(filepath.Join(need(m.B, "FLEETCTL_BENCH_CRDS"), "*.yaml"))
+	if err != nil {
+		m.Fatal(err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			m.Fatal(err)
+		}
+		for document := range strings.SplitSeq(string(content), "\n---\n") {
+			m.schema(out, document)
+		}
+	}
+	return out
+}
+
+func (m *bench) schema(out, document string) {
+	var crd struct {
+		Kind string `json:"kind"`
+		Spec struct {
+			Group string `json:"group"`
+			Names struct {
+				Kind string `json:"kind"`
+			} `json:"names"`
+			Versions []struct {
+				Name   string `json:"name"`
+				Schema struct {
+					OpenAPI json.RawMessage `json:"openAPIV3Schema"`
+				} `json:"schema"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal([]byte(document), &crd); err != nil || crd.Kind != "CustomResourceDefinition" {
+		return
+	}
+	for _, v := range crd.Spec.Versions {
+		name := fmt.Sprintf("%s-%s-%s.json", strings.ToLower(crd.Spec.Names.Kind), crd.Spec.Group, v.Name)
+		if err := os.WriteFile(filepath.Join(out, name), v.Schema.OpenAPI, 0o644); err != nil {
+			m.Fatal(err)
+		}
+	}
+}
