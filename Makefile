@@ -100,12 +100,14 @@ e2e-embedded: build bundle-embedded ## The same on the embedded host alone: no c
 
 # The bundle with the clouds' infrastructure providers in it: a quarter of an hour to build, the first time.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers
+CLOUDS ?= aws,gcp,azure
 
 .PHONY: e2e-providers
 e2e-providers: build ## The AWS, Google Cloud and Azure providers start on an embedded host and serve their webhooks; not a part of e2e
-	$(GO) -C scripts/offline run . build -only providers -out "$(PROVIDERS_BUNDLE)"
+	$(GO) -C scripts/offline run . build -only providers -clouds "$(CLOUDS)" -out "$(PROVIDERS_BUNDLE)"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(PROVIDERS_BUNDLE)" \
+	CLOUDS="$(CLOUDS)" \
 	$(GO) test -tags e2e,providers -count=1 -v -timeout 20m -run '^TestCloudProviders$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
 .PHONY: conformance

@@ -3,6 +3,7 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 )
 
@@ -20,6 +21,9 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: f.completeFrom(0, clusterNames),
 		RunE: func(c *cobra.Command, args []string) error {
+			if merge && output != "" {
+				return diag.Usage("give one of them", "--merge and --output-file were given")
+			}
 			repo, err := f.fleetRepo()
 			if err != nil {
 				return err
@@ -50,6 +54,5 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 	}
 	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig instead of printing it")
 	c.Flags().StringVar(&output, "output-file", "", "private file that it is written to instead of printing it")
-	c.MarkFlagsMutuallyExclusive("merge", "output-file")
 	return c
 }

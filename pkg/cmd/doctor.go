@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -36,7 +35,7 @@ Git remote and the right to push to it, the variables that the providers need, a
 				return err
 			}
 			if report.Failed > 0 {
-				return silent(diag.ExitNotReady)
+				return silent()
 			}
 			return nil
 		},

@@ -25,9 +25,10 @@ The components come from --bundle, else over the network. It shows the differenc
   fleetctl lock --check        # in a pipeline`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if check {
-				o.dryRun = true
+			if check && (o.commit || o.push) {
+				return diag.Usage("leave out one of them", "--check changes nothing, so there is nothing to commit")
 			}
+			o.dryRun = o.dryRun || check
 			dir, err := f.repoDir()
 			if err != nil {
 				return err
@@ -51,7 +52,5 @@ The components come from --bundle, else over the network. It shows the differenc
 	o.add(c)
 	c.Flags().StringVar(&bundle, "bundle", "", "offline bundle that the components come from (folder or .tar.zst)")
 	c.Flags().BoolVar(&check, "check", false, "change nothing, and exit with 3 where fleet.lock would change")
-	c.MarkFlagsMutuallyExclusive("check", "commit")
-	c.MarkFlagsMutuallyExclusive("check", "push")
 	return c
 }

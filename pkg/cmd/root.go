@@ -65,8 +65,8 @@ func finish(ctx context.Context, f *factory, args []string, err error) int {
 // errSilent marks an outcome that the command has already shown: only its exit code is left to give.
 var errSilent = errors.New("already shown")
 
-// silent is an outcome with that exit code and nothing more to print.
-func silent(code int) error { return &diag.Error{Err: errSilent, Code: code} }
+// silent is the outcome of a command that worked and found something not as it should be, with nothing more to print.
+func silent() error { return &diag.Error{Err: errSilent, Code: diag.ExitNotReady} }
 
 // Root is the whole command tree, for who generates documentation from it.
 func Root(streams ui.Streams) *cobra.Command { return newRootCmd(newFactory(streams)) }

@@ -167,12 +167,12 @@ offers that, which is gone when the editor ends. Values that stay the same stay 
 				return err
 			}
 			change, err := lifecycle.EditSecret(deps, lifecycle.SecretOptions{Dir: dir, File: file, AgeKeyFile: keyFile},
-				func(clear []byte, problem error) ([]byte, error) {
+				func(text []byte, problem error) ([]byte, error) {
 					if problem != nil {
 						fmt.Fprintf(f.streams.Err, "error: %v\n", problem)
 					}
-					edited, err := editText(c.Context(), f, filepath.Base(file), clear)
-					if err == nil && problem != nil && bytes.Equal(edited, clear) {
+					edited, err := editText(c.Context(), f, filepath.Base(file), text)
+					if err == nil && problem != nil && bytes.Equal(edited, text) {
 						err = diag.Wrap("edit "+file, problem, "nothing was changed")
 					}
 					return edited, err

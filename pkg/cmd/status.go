@@ -63,7 +63,7 @@ func showStatus(ctx context.Context, f *factory, target *lifecycle.Target, timeo
 		return err
 	}
 	if !report.Ready {
-		return silent(diag.ExitNotReady)
+		return silent()
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func watchStatus(ctx context.Context, f *factory, target *lifecycle.Target, time
 		select {
 		case <-ctx.Done():
 			if !ready {
-				return silent(diag.ExitNotReady)
+				return silent()
 			}
 			return nil
 		case <-tick.C:

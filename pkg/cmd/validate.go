@@ -48,7 +48,7 @@ It exits with 3 where there is an error. -o sarif is for code scanning, -o githu
 				return err
 			}
 			if result.Errors > 0 {
-				return silent(diag.ExitNotReady)
+				return silent()
 			}
 			return nil
 		},

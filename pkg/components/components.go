@@ -114,7 +114,7 @@ func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) 
 		return nil, diag.Errorf("`fleetctl init` chooses one, or name it in fleet.yaml", "%s provider %s has no version", wanted.Type, wanted.Name)
 	}
 	p := capi.Provider{Name: wanted.Name, Type: capi.ProviderType(wanted.Type), Version: wanted.Version, URL: wanted.URL}
-	source, err := capi.NewSource(capi.SourceOptions{Providers: []capi.Provider{p}, Repository: r.providers()})
+	source, err := capi.NewSource(capi.SourceOptions{Providers: []capi.Provider{p}, Repository: r.providers()}) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,9 @@ func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) 
 
 // CertManager reads cert-manager's manifest: the version that fleet.yaml names, or the one that would be installed.
 func (r *Reader) CertManager(ctx context.Context, wanted v1alpha1.CertManager) (*Component, error) {
-	source, err := capi.NewSource(capi.SourceOptions{Repository: r.providers(), CertManagerVersion: wanted.Version, CertManagerURL: wanted.URL})
+	source, err := capi.NewSource(capi.SourceOptions{ //nolint:contextcheck // it reads nothing yet
+		Repository: r.providers(), CertManagerVersion: wanted.Version, CertManagerURL: wanted.URL,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -36,10 +36,10 @@ func (c CRDs) Kept(wanted v1alpha1.LockedComponent, lock *v1alpha1.Lock) ([]byte
 	}
 	first, rest, _ := strings.Cut(string(content), "\n")
 	wanted.SHA256 = strings.TrimPrefix(first, digestLine)
-	if lock.Verify(wanted) != nil {
-		return nil, nil
+	if known := lock.Verify(wanted) == nil; known {
+		return []byte(rest), nil
 	}
-	return []byte(rest), nil
+	return nil, nil
 }
 
 // Fetch reads a component and keeps its CRDs. A component that the lock knows another digest of is refused, as `fleetctl init` does.

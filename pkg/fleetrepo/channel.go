@@ -318,5 +318,5 @@ func (f *fleetFile) finish(cs *manifest.ChangeSet) (*Repo, error) {
 		return nil, err
 	}
 	cs.Write(manifest.File{Path: v1alpha1.FileName, Content: f.src})
-	return &Repo{Dir: f.repo.Dir, Fleet: fleet, charts: map[string]*chart{}}, nil
+	return New(f.repo.Dir, fleet), nil
 }

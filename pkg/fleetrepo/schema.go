@@ -143,11 +143,11 @@ func (c *chart) readAnnotations(read func(name string) ([]byte, error)) error {
 	}
 	documents, err := yamledit.Parse(content)
 	if err != nil || len(documents) == 0 {
-		return fmt.Errorf("Chart.yaml: %w", cmp.Or(err, errors.New("file is empty")))
+		return fmt.Errorf("read Chart.yaml: %w", cmp.Or(err, errors.New("file is empty")))
 	}
 	if n := yamledit.Lookup(documents[0], "annotations"); n != nil {
 		if err := n.Decode(&c.annotations); err != nil {
-			return fmt.Errorf("Chart.yaml: %w", err)
+			return fmt.Errorf("read Chart.yaml: %w", err)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -91,7 +92,8 @@ func (r *Repo) Differ(ctx context.Context, a, b string) ([]string, error) {
 // there is none the error is ErrNoRevision, and one of usage.
 func (r *Repo) Resolve(revision string) (string, error) {
 	hash, err := r.git.ResolveRevision(plumbing.Revision(revision))
-	if errors.Is(err, plumbing.ErrReferenceNotFound) || err == nil && hash == nil {
+	// What go-git says of HEAD~9 where there are eight is the end of the history.
+	if errors.Is(err, plumbing.ErrReferenceNotFound) || errors.Is(err, io.EOF) || err == nil && hash == nil {
 		return "", &diag.Error{
 			Err: fmt.Errorf("%w: %s in %s", ErrNoRevision, revision, r.dir), Hint: "`git fetch` brings what others have pushed", Code: diag.ExitUsage,
 		}

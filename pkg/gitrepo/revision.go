@@ -92,11 +92,10 @@ func (t *treeFS) blob(hash plumbing.Hash) ([]byte, error) {
 }
 
 func (t *treeFS) find(op, name string) (object.TreeEntry, error) {
-	fail := func(err error) (object.TreeEntry, error) {
-		return object.TreeEntry{}, &fs.PathError{Op: op, Path: name, Err: err}
-	}
+	none := object.TreeEntry{}
+	fail := func(err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
 	if !fs.ValidPath(name) {
-		return fail(fs.ErrInvalid)
+		return none, fail(fs.ErrInvalid)
 	}
 	at := object.TreeEntry{Name: ".", Mode: filemode.Dir, Hash: t.root}
 	if name == "." {
@@ -104,15 +103,15 @@ func (t *treeFS) find(op, name string) (object.TreeEntry, error) {
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if at.Mode != filemode.Dir {
-			return fail(fs.ErrNotExist)
+			return none, fail(fs.ErrNotExist)
 		}
 		entries, err := t.tree(at.Hash)
 		if err != nil {
-			return fail(err)
+			return none, fail(err)
 		}
 		next, ok := entries[part]
 		if !ok {
-			return fail(fs.ErrNotExist)
+			return none, fail(fs.ErrNotExist)
 		}
 		at = next
 	}
@@ -135,13 +134,38 @@ func (t *treeFS) Open(name string) (fs.File, error) {
 	return f, nil
 }
 
-// Stat implements fs.StatFS: what is there is known without reading it, but for its size.
+// Stat implements fs.StatFS: what is there is known without reading it.
 func (t *treeFS) Stat(name string) (fs.FileInfo, error) {
 	e, err := t.find("stat", name)
 	if err != nil {
 		return nil, err
 	}
-	return treeInfo{entry: e, name: path.Base(name)}, nil
+	return treeDirEntry{fs: t, info: treeInfo{entry: e, name: path.Base(name)}}.Info()
+}
+
+// treeDirEntry is an entry whose size is looked up when somebody asks.
+type treeDirEntry struct {
+	fs   *treeFS
+	info treeInfo
+}
+
+func (d treeDirEntry) Name() string      { return d.info.name }
+func (d treeDirEntry) IsDir() bool       { return d.info.IsDir() }
+func (d treeDirEntry) Type() fs.FileMode { return d.info.Mode().Type() }
+func (d treeDirEntry) String() string    { return fs.FormatDirEntry(d) }
+
+func (d treeDirEntry) Info() (fs.FileInfo, error) {
+	var err error
+	if d.info.entry.Mode.IsFile() {
+		d.info.size, err = d.fs.size(d.info.entry.Hash)
+	}
+	return d.info, err
+}
+
+func (t *treeFS) size(hash plumbing.Hash) (int64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.store.EncodedObjectSize(hash)
 }
 
 // ReadDir implements fs.ReadDirFS.
@@ -159,7 +183,7 @@ func (t *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	all := make([]fs.DirEntry, 0, len(entries))
 	for name, inner := range entries {
-		all = append(all, fs.FileInfoToDirEntry(treeInfo{entry: inner, name: name}))
+		all = append(all, treeDirEntry{fs: t, info: treeInfo{entry: inner, name: name}})
 	}
 	slices.SortFunc(all, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return all, nil
@@ -172,6 +196,8 @@ type treeFile struct {
 	path    string
 	content []byte
 	reader  *bytes.Reader
+	entries []fs.DirEntry // of a folder, once it was listed
+	listed  int
 }
 
 // Stat implements fs.File.
@@ -185,6 +211,26 @@ func (f *treeFile) Read(p []byte) (int, error) {
 		return 0, &fs.PathError{Op: "read", Path: f.path, Err: errors.New("not a regular file")}
 	}
 	return f.reader.Read(p)
+}
+
+// ReadDir implements fs.ReadDirFile.
+func (f *treeFile) ReadDir(n int) ([]fs.DirEntry, error) {
+	if f.entries == nil {
+		all, err := f.fs.ReadDir(f.path)
+		if err != nil {
+			return nil, err
+		}
+		f.entries = all
+	}
+	rest := f.entries[f.listed:]
+	if n > 0 {
+		if len(rest) == 0 {
+			return nil, io.EOF
+		}
+		rest = rest[:min(n, len(rest))]
+	}
+	f.listed += len(rest)
+	return slices.Clone(rest), nil
 }
 
 // Close implements fs.File.

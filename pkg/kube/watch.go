@@ -134,7 +134,8 @@ func (c *Client) WaitEstablished(ctx context.Context, names ...string) error {
 }
 
 const (
-	// establishTime is how long a CRD may take until it is touched. It is mostly a fraction of a second.
+	// establishTime is how long a CRD may take until it is touched for the first time, and twice as long each further time. It is
+	// mostly a fraction of a second.
 	establishTime = 5 * time.Second
 	// touchAnnotation makes a change of a CRD that changes nothing.
 	touchAnnotation = "fleetctl.dev/touched"
@@ -144,12 +145,16 @@ var errNotEstablished = errors.New("it is not established")
 
 // waitEstablished touches the CRD now and then while it waits: an API server that is killed after it has accepted the names of a CRD
 // and before it has established it, forgets to do so after its restart, until the CRD changes (the establishing controller of
-// k8s.io/apiextensions-apiserver is told of updates only).
+// k8s.io/apiextensions-apiserver is told of updates only). A server that does not even say how the CRD is, in that time, is busy: each
+// touch would give it more to do.
 func (c *Client) waitEstablished(ctx context.Context, name string) error {
-	for {
-		err := c.established(ctx, name)
+	for patience := establishTime; ; patience *= 2 {
+		seen, err := c.established(ctx, name, patience)
 		if ctx.Err() != nil || !errors.Is(err, errNotEstablished) {
 			return err
+		}
+		if !seen {
+			continue
 		}
 		crd := &unstructured.Unstructured{}
 		crd.SetGroupVersionKind(crdGroupKind.WithVersion("v1"))
@@ -161,17 +166,18 @@ func (c *Client) waitEstablished(ctx context.Context, name string) error {
 	}
 }
 
-// established waits for a while until the API server serves a CRD.
-func (c *Client) established(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, establishTime, errNotEstablished)
+// established waits for a while until the API server serves a CRD, and tells whether it has seen the CRD at all.
+func (c *Client) established(ctx context.Context, name string, patience time.Duration) (seen bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errNotEstablished)
 	defer cancel()
-	err := c.WaitFor(ctx, crdGroupKind.WithVersion("v1"), Key{Name: name}, func(crd *unstructured.Unstructured) (bool, error) {
+	err = c.WaitFor(ctx, crdGroupKind.WithVersion("v1"), Key{Name: name}, func(crd *unstructured.Unstructured) (bool, error) {
+		seen = seen || crd != nil
 		return crd != nil && conditionStatus(crd, "Established") == metav1.ConditionTrue, nil
 	})
 	if err != nil && errors.Is(context.Cause(ctx), errNotEstablished) { // on a busy machine in the middle of a request, whose error this is
-		return errNotEstablished
+		return seen, errNotEstablished
 	}
-	return err
+	return seen, err
 }
 
 // timeoutError is ctx's end together with what was still missing.

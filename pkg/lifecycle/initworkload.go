@@ -108,12 +108,12 @@ func renewed(path string, credentials []byte, rule secret.Rule, keys secret.Keys
 		return nil, err
 	}
 	if err == nil {
-		clear, err := secret.Decrypt(there, keys)
+		plain, err := secret.Decrypt(there, keys)
 		switch {
 		case errors.Is(err, secret.ErrNoKey): // lost with the key
 		case err != nil:
 			return nil, err
-		case bytes.Equal(clear, credentials) || !bytes.Contains(clear, []byte(managedAnnotation)):
+		case bytes.Equal(plain, credentials) || !bytes.Contains(plain, []byte(managedAnnotation)):
 			return nil, nil
 		default:
 			return secret.Update(there, credentials, keys)

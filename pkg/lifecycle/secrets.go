@@ -90,7 +90,7 @@ func privateEdit(summary string, files ...manifest.File) *fleetrepo.Edit {
 
 // EditSecret is the edit that puts what change makes of a file's clear text in its place. change is called until what it returns can be
 // encrypted, with the error of the time before; its own error ends it.
-func EditSecret(deps Deps, o SecretOptions, change func(clear []byte, problem error) ([]byte, error)) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
+func EditSecret(deps Deps, o SecretOptions, change func(text []byte, problem error) ([]byte, error)) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
 		return nil, err
@@ -103,17 +103,17 @@ func EditSecret(deps Deps, o SecretOptions, change func(clear []byte, problem er
 	if err != nil {
 		return nil, err
 	}
-	clear, err := secret.Decrypt(base, keys)
+	plain, err := secret.Decrypt(base, keys)
 	if err != nil {
 		return nil, diag.Wrap(o.File, err, "")
 	}
 	sealed := base
 	var problem error
-	for edited := clear; ; {
+	for edited := plain; ; {
 		if edited, err = change(edited, problem); err != nil {
 			return nil, err
 		}
-		if bytes.Equal(edited, clear) {
+		if bytes.Equal(edited, plain) {
 			break
 		}
 		if sealed, problem = secret.Update(base, edited, keys); problem == nil {

@@ -99,7 +99,11 @@ func describe(t *testing.T, dir, cache string) string {
 	for _, o := range res.Objects {
 		fmt.Fprintf(&b, "--- # %s:%d", o.Source.File, o.Source.Line)
 		for _, part := range []struct{ name, value string }{
-			{"template", o.Template}, {"owner", o.Owner.String()}, {"git", o.GitSource}, {"environment", o.Environment}, {"cluster", o.Cluster},
+			{"template", o.Template},
+			{"owner", o.Owner.String()},
+			{"git", o.GitSource},
+			{"environment", o.Environment},
+			{"cluster", o.Cluster},
 			{"targets", strings.Join(o.Targets, " ")},
 		} {
 			if part.value != "" {

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -58,10 +57,7 @@ func (j *job) failed(rule string, err error) diag.Findings {
 }
 
 // renderRelease returns what Helm would install, in its order.
-func (r *Renderer) renderRelease(ctx context.Context, j *job) ([]*content, diag.Findings) {
-	if ctx.Err() != nil {
-		return nil, nil
-	}
+func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
 	loaded, err := r.charts.load(j.release.Chart, j.planned)
 	if err != nil {
 		return nil, j.failed(RuleChart, err)

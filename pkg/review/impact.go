@@ -240,7 +240,7 @@ func (j *judge) sizeOf(c *ObjectChange) int {
 // rest counts what has no words of its own.
 func (j *judge) rest(c *ObjectChange) {
 	id := clusterOf(c)
-	if j.whole[id] {
+	if j.whole[id] || j.onlyWhole(c) {
 		return
 	}
 	o := firstOf(c.new, c.old)
@@ -256,6 +256,11 @@ func (j *judge) rest(c *ObjectChange) {
 		}
 	}
 	j.others[id] = append(j.others[id], c)
+}
+
+// onlyWhole says of what is applied to workload clusters that all of them come or go.
+func (j *judge) onlyWhole(c *ObjectChange) bool {
+	return len(c.Targets) > 0 && !slices.ContainsFunc(c.Targets, func(target string) bool { return !j.whole[clusterID{c.Environment, target}] })
 }
 
 // counted is one line for each environment.

@@ -5,6 +5,7 @@ package review
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,8 +137,8 @@ func writeFresh(dir string, files []manifest.File) (err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("make the output folder: %w", err)
 	}
-	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".*.fleetctl-tmp")
-	if err != nil {
+	temp := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+"."+rand.Text()[:10]+".fleetctl-tmp")
+	if err := os.Mkdir(temp, 0o755); err != nil {
 		return fmt.Errorf("make the output folder: %w", err)
 	}
 	defer func() {
@@ -145,9 +146,6 @@ func writeFresh(dir string, files []manifest.File) (err error) {
 			_ = os.RemoveAll(temp)
 		}
 	}()
-	if err := os.Chmod(temp, 0o755); err != nil {
-		return err
-	}
 	for _, f := range files {
 		name, err := manifest.SafeJoin(temp, f.Path)
 		if err != nil {

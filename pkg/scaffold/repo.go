@@ -212,7 +212,7 @@ func chartOf(name string) (string, bool) {
 
 // execute renders one of the embedded files. Their delimiters leave those of Helm and of documentation alone.
 func execute(name string, data any) ([]byte, error) {
-	t, err := template.New(path.Base(name)).Delims("<<", ">>").Option("missingkey=error").ParseFS(files, "files/"+name)
+	t, err := template.New(path.Base(name)).Delims("<<", ">>").Funcs(template.FuncMap{"base": path.Base}).Option("missingkey=error").ParseFS(files, "files/"+name)
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}

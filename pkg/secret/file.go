@@ -238,11 +238,11 @@ func (f *file) openNode(key []byte, n *yaml.Node, field string, secret bool) err
 			n.Tag, n.Value = commentTag, plain
 			return nil
 		}
-		clear, err := node(plain, kind)
+		value, err := node(plain, kind)
 		if err != nil {
 			return fmt.Errorf("%s: %w", strings.TrimSuffix(field, ":"), err)
 		}
-		n.Kind, n.Tag, n.Style, n.Value = clear.Kind, clear.Tag, clear.Style, clear.Value
+		n.Kind, n.Tag, n.Style, n.Value = value.Kind, value.Tag, value.Style, value.Value
 		f.seen[field+"\x00"+kind+"\x00"+plain] = sealed
 	}
 	f.count(plain, secret)

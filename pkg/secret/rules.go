@@ -16,7 +16,7 @@ const (
 	// Suffix ends the name of every file that is encrypted.
 	Suffix = ".sops.yaml"
 	// SecretFields are the fields of a Kubernetes Secret that nobody may read.
-	SecretFields = "^(data|stringData)$"
+	SecretFields = "^(data|stringData)$" //nolint:gosec // names of fields, no credential
 )
 
 // Rule says how a file is encrypted.

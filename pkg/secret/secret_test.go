@@ -99,7 +99,7 @@ func TestFlippedBytesAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	flips := 0
-	for at := 0; at < len(sealed); at++ {
+	for at := range sealed {
 		line := lineAt(sealed, at)
 		if from := bytes.Index(line, []byte(": ENC[")); from < 0 || at-bytes.LastIndexByte(sealed[:at], '\n')-1 < from+2 {
 			continue
@@ -276,11 +276,11 @@ func FuzzDecrypt(f *testing.F) {
 	}
 	keys := testKey(f)
 	f.Fuzz(func(t *testing.T, content []byte) {
-		clear, err := Decrypt(content, keys)
+		plain, err := Decrypt(content, keys)
 		if err != nil {
 			return
 		}
-		sealed, err := Encrypt(clear, Rule{Recipients: keys.Recipients()})
+		sealed, err := Encrypt(plain, Rule{Recipients: keys.Recipients()})
 		if err != nil {
 			return // nothing in it
 		}

@@ -56,7 +56,7 @@ func (c *channelCheck) environments(clusters []*cluster) {
 	}
 	for _, cl := range clusters {
 		dir := path.Dir(cl.dir)
-		if applied[dir] || c.reported[dir] || !c.tree.has(path.Join(cl.mgmt.Dir(), "flux-system")) {
+		if applied[dir] || c.reported[dir] || !c.tree.has(path.Join(cl.mgmt.Dir(), "flux-system")) || c.unpromoted(cl) {
 			continue
 		}
 		c.reported[dir] = true
@@ -64,6 +64,12 @@ func (c *channelCheck) environments(clusters []*cluster) {
 			fmt.Sprintf("nothing in %s applies the folder %s: its clusters will never be", cl.mgmt.Dir(), dir),
 			"`fleetctl environment add "+cl.environment+"` writes the Flux Kustomization that does"))
 	}
+}
+
+// unpromoted tells whether a cluster's environment waits for the first promotion, which writes the source of its channel and what applies it.
+func (c *channelCheck) unpromoted(cl *cluster) bool {
+	channel := c.fleet.ChannelOf(cl.environment)
+	return channel.IsTag() && !c.tree.has(path.Join(cl.mgmt.Dir(), "sources", channel.Source()))
 }
 
 // release: the chart of a cluster comes from its environment's channel.

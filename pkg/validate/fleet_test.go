@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,9 +48,7 @@ func fleet(t testing.TB) map[string]string {
 func addCluster(t testing.TB, files map[string]string, environment, name string, values map[string]any) {
 	t.Helper()
 	all := map[string]any{"kubernetesVersion": "v1.36.3"}
-	for k, v := range values {
-		all[k] = v
-	}
+	maps.Copy(all, values)
 	made, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: name, Layout: layoutOfTests, Environment: environment, Flavour: "in-memory", Values: all})
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func parseIgnores(name string, content []byte, isYAML bool) ([]*ignore, diag.Fin
 	lines := bytes.Split(content, []byte("\n"))
 	for i, line := range lines {
 		m := ignorePattern.FindSubmatchIndex(line)
-		if m == nil || isYAML && bytes.IndexByte(line[:m[1]], '#') < 0 {
+		if len(m) == 0 || isYAML && bytes.IndexByte(line[:m[1]], '#') < 0 {
 			continue
 		}
 		column := m[0] + 1 + len(line[m[0]:]) - len(bytes.TrimLeft(line[m[0]:], " \t"))

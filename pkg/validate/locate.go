@@ -68,8 +68,7 @@ func after(path, name string) (string, bool) {
 		return strings.TrimPrefix(rest, "."), true
 	}
 	rest, ok := strings.CutPrefix(path, name)
-	switch {
-	case !ok || rest != "" && rest[0] != '.' && rest[0] != '[':
+	if !ok || rest != "" && rest[0] != '.' && rest[0] != '[' {
 		return "", false
 	}
 	return strings.TrimPrefix(rest, "."), true

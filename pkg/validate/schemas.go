@@ -2,11 +2,13 @@ package validate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -58,27 +60,45 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 }
 
 // addFolder takes the CRDs below a folder of the user's, or of one file.
-func (s *schemas) addFolder(dir string) error {
-	found := 0
-	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !isYAML(filepath.ToSlash(name)) {
+func (s *schemas) addFolder(name string) error {
+	found, err := s.addBelow(name)
+	if err != nil {
+		return diag.Wrap("read the CRDs in "+name, err, "--crds takes folders and files with CustomResourceDefinitions")
+	}
+	if found == 0 {
+		return diag.Usage("--crds takes folders and files with CustomResourceDefinitions", "there is no CRD in %s", name)
+	}
+	return nil
+}
+
+// addBelow takes the CRDs in a file, or below a folder, and returns how many there are.
+func (s *schemas) addBelow(name string) (found int, err error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0, err
+	}
+	top, only := name, "."
+	if !info.IsDir() {
+		top, only = filepath.Split(name)
+	}
+	root, err := os.OpenRoot(cmp.Or(top, "."))
+	if err != nil {
+		return 0, err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), only, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !isYAML(file) {
 			return err
 		}
-		content, err := os.ReadFile(name)
+		content, err := root.ReadFile(file)
 		if err != nil {
 			return err
 		}
-		n, err := s.Add(name, content)
+		n, err := s.Add(path.Join(filepath.ToSlash(top), file), content)
 		found += n
 		return err
 	})
-	if err != nil {
-		return diag.Wrap("read the CRDs in "+dir, err, "--crds takes folders and files with CustomResourceDefinitions")
-	}
-	if found == 0 {
-		return diag.Usage("--crds takes folders and files with CustomResourceDefinitions", "there is no CRD in %s", dir)
-	}
-	return nil
+	return found, err
 }
 
 // addProviders takes the CRDs of the providers that the kinds may be of, fetched once and kept. One whose CRDs are not to be had is a warning, and
@@ -132,7 +152,7 @@ func (s *schemas) needs(p v1alpha1.LockedComponent, kinds map[kschema.GroupVersi
 
 // kindsOf are how the kinds of the well-known providers begin, or their group.
 var kindsOf = map[string][]string{
-	"aws": {"AWS", "ROSA", "EKS"}, "azure": {"Azure", "ASO", ".azure.com"}, "gcp": {"GCP"}, "vsphere": {"VSphere"}, "docker": {"Docker", "Dev", "InMemory"},
+	"aws": {"AWS", "ROSA", "EKS", "Nodeadm"}, "azure": {"Azure", "ASO", ".azure.com"}, "gcp": {"GCP"}, "vsphere": {"VSphere"}, "docker": {"Docker", "Dev", "InMemory"},
 }
 
 // mayBeOf tells whether a kind may be one that a provider brings along.

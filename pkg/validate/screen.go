@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -85,17 +83,9 @@ func extents(documents []*document, content []byte) {
 	}
 }
 
-// yamlLine finds the line in a message of the YAML parser, which has it nowhere else.
-var yamlLine = regexp.MustCompile(`^line (\d+): `)
-
 func syntaxFinding(name string, err error) diag.Finding {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 1
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		text = text[len(m[0]):]
-		line, _ = strconv.Atoi(m[1]) // the pattern is digits; one that overflows is no worse than none
-	}
-	return finding(RuleSyntax, name, line, 0, "not valid YAML: "+text, "")
+	line, text := yamledit.Line(err)
+	return finding(RuleSyntax, name, max(line, 1), 0, "not valid YAML: "+text, "")
 }
 
 type screener struct {

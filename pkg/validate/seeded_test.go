@@ -45,14 +45,14 @@ func plants() []plant {
 		{name: "a key twice", rule: RuleDuplicateField, file: settings, old: "  domain: example.com", becomes: "  domain: example.com\n  domain: example.org", at: "example.org"},
 		{name: "a key twice in a cluster", rule: RuleDuplicateField, file: one, old: "  releaseName: one", becomes: "  releaseName: one\n  releaseName: two", at: "releaseName: two"},
 		{name: "a bomb of aliases", rule: RuleLimit, file: platform + "bomb.yaml", becomes: bomb(), at: "a: &a"},
-		{name: "unknown field of fleet.yaml", rule: RuleUnknownField, file: "fleet.yaml", old: "  environments:", becomes: "  enviroments:", at: "enviroments", also: []string{RuleValue}},
+		{name: "unknown field of fleet.yaml", rule: RuleUnknownField, file: "fleet.yaml", old: "  environments:", becomes: "  environs:", at: "environs", also: []string{RuleValue}},
 		{name: "unknown field of a cluster", rule: RuleUnknownField, file: one, old: "  releaseName: one", becomes: "  releaseNam: one", at: "releaseNam:"},
 		{name: "unknown field of a deployment", rule: RuleUnknownField, file: web, old: "  replicas: 1", becomes: "  replicaz: 1", at: "replicaz"},
 		{name: "unknown field, deep", rule: RuleUnknownField, file: web, old: "        image: web:v1", becomes: "        imag: web:v1", at: "imag:"},
 		{name: "unknown field of a custom object", rule: RuleUnknownField, file: widget, old: "    replicas: 1", becomes: "    replicaz: 1", at: "replicaz"},
 		{name: "unknown field of metadata", rule: RuleUnknownField, file: widget, old: "  name: one", becomes: "  name: one\n  lables: {a: b}", at: "lables"},
 		{name: "unknown field of what nothing applies", rule: RuleUnknownField, file: "tenants/docker/staging/shop/tenant.yaml", becomes: "automountToken: true\n", at: "automountToken"},
-		{name: "unknown value of a chart", rule: RuleUnknownField, file: one, old: "    kubernetesVersion:", becomes: "    kubernetesVersoin: v1\n    kubernetesVersion:", at: "Versoin"},
+		{name: "unknown value of a chart", rule: RuleUnknownField, file: one, old: "    kubernetesVersion:", becomes: "    kubernetesVersio: v1\n    kubernetesVersion:", at: "Versio:"},
 		{name: "wrong type", rule: RuleType, file: web, old: "image: web:v1", becomes: "image: [web]", at: "image: [web]"},
 		{name: "wrong type of a custom object", rule: RuleType, file: widget, old: "    replicas: 1", becomes: "    replicas: one", at: "replicas: one"},
 		{name: "wrong type of a chart's value", rule: RuleValue, file: two, old: "        replicas: 3", becomes: "        replicas: three", at: "replicas: three"},
@@ -76,11 +76,11 @@ func plants() []plant {
 		{name: "chart does not render", rule: RuleHelm, file: "charts/in-memory/templates/cluster.yaml", becomes: "{{ fail \"no\" }}\n", at: "apiVersion: helm", place: one, also: []string{RuleHelm}},
 		{name: "chart is missing", rule: RuleMissingChart, file: one, old: "./charts/in-memory", becomes: "./charts/in-memry", at: "in-memry"},
 		{name: "path is missing", rule: RuleMissingPath, file: apps, old: "./features/web/namespaced", becomes: "./features/wob/namespaced", at: "features/wob"},
-		{name: "source is missing", rule: RuleMissingSource, file: apps, old: "  path: ./features/base/namespaced\n  sourceRef:\n    kind: GitRepository\n    name: flux-system", becomes: "  path: ./features/base/namespaced\n  sourceRef:\n    kind: GitRepository\n    name: flux-sytem", at: "flux-sytem"},
+		{name: "source is missing", rule: RuleMissingSource, file: apps, old: "  path: ./features/base/namespaced\n  sourceRef:\n    kind: GitRepository\n    name: flux-system", becomes: "  path: ./features/base/namespaced\n  sourceRef:\n    kind: GitRepository\n    name: flux-systm", at: "flux-systm"},
 		{name: "secret is missing", rule: RuleMissingSecret, file: apps, old: "    name: registry", becomes: "    name: registri", at: "registri"},
 		{name: "config map is missing", rule: RuleMissingConfig, file: apps, old: "      name: settings", becomes: "      name: setings", at: "setings", also: []string{RuleVariable}},
 		{name: "identity is missing", rule: RuleMissingID, file: platform + "aws.yaml", becomes: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\nmetadata: {name: a, namespace: platform}\nspec:\n  identityRef:\n    kind: AWSClusterRoleIdentity\n    name: nobody\n", at: "nobody", also: []string{RuleUnknownKind}},
-		{name: "namespace is missing", rule: RuleMissingNS, file: settings, old: "  name: settings\n  namespace: platform", becomes: "  name: settings\n  namespace: platfrom", at: "platfrom", also: []string{RuleMissingConfig, RuleVariable}},
+		{name: "namespace is missing", rule: RuleMissingNS, file: settings, old: "  name: settings\n  namespace: platform", becomes: "  name: settings\n  namespace: platform-x", at: "platform-x", also: []string{RuleMissingConfig, RuleVariable}},
 		{name: "no namespace at all", rule: RuleMissingNS, file: "features/base/namespaced/quota.yaml", old: "  namespace: platform\n", becomes: "", at: "metadata:"},
 		{name: "dependency is missing", rule: RuleMissingDepends, file: apps, old: "  - name: base", becomes: "  - name: bass", at: "bass"},
 		{name: "dependencies go round", rule: RuleDependsCycle, file: apps, old: "  path: ./features/base/namespaced\n", becomes: "  path: ./features/base/namespaced\n  dependsOn: [{name: web}]\n", at: "dependsOn: [{name: web}]"},
@@ -122,7 +122,7 @@ func plants() []plant {
 // bomb is a YAML file that expands to more than the memory of any machine.
 func bomb() string {
 	var b strings.Builder
-	b.WriteString("a: &a [x, x, x, x, x, x, x, x, x]\n")
+	b.WriteString("a: &a [" + strings.Repeat("x, ", 8) + "x]\n")
 	for c := 'b'; c <= 'l'; c++ {
 		fmt.Fprintf(&b, "%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9), ", "))
 	}

@@ -143,7 +143,7 @@ func (r *run) readFleet() (findings diag.Findings) {
 func (r *run) checkFleet(ctx context.Context, out *Result) (diag.Findings, error) {
 	layout := checkLayout(r.tree, r.fleet, fleetrepo.New(r.tree.dir, r.fleet))
 	out.Clusters = len(layout.clusters)
-	findings := append(layout.findings, r.checkLock()...)
+	findings := slices.Concat(layout.findings, r.checkLock())
 
 	files, err := render.Dir(r.tree.dir)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/fleetctl/fleetctl/scripts/offline/internal/build"
+	"github.com/fleetctl/fleetctl/scripts/offline/internal/recipe"
 	"github.com/fleetctl/fleetctl/scripts/offline/internal/report"
 )
 
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 
 func parse(args []string, stderr io.Writer) (build.Options, error) {
 	var o build.Options
-	var only string
+	var only, clouds string
 	flags := flag.NewFlagSet("offline", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
@@ -69,6 +70,7 @@ func parse(args []string, stderr io.Writer) (build.Options, error) {
 	flags.StringVar(&o.Out, "out", "", "`folder` of the bundle (default: bundle in the cache)")
 	flags.StringVar(&only, "only", "", "build only these `parts`, separated by commas: "+strings.Join(build.Parts, ", ")+
 		" (default "+strings.Join(build.DefaultParts, ",")+")")
+	flags.StringVar(&clouds, "clouds", "", "the `clouds` of the part providers, separated by commas (default "+strings.Join(recipe.Clouds, ",")+")")
 	flags.BoolVar(&o.ImageAutomation, "image-automation", false, "include Flux's two image controllers")
 	flags.BoolVar(&o.NoLoad, "no-load", false, "do not load the node images into the container engine")
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -91,6 +93,9 @@ func parse(args []string, stderr io.Writer) (build.Options, error) {
 	}
 	if only != "" {
 		o.Only = strings.Split(only, ",")
+	}
+	if clouds != "" {
+		o.Clouds = strings.Split(clouds, ",")
 	}
 	return o, nil
 }

@@ -278,7 +278,11 @@ type status struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
 		Available bool   `json:"available"`
-		Machines  []struct {
+		Ready     bool   `json:"ready"`
+		Flux      struct {
+			Ready bool `json:"ready"`
+		} `json:"flux"`
+		Machines []struct {
 			Name         string `json:"name"`
 			Node         string `json:"node"`
 			Ready        bool   `json:"ready"`

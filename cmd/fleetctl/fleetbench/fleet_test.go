@@ -51,7 +51,7 @@ type bench struct {
 func BenchmarkFleet(b *testing.B) {
 	m := &bench{B: b, program: need(b, envProgram), peers: need(b, envPeers), sample: number(b, envSample), results: map[string]map[int]took{}}
 	var sizes []int
-	for _, s := range strings.Fields(need(b, envSizes)) {
+	for s := range strings.FieldsSeq(need(b, envSizes)) {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 8 {
 			b.Fatalf("%s: %q is no size of a fleet", envSizes, s)
@@ -210,8 +210,8 @@ func (m *bench) ratios(sizes []int) {
 		for _, r := range []struct{ name, peer, own string }{
 			{"render", "helm template", "render cold"},
 			{"render-again", "helm template", "render after one change"},
-			{"kustomize", "kustomize build", "render cold"},
 			{"validate", "kubeconform", "validate cold"},
+			{"validate-again", "kubeconform", "validate again"},
 		} {
 			peer, own := m.results[r.peer][n], m.results[r.own][n]
 			if peer.wall == 0 || own.wall == 0 {

@@ -43,6 +43,29 @@ spec:
     - name: vsphere
 `
 
+// identities are those that the examples of the charts refer to.
+const identities = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: VSphereClusterIdentity
+metadata:
+  name: fleet
+spec:
+  secretName: fleet
+  allowedNamespaces:
+    selector:
+      matchLabels: {}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureClusterIdentity
+metadata:
+  name: fleet
+  namespace: flux-system
+spec:
+  type: WorkloadIdentity
+  clientID: 00000000-0000-0000-0000-000000000000
+  tenantID: 00000000-0000-0000-0000-000000000000
+  allowedNamespaces: {}
+`
+
 // Name of the i-th cluster.
 func Name(i int) string { return fmt.Sprintf("c%05d", i) }
 
@@ -70,12 +93,16 @@ func Write(dir string, clusters int) error {
 	}
 	var changes manifest.ChangeSet
 	changes.Write(files...)
+	changes.Write(manifest.File{Path: Layout.Management() + "/identities.yaml", Content: []byte(identities)})
 	for i := range clusters {
 		values, err := scaffold.ExampleValues(Flavour(i), "v1.36.3")
 		if err != nil {
 			return err
 		}
 		values["labels"] = map[string]any{"fleet.example.com/number": fmt.Sprintf("n%d", i)}
+		if Flavour(i) == "azure-kubeadm" {
+			values["identity"] = map[string]any{"name": "fleet", "namespace": "flux-system"}
+		}
 		files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{
 			Name: Name(i), Layout: Layout, Environment: Environment(i), Flavour: Flavour(i), Values: values,
 		})

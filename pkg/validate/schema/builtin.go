@@ -12,8 +12,8 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metavalidation "k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -90,11 +90,11 @@ func checkBuiltIn(gvk schema.GroupVersionKind, object map[string]any) ([]Problem
 	if err != nil {
 		return nil, err
 	}
-	content, err := json.Marshal(object)
+	encoded, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", gvk.Kind, err)
 	}
-	strict, err := kjson.UnmarshalStrict(content, typed, kjson.DisallowUnknownFields)
+	strict, err := kjson.UnmarshalStrict(encoded, typed, kjson.DisallowUnknownFields)
 	var problems []Problem
 	for _, e := range strict {
 		if at, ok := errors.AsType[kjson.FieldError](e); ok {
@@ -152,10 +152,13 @@ func nameRule(gvk schema.GroupVersionKind) apivalidation.ValidateNameFunc {
 	case gvk.Group == "" && gvk.Kind == "Service":
 		return apivalidation.NameIsDNS1035Label
 	case gvk.Group == "rbac.authorization.k8s.io":
-		return metavalidation.ValidatePathSegmentName
+		return isPathSegment
 	}
 	return nil
 }
+
+// isPathSegment is what a name in a URL has to be.
+func isPathSegment(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
 // checkMeta judges metadata. namespaced says whether the kind has a namespace; one that is missing is for others to tell, who know which is
 // meant.

@@ -37,6 +37,7 @@ type Options struct {
 	Cache           string
 	Out             string // the bundle's folder; empty stands for one in the cache
 	Only            []string
+	Clouds          []string // whose providers the part Providers has; empty stands for all
 	ImageAutomation bool
 	NoLoad          bool // do not load the node images into the engine
 }
@@ -74,6 +75,14 @@ func (o *Options) complete() error {
 	}
 	if len(o.Only) == 0 {
 		o.Only = DefaultParts
+	}
+	for _, cloud := range o.Clouds {
+		if !slices.Contains(recipe.Clouds, cloud) {
+			return fmt.Errorf("--clouds %s: no such cloud; there are %s", cloud, strings.Join(recipe.Clouds, ", "))
+		}
+	}
+	if len(o.Clouds) == 0 {
+		o.Clouds = recipe.Clouds
 	}
 	var err error
 	if o.Source, err = filepath.Abs(o.Source); err != nil {

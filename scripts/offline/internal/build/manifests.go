@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path"
 	"path/filepath"
@@ -83,25 +84,40 @@ func (b *builder) certManagerManifests(ctx context.Context) (map[string][]byte, 
 
 // cloudProviders adds the clouds' infrastructure providers, images and manifests, to the bundle.
 func (b *builder) cloudProviders(ctx context.Context) (err error) {
-	if err := b.buildPrograms(ctx, recipe.CloudProviders); err != nil {
-		return err
-	}
-	if err := b.programImages(ctx, recipe.CloudProviderImages, b.images); err != nil {
-		return err
-	}
-	step := b.report.Start("manifests of the cloud providers")
-	defer func() { step.End(err) }()
-	modules := map[string]string{}
-	for _, m := range manifests.CloudModules {
-		if modules[m.Path], err = b.source(ctx, m.In, m.Path); err != nil {
+	for _, cloud := range b.Clouds {
+		if err := b.buildPrograms(ctx, recipe.CloudProviders[cloud]); err != nil {
+			return err
+		}
+		if err := b.programImages(ctx, []recipe.Image{recipe.CloudProviderImages[cloud]}, b.images); err != nil {
 			return err
 		}
 	}
-	files, err := manifests.CloudProviders(modules)
+	step := b.report.Start("manifests of the cloud providers")
+	defer func() { step.End(err) }()
+	for _, cloud := range b.Clouds {
+		if err := b.cloudManifests(ctx, cloud); err != nil {
+			return fmt.Errorf("manifests of the provider %s: %w", cloud, err)
+		}
+	}
+	return nil
+}
+
+func (b *builder) cloudManifests(ctx context.Context, cloud string) error {
+	modules := map[string]string{}
+	for _, path := range manifests.CloudModules[cloud] {
+		var err error
+		if modules[path], err = b.source(ctx, recipe.CloudProviders[cloud][0].Module, path); err != nil {
+			return err
+		}
+	}
+	files, err := manifests.CloudProvider(cloud, modules)
 	if err != nil {
 		return err
 	}
 	maps.Copy(b.files, files)
+	if cloud != "azure" {
+		return nil
+	}
 	return b.serviceOperator(ctx, modules[manifests.AzureModule])
 }
 

@@ -18,9 +18,6 @@ import (
 	"github.com/fleetctl/fleetctl/scripts/offline/internal/recipe"
 )
 
-// CloudModule is a module whose folder holds manifests of a cloud provider, and the one below modules/ that requires it.
-type CloudModule struct{ Path, In string }
-
 // AzureModule holds the Azure provider.
 const AzureModule = "sigs.k8s.io/cluster-api-provider-azure"
 
@@ -30,51 +27,49 @@ const (
 	asoModule = "github.com/Azure/azure-service-operator/v2"
 )
 
-// CloudModules are all that CloudProviders reads.
-var CloudModules = []CloudModule{{awsModule, "capa"}, {gcpModule, "capg"}, {AzureModule, "capz"}, {asoModule, "capz"}}
+// CloudModules are the modules whose folders hold the manifests of a cloud's provider, that of the provider first.
+var CloudModules = map[string][]string{"aws": {awsModule}, "gcp": {gcpModule}, "azure": {AzureModule, asoModule}}
 
-// cloudProviders by the module that holds each.
 var cloudProviders = map[string]provider{
-	awsModule: {
+	"aws": {
 		label: "infrastructure-aws", version: recipe.AWSProvider, components: "infrastructure-components.yaml", config: "config/default",
 		staging: "gcr.io/k8s-staging-cluster-api-aws/cluster-api-aws-controller:latest", image: recipe.AWSImage,
 	},
-	gcpModule: {
+	"gcp": {
 		label: "infrastructure-gcp", version: recipe.GCPProvider, components: "infrastructure-components.yaml", config: "config/default",
 		staging: "gcr.io/k8s-staging-cluster-api-gcp/cluster-api-gcp-controller:e2e", image: recipe.GCPImage,
 	},
-	AzureModule: {
+	"azure": {
 		label: "infrastructure-azure", version: recipe.AzureProvider, components: "infrastructure-components.yaml", config: "default",
 		staging: "gcr.io/k8s-staging-cluster-api-azure/cluster-api-azure-controller:main", image: recipe.AzureImage,
 	},
 }
 
-// CloudProviders returns the files of the clouds' repositories, content by path in the bundle. modules are the folders of
+// CloudProvider returns the files of a cloud's repository, content by path in the bundle. modules are the folders of the cloud's
 // CloudModules, by their paths.
-func CloudProviders(modules map[string]string) (map[string][]byte, error) {
-	work, err := os.MkdirTemp("", "azure-")
+func CloudProvider(cloud string, modules map[string]string) (map[string][]byte, error) {
+	p, source := cloudProviders[cloud], modules[CloudModules[cloud][0]]
+	metadata, err := os.ReadFile(filepath.Join(source, "metadata.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(work)
-	if err := azureConfig(work, modules[AzureModule], modules[asoModule]); err != nil {
-		return nil, fmt.Errorf("the Azure provider: %w", err)
-	}
-	files := map[string][]byte{}
-	for module, p := range cloudProviders {
-		dir := path.Join("providers", p.label, p.version)
-		source := modules[module]
-		if files[path.Join(dir, "metadata.yaml")], err = os.ReadFile(filepath.Join(source, "metadata.yaml")); err != nil {
+	if cloud == "azure" {
+		work, err := os.MkdirTemp("", "azure-")
+		if err != nil {
 			return nil, err
 		}
-		if module == AzureModule {
-			source = work
-		}
-		if files[path.Join(dir, p.components)], err = p.manifest(source); err != nil {
+		defer os.RemoveAll(work)
+		if err := azureConfig(work, source, modules[asoModule]); err != nil {
 			return nil, err
 		}
+		source = work
 	}
-	return files, nil
+	manifest, err := p.manifest(source)
+	if err != nil {
+		return nil, err
+	}
+	dir := path.Join("providers", p.label, p.version)
+	return map[string][]byte{path.Join(dir, "metadata.yaml"): metadata, path.Join(dir, p.components): manifest}, nil
 }
 
 // azureConfig copies the Azure provider's config folder to work, and puts Azure Service Operator's manifest in the place of the

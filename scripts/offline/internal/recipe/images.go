@@ -43,11 +43,11 @@ const (
 	AzureServiceOperatorImage = "mcr.microsoft.com/k8s/azureserviceoperator:" + AzureServiceOperator
 )
 
-// CloudProviderImages are the images of CloudProviders.
-var CloudProviderImages = []Image{
-	manager(AWSImage, "cluster-api-aws-controller"),
-	manager(GCPImage, "cluster-api-gcp-controller"),
-	manager(AzureImage, "cluster-api-azure-controller"),
+// CloudProviderImages are the images of the providers' own managers, by cloud.
+var CloudProviderImages = map[string]Image{
+	"aws":   manager(AWSImage, "cluster-api-aws-controller"),
+	"gcp":   manager(GCPImage, "cluster-api-gcp-controller"),
+	"azure": manager(AzureImage, "cluster-api-azure-controller"),
 }
 
 // ServiceOperator is the image of Azure Service Operator. It also holds the CRDs of its release, in ServiceOperatorCRDs.

@@ -81,13 +81,18 @@ var Node = []Program{
 	cni("meta/portmap"),
 }
 
-// CloudProviders are the managers of infrastructure providers for clouds. They take long to build, and do nothing without an
-// account: what they are here for is to be started.
-var CloudProviders = []Program{
-	{Name: "cluster-api-aws-controller", Module: "capa", Package: "sigs.k8s.io/cluster-api-provider-aws/v2"},
-	{Name: "cluster-api-gcp-controller", Module: "capg", Package: "sigs.k8s.io/cluster-api-provider-gcp"},
-	{Name: "cluster-api-azure-controller", Module: "capz", Package: "sigs.k8s.io/cluster-api-provider-azure"},
-	{Name: "azure-service-operator", Module: "capz", Package: "github.com/Azure/azure-service-operator/v2/cmd/controller"},
+// Clouds are those whose infrastructure providers can be built. They take long to build, and do nothing without an account: what they
+// are here for is to be started.
+var Clouds = []string{"aws", "gcp", "azure"}
+
+// CloudProviders are the managers of infrastructure providers, by cloud.
+var CloudProviders = map[string][]Program{
+	"aws": {{Name: "cluster-api-aws-controller", Module: "capa", Package: "sigs.k8s.io/cluster-api-provider-aws/v2"}},
+	"gcp": {{Name: "cluster-api-gcp-controller", Module: "capg", Package: "sigs.k8s.io/cluster-api-provider-gcp"}},
+	"azure": {
+		{Name: "cluster-api-azure-controller", Module: "capz", Package: "sigs.k8s.io/cluster-api-provider-azure"},
+		{Name: "azure-service-operator", Module: "capz", Package: "github.com/Azure/azure-service-operator/v2/cmd/controller"},
+	},
 }
 
 // Peers are other projects' programs, to compare with and to look at clusters with.

@@ -10,14 +10,20 @@ import (
 // TestImagesHoldKnownPrograms finds a program that was renamed in one place only before a long build does.
 func TestImagesHoldKnownPrograms(t *testing.T) {
 	programs := map[string]bool{}
-	for _, p := range slices.Concat(Controllers, ImageAutomation, CloudProviders, ControlPlane, Node, Peers) {
+	all := slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers)
+	images := append(slices.Concat(ControllerImages, ImageAutomationImages, ControlPlaneImages, NodeImages), ProxyImage, ServiceOperator)
+	for _, cloud := range Clouds {
+		all = append(all, CloudProviders[cloud]...)
+		images = append(images, CloudProviderImages[cloud])
+	}
+	for _, p := range all {
 		if programs[p.Name] {
 			t.Errorf("two programs are called %s", p.Name)
 		}
 		programs[p.Name] = true
 	}
 	refs := map[string]bool{}
-	for _, i := range append(slices.Concat(ControllerImages, ImageAutomationImages, CloudProviderImages, ControlPlaneImages, NodeImages), ProxyImage, ServiceOperator) {
+	for _, i := range images {
 		if !programs[i.Program] {
 			t.Errorf("%s: no program is called %s", i.Ref, i.Program)
 		}

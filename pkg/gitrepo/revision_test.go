@@ -1,0 +1,95 @@
+package gitrepo
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+)
+
+// The files of a commit are those that Git has of it, whatever the working tree looks like.
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	gittest.Git(t, dir, "init", "--quiet", "--initial-branch", "main")
+	write := func(name, content string) {
+		t.Helper()
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit := func(message string) {
+		t.Helper()
+		gittest.Git(t, dir, "add", "--all")
+		gittest.Git(t, dir, "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "--quiet", "--message", message)
+	}
+	write("fleet.yaml", "one\n")
+	write("a/b/c.yaml", "deep\n")
+	write("empty", "")
+	commit("first")
+	gittest.Git(t, dir, "branch", "other")
+	write("fleet.yaml", "two\n")
+	commit("second")
+	gittest.Git(t, dir, "tag", "v2")
+	write("fleet.yaml", "in no commit\n")
+
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := r.Resolve("HEAD~1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := r.Resolve("v2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if base, err := r.MergeBase(second, first); err != nil || base != first {
+		t.Errorf("the merge base is %s (%v), want %s", base, err, first)
+	}
+	if base, err := r.MergeBase(second, second); err != nil || base != second {
+		t.Errorf("the merge base with itself is %s (%v)", base, err)
+	}
+	for revision, want := range map[string]string{first: "one\n", second: "two\n"} {
+		files, err := r.Files(revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fstest.TestFS(files, "fleet.yaml", "a/b/c.yaml", "empty"); err != nil {
+			t.Error(err)
+		}
+		content, err := fs.ReadFile(files, "fleet.yaml")
+		if err != nil || string(content) != want {
+			t.Errorf("fleet.yaml is %q (%v), want %q", content, err, want)
+		}
+		for _, name := range []string{"none", "fleet.yaml/x", "../fleet.yaml", "/fleet.yaml", "a//b"} {
+			if _, err := files.Open(name); err == nil || !slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrInvalid}, func(e error) bool { return errors.Is(err, e) }) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+	}
+	for _, revision := range []string{"nowhere", "", "HEAD~9", "refs/heads/none"} {
+		if hash, err := r.Resolve(revision); diag.Code(err) != diag.ExitUsage {
+			t.Errorf("%q: got %s, %v", revision, hash, err)
+		}
+	}
+	gittest.Git(t, dir, "checkout", "--quiet", "--force", "--orphan", "fresh")
+	commit("a history of its own")
+	fresh, err := r.Resolve("fresh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if base, err := r.MergeBase(fresh, second); err == nil || diag.Hint(err) == "" {
+		t.Errorf("nothing in common: got %q, %v", base, err)
+	}
+}

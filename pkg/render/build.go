@@ -1,0 +1,249 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
+	kustypes "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// run gives the files to kustomize.
+func (b *builds) run(dir string, names []string, files *closure, spec buildSpec) ([]*content, diag.Findings) {
+	fail := func(err error) ([]*content, diag.Findings) {
+		return nil, diag.Findings{buildFinding(b.repo, dir, names, err)}
+	}
+	disk := filesys.MakeFsInMemory()
+	for name, content := range files.files {
+		if err := disk.WriteFile("/"+name, content); err != nil {
+			return fail(err)
+		}
+	}
+	own, keepOrigin, err := kustomization(b.repo, dir, names, files, spec)
+	if err != nil {
+		return fail(err)
+	}
+	file := b.repo.kustomizationFile(dir)
+	if names != nil || file == "" {
+		file = path.Join(dir, konfig.DefaultKustomizationFileName())
+		for _, other := range konfig.RecognizedKustomizationFileNames() {
+			_ = disk.RemoveAll("/" + path.Join(dir, other)) // its resources are the names
+		}
+	}
+	if err := disk.WriteFile("/"+file, own); err != nil {
+		return fail(err)
+	}
+	resources, err := runKustomize(disk, "/"+dir, files.openAPI)
+	if err != nil {
+		return fail(err)
+	}
+	lines := &positions{files: files.files, known: map[string][]*content{}}
+	objects := make([]*content, 0, len(resources))
+	for _, r := range resources {
+		origin, err := takeOrigin(r, keepOrigin)
+		if err != nil {
+			return fail(err)
+		}
+		c, err := contentOf(r)
+		if err != nil {
+			return fail(err)
+		}
+		c.source = Source{File: dir}
+		if clean, ok := inside(dir, origin); ok && origin != "" {
+			c.source = lines.find(clean, r.GetKind(), r.OrgId().Name)
+		}
+		objects = append(objects, c)
+	}
+	return objects, nil
+}
+
+// kustomizing keeps builds apart: kustomize has a schema that belongs to the process (kustomize issue 3659).
+var kustomizing sync.Mutex
+
+// runKustomize builds a folder of a file system that has nothing but what the build needs.
+func runKustomize(disk filesys.FileSystem, dir string, openAPI bool) (out []*resource.Resource, err error) {
+	kustomizing.Lock()
+	defer kustomizing.Unlock()
+	defer func() {
+		if openAPI {
+			openapi.ResetOpenAPI()
+		}
+		if p := recover(); p != nil { // kustomize takes some bad input for impossible
+			err = fmt.Errorf("kustomize failed: %v", p)
+		}
+	}()
+	result, err := krusty.MakeKustomizer(&krusty.Options{
+		LoadRestrictions: kustypes.LoadRestrictionsNone, PluginConfig: kustypes.DisabledPluginConfig(),
+	}).Run(disk, dir)
+	if err != nil {
+		return nil, err
+	}
+	return result.Resources(), nil
+}
+
+// kustomization is the kustomization.yaml that kustomize-controller would build from: that of the folder, or one that lists names, with
+// what the spec says on top. keepOrigin says that the fleet itself asks for the annotation that we need.
+func kustomization(r *repo, dir string, names []string, files *closure, spec buildSpec) (content []byte, keepOrigin bool, err error) {
+	k := kustypes.Kustomization{TypeMeta: kustypes.TypeMeta{APIVersion: kustypes.KustomizationVersion, Kind: kustypes.KustomizationKind}}
+	if names == nil {
+		if err := sigsyaml.Unmarshal(files.files[r.kustomizationFile(dir)], &k); err != nil {
+			return nil, false, err
+		}
+	}
+	for _, name := range names {
+		k.Resources = append(k.Resources, relative(dir, name))
+	}
+	keepOrigin = slices.Contains(k.BuildMetadata, kustypes.OriginAnnotations)
+	if !keepOrigin {
+		k.BuildMetadata = append(k.BuildMetadata, kustypes.OriginAnnotations)
+	}
+	spec.addTo(&k, r, dir)
+	content, err = sigsyaml.Marshal(k)
+	return content, keepOrigin, err
+}
+
+// addTo does what the generator of kustomize-controller does with the fields of a Flux Kustomization.
+func (s buildSpec) addTo(k *kustypes.Kustomization, r *repo, dir string) {
+	if s.TargetNamespace != "" {
+		k.Namespace = s.TargetNamespace
+	}
+	if s.NamePrefix != "" {
+		k.NamePrefix = s.NamePrefix
+	}
+	if s.NameSuffix != "" {
+		k.NameSuffix = s.NameSuffix
+	}
+	for _, p := range s.Patches {
+		k.Patches = append(k.Patches, patchOf(p))
+	}
+	for _, component := range s.Components {
+		if name, ok := inside(dir, component); s.IgnoreMissingComponents && (!ok || !r.isDir(name)) {
+			continue
+		}
+		k.Components = append(k.Components, component)
+	}
+	for _, image := range s.Images {
+		k.Images = addImage(k.Images, image)
+	}
+}
+
+func patchOf(p kustomize.Patch) kustypes.Patch {
+	out := kustypes.Patch{Patch: p.Patch}
+	if t := p.Target; t != nil {
+		out.Target = &kustypes.Selector{LabelSelector: t.LabelSelector, AnnotationSelector: t.AnnotationSelector}
+		out.Target.Group, out.Target.Version, out.Target.Kind = t.Group, t.Version, t.Kind
+		out.Target.Name, out.Target.Namespace = t.Name, t.Namespace
+	}
+	return out
+}
+
+// addImage adds an image, or changes the entry of its name: a tag and a digest take each other's place.
+func addImage(all []kustypes.Image, image kustomize.Image) []kustypes.Image {
+	i := slices.IndexFunc(all, func(k kustypes.Image) bool { return k.Name == image.Name })
+	if i < 0 {
+		return append(all, kustypes.Image{Name: image.Name, NewName: image.NewName, NewTag: image.NewTag, Digest: image.Digest})
+	}
+	if image.NewName != "" {
+		all[i].NewName = image.NewName
+	}
+	if image.NewTag != "" || image.Digest != "" {
+		all[i].NewTag, all[i].Digest = image.NewTag, image.Digest
+	}
+	return all
+}
+
+// originAnnotation is where kustomize notes the file that an object comes from.
+const originAnnotation = "config.kubernetes.io/origin"
+
+// takeOrigin returns the file that an object comes from, relative to the folder that was built, and takes the annotation that says so
+// away, unless the fleet itself asks for it.
+func takeOrigin(r *resource.Resource, keep bool) (string, error) {
+	var origin struct {
+		Path         string `json:"path"`
+		ConfiguredIn string `json:"configuredIn"`
+	}
+	annotations := r.GetAnnotations()
+	if err := sigsyaml.Unmarshal([]byte(annotations[originAnnotation]), &origin); err != nil {
+		return "", err
+	}
+	if !keep {
+		delete(annotations, originAnnotation)
+		if err := r.SetAnnotations(annotations); err != nil {
+			return "", err
+		}
+	}
+	return cmp.Or(origin.Path, origin.ConfiguredIn), nil
+}
+
+// contentOf turns what kustomize built into content.
+func contentOf(r *resource.Resource) (*content, error) {
+	text, err := r.AsYAML()
+	if err != nil {
+		return nil, err
+	}
+	if text, err = toJSON(text); err != nil {
+		return nil, err
+	}
+	return newContent(text)
+}
+
+// positions finds the lines of objects in files, each of which is read once.
+type positions struct {
+	files map[string][]byte
+	known map[string][]*content
+}
+
+func (p *positions) find(file, kind, name string) Source {
+	all, ok := p.known[file]
+	if !ok {
+		all, _ = parse(file, p.files[file]) // what is wrong with it kustomize has said
+		p.known[file] = all
+	}
+	best := Source{File: file}
+	for _, c := range all {
+		if c.Kind == kind && c.Metadata.Name == name {
+			return c.source
+		}
+		if c.Kind == kind && best.Line == 0 {
+			best = c.source
+		}
+	}
+	return best
+}
+
+// buildFinding says what kustomize made of a folder: of one file, where it was built alone.
+func buildFinding(r *repo, dir string, names []string, err error) diag.Finding {
+	file := r.kustomizationFile(dir)
+	if file == "" {
+		file = dir
+	}
+	if len(names) == 1 {
+		file = names[0]
+	}
+	text := strings.ReplaceAll(err.Error(), "'/"+dir+"'", dir)
+	return diag.Finding{Severity: diag.SeverityError, Rule: RuleKustomize, File: file, Summary: "kustomize cannot build this: " + text}
+}
+
+// relative is the path of name as a file in dir names it. Both are clean, and below the top of the repo.
+func relative(dir, name string) string {
+	up := ""
+	for dir != "." && !strings.HasPrefix(name, dir+"/") {
+		dir, up = path.Dir(dir), up+"../"
+	}
+	if dir == "." {
+		return up + name
+	}
+	return up + strings.TrimPrefix(name, dir+"/")
+}

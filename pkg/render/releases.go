@@ -1,0 +1,87 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// releases renders the HelmReleases among objects, side by side, and returns what their charts make.
+func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
+	var jobs []*job
+	for _, o := range all {
+		if isFluxKind(o.APIVersion, o.Kind, KindHelmRelease) && w.scope.holds(o) {
+			if j := w.job(o); j != nil {
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	objects, findings := make([][]*content, len(jobs)), make([]diag.Findings, len(jobs))
+	numbers := make([]int, len(jobs))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	each(numbers, func(i int) {
+		if ctx.Err() == nil {
+			objects[i], findings[i] = w.r.renderRelease(jobs[i])
+		}
+	})
+	var made []*Object
+	for i, j := range jobs {
+		w.result.Findings = append(w.result.Findings, findings[i]...)
+		j.release.Rendered = objects[i] != nil && findings[i].Err() == nil
+		w.learn(objects[i], j.object.Targets)
+		for _, c := range objects[i] {
+			o := w.object(c, &Kustomization{
+				Owner: j.release.Owner, GitSource: j.object.GitSource, Environment: j.object.Environment, Cluster: j.object.Cluster,
+				Targets: j.object.Targets, Suspended: j.object.Suspended || j.spec.Spec.Suspend,
+			})
+			o.Source = j.object.Source // what is kept from an earlier run may have stood elsewhere
+			if target := targetOf(j.spec.Spec.KubeConfig); target != "" {
+				o.Targets = []string{target}
+			}
+			w.children[j.object] = append(w.children[j.object], o)
+			made = append(made, o)
+		}
+	}
+	return made
+}
+
+// job is the rendering of a HelmRelease; nil where its chart is not in the repo.
+func (w *walk) job(o *Object) *job {
+	j := &job{object: o, release: &Release{Owner: Owner{KindHelmRelease, o.Namespace, o.Name}, Object: o}}
+	w.result.Releases = append(w.result.Releases, j.release)
+	if err := json.Unmarshal(o.JSON, &j.spec); err != nil {
+		w.problem(o, diag.SeverityError, RuleSyntax, err.Error())
+		return nil
+	}
+	j.release.ReleaseName, j.release.ReleaseNamespace = shortenName(j.spec.GetReleaseName()), j.spec.GetReleaseNamespace()
+	if j.spec.Spec.Chart == nil {
+		why := "it has no chart"
+		if ref := j.spec.Spec.ChartRef; ref != nil {
+			why = fmt.Sprintf("its chart comes from the %s %s", ref.Kind, ref.Name)
+		}
+		w.problem(o, diag.SeverityWarning, RuleSource, why+": its objects are not rendered")
+		return nil
+	}
+	t := j.spec.Spec.Chart.Spec
+	if why := w.foreign(o.Targets, t.SourceRef.Kind, cmp.Or(t.SourceRef.Namespace, o.Namespace), t.SourceRef.Name); why != "" {
+		w.problem(o, diag.SeverityWarning, RuleSource, strings.Replace(why, "it comes", "its chart comes", 1)+": its objects are not rendered")
+		return nil
+	}
+	dir, ok := inside(".", strings.TrimPrefix(t.Chart, "/"))
+	if !ok {
+		w.problem(o, diag.SeverityError, RulePath, fmt.Sprintf("the chart %q leads out of the repo", t.Chart))
+		return nil
+	}
+	j.release.Chart, j.planned = dir, w.beforeInit()
+	if len(o.Targets) == 0 && j.spec.Spec.KubeConfig == nil {
+		j.kubernetesVersion = w.mgmt.KubernetesVersion
+	}
+	j.configMap = func(name string) (map[string]string, bool) { return w.configMap(o.Targets, o.Namespace, name) }
+	return j
+}

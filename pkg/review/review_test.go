@@ -1,0 +1,119 @@
+package review
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+func object(kind, namespace, name, cluster string, targets ...string) *render.Object {
+	return &render.Object{
+		APIVersion: "v1", Kind: kind, Namespace: namespace, Name: name, ManagementCluster: "mgmt", Environment: "dev", Cluster: cluster, Targets: targets,
+		JSON: fmt.Appendf(nil, `{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":%q}}`, kind, name, namespace),
+	}
+}
+
+// A comment is never longer than forges take, and what stands in the repo cannot end its table or its fence.
+func TestMarkdown(t *testing.T) {
+	r := &Report{}
+	if got := r.Markdown(); !strings.Contains(got, "Nothing: Flux would apply the same.") || strings.Contains(got, "<details>") {
+		t.Errorf("no difference: got %s", got)
+	}
+	for i := range 300 {
+		r.Impact = append(r.Impact, Impact{Kind: ImpactScale, Environment: "a|b", Summary: fmt.Sprintf("scales <b> @team `%d`\n| x", i)})
+		r.Objects = append(r.Objects, ObjectChange{Diff: "+a\n+```\n" + strings.Repeat("+line\n", 200)})
+	}
+	got := r.Markdown()
+	if len(got) > 65_536 {
+		t.Errorf("%d bytes are too many", len(got))
+	}
+	for _, want := range []string{"and 200 more", "more objects not shown", "````diff\n", "a\\|b", "&lt;b>", "&#64;team", "</details>"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %q in:\n%.2000s", want, got)
+		}
+	}
+	if strings.Contains(got, "\n| x") {
+		t.Error("a name ends a row of the table")
+	}
+}
+
+// Objects that several clusters share are compared cluster by cluster, and a Secret is not shown.
+func TestCompareTargets(t *testing.T) {
+	before := []*render.Object{object("ConfigMap", "apps", "x", "", "a", "b"), object("Secret", "apps", "s", "a")}
+	changed := object("ConfigMap", "apps", "x", "", "b", "c")
+	changed.JSON = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"apps"},"data":{"k":"v"}}`)
+	secret := object("Secret", "apps", "s", "a")
+	secret.JSON = []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"apps"},"stringData":{"password":"hunter2"}}`)
+	var got []string
+	for _, c := range compare(before, []*render.Object{changed, secret}) {
+		got = append(got, fmt.Sprint(c.Action, " ", c.ID(), " ", c.Targets))
+		if strings.Contains(c.Diff, "hunter2") {
+			t.Errorf("a Secret is shown:\n%s", c.Diff)
+		}
+	}
+	want := "change ConfigMap apps/x [b]; add ConfigMap apps/x [c]; change Secret apps/s []; remove ConfigMap apps/x [a]"
+	if s := strings.Join(got, "; "); s != want {
+		t.Errorf("got %s, want %s", s, want)
+	}
+}
+
+// Objects that would have one path get two, whatever their order, and names that file systems do not take are made fit.
+func TestTree(t *testing.T) {
+	objects := []*render.Object{
+		object("ConfigMap", "apps", "x", "", "a"), object("ConfigMap", "apps", "x", "", "b"), object("ClusterRole", "", "system:x", ""),
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	if _, err := WriteDir(dir, objects); err != nil {
+		t.Fatal(err)
+	}
+	first := listing(t, dir)
+	if len(first) != 3 || first["mgmt/dev/clusterrole-system_x.yaml"] == "" {
+		t.Errorf("got %v", first)
+	}
+	written, err := WriteDir(dir, []*render.Object{objects[2], objects[1], objects[0]})
+	if err != nil || written.Changed != 0 || written.Removed != 0 {
+		t.Errorf("in another order: got %+v, %v", written, err)
+	}
+	if written, err = WriteDir(dir, nil); err != nil || written.Removed != 3 || len(listing(t, dir)) != 0 {
+		t.Errorf("nothing: got %+v, %v", written, err)
+	}
+}
+
+func listing(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == listFile {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		relative, _ := filepath.Rel(dir, name)
+		files[filepath.ToSlash(relative)] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// What is applied to clusters that come is said with them; what others get as well is counted.
+func TestImpactOfTargets(t *testing.T) {
+	cluster := object("Cluster", "new", "new", "new")
+	cluster.APIVersion = "cluster.x-k8s.io/v1beta2"
+	after := []*render.Object{cluster, object("Deployment", "flux-system", "flux", "", "new"), object("ConfigMap", "apps", "x", "", "new", "old")}
+	before := []*render.Object{object("Deployment", "flux-system", "flux", "", "old"), object("ConfigMap", "apps", "gone", "", "old")}
+	after = append(after, before[0])
+	var got []string
+	for _, i := range impactOf(compare(before, after), before, after) {
+		got = append(got, i.Summary)
+	}
+	want := "adds cluster dev/new (0 machines); changes 2 other objects of dev: 2 ConfigMap"
+	if s := strings.Join(got, "; "); s != want {
+		t.Errorf("got %s, want %s", s, want)
+	}
+}
