@@ -96,7 +96,7 @@ e2e: build ## The main job on every host, offline; sets up Podman for kind if no
 e2e-embedded: build bundle-embedded ## The same on the embedded host alone: no container engine, no root
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
-	$(GO) test -tags e2e -count=1 -v -timeout 20m -run '^Test(FleetWithoutRemote|SomebodyElses|KilledAtEachStep)$$/^embedded$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+	$(GO) test -tags e2e -count=1 -v -timeout 20m -run '^Test(FleetWithoutRemote|SomebodyElses|KilledAtEachStep|Promote)$$/^embedded$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
 # The bundle with the clouds' infrastructure providers in it: a quarter of an hour to build, the first time.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers

@@ -101,10 +101,7 @@ func newClient(o Options) (client, error) {
 	if !ok {
 		return nil, diag.Errorf("its path has an owner and a name", "%s is no repository of a forge", o.Remote.Redacted())
 	}
-	hc, err := httpClient(o.CA)
-	if err != nil {
-		return nil, err
-	}
+	hc := httpClient(o.CA)
 	switch o.Type {
 	case v1alpha1.ForgeGitHub:
 		return newGitHub(hc, o, owner, name)
@@ -132,7 +129,7 @@ func cutLast(path string) (owner, name string, ok bool) {
 	return path[:i], path[i+1:], true
 }
 
-func httpClient(ca []byte) (*http.Client, error) {
+func httpClient(ca []byte) *http.Client {
 	base, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		base = &http.Transport{Proxy: http.ProxyFromEnvironment}
@@ -146,7 +143,7 @@ func httpClient(ca []byte) (*http.Client, error) {
 		pool.AppendCertsFromPEM(ca) // the push has read them already
 		rt.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	return &http.Client{Transport: rt, Timeout: timeout}, nil
+	return &http.Client{Transport: rt, Timeout: timeout}
 }
 
 // statusError is a forge's refusal.
@@ -159,11 +156,11 @@ func (e *statusError) Error() string { return e.err.Error() }
 func (e *statusError) Unwrap() error { return e.err }
 
 // withStatus keeps the HTTP status of a refusal, which the clients keep in different places.
-func withStatus(response *http.Response, err error) error {
-	if err == nil || response == nil {
+func withStatus(status int, err error) error {
+	if err == nil || status == 0 {
 		return err
 	}
-	return &statusError{response.StatusCode, err}
+	return &statusError{status, err}
 }
 
 // explain wraps a forge's error with what to do about it. The token does not get into it.

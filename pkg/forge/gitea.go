@@ -28,7 +28,7 @@ func (g *giteaForge) find(ctx context.Context, r Request) (*PullRequest, error) 
 			State: gitea.StateOpen, ListOptions: gitea.ListOptions{Page: page, PageSize: giteaPage},
 		})
 		if err != nil {
-			return nil, withStatus(giteaHTTP(response), err)
+			return nil, withStatus(giteaStatus(response), err)
 		}
 		for _, p := range all {
 			if p.Head != nil && p.Base != nil && p.Head.Ref == r.Branch && p.Base.Ref == r.Base {
@@ -47,7 +47,7 @@ func (g *giteaForge) create(ctx context.Context, r Request) (*PullRequest, error
 		Head: r.Branch, Base: r.Base, Title: r.Title, Body: r.Body,
 	})
 	if err != nil {
-		return nil, withStatus(giteaHTTP(response), err)
+		return nil, withStatus(giteaStatus(response), err)
 	}
 	return &PullRequest{Number: made.Index, URL: made.HTMLURL}, nil
 }
@@ -55,12 +55,12 @@ func (g *giteaForge) create(ctx context.Context, r Request) (*PullRequest, error
 func (g *giteaForge) update(ctx context.Context, number int64, r Request) error {
 	g.client.SetContext(ctx)
 	_, response, err := g.client.EditPullRequest(g.owner, g.name, number, gitea.EditPullRequestOption{Title: r.Title, Body: &r.Body})
-	return withStatus(giteaHTTP(response), err)
+	return withStatus(giteaStatus(response), err)
 }
 
-func giteaHTTP(r *gitea.Response) *http.Response {
-	if r == nil {
-		return nil
+func giteaStatus(r *gitea.Response) int {
+	if r == nil || r.Response == nil {
+		return 0
 	}
-	return r.Response
+	return r.StatusCode
 }

@@ -30,7 +30,7 @@ func (g *gitHub) find(ctx context.Context, r Request) (*PullRequest, error) {
 		State: "open", Head: g.owner + ":" + r.Branch, Base: r.Base,
 	})
 	if err != nil || len(all) == 0 {
-		return nil, withStatus(httpOf(response), err)
+		return nil, withStatus(gitHubStatus(response), err)
 	}
 	return &PullRequest{Number: int64(all[0].GetNumber()), URL: all[0].GetHTMLURL()}, nil
 }
@@ -40,19 +40,19 @@ func (g *gitHub) create(ctx context.Context, r Request) (*PullRequest, error) {
 		Title: &r.Title, Head: &r.Branch, Base: &r.Base, Body: &r.Body,
 	})
 	if err != nil {
-		return nil, withStatus(httpOf(response), err)
+		return nil, withStatus(gitHubStatus(response), err)
 	}
 	return &PullRequest{Number: int64(made.GetNumber()), URL: made.GetHTMLURL()}, nil
 }
 
 func (g *gitHub) update(ctx context.Context, number int64, r Request) error {
 	_, response, err := g.client.PullRequests.Edit(ctx, g.owner, g.name, int(number), &github.PullRequest{Title: &r.Title, Body: &r.Body})
-	return withStatus(httpOf(response), err)
+	return withStatus(gitHubStatus(response), err)
 }
 
-func httpOf(r *github.Response) *http.Response {
-	if r == nil {
-		return nil
+func gitHubStatus(r *github.Response) int {
+	if r == nil || r.Response == nil {
+		return 0
 	}
-	return r.Response
+	return r.StatusCode
 }

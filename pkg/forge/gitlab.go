@@ -23,7 +23,7 @@ func (g *gitLab) find(ctx context.Context, r Request) (*PullRequest, error) {
 		State: &opened, SourceBranch: &r.Branch, TargetBranch: &r.Base,
 	}, gitlab.WithContext(ctx))
 	if err != nil || len(all) == 0 {
-		return nil, withStatus(gitLabHTTP(response), err)
+		return nil, withStatus(gitLabStatus(response), err)
 	}
 	return &PullRequest{Number: all[0].IID, URL: all[0].WebURL}, nil
 }
@@ -34,7 +34,7 @@ func (g *gitLab) create(ctx context.Context, r Request) (*PullRequest, error) {
 		Title: &r.Title, Description: &r.Body, SourceBranch: &r.Branch, TargetBranch: &r.Base, RemoveSourceBranch: &remove,
 	}, gitlab.WithContext(ctx))
 	if err != nil {
-		return nil, withStatus(gitLabHTTP(response), err)
+		return nil, withStatus(gitLabStatus(response), err)
 	}
 	return &PullRequest{Number: made.IID, URL: made.WebURL}, nil
 }
@@ -43,12 +43,12 @@ func (g *gitLab) update(ctx context.Context, number int64, r Request) error {
 	_, response, err := g.client.MergeRequests.UpdateMergeRequest(g.path, number, &gitlab.UpdateMergeRequestOptions{
 		Title: &r.Title, Description: &r.Body,
 	}, gitlab.WithContext(ctx))
-	return withStatus(gitLabHTTP(response), err)
+	return withStatus(gitLabStatus(response), err)
 }
 
-func gitLabHTTP(r *gitlab.Response) *http.Response {
-	if r == nil {
-		return nil
+func gitLabStatus(r *gitlab.Response) int {
+	if r == nil || r.Response == nil {
+		return 0
 	}
-	return r.Response
+	return r.StatusCode
 }

@@ -77,8 +77,6 @@ func description(e *fleetrepo.Edit) string {
 	if e.Body != "" {
 		parts = append(parts, strings.TrimSpace(e.Body))
 	}
-	for _, note := range e.Notes {
-		parts = append(parts, note)
-	}
+	parts = append(parts, e.Notes...)
 	return strings.Join(append(parts, "Made by fleetctl."), "\n\n")
 }

@@ -137,5 +137,7 @@ func (p *PullRequest) shape(r *http.Request, link string) map[string]any {
 
 func answer(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // a client that has gone needs no answer
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		panic(http.ErrAbortHandler) // the client has gone
+	}
 }
