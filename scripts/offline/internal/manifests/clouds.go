@@ -115,16 +115,13 @@ func serviceOperator(module string) ([]byte, error) {
 			files = append(files, f)
 		}
 	}
-	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+	chart := os.DirFS(dir)
+	err = fs.WalkDir(chart, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") {
 			return err
 		}
-		name, err := filepath.Rel(dir, file)
-		if err != nil {
-			return err
-		}
-		content, err := os.ReadFile(file)
-		files = append(files, &loader.BufferedFile{Name: filepath.ToSlash(name), Data: content})
+		content, err := fs.ReadFile(chart, name)
+		files = append(files, &loader.BufferedFile{Name: name, Data: content})
 		return err
 	})
 	if err != nil {
