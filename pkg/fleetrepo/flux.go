@@ -33,6 +33,11 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 		return out, diag.Usage("leave --flux out", "a cluster of flavour %s cannot run Flux", opts.Flavour)
 	case !able:
 		out.Flux = scaffold.FluxNone
+	case r.manages(mgmt, opts.Name) && opts.Flux != "" && opts.Flux != scaffold.FluxNone:
+		return out, diag.Usage("leave --flux out", "%s is a management cluster of this fleet: `fleetctl init --cluster %s` brings its Flux", opts.Name, opts.Name)
+	case r.manages(mgmt, opts.Name):
+		out.Flux = scaffold.FluxNone
+		e.Notes = append(e.Notes, fmt.Sprintf("When it is Available, `fleetctl init --cluster %s` makes it a management cluster.", opts.Name))
 	case opts.Flux == "":
 		out.Flux = scaffold.FluxOwn
 	}

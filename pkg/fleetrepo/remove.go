@@ -5,10 +5,12 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
@@ -66,11 +68,9 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 	if c.Paused {
 		return nil, diag.Errorf("run `fleetctl cluster resume "+name+"` first", "cluster %s is paused: Flux would not delete it, only forget it", c.Name)
 	}
-	for _, m := range r.Fleet.Spec.ManagementClusters {
-		if m.Name == c.Name && m.Parent == c.ManagementCluster {
-			return nil, diag.Errorf("remove its clusters, run `fleetctl teardown --cluster "+m.Name+"`, and take it out of fleet.yaml: then it is a workload cluster like any other",
-				"cluster %s is a management cluster of this fleet", c.Name)
-		}
+	if r.manages(c.mgmt, c.Name) {
+		return nil, diag.Errorf("remove its clusters, run `fleetctl teardown --cluster "+c.Name+"`, and take it out of fleet.yaml: then it is a workload cluster like any other",
+			"cluster %s is a management cluster of this fleet", c.Name)
 	}
 	if c.Removing {
 		return r.removeFiles(c)
@@ -99,6 +99,11 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 		"Step 1 of 2: nothing is deleted yet. `fleetctl cluster remove "+name+" --cancel` takes it back.",
 		"When Flux has applied this commit, run `fleetctl cluster remove "+name+"` again: that deletes "+c.contents()+".")
 	return &Removal{Edit: *e, Cluster: c.Cluster}, nil
+}
+
+// manages tells whether a cluster that the management cluster makes is one itself.
+func (r *Repo) manages(parent *v1alpha1.ManagementCluster, name string) bool {
+	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Name == name && m.Parent == parent.Name })
 }
 
 // keeps tells whether the chart of a flavour says keep; a team's own may not, and there would be nothing to take off.
