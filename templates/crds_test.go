@@ -4,10 +4,7 @@ package templates_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,19 +12,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
-)
 
-// crds of what the charts make: files of Go modules.
-var crds = map[string][]string{
-	"sigs.k8s.io/cluster-api@v1.14.2": {
-		"core/config/crd/bases/*.yaml", "bootstrap/kubeadm/config/crd/bases/*.yaml", "controlplane/kubeadm/config/crd/bases/*.yaml",
-	},
-	"sigs.k8s.io/cluster-api/test@v1.14.0":             {"infrastructure/docker/config/crd/bases/*.yaml"},
-	"sigs.k8s.io/cluster-api-provider-aws/v2@v2.13.0":  {"config/crd/bases/*.yaml"},
-	"sigs.k8s.io/cluster-api-provider-azure@v1.23.0":   {"config/crd/bases/*.yaml", "config/aso/crds.yaml"},
-	"sigs.k8s.io/cluster-api-provider-gcp@v1.13.1":     {"config/crd/bases/*.yaml"},
-	"sigs.k8s.io/cluster-api-provider-vsphere@v1.14.0": {"config/default/crd/bases/*.yaml"},
-}
+	"github.com/fleetctl/fleetctl/templates/templatestest"
+)
 
 // kindOf finds a CRD's kind without parsing it: some are of megabytes.
 var kindOf = regexp.MustCompile(`(?m)^    kind: (\w+)$`)
@@ -37,27 +24,18 @@ func crdsOf(t *testing.T, kinds map[string]bool) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
 	found := map[string]bool{}
-	for module, patterns := range crds {
-		dir := moduleDir(t, module)
-		for _, pattern := range patterns {
-			files, err := filepath.Glob(filepath.Join(dir, pattern))
-			if err != nil || len(files) == 0 {
-				t.Fatalf("no CRDs in %s of %s (%v)", pattern, module, err)
+	for _, file := range templatestest.CRDFiles(t) {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
+			kind := kindOf.FindSubmatch(document)
+			if kind == nil || !kinds[string(kind[1])] {
+				continue
 			}
-			for _, file := range files {
-				content, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
-					kind := kindOf.FindSubmatch(document)
-					if kind == nil || !kinds[string(kind[1])] {
-						continue
-					}
-					found[string(kind[1])] = true
-					out = append(out, crd(t, document))
-				}
-			}
+			found[string(kind[1])] = true
+			out = append(out, crd(t, document))
 		}
 	}
 	for kind := range kinds {
@@ -99,17 +77,4 @@ func crd(t *testing.T, document []byte) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	return &out
-}
-
-func moduleDir(t *testing.T, module string) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var download struct{ Dir string }
-	if err := json.Unmarshal(out, &download); err != nil {
-		t.Fatal(err)
-	}
-	return download.Dir
 }
