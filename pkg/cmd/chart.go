@@ -1,0 +1,106 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newChartCmd(f *factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "chart", Short: "List and update the charts of the fleet repo: one per flavour of cluster",
+		Long: `The charts in charts/ are copies that belong to the team: it may change them as it likes. fleet.lock remembers what fleetctl brought, so that a
+newer fleetctl can bring what is new without losing what the team has changed.`,
+	}
+	c.AddCommand(newChartListCmd(f), newChartUpdateCmd(f))
+	return c
+}
+
+func newChartListCmd(f *factory) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the charts, where they come from, and whether this fleetctl has something new for them",
+		Example: "  fleetctl chart list -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			repo, err := f.fleetRepo()
+			if err != nil {
+				return err
+			}
+			all, err := repo.Charts()
+			if err != nil {
+				return err
+			}
+			result := struct {
+				FormatVersion string            `json:"formatVersion"`
+				Charts        []fleetrepo.Chart `json:"charts"`
+			}{"1", all}
+			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return chartView(w, all) })
+		},
+	}
+}
+
+func chartView(w io.Writer, all []fleetrepo.Chart) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "There are no charts; `fleetctl cluster add` brings the one of its flavour along.")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "CHART\tSTATE\tFROM\tCHANGED BY THE TEAM")
+	for _, c := range all {
+		from, changed := "-", "no"
+		if c.Fleetctl != "" {
+			from = "fleetctl " + c.Fleetctl
+		}
+		if c.Changed {
+			changed = "yes"
+		}
+		if c.State == fleetrepo.ChartOwn {
+			changed = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Name, c.State, from, changed)
+	}
+	return t.Flush()
+}
+
+func newChartUpdateCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var prefer string
+	c := &cobra.Command{
+		Use:   "update [CHART…]",
+		Short: "Bring what is new in this fleetctl into charts, and keep what the team has changed",
+		Long: `Bring what is new in this fleetctl into charts: those named, or all that fleetctl has brought. What the team has changed stays: it is merged line
+by line, from what fleet.lock says that fleetctl brought, as Git has it. Where both have changed the same lines, nothing is written and all of
+them are listed; --prefer team or --prefer fleetctl decides for those files.` + editing,
+		Example: `  fleetctl chart update --dry-run
+  fleetctl chart update aws-eks --prefer team --pr`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			repo, err := f.fleetRepo()
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			return repo.Flavours(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			switch fleetrepo.Prefer(prefer) {
+			case fleetrepo.PreferNobody, fleetrepo.PreferTeam, fleetrepo.PreferFleetctl:
+			default:
+				return diag.Usage("give --prefer team or --prefer fleetctl", "--prefer %q is neither team nor fleetctl", prefer)
+			}
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+				return r.UpdateCharts(args, fleetrepo.Prefer(prefer), lifecycle.ChartHistory(c.Context(), r.Dir))
+			})
+		},
+	}
+	c.Flags().StringVar(&prefer, "prefer", "", "whose file counts where both have changed the same lines: team or fleetctl")
+	completeFlag(c, "prefer", cobra.FixedCompletions([]string{"team", "fleetctl"}, cobra.ShellCompDirectiveNoFileComp))
+	o.add(c)
+	return c
+}

@@ -1,0 +1,24 @@
+package manifest
+
+import "testing"
+
+func TestMerge(t *testing.T) {
+	const base = "one\ntwo\nthree\nfour\nfive\n"
+	for name, c := range map[string]struct{ a, b, want string }{
+		"far apart":        {"ONE\ntwo\nthree\nfour\nfive\n", "one\ntwo\nthree\nfour\nFIVE\n", "ONE\ntwo\nthree\nfour\nFIVE\n"},
+		"the same":         {"one\nTWO\nthree\nfour\nfive\n", "one\nTWO\nthree\nfour\nfive\n", "one\nTWO\nthree\nfour\nfive\n"},
+		"added and taken":  {"zero\none\ntwo\nthree\nfour\nfive\n", "one\ntwo\nfour\nfive\n", "zero\none\ntwo\nfour\nfive\n"},
+		"one side alone":   {base, "one\n", "one\n"},
+		"the same line":    {"one\nTWO\nthree\nfour\nfive\n", "one\n2\nthree\nfour\nfive\n", ""},
+		"taken or changed": {"one\nthree\nfour\nfive\n", "one\n2\nthree\nfour\nfive\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, sides := range [][2]string{{c.a, c.b}, {c.b, c.a}} {
+				merged, ok := Merge([]byte(base), []byte(sides[0]), []byte(sides[1]))
+				if ok != (c.want != "") || ok && string(merged) != c.want {
+					t.Errorf("got %q, %v", merged, ok)
+				}
+			}
+		})
+	}
+}
