@@ -206,16 +206,8 @@ func byPath(files []manifest.File) map[string][]byte {
 // merge is a file with the changes of both sides since base; nil stands for no file. It is not ok where both have changed the same lines and
 // nobody is preferred.
 func merge(base, team, fleetctl []byte, prefer Prefer) (merged []byte, ok bool) {
-	switch {
-	case same(team, base) || same(team, fleetctl):
-		return fleetctl, true
-	case same(fleetctl, base):
-		return team, true
-	}
-	if base != nil && team != nil && fleetctl != nil {
-		if merged, ok := manifest.Merge(base, team, fleetctl); ok {
-			return merged, true
-		}
+	if merged, ok := manifest.Merge(base, team, fleetctl); ok {
+		return merged, true
 	}
 	switch prefer {
 	case PreferTeam:
@@ -226,6 +218,3 @@ func merge(base, team, fleetctl []byte, prefer Prefer) (merged []byte, ok bool) 
 	}
 	return nil, false
 }
-
-// same tells whether two files are, where nil is no file.
-func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }

@@ -22,3 +22,28 @@ func TestMerge(t *testing.T) {
 		})
 	}
 }
+
+func TestMergeOfFilesThatComeAndGo(t *testing.T) {
+	one, two, empty := []byte("one\n"), []byte("two\n"), []byte{}
+	for name, c := range map[string]struct {
+		base, a, b, want []byte
+		ok               bool
+	}{
+		"added by one":           {nil, one, nil, one, true},
+		"added by both alike":    {nil, one, one, one, true},
+		"added by both":          {nil, one, two, nil, false},
+		"removed by one":         {one, nil, one, nil, true},
+		"removed and changed":    {one, nil, two, nil, false},
+		"emptied is not removed": {one, empty, one, empty, true},
+		"removed by both":        {one, nil, nil, nil, true},
+		"emptied and taken away": {one, empty, nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, sides := range [][2][]byte{{c.a, c.b}, {c.b, c.a}} {
+				if merged, ok := Merge(c.base, sides[0], sides[1]); ok != c.ok || !same(merged, c.want) {
+					t.Errorf("got %q (nil: %v), %v", merged, merged == nil, ok)
+				}
+			}
+		})
+	}
+}
