@@ -18,11 +18,11 @@ import (
 // and makes a cluster of its own, all from one repo.
 func TestMasterOfMasters(t *testing.T) {
 	const child = "e2e-eu"
+	t.Cleanup(func() { removeContainers(t, child+"-") }) // last of all: the parent takes them down in order
 	f := newFleet(t, "e2e-root")
 	server := gittest.NewHTTPS(t, gittest.Options{Listen: net.JoinHostPort(reachable(t), "0")})
 	f.token = server.Token
 	server.Seed(t, "main", masters(t, server, f.name, child))
-	t.Cleanup(func() { removeContainers(t, child+"-") })
 	ca := filepath.Join(f.home, "ca.pem")
 	if err := os.WriteFile(ca, server.CA, 0o644); err != nil {
 		t.Fatal(err)
