@@ -81,13 +81,7 @@ by line, from what fleet.lock says that fleetctl brought, as Git has it. Where b
 them are listed; --prefer team or --prefer fleetctl decides for those files.` + editing,
 		Example: `  fleetctl chart update --dry-run
   fleetctl chart update aws-eks --prefer team --pr`,
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveError
-			}
-			return repo.Flavours(), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.Flavours() }),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch fleetrepo.Prefer(prefer) {
 			case fleetrepo.PreferNobody, fleetrepo.PreferTeam, fleetrepo.PreferFleetctl:
