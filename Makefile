@@ -90,7 +90,7 @@ e2e: build ## The main job on every host, offline; sets up Podman for kind if no
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
 	FLEETCTL_E2E_NODE_IMAGE="$(E2E_NODE_IMAGE)" \
-	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -v -timeout 40m $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -v -timeout 55m $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
 .PHONY: e2e-embedded
 e2e-embedded: build bundle-embedded ## The same on the embedded host alone: no container engine, no root
