@@ -123,15 +123,16 @@ func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 	return e, nil
 }
 
-// withApps makes the folder of an environment's applications whole: without a file that is always there, a cluster's Flux would find no
-// folder once the last tenant is gone.
+// withApps makes the folder of what an environment's clusters have in common whole: without its kustomization.yaml the management cluster
+// would apply to itself what is meant for them, and without a file that is always there a cluster's Flux would find no folder once the last
+// tenant is gone.
 func (r *Repo) withApps(e *Edit, l scaffold.Layout, environment string) error {
 	files, err := scaffold.EnvironmentFiles(l, scaffold.Environment{Name: environment})
 	if err != nil {
 		return err
 	}
 	for _, f := range scaffold.Missing(files, r.exists) {
-		if path.Dir(f.Path) == l.Apps(environment) {
+		if f.Path != l.ClustersFile(environment) {
 			e.Changes.Write(f)
 		}
 	}
