@@ -3,7 +3,6 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 )
 
@@ -20,7 +19,7 @@ A production that follows tags goes back with ` + "`fleetctl promote --to`" + ` 
   fleetctl revert 3f1c2ab --pr`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return lifecycle.Revert(c.Context(), r, args[0]) })
+			return edit(c, f, &o, lifecycle.Revert(c.Context(), args[0]))
 		},
 	}
 	o.add(c)

@@ -14,14 +14,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// ChartHistory looks charts up in the history of the fleet repo in dir. A folder that is no Git repository has none.
+// ChartHistory looks charts up in the history of the fleet repo whose top is dir. A folder that is no Git repository has none.
 func ChartHistory(ctx context.Context, dir string) fleetrepo.ChartHistory {
 	return func(name, sha256 string) ([]manifest.File, error) {
-		top, err := fleetrepo.Find(dir)
-		if err != nil {
-			return nil, err
-		}
-		git, err := gitrepo.Open(top)
+		git, err := gitrepo.Open(dir)
 		if errors.Is(err, gitrepo.ErrNotARepository) {
 			return nil, nil
 		}

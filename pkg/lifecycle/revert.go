@@ -15,14 +15,27 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// Revert is the edit that takes a commit of the fleet repo back and leaves alone what came after it. Errors: an unknown revision, a merge, and
-// lines that later commits have changed, all of them at once, each with its file.
-func Revert(ctx context.Context, r *fleetrepo.Repo, revision string) (*fleetrepo.Edit, error) {
-	git, err := gitrepo.Open(r.Dir)
-	if err != nil {
-		return nil, diag.Wrap("revert "+revision, err, "the fleet repo has to be the top of a Git repository")
+// Revert returns the edit that takes a commit of the fleet repo back and leaves alone what came after it. What the revision names is settled
+// when the edit is made for the first time: made again on top of what others have pushed, HEAD would be a commit of theirs. Errors of the
+// edit: an unknown revision, a merge, and lines that later commits have changed, all of them at once, each with its file.
+func Revert(ctx context.Context, revision string) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	settled := ""
+	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		git, err := gitrepo.Open(r.Dir)
+		if err != nil {
+			return nil, diag.Wrap("revert "+revision, err, "the fleet repo has to be the top of a Git repository")
+		}
+		if settled == "" {
+			if settled, err = git.Resolve(revision); err != nil {
+				return nil, err
+			}
+		}
+		return revert(ctx, r, git, settled)
 	}
-	commit, before, err := commitToRevert(ctx, git, revision)
+}
+
+func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash string) (*fleetrepo.Edit, error) {
+	commit, before, err := commitToRevert(ctx, git, hash)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +52,7 @@ func Revert(ctx context.Context, r *fleetrepo.Repo, revision string) (*fleetrepo
 		wanted, errWanted := fileIn(before, name)
 		now, errNow := fileIn(os.DirFS(r.Dir), name)
 		if err := errors.Join(errWas, errWanted, errNow); err != nil {
-			return nil, fmt.Errorf("revert %s: %w", revision, err)
+			return nil, fmt.Errorf("revert %s: %w", hash, err)
 		}
 		merged, ok := manifest.Merge(was, now, wanted)
 		switch {
@@ -58,11 +71,7 @@ func Revert(ctx context.Context, r *fleetrepo.Repo, revision string) (*fleetrepo
 }
 
 // commitToRevert is the commit, and the files before it.
-func commitToRevert(ctx context.Context, git *gitrepo.Repo, revision string) (*gitrepo.Commit, fs.FS, error) {
-	hash, err := git.Resolve(revision)
-	if err != nil {
-		return nil, nil, err
-	}
+func commitToRevert(ctx context.Context, git *gitrepo.Repo, hash string) (*gitrepo.Commit, fs.FS, error) {
 	parent, err := git.Resolve(hash + "~1")
 	if err != nil {
 		return nil, nil, diag.Errorf("change the files in an editor", "commit %.8s is the first one here: there is nothing to go back to", hash)
