@@ -134,6 +134,21 @@ func (f *factory) fleetRepo() (*fleetrepo.Repo, error) {
 	return fleetrepo.Open(dir)
 }
 
+// listing runs a command that lists what the fleet repo has of one kind: result is what programs get of it, view what people see.
+func listing[T any](f *factory, list func(*fleetrepo.Repo) ([]T, error), result func(all []T) any, view func(io.Writer, []T) error) func(*cobra.Command, []string) error {
+	return func(*cobra.Command, []string) error {
+		repo, err := f.fleetRepo()
+		if err != nil {
+			return err
+		}
+		all, err := list(repo)
+		if err != nil {
+			return err
+		}
+		return ui.Print(f.streams, f.format, result(all), func(w io.Writer) error { return view(w, all) })
+	}
+}
+
 // completeFrom completes the n-th argument, or a flag where n is negative, with names from the fleet repo.
 func (f *factory) completeFrom(n int, names func(r *fleetrepo.Repo, args []string) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -12,7 +12,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newChannelCmd(f *factory) *cobra.Command {
@@ -82,21 +81,12 @@ func newChannelListCmd(f *factory) *cobra.Command {
 		Short:   "List the channels, where they are, and who follows them",
 		Example: "  fleetctl channel list -o json",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			all, err := repo.Channels()
-			if err != nil {
-				return err
-			}
-			result := struct {
+		RunE: listing(f, (*fleetrepo.Repo).Channels, func(all []fleetrepo.Channel) any {
+			return struct {
 				FormatVersion string              `json:"formatVersion"`
 				Channels      []fleetrepo.Channel `json:"channels"`
 			}{"1", all}
-			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return channelView(w, all) })
-		},
+		}, channelView),
 	}
 }
 

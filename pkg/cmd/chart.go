@@ -10,7 +10,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
-	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newChartCmd(f *factory) *cobra.Command {
@@ -29,21 +28,12 @@ func newChartListCmd(f *factory) *cobra.Command {
 		Short:   "List the charts, where they come from, and whether this fleetctl has something new for them",
 		Example: "  fleetctl chart list -o json",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			all, err := repo.Charts()
-			if err != nil {
-				return err
-			}
-			result := struct {
+		RunE: listing(f, (*fleetrepo.Repo).Charts, func(all []fleetrepo.Chart) any {
+			return struct {
 				FormatVersion string            `json:"formatVersion"`
 				Charts        []fleetrepo.Chart `json:"charts"`
 			}{"1", all}
-			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return chartView(w, all) })
-		},
+		}, chartView),
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newEnvironmentCmd(f *factory) *cobra.Command {
@@ -87,21 +86,12 @@ func newEnvironmentListCmd(f *factory) *cobra.Command {
 		Short:   "List the environments, their channels, and how many clusters each has",
 		Example: "  fleetctl environment list -o json",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			all, err := repo.Environments()
-			if err != nil {
-				return err
-			}
-			result := struct {
+		RunE: listing(f, (*fleetrepo.Repo).Environments, func(all []fleetrepo.Environment) any {
+			return struct {
 				FormatVersion string                  `json:"formatVersion"`
 				Environments  []fleetrepo.Environment `json:"environments"`
 			}{"1", all}
-			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return environmentView(w, all) })
-		},
+		}, environmentView),
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newFeatureCmd(f *factory) *cobra.Command {
@@ -80,21 +79,12 @@ func newFeatureListCmd(f *factory) *cobra.Command {
 		Short:   "List the features, and who has them",
 		Example: "  fleetctl feature list -o json",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			all, err := repo.Features()
-			if err != nil {
-				return err
-			}
-			result := struct {
+		RunE: listing(f, (*fleetrepo.Repo).Features, func(all []fleetrepo.Feature) any {
+			return struct {
 				FormatVersion string              `json:"formatVersion"`
 				Features      []fleetrepo.Feature `json:"features"`
 			}{"1", all}
-			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return featureView(w, all) })
-		},
+		}, featureView),
 	}
 }
 

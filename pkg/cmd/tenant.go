@@ -84,21 +84,12 @@ func newTenantListCmd(f *factory) *cobra.Command {
 		Short:   "List the tenants, where they are, and what their people may do",
 		Example: "  fleetctl tenant list -o json",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			all, err := repo.Tenants()
-			if err != nil {
-				return err
-			}
-			result := struct {
+		RunE: listing(f, (*fleetrepo.Repo).Tenants, func(all []fleetrepo.Tenant) any {
+			return struct {
 				FormatVersion string             `json:"formatVersion"`
 				Tenants       []fleetrepo.Tenant `json:"tenants"`
 			}{"1", all}
-			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return tenantView(w, all) })
-		},
+		}, tenantView),
 	}
 }
 
