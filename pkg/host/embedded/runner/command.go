@@ -83,7 +83,10 @@ func (p *planner) arguments(ctx context.Context, result *plan, program string, l
 	for words < len(line) && !strings.HasPrefix(line[words], "-") && !strings.Contains(line[words], "/") {
 		words++
 	}
-	known := p.help.of(ctx, result.image.Digest, program, line[:words])
+	known, err := p.help.of(ctx, result.image.Digest, program, line[:words])
+	if err != nil {
+		return nil, err
+	}
 	set := &argSet{args: parseArgs(line, known), known: known}
 	for i := range set.args {
 		if err := p.rewriteArg(ctx, &set.args[i]); err != nil {

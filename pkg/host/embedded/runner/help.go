@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,63 +20,105 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
-// helpTimeout bounds a program that does not know --help and starts to work instead.
+// helpTimeout bounds a program that does not know --help and starts to work instead. A machine that reads the program from a slow
+// disk for the first time may need more, so a program that said nothing is asked again, with twice the time.
 const helpTimeout = 5 * time.Second
+
+// helpTries is how often a program that says nothing is asked.
+const helpTries = 4
 
 // helpTexts knows the flags of programs, by asking each once with --help. What a program says belongs to its image, so it is
 // kept.
 type helpTexts struct {
 	dir     string
+	timeout time.Duration
 	flights singleflight.Group
 	mu      sync.Mutex
 	flags   map[string]map[string]flagInfo
+	tries   map[string]int
 }
 
 func newHelpTexts(dir string) *helpTexts {
-	return &helpTexts{dir: dir, flags: map[string]map[string]flagInfo{}}
+	return &helpTexts{dir: dir, timeout: helpTimeout, flags: map[string]map[string]flagInfo{}, tries: map[string]int{}}
 }
 
 // of returns the flags of the program at path, called with the words of its command, from the image with that digest. A
-// program that does not tell has none: its flags are left as they are.
-func (h *helpTexts) of(ctx context.Context, digest, path string, words []string) map[string]flagInfo {
+// program that tells of none has none: its flags are left as they are. An error says that it could not be asked, or has not
+// answered yet: without its flags its ports would stay where others listen, so the caller tries again.
+func (h *helpTexts) of(ctx context.Context, digest, path string, words []string) (map[string]flagInfo, error) {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{digest, filepath.Base(path)}, words...), "\x00")))
 	key := hex.EncodeToString(sum[:])
 	h.mu.Lock()
 	flags, ok := h.flags[key]
 	h.mu.Unlock()
 	if ok {
-		return flags
+		return flags, nil
 	}
-	result, _, _ := h.flights.Do(key, func() (any, error) { return h.load(ctx, key, path, words), nil })
+	result, err, _ := h.flights.Do(key, func() (any, error) { return h.load(ctx, key, path, words) })
+	if err != nil {
+		return nil, err
+	}
 	flags, _ = result.(map[string]flagInfo)
-	if ctx.Err() == nil {
-		h.mu.Lock()
-		h.flags[key] = flags
-		h.mu.Unlock()
-	}
-	return flags
+	h.mu.Lock()
+	h.flags[key] = flags
+	h.mu.Unlock()
+	return flags, nil
 }
 
-func (h *helpTexts) load(ctx context.Context, key, path string, words []string) map[string]flagInfo {
+func (h *helpTexts) load(ctx context.Context, key, path string, words []string) (map[string]flagInfo, error) {
 	file := filepath.Join(h.dir, key+".json")
 	var flags map[string]flagInfo
 	if raw, err := os.ReadFile(file); err == nil && json.Unmarshal(raw, &flags) == nil {
-		return flags
+		return flags, nil
 	}
-	flags = parseHelp(askHelp(ctx, path, words))
-	if raw, err := json.Marshal(flags); err == nil && ctx.Err() == nil {
+	h.mu.Lock()
+	tried := h.tries[key]
+	h.tries[key]++
+	h.mu.Unlock()
+	text, err := askHelp(ctx, h.timeout<<tried, path, words)
+	if silent := (*silentError)(nil); errors.As(err, &silent) && tried+1 >= helpTries {
+		return nil, nil // it never will; it has no flags that we know of
+	}
+	if err != nil {
+		return nil, err
+	}
+	flags = parseHelp(text)
+	if raw, err := json.Marshal(flags); err == nil {
 		_ = privatefile.Write(file, raw) // only speed depends on it
 	}
-	return flags
+	return flags, nil
 }
 
-// askHelp runs the program without an environment, a home or credentials.
-func askHelp(ctx context.Context, path string, words []string) string {
-	ctx, cancel := context.WithTimeout(ctx, helpTimeout)
+// silentError is a program that was stopped before it said anything.
+type silentError struct {
+	program string
+	after   time.Duration
+	err     error
+}
+
+func (e *silentError) Error() string {
+	return fmt.Sprintf("%s --help: no answer after %s: %v", e.program, e.after.Round(time.Millisecond), e.err)
+}
+
+func (e *silentError) Unwrap() error { return e.err }
+
+// askHelp runs the program without an environment, a home or credentials, and returns what it prints. Many end with an error
+// after their help, so only one that could not start, or was ended without a word, is an error.
+func askHelp(ctx context.Context, timeout time.Duration, path string, words []string) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, slices.Concat(words, []string{"--help"})...) //nolint:gosec // the manifest's program
+	cmd := exec.CommandContext(limited, path, slices.Concat(words, []string{"--help"})...) //nolint:gosec // the manifest's program
 	cmd.Env, cmd.Dir, cmd.WaitDelay = []string{}, "/", time.Second
 	ownGroup(cmd)
-	out, _ := cmd.CombinedOutput() // many exit with 2 after their help
-	return string(out)
+	begun := time.Now()
+	out, err := cmd.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case cmd.Process == nil:
+		return "", err
+	case len(out) == 0 && !cmd.ProcessState.Exited():
+		return "", &silentError{program: filepath.Base(path), after: time.Since(begun), err: err}
+	}
+	return string(out), nil
 }
