@@ -51,6 +51,7 @@ var life = []scenario{
 	{name: "init starts it again after a reboot", play: initAfterReboot},
 	{name: "host stop and host start", only: "embedded", play: stopAndStart},
 	{name: "a committed in-memory cluster becomes Available", only: "embedded", play: inMemoryCluster},
+	{name: "nothing listens off loopback but what the docs name", only: "embedded", play: listensOnLoopback},
 	{name: "a committed cluster of containers becomes Available, with a real node", only: "kind", play: clusterOfContainers},
 	{name: "status shows it all", play: statusShows},
 	{name: "status says what is wrong", play: statusComplains},
