@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -114,10 +116,28 @@ func (s *story) said(t *testing.T, cluster, namespace, name, key string) string 
 	return found.Data[key]
 }
 
+// fetches lets the Flux of a cluster look at its sources now, instead of within a minute.
+func (s *story) fetches(t *testing.T, cluster *kube.Client) {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepositoryList"})
+	if err := cluster.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	now := fmt.Appendf(nil, `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	for i := range list.Items {
+		if err := cluster.Patch(t.Context(), &list.Items[i], client.RawPatch(types.MergePatchType, now)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // promotedOnly: the same commit reaches dev by itself, and production with a promotion.
 func promotedOnly(t *testing.T, s *story) {
+	management := s.client(s.made.Kubeconfig)
 	s.commit("say goodbye", hello("goodbye"))
 	says := func(cluster, want string) {
+		s.fetches(t, s.clients[cluster])
 		eventually(t, cluster+" says "+want, 3*time.Minute, func() string {
 			if got := s.said(t, cluster, "hello", "word", "word"); got != want {
 				return got
@@ -130,8 +150,10 @@ func promotedOnly(t *testing.T, s *story) {
 		t.Errorf("production says %q before it was promoted to", got)
 	}
 	s.promoted("v0.1.1")
+	s.fetches(t, management)
 	says(east, "goodbye")
 	s.ok("promote", "--to", "v0.1.0")
+	s.fetches(t, management)
 	says(east, "hello")
 	if got := s.said(t, west, "hello", "word", "word"); got != "goodbye" {
 		t.Errorf("dev says %q after production went back", got)
@@ -155,6 +177,7 @@ func removePromoted(t *testing.T, s *story) {
 	s.ok("cluster", "remove", east, "--commit")
 	s.fails(1, []string{"is not promoted"}, "cluster", "remove", east, "--yes", "--commit")
 	s.promoted("v0.1.2")
+	s.fetches(t, s.client(s.made.Kubeconfig))
 	eventually(t, "production has applied v0.1.2", 3*time.Minute, func() string {
 		for _, e := range decode[promotions](t, s.ok("promote", "--status", "-o", "json").stdout).Environments {
 			if e.Name == eastIn && e.Tag == "v0.1.2" && e.Applied == e.Wanted && e.Ready {
@@ -167,6 +190,7 @@ func removePromoted(t *testing.T, s *story) {
 	})
 	s.ok("cluster", "remove", east, "--yes", "--commit")
 	s.promoted("v0.1.3")
+	s.fetches(t, s.client(s.made.Kubeconfig))
 	eventually(t, east+" is gone", 6*time.Minute, func() string {
 		if st, _ := s.status(); len(st.Clusters) > 0 {
 			return fmt.Sprintf("%+v", st.Clusters)
