@@ -54,7 +54,7 @@ var life = []scenario{
 	{name: "init starts it again after a reboot", play: initAfterReboot},
 	{name: "host stop and host start", only: "embedded", play: stopAndStart},
 	{name: "a committed in-memory cluster becomes Available", only: "embedded", play: inMemoryCluster},
-	{name: "two clusters of containers come up in two environments", only: "kind", play: clustersOfContainers},
+	{name: "clusters of containers come up in two environments", only: "kind", play: clustersOfContainers},
 	{name: "each applies what its environment has, a feature and a tenant", only: "kind", play: applied},
 	{name: "promote moves production, and only production", only: "kind", play: promotedOnly},
 	{name: "status shows it all", play: statusShows},
@@ -156,7 +156,7 @@ func statusShows(t *testing.T, s *story) {
 // workloads are the clusters that the story has made, as NAMESPACE/NAME.
 func (s *story) workloads() []string {
 	if s.on.name == onKind.name {
-		return []string{west + "/" + west, east + "/" + east}
+		return []string{west + "/" + west, east + "/" + east, north + "/" + north}
 	}
 	return []string{"demo/demo"}
 }

@@ -39,14 +39,19 @@ func hello(word string) map[string]string {
 	}
 }
 
-// The clusters of containers, and the environments that they are in: one follows the branch, one a channel of tags.
+// What stands for the network: the node images have theirs.
+const network = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: network\n  namespace: kube-system\n"
+
+// The clusters of containers, and the environments that they are in: one follows the branch, one a channel of tags, and one has no Flux of
+// its own.
 const (
 	west, westIn = "west", "dev"
 	east, eastIn = "east", "production"
+	north        = "north"
 )
 
-// clustersOfContainers goes from `cluster add --commit` to two Available clusters, in two environments, each with what its environment runs,
-// applied by its own Flux with credentials that are encrypted in Git.
+// clustersOfContainers goes from `cluster add --commit` to Available clusters, in two environments, each with what its environment runs, applied
+// by its own Flux with credentials that are encrypted in Git, or by the management cluster's.
 func clustersOfContainers(t *testing.T, s *story) {
 	s.ok("channel", "add", "release", "--commit")
 	s.ok("environment", "add", eastIn, "--channel", "release", "--commit")
@@ -54,6 +59,7 @@ func clustersOfContainers(t *testing.T, s *story) {
 	s.commit("say hello", hello("hello"))
 	s.ok("feature", "enable", "hello", "--commit")
 	s.ok("tenant", "add", "shop", "--commit")
+	s.commit("add the network", map[string]string{"addons/cni/bridge/network.yaml": network}) // the only one: every cluster gets it
 	values := filepath.Join(s.home, "values.yaml")
 	if err := os.WriteFile(values, []byte(dockerValues(0, nodeImage(t))+"pools: []\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -62,16 +68,17 @@ func clustersOfContainers(t *testing.T, s *story) {
 		s.commit("greet in "+environment, map[string]string{"providers/docker/v1/clusters/" + environment + "/common/apps/greeting.yaml": greeting})
 		s.ok("cluster", "add", name, "--flavour", "docker", "--environment", environment, "--values", values, "--commit")
 	}
+	s.ok("cluster", "add", north, "--flavour", "docker", "--environment", westIn, "--values", values, "--flux", "remote", "--commit")
 	s.fails(3, []string{"environment " + westIn, "--skip-health"}, "promote")
-	s.ok("promote", "--skip-health") // so that both come up side by side
-	eventually(t, "both clusters are Ready", 10*time.Minute, func() string {
+	s.ok("promote", "--skip-health") // so that all come up side by side
+	eventually(t, "all clusters are Ready", 10*time.Minute, func() string {
 		st, code := s.status()
 		for _, c := range st.Clusters {
 			if c.Available && c.Flux.Ready != c.Ready {
 				t.Errorf("an Available cluster is Ready with its Flux, not before: %+v", c)
 			}
 		}
-		if code == 0 && len(st.Clusters) == 2 {
+		if code == 0 && len(st.Clusters) == 3 {
 			return ""
 		}
 		return fmt.Sprintf("%+v", st.Problems)
@@ -83,10 +90,22 @@ func clustersOfContainers(t *testing.T, s *story) {
 
 // applied looks at what the clusters have by themselves: what their environment runs, its feature and its tenant.
 func applied(t *testing.T, s *story) {
-	for name, environment := range map[string]string{west: westIn, east: eastIn} {
+	for name, environment := range map[string]string{west: westIn, east: eastIn, north: westIn} {
 		s.clients[name] = s.workload(name)
-		if got, want := s.said(t, name, "default", "greeting", "said"), name+" in "+environment; got != want {
-			t.Errorf("%s says %q, want %q", name, got, want)
+		var namespaces corev1.NamespaceList
+		if err := s.clients[name].List(t.Context(), &namespaces, client.MatchingFields{"metadata.name": "flux-system"}); err != nil {
+			t.Fatal(err)
+		}
+		if own := len(namespaces.Items) > 0; own == (name == north) {
+			t.Errorf("%s has a Flux of its own: %v", name, own)
+		} else if own {
+			// Of the folder that north shares, only Flux objects reach it.
+			if got, want := s.said(t, name, "default", "greeting", "said"), name+" in "+environment; got != want {
+				t.Errorf("%s says %q, want %q", name, got, want)
+			}
+		}
+		if err := s.clients[name].Get(t.Context(), kube.Key{Namespace: "kube-system", Name: "network"}, &corev1.ConfigMap{}); err != nil {
+			t.Errorf("%s has no network: %v", name, err)
 		}
 		if got := s.said(t, name, "hello", "word", "word"); got != "hello" {
 			t.Errorf("the feature of %s says %q", name, got)
@@ -137,7 +156,9 @@ func promotedOnly(t *testing.T, s *story) {
 	management := s.client(s.made.Kubeconfig)
 	s.commit("say goodbye", hello("goodbye"))
 	says := func(cluster, want string) {
-		s.fetches(t, s.clients[cluster])
+		if cluster != north {
+			s.fetches(t, s.clients[cluster])
+		}
 		eventually(t, cluster+" says "+want, 3*time.Minute, func() string {
 			if got := s.said(t, cluster, "hello", "word", "word"); got != want {
 				return got
@@ -146,6 +167,8 @@ func promotedOnly(t *testing.T, s *story) {
 		})
 	}
 	says(west, "goodbye")
+	s.fetches(t, management)
+	says(north, "goodbye")
 	if got := s.said(t, east, "hello", "word", "word"); got != "hello" {
 		t.Errorf("production says %q before it was promoted to", got)
 	}
@@ -192,8 +215,11 @@ func removePromoted(t *testing.T, s *story) {
 	s.promoted("v0.1.3")
 	s.fetches(t, s.client(s.made.Kubeconfig))
 	eventually(t, east+" is gone", 6*time.Minute, func() string {
-		if st, _ := s.status(); len(st.Clusters) > 0 {
-			return fmt.Sprintf("%+v", st.Clusters)
+		st, _ := s.status()
+		for _, c := range st.Clusters {
+			if c.Name == east {
+				return fmt.Sprintf("%+v", c)
+			}
 		}
 		return ""
 	})
