@@ -92,7 +92,7 @@ var CloudProviders = map[string][]Program{
 	"gcp": {{Name: "cluster-api-gcp-controller", Module: "capg", Package: "sigs.k8s.io/cluster-api-provider-gcp"}},
 	"azure": {
 		{Name: "cluster-api-azure-controller", Module: "capz", Package: "sigs.k8s.io/cluster-api-provider-azure"},
-		{Name: "azure-service-operator", Module: "capz", Package: "github.com/Azure/azure-service-operator/v2/cmd/controller"},
+		{Name: "azure-service-operator", Module: "aso", Package: "github.com/Azure/azure-service-operator/v2/cmd/controller"},
 	},
 	"vsphere": {{Name: "cluster-api-vsphere-controller", Module: "capv", Package: "sigs.k8s.io/cluster-api-provider-vsphere"}},
 }
