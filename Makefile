@@ -147,9 +147,10 @@ bench-init: build ## fleetctl init on each host against the peers' own programs 
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -timeout 30m -run '^$$' -bench '^BenchmarkInit$$' -benchtime 1x ./cmd/fleetctl/e2e/...
 
-# How many clusters bench-scale declares, one number after the other, and a file with the tuning of the managers.
+# How many clusters bench-scale declares, one number after the other, and a file with the tuning of the managers: for the two cores that CI
+# has. An empty TUNING is what they were released with.
 SCALE ?= 10 30
-TUNING ?=
+TUNING ?= cmd/fleetctl/e2e/testdata/scale-tuning.yaml
 
 # A benchmark on the embedded host: no container engine, no root.
 define bench_embedded
