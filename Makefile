@@ -77,12 +77,15 @@ test: ## Unit and command tests: no network, no container engine
 	$(GO) test -timeout 10m $(TESTFLAGS) ./...
 	$(GO) -C scripts/offline test -timeout 10m $(TESTFLAGS) ./...
 
+# Only the packages that have such tests, the one that takes longest first; more at a time than processors, for they wait a lot.
+INTEGRATION_PACKAGES = ./pkg/host/embedded/runner $(addprefix ./,$(sort $(dir $(shell grep -rl '^//go:build integration' --include='*_test.go' pkg templates examples))))
+
 .PHONY: test-integration
 test-integration: bundle ## Tests against a real kube-apiserver and etcd, built from their Go modules
 	# One program acts as all of Kubernetes, by the name that it is called.
 	ln -sfn kubernetes "$(PROGRAMS)/kube-apiserver"
 	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
-	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO) test -tags integration -timeout 15m $(TESTFLAGS) ./pkg/... ./templates/... ./examples/...
+	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO) test -tags integration -timeout 15m -p 4 $(TESTFLAGS) $(INTEGRATION_PACKAGES)
 
 .PHONY: e2e
 e2e: build ## The main job on every host, offline; sets up Podman for kind if no engine answers (needs root then)
