@@ -149,11 +149,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result) (diag.Findings, error
 	if err != nil {
 		return nil, err
 	}
-	cache := ""
-	if r.opts.CacheDir != "" {
-		cache = filepath.Join(r.opts.CacheDir, "render")
-	}
-	if r.rendered, err = render.New(files, r.fleet, render.Options{CacheDir: cache}).All(ctx); err != nil {
+	if r.rendered, err = render.New(files, r.fleet, render.Options{CacheDir: r.opts.CacheDir}).All(ctx); err != nil {
 		return nil, err
 	}
 	findings = append(findings, r.renderFindings(layout)...)
