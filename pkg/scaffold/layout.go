@@ -60,7 +60,7 @@ var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 // checkName returns an error unless name is a DNS label of at most limit characters.
 func checkName(what, name string, limit int) error {
 	if !dnsLabel.MatchString(name) || len(name) > limit {
-		return diag.Errorf("use lower case letters, digits and dashes", "%s %q is not a DNS label of at most %d characters", what, name, limit)
+		return diag.Usage("use lower case letters, digits and dashes", "%s %q is not a DNS label of at most %d characters", what, name, limit)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (o TenantOptions) check() error {
 	}
 	switch o.Name {
 	case "default", "flux-system", "kube-system", "kube-public", "kube-node-lease":
-		return diag.Errorf("choose another name", "tenant %q would take over a namespace of the platform", o.Name)
+		return diag.Usage("choose another name", "tenant %q would take over a namespace of the platform", o.Name)
 	}
 	switch o.Role {
 	case "", RoleAdmin, RoleView, "edit":
