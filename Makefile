@@ -77,12 +77,15 @@ test: ## Unit and command tests: no network, no container engine
 	$(GO) test -timeout 10m $(TESTFLAGS) ./...
 	$(GO) -C scripts/offline test -timeout 10m $(TESTFLAGS) ./...
 
+# Only the packages that have such tests, the one that takes longest first; more at a time than processors, for they wait a lot.
+INTEGRATION_PACKAGES = ./pkg/host/embedded/runner $(addprefix ./,$(sort $(dir $(shell grep -rl '^//go:build integration' --include='*_test.go' pkg templates examples))))
+
 .PHONY: test-integration
 test-integration: bundle ## Tests against a real kube-apiserver and etcd, built from their Go modules
 	# One program acts as all of Kubernetes, by the name that it is called.
 	ln -sfn kubernetes "$(PROGRAMS)/kube-apiserver"
 	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
-	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO) test -tags integration -timeout 15m $(TESTFLAGS) ./pkg/... ./templates/... ./examples/...
+	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO) test -tags integration -timeout 15m -p 4 $(TESTFLAGS) $(INTEGRATION_PACKAGES)
 
 .PHONY: e2e
 e2e: build ## The main job on every host, offline; sets up Podman for kind if no engine answers (needs root then)
@@ -98,17 +101,17 @@ e2e-embedded: build bundle-embedded ## The same on the embedded host alone: no c
 	FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
 	$(GO) test -tags e2e -count=1 -v -timeout 20m -run '^Test(FleetWithoutRemote|SomebodyElses|KilledAtEachStep|Promote)$$/^embedded$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
-# The bundle with the clouds' infrastructure providers in it: a quarter of an hour to build, the first time.
+# The bundle with the clouds' infrastructure providers in it: the first time it takes long to build, most of that for Azure.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers
-CLOUDS ?= aws,gcp,azure
+CLOUDS ?= aws,gcp,azure,vsphere
 
 .PHONY: e2e-providers
-e2e-providers: build ## The AWS, Google Cloud and Azure providers start on an embedded host and serve their webhooks; not a part of e2e
+e2e-providers: build ## The AWS, Google Cloud, Azure and vSphere providers start on an embedded host and serve their webhooks; not a part of e2e
 	$(GO) -C scripts/offline run . build -only providers -clouds "$(CLOUDS)" -out "$(PROVIDERS_BUNDLE)"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(PROVIDERS_BUNDLE)" \
 	CLOUDS="$(CLOUDS)" \
-	$(GO) test -tags e2e,providers -count=1 -v -timeout 20m -run '^TestCloudProviders$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+	$(GO) test -tags e2e,providers -count=1 -v -timeout 45m -run '^TestCloudProviders$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
 .PHONY: conformance
 conformance: build ## Stock clusterctl against the embedded host and against kind: what exists afterwards is the same

@@ -53,6 +53,9 @@ type Edit struct {
 	// Follows names the file whose last change must have reached the cluster before this edit does; "" where there is none. Two
 	// steps in one commit would be one.
 	Follows string
+	// FollowsTag is the tag that the clusters of that file are at, where they follow a channel of tags: what the tag does not have has not
+	// reached them.
+	FollowsTag string
 	// Private edits show no difference: what they change may be in clear.
 	Private bool
 }

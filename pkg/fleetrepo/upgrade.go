@@ -135,7 +135,7 @@ func (r *Repo) upgradePools(c *declared, opts UpgradeOptions) (*Edit, error) {
 	}
 	e, err := r.apply(c, fmt.Sprintf("Upgrade pools of cluster %s to %s: %s", c.Name, c.KubernetesVersion, strings.Join(names, ", ")), changes...)
 	if err == nil && len(names) > 0 {
-		e.Follows = c.File
+		err = r.after(e, c)
 	}
 	return e, err
 }

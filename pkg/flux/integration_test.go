@@ -82,6 +82,7 @@ func TestFluxFollowsARepo(t *testing.T) {
 	})
 	t.Run("a commit that cannot be applied, then its fix", func(t *testing.T) { badCommit(ctx, t, system, repo) })
 	t.Run("suspend and resume", func(t *testing.T) { suspendAndResume(ctx, t, client, system, repo) })
+	t.Run("a cluster that is gone", func(t *testing.T) { forgotten(ctx, t, client, system) })
 	t.Run("status", func(t *testing.T) { statusOfAll(ctx, t, system, repo) })
 }
 

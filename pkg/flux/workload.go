@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -79,10 +81,16 @@ func workloadReason(obj *unstructured.Unstructured) string {
 	return o.ready()
 }
 
-// WaitForgotten waits until there is no Kustomization and no HelmRelease in a namespace: until Flux has let go of the cluster that was there.
+// WaitForgotten waits until there is no Kustomization and no HelmRelease in a namespace: until Flux has let go of the cluster that was
+// there. The cluster must be gone: what is being deleted and would delete nothing there is not waited for.
 func (s *System) WaitForgotten(ctx context.Context, namespace string, detail func(string)) error {
 	for _, gvk := range []schema.GroupVersionKind{kustomizationKind, helmReleaseKind} {
 		err := s.client.Watch(ctx, gvk, kube.Selection{Namespace: namespace}, func(objects kube.Objects) (bool, error) {
+			for _, obj := range objects {
+				if err := s.release(ctx, obj); err != nil {
+					return false, err
+				}
+			}
 			if len(objects) > 0 && detail != nil {
 				detail(fmt.Sprintf("waiting for Flux to let go of %d objects of the kind %s", len(objects), gvk.Kind))
 			}
@@ -91,6 +99,24 @@ func (s *System) WaitForgotten(ctx context.Context, namespace string, detail fun
 		if err != nil && !kube.IsAbsent(err) {
 			return fmt.Errorf("wait for Flux to let go of the namespace %s: %w", namespace, err)
 		}
+	}
+	return nil
+}
+
+// release takes Flux's finalizer off a Kustomization that is being deleted and leaves what it made. kustomize-controller would do nothing
+// else, but comes to it only when an attempt that is under way at the dead API server has run into its timeout.
+func (s *System) release(ctx context.Context, obj *unstructured.Unstructured) error {
+	policy, _, _ := unstructured.NestedString(obj.Object, "spec", "deletionPolicy")
+	finalizers := obj.GetFinalizers()
+	if obj.GetDeletionTimestamp() == nil || policy != kustomizev1.DeletionPolicyOrphan || !slices.Contains(finalizers, kustomizev1.KustomizationFinalizer) {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(finalizers), func(name string) bool { return name == kustomizev1.KustomizationFinalizer })
+	ref := kube.Ref{GroupVersionKind: kustomizationKind, Key: kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	// With the version that was looked at: where somebody has changed it meanwhile, the watch shows what it is now.
+	err := s.patch(ctx, ref, map[string]any{"metadata": map[string]any{"finalizers": others, "resourceVersion": obj.GetResourceVersion()}})
+	if err != nil && !gone(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("let go of %s: %w", ref, err)
 	}
 	return nil
 }

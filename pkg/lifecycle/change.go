@@ -1,9 +1,11 @@
 package lifecycle
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,7 +76,7 @@ func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
 	if o.DryRun {
 		return out, nil
 	}
-	if err := checkCommitted(ctx, repo.Dir, edit.Follows); err != nil {
+	if err := checkFollows(ctx, repo.Dir, edit); err != nil {
 		return nil, err
 	}
 	if o.Confirm != nil && out.Changed {
@@ -178,9 +180,10 @@ func authFor(repo *fleetrepo.Repo, given GitCredentials) (gitrepo.Auth, error) {
 	return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml names a PEM file, relative to fleet.yaml")
 }
 
-// checkCommitted returns an error where a file of the fleet repo at dir has changes in no commit: Flux cannot have seen them. Without a
-// Git repository there is nothing to look at.
-func checkCommitted(ctx context.Context, dir, file string) error {
+// checkFollows returns an error where the step before an edit cannot have reached the cluster: its file, in the fleet repo at dir, has changes
+// in no commit, or other ones than the tag that the cluster is at. Without a Git repository there is nothing to look at.
+func checkFollows(ctx context.Context, dir string, edit *fleetrepo.Edit) error {
+	file := edit.Follows
 	if file == "" {
 		return nil
 	}
@@ -197,6 +200,33 @@ func checkCommitted(ctx context.Context, dir, file string) error {
 	}
 	if slices.Contains(dirty, file) {
 		return diag.Errorf("commit and push it, and wait until Flux has applied it", "the step before this one is in no commit: Flux has not seen what changed in %s", file)
+	}
+	if edit.FollowsTag == "" {
+		return nil
+	}
+	return checkPromoted(git, dir, file, edit.FollowsTag)
+}
+
+// checkPromoted returns an error where a tag has a file of the fleet repo at dir otherwise.
+func checkPromoted(git *gitrepo.Repo, dir, file, tag string) error {
+	commit, err := git.Resolve(tag)
+	if err != nil {
+		return diag.Wrap("look at what is promoted", err, "git fetch --tags")
+	}
+	files, err := git.Files(commit)
+	if err != nil {
+		return err
+	}
+	then, err := fs.ReadFile(files, file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	now, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(then, now) {
+		return diag.Errorf("run `fleetctl promote`, and wait until Flux has applied it", "the step before this one is not promoted: tag %s has %s without it", tag, file)
 	}
 	return nil
 }

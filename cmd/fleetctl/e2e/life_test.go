@@ -10,13 +10,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // story is the life of one fleet, and what later scenarios must know of earlier ones.
 type story struct {
 	*fleet
-	made   initResult
-	before []string
+	made    initResult
+	before  []string
+	clients map[string]*kube.Client // of workload clusters
 }
 
 // scenario is a piece of a fleet's life. Each begins where the one before it has ended.
@@ -31,7 +34,7 @@ type scenario struct {
 func TestFleetWithoutRemote(t *testing.T) {
 	for _, on := range hosts {
 		t.Run(on.name, func(t *testing.T) {
-			s := &story{fleet: newFleetOn(t, on, "e2e-local")}
+			s := &story{fleet: newFleetOn(t, on, "e2e-local"), clients: map[string]*kube.Client{}}
 			s.before = on.leftBehind(s.fleet)
 			for _, sc := range life {
 				if sc.only != "" && sc.only != on.name {
@@ -51,11 +54,15 @@ var life = []scenario{
 	{name: "init starts it again after a reboot", play: initAfterReboot},
 	{name: "host stop and host start", only: "embedded", play: stopAndStart},
 	{name: "a committed in-memory cluster becomes Available", only: "embedded", play: inMemoryCluster},
-	{name: "a committed cluster of containers becomes Available, with a real node", only: "kind", play: clusterOfContainers},
+	{name: "clusters of containers come up in two environments", only: "kind", play: clustersOfContainers},
+	{name: "each applies what its environment has, a feature and a tenant", only: "kind", play: applied},
+	{name: "promote moves production, and only production", only: "kind", play: promotedOnly},
 	{name: "status shows it all", play: statusShows},
 	{name: "status says what is wrong", play: statusComplains},
 	{name: "kubeconfig of a workload cluster", play: workloadKubeconfig},
 	{name: "teardown refuses while clusters live only there", play: teardownRefuses},
+	{name: "cluster remove leaves nothing of a dead cluster", only: "kind", play: removeDead},
+	{name: "cluster remove leaves nothing of a cluster that follows tags", only: "kind", play: removePromoted},
 	{name: "teardown --delete-clusters leaves nothing", play: teardownAll},
 }
 
@@ -123,15 +130,6 @@ func inMemoryCluster(_ *testing.T, s *story) {
 	s.available("demo", 5*time.Minute)
 }
 
-func clusterOfContainers(t *testing.T, s *story) {
-	declared := onThisMachine(example(t, "laptop/"+clusterPath("containers")))
-	s.commit("add containers", map[string]string{clusterPath("containers"): declared})
-	s.available("containers", 8*time.Minute)
-	if nodes := containers(t, "containers-"); len(nodes) < 2 { // a node and the load balancer
-		t.Errorf("containers of the cluster containers: %v", nodes)
-	}
-}
-
 // ready waits until all of the fleet is.
 func (f *fleet) ready(limit time.Duration) {
 	f.t.Helper()
@@ -158,7 +156,7 @@ func statusShows(t *testing.T, s *story) {
 // workloads are the clusters that the story has made, as NAMESPACE/NAME.
 func (s *story) workloads() []string {
 	if s.on.name == onKind.name {
-		return []string{"containers/containers"}
+		return []string{west + "/" + west, east + "/" + east, north + "/" + north}
 	}
 	return []string{"demo/demo"}
 }

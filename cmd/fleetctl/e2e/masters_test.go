@@ -15,20 +15,46 @@ import (
 )
 
 // TestMasterOfMasters brings the example up: a management cluster makes a cluster of containers, which becomes a management cluster itself
-// and makes a cluster of its own, all from one repo.
+// and makes a cluster of its own, all from one repo. That is on a Git server behind TLS, with a token.
 func TestMasterOfMasters(t *testing.T) {
 	const child = "e2e-eu"
 	t.Cleanup(func() { removeContainers(t, child+"-") }) // last of all: the parent takes them down in order
 	f := newFleet(t, "e2e-root")
 	server := gittest.NewHTTPS(t, gittest.Options{Listen: net.JoinHostPort(reachable(t), "0")})
-	f.token = server.Token
 	server.Seed(t, "main", masters(t, server, f.name, child))
 	ca := filepath.Join(f.home, "ca.pem")
 	if err := os.WriteFile(ca, server.CA, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	remote := []string{"--git-url", server.URL, "--git-username", server.Username, "--git-ca-file", ca}
-	if !f.step("the parent comes up", func(*testing.T) { f.ok(initArgs(append(remote, "--cluster", f.name)...)...) }) {
+	args := initArgs("--git-url", server.URL, "--git-username", server.Username, "--git-ca-file", ca, "--cluster", f.name)
+	refused := func(said string) {
+		f.t.Helper()
+		f.fails(1, []string{said}, args...)
+		if made := containers(f.t, f.name+"-"); len(made) > 0 {
+			f.t.Errorf("containers: %v", made)
+		}
+	}
+	f.step("without the token, nothing is created", func(*testing.T) { refused("FLEETCTL_GIT_TOKEN") })
+	f.step("with a token that may only read, nothing is created", func(*testing.T) {
+		f.token = server.ReadToken
+		refused("push")
+	})
+	f.token = server.Token
+	root := []string{"--cluster", f.name}
+	if !f.step("the parent comes up", func(t *testing.T) {
+		r := decode[initResult](t, f.ok(args...).stdout)
+		if head := server.Head(t, "main"); head != r.Revision {
+			t.Errorf("init reports %s, the remote is at %s", r.Revision, head)
+		}
+		if now := server.File(t, "main", "fleet.yaml"); !strings.Contains(now, "# management clusters, made by root") || !strings.Contains(now, "version: v") {
+			t.Errorf("fleet.yaml does not pin the versions, or has lost a comment:\n%s", now)
+		}
+		for _, name := range []string{"fleet.yaml", "providers/root/v1/mgmt/flux-system/gotk-sync.yaml"} {
+			if strings.Contains(server.File(t, "main", name), server.Token) {
+				t.Errorf("the token is in %s, in Git", name)
+			}
+		}
+	}) {
 		return
 	}
 	bundled := []string{"init", "--bundle", os.Getenv(envBundle), "-o", "json", "--cluster", child}
@@ -51,6 +77,15 @@ func TestMasterOfMasters(t *testing.T) {
 	if !f.step("the parent makes the child", func(t *testing.T) { available(t, f.name, child, 6*time.Minute) }) {
 		return
 	}
+	f.step("a push by somebody else is applied", func(t *testing.T) {
+		head := server.Seed(t, "main", note("providers/root/v1/mgmt"))
+		eventually(t, "status shows the new revision", 3*time.Minute, func() string {
+			if st, code := f.status(root...); code != 0 || !st.shows(head) {
+				return fmt.Sprintf("exit %d, want %s: %+v", code, head, st)
+			}
+			return ""
+		})
+	})
 	f.step("the child becomes a management cluster", func(t *testing.T) {
 		f.ok(bundled...)
 		available(t, child, "shop", 3*time.Minute)
@@ -61,6 +96,14 @@ func TestMasterOfMasters(t *testing.T) {
 	f.step("what carries others is not removed", func(*testing.T) {
 		f.fails(1, []string{"is a management cluster of this fleet"}, "cluster", "remove", child)
 		f.fails(1, []string{"shop/shop"}, "teardown", "--cluster", child)
+	})
+	f.leavesRemote(server.Repo, func() {
+		for _, cluster := range []string{child, f.name} {
+			f.ok("teardown", "--delete-clusters", "--yes", "--cluster", cluster)
+		}
+		if left := append(containers(f.t, child+"-"), containers(f.t, f.name+"-")...); len(left) > 0 {
+			f.t.Errorf("containers: %v", left)
+		}
 	})
 }
 

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -30,85 +29,31 @@ func reachable(t testing.TB) string {
 	return ""
 }
 
-// followsRemote checks that the management cluster follows what somebody else pushes. credentials are flags for who runs init again.
-func (f *fleet) followsRemote(repo *gittest.Repo, credentials ...string) {
-	f.t.Helper()
-	f.step("a push by somebody else is applied", func(t *testing.T) {
-		head := repo.Seed(t, "main", map[string]string{
-			"providers/docker/v1/mgmt/note.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: note\n  namespace: default\n",
-		})
-		eventually(t, "status shows the new revision", 3*60e9, func() string {
-			st, code := f.status()
-			for _, s := range st.Flux.Sources {
-				if code == 0 && strings.HasSuffix(s.Revision, head) {
-					return ""
-				}
-			}
-			return strings.Join([]string{"want", head}, " ")
-		})
-	})
-	f.step("init again catches up and changes nothing", func(t *testing.T) {
-		r := decode[initResult](t, f.ok(append([]string{"init", "--bundle", os.Getenv(envBundle), "-o", "json"}, credentials...)...).stdout)
-		if r.Revision != repo.Head(t, "main") || r.Changed {
-			t.Errorf("revision %s, changed %v; the remote is at %s", r.Revision, r.Changed, repo.Head(t, "main"))
+// note is something that somebody else pushes, for the management cluster whose own manifests are in that folder.
+func note(manifests string) map[string]string {
+	return map[string]string{manifests + "/note.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: note\n  namespace: default\n"}
+}
+
+// shows tells whether Flux has fetched a commit.
+func (st status) shows(commit string) bool {
+	for _, s := range st.Flux.Sources {
+		if strings.HasSuffix(s.Revision, commit) {
+			return true
 		}
-	})
+	}
+	return false
+}
+
+// leavesRemote tears down, and checks that the remote stays as it is.
+func (f *fleet) leavesRemote(repo *gittest.Repo, teardown func()) {
+	f.t.Helper()
 	f.step("teardown leaves the remote alone", func(t *testing.T) {
 		head := repo.Head(t, "main")
-		f.ok("teardown")
+		teardown()
 		if now := repo.Head(t, "main"); now != head {
 			t.Errorf("the remote moved from %s to %s", head, now)
 		}
 	})
-}
-
-// TestFleetOnHTTPS has its fleet repo on a Git server behind TLS, with a token: the fleet of an example, as somebody else has pushed it.
-func TestFleetOnHTTPS(t *testing.T) {
-	f := newFleet(t, "e2e-https")
-	server := gittest.NewHTTPS(t, gittest.Options{Listen: net.JoinHostPort(reachable(t), "0")})
-	ca := filepath.Join(f.home, "ca.pem")
-	if err := os.WriteFile(ca, server.CA, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	declared := strings.NewReplacer(
-		"- name: pipeline", "- name: "+f.name,
-		"    url: https://git.example.com/platform/fleet.git\n",
-		fmt.Sprintf("    url: %s\n    username: %s\n    caFile: ca.pem\n    interval: 10s\n", server.URL, server.Username),
-	).Replace(example(t, "pipeline/fleet.yaml"))
-	server.Seed(t, "main", map[string]string{"fleet.yaml": declared, "ca.pem": string(server.CA)})
-	args := initArgs("--git-url", server.URL, "--git-username", server.Username, "--git-ca-file", ca)
-	t.Run("without the token, nothing is created", func(t *testing.T) {
-		f.fails(1, []string{"FLEETCTL_GIT_TOKEN"}, args...)
-		if made := containers(t, f.name+"-"); len(made) > 0 {
-			t.Errorf("containers: %v", made)
-		}
-	})
-	t.Run("with a token that may only read, nothing is created", func(t *testing.T) {
-		f.token = server.ReadToken
-		f.fails(1, []string{"push"}, args...)
-		if made := containers(t, f.name+"-"); len(made) > 0 {
-			t.Errorf("containers: %v", made)
-		}
-	})
-	f.token = server.Token
-	t.Run("init", func(t *testing.T) {
-		r := decode[initResult](t, f.ok(args...).stdout)
-		if head := server.Head(t, "main"); head != r.Revision {
-			t.Errorf("init reports %s, the remote is at %s", r.Revision, head)
-		}
-		if now := server.File(t, "main", "fleet.yaml"); !strings.Contains(now, "# ephemeral: platform takes over") || !strings.Contains(now, "version: v") {
-			t.Errorf("fleet.yaml does not pin the versions, or has lost a comment:\n%s", now)
-		}
-		for _, name := range []string{"fleet.yaml", "providers/docker/v1/mgmt/flux-system/gotk-sync.yaml"} {
-			if strings.Contains(server.File(t, "main", name), server.Token) {
-				t.Errorf("the token is in %s, in Git", name)
-			}
-		}
-	})
-	if t.Failed() {
-		return
-	}
-	f.followsRemote(server.Repo)
 }
 
 // TestFleetOnSSH has its fleet repo on OpenSSH, with the user's own key for pushing and a deploy key that init makes for Flux.
@@ -152,5 +97,15 @@ func TestFleetOnSSH(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	f.followsRemote(server.Repo, "--ssh-key-file", key)
+	f.step("init again applies what somebody else has pushed, and commits nothing itself", func(t *testing.T) {
+		head := server.Seed(t, "main", note("providers/docker/v1/mgmt"))
+		again := decode[initResult](t, f.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json", "--ssh-key-file", key).stdout)
+		if again.Revision != head || server.Head(t, "main") != head {
+			t.Errorf("revision %s; the remote was at %s and is at %s", again.Revision, head, server.Head(t, "main"))
+		}
+		if st, code := f.status(); code != 0 || !st.shows(head) {
+			t.Errorf("status: exit %d, %+v", code, st)
+		}
+	})
+	f.leavesRemote(server.Repo, func() { f.ok("teardown") })
 }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/cmd"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// adds finds the commands of a README that declare its clusters.
+var adds = regexp.MustCompile(`(?m)^ *fleetctl (cluster add (\S+) --flavour \S+ --environment (\S+).*) --push$`)
+
+// TestExamplesAreWhatTheirCommandsMake runs the commands with which an example's README says that its clusters were declared, in the repo as init leaves
+// it: they find each cluster as it is, and give it its Flux.
+func TestExamplesAreWhatTheirCommandsMake(t *testing.T) {
+	for example, clouds := range map[string][]string{"two-clouds": {"aws", "azure"}, "app-delivery": {"docker"}} {
+		t.Run(example, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("FLEETCTL_STATE_DIR", t.TempDir())
+			if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "examples", example))); err != nil {
+				t.Fatal(err)
+			}
+			readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			commands := adds.FindAllStringSubmatch(strings.ReplaceAll(string(readme), "\\\n", ""), -1)
+			for _, command := range commands {
+				for _, cloud := range clouds {
+					initialised(t, dir, scaffold.Layout{Cloud: cloud, Generation: "v1"}, command[3])
+				}
+			}
+			before, clusters := clusterFiles(t, dir), 0
+			for _, command := range commands {
+				var stderr bytes.Buffer
+				args := append(strings.Fields(strings.ReplaceAll(command[1], "'", "")), "--repo", dir)
+				if code := cmd.Main(t.Context(), ui.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &stderr}, args); code != 0 {
+					t.Fatalf("fleetctl %s: exit %d\n%s", command[1], code, &stderr)
+				}
+			}
+			for path, content := range clusterFiles(t, dir) {
+				clusters++
+				if before[path] != content {
+					t.Errorf("the command of the README makes something else of %s:\n%s", path, content)
+				}
+				if _, err := os.Stat(filepath.Join(filepath.Dir(path), scaffold.FluxFile)); err != nil {
+					t.Error(err)
+				}
+			}
+			if clusters == 0 || clusters != len(commands) {
+				t.Errorf("%d clusters and %d commands", clusters, len(commands))
+			}
+		})
+	}
+}
+
+// initialised puts what init writes of an environment's Flux where it belongs, as far as `cluster add` looks at it.
+func initialised(t *testing.T, dir string, layout scaffold.Layout, environment string) {
+	t.Helper()
+	files, err := scaffold.WorkloadFluxFiles(scaffold.WorkloadFluxOptions{Layout: layout, Environment: environment, Source: []byte("{}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// clusterFiles are the cluster.yaml files of a fleet repo, content by path.
+func clusterFiles(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "providers", "*", "*", "clusters", "*", "*", "cluster.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = string(content)
+	}
+	return files
+}
