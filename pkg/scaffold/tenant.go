@@ -81,10 +81,10 @@ func (o TenantOptions) check() error {
 	if err := o.Layout.check(); err != nil {
 		return err
 	}
-	if err := checkName("environment", o.Environment, 40); err != nil {
+	if err := CheckName("environment", o.Environment, 40); err != nil {
 		return err
 	}
-	if err := checkName("tenant", o.Name, 50); err != nil {
+	if err := CheckName("tenant", o.Name, 50); err != nil {
 		return err
 	}
 	switch o.Name {
