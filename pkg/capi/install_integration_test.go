@@ -73,6 +73,7 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%+v, %v", result, err)
 		}
 	})
+	t.Run("changes the tuning and takes it away", func(t *testing.T) { changesTuning(ctx, t, m, c, source.repository, providers) })
 	t.Run("completes cert-manager without its webhooks", func(t *testing.T) {
 		hook := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "cert-manager-webhook"}}
 		if err := c.WithWatch.Delete(ctx, hook); err != nil {
@@ -110,6 +111,58 @@ func TestInstall(t *testing.T) {
 			t.Errorf("got %v, hint %q", err, diag.Hint(err))
 		}
 	})
+}
+
+// changesTuning: another tuning is a change, the same one is none, and what somebody has changed by hand stays until the tuning changes.
+func changesTuning(ctx context.Context, t *testing.T, m *Manager, c *kube.Client, repository string, providers []Provider) {
+	key := kube.Key{Namespace: "infrastructuredocker-system", Name: "infrastructuredocker-manager"}
+	install := func(changes int, tuning ...kube.Tuning) []string {
+		t.Helper()
+		result, err := m.Install(ctx, newTestSource(t, SourceOptions{Repository: repository, Tuning: tuning}), InstallOptions{Providers: providers})
+		if err != nil || len(result.Installed) != changes {
+			t.Fatalf("%+v, %v, want %d changes", result, err, changes)
+		}
+		d := &appsv1.Deployment{}
+		if err := c.Get(ctx, key, d); err != nil {
+			t.Fatal(err)
+		}
+		return d.Spec.Template.Spec.Containers[0].Args
+	}
+	slow := kube.Tuning{Manager: key.Name, Flags: map[string]int{"kube-api-qps": 5}, Limits: map[string]string{"memory": "1Gi"}}
+	fast := kube.Tuning{Manager: key.Name, Flags: map[string]int{"kube-api-qps": 50}}
+	for _, step := range []struct {
+		tuning  []kube.Tuning
+		changes int
+		args    string
+	}{
+		{[]kube.Tuning{slow}, 1, "--v=0 --kube-api-qps=5"},
+		{[]kube.Tuning{slow}, 0, "--v=0 --kube-api-qps=5"},
+		{[]kube.Tuning{fast}, 1, "--v=0 --kube-api-qps=50"},
+		{nil, 1, "--v=0"},
+		{nil, 0, "--v=0"},
+	} {
+		if got := strings.Join(install(step.changes, step.tuning...), " "); got != step.args {
+			t.Errorf("tuned with %v: it is started with %s, want %s", step.tuning, got, step.args)
+		}
+	}
+	d := &appsv1.Deployment{}
+	if err := c.Get(ctx, key, d); err != nil {
+		t.Fatal(err)
+	}
+	d.Spec.Template.Spec.Containers[0].Args = []string{"--v=9"}
+	if err := c.WithWatch.Update(ctx, d); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.WaitDeploymentsReady(ctx, []kube.Key{key}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(install(0), " "); got != "--v=9" {
+		t.Errorf("what was changed by hand has become %s", got)
+	}
+	if got := strings.Join(install(1, fast), " "); got != "--v=0 --kube-api-qps=50" {
+		t.Errorf("tuned again: %s", got)
+	}
+	install(1)
 }
 
 // versions are the resource versions of what Install makes.

@@ -103,8 +103,8 @@ func hasWebhooks(objects []*unstructured.Unstructured) bool {
 	return len(splitCertManager(objects).webhooks) > 0
 }
 
-// isInstalled tells whether the inventory has the provider and all its Deployments run with the images that components
-// name. Another version in the inventory is an error: replacing a provider is an upgrade, with rules of its own.
+// isInstalled tells whether the inventory has the provider and all its Deployments run with the images and the tuning that
+// components name. Another version in the inventory is an error: replacing a provider is an upgrade, with rules of its own.
 func isInstalled(components repository.Components, inventory []clusterctlv1.Provider, deployments kube.Objects) (bool, error) {
 	wanted := components.InventoryObject()
 	i := slices.IndexFunc(inventory, func(p clusterctlv1.Provider) bool { return p.SameAs(wanted) })
@@ -129,10 +129,10 @@ func isInstalled(components repository.Components, inventory []clusterctlv1.Prov
 	return true, nil
 }
 
-// runs tells whether wanted, a Deployment, is there with the same images, rolled out and available.
+// runs tells whether wanted, a Deployment, is there with the same images and tuning, rolled out and available.
 func runs(wanted *unstructured.Unstructured, deployments kube.Objects) bool {
 	there := deployments[kube.Key{Namespace: wanted.GetNamespace(), Name: wanted.GetName()}]
-	return kube.DeploymentReady(there) &&
+	return kube.DeploymentReady(there) && sameTuning(there, wanted) &&
 		slices.Equal(imagesOf([]*unstructured.Unstructured{there}), imagesOf([]*unstructured.Unstructured{wanted}))
 }
 

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // SourceOptions of NewSource.
@@ -35,6 +36,8 @@ type SourceOptions struct {
 	CertManagerVersion string
 	// CertManagerURL is where its manifest is, as clusterctl takes it: …/<version>/cert-manager.yaml. Default: its own releases.
 	CertManagerURL string
+	// Tuning of the managers; one that no provider has is ignored, see CheckTuning.
+	Tuning []kube.Tuning
 }
 
 // Source finds the components of providers and cert-manager's manifest, in a folder or where clusterctl downloads them. It is
@@ -346,6 +349,9 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 			return nil, missing // says it better
 		}
 		return nil, diag.Wrap("read the components of "+p.String(), err, "")
+	}
+	if err := tune(components, s.options.Tuning); err != nil {
+		return nil, diag.Wrap("tune "+p.String(), err, "take it out of tuning in fleet.yaml")
 	}
 	if !raw && p.Version != "" {
 		s.mu.Lock()

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // ComponentsOptions choose what runs in the flux-system namespace.
@@ -42,12 +43,16 @@ type ComponentsOptions struct {
 	ManifestsBase string
 	// ReleasesURL is where releases are downloaded from. Default: Flux's releases at GitHub.
 	ReleasesURL string
+	// Tuning of the controllers; one that Flux has not is ignored.
+	Tuning []kube.Tuning
 }
 
 // Components are Flux's CRDs and controllers, complete in themselves.
 type Components struct {
-	// Content is the YAML of gotk-components.yaml.
+	// Content is the YAML of gotk-components.yaml. It is the same on every cluster.
 	Content []byte
+	// Tuning is for the management cluster alone.
+	Tuning []kube.Tuning
 	// Images are the references that its Deployments run, sorted.
 	Images []string
 	// Digest is the SHA-256, in hexadecimal, of the release's manifests, whichever of them are used.
@@ -92,7 +97,7 @@ func GenerateComponents(ctx context.Context, opts ComponentsOptions) (*Component
 	if err != nil {
 		return nil, fmt.Errorf("read generated flux components: %w", err)
 	}
-	return &Components{Content: content, Images: images, Digest: digest}, nil
+	return &Components{Content: content, Tuning: opts.Tuning, Images: images, Digest: digest}, nil
 }
 
 // digestOf is one digest for the manifests in a folder, by their names and contents.

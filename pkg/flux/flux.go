@@ -19,7 +19,9 @@ const (
 	ComponentsFile = "gotk-components.yaml"
 	// SyncFile holds the GitRepository and the Kustomization that sync the fleet repo.
 	SyncFile = "gotk-sync.yaml"
-	// KustomizationFile ties both together. It belongs to the user once it is there: this is where Flux is customised.
+	// TuningFile patches Flux's controllers for a management cluster.
+	TuningFile = "gotk-tuning.yaml"
+	// KustomizationFile ties them together. It belongs to the user once it is there: this is where Flux is customised.
 	KustomizationFile = "kustomization.yaml"
 )
 

@@ -11,16 +11,20 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -195,6 +199,76 @@ func TestSystemFilesBuild(t *testing.T) {
 	want := map[string]int{"Namespace": 1, "NetworkPolicy": 1, "ClusterRoleBinding": 1, "Deployment": 4, "GitRepository": 1, "Kustomization": 1}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+}
+
+// The tuning reaches the controllers of the management cluster, and what comes from it for workload clusters stays as it was released.
+func TestSystemFilesTuned(t *testing.T) {
+	c, err := GenerateComponents(t.Context(), ComponentsOptions{Version: "v2.9.5", ManifestsBase: "testdata/base", Tuning: []kube.Tuning{
+		{Manager: "helm-controller", Flags: map[string]int{"concurrent": 10, "kube-api-qps": 100}, Limits: map[string]string{"memory": "2Gi"}},
+		{Manager: "kustomize-controller", Flags: map[string]int{"concurrent": 40}},
+		{Manager: "capi-controller-manager", Flags: map[string]int{"machine-concurrency": 1}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(c.Content, []byte("concurrent")) {
+		t.Errorf("the components are tuned:\n%s", c.Content)
+	}
+	files, err := SystemFiles(c, SyncOptions{URL: "https://git.example/fleet.git", Branch: "main", Path: "mgmt", SecretName: Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs := filesys.MakeFsInMemory()
+	for _, f := range files {
+		if err := fs.WriteFile(f.Path, f.Content); err != nil {
+			t.Fatal(err)
+		}
+		if path.Base(f.Path) == TuningFile {
+			golden(t, "gotk-tuning.golden.yaml", f.Content)
+		}
+	}
+	res, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, "mgmt/flux-system")
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := res.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := kube.ParseYAML(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed, err := kube.ParseYAML(c.Content)
+	if err == nil {
+		_, err = tune(installed, c.Tuning)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range installed { // what Install applies is what Flux then finds in the repo
+		i := slices.IndexFunc(objects, func(obj *unstructured.Unstructured) bool { return kube.RefOf(obj) == kube.RefOf(want) })
+		if diff := cmp.Diff(want, objects[i]); diff != "" {
+			t.Errorf("%s (-installed +in the repo):\n%s", kube.RefOf(want), diff)
+		}
+	}
+}
+
+func TestUsesTuning(t *testing.T) {
+	for content, want := range map[string]bool{
+		string(systemKustomization()):                true,
+		"patches: [{path: ./gotk-tuning.yaml}]":      true,
+		"resources: [gotk-tuning.yaml]":              false,
+		"patches: [{patch: a, target: {kind: b}}]\n": false,
+		"": false,
+	} {
+		if got, err := UsesTuning([]byte(content)); err != nil || got != want {
+			t.Errorf("%s: got %v, %v", content, got, err)
+		}
+	}
+	if _, err := UsesTuning([]byte("patches: {")); err == nil {
+		t.Error("no error for what is no YAML")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/fluxcd/flux2/v2/pkg/manifestgen"
@@ -13,7 +12,6 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -103,7 +101,7 @@ func decryption() *kustomizev1.Decryption {
 	return &kustomizev1.Decryption{Provider: "sops"}
 }
 
-// SystemFiles are the three files of <opts.Path>/flux-system, ready to commit. Components and sync are fleetctl's to update;
+// SystemFiles are the files of <opts.Path>/flux-system, ready to commit. Components, sync and tuning are fleetctl's to update;
 // kustomization.yaml is only the first version of a file that belongs to the user.
 func SystemFiles(components *Components, opts SyncOptions) ([]manifest.File, error) {
 	syncContent, err := GenerateSync(opts)
@@ -111,65 +109,14 @@ func SystemFiles(components *Components, opts SyncOptions) ([]manifest.File, err
 		return nil, err
 	}
 	dir := path.Join(opts.Path, Namespace)
+	tuning, err := tuningPatches(components)
+	if err != nil {
+		return nil, err
+	}
 	return []manifest.File{
 		{Path: path.Join(dir, ComponentsFile), Content: components.Content},
 		{Path: path.Join(dir, SyncFile), Content: syncContent},
+		{Path: path.Join(dir, TuningFile), Content: tuning},
 		{Path: path.Join(dir, KustomizationFile), Content: systemKustomization()},
 	}, nil
-}
-
-// managementArgs are what the kustomize-controller of a management cluster is started with besides: the key that decrypts what is in Git,
-// in every namespace; and more hands, for while it waits for one workload cluster it must not keep the others waiting.
-func managementArgs() []string {
-	return []string{"--sops-age-secret=" + DecryptionSecret, "--concurrent=20"}
-}
-
-// systemKustomization ties Flux's files together. It belongs to the user once it is there.
-func systemKustomization() []byte {
-	var out strings.Builder
-	out.WriteString(`apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-resources:
-- ` + ComponentsFile + `
-- ` + SyncFile + `
-patches:
-# The key that decrypts Secrets in Git, and more hands for many workload clusters.
-- target:
-    kind: Deployment
-    name: ` + kustomizeController + `
-  patch: |
-`)
-	for _, arg := range managementArgs() {
-		out.WriteString("    - op: add\n      path: /spec/template/spec/containers/0/args/-\n      value: " + arg + "\n")
-	}
-	return []byte(out.String())
-}
-
-// withManagementArgs gives the kustomize-controller among objects the arguments that the fleet repo will patch in: else Flux would start
-// it anew with its first revision.
-func withManagementArgs(objects []*unstructured.Unstructured) error {
-	for _, obj := range objects {
-		if !isDeployment(obj) || obj.GetName() != kustomizeController {
-			continue
-		}
-		containers, found, err := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers")
-		if err != nil || !found || len(containers) == 0 {
-			return fmt.Errorf("read flux components: Deployment %s has no container", kustomizeController)
-		}
-		container, ok := containers[0].(map[string]any)
-		if !ok {
-			return fmt.Errorf("read flux components: Deployment %s has no container", kustomizeController)
-		}
-		args, _, err := unstructured.NestedStringSlice(container, "args")
-		if err != nil {
-			return fmt.Errorf("read flux components: %w", err)
-		}
-		if err := unstructured.SetNestedStringSlice(container, append(args, managementArgs()...), "args"); err != nil {
-			return err
-		}
-		if err := unstructured.SetNestedSlice(obj.Object, containers, "spec", "template", "spec", "containers"); err != nil {
-			return err
-		}
-	}
-	return nil
 }

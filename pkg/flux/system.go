@@ -39,14 +39,13 @@ type InstallOptions struct {
 	Detail func(string)
 }
 
-// Install applies components, the content of gotk-components.yaml, as the kustomization.yaml of SystemFiles patches it, and waits until their
-// Deployments are ready.
-func (s *System) Install(ctx context.Context, components []byte, opts InstallOptions) error {
-	objects, err := kube.ParseYAML(components)
+// Install applies components as the files of SystemFiles do, tuned, and waits until their Deployments are ready.
+func (s *System) Install(ctx context.Context, components *Components, opts InstallOptions) error {
+	objects, err := kube.ParseYAML(components.Content)
 	if err != nil {
 		return diag.Wrap("read flux components", err, "")
 	}
-	if err := withManagementArgs(objects); err != nil {
+	if _, err := tune(objects, components.Tuning); err != nil {
 		return err
 	}
 	if err := s.applyInstall(ctx, objects, opts); err != nil {
@@ -77,9 +76,9 @@ func (s *System) applyInstall(ctx context.Context, objects []*unstructured.Unstr
 func isDeployment(obj *unstructured.Unstructured) bool { return obj.GetKind() == "Deployment" }
 
 // Installed tells whether the Deployments of components run in the cluster in the same version and are ready: then a second
-// Install would only undo what the user has patched since.
-func (s *System) Installed(ctx context.Context, components []byte) (bool, error) {
-	objects, err := kube.ParseYAML(components)
+// Install would only undo what the user has patched since. Another tuning comes to them through the fleet repo.
+func (s *System) Installed(ctx context.Context, components *Components) (bool, error) {
+	objects, err := kube.ParseYAML(components.Content)
 	if err != nil {
 		return false, diag.Wrap("read flux components", err, "")
 	}

@@ -199,11 +199,11 @@ func (s *session) installFlux(ctx context.Context, detail func(string)) error {
 // installFlux installs Flux on a cluster and tells whether there was anything to do.
 func installFlux(ctx context.Context, client *kube.Client, components *flux.Components, opts flux.InstallOptions) (bool, error) {
 	system := flux.NewSystem(client)
-	there, err := system.Installed(ctx, components.Content)
+	there, err := system.Installed(ctx, components)
 	if err != nil || there {
 		return false, err
 	}
-	return true, system.Install(ctx, components.Content, opts)
+	return true, system.Install(ctx, components, opts)
 }
 
 // connect gives Flux its credentials and the source to follow, and lets it go on where a teardown that was called off suspended it.

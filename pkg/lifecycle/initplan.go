@@ -54,6 +54,9 @@ func (s *session) readManifests(ctx context.Context, _ func(string)) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	if err := s.checkTuning(ctx); err != nil {
+		return err
+	}
 	if err := s.lockManifests(ctx); err != nil {
 		return err
 	}
@@ -102,6 +105,7 @@ func (s *session) providerSource(declared []capi.Provider, variables map[string]
 	return capi.NewSource(capi.SourceOptions{
 		Providers: declared, Variables: variables, Repository: s.providerFolder(),
 		CertManagerVersion: s.mgmt.CertManager.Version, CertManagerURL: s.mgmt.CertManager.URL,
+		Tuning: tuningOf(s.mgmt),
 	})
 }
 
@@ -155,6 +159,7 @@ func (s *session) fluxOptions() flux.ComponentsOptions {
 	o := s.fleet.Spec.Flux
 	options := flux.ComponentsOptions{
 		Version: o.Version, Components: o.Components, NetworkPolicy: *o.NetworkPolicy, Registry: o.Registry, ReleasesURL: strings.TrimSuffix(o.URL, "/"),
+		Tuning: tuningOf(s.mgmt),
 	}
 	if s.bundle != nil {
 		options.ManifestsBase = filepath.Join(s.manifests, "flux", o.Version)

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,7 +113,7 @@ func (s *session) repoFiles(ctx context.Context, root string, present func(manif
 	if err != nil {
 		return nil, err
 	}
-	system, err := flux.SystemFiles(s.plan.flux, s.syncOptions())
+	system, err := s.systemFiles(root, present)
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +122,7 @@ func (s *session) repoFiles(ctx context.Context, root string, present func(manif
 		byPath[f.Path] = f
 	}
 	files := scaffold.Missing(scaffolded, func(path string) bool { return path != v1alpha1.FileName && present(byPath[path]) })
-	for _, f := range system {
-		// Flux's own manifests are ours to update; its kustomization.yaml is where the user customises them.
-		if path.Base(f.Path) != flux.KustomizationFile || !present(f) {
-			files = append(files, f)
-		}
-	}
+	files = append(files, system...)
 	channels, err := s.channelFiles(system)
 	if err != nil {
 		return nil, err

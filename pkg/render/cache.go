@@ -17,7 +17,7 @@ import (
 )
 
 // cacheFormat changes with what is kept, and with how it is made: entries of another one are not found.
-const cacheFormat = "render-1 helm-v4.2.4 kustomize-v0.21.1"
+const cacheFormat = "render-2 helm-v4.2.4 kustomize-v0.21.1"
 
 // What the cache may hold, and how often that is looked at. 5,000 clusters take some 100 MiB.
 const (

@@ -44,6 +44,9 @@ type loadedChart struct {
 	chart    *chart.Chart
 	schemas  map[string]*schema
 	parseErr error
+
+	prepare   sync.Once
+	templates *parsedTemplates // nil where Helm's engine renders the chart
 }
 
 // schema is what a chart demands of its values.

@@ -87,6 +87,11 @@ func parse(file string, src []byte) ([]*content, diag.Findings) {
 
 // objects of one document.
 func (d document) objects() ([]*content, error) {
+	if n := readBlock(d.text); n != nil {
+		if c := n.content(); c != nil {
+			return c.flatten()
+		}
+	}
 	text, err := toJSON(d.text)
 	if err != nil || bytes.Equal(text, []byte("null")) {
 		return nil, err

@@ -21,7 +21,6 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
-	"helm.sh/helm/v4/pkg/engine"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 	"helm.sh/helm/v4/pkg/strvals"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -211,7 +210,7 @@ func (j *job) install(r *repo, loaded *loadedChart, c *chart.Chart, values map[s
 			return nil, findings
 		}
 	}
-	files, err := engine.Render(c, top)
+	files, err := loaded.renderTemplates(c, top)
 	if err != nil {
 		return nil, j.failed(RuleChart, errors.New(templateError(err)))
 	}
@@ -373,11 +372,7 @@ func (j *job) inNamespace(all []*content) ([]*content, error) {
 		if c.Metadata.Namespace != "" || isClusterWide(c) {
 			continue
 		}
-		changed, err := c.with(func(fields map[string]any) {
-			if metadata, ok := fields["metadata"].(map[string]any); ok {
-				metadata["namespace"] = j.release.ReleaseNamespace
-			}
-		})
+		changed, err := c.withNamespace(j.release.ReleaseNamespace)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", c.Kind, c.Metadata.Name, err)
 		}

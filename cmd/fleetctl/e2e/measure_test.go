@@ -128,8 +128,8 @@ func apiCalls(b *testing.B, kubeconfig string) (calls, writes int) {
 }
 
 // proportionalMemory is what the processes have resident, where a page that n of them share counts as an nth.
-func proportionalMemory(b *testing.B, processes map[int]proc) int64 {
-	b.Helper()
+func proportionalMemory(tb testing.TB, processes map[int]proc) int64 {
+	tb.Helper()
 	var sum int64
 	for pid := range processes {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
@@ -140,7 +140,7 @@ func proportionalMemory(b *testing.B, processes map[int]proc) int64 {
 			if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "Pss:" {
 				kib, err := strconv.ParseInt(fields[1], 10, 64)
 				if err != nil {
-					b.Fatal(err)
+					tb.Fatal(err)
 				}
 				sum += kib << 10
 			}

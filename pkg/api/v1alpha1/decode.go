@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -68,6 +69,19 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, depth int) {
 		for i, item := range n.Content {
 			d.value(item, v.Index(i), itemPath(path, i), depth+1)
 		}
+	case reflect.Map:
+		if n.Kind != yaml.MappingNode {
+			d.mistyped(n, path, "fields", "")
+			return
+		}
+		d.entries(n, v, path, depth)
+	case reflect.Int:
+		number, err := strconv.Atoi(n.Value)
+		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || err != nil {
+			d.mistyped(n, path, "a whole number", "")
+			return
+		}
+		v.SetInt(int64(number))
 	case reflect.Bool:
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" {
 			d.mistyped(n, path, "true or false", "")
@@ -86,6 +100,27 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, depth int) {
 		v.SetString(n.Value)
 	default: // the types in this package have no others; TestDecodeKnowsAllTypes holds them to it
 		d.mistyped(n, path, "a supported type", "")
+	}
+}
+
+// entries fills a map from a mapping whose keys are anything.
+func (d *decoder) entries(n *yaml.Node, v reflect.Value, path string, depth int) {
+	v.Set(reflect.MakeMap(v.Type()))
+	firstLine := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		line, twice := firstLine[key.Value]
+		switch {
+		case key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge":
+			d.unknown(key, path, nil)
+		case twice:
+			d.at(key, RuleDuplicateField, fieldPath(path, key.Value), "", "field is given twice, first in line %d", line)
+		default:
+			firstLine[key.Value] = key.Line
+			entry := reflect.New(v.Type().Elem()).Elem()
+			d.value(value, entry, fieldPath(path, key.Value), depth+1)
+			v.SetMapIndex(reflect.ValueOf(key.Value), entry)
+		}
 	}
 }
 

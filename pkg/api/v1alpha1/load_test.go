@@ -163,7 +163,12 @@ func TestDecodeKnowsAllTypes(t *testing.T) {
 			}
 		case reflect.Slice, reflect.Pointer:
 			check(rt.Elem(), path)
-		case reflect.String, reflect.Bool:
+		case reflect.Map:
+			if rt.Key().Kind() != reflect.String {
+				t.Errorf("%s: decoder knows no keys of %s", path, rt.Key().Kind())
+			}
+			check(rt.Elem(), path)
+		case reflect.String, reflect.Bool, reflect.Int:
 		default:
 			t.Errorf("%s: decoder knows no %s", path, rt.Kind())
 		}

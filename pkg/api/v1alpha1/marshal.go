@@ -1,8 +1,11 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -126,8 +129,16 @@ func nodeOf(v reflect.Value) *yaml.Node {
 			n.Content = append(n.Content, nodeOf(v.Index(i)))
 		}
 		return n
+	case reflect.Map:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
+			addField(n, key.String(), nodeOf(v.MapIndex(key)))
+		}
+		return n
+	case reflect.Int:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(v.Int(), 10)}
 	case reflect.Bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(v.Bool())}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v.Bool())}
 	default: // text; TestDecodeKnowsAllTypes knows that there are no others
 		return textNode(v.String())
 	}

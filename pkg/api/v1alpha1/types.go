@@ -132,6 +132,35 @@ type ManagementCluster struct {
 	// Providers to install, with their versions. The core provider and the kubeadm bootstrap and control plane providers are
 	// added where none of their type is listed.
 	Providers []Provider `json:"providers,omitempty"`
+	// Tuning is how hard the managers of its providers and of Flux work. What it leaves out stays as it was released.
+	Tuning []ManagerTuning `json:"tuning,omitempty"`
+}
+
+// ManagerTuning is how hard one manager works and what it may take for it. `fleetctl init` applies it, and changes with it.
+type ManagerTuning struct {
+	// Manager is the name of its Deployment: capi-controller-manager, capd-controller-manager, kustomize-controller….
+	Manager string `json:"manager"`
+	// Flags are numbers that it is started with, by the names that it has for them, without dashes: kube-api-qps, kube-api-burst,
+	// machine-concurrency; of Flux, concurrent. Its --help, or the documentation of its project, says what they mean.
+	Flags map[string]int `json:"flags,omitempty"`
+	// Resources that its container asks for, and may take. An embedded host enforces none.
+	Resources Resources `json:"resources,omitzero"`
+}
+
+// Resources of a container.
+type Resources struct {
+	// Requests are kept for it.
+	Requests ResourceList `json:"requests,omitzero"`
+	// Limits it cannot go beyond.
+	Limits ResourceList `json:"limits,omitzero"`
+}
+
+// ResourceList is an amount of each resource, as Kubernetes writes them.
+type ResourceList struct {
+	// CPU in cores: 500m, 2.
+	CPU string `json:"cpu,omitempty"`
+	// Memory in bytes: 512Mi, 2Gi.
+	Memory string `json:"memory,omitempty"`
 }
 
 // HostType is a kind of host.

@@ -34,7 +34,7 @@ func validate(f *Fleet, broken func(path string) bool) diag.Findings {
 	v.flux(f.Spec.Flux)
 	v.channels(f)
 	v.environments(f)
-	v.managementClusters(f.Spec.ManagementClusters)
+	v.managementClusters(f)
 	return v.sorted()
 }
 
@@ -88,7 +88,7 @@ func (v *validator) required(value reflect.Value, path string) {
 }
 
 func isEmpty(v reflect.Value) bool {
-	return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0
+	return v.IsZero() || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0
 }
 
 // label checks a name that Kubernetes must take as a DNS label. An empty one is for required to report, or a default.

@@ -9,11 +9,13 @@ import (
 // HostTypes are all that host.type may say.
 func HostTypes() []HostType { return []HostType{HostKind, HostEmbedded, HostExisting, HostWorkload} }
 
-func (v *validator) managementClusters(all []ManagementCluster) {
+func (v *validator) managementClusters(f *Fleet) {
+	all := f.Spec.ManagementClusters
 	at := func(i int) string { return itemPath("spec.managementClusters", i) }
 	name := func(i int) string { return fieldPath(at(i), "name") }
 	for i := range all {
 		v.managementCluster(at(i), &all[i])
+		v.tuning(at(i)+".tuning", &all[i], f.Spec.Flux)
 	}
 	unique(v, all, name, "management cluster", func(m ManagementCluster) string { return m.Name })
 	v.separateFolders(all, at)

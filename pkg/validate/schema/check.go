@@ -42,7 +42,39 @@ func (s *Set) Check(ctx context.Context, object map[string]any) ([]Problem, erro
 	if err != nil {
 		return nil, err
 	}
+	if v.acceptor.accepts(object) {
+		return v.checkRest(ctx, object), nil
+	}
 	return v.check(ctx, runtime.DeepCopyJSON(object)), nil
+}
+
+// checkRest judges an object that the acceptor has taken: what is left are its name, labels and annotations, and the rules.
+func (v *version) checkRest(ctx context.Context, object map[string]any) []Problem {
+	var problems []Problem
+	if v.warning != "" {
+		problems = append(problems, Problem{Type: Deprecated, Path: "apiVersion", Summary: v.warning})
+	}
+	for _, e := range checkMeta(object, v.namespaced, nil) {
+		problems = append(problems, fromField(e))
+	}
+	if v.rules == nil {
+		return problems
+	}
+	object = runtime.DeepCopyJSON(object)
+	defaulting.Default(object, v.schema)
+	return append(problems, v.checkRules(ctx, object)...)
+}
+
+// checkRules runs the rules of the CRD over an object with its defaults.
+func (v *version) checkRules(ctx context.Context, object map[string]any) []Problem {
+	var problems []Problem
+	failed, _ := v.rules.Validate(ctx, nil, v.schema, object, nil, celconfig.RuntimeCELCostBudget)
+	for _, e := range failed {
+		p := fromField(e)
+		p.Type = Rule
+		problems = append(problems, p)
+	}
+	return problems
 }
 
 // check is the API server's way of an object that is created: unknown fields, metadata, defaults, schema, lists, rules. It changes object.
@@ -74,12 +106,7 @@ func (v *version) check(ctx context.Context, object map[string]any) []Problem {
 		problems = append(problems, fromField(e))
 	}
 	if v.rules != nil && !blocksRules(schemaErrs) {
-		failed, _ := v.rules.Validate(ctx, nil, v.schema, object, nil, celconfig.RuntimeCELCostBudget)
-		for _, e := range failed {
-			p := fromField(e)
-			p.Type = Rule
-			problems = append(problems, p)
-		}
+		problems = append(problems, v.checkRules(ctx, object)...)
 	}
 	return problems
 }

@@ -22,6 +22,7 @@ type version struct {
 
 	schema     *structural.Structural
 	validator  validation.SchemaValidator
+	acceptor   *acceptor
 	rules      *cel.Validator // nil where there are none
 	namespaced bool
 	// warning is what the API server would say of a version that is on its way out; "" for others.
@@ -108,6 +109,7 @@ func (v *version) compile(crd *apiextensionsv1.CustomResourceDefinition, from *a
 	if err := defaulting.PruneDefaults(v.schema); err != nil {
 		return err
 	}
+	v.acceptor = newAcceptor(v.schema)
 	v.rules = cel.NewValidator(v.schema, true, celconfig.PerCallLimit)
 	return nil
 }

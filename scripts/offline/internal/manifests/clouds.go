@@ -22,13 +22,16 @@ import (
 const AzureModule = "sigs.k8s.io/cluster-api-provider-azure"
 
 const (
-	awsModule = "sigs.k8s.io/cluster-api-provider-aws/v2"
-	gcpModule = "sigs.k8s.io/cluster-api-provider-gcp"
-	asoModule = "github.com/Azure/azure-service-operator/v2"
+	awsModule     = "sigs.k8s.io/cluster-api-provider-aws/v2"
+	gcpModule     = "sigs.k8s.io/cluster-api-provider-gcp"
+	vsphereModule = "sigs.k8s.io/cluster-api-provider-vsphere"
+	asoModule     = "github.com/Azure/azure-service-operator/v2"
 )
 
 // CloudModules are the modules whose folders hold the manifests of a cloud's provider, that of the provider first.
-var CloudModules = map[string][]string{"aws": {awsModule}, "gcp": {gcpModule}, "azure": {AzureModule, asoModule}}
+var CloudModules = map[string][]string{
+	"aws": {awsModule}, "gcp": {gcpModule}, "azure": {AzureModule, asoModule}, "vsphere": {vsphereModule},
+}
 
 var cloudProviders = map[string]provider{
 	"aws": {
@@ -42,6 +45,10 @@ var cloudProviders = map[string]provider{
 	"azure": {
 		label: "infrastructure-azure", version: recipe.AzureProvider, components: "infrastructure-components.yaml", config: "default",
 		staging: "gcr.io/k8s-staging-cluster-api-azure/cluster-api-azure-controller:main", image: recipe.AzureImage,
+	},
+	"vsphere": {
+		label: "infrastructure-vsphere", version: recipe.VSphereProvider, components: "infrastructure-components.yaml", config: "config/default",
+		staging: "gcr.io/k8s-staging-capi-vsphere/cluster-api-vsphere-controller:main", image: recipe.VSphereImage,
 	},
 }
 

@@ -40,14 +40,16 @@ const (
 	AWSImage                  = "registry.k8s.io/cluster-api-aws/cluster-api-aws-controller:" + AWSProvider
 	GCPImage                  = "registry.k8s.io/cluster-api-gcp/cluster-api-gcp-controller:" + GCPProvider
 	AzureImage                = "registry.k8s.io/cluster-api-azure/cluster-api-azure-controller:" + AzureProvider
+	VSphereImage              = "registry.k8s.io/cluster-api-vsphere/cluster-api-vsphere-controller:" + VSphereProvider
 	AzureServiceOperatorImage = "mcr.microsoft.com/k8s/azureserviceoperator:" + AzureServiceOperator
 )
 
 // CloudProviderImages are the images of the providers' own managers, by cloud.
 var CloudProviderImages = map[string]Image{
-	"aws":   manager(AWSImage, "cluster-api-aws-controller"),
-	"gcp":   manager(GCPImage, "cluster-api-gcp-controller"),
-	"azure": manager(AzureImage, "cluster-api-azure-controller"),
+	"aws":     manager(AWSImage, "cluster-api-aws-controller"),
+	"gcp":     manager(GCPImage, "cluster-api-gcp-controller"),
+	"azure":   manager(AzureImage, "cluster-api-azure-controller"),
+	"vsphere": manager(VSphereImage, "cluster-api-vsphere-controller"),
 }
 
 // ServiceOperator is the image of Azure Service Operator. It also holds the CRDs of its release, in ServiceOperatorCRDs.

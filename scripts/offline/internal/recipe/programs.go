@@ -19,15 +19,16 @@ type Program struct {
 
 // Versions that names of images and files carry.
 const (
-	ClusterAPI     = "v1.14.2"
-	DockerProvider = "v1.14.0"
-	CertManager    = "v1.11.5"
-	Kubernetes     = "v1.36.3"
-	Flux           = "v2.9.5"
-	Containerd     = "v2.3.4"
-	AWSProvider    = "v2.13.0"
-	GCPProvider    = "v1.13.1"
-	AzureProvider  = "v1.23.0"
+	ClusterAPI      = "v1.14.2"
+	DockerProvider  = "v1.14.0"
+	CertManager     = "v1.11.5"
+	Kubernetes      = "v1.36.3"
+	Flux            = "v2.9.5"
+	Containerd      = "v2.3.4"
+	AWSProvider     = "v2.13.0"
+	GCPProvider     = "v1.13.1"
+	AzureProvider   = "v1.23.0"
+	VSphereProvider = "v1.14.0"
 	// AzureServiceOperator is the one that the Azure provider's components bring along.
 	AzureServiceOperator = "v2.13.0"
 )
@@ -83,7 +84,7 @@ var Node = []Program{
 
 // Clouds are those whose infrastructure providers can be built. They take long to build, and do nothing without an account: what they
 // are here for is to be started.
-var Clouds = []string{"aws", "gcp", "azure"}
+var Clouds = []string{"aws", "gcp", "azure", "vsphere"}
 
 // CloudProviders are the managers of infrastructure providers, by cloud.
 var CloudProviders = map[string][]Program{
@@ -91,8 +92,9 @@ var CloudProviders = map[string][]Program{
 	"gcp": {{Name: "cluster-api-gcp-controller", Module: "capg", Package: "sigs.k8s.io/cluster-api-provider-gcp"}},
 	"azure": {
 		{Name: "cluster-api-azure-controller", Module: "capz", Package: "sigs.k8s.io/cluster-api-provider-azure"},
-		{Name: "azure-service-operator", Module: "capz", Package: "github.com/Azure/azure-service-operator/v2/cmd/controller"},
+		{Name: "azure-service-operator", Module: "aso", Package: "github.com/Azure/azure-service-operator/v2/cmd/controller"},
 	},
+	"vsphere": {{Name: "cluster-api-vsphere-controller", Module: "capv", Package: "sigs.k8s.io/cluster-api-provider-vsphere"}},
 }
 
 // Peers are other projects' programs, to compare with and to look at clusters with.

@@ -1,7 +1,9 @@
 package recipe
 
 import (
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +33,32 @@ func TestImagesHoldKnownPrograms(t *testing.T) {
 			t.Errorf("two images are called %s", i.Ref)
 		}
 		refs[i.Ref] = true
+	}
+}
+
+// TestModulesHoldTheirPrograms finds a program that was moved to another module in one place only. Azure Service Operator, for one,
+// needs an older controller-runtime than the provider that brings it along, and does not compile in its module.
+func TestModulesHoldTheirPrograms(t *testing.T) {
+	programs := slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers)
+	for _, cloud := range Clouds {
+		programs = append(programs, CloudProviders[cloud]...)
+	}
+	for _, p := range programs {
+		module, err := os.ReadFile(filepath.Join("..", "..", "modules", p.Module, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(module), "\n")
+		if p.Package != "." && !slices.Contains(lines, "tool "+p.Package) && !slices.Contains(lines, "\t"+p.Package) {
+			t.Errorf("%s: the module %s has no tool line for %s", p.Name, p.Module, p.Package)
+		}
+	}
+	azure, err := os.ReadFile(filepath.Join("..", "..", "modules", "capz", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(azure), "github.com/Azure/azure-service-operator/v2 "+AzureServiceOperator+" ") {
+		t.Errorf("the Azure provider does not bring Azure Service Operator %s along", AzureServiceOperator)
 	}
 }
 

@@ -2,10 +2,7 @@ module github.com/fleetctl/fleetctl/scripts/offline/modules/capz
 
 go 1.26.0
 
-tool (
-	github.com/Azure/azure-service-operator/v2/cmd/controller
-	sigs.k8s.io/cluster-api-provider-azure
-)
+tool sigs.k8s.io/cluster-api-provider-azure
 
 require sigs.k8s.io/cluster-api-provider-azure v1.23.0
 

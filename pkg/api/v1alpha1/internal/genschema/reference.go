@@ -75,6 +75,10 @@ func describe(s *jsonschema.Schema) string {
 		return strings.Join(values, ", ")
 	case s.Type == "array":
 		return "list of " + describe(s.Items)
+	case s.AdditionalProperties != nil && s.Type == "object":
+		return describe(s.AdditionalProperties) + " by name"
+	case s.Type == "integer":
+		return "number"
 	case s.Type == "string":
 		return "text"
 	case s.Type == "boolean":

@@ -62,6 +62,7 @@ func refine(schema *jsonschema.Schema) error {
 		{"Fleet", "apiVersion", func(s *jsonschema.Schema) { s.Const = v1alpha1.APIVersion }},
 		{"Fleet", "kind", func(s *jsonschema.Schema) { s.Const = v1alpha1.Kind }},
 		{"FleetSpec", "managementClusters", func(s *jsonschema.Schema) { s.MinItems = new(uint64(1)) }},
+		{"ManagerTuning", "flags", func(s *jsonschema.Schema) { s.AdditionalProperties.Minimum = "1" }},
 		{"Flux", "components", func(s *jsonschema.Schema) { s.Items = enumeration(v1alpha1.FluxComponents()) }},
 	} {
 		definition := schema.Definitions[change.definition]

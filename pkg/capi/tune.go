@@ -1,0 +1,79 @@
+package capi
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// tuningAnnotation of a Deployment says what it was tuned with: by it Install tells a tuning that has changed from what somebody else
+// has changed by hand, which it leaves alone.
+const tuningAnnotation = "fleetctl.dev/tuning"
+
+// tune changes the Deployments of components that tuning names.
+func tune(components repository.Components, tuning []kube.Tuning) error {
+	return repository.AlterComponents(components, func(objects []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+		for i := range objects {
+			obj := &objects[i]
+			at := slices.IndexFunc(tuning, func(t kube.Tuning) bool {
+				return obj.GroupVersionKind() == deploymentKind && t.Manager == obj.GetName()
+			})
+			if at < 0 {
+				continue
+			}
+			if err := kube.Tune(obj, tuning[at]); err != nil {
+				return nil, err
+			}
+			annotations := obj.GetAnnotations()
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[tuningAnnotation] = tuning[at].String()
+			obj.SetAnnotations(annotations)
+		}
+		return objects, nil
+	})
+}
+
+// sameTuning tells whether a Deployment has been tuned as it is wanted to be.
+func sameTuning(there, wanted *unstructured.Unstructured) bool {
+	return there.GetAnnotations()[tuningAnnotation] == wanted.GetAnnotations()[tuningAnnotation]
+}
+
+// CheckTuning returns an error that names every manager that is to be tuned and that neither the providers nor others have.
+func (s *Source) CheckTuning(ctx context.Context, providers []Provider, others []string) error {
+	if len(s.options.Tuning) == 0 {
+		return nil
+	}
+	managers := slices.Clone(others)
+	for _, p := range providers {
+		components, err := s.load(ctx, p, false)
+		if err != nil {
+			return err
+		}
+		for _, key := range keysOf(pointers(components.Objs())) {
+			managers = append(managers, key.Name)
+		}
+	}
+	var unknown []string
+	for _, t := range s.options.Tuning {
+		if !slices.Contains(managers, t.Manager) {
+			unknown = append(unknown, t.Manager)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(managers)
+	hint := "there are " + strings.Join(managers, ", ")
+	if nearest := diag.Nearest(unknown[0], managers); nearest != "" {
+		hint = "did you mean " + nearest + "?"
+	}
+	return diag.Errorf(hint, "tune %s: none of the providers and of Flux's components has a Deployment of that name", strings.Join(unknown, ", "))
+}

@@ -1,0 +1,121 @@
+package kube
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Tuning is how hard one manager works, and what it may take for it.
+type Tuning struct {
+	// Manager is the name of its Deployment.
+	Manager string
+	// Flags are numbers that it is started with, by name without dashes.
+	Flags map[string]int
+	// Requests and Limits of its container by resource (cpu, memory), as Kubernetes writes amounts.
+	Requests, Limits map[string]string
+}
+
+// String is the same for the same tuning, in one line: "--kube-api-qps=200 limits.memory=2Gi".
+func (t Tuning) String() string {
+	words := t.args()
+	for _, part := range []struct {
+		name    string
+		amounts map[string]string
+	}{{"requests", t.Requests}, {"limits", t.Limits}} {
+		for _, resource := range slices.Sorted(maps.Keys(part.amounts)) {
+			words = append(words, part.name+"."+resource+"="+part.amounts[resource])
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// args are the flags, sorted by name.
+func (t Tuning) args() []string {
+	args := make([]string, 0, len(t.Flags))
+	for _, name := range slices.Sorted(maps.Keys(t.Flags)) {
+		args = append(args, "--"+name+"="+strconv.Itoa(t.Flags[name]))
+	}
+	return args
+}
+
+// managerContainer is what the container with the manager is called, by convention, where there are others beside it.
+const managerContainer = "manager"
+
+// Tune changes a Deployment in place: flags that are among the arguments get the value, others are added; amounts of resources are
+// added or replaced. An error says that it has no container to tune.
+func Tune(deployment *unstructured.Unstructured, t Tuning) error {
+	return EditManager(deployment, func(container map[string]any) error {
+		args, _, err := unstructured.NestedStringSlice(container, "args")
+		if err != nil {
+			return err
+		}
+		for _, arg := range t.args() {
+			args = withFlag(args, arg)
+		}
+		if len(args) > 0 {
+			if err := unstructured.SetNestedStringSlice(container, args, "args"); err != nil {
+				return err
+			}
+		}
+		for what, amounts := range map[string]map[string]string{"requests": t.Requests, "limits": t.Limits} {
+			for resource, amount := range amounts {
+				if err := unstructured.SetNestedField(container, amount, "resources", what, resource); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// EditManager lets edit change the container of a Deployment that runs its manager: the one called manager, or the only one.
+func EditManager(deployment *unstructured.Unstructured, edit func(container map[string]any) error) error {
+	path := []string{"spec", "template", "spec", "containers"}
+	containers, _, err := unstructured.NestedSlice(deployment.Object, path...)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", RefOf(deployment), err)
+	}
+	i := slices.IndexFunc(containers, func(c any) bool {
+		container, ok := c.(map[string]any)
+		return ok && container["name"] == managerContainer
+	})
+	if i < 0 && len(containers) == 1 {
+		i = 0
+	}
+	if i < 0 {
+		return fmt.Errorf("%s has %d containers, none of them called %s", RefOf(deployment), len(containers), managerContainer)
+	}
+	container, ok := containers[i].(map[string]any)
+	if !ok {
+		return fmt.Errorf("read %s: container %d has no fields", RefOf(deployment), i)
+	}
+	if err := edit(container); err != nil {
+		return fmt.Errorf("change %s: %w", RefOf(deployment), err)
+	}
+	return unstructured.SetNestedSlice(deployment.Object, containers, path...)
+}
+
+// withFlag puts --name=value in the place of what args have of the flag, or at their end.
+func withFlag(args []string, arg string) []string {
+	flag, value, _ := strings.Cut(arg, "=")
+	found := false
+	for i, a := range args {
+		name, _, inOne := strings.Cut(a, "=")
+		switch {
+		case strings.TrimLeft(name, "-") != flag[2:] || !strings.HasPrefix(name, "-"):
+		case inOne:
+			args[i], found = name+"="+value, true
+		case i+1 < len(args):
+			args[i+1], found = value, true
+		}
+	}
+	if found {
+		return args
+	}
+	return append(args, arg)
+}

@@ -1,0 +1,94 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// tuningOf is the tuning of a management cluster in the words of those that apply it.
+func tuningOf(m *v1alpha1.ManagementCluster) []kube.Tuning {
+	all := make([]kube.Tuning, 0, len(m.Tuning))
+	for _, t := range m.Tuning {
+		all = append(all, kube.Tuning{Manager: t.Manager, Flags: t.Flags, Requests: amounts(t.Resources.Requests), Limits: amounts(t.Resources.Limits)})
+	}
+	return all
+}
+
+func amounts(list v1alpha1.ResourceList) map[string]string {
+	out := map[string]string{}
+	for name, amount := range map[string]string{"cpu": list.CPU, "memory": list.Memory} {
+		if amount != "" {
+			out[name] = amount
+		}
+	}
+	return out
+}
+
+// checkTuning refuses to tune what is not there, which only the manifests tell of a provider that is not known by name.
+func (s *session) checkTuning(ctx context.Context) error {
+	managers, err := s.plan.flux.Managers()
+	if err != nil {
+		return err
+	}
+	return s.plan.source.CheckTuning(ctx, s.plan.providers, managers)
+}
+
+// systemFiles are those of flux-system that init writes. Flux's own manifests are ours to update; its kustomization.yaml is where the user
+// customises them, and says whether the tuning has an effect.
+func (s *session) systemFiles(root string, present func(manifest.File) bool) ([]manifest.File, error) {
+	all, err := flux.SystemFiles(s.plan.flux, s.syncOptions())
+	if err != nil {
+		return nil, err
+	}
+	var files []manifest.File
+	tuned := true
+	for _, f := range all {
+		if path.Base(f.Path) != flux.KustomizationFile || !present(f) {
+			files = append(files, f)
+			continue
+		}
+		if tuned, err = usesTuning(root, f.Path); err != nil {
+			return nil, err
+		}
+		if !tuned && s.tunesFlux() {
+			return nil, diag.Errorf("add `- path: "+flux.TuningFile+"` to its patches, before others; one of yours that sets the same wins",
+				"tune Flux on %s: %s does not use %s", s.mgmt.Name, f.Path, flux.TuningFile)
+		}
+	}
+	if tuned {
+		return files, nil
+	}
+	return slices.DeleteFunc(files, func(f manifest.File) bool { return path.Base(f.Path) == flux.TuningFile }), nil // nobody would read it
+}
+
+// usesTuning asks the kustomization.yaml in the fleet repo at root.
+func usesTuning(root, name string) (bool, error) {
+	content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, diag.Wrap("read "+name, err, "")
+	}
+	used, err := flux.UsesTuning(content)
+	if err != nil {
+		return false, diag.Wrap("read "+name, err, "correct it, or delete it for a new one")
+	}
+	return used, nil
+}
+
+// tunesFlux tells whether fleet.yaml tunes one of Flux's controllers.
+func (s *session) tunesFlux() bool {
+	return slices.ContainsFunc(s.mgmt.Tuning, func(t v1alpha1.ManagerTuning) bool { return slices.Contains(v1alpha1.FluxComponents(), t.Manager) })
+}

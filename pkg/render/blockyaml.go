@@ -1,0 +1,321 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// readBlock reads a YAML document of the plain sort that charts make: mappings and sequences in block style, text that nothing can take for
+// something else, numbers without a fraction. It does so ten times as fast as the library. Whatever it is not sure of is nil, and is for toJSON:
+// what is wrong with it, too.
+func readBlock(text []byte) *node {
+	r := blockReader{rest: text}
+	if !r.next() || r.indent != 0 {
+		return nil
+	}
+	n := r.mapping(0)
+	if n == nil || r.failed || r.line != nil {
+		return nil
+	}
+	return n
+}
+
+// node is a value of a document: fields, items, or its JSON.
+type node struct {
+	fields []field
+	items  []*node
+	scalar string
+	kind   byte // of fields '{', of items '[', else 0
+}
+
+type field struct {
+	name  string
+	value *node
+}
+
+// appendJSON appends the value as encoding/json would, fields by their names.
+func (n *node) appendJSON(dst []byte) []byte {
+	switch n.kind {
+	case '{':
+		dst = append(dst, '{')
+		for i, f := range n.fields {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = f.value.appendJSON(append(append(dst, jsonText(f.name)...), ':'))
+		}
+		return append(dst, '}')
+	case '[':
+		dst = append(dst, '[')
+		for i, item := range n.items {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = item.appendJSON(dst)
+		}
+		return append(dst, ']')
+	}
+	return append(dst, n.scalar...)
+}
+
+// content is the object that the fields are; nil where they are none, or it takes a closer look to tell.
+func (n *node) content() *content {
+	c := &content{}
+	c.APIVersion, c.Kind = n.text("apiVersion"), n.text("kind")
+	if metadata := n.field("metadata"); metadata != nil {
+		c.Metadata.Name, c.Metadata.Namespace = metadata.text("name"), metadata.text("namespace")
+		if c.Metadata.Namespace == "" && metadata.field("namespace") != nil {
+			return nil
+		}
+	}
+	if c.APIVersion == "" || c.Kind == "" || c.Metadata.Name == "" {
+		return nil
+	}
+	c.json = n.appendJSON(nil)
+	return c
+}
+
+func (n *node) field(name string) *node {
+	i, ok := slices.BinarySearchFunc(n.fields, name, func(f field, name string) int { return strings.Compare(f.name, name) })
+	if !ok {
+		return nil
+	}
+	return n.fields[i].value
+}
+
+// text is a field that is text without anything that JSON would write in another way; else "".
+func (n *node) text(name string) string {
+	value := n.field(name)
+	if value == nil || len(value.scalar) < 2 || value.scalar[0] != '"' || strings.Contains(value.scalar, `\\`) {
+		return ""
+	}
+	return value.scalar[1 : len(value.scalar)-1]
+}
+
+// sorted orders the fields; nil where one is there twice.
+func (n *node) sorted() *node {
+	slices.SortFunc(n.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	for i := range n.fields[:max(len(n.fields)-1, 0)] {
+		if n.fields[i].name == n.fields[i+1].name {
+			return nil
+		}
+	}
+	return n
+}
+
+// blockReader reads lines: line is the one at hand without its indentation, nil at the end.
+type blockReader struct {
+	rest   []byte
+	line   []byte
+	indent int
+	failed bool
+}
+
+// next goes to the next line that says something; false where there is none.
+func (r *blockReader) next() bool {
+	for {
+		line, ok := r.raw()
+		if !ok {
+			r.line = nil
+			return false
+		}
+		text := bytes.TrimLeft(line, " ")
+		if len(text) == 0 || text[0] == '#' {
+			continue
+		}
+		r.indent, r.line = len(line)-len(text), bytes.TrimRight(text, " ")
+		return true
+	}
+}
+
+// raw takes the next line as it is. It is the place where every byte comes by.
+func (r *blockReader) raw() ([]byte, bool) {
+	if len(r.rest) == 0 || r.failed {
+		return nil, false
+	}
+	line, rest, _ := bytes.Cut(r.rest, []byte("\n"))
+	for _, c := range line {
+		if c < ' ' || c > '~' { // tabs and what is not ASCII
+			r.failed = true
+			return nil, false
+		}
+	}
+	r.rest = rest
+	return line, true
+}
+
+// fail gives up.
+func (r *blockReader) fail() *node {
+	r.failed, r.line = true, nil
+	return nil
+}
+
+// mapping reads fields at an indentation, from the line at hand.
+func (r *blockReader) mapping(indent int) *node {
+	n := &node{kind: '{'}
+	for r.line != nil && r.indent == indent && !isItem(r.line) {
+		name, rest, ok := splitKey(r.line)
+		if !ok {
+			return r.fail()
+		}
+		value := r.value(rest, indent, true)
+		if value == nil {
+			return r.fail()
+		}
+		n.fields = append(n.fields, field{name, value})
+	}
+	if r.failed || r.line != nil && r.indent > indent || len(n.fields) == 0 || n.sorted() == nil {
+		return r.fail()
+	}
+	return n
+}
+
+// sequence reads items at an indentation, from the line at hand.
+func (r *blockReader) sequence(indent int) *node {
+	n := &node{kind: '['}
+	for r.line != nil && r.indent == indent && isItem(r.line) {
+		text := bytes.TrimLeft(r.line[1:], " ")
+		if len(text) == 0 || isItem(text) {
+			return r.fail()
+		}
+		var item *node
+		if _, _, ok := splitKey(text); ok {
+			r.indent += len(r.line) - len(text)
+			r.line = text
+			item = r.mapping(r.indent)
+		} else {
+			item = r.value(text, indent, false)
+		}
+		if item == nil {
+			return r.fail()
+		}
+		n.items = append(n.items, item)
+	}
+	if r.failed || r.line != nil && r.indent > indent {
+		return r.fail()
+	}
+	return n
+}
+
+func isItem(line []byte) bool { return line[0] == '-' && (len(line) == 1 || line[1] == ' ') }
+
+// value reads what stands behind a key or a dash of a line at an indentation, and goes to the line behind it.
+func (r *blockReader) value(text []byte, indent int, ofKey bool) *node {
+	switch {
+	case len(text) == 0:
+		return r.below(indent, ofKey)
+	case text[0] == '|':
+		return r.literal(string(text), indent)
+	}
+	n, rest := flowValue(string(text), false)
+	if n == nil || rest != "" {
+		return r.fail()
+	}
+	if r.next() && r.indent > indent { // a scalar over several lines, or worse
+		return r.fail()
+	}
+	return n
+}
+
+// below reads the block that belongs to a key with nothing behind it.
+func (r *blockReader) below(indent int, ofKey bool) *node {
+	switch {
+	case !ofKey:
+		return r.fail()
+	case !r.next() || r.indent < indent:
+	case isItem(r.line):
+		return r.sequence(r.indent)
+	case r.indent > indent:
+		return r.mapping(r.indent)
+	}
+	if r.failed {
+		return nil
+	}
+	return &node{scalar: "null"}
+}
+
+// literal reads a block of text.
+func (r *blockReader) literal(style string, indent int) *node {
+	if style != "|" && style != "|-" {
+		return r.fail()
+	}
+	var text strings.Builder
+	deep, blank := 0, 0
+	for {
+		before := r.rest
+		line, ok := r.raw()
+		if !ok {
+			break
+		}
+		body := bytes.TrimLeft(line, " ")
+		if len(body) == 0 {
+			if deep == 0 || len(line) > deep {
+				return r.fail() // what an empty line of spaces is depends on what follows
+			}
+			blank++
+			continue
+		}
+		at := len(line) - len(body)
+		if deep == 0 {
+			deep = at
+		}
+		if at < deep || at <= indent {
+			if at > indent {
+				return r.fail()
+			}
+			r.rest = before
+			break
+		}
+		for ; blank > 0; blank-- {
+			text.WriteByte('\n')
+		}
+		text.Write(line[deep:])
+		text.WriteByte('\n')
+	}
+	all := text.String()
+	if r.failed || all == "" {
+		return r.fail()
+	}
+	if style == "|-" {
+		all = strings.TrimSuffix(all, "\n")
+	}
+	r.next()
+	return &node{scalar: jsonText(all)}
+}
+
+// splitKey takes a line with a field apart.
+func splitKey(line []byte) (name string, value []byte, ok bool) {
+	if line[0] == '"' {
+		end := bytes.IndexByte(line[1:], '"')
+		if end < 0 || bytes.IndexByte(line[:end+1], '\\') >= 0 || len(line) < end+3 || line[end+2] != ':' {
+			return "", nil, false
+		}
+		name, line = string(line[1:end+1]), line[end+2:]
+	} else {
+		end := bytes.IndexByte(line, ':')
+		if end <= 0 || len(line) > end+1 && line[end+1] != ' ' || !isPlain(string(line[:end])) || bytes.ContainsAny(line[:end], "\"'{}[],") {
+			return "", nil, false
+		}
+		name, line = string(line[:end]), line[end:]
+	}
+	if len(line) > 1 && line[1] != ' ' {
+		return "", nil, false
+	}
+	return name, bytes.TrimLeft(line[1:], " "), true
+}
+
+// jsonText is a string as encoding/json writes it.
+func jsonText(s string) string {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			text, err := json.Marshal(s)
+			if err != nil {
+				return `""` // there is no such string
+			}
+			return string(text)
+		}
+	}
+	return `"` + s + `"`
+}

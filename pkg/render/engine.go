@@ -1,0 +1,216 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"text/template"
+
+	"github.com/Masterminds/sprig/v3"
+	helmchart "helm.sh/helm/v4/pkg/chart"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/engine"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// parsedTemplates are those of a chart, parsed once for all releases: Helm's engine parses them for each, which takes as long as to run them. They are
+// run as Helm runs them, with its functions. Where they fail, and with charts that want more than is here, Helm's engine has the word.
+type parsedTemplates struct {
+	names  []string // of the files that are rendered
+	parsed *template.Template
+	ready  sync.Pool // of *execution
+}
+
+// execution is a copy of the templates for one release at a time: include belongs to it.
+type execution struct {
+	parsed *template.Template
+	depth  map[string]int
+}
+
+// tooDeep bounds how often templates include themselves, as Helm does.
+const tooDeep = 1000
+
+// newTemplates parses a chart's templates; nil where Helm's engine has to do it: charts in charts, files that templates read, and functions that are
+// not here, tpl among them.
+func newTemplates(c *chart.Chart) *parsedTemplates {
+	if len(c.Dependencies()) > 0 || c.Metadata.Type == "library" || len(c.Metadata.Dependencies) > 0 {
+		return nil
+	}
+	all := &parsedTemplates{parsed: template.New("gotpl").Option(missingKey).Funcs(functions())}
+	files := slices.Clone(c.Templates)
+	slices.SortFunc(files, func(a, b *common.File) int { return compareDepth(a.Name, b.Name) })
+	for _, f := range files {
+		text := string(f.Data)
+		if readsFiles().MatchString(text) {
+			return nil
+		}
+		name := path.Join(c.ChartFullPath(), f.Name)
+		if _, err := all.parsed.New(name).Parse(text); err != nil {
+			return nil // Helm's engine says what is wrong
+		}
+		if !strings.HasPrefix(path.Base(name), "_") {
+			all.names = append(all.names, name)
+		}
+	}
+	return all
+}
+
+// readsFiles finds templates that look at the chart's other files, or at charts in it.
+var readsFiles = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[."` + "`" + `](Files|Subcharts)\b`) })
+
+// missingKey is what a value that is not there is: nothing.
+const missingKey = "missingkey=zero"
+
+// compareDepth is Helm's order of templates, deep ones first: a definition nearer to the top wins.
+func compareDepth(a, b string) int {
+	if d := strings.Count(b, "/") - strings.Count(a, "/"); d != 0 {
+		return d
+	}
+	return strings.Compare(b, a)
+}
+
+// renderTemplates makes of a chart and its values what Helm makes of them, by file.
+func (l *loadedChart) renderTemplates(c *chart.Chart, top common.Values) (map[string]string, error) {
+	l.prepare.Do(func() { l.templates = newTemplates(l.chart) })
+	if l.templates != nil && c == l.chart {
+		if files, err := l.templates.render(c, top); err == nil {
+			return files, nil
+		}
+	}
+	return engine.Render(c, top)
+}
+
+// render runs the templates. What the error says is for nobody: Helm's engine says it better.
+func (t *parsedTemplates) render(c *chart.Chart, top common.Values) (files map[string]string, err error) {
+	defer func() {
+		if p := recover(); p != nil { // some functions panic
+			err = errTemplate
+		}
+	}()
+	accessor, err := helmchart.NewAccessor(c)
+	if err != nil {
+		return nil, err
+	}
+	metadata := accessor.MetadataAsMap()
+	metadata["IsRoot"] = true
+	values := map[string]any{
+		"Chart": metadata, "Release": top["Release"], "Capabilities": top["Capabilities"], "Values": top["Values"],
+		"Files": filesOf(c), "Subcharts": map[string]any{},
+	}
+	run, err := t.take()
+	if err != nil {
+		return nil, err
+	}
+	files = make(map[string]string, len(t.names))
+	for _, name := range t.names {
+		values["Template"] = common.Values{"Name": name, "BasePath": path.Join(c.ChartFullPath(), "templates")}
+		var text strings.Builder
+		if err := run.parsed.ExecuteTemplate(&text, name, values); err != nil {
+			return nil, err
+		}
+		files[name] = strings.ReplaceAll(text.String(), "<no value>", "")
+	}
+	t.ready.Put(run) // not after a failure: its depths are not what they were
+	return files, nil
+}
+
+// filesOf are the other files of a chart, for a template that prints all it sees.
+func filesOf(c *chart.Chart) map[string][]byte {
+	files := make(map[string][]byte, len(c.Files))
+	for _, f := range c.Files {
+		files[f.Name] = f.Data
+	}
+	return files
+}
+
+var errTemplate = errors.New("a template failed")
+
+// take returns a copy that nobody else runs.
+func (t *parsedTemplates) take() (*execution, error) {
+	if run, ok := t.ready.Get().(*execution); ok {
+		return run, nil
+	}
+	parsed, err := t.parsed.Clone()
+	if err != nil {
+		return nil, err
+	}
+	run := &execution{parsed: parsed.Option(missingKey), depth: map[string]int{}}
+	run.parsed.Funcs(template.FuncMap{"include": run.include})
+	return run, nil
+}
+
+func (x *execution) include(name string, data any) (string, error) {
+	if x.depth[name] > tooDeep {
+		return "", errTemplate
+	}
+	x.depth[name]++
+	var text strings.Builder
+	err := x.parsed.ExecuteTemplate(&text, name, data)
+	x.depth[name]--
+	return text.String(), err
+}
+
+// functions are those of Helm that charts use, with what they do there. A chart that uses another one is for Helm's engine.
+func functions() template.FuncMap {
+	all := sprig.TxtFuncMap()
+	for _, name := range []string{"env", "expandenv", "getHostByName"} {
+		delete(all, name)
+	}
+	all["include"] = func(string, any) (string, error) { return "", errTemplate } // bound to the templates that run
+	all["required"] = func(_ string, value any) (any, error) {
+		if value == nil || value == "" {
+			return nil, errTemplate
+		}
+		return value, nil
+	}
+	all["fail"] = func(string) (string, error) { return "", errTemplate }
+	all["lookup"] = func(string, string, string, string) (map[string]any, error) { return map[string]any{}, nil }
+	all["toYaml"] = func(value any) string {
+		text, err := sigsyaml.Marshal(value)
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSuffix(string(text), "\n")
+	}
+	all["toJson"] = func(value any) string {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return ""
+		}
+		return string(text)
+	}
+	all["fromYaml"] = func(text string) map[string]any {
+		value := map[string]any{}
+		if err := sigsyaml.Unmarshal([]byte(text), &value); err != nil {
+			value["Error"] = err.Error()
+		}
+		return value
+	}
+	all["fromJson"] = func(text string) map[string]any {
+		value := map[string]any{}
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			value["Error"] = err.Error()
+		}
+		return value
+	}
+	all["fromYamlArray"] = func(text string) []any {
+		value := []any{}
+		if err := sigsyaml.Unmarshal([]byte(text), &value); err != nil {
+			value = []any{err.Error()}
+		}
+		return value
+	}
+	all["fromJsonArray"] = func(text string) []any {
+		value := []any{}
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			value = []any{err.Error()}
+		}
+		return value
+	}
+	return all
+}

@@ -1,0 +1,103 @@
+package render
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/engine"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/templates"
+)
+
+// releaseOf is what Helm gives to the templates of a chart.
+func releaseOf(t testing.TB, l *loadedChart, values map[string]any) common.Values {
+	t.Helper()
+	caps, err := capabilities("v1.36.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := util.ToRenderValuesWithSchemaValidation(l.chart, values, common.ReleaseOptions{Name: "x", Namespace: "x", Revision: 1, IsInstall: true}, caps, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return top
+}
+
+// The templates of every chart make what Helm's own engine makes of them, run once and run again.
+func TestTemplatesAreHelms(t *testing.T) {
+	files, err := filepath.Glob("../../templates/testdata/values/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no values (%v)", err)
+	}
+	all := charts{repo: &repo{files: templates.Charts}}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := loadFor(t, &all, filepath.Base(file))
+			for range 2 {
+				var values map[string]any
+				if err := yaml.Unmarshal(content, &values); err != nil {
+					t.Fatal(err)
+				}
+				want, err := engine.Render(l.chart, releaseOf(t, l, values))
+				if err != nil {
+					t.Fatal(err)
+				}
+				fast := newTemplates(l.chart)
+				if fast == nil {
+					t.Fatal("the chart is left to Helm's engine")
+				}
+				got, err := fast.render(l.chart, releaseOf(t, l, values))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("-Helm +got:\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// loadFor loads the chart whose name the values' file begins with.
+func loadFor(t testing.TB, all *charts, file string) *loadedChart {
+	t.Helper()
+	for _, flavour := range all.repo.folders("charts") {
+		if !strings.HasPrefix(file, flavour+"-") {
+			continue
+		}
+		l, err := all.load(path.Join("charts", flavour), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.parse(); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	t.Fatalf("no chart for %s", file)
+	return nil
+}
+
+// What fails has the words of Helm.
+func TestTemplatesFail(t *testing.T) {
+	all := charts{repo: &repo{files: templates.Charts}}
+	l := loadFor(t, &all, "docker-x")
+	values := releaseOf(t, l, map[string]any{})
+	values["Values"] = map[string]any{"pools": "none"}
+	_, want := engine.Render(l.chart, values)
+	_, got := l.renderTemplates(l.chart, values)
+	if want == nil || got == nil || got.Error() != want.Error() {
+		t.Errorf("got %v, and Helm says %v", got, want)
+	}
+}

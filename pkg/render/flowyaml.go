@@ -1,0 +1,160 @@
+package render
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// flowValue reads a value of one line: a scalar, or a list or fields as JSON has them. It returns what stands behind it; nil where it is not sure.
+// inFlow says that the value is inside of another one.
+func flowValue(text string, inFlow bool) (n *node, rest string) {
+	switch text[0] {
+	case '[':
+		return flowItems(text)
+	case '{':
+		return flowFields(text)
+	case '"':
+		return doubleQuoted(text)
+	case '\'':
+		end := strings.IndexByte(text[1:], '\'')
+		if end < 0 || strings.HasPrefix(text[end+2:], "'") {
+			return nil, ""
+		}
+		return &node{scalar: jsonText(text[1 : end+1])}, text[end+2:]
+	}
+	if inFlow {
+		end := strings.IndexAny(text, ",]}")
+		if end < 0 {
+			return nil, ""
+		}
+		text, rest = strings.TrimRight(text[:end], " "), text[end:]
+		if strings.ContainsAny(text, "[{:\"'") {
+			return nil, ""
+		}
+	}
+	scalar := plainScalar(text)
+	if scalar == "" {
+		return nil, ""
+	}
+	return &node{scalar: scalar}, rest
+}
+
+// plainScalar is the JSON of a scalar without quotes; "" where it is not sure.
+func plainScalar(text string) string {
+	switch text {
+	case "true", "false", "null":
+		return text
+	case "":
+		return ""
+	}
+	if isInteger(text) {
+		return text
+	}
+	if isPlain(text) || isOption(text) || isAddress(text) || strings.HasSuffix(text, "%") && isInteger(text[:len(text)-1]) {
+		return jsonText(text)
+	}
+	return ""
+}
+
+// isOption tells of -a and --all.
+func isOption(text string) bool {
+	name := strings.TrimPrefix(strings.TrimPrefix(text, "-"), "-")
+	return name != text && name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z') && isPlain(name)
+}
+
+// isAddress tells of IPv4 addresses, and of the identifiers of clouds: digits that are no number and no date.
+func isAddress(text string) bool {
+	return strings.Count(text, ".") == 3 && text[0] != '.' && strings.Trim(text, "0123456789.") == "" ||
+		len(text) == 36 && strings.Count(text, "-") == 4 && text[8] == '-' && strings.Trim(text, "0123456789abcdef-") == ""
+}
+
+// isInteger tells of a decimal number that every version of YAML takes for the same.
+func isInteger(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	if digits == "" || len(digits) > 15 || digits[0] == '0' && text != "0" {
+		return false
+	}
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// doubleQuoted reads a string as JSON has it. What YAML alone would read otherwise is not ok.
+func doubleQuoted(text string) (*node, string) {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			if i++; i == len(text) || !strings.ContainsRune(`"\ntu`, rune(text[i])) || text[i] == 'u' && !strings.HasPrefix(text[i:], "u00") {
+				return nil, ""
+			}
+		case '"':
+			var s string
+			if err := json.Unmarshal([]byte(text[:i+1]), &s); err != nil {
+				return nil, ""
+			}
+			return &node{scalar: jsonText(s)}, text[i+1:]
+		}
+	}
+	return nil, ""
+}
+
+// flowItems reads a list.
+func flowItems(text string) (*node, string) {
+	n := &node{kind: '['}
+	text = strings.TrimLeft(text[1:], " ")
+	if strings.HasPrefix(text, "]") {
+		return n, text[1:]
+	}
+	for text != "" {
+		item, rest := flowValue(text, true)
+		rest = strings.TrimLeft(rest, " ")
+		if item == nil || rest == "" {
+			return nil, ""
+		}
+		n.items = append(n.items, item)
+		switch rest[0] {
+		case ']':
+			return n, rest[1:]
+		case ',':
+			text = strings.TrimLeft(rest[1:], " ")
+		default:
+			return nil, ""
+		}
+	}
+	return nil, ""
+}
+
+// flowFields reads fields.
+func flowFields(text string) (*node, string) {
+	n := &node{kind: '{'}
+	text = strings.TrimLeft(text[1:], " ")
+	if strings.HasPrefix(text, "}") {
+		return n, text[1:]
+	}
+	for text != "" {
+		name, behind, ok := splitKey([]byte(text))
+		if !ok || len(behind) == 0 {
+			return nil, ""
+		}
+		value, rest := flowValue(string(behind), true)
+		rest = strings.TrimLeft(rest, " ")
+		if value == nil || rest == "" {
+			return nil, ""
+		}
+		n.fields = append(n.fields, field{name, value})
+		if rest[0] == '}' {
+			if n.sorted() == nil {
+				return nil, ""
+			}
+			return n, rest[1:]
+		}
+		if rest[0] != ',' {
+			return nil, ""
+		}
+		text = strings.TrimLeft(rest[1:], " ")
+	}
+	return nil, ""
+}
