@@ -157,20 +157,21 @@ bench-init: build ## fleetctl init on each host against the peers' own programs 
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -timeout 30m -run '^$$' -bench '^BenchmarkInit$$' -benchtime 1x ./cmd/fleetctl/e2e/...
 
-# How many clusters bench-scale declares, one number after the other.
+# How many clusters bench-scale declares, one number after the other, and a file with the tuning of the managers.
 SCALE ?= 10 30
+TUNING ?=
 
 # A benchmark on the embedded host: no container engine, no root.
 define bench_embedded
 	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
-	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" SCALE="$(SCALE)" \
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" SCALE="$(SCALE)" TUNING="$(abspath $(TUNING))" \
 	$(GO) test -tags e2e -count=1 -timeout 3h -run '^$$' -bench '^$(1)$$' -benchtime 1x ./cmd/fleetctl/e2e/...
 endef
 
 .PHONY: bench-scale
-bench-scale: build bundle-embedded ## In-memory clusters on an embedded host until all are Available: SCALE="10 30 100 300"
+bench-scale: build bundle-embedded ## In-memory clusters on an embedded host until all are Available: SCALE="10 30 100 300" TUNING=FILE
 	$(call bench_embedded,BenchmarkScale)
 
 .PHONY: bench-idle

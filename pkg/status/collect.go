@@ -32,7 +32,7 @@ type Sources struct {
 func Collect(ctx context.Context, from Sources) *Report {
 	c := &collector{from: from, report: &Report{
 		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Ready: true, Cluster: from.Cluster,
-		Providers: []Item{}, Flux: Flux{Controllers: []Item{}, Sources: []Object{}, Applied: []Object{}}, Clusters: []Fleet{}, Problems: []Problem{},
+		Providers: []Item{}, Flux: Flux{Controllers: []Item{}, Sources: []Object{}, Applied: []Object{}}, Clusters: []Fleet{}, Unknown: []string{}, Problems: []Problem{},
 	}}
 	parts := []func(context.Context){c.git}
 	if from.Client != nil {
@@ -59,6 +59,14 @@ func (c *collector) missing(what string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failed = append(c.failed, Problem{Object: what, Reason: err.Error()})
+}
+
+// unknown notes a part of the report that could not be read.
+func (c *collector) unknown(part string, err error) {
+	c.missing(part, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Unknown = append(c.report.Unknown, part)
 }
 
 func (c *collector) git(ctx context.Context) {
@@ -99,12 +107,12 @@ func (c *collector) version(ctx context.Context) {
 func (c *collector) providers(ctx context.Context) {
 	manager, err := capi.New(c.from.Client)
 	if err != nil {
-		c.missing("providers", err)
+		c.unknown(partProviders, err)
 		return
 	}
 	installed, err := manager.Installed(ctx)
 	if err != nil {
-		c.missing("providers", err)
+		c.unknown(partProviders, err)
 		return
 	}
 	for _, p := range installed {
@@ -117,7 +125,7 @@ func (c *collector) providers(ctx context.Context) {
 func (c *collector) flux(ctx context.Context) {
 	f, err := flux.NewSystem(c.from.Client).Status(ctx)
 	if err != nil {
-		c.missing("Flux", err)
+		c.unknown(partFlux, err)
 		return
 	}
 	c.report.Flux.Installed = f.Installed
@@ -143,12 +151,12 @@ func object(s flux.Object) Object {
 func (c *collector) clusters(ctx context.Context) {
 	manager, err := capi.New(c.from.Client)
 	if err != nil {
-		c.missing("workload clusters", err)
+		c.unknown(partClusters, err)
 		return
 	}
 	clusters, err := manager.Clusters(ctx)
 	if err != nil {
-		c.missing("workload clusters", err)
+		c.unknown(partClusters, err)
 		return
 	}
 	for _, cl := range clusters {
@@ -186,6 +194,7 @@ func (c *collector) judge() {
 		r.blame("management cluster "+r.Cluster.Name, reason, hint)
 		return
 	}
+	slices.Sort(r.Unknown)
 	for _, p := range c.failed {
 		r.blame(p.Object, p.Reason, "")
 	}
@@ -220,9 +229,13 @@ func (c *collector) joinFlux() {
 	for i := range r.Clusters {
 		w := &r.Clusters[i]
 		w.Flux = workloadFlux(w.Name, parts[w.Namespace])
-		w.Ready = w.Available && (w.Flux == nil || w.Flux.Ready)
+		w.Ready = w.Available && r.knows(partFlux) && (w.Flux == nil || w.Flux.Ready)
 		joined[w.Namespace] = true
-		if w.Available && !w.Ready {
+		switch {
+		case !w.Available || w.Ready:
+		case w.Flux == nil:
+			w.Reason = "its Flux could not be asked for"
+		default:
 			w.Reason = w.Flux.Reason
 		}
 	}
@@ -262,7 +275,7 @@ func (c *collector) judgeInstalled() {
 	if r.Git.Served != nil && !*r.Git.Served {
 		r.blame("fleet repo "+r.Git.Repo, "it is not being served: Flux sees no new commits", "`fleetctl init` serves it again")
 	}
-	if len(r.Providers) == 0 {
+	if len(r.Providers) == 0 && r.knows(partProviders) {
 		r.blame("providers", "none are installed", "`fleetctl init` installs them")
 	}
 	for _, p := range r.Providers {
@@ -275,7 +288,7 @@ func (c *collector) judgeInstalled() {
 			r.blame("Flux's "+d.Name, d.Reason, "")
 		}
 	}
-	if !r.Flux.Installed {
+	if !r.Flux.Installed && r.knows(partFlux) {
 		r.blame("Flux", "it is not installed", "`fleetctl init` installs it")
 	}
 }

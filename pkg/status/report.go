@@ -3,6 +3,7 @@
 package status
 
 import (
+	"slices"
 	"time"
 )
 
@@ -16,6 +17,8 @@ type Report struct {
 	Providers     []Item    `json:"providers"`
 	Flux          Flux      `json:"flux"`
 	Clusters      []Fleet   `json:"clusters"`
+	// Unknown are the parts of the report that could not be asked: nothing in them is not "there is nothing".
+	Unknown []string `json:"unknown"`
 	// Problems are the reasons why Ready is false, in the order of the tree.
 	Problems []Problem `json:"problems"`
 }
@@ -135,6 +138,15 @@ type Problem struct {
 	Reason string `json:"reason"`
 	Hint   string `json:"hint,omitempty"`
 }
+
+// The parts that Unknown names.
+const (
+	partProviders = "providers"
+	partFlux      = "Flux"
+	partClusters  = "workload clusters"
+)
+
+func (r *Report) knows(part string) bool { return !slices.Contains(r.Unknown, part) }
 
 // blame adds a problem and makes the report not Ready.
 func (r *Report) blame(object, reason, hint string) {

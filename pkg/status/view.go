@@ -103,8 +103,14 @@ func gitNode(r *Report, style Style) node {
 	return node{text: text}
 }
 
+// unknown is a part that could not be asked; the problems say why.
+func unknown(part string, style Style) string { return mark(false, style) + " " + part + ": not known" }
+
 func providersNode(r *Report, style Style) node {
 	n := node{text: "providers"}
+	if !r.knows(partProviders) {
+		n.text = unknown("providers", style)
+	}
 	for _, p := range r.Providers {
 		n.children = append(n.children, node{text: line(p.Ready, p.Type+" "+p.Name, p.Version, p.Reason, style)})
 	}
@@ -118,7 +124,9 @@ func fluxNode(r *Report, style Style) node {
 			n.children = append(n.children, node{text: line(false, d.Name, "", d.Reason, style)})
 		}
 	}
-	if !r.Flux.Installed {
+	if !r.knows(partFlux) {
+		n.text = unknown("Flux", style)
+	} else if !r.Flux.Installed {
 		n.text = mark(false, style) + " Flux is not installed"
 	}
 	for _, o := range append(append([]Object{}, r.Flux.Sources...), r.Flux.Applied...) {
@@ -132,6 +140,9 @@ func fluxNode(r *Report, style Style) node {
 }
 
 func clustersNode(r *Report, style Style) node {
+	if !r.knows(partClusters) {
+		return node{text: unknown("workload clusters", style)}
+	}
 	if len(r.Clusters) == 0 {
 		return node{text: "no workload clusters"}
 	}
