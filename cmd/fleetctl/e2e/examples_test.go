@@ -53,7 +53,7 @@ spec:
         dependsOn: null
 `
 
-// TestExampleTwoClouds brings up the management cluster of each cloud, one after the other and each from a clone of its own. The identities are
+// TestExampleTwoClouds brings up the management cluster of each cloud, one after the other, as one person does from one clone. The identities are
 // left out: their CRDs come with the clouds' providers.
 func TestExampleTwoClouds(t *testing.T) {
 	files := exampleFiles(t, "two-clouds")
