@@ -99,7 +99,7 @@ e2e: build ## The main job on every host, offline; sets up Podman for kind if no
 e2e-embedded: build bundle-embedded ## The same on the embedded host alone: no container engine, no root
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
-	$(GO) test -tags e2e -count=1 -v -timeout 20m -run '^Test(FleetWithoutRemote|SomebodyElses|KilledAtEachStep|Promote)$$/^embedded$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+	$(GO) test -tags e2e -count=1 -v -timeout 20m -run '^Test(FleetWithoutRemote|SomebodyElses|KilledAtEachStep|Example(TwoClouds|Promotion|AppDelivery))$$/^embedded$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
 # The bundle with the clouds' infrastructure providers in it: the first time it takes long to build, most of that for Azure.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers
@@ -112,6 +112,16 @@ e2e-providers: build ## The AWS, Google Cloud, Azure and vSphere providers start
 	FLEETCTL_E2E_BUNDLE="$(PROVIDERS_BUNDLE)" \
 	CLOUDS="$(CLOUDS)" \
 	$(GO) test -tags e2e,providers -count=1 -v -timeout 45m -run '^TestCloudProviders$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+
+# The bundle with Flux's two image controllers in it: three minutes of processor time to build, the first time.
+IMAGES_BUNDLE := $(OFFLINE)/bundle-images
+
+.PHONY: e2e-images
+e2e-images: build ## Image automation commits what a registry has, on an embedded host; not a part of e2e
+	$(GO) -C scripts/offline run . build -only bundle -image-automation -out "$(IMAGES_BUNDLE)"
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_BUNDLE="$(IMAGES_BUNDLE)" \
+	$(GO) test -tags e2e,images -count=1 -v -timeout 20m -run '^TestImageAutomation$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
 .PHONY: conformance
 conformance: build ## Stock clusterctl against the embedded host and against kind: what exists afterwards is the same
@@ -147,20 +157,21 @@ bench-init: build ## fleetctl init on each host against the peers' own programs 
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -timeout 30m -run '^$$' -bench '^BenchmarkInit$$' -benchtime 1x ./cmd/fleetctl/e2e/...
 
-# How many clusters bench-scale declares, one number after the other.
+# How many clusters bench-scale declares, one number after the other, and a file with the tuning of the managers.
 SCALE ?= 10 30
+TUNING ?=
 
 # A benchmark on the embedded host: no container engine, no root.
 define bench_embedded
 	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
-	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" SCALE="$(SCALE)" \
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" SCALE="$(SCALE)" TUNING="$(abspath $(TUNING))" \
 	$(GO) test -tags e2e -count=1 -timeout 3h -run '^$$' -bench '^$(1)$$' -benchtime 1x ./cmd/fleetctl/e2e/...
 endef
 
 .PHONY: bench-scale
-bench-scale: build bundle-embedded ## In-memory clusters on an embedded host until all are Available: SCALE="10 30 100 300"
+bench-scale: build bundle-embedded ## In-memory clusters on an embedded host until all are Available: SCALE="10 30 100 300" TUNING=FILE
 	$(call bench_embedded,BenchmarkScale)
 
 .PHONY: bench-idle

@@ -23,4 +23,7 @@ sigs.k8s.io/cluster-api-provider-aws/v2@v2.13.0 config/crd/bases/*.yaml
 sigs.k8s.io/cluster-api-provider-azure@v1.23.0 config/crd/bases/*.yaml
 sigs.k8s.io/cluster-api-provider-gcp@v1.13.1 config/crd/bases/*.yaml
 sigs.k8s.io/cluster-api-provider-vsphere@v1.14.0 config/default/crd/bases/*.yaml
+github.com/fluxcd/helm-controller@v1.6.4 config/crd/bases/*.yaml
+github.com/fluxcd/kustomize-controller@v1.9.5 config/crd/bases/*.yaml
+github.com/fluxcd/source-controller@v1.9.5 config/crd/bases/*.yaml
 MODULES

@@ -54,6 +54,7 @@ side cannot be rendered.`,
 }
 
 func runDiff(c *cobra.Command, f *factory, o *diffOptions) error {
+	defer collectLate()()
 	dir, err := f.repoDir()
 	if err != nil {
 		return err

@@ -80,6 +80,7 @@ func runRender(c *cobra.Command, f *factory, o *renderOptions) error {
 	if err != nil {
 		return err
 	}
+	defer collectLate()()
 	options := review.RenderOptions{Dir: dir, Cluster: o.cluster, Environment: o.environment}
 	if !o.noCache {
 		options.CacheDir = f.cacheDir()

@@ -86,6 +86,9 @@ func (r *Repo) tagOf(m *v1alpha1.ManagementCluster, channel string) (string, err
 // AddChannel lists a channel in fleet.yaml and lets environments follow it, at once: a fleet with tags has no production on a branch.
 // A branch can be followed from then on; tags only when there is the first one. Errors: a bad or taken name, an unknown environment.
 func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, error) {
+	if err := scaffold.CheckName("channel", c.Name, 63); err != nil {
+		return nil, err
+	}
 	e := &Edit{Summary: "Add channel " + c.Name}
 	fleet, err := r.readFleet()
 	if err != nil {

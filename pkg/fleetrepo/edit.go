@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 // change is one step of an edit: it takes the text of a cluster's file and gives it back changed. document is the HelmRelease.
@@ -137,6 +138,9 @@ func (o PoolOptions) fields() []sizeField {
 
 // AddPool declares a new pool of a cluster. The very pool may be there already. Errors: an unknown cluster, a name that is taken, values that the chart refuses.
 func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
+	if err := scaffold.CheckName("pool", pool, 63); err != nil {
+		return nil, err
+	}
 	if err := opts.check(); err != nil {
 		return nil, err
 	}

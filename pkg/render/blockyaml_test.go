@@ -66,7 +66,7 @@ func TestReadBlockLeavesToTheLibrary(t *testing.T) {
 		"a: 1.5\n", "a: 010\n", "a: yes\n", "on: a\n", "a: 1e3\n", "a: 0x1\n", "a: 1_000\n", "a: 2026-01-01\n", "a: 1:30\n", "a: ~\n", "a: !x b\n",
 		"a: &x b\n", "a: *x\n", "<<: {a: b}\n", "a: b: c\n", "a: b\na: c\n", "a: b\n c\n", "a: >\n  b\n", "a:\tb\n", "a: b # c\n", "- a\n", "a\n",
 		"a: \"b\n", "a: 'b''c'\n", "a: [b\n", "a: [b c: d]\n", "a: {b}\n", "a: {b: c, b: d}\n", "a: {1: c}\n", "? a\n: b\n", "a: |\n\n  b\n", "a:\n- - b\n", "a: é\n", "a: b\r\n", "{a: b}\n",
-		"a: |+\n  b\n", "a: |2\n    b\n", "a:\n  b: c\n d: e\n", "a: \"\\x41\"\n", "...\n", "a: b\n...\nc: d\n", "%a\n", "a: @b\n", "a: `b\n", "a: \"b\" c\n",
+		"a: |+\n  b\n", "a: |\n  b", "a: |2\n    b\n", "a:\n  b: c\n d: e\n", "a: \"\\x41\"\n", "...\n", "a: b\n...\nc: d\n", "%a\n", "a: @b\n", "a: `b\n", "a: \"b\" c\n",
 	} {
 		if n := readBlock([]byte(text)); n != nil {
 			t.Errorf("%q is read as %s", text, n.appendJSON(nil))

@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -21,9 +20,8 @@ const cacheFormat = "render-2 helm-v4.2.4 kustomize-v0.21.1"
 
 // What the cache may hold, and how often that is looked at. 5,000 clusters take some 100 MiB.
 const (
-	maxCacheBytes  = 1 << 30
-	pruneInterval  = time.Hour
-	cacheTempStart = ".tmp-"
+	maxCacheBytes = 1 << 30
+	pruneInterval = time.Hour
 )
 
 // cache keeps lists of objects by a digest of all that they are made of. Entries are whole or they are not there: each carries its own
@@ -115,13 +113,16 @@ func (c *cache) put(k key, all []*content) {
 	sum := sha256.Sum256(body[sha256.Size:])
 	copy(body, sum[:])
 	name := c.file(k)
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return
+	// Not manifest.WriteFile, which waits for the disk and renames: an entry that a crash cuts short, or that another run is just writing, is found
+	// out by its digest.
+	err := os.WriteFile(name, body, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(name), 0o700); err == nil {
+			err = os.WriteFile(name, body, 0o600)
+		}
 	}
-	// Not manifest.WriteFile: that waits for the disk, and an entry that a crash cuts short is found out by its digest.
-	temp := filepath.Join(filepath.Dir(name), cacheTempStart+rand.Text()[:10])
-	if err := errors.Join(os.WriteFile(temp, body, 0o600), os.Rename(temp, name)); err != nil {
-		_ = os.Remove(temp)
+	if err != nil {
+		_ = os.Remove(name)
 		return
 	}
 	c.wrote.Store(true)

@@ -186,6 +186,9 @@ func functions() template.FuncMap {
 	}
 	all["fromYaml"] = func(text string) map[string]any {
 		value := map[string]any{}
+		if n := readBlock([]byte(text)); n != nil && json.Unmarshal(n.appendJSON(nil), &value) == nil {
+			return value
+		}
 		if err := sigsyaml.Unmarshal([]byte(text), &value); err != nil {
 			value["Error"] = err.Error()
 		}

@@ -28,6 +28,7 @@ const (
 	RuleValues     = "render-values"     // values that the chart's schema refuses, or that cannot be put together
 	RuleChart      = "render-chart"      // a chart that cannot be loaded, or whose templates fail
 	RuleDuplicate  = "render-duplicate"  // two declarations of one object
+	RuleConflict   = "render-conflict"   // an object that two Flux objects make in one cluster
 )
 
 // Options of a Renderer.

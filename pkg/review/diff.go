@@ -158,13 +158,28 @@ func id(o *render.Object, target string) string {
 	return strings.Join([]string{o.ManagementCluster, target, group, o.Kind, o.Namespace, o.Name}, "\x00")
 }
 
+// madeBy is the one among objects of one identity that an owner makes; the first, where none is its. There are several where two Flux objects make
+// the same, which the renderer reports: each is compared with what the same one made before.
+func madeBy(all []*render.Object, owner render.Owner) *render.Object {
+	for _, o := range all {
+		if o.Owner == owner {
+			return o
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0]
+}
+
 // compare returns what differs, in the order of the newer side, then what is gone in that of the older. Objects that workload clusters
 // share are compared cluster by cluster, and shown once for all that change alike.
 func compare(before, after []*render.Object) []ObjectChange {
-	old, seen := map[string]*render.Object{}, map[string]bool{}
+	old, seen := map[string][]*render.Object{}, map[string]bool{}
 	for _, o := range before {
 		for _, t := range targetsOf(o) {
-			old[id(o, t)] = o
+			k := id(o, t)
+			old[k] = append(old[k], o)
 		}
 	}
 	all := []ObjectChange{}
@@ -174,7 +189,7 @@ func compare(before, after []*render.Object) []ObjectChange {
 		for _, t := range targetsOf(o) {
 			k := id(o, t)
 			seen[k] = true
-			there := old[k]
+			there := madeBy(old[k], o.Owner)
 			if there != nil && bytes.Equal(there.JSON, o.JSON) {
 				continue
 			}

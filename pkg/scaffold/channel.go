@@ -25,7 +25,7 @@ type ChannelOptions struct {
 
 // ChannelFile makes the GitRepository of a channel. Errors: a bad name, or a Sync without the GitRepository flux-system.
 func ChannelFile(opts ChannelOptions) (manifest.File, error) {
-	if err := checkName("channel", opts.Name, 63); err != nil {
+	if err := CheckName("channel", opts.Name, 63); err != nil {
 		return manifest.File{}, err
 	}
 	spec, err := systemSource(opts.Sync)

@@ -62,17 +62,17 @@ func (o ClusterOptions) check() error {
 	if err := o.Layout.check(); err != nil {
 		return err
 	}
-	if err := checkName("environment", o.Environment, 40); err != nil {
+	if err := CheckName("environment", o.Environment, 40); err != nil {
 		return err
 	}
-	if err := checkName("cluster", o.Name, maxClusterName); err != nil {
+	if err := CheckName("cluster", o.Name, maxClusterName); err != nil {
 		return err
 	}
 	switch o.Name {
 	case commonDir, "default", "flux-system", "kube-system", "kube-public", "kube-node-lease":
 		return diag.Errorf("choose another name", "cluster %q would take over a folder or namespace of that name", o.Name)
 	}
-	return checkName("flavour", o.Flavour, 63)
+	return CheckName("flavour", o.Flavour, 63)
 }
 
 // yamlBelow marshals values, each line indented, with sorted keys.

@@ -26,13 +26,13 @@ func EnvironmentFiles(layout Layout, env Environment) ([]manifest.File, error) {
 	if err := layout.check(); err != nil {
 		return nil, err
 	}
-	if err := checkName("environment", env.Name, 40); err != nil {
+	if err := CheckName("environment", env.Name, 40); err != nil {
 		return nil, err
 	}
 	if env.Source == "" {
 		env.Source = mainSource
 	}
-	if err := checkName("source", env.Source, 63); err != nil {
+	if err := CheckName("source", env.Source, 63); err != nil {
 		return nil, err
 	}
 	data := struct {

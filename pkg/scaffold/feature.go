@@ -63,4 +63,4 @@ func EnableFeature(feature string, t FeatureTarget) (manifest.File, error) {
 }
 
 // checkFeature leaves room for what its Flux Kustomizations are called.
-func checkFeature(name string) error { return checkName("feature", name, 40) }
+func checkFeature(name string) error { return CheckName("feature", name, 40) }

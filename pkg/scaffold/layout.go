@@ -57,17 +57,17 @@ const maxClusterName = 40
 
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// checkName returns an error unless name is a DNS label of at most limit characters.
-func checkName(what, name string, limit int) error {
+// CheckName returns a usage error unless name, of what kind of thing it says, is a DNS label of at most limit characters.
+func CheckName(what, name string, limit int) error {
 	if !dnsLabel.MatchString(name) || len(name) > limit {
-		return diag.Errorf("use lower case letters, digits and dashes", "%s %q is not a DNS label of at most %d characters", what, name, limit)
+		return diag.Usage("use lower case letters, digits and dashes", "%s %q is not a DNS label of at most %d characters", what, name, limit)
 	}
 	return nil
 }
 
 func (l Layout) check() error {
-	if err := checkName("cloud", l.Cloud, 63); err != nil {
+	if err := CheckName("cloud", l.Cloud, 63); err != nil {
 		return err
 	}
-	return checkName("generation", l.Generation, 63)
+	return CheckName("generation", l.Generation, 63)
 }

@@ -153,10 +153,10 @@ func (r readme) Example() (string, error) {
 func (r readme) ExampleDir() string { return r.Layout.Cluster(r.Environments[0].Name, "demo") }
 
 func (o RepoOptions) check() error {
-	if err := checkName("fleet", o.Fleet, 63); err != nil {
+	if err := CheckName("fleet", o.Fleet, 63); err != nil {
 		return err
 	}
-	if err := checkName("management cluster", o.ManagementCluster, maxClusterName); err != nil {
+	if err := CheckName("management cluster", o.ManagementCluster, maxClusterName); err != nil {
 		return err
 	}
 	if len(o.Charts) > 0 && o.KubernetesVersion == "" {

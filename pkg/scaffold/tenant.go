@@ -81,15 +81,15 @@ func (o TenantOptions) check() error {
 	if err := o.Layout.check(); err != nil {
 		return err
 	}
-	if err := checkName("environment", o.Environment, 40); err != nil {
+	if err := CheckName("environment", o.Environment, 40); err != nil {
 		return err
 	}
-	if err := checkName("tenant", o.Name, 50); err != nil {
+	if err := CheckName("tenant", o.Name, 50); err != nil {
 		return err
 	}
 	switch o.Name {
 	case "default", "flux-system", "kube-system", "kube-public", "kube-node-lease":
-		return diag.Errorf("choose another name", "tenant %q would take over a namespace of the platform", o.Name)
+		return diag.Usage("choose another name", "tenant %q would take over a namespace of the platform", o.Name)
 	}
 	switch o.Role {
 	case "", RoleAdmin, RoleView, "edit":

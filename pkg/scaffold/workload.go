@@ -81,7 +81,7 @@ func WorkloadFluxFiles(opts WorkloadFluxOptions) ([]manifest.File, error) {
 	if err := opts.Layout.check(); err != nil {
 		return nil, err
 	}
-	if err := checkName("environment", opts.Environment, 40); err != nil {
+	if err := CheckName("environment", opts.Environment, 40); err != nil {
 		return nil, err
 	}
 	data := struct{ Environment, Apps string }{opts.Environment, opts.Layout.Apps(opts.Environment)}
@@ -151,7 +151,7 @@ func (o ClusterOptions) fluxFile() (file manifest.File, ok bool, err error) {
 		Sync: o.Layout.Sync(o.Environment), Apps: o.Layout.Apps(o.Environment), Remote: o.Flux == FluxRemote,
 	}
 	if o.CNI != "" {
-		if err := checkName("network", o.CNI, 63); err != nil {
+		if err := CheckName("network", o.CNI, 63); err != nil {
 			return manifest.File{}, false, err
 		}
 		data.CNI = CNIDir(o.CNI)

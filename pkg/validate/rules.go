@@ -44,6 +44,7 @@ const (
 	RuleDependsCycle   = "dependency-cycle"
 	RuleClusterName    = "cluster-name"
 	RuleDuplicateName  = "duplicate-cluster"
+	RuleConflict       = "duplicate-object"
 	RuleClusterFile    = "missing-cluster-file"
 	RuleEnvironment    = "unknown-environment"
 	RuleFolder         = "unknown-folder"
@@ -88,6 +89,7 @@ var rules = []diag.Rule{
 	{ID: RuleDependsCycle, Severity: diag.SeverityError, Summary: "Nothing depends on itself in the end."},
 	{ID: RuleClusterName, Severity: diag.SeverityError, Summary: "A cluster's folder, HelmRelease, release and namespace have one name."},
 	{ID: RuleDuplicateName, Severity: diag.SeverityError, Summary: "No two clusters of a management cluster have one name."},
+	{ID: RuleConflict, Severity: diag.SeverityError, Summary: "No object is made by two Flux objects of one cluster."},
 	{ID: RuleClusterFile, Severity: diag.SeverityError, Summary: "Every folder of a cluster has a cluster.yaml that declares it."},
 	{ID: RuleEnvironment, Severity: diag.SeverityError, Summary: "Every cluster is in an environment of fleet.yaml."},
 	{ID: RuleFolder, Severity: diag.SeverityWarning, Summary: "Every folder is one of the layout."},

@@ -61,6 +61,12 @@ func plants() []plant {
 		{name: "bad value of a chart", rule: RuleValue, file: one, old: "kubernetesVersion: v1.36.3", becomes: "kubernetesVersion: latest", at: "latest"},
 		{name: "twice in a list", rule: RuleDuplicate, file: widget, old: "[a, b]", becomes: "[a, a]", at: "[a, a]"},
 		{name: "twice in the repo", rule: RuleDuplicate, file: platform + "again.yaml", becomes: "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: platform\n", at: "apiVersion", place: platform + "namespace.yaml"},
+		{name: "made twice", rule: RuleConflict, file: "features/base/namespaced/again.yaml", becomes: "apiVersion: v1\nkind: ResourceQuota\nmetadata:\n  name: quota\n  namespace: platform\n", at: "apiVersion", more: func(files map[string]string) {
+			files["features/web/namespaced/again.yaml"] = files["features/base/namespaced/again.yaml"]
+			delete(files, "features/base/namespaced/again.yaml")
+			files["features/web/namespaced/kustomization.yaml"] = strings.Replace(files["features/web/namespaced/kustomization.yaml"], "- deployment.yaml", "- deployment.yaml\n- again.yaml", 1)
+		}, place: "features/web/namespaced/again.yaml"},
+		{name: "made by a chart as well", rule: RuleConflict, file: one, becomes: "---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: DevCluster\nmetadata:\n  name: one\n  namespace: one\nspec:\n  backend: {inMemory: {}}\n", at: "apiVersion: infrastructure.cluster"},
 		{name: "version that is not served", rule: RuleAPIVersion, file: widget, old: "example.com/v1", becomes: "example.com/v2", at: "example.com/v2"},
 		{name: "version that is gone", rule: RuleAPIVersion, file: web, old: "apps/v1", becomes: "apps/v7", at: "apps/v7", more: func(files map[string]string) {
 			files["features/web/namespaced/patch.yaml"] = strings.Replace(files["features/web/namespaced/patch.yaml"], "apps/v1", "apps/v7", 1)

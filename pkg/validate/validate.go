@@ -149,11 +149,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result) (diag.Findings, error
 	if err != nil {
 		return nil, err
 	}
-	cache := ""
-	if r.opts.CacheDir != "" {
-		cache = filepath.Join(r.opts.CacheDir, "render")
-	}
-	if r.rendered, err = render.New(files, r.fleet, render.Options{CacheDir: cache}).All(ctx); err != nil {
+	if r.rendered, err = render.New(files, r.fleet, render.Options{CacheDir: r.opts.CacheDir}).All(ctx); err != nil {
 		return nil, err
 	}
 	findings = append(findings, r.renderFindings(layout)...)
@@ -180,17 +176,20 @@ func (r *run) checkFleet(ctx context.Context, out *Result) (diag.Findings, error
 var renderedRules = map[string]string{
 	render.RuleScreen: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath, render.RuleRemote: RuleKustomize,
 	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
-	render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate,
+	render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleConflict: RuleConflict,
 }
 
 // renderFindings are the renderer's, less what was said already: a file that cannot be read, a chart that is missing, values that the chart
 // refuses.
 func (r *run) renderFindings(l *layout) diag.Findings {
-	said := map[string]bool{}
+	said, twice := map[string]bool{}, map[string]bool{}
 	for _, c := range l.clusters {
 		for _, f := range c.findings {
 			if f.Severity == diag.SeverityError {
 				said[f.File] = true
+			}
+			if f.Rule == RuleDuplicateName { // of its objects each is made twice
+				twice[f.File] = true
 			}
 		}
 	}
@@ -198,7 +197,7 @@ func (r *run) renderFindings(l *layout) diag.Findings {
 	for _, f := range r.rendered.Findings {
 		rule := cmp.Or(renderedRules[f.Rule], f.Rule)
 		switch {
-		case (rule == RuleValue || rule == RuleHelm || rule == RuleMissingPath) && said[f.File], r.brokenAt(f):
+		case (rule == RuleValue || rule == RuleHelm || rule == RuleMissingPath) && said[f.File], rule == RuleConflict && twice[f.File], r.brokenAt(f):
 			continue
 		}
 		f.Rule = rule
@@ -206,7 +205,7 @@ func (r *run) renderFindings(l *layout) diag.Findings {
 			at := locate(d.node, "spec.path")
 			f.Line, f.Column = at.Line, at.Column
 		}
-		if f.Severity == diag.SeverityError {
+		if f.Severity == diag.SeverityError || rule == RuleConflict {
 			f.Severity = cmp.Or(ruleOf(rule), &diag.Rule{Severity: diag.SeverityError}).Severity
 		}
 		out = append(out, f)

@@ -54,6 +54,7 @@ var life = []scenario{
 	{name: "init starts it again after a reboot", play: initAfterReboot},
 	{name: "host stop and host start", only: "embedded", play: stopAndStart},
 	{name: "a committed in-memory cluster becomes Available", only: "embedded", play: inMemoryCluster},
+	{name: "nothing listens off loopback but what the docs name", only: "embedded", play: listensOnLoopback},
 	{name: "clusters of containers come up in two environments", only: "kind", play: clustersOfContainers},
 	{name: "each applies what its environment has, a feature and a tenant", only: "kind", play: applied},
 	{name: "promote moves production, and only production", only: "kind", play: promotedOnly},

@@ -6,6 +6,13 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // promotions is what `fleetctl promote --status -o json` says, as far as the test looks at it.
@@ -67,31 +74,32 @@ func (f *fleet) promoted(tag string) {
 	}
 }
 
-// TestPromote lets production, and only production, go from tag to tag and back, cluster definitions included.
-func TestPromote(t *testing.T) {
-	f := newFleetOn(t, onEmbedded, "e2e-promote")
-	f.ok(initArgs()...)
-	f.ok("channel", "add", "release", "--commit")
-	f.ok("environment", "add", "production", "--channel", "release", "--commit")
-	f.ok("cluster", "add", "try", "--environment", "dev", "--flavour", "in-memory", "--commit")
-	f.ok("cluster", "add", "shop", "--environment", "production", "--flavour", "in-memory", "--commit")
-	f.fails(3, []string{"environment dev", "--skip-health"}, "promote")
-	f.available("try", 5*time.Minute)
-	if f.workers("shop") >= 0 {
-		t.Error("production is there before it was promoted to")
+// TestExamplePromotion follows the walk-through of the example: production, and only production, goes from tag to tag and back, cluster definitions
+// included; what staging has for its clusters is applied.
+func TestExamplePromotion(t *testing.T) {
+	files := exampleFiles(t, "promotion")
+	files["providers/docker/v1/mgmt/stand-in.yaml"] = standIn
+	f := newFleetOn(t, onEmbedded, "mgmt")
+	mgmt := f.client(f.initExample(serve(t, files)).Kubeconfig)
+	f.fails(3, []string{"environment staging", "--skip-health"}, "promote")
+	f.allReady("shop-staging")
+	present(t, mgmt, kube.Key{Name: "batch"}, &schedulingv1.PriorityClass{})
+	present(t, mgmt, kube.Key{Namespace: "shop", Name: "tenant"}, &corev1.ResourceQuota{})
+	present(t, mgmt, kube.Key{Namespace: "shop", Name: "default-deny"}, &networkingv1.NetworkPolicy{})
+	if team := present(t, mgmt, kube.Key{Namespace: "shop", Name: "team"}, &rbacv1.RoleBinding{}); team.RoleRef.Name != "admin" {
+		t.Errorf("the tenant's people are %s in staging", team.RoleRef.Name)
 	}
 
 	f.promoted("v0.1.0")
-	f.available("shop", 5*time.Minute)
+	f.allReady("shop-production", "shop-staging")
 	f.fails(0, []string{"Nothing to do"}, "promote")
 
-	// The same change for both: it reaches dev by itself, production by promotion, and goes from there alone.
-	one := f.workers("try")
-	for _, name := range []string{"try", "shop"} {
-		f.ok("pool", "scale", name, "md-0", "--replicas", fmt.Sprint(one+1), "--commit")
+	// The same change for both: it reaches staging by itself, production by promotion, and goes from there alone.
+	for _, name := range []string{"shop-staging", "shop-production"} {
+		f.ok("pool", "scale", name, "md-0", "--replicas", "2", "--push")
 	}
-	f.has("try", one+1)
-	if got := f.workers("shop"); got != one {
+	f.has("shop-staging", 2)
+	if got := f.workers("shop-production"); got != 1 {
 		t.Errorf("production has %d workers before it was promoted to", got)
 	}
 	waits := decode[promotions](t, f.ok("promote", "--status", "-o", "json").stdout)
@@ -101,11 +109,11 @@ func TestPromote(t *testing.T) {
 		}
 	}
 	f.promoted("v0.1.1")
-	f.has("shop", one+1)
+	f.has("shop-production", 2)
 	f.ok("promote", "--to", "v0.1.0")
-	f.has("shop", one)
-	if got := f.workers("try"); got != one+1 {
-		t.Errorf("dev has %d workers after production went back", got)
+	f.has("shop-production", 1)
+	if got := f.workers("shop-staging"); got != 2 {
+		t.Errorf("staging has %d workers after production went back", got)
 	}
 	f.ok("teardown", "--delete-clusters", "--yes")
 }

@@ -17,20 +17,44 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// envScale has the numbers of clusters that BenchmarkScale tries, with spaces between them.
-const envScale = "SCALE"
+const (
+	// envScale has the numbers of clusters that BenchmarkScale tries, with spaces between them.
+	envScale = "SCALE"
+	// envTuning is a file with what stands below `tuning:` in fleet.yaml, indented by 8; none is what the managers were released with.
+	envTuning = "TUNING"
+)
 
 // benchHost makes a management cluster on the embedded host that is removed after the benchmark, and returns it with its kubeconfig.
-func benchHost(b *testing.B, name string) (*fleet, string) {
+// tuning is that of fleet.yaml, or "".
+func benchHost(b *testing.B, name, tuning string) (*fleet, string) {
 	b.Helper()
 	f := makeFleet(b, onEmbedded, name)
+	declared := fmt.Sprintf(`apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata:
+  name: %[1]s
+spec:
+  environments:
+    - name: dev
+  managementClusters:
+    - name: %[1]s
+      kubernetesVersion: %[2]s
+      providers:
+        - name: docker
+`, name, kubernetesVersion)
+	if tuning != "" {
+		declared += "      tuning:\n" + tuning
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, "fleet.yaml"), []byte(declared), 0o644); err != nil {
+		b.Fatal(err)
+	}
 	b.Cleanup(func() {
 		if out, err := f.command("host", "delete", "--force", "--yes", "--cluster", name).CombinedOutput(); err != nil {
 			b.Errorf("clean up: %v\n%s", err, out)
 		}
 	})
 	var made initResult
-	if err := json.Unmarshal(run(b, f.command(initArgs("--quiet")...)), &made); err != nil {
+	if err := json.Unmarshal(run(b, f.command("init", "--bundle", os.Getenv(envBundle), "-o", "json", "--quiet")), &made); err != nil {
 		b.Fatal(err)
 	}
 	return f, made.Kubeconfig
@@ -41,7 +65,7 @@ func benchHost(b *testing.B, name string) (*fleet, string) {
 func BenchmarkIdle(b *testing.B) {
 	const settle, over = 150 * time.Second, time.Minute // controllers are busy with themselves for a while, and Go collects garbage of idle programs every two minutes
 	for b.Loop() {
-		f, _ := benchHost(b, "bench-idle")
+		f, _ := benchHost(b, "bench-idle", "")
 		time.Sleep(settle)
 		before, begin := hostFamily(b, f.base, ""), time.Now()
 		time.Sleep(over)
@@ -55,12 +79,21 @@ func BenchmarkIdle(b *testing.B) {
 }
 
 // BenchmarkScale declares in-memory clusters in one commit, on a new embedded host for each number of them, and waits until all are
-// Available. Run it with `make bench-scale`; SCALE="10 30 100 300" asks for more than the default.
+// Available. Run it with `make bench-scale`; SCALE="10 30 100 300" asks for more than the default, TUNING=FILE for other managers.
 func BenchmarkScale(b *testing.B) {
 	sizes := strings.Fields(os.Getenv(envScale))
 	if len(sizes) == 0 {
 		b.Fatalf("%s is not set: run this with `make bench-scale`", envScale)
 	}
+	tuning := ""
+	if file := os.Getenv(envTuning); file != "" {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		tuning = string(raw)
+	}
+	var all []scaled
 	for _, size := range sizes {
 		n, err := strconv.Atoi(size)
 		if err != nil || n < 1 {
@@ -68,15 +101,40 @@ func BenchmarkScale(b *testing.B) {
 		}
 		b.Run(size, func(b *testing.B) {
 			for b.Loop() {
-				scale(b, n)
+				all = append(all, scale(b, n, tuning))
 			}
 		})
 	}
+	for i, s := range all {
+		fmt.Println(s)
+		if i > 0 {
+			before := all[i-1]
+			fmt.Printf("    %.1f times the clusters take %.1f times the time, %.1f times the processor, %.1f times the memory\n",
+				float64(s.clusters)/float64(before.clusters), s.took.Seconds()/before.took.Seconds(), s.cpu.Seconds()/before.cpu.Seconds(),
+				float64(s.memory)/float64(before.memory))
+		}
+	}
 }
 
-func scale(b *testing.B, n int) {
+// scaled is what a number of clusters took.
+type scaled struct {
+	clusters     int
+	first, took  time.Duration
+	cpu          time.Duration // of all processes
+	idle, memory int64         // bytes, before the clusters and with them
+	calls        int
+}
+
+func (s scaled) String() string {
+	n := float64(s.clusters)
+	return fmt.Sprintf("%4d clusters: first Available after %5.1f s, all after %6.1f s (%.1f s each); %5.0f s of processor (%.1f s each); %5d MiB (%.1f MiB each above %d); %6d API calls (%d each)",
+		s.clusters, s.first.Seconds(), s.took.Seconds(), s.took.Seconds()/n, s.cpu.Seconds(), s.cpu.Seconds()/n,
+		s.memory>>20, float64(s.memory-s.idle)/n/(1<<20), s.idle>>20, s.calls, s.calls/s.clusters)
+}
+
+func scale(b *testing.B, n int, tuning string) scaled {
 	b.Helper()
-	f, kubeconfig := benchHost(b, fmt.Sprintf("bench-%d", n))
+	f, kubeconfig := benchHost(b, fmt.Sprintf("bench-%d", n), tuning)
 	raw, err := os.ReadFile(kubeconfig)
 	if err != nil {
 		b.Fatal(err)
@@ -120,15 +178,15 @@ func scale(b *testing.B, n int) {
 			b.Fatalf("%d of %d clusters are Available after %s", available, n, limit)
 		}
 	}
-	took := time.Since(begin)
+	result := scaled{clusters: n, first: first, took: time.Since(begin), idle: idleMemory}
 	now := hostFamily(b, f.base, "")
-	memory := proportionalMemory(b, now)
+	result.memory = proportionalMemory(b, now)
 	calls, _ := apiCalls(b, kubeconfig)
-	used, list := consumers(idle, now, took, 8)
-	fmt.Printf("%d clusters: first Available after %.1fs, all after %.1fs (%.2fs each); %d MiB (%.1f MiB each above %d); %d API calls (%d each); %.0f %% of a core\n  %s\n",
-		n, first.Seconds(), took.Seconds(), took.Seconds()/float64(n),
-		memory>>20, float64(memory-idleMemory)/float64(n)/(1<<20), idleMemory>>20,
-		calls-idleCalls, (calls-idleCalls)/n, share(used, took), strings.Join(list, "\n  "))
+	result.calls = calls - idleCalls
+	var list []string
+	result.cpu, list = consumers(idle, now, result.took, 8)
+	fmt.Printf("%s\n  %s\n", result, strings.Join(list, "\n  "))
+	return result
 }
 
 // declareClusters commits n clusters, each as the example has its own.

@@ -63,6 +63,7 @@ func BenchmarkFleet(b *testing.B) {
 			m.fleet(n)
 		}
 	}
+	m.seeded()
 	m.ratios(sizes)
 }
 
@@ -217,11 +218,11 @@ func (m *bench) ratios(sizes []int) {
 			if peer.wall == 0 || own.wall == 0 {
 				continue
 			}
-			fmt.Printf("ratio %s-%d %.2f\n", r.name, n, peer.wall.Seconds()/own.wall.Seconds())
+			fmt.Printf("ratio %s-%d %.2f, of processors %.2f\n", r.name, n, peer.wall.Seconds()/own.wall.Seconds(), peer.cpu.Seconds()/own.cpu.Seconds())
 		}
 	}
 	if first, last := sizes[0], sizes[len(sizes)-1]; first != last {
-		for _, name := range []string{"cluster list", "render cold", "render after one change", "diff after one change"} {
+		for _, name := range []string{"cluster list", "render cold", "render after one change", "diff after one change", "validate cold", "validate again"} {
 			a, b := m.results[name][first], m.results[name][last]
 			fmt.Printf("growth %q from %d to %d clusters: time %.1f times, memory %.1f times\n", name, first, last,
 				b.wall.Seconds()/a.wall.Seconds(), float64(b.peak)/float64(a.peak))

@@ -132,17 +132,21 @@ func (m *bench) kustomize(dir string, n int) took {
 	return sum
 }
 
-// kubeconform judges the files of the rendered fleet, which it does not have to render.
+// kubeconform judges the files of the rendered fleet, which it does not have to render: validate renders, and reads the repo besides. It gets the same
+// CRDs, as JSON schemas that refuse unknown fields; for the kinds of every cluster, Namespaces most of all, it has none and passes them over.
 func (m *bench) kubeconform(dir string) took {
 	out := filepath.Join(m.TempDir(), "rendered")
 	m.own(dir, "render", "--output-dir", out)
-	args := []string{"-ignore-missing-schemas", "-summary", "-schema-location", filepath.Join(m.schemas(), "{{.ResourceKind}}-{{.Group}}-{{.ResourceAPIVersion}}.json")}
-	t, err := run(exec.CommandContext(m.Context(), filepath.Join(m.peers, "kubeconform"), append(args, out)...))
+	t, err := run(exec.CommandContext(m.Context(), filepath.Join(m.peers, "kubeconform"), append(m.kubeconformArgs(), "-summary", out)...))
 	if err != nil {
 		m.Fatalf("kubeconform: %v", err)
 	}
 	t.note = "of files that are rendered already"
 	return t
+}
+
+func (m *bench) kubeconformArgs() []string {
+	return []string{"-strict", "-ignore-missing-schemas", "-schema-location", filepath.Join(m.schemas(), "{{.ResourceKind}}-{{.Group}}-{{.ResourceAPIVersion}}.json")}
 }
 
 // schemas turns the CRDs that validate gets into what kubeconform reads.
@@ -175,7 +179,7 @@ func (m *bench) schema(out, document string) {
 			Versions []struct {
 				Name   string `json:"name"`
 				Schema struct {
-					OpenAPI json.RawMessage `json:"openAPIV3Schema"`
+					OpenAPI map[string]any `json:"openAPIV3Schema"`
 				} `json:"schema"`
 			} `json:"versions"`
 		} `json:"spec"`
@@ -184,9 +188,32 @@ func (m *bench) schema(out, document string) {
 		return
 	}
 	for _, v := range crd.Spec.Versions {
-		name := fmt.Sprintf("%s-%s-%s.json", strings.ToLower(crd.Spec.Names.Kind), crd.Spec.Group, v.Name)
-		if err := os.WriteFile(filepath.Join(out, name), v.Schema.OpenAPI, 0o644); err != nil {
+		closed(v.Schema.OpenAPI, true)
+		content, err := json.Marshal(v.Schema.OpenAPI)
+		if err != nil {
 			m.Fatal(err)
+		}
+		name := fmt.Sprintf("%s-%s-%s.json", strings.ToLower(crd.Spec.Names.Kind), crd.Spec.Group, v.Name)
+		if err := os.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
+			m.Fatal(err)
+		}
+	}
+}
+
+// closed makes a schema refuse the fields that it does not name, as the tools that make schemas for kubeconform do. The top has metadata of its own.
+func closed(schema map[string]any, top bool) {
+	fields, _ := schema["properties"].(map[string]any)
+	if _, open := schema["additionalProperties"]; len(fields) > 0 && !open && schema["x-kubernetes-preserve-unknown-fields"] != true {
+		schema["additionalProperties"] = false
+	}
+	for name, field := range fields {
+		if inner, ok := field.(map[string]any); ok && !(top && name == "metadata") {
+			closed(inner, false)
+		}
+	}
+	for _, name := range []string{"items", "additionalProperties"} {
+		if inner, ok := schema[name].(map[string]any); ok {
+			closed(inner, false)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -44,12 +44,6 @@ func NewSet() *Set { return &Set{kinds: map[schema.GroupKind]*kind{}} }
 
 // Clone returns a Set that knows the same and can be added to by itself. What is compiled is shared.
 func (s *Set) Clone() *Set { return &Set{kinds: maps.Clone(s.kinds)} }
-
-// Generated CRDs have these lines; that of others is found by reading them.
-var (
-	crdName = regexp.MustCompile(`(?m)^  name: ["']?([a-z0-9-]+)\.([a-z0-9.-]+)["']?\s*$`)
-	crdKind = regexp.MustCompile(`(?m)^    kind: ["']?([A-Za-z0-9]+)["']?\s*$`)
-)
 
 // Add takes the CRDs in a YAML stream, from a place called origin, and returns how many there are; other objects are passed over. The
 // first CRD of a kind wins. Errors say which document cannot be read.
@@ -105,15 +99,36 @@ func isCRD(document []byte) bool {
 
 // kindOf is the kind that a CRD defines; an empty one where the document is something else that only mentions CRDs.
 func kindOf(document []byte) (schema.GroupKind, error) {
-	names, kinds := crdName.FindAllSubmatch(document, 2), crdKind.FindAllSubmatch(document, 2)
-	if len(names) == 1 && len(kinds) == 1 && bytes.HasPrefix(bytes.TrimLeft(document, "\n"), []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n")) {
-		return schema.GroupKind{Group: string(names[0][2]), Kind: string(kinds[0][1])}, nil
+	if bytes.HasPrefix(bytes.TrimLeft(document, "\n"), []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n")) {
+		_, group, ok := strings.Cut(onlyLine(document, "\n  name: "), ".")
+		if kind := onlyLine(document, "\n    kind: "); ok && group != "" && kind != "" {
+			return schema.GroupKind{Group: group, Kind: kind}, nil
+		}
 	}
 	crd, err := decodeCRD(document)
 	if err != nil || crd == nil {
 		return schema.GroupKind{}, err
 	}
 	return schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}, nil
+}
+
+// onlyLine is what stands behind the beginning of the only line that has it; "" where there is none, there are several, or it is more than a word.
+// Generated CRDs have their names in such lines; those of others are found by reading them.
+func onlyLine(document []byte, begins string) string {
+	at := bytes.Index(document, []byte(begins))
+	if at < 0 {
+		return ""
+	}
+	rest := document[at+len(begins):]
+	if bytes.Contains(rest, []byte(begins)) {
+		return ""
+	}
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	word := strings.Trim(string(bytes.TrimSpace(line)), `"'`)
+	if strings.ContainsAny(word, " \t#&*!{}[]:'\"") {
+		return ""
+	}
+	return word
 }
 
 // decodeCRD reads a CRD; nil where the document is something else.

@@ -1,0 +1,59 @@
+package cmd
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+)
+
+// roomyHeap is how large the heap of a command may grow before garbage is collected at all, in bytes. A command that reads a whole fleet makes much
+// garbage in a second or two and then ends: to collect it as it comes costs a quarter of the time.
+const roomyHeap = 256 << 20
+
+// collectLate lets the heap grow to roomyHeap before garbage is collected, and above that collects as always. It holds for the process: call the
+// function that it returns when the command is done. Where GOGC or GOMEMLIMIT is set somebody knows better, and nothing changes.
+func collectLate() (restore func()) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	c := &collector{percent: debug.SetGCPercent(-1)}
+	debug.SetMemoryLimit(roomyHeap)
+	c.afterNext()
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.done = true
+		debug.SetMemoryLimit(math.MaxInt64)
+		debug.SetGCPercent(c.percent)
+	}
+}
+
+type collector struct {
+	percent int // as it was before
+	mu      sync.Mutex
+	done    bool
+}
+
+// follow sets after each collection how much garbage there may be at the next: up to roomyHeap, or percent of what lives where that is more.
+func (c *collector) follow() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done {
+		return
+	}
+	debug.SetMemoryLimit(math.MaxInt64)
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	if n := int(live[0].Value.Uint64()); n > 0 { //nolint:gosec // no heap is that large
+		debug.SetGCPercent(max(c.percent, (roomyHeap-n)*100/n))
+	}
+	c.afterNext()
+}
+
+// afterNext has follow run once garbage was collected.
+func (c *collector) afterNext() {
+	runtime.AddCleanup(new([64]byte), func(c *collector) { c.follow() }, c)
+}
