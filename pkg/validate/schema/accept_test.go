@@ -146,7 +146,11 @@ func spoil(random *rand.Rand, object map[string]any) {
 	}
 	others := []any{
 		gone, gone, nil, "", "x", "UPPER_case", strings.Repeat("long", 100), int64(-1), int64(0), int64(1), int64(1) << 40, 1.5, true, false,
-		[]any{}, []any{"a", "a"}, map[string]any{}, map[string]any{"a": "b"}, "10s", "2026-01-01T00:00:00Z", "50%",
+		[]any{},
+		[]any{"a", "a"},
+		map[string]any{},
+		map[string]any{"a": "b"},
+		"10s", "2026-01-01T00:00:00Z", "50%",
 	}
 	spots[random.IntN(len(spots))](runtime.DeepCopyJSONValue(others[random.IntN(len(others))]))
 }
