@@ -22,7 +22,7 @@ func newClusterCmd(f *factory) *cobra.Command {
 have it.`,
 	}
 	c.AddCommand(
-		newClusterAddCmd(f), newClusterListCmd(f), newClusterShowCmd(f), newClusterScaleCmd(f), newClusterUpgradeCmd(f),
+		newClusterAddCmd(f), newClusterListCmd(f), newClusterShowCmd(f), newClusterScaleCmd(f), newClusterUpgradeCmd(f), newClusterFluxCmd(f),
 		newClusterPauseCmd(f), newClusterResumeCmd(f), newClusterRemoveCmd(f), newClusterKubeconfigCmd(f),
 	)
 	return c

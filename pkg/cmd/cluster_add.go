@@ -10,7 +10,6 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -53,13 +52,11 @@ the flag that gives it. The result is checked against the chart's values.schema.
 	fs.StringVar(&o.Environment, "environment", "", "environment of the cluster (default: the only one of the fleet)")
 	fs.StringVar(&o.KubernetesVersion, "version", "", "Kubernetes version (default: that of the management cluster, or of the chart's example)")
 	fs.StringArrayVar(&o.set, "set", nil, "value of the chart, path=value: region=eu-central-1, pools[0].replicas=3; repeat for several")
-	fs.StringVar((*string)(&o.Flux), "flux", "", "who applies what the cluster runs: own (its own Flux), remote (the management cluster's) or none (default: own, where the flavour can run Flux)")
-	fs.StringVar(&o.CNI, "cni", "", "folder of addons/cni with the network of its pods (default: the only one, where the flavour needs one)")
+	addFluxFlags(c, (*string)(&o.Flux), &o.CNI)
 	fs.StringVar(&o.valuesFile, "values", "", "YAML file with values of the chart; - is standard input")
 	o.changeFlags.add(c)
 	completeFlag(c, "flavour", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.FlavoursToOffer() }))
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
-	completeFlag(c, "flux", cobra.FixedCompletions(scaffold.FluxModes(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 

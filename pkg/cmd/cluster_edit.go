@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -74,6 +75,34 @@ their control plane.` + editing,
 	}))
 	o.add(c)
 	return c
+}
+
+func newClusterFluxCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var mode, cni string
+	c := &cobra.Command{
+		Use:   "flux NAME",
+		Short: "Change who applies what a cluster runs",
+		Long: `Change who applies what a cluster runs: its own Flux, the management cluster's, or nobody. It writes the flux.yaml beside the cluster's
+cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster; also for one that was there before fleetctl.` + editing,
+		Example: `  fleetctl cluster flux shop --push
+  fleetctl cluster flux edge-7 --flux remote --cni cilium --dry-run`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: f.completeFrom(0, clusterNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.SetFlux(args[0], scaffold.FluxMode(mode), cni) })
+		},
+	}
+	addFluxFlags(c, &mode, &cni)
+	o.add(c)
+	return c
+}
+
+// addFluxFlags are what says how a cluster runs Flux.
+func addFluxFlags(c *cobra.Command, mode, cni *string) {
+	c.Flags().StringVar(mode, "flux", "", "who applies what the cluster runs: own (its own Flux), remote (the management cluster's) or none (default: own, where the flavour can run Flux)")
+	c.Flags().StringVar(cni, "cni", "", "folder of addons/cni with the network of its pods (default: the only one, where the flavour needs one)")
+	completeFlag(c, "flux", cobra.FixedCompletions(scaffold.FluxModes(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 func newClusterPauseCmd(f *factory) *cobra.Command {

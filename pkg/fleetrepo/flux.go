@@ -70,6 +70,49 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	return out, err
 }
 
+// SetFlux says anew who applies what a cluster runs: "" stands for what a new cluster of its flavour would get, as does cni. It writes the
+// cluster's flux.yaml over, or takes it out. Errors are those of Add that are about Flux and the network.
+func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, error) {
+	c, err := r.find(name)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := r.chart(c.Flavour)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: "Set how cluster " + c.Name + " runs Flux"}
+	declared, err := r.fluxFor(AddOptions{Name: c.Name, Environment: c.Environment, Flavour: c.Flavour, Flux: mode, CNI: cni}, ch, c.mgmt, e)
+	if err != nil {
+		return nil, err
+	}
+	declared.Name, declared.Layout, declared.Environment, declared.Flavour = c.Name, layoutOf(c.mgmt), c.Environment, c.Flavour
+	files, err := scaffold.ClusterFiles(declared)
+	if err != nil {
+		return nil, err
+	}
+	file := path.Join(path.Dir(c.File), scaffold.FluxFile)
+	there, err := r.generated(file)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case declared.Flux != scaffold.FluxNone:
+		e.Changes.Write(files[len(files)-1])
+	case mode == scaffold.FluxNone && there != nil:
+		e.Changes.Delete(file)
+	default: // there is none, or none can be brought yet
+		return e, nil
+	}
+	if there != nil && declared.Flux != scaffold.FluxOwn && !bytes.Contains(there, []byte(scaffold.FluxLabel+": apps")) {
+		e.Notes = append(e.Notes, "The Flux on cluster "+c.Name+" stays there and goes on: `flux uninstall` takes it off.")
+	}
+	if c.Name == path.Base(path.Dir(c.File)) {
+		err = r.listed(&e.Changes, c.mgmt.ClustersDir(c.Environment), path.Join(c.Name, scaffold.FluxFile), declared.Flux != scaffold.FluxNone)
+	}
+	return e, err
+}
+
 // sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files.
 func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string) string {
 	channel := r.Fleet.ChannelOf(environment)
