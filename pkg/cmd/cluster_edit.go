@@ -90,7 +90,9 @@ cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster; also f
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: f.completeFrom(0, clusterNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.SetFlux(args[0], scaffold.FluxMode(mode), cni) })
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+				return r.SetFlux(args[0], scaffold.FluxMode(mode), cni)
+			})
 		},
 	}
 	addFluxFlags(c, &mode, &cni)
