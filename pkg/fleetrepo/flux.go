@@ -91,14 +91,15 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	if err != nil {
 		return nil, err
 	}
-	file := path.Join(path.Dir(c.File), scaffold.FluxFile)
+	dir := path.Dir(c.File)
+	file := path.Join(dir, scaffold.FluxFile)
 	there, err := r.generated(file)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case declared.Flux != scaffold.FluxNone:
-		e.Changes.Write(files[len(files)-1])
+		e.Changes.Write(manifest.File{Path: file, Content: files[len(files)-1].Content})
 	case mode == scaffold.FluxNone && there != nil:
 		e.Changes.Delete(file)
 	default: // there is none, or none can be brought yet
@@ -107,10 +108,7 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	if there != nil && declared.Flux != scaffold.FluxOwn && !bytes.Contains(there, []byte(scaffold.FluxLabel+": apps")) {
 		e.Notes = append(e.Notes, "The Flux on cluster "+c.Name+" stays there and goes on: `flux uninstall` takes it off.")
 	}
-	if c.Name == path.Base(path.Dir(c.File)) {
-		err = r.listed(&e.Changes, c.mgmt.ClustersDir(c.Environment), path.Join(c.Name, scaffold.FluxFile), declared.Flux != scaffold.FluxNone)
-	}
-	return e, err
+	return e, r.listed(&e.Changes, path.Dir(dir), path.Join(path.Base(dir), scaffold.FluxFile), declared.Flux != scaffold.FluxNone)
 }
 
 // sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files.
