@@ -41,14 +41,20 @@ func (s *Set) modules(t testing.TB) {
 	}
 }
 
+// golden is an object that a chart makes, and the file that has it.
+type golden struct {
+	file   string
+	object map[string]any
+}
+
 // goldens are the objects that the charts make.
-func goldens(t testing.TB) []map[string]any {
+func goldens(t testing.TB) []golden {
 	t.Helper()
 	files, err := filepath.Glob("../../../templates/testdata/golden/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden files (%v)", err)
 	}
-	var out []map[string]any
+	var out []golden
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -60,7 +66,7 @@ func goldens(t testing.TB) []map[string]any {
 				t.Fatal(err)
 			}
 			if o := fromJSON(t, encoded); o != nil {
-				out = append(out, o)
+				out = append(out, golden{file, o})
 			}
 		}
 	}
@@ -71,12 +77,13 @@ func goldens(t testing.TB) []map[string]any {
 func TestAcceptor(t *testing.T) {
 	s := widgets(t)
 	s.modules(t)
-	objects := append(goldens(t), object(t, head+`
+	objects := append(goldens(t), golden{"widget", object(t, head+`
 spec: {size: small, replicas: 3, code: abc, labels: {a: b}, free: {x: [1]}, zones: [a, b], pools: [{name: x}], port: 80}
-`))
+`)})
 	random := rand.New(rand.NewPCG(1, 2)) // the same in every run
 	judged, valid, taken := 0, 0, 0
-	for _, o := range objects {
+	for _, g := range objects {
+		o := g.object
 		gvk := (&unstructured.Unstructured{Object: o}).GroupVersionKind()
 		known := s.kinds[gvk.GroupKind()]
 		if known == nil {

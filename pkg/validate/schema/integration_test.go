@@ -3,12 +3,8 @@
 package schema
 
 import (
-	"bytes"
 	"os"
-	"path/filepath"
 	"testing"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/templates/templatestest"
 )
@@ -25,38 +21,20 @@ func TestRealCRDs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	goldens, err := filepath.Glob("../../../templates/testdata/golden/*.yaml")
-	if err != nil || len(goldens) == 0 {
-		t.Fatalf("no golden files (%v)", err)
-	}
-	checked := 0
-	for _, golden := range goldens {
-		content, err := os.ReadFile(golden)
+	all := goldens(t)
+	for _, g := range all {
+		o := g.object
+		problems, err := s.Check(t.Context(), o)
 		if err != nil {
-			t.Fatal(err)
+			t.Errorf("%s: %v: %v", g.file, o["kind"], err)
 		}
-		for _, document := range Documents(content) {
-			encoded, err := yaml.YAMLToJSON(document)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if bytes.Equal(encoded, []byte("null")) {
-				continue
-			}
-			checked++
-			o := fromJSON(t, encoded)
-			problems, err := s.Check(t.Context(), o)
-			if err != nil {
-				t.Errorf("%s: %v: %v", golden, o["kind"], err)
-			}
-			for _, p := range problems {
-				t.Errorf("%s: %v: %s %s: %s", golden, o["kind"], p.Type, p.Path, p.Summary)
-			}
-			o["replicaz"] = int64(3)
-			if problems, _ := s.Check(t.Context(), o); len(problems) != 1 || problems[0].Type != Unknown || problems[0].Path != "replicaz" {
-				t.Errorf("%s: %v with a field too many: %v", golden, o["kind"], problems)
-			}
+		for _, p := range problems {
+			t.Errorf("%s: %v: %s %s: %s", g.file, o["kind"], p.Type, p.Path, p.Summary)
+		}
+		o["replicaz"] = int64(3)
+		if problems, _ := s.Check(t.Context(), o); len(problems) != 1 || problems[0].Type != Unknown || problems[0].Path != "replicaz" {
+			t.Errorf("%s: %v with a field too many: %v", g.file, o["kind"], problems)
 		}
 	}
-	t.Logf("%d objects", checked)
+	t.Logf("%d objects", len(all))
 }
