@@ -48,7 +48,7 @@ func Build(ctx context.Context, o Options, r *report.Reporter) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	c, err := cache.Open(o.Cache, r)
+	c, err := cache.Open(ctx, o.Cache, r)
 	if err != nil {
 		return err
 	}
