@@ -192,6 +192,13 @@ func (f *fleet) pivot() {
 		}
 	})
 	defer removeContainers(f.t, target+"-")
+	// Also where a step before has failed: the target's Flux reads the fleet repo from this machine until somebody says that it need not.
+	defer f.step("what serves the fleet repo to the target ends when it is told to", func(t *testing.T) {
+		f.ok("host", "stop")
+		if running := f.on.processes(f); len(running) > 0 {
+			t.Errorf("left behind:\n%s", told(running))
+		}
+	})
 	if f.t.Failed() {
 		return
 	}
