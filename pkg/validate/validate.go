@@ -145,11 +145,11 @@ func (r *run) checkFleet(ctx context.Context, out *Result) (diag.Findings, error
 	out.Clusters = len(layout.clusters)
 	findings := slices.Concat(layout.findings, r.checkLock())
 
-	files, err := render.Dir(r.tree.dir)
+	disk, err := render.Dir(r.tree.dir)
 	if err != nil {
 		return nil, err
 	}
-	if r.rendered, err = render.New(files, r.fleet, render.Options{CacheDir: r.opts.CacheDir}).All(ctx); err != nil {
+	if r.rendered, err = render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir}).All(ctx); err != nil {
 		return nil, err
 	}
 	findings = append(findings, r.renderFindings(layout)...)
