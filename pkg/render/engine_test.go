@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/templates"
 )
 
@@ -85,7 +86,7 @@ func loadFor(t testing.TB, all *charts, file string) *loadedChart {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.parse(); err != nil {
+		if _, err := l.parse(&fleetrepo.Schemas{}); err != nil {
 			t.Fatal(err)
 		}
 		return l
