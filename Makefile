@@ -87,19 +87,31 @@ test-integration: bundle ## Tests against a real kube-apiserver and etcd, built 
 	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
 	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO) test -tags integration -timeout 15m -p 4 $(TESTFLAGS) $(INTEGRATION_PACKAGES)
 
+# The environment and the command of the end-to-end tests.
+define e2e
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_BUNDLE="$(1)" \
+	FLEETCTL_E2E_NODE_IMAGE="$(E2E_NODE_IMAGE)" \
+	$(2) $(GO) test -tags e2e -count=1 -v -timeout 55m $(3) $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+endef
+
+# What each leaves out is what needs nothing of its own; a test that is in neither list runs in both.
+WITHOUT_KIND := -skip '^TestMasterOfMasters$$|/^kind$$'
+WITHOUT_EMBEDDED := -skip '^TestExample|^TestFleetOnSSH$$|/^embedded$$'
+
 .PHONY: e2e
 e2e: build ## The main job on every host, offline; sets up Podman for kind if no engine answers (needs root then)
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
-	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
-	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
-	FLEETCTL_E2E_NODE_IMAGE="$(E2E_NODE_IMAGE)" \
-	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -v -timeout 55m $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+	$(call e2e,$(BUNDLE),scripts/with-engine.sh,)
+
+.PHONY: e2e-kind
+e2e-kind: build ## The part of it that needs a container engine
+	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
+	$(call e2e,$(BUNDLE),scripts/with-engine.sh,$(WITHOUT_EMBEDDED))
 
 .PHONY: e2e-embedded
-e2e-embedded: build bundle-embedded ## The same on the embedded host alone: no container engine, no root
-	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
-	FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
-	$(GO) test -tags e2e -count=1 -v -timeout 20m -run '^Test(FleetWithoutRemote|SomebodyElses|KilledAtEachStep|Example(TwoClouds|Promotion|AppDelivery))$$/^embedded$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+e2e-embedded: build bundle-embedded ## The rest of it, on the embedded host alone: no container engine, no root
+	$(call e2e,$(EMBEDDED_BUNDLE),,$(WITHOUT_KIND))
 
 # The bundle with the clouds' infrastructure providers in it: the first time it takes long to build, most of that for Azure.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers

@@ -3,7 +3,7 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 )
 
 // newGitServeCmd is the process in the background that serves a fleet repo without a remote. init starts it; nobody else should.
@@ -14,7 +14,7 @@ func newGitServeCmd(f *factory) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return gitserve.Run(c.Context(), args[0], f.streams.Out, f.streams.Err)
+			return lifecycle.ServeRepo(c.Context(), args[0], f.streams.Out, f.streams.Err)
 		},
 	}
 }

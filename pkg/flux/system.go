@@ -3,11 +3,13 @@ package flux
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -149,13 +151,34 @@ func (s *System) Reconcile(ctx context.Context) error {
 	return s.request(ctx, kube.Ref{GroupVersionKind: gitRepositoryKind, Key: systemKey})
 }
 
+// ReconcileSources asks Flux to look now at the fleet repo, on whichever branch or tag a source follows it. It does not wait.
+func (s *System) ReconcileSources(ctx context.Context) error {
+	var sources sourcev1.GitRepositoryList
+	if err := s.client.List(ctx, &sources, kube.InNamespace(Namespace)); err != nil {
+		return fmt.Errorf("list sources: %w", err)
+	}
+	at := slices.IndexFunc(sources.Items, func(r sourcev1.GitRepository) bool { return r.Name == systemKey.Name })
+	if at < 0 {
+		return diag.Errorf(initHint, "reconcile GitRepository %s: it does not exist", systemKey)
+	}
+	var all error
+	for _, r := range sources.Items {
+		if r.Spec.URL == sources.Items[at].Spec.URL {
+			all = errors.Join(all, s.request(ctx, kube.Ref{GroupVersionKind: gitRepositoryKind, Key: kube.Key{Namespace: r.Namespace, Name: r.Name}}))
+		}
+	}
+	return all
+}
+
+const initHint = "fleetctl init installs Flux and points it at the fleet repo"
+
 // request asks for one object to be reconciled.
 func (s *System) request(ctx context.Context, ref kube.Ref) error {
 	err := s.patch(ctx, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		fluxmeta.ReconcileRequestAnnotation: time.Now().Format(time.RFC3339Nano),
 	}}})
 	if kube.IsAbsent(err) {
-		return diag.Errorf("fleetctl init installs Flux and points it at the fleet repo", "reconcile %s: it does not exist", ref)
+		return diag.Errorf(initHint, "reconcile %s: it does not exist", ref)
 	}
 	if err != nil {
 		return fmt.Errorf("reconcile %s: %w", ref, err)

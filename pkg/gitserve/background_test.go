@@ -29,7 +29,7 @@ const childArg = "git-serve-child"
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == childArg {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		err := gitserve.Run(ctx, os.Args[2], os.Stdout, os.Stderr)
+		err := gitserve.Run(ctx, os.Args[2], os.Stdout, os.Stderr, nil)
 		stop()
 		if err != nil {
 			os.Exit(1)

@@ -11,16 +11,18 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 )
 
 // Run is the background server itself: what the command does that Ensure starts. It serves what the state folder says until ctx
-// ends. It prints one line to hello, Ensure's end of a pipe, when it listens or when it cannot; and its log to log.
-func Run(ctx context.Context, stateDir string, hello, log io.Writer) error {
+// ends. It prints one line to hello, Ensure's end of a pipe, when it listens or when it cannot; and its log to log. changed, if not nil, is
+// called after commits and tags; what it returns is logged.
+func Run(ctx context.Context, stateDir string, hello, log io.Writer, changed func(context.Context) error) error {
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	err := run(ctx, stateDir, hello, logger)
+	err := run(ctx, stateDir, hello, logger, changed)
 	if err != nil {
 		logger.Error("the git server ends", "error", err)
 		return err
@@ -29,7 +31,7 @@ func Run(ctx context.Context, stateDir string, hello, log io.Writer) error {
 	return nil
 }
 
-func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logger) (err error) {
+func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logger, changed func(context.Context) error) (err error) {
 	lock := flock.New(filepath.Join(stateDir, aliveFile))
 	if err := lockAlive(ctx, lock); err != nil {
 		err = fmt.Errorf("another git server runs for %s: %w", stateDir, err)
@@ -62,7 +64,30 @@ func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logge
 	if err := say(out, hello{Port: bound.Port}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	if changed == nil {
+		return serve(ctx, listener, h)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { s.tell(ctx, logger, changed) })
+	defer watch.Wait()
+	defer cancel()
 	return serve(ctx, listener, h)
+}
+
+// tell calls changed after commits and tags. Without it they are found later: what goes wrong is logged.
+func (s *state) tell(ctx context.Context, logger *slog.Logger, changed func(context.Context) error) {
+	dir, err := gitDir(s.RepoDir)
+	if err == nil {
+		err = watchRefs(ctx, dir, func() {
+			if err := changed(ctx); err != nil && ctx.Err() == nil {
+				logger.Warn("nobody was told of a commit", "error", err)
+			}
+		})
+	}
+	if err != nil {
+		logger.Warn("commits are not watched", "error", err)
+	}
 }
 
 // lockAlive waits a moment: somebody who looks whether a server lives holds the lock for an instant.

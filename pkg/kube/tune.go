@@ -18,6 +18,8 @@ type Tuning struct {
 	Flags map[string]int
 	// Requests and Limits of its container by resource (cpu, memory), as Kubernetes writes amounts.
 	Requests, Limits map[string]string
+	// Env are variables of its environment, by name.
+	Env map[string]string
 }
 
 // String is the same for the same tuning, in one line: "--kube-api-qps=200 limits.memory=2Gi".
@@ -26,7 +28,7 @@ func (t Tuning) String() string {
 	for _, part := range []struct {
 		name    string
 		amounts map[string]string
-	}{{"requests", t.Requests}, {"limits", t.Limits}} {
+	}{{"requests", t.Requests}, {"limits", t.Limits}, {"env", t.Env}} {
 		for _, resource := range slices.Sorted(maps.Keys(part.amounts)) {
 			words = append(words, part.name+"."+resource+"="+part.amounts[resource])
 		}
@@ -46,8 +48,8 @@ func (t Tuning) args() []string {
 // managerContainer is what the container with the manager is called, by convention, where there are others beside it.
 const managerContainer = "manager"
 
-// Tune changes a Deployment in place: flags that are among the arguments get the value, others are added; amounts of resources are
-// added or replaced. An error says that it has no container to tune.
+// Tune changes a Deployment in place: flags that are among the arguments get the value, others are added; amounts of resources and
+// variables are added or replaced. An error says that it has no container to tune.
 func Tune(deployment *unstructured.Unstructured, t Tuning) error {
 	return EditManager(deployment, func(container map[string]any) error {
 		args, _, err := unstructured.NestedStringSlice(container, "args")
@@ -69,8 +71,29 @@ func Tune(deployment *unstructured.Unstructured, t Tuning) error {
 				}
 			}
 		}
-		return nil
+		return setEnv(container, t.Env)
 	})
+}
+
+// setEnv sets variables of a container, sorted by name after those that it has.
+func setEnv(container map[string]any, variables map[string]string) error {
+	if len(variables) == 0 {
+		return nil
+	}
+	env, _, err := unstructured.NestedSlice(container, "env")
+	if err != nil {
+		return err
+	}
+	env = slices.DeleteFunc(env, func(v any) bool {
+		variable, _ := v.(map[string]any)
+		name, _ := variable["name"].(string)
+		_, replaced := variables[name]
+		return replaced
+	})
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		env = append(env, map[string]any{"name": name, "value": variables[name]})
+	}
+	return unstructured.SetNestedSlice(container, env, "env")
 }
 
 // EditManager lets edit change the container of a Deployment that runs its manager: the one called manager, or the only one.

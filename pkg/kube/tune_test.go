@@ -21,10 +21,12 @@ func TestTune(t *testing.T) {
 			"name":      "manager",
 			"args":      []any{"--leader-elect", "--kube-api-qps=20", "-machine-concurrency", "10", "kube-api-burst=7", "--qps"},
 			"resources": map[string]any{"limits": map[string]any{"cpu": "1", "memory": "1Gi"}},
+			"env":       []any{map[string]any{"name": "DOCKER_HOST", "value": "tcp://engine"}, map[string]any{"name": "HOME", "value": "/"}},
 		})
 	tuning := Tuning{
 		Manager: "m", Flags: map[string]int{"kube-api-qps": 200, "kube-api-burst": 400, "machine-concurrency": 3},
 		Requests: map[string]string{"memory": "512Mi"}, Limits: map[string]string{"memory": "2Gi"},
+		Env: map[string]string{"DOCKER_HOST": "unix:///engine.sock"},
 	}
 	if err := Tune(d, tuning); err != nil {
 		t.Fatal(err)
@@ -37,6 +39,7 @@ func TestTune(t *testing.T) {
 			"resources": map[string]any{
 				"limits": map[string]any{"cpu": "1", "memory": "2Gi"}, "requests": map[string]any{"memory": "512Mi"},
 			},
+			"env": []any{map[string]any{"name": "HOME", "value": "/"}, map[string]any{"name": "DOCKER_HOST", "value": "unix:///engine.sock"}},
 		})
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -44,7 +47,7 @@ func TestTune(t *testing.T) {
 	if err := Tune(d, tuning); err != nil || !cmp.Equal(want, d) {
 		t.Errorf("a second time: %v\n%s", err, cmp.Diff(want, d))
 	}
-	if got, want := tuning.String(), "--kube-api-burst=400 --kube-api-qps=200 --machine-concurrency=3 requests.memory=512Mi limits.memory=2Gi"; got != want {
+	if got, want := tuning.String(), "--kube-api-burst=400 --kube-api-qps=200 --machine-concurrency=3 requests.memory=512Mi limits.memory=2Gi env.DOCKER_HOST=unix:///engine.sock"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

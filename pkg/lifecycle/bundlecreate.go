@@ -86,7 +86,7 @@ type bundleRun struct {
 // holds none.
 func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) error {
 	declared := capiProviders(b.mgmt.Providers)
-	source, err := b.providerSource(declared, nil) //nolint:contextcheck // it reads nothing yet
+	source, err := b.providerSource(declared, nil, nil) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,10 @@ package lifecycle
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -116,36 +114,6 @@ func wait(ctx context.Context, news <-chan struct{}) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// dockerProvider makes workload clusters of containers, through the socket of this machine's engine.
-const (
-	dockerProvider = "docker"
-	dockerSocket   = "/var/run/docker.sock"
-)
-
-// mountEngine gives the docker provider the engine that it works with, where it is among the providers and the host has one.
-func (s *session) mountEngine(ctx context.Context, o *host.CreateOptions) error {
-	onEngine, ok := s.host.(interface {
-		EngineSocket(ctx context.Context) (string, error)
-	})
-	declared := slices.ContainsFunc(o.ExtraMounts, func(m host.Mount) bool { return m.ContainerPath == dockerSocket })
-	if !s.usesEngine() || !ok || declared {
-		return nil
-	}
-	socket, err := onEngine.EngineSocket(ctx)
-	if err != nil {
-		return err
-	}
-	o.ExtraMounts = append(o.ExtraMounts, host.Mount{HostPath: socket, ContainerPath: dockerSocket})
-	return nil
-}
-
-// usesEngine tells whether the docker provider, which works with the engine itself, is among the providers.
-func (s *session) usesEngine() bool {
-	return slices.ContainsFunc(s.mgmt.Providers, func(p v1alpha1.Provider) bool {
-		return p.Type == v1alpha1.ProviderInfrastructure && p.Name == dockerProvider
-	})
 }
 
 // keepAccess writes the private kubeconfig, and the user's own where they asked for it.

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // installPlan is what will run on the management cluster, every version chosen.
@@ -83,7 +84,7 @@ func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 	if err != nil {
 		return err
 	}
-	source, err := s.providerSource(declared, variables) //nolint:contextcheck // it reads nothing yet
+	source, err := s.providerSource(declared, variables, s.tuning(ctx)) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return err
 	}
@@ -101,11 +102,11 @@ func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 	return plan.source.CheckVariables(ctx, plan.providers)
 }
 
-func (s *session) providerSource(declared []capi.Provider, variables map[string]string) (*capi.Source, error) {
+func (s *session) providerSource(declared []capi.Provider, variables map[string]string, tuning []kube.Tuning) (*capi.Source, error) {
 	return capi.NewSource(capi.SourceOptions{
 		Providers: declared, Variables: variables, Repository: s.providerFolder(),
 		CertManagerVersion: s.mgmt.CertManager.Version, CertManagerURL: s.mgmt.CertManager.URL,
-		Tuning: tuningOf(s.mgmt),
+		Tuning: tuning,
 	})
 }
 

@@ -77,6 +77,13 @@ var onEmbedded = hostCase{
 	sweep: func(f *fleet) { kill(f.t, processesOf(f.t, f.base)) },
 }
 
+// onEmbeddedBesideEngine is the same on a machine with a container engine, for what makes clusters of containers from there.
+var onEmbeddedBesideEngine = func() hostCase {
+	on := onEmbedded
+	on.environment = func(f *fleet) []string { return append(os.Environ(), "TMPDIR="+f.temp) }
+	return on
+}()
+
 // withoutEngine is an environment in which no container engine can be found: of all programs there is only Git.
 func withoutEngine(f *fleet) []string {
 	programs := filepath.Join(f.home, "bin")

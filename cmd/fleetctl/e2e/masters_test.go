@@ -15,11 +15,12 @@ import (
 )
 
 // TestMasterOfMasters brings the example up: a management cluster makes a cluster of containers, which becomes a management cluster itself
-// and makes a cluster of its own, all from one repo. That is on a Git server behind TLS, with a token.
+// and makes a cluster of its own, all from one repo. That is on a Git server behind TLS, with a token. The first is on the embedded host,
+// beside the engine that its docker provider works with.
 func TestMasterOfMasters(t *testing.T) {
 	const child = "e2e-eu"
 	t.Cleanup(func() { removeContainers(t, child+"-") }) // last of all: the parent takes them down in order
-	f := newFleet(t, "e2e-root")
+	f := newFleetOn(t, onEmbeddedBesideEngine, "e2e-root")
 	server := gittest.NewHTTPS(t, gittest.Options{Listen: net.JoinHostPort(reachable(t), "0")})
 	server.Seed(t, "main", masters(t, server, f.name, child))
 	ca := filepath.Join(f.home, "ca.pem")
@@ -30,8 +31,8 @@ func TestMasterOfMasters(t *testing.T) {
 	refused := func(said string) {
 		f.t.Helper()
 		f.fails(1, []string{said}, args...)
-		if made := containers(f.t, f.name+"-"); len(made) > 0 {
-			f.t.Errorf("containers: %v", made)
+		if made := f.on.processes(f); len(made) > 0 {
+			f.t.Errorf("processes:\n%s", told(made))
 		}
 	}
 	f.step("without the token, nothing is created", func(*testing.T) { refused("FLEETCTL_GIT_TOKEN") })
@@ -101,8 +102,11 @@ func TestMasterOfMasters(t *testing.T) {
 		for _, cluster := range []string{child, f.name} {
 			f.ok("teardown", "--delete-clusters", "--yes", "--cluster", cluster)
 		}
-		if left := append(containers(f.t, child+"-"), containers(f.t, f.name+"-")...); len(left) > 0 {
+		if left := containers(f.t, child+"-"); len(left) > 0 {
 			f.t.Errorf("containers: %v", left)
+		}
+		if left := f.on.processes(f); len(left) > 0 {
+			f.t.Errorf("processes:\n%s", told(left))
 		}
 	})
 }
@@ -115,7 +119,7 @@ func masters(t *testing.T, server *gittest.HTTPS, root, child string) map[string
 		shop = "providers/eu/v1/clusters/prod/shop/cluster.yaml"
 	)
 	fleet := strings.NewReplacer(
-		"- name: root", "- name: "+root, "- name: eu", "- name: "+child, "parent: root", "parent: "+root,
+		"- name: root", "- name: "+root, "type: kind", "type: embedded", "- name: eu", "- name: "+child, "parent: root", "parent: "+root,
 		"    url: https://git.example.com/platform/fleet.git\n",
 		fmt.Sprintf("    url: %s\n    username: %s\n    caFile: ca.pem\n    interval: 10s\n", server.URL, server.Username),
 	).Replace(example(t, "master-of-masters/fleet.yaml"))

@@ -1,0 +1,79 @@
+package lifecycle
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// dockerProvider makes workload clusters of containers, through the socket of this machine's engine.
+const (
+	dockerProvider = "docker"
+	dockerManager  = "capd-controller-manager"
+	dockerSocket   = "/var/run/docker.sock"
+)
+
+// mountEngine gives the docker provider the engine that it works with, where it is among the providers and the host has one.
+func (s *session) mountEngine(ctx context.Context, o *host.CreateOptions) error {
+	onEngine, ok := s.host.(interface {
+		EngineSocket(ctx context.Context) (string, error)
+	})
+	declared := slices.ContainsFunc(o.ExtraMounts, func(m host.Mount) bool { return m.ContainerPath == dockerSocket })
+	if !s.usesEngine() || !ok || declared {
+		return nil
+	}
+	socket, err := onEngine.EngineSocket(ctx)
+	if err != nil {
+		return err
+	}
+	o.ExtraMounts = append(o.ExtraMounts, host.Mount{HostPath: socket, ContainerPath: dockerSocket})
+	return nil
+}
+
+// usesEngine tells whether the docker provider, which works with the engine itself, is among the providers.
+func (s *session) usesEngine() bool {
+	return slices.ContainsFunc(s.mgmt.Providers, func(p v1alpha1.Provider) bool {
+		return p.Type == v1alpha1.ProviderInfrastructure && p.Name == dockerProvider
+	})
+}
+
+// tuning is that of fleet.yaml, and how the docker provider finds the engine where its manager is a process of this machine.
+func (s *session) tuning(ctx context.Context) []kube.Tuning {
+	all := tuningOf(s.mgmt)
+	socket := s.otherSocket(ctx)
+	if socket == "" {
+		return all
+	}
+	at := slices.IndexFunc(all, func(t kube.Tuning) bool { return t.Manager == dockerManager })
+	if at < 0 {
+		at = len(all)
+		all = append(all, kube.Tuning{Manager: dockerManager})
+	}
+	all[at].Env = map[string]string{"DOCKER_HOST": "unix://" + socket}
+	return all
+}
+
+// otherSocket is the engine's where the docker provider would not look for it, as Podman's is; "" where it finds it, and where it makes
+// in-memory clusters only because no engine answers.
+func (s *session) otherSocket(ctx context.Context) string {
+	if s.mgmt.Host.Type != v1alpha1.HostEmbedded || !s.usesEngine() {
+		return ""
+	}
+	if _, err := os.Stat(dockerSocket); err == nil {
+		return ""
+	}
+	onMachine, err := engine.Detect(ctx)
+	if err != nil {
+		return ""
+	}
+	socket, err := onMachine.Socket(ctx)
+	if err != nil {
+		return ""
+	}
+	return socket
+}
