@@ -34,6 +34,8 @@ type Repo struct {
 	Dir string
 	// Fleet is what fleet.yaml says, without defaults.
 	Fleet *v1alpha1.Fleet
+	// Schemas are those of its charts' values, as they are compiled.
+	Schemas Schemas
 
 	mu       sync.Mutex
 	charts   map[string]*chart

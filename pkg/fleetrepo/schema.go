@@ -1,9 +1,7 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,7 +30,7 @@ type chart struct {
 	inRepo   bool
 	defaults map[string]any
 	schema   map[string]any
-	compiled *jsonschema.Schema // nil where the chart has no schema
+	compiled *ValuesSchema // nil where the chart has no schema
 	// annotations of Chart.yaml.
 	annotations map[string]string
 }
@@ -75,7 +73,7 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 	if c.inRepo {
 		read = func(name string) ([]byte, error) { return r.read(path.Join(dir, name)) }
 	}
-	if err := c.load(read); err != nil {
+	if err := c.load(read, &r.Schemas); err != nil {
 		return nil, fmt.Errorf("read the chart %s: %w", dir, err)
 	}
 	r.mu.Lock()
@@ -85,7 +83,7 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 }
 
 // load reads a chart's defaults and schema; it may lack both.
-func (c *chart) load(read func(name string) ([]byte, error)) error {
+func (c *chart) load(read func(name string) ([]byte, error), schemas *Schemas) error {
 	for name, into := range map[string]*map[string]any{"values.yaml": &c.defaults, "values.schema.json": &c.schema} {
 		content, err := read(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -105,24 +103,10 @@ func (c *chart) load(read func(name string) ([]byte, error)) error {
 		return nil
 	}
 	var err error
-	if c.compiled, err = CompileSchema(c.schema); err != nil {
+	if c.compiled, err = schemas.Compile(c.schema); err != nil {
 		return fmt.Errorf("values.schema.json: %w", err)
 	}
 	return nil
-}
-
-// CompileSchema reads the schema of a chart's values. It loads nothing from anywhere else: a schema that refers to others is an error.
-func CompileSchema(schema map[string]any) (*jsonschema.Schema, error) {
-	document, err := PlainJSON(schema)
-	if err != nil {
-		return nil, err
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(jsonschema.SchemeURLLoader{})
-	if err := compiler.AddResource("values.schema.json", document); err != nil {
-		return nil, err
-	}
-	return compiler.Compile("values.schema.json")
 }
 
 // ValueFindings says what a chart's schema refuses of the values of a HelmRelease, which stands in file as node: each with its place, and
@@ -166,15 +150,6 @@ func decodeMap(content []byte) (map[string]any, error) {
 	return out, documents[0].Decode(&out)
 }
 
-// PlainJSON turns what YAML gave into what a JSON decoder gives.
-func PlainJSON(v any) (any, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return jsonschema.UnmarshalJSON(bytes.NewReader(text))
-}
-
 // overlay lays top over base as Helm does it: maps are merged, null takes a default away.
 func overlay(base, top map[string]any) map[string]any {
 	out := maps.Clone(base)
@@ -206,11 +181,11 @@ func (c *declared) check(ch *chart) error {
 	}
 	findings := c.checkPools()
 	if ch.compiled != nil {
-		all, err := PlainJSON(overlay(ch.defaults, values))
+		failed, err := ch.compiled.Judge(overlay(ch.defaults, values))
 		if err != nil {
 			return findingsOf(c.File, err)
 		}
-		if failed, ok := errors.AsType[*jsonschema.ValidationError](ch.compiled.Validate(all)); ok {
+		if failed != nil {
 			findings = append(findings, c.schemaFindings(ch, failed)...)
 		}
 	}

@@ -1,34 +1,44 @@
 package render
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
 // cacheFormat changes with what is kept, and with how it is made: entries of another one are not found.
-const cacheFormat = "render-2 helm-v4.2.4 kustomize-v0.21.1"
+const cacheFormat = "render-3 helm-v4.2.4 kustomize-v0.21.1"
 
-// What the cache may hold, and how often that is looked at. 5,000 clusters take some 100 MiB.
+// What the cache may hold: 5,000 clusters take some 100 MiB. A file that was begun and is older than staleAfter was given up.
 const (
 	maxCacheBytes = 1 << 30
-	pruneInterval = time.Hour
+	staleAfter    = time.Hour
 )
 
-// cache keeps lists of objects by a digest of all that they are made of. Entries are whole or they are not there: each carries its own
-// digest, and one that was cut, or changed, is as if it were missing. A nil cache keeps nothing.
+// cache keeps lists of objects by a digest of all that they are made of. What one run makes goes into one file, a pack: a file for each entry
+// would take longer than to render some of them. Entries are whole or they are not there: each carries its own digest, and one that was cut,
+// or changed, is as if it were missing. Several processes may use a folder at once. A nil cache keeps nothing.
 type cache struct {
-	dir   string
-	wrote atomic.Bool
+	dir string
+
+	mu    sync.Mutex
+	users int // runs that go on
+	packs []*pack
+	known map[key]entry
+	fresh *packWriter // of what these runs make; nil before there is something
+}
+
+// entry is where something is kept.
+type entry struct {
+	pack   *pack
+	at     int64
+	length int
 }
 
 func newCache(dir string) *cache {
@@ -51,20 +61,76 @@ func digest(parts ...[]byte) key {
 	return key(h.Sum(nil))
 }
 
-func (c *cache) file(k key) string {
-	name := hex.EncodeToString(k[:])
-	return filepath.Join(c.dir, name[:2], name[2:])
+// use opens the cache for a run. Call the function that it returns when the run is done: then what it made is there for others.
+func (c *cache) use() (done func()) {
+	if c == nil {
+		return func() {}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.users++; c.users == 1 {
+		c.open()
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.users--; c.users == 0 {
+			c.close()
+		}
+	}
 }
 
-// entry is the first line about an object; its JSON follows on the next.
-type entry struct {
-	APIVersion string `json:"a"`
-	Kind       string `json:"k"`
-	Namespace  string `json:"n,omitempty"`
-	Name       string `json:"m"`
-	File       string `json:"f,omitempty"`
-	Line       int    `json:"l,omitempty"`
-	Template   string `json:"t,omitempty"`
+func (c *cache) open() {
+	c.known = map[key]entry{}
+	names, err := filepath.Glob(filepath.Join(c.dir, "*"+packSuffix))
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		if p, err := openPack(name); err == nil {
+			c.packs = append(c.packs, p)
+			p.each(func(k key, at entry) { c.known[k] = at })
+		} else if !errors.Is(err, fs.ErrNotExist) { // another run has put it together with others
+			_ = os.Remove(name)
+		}
+	}
+}
+
+// close keeps what is new, and sees to it that neither files nor bytes become too many.
+func (c *cache) close() {
+	if c.fresh != nil {
+		c.merge()
+		_ = c.fresh.finish() // a cache that cannot be written is none: what was rendered is right without it
+	}
+	for _, p := range c.packs {
+		_ = p.file.Close() // it was only read
+	}
+	if c.fresh != nil {
+		c.pruneTo(maxCacheBytes)
+	}
+	c.packs, c.known, c.fresh = nil, nil, nil
+}
+
+// maxPacks is how many packs there may be.
+const maxPacks = 16
+
+// merge takes the smallest packs into the one that is being written, once there are too many of them.
+func (c *cache) merge() {
+	if len(c.packs) < maxPacks {
+		return
+	}
+	slices.SortFunc(c.packs, func(a, b *pack) int { return int(a.size - b.size) })
+	for _, p := range c.packs[:maxPacks/2] {
+		whole := true
+		p.each(func(k key, at entry) {
+			if record := at.record(k); record != nil && c.known[k].pack == p {
+				whole = c.fresh.add(k, record) && whole
+			}
+		})
+		if whole {
+			c.fresh.replaces = append(c.fresh.replaces, p)
+		}
+	}
 }
 
 // get returns what is kept for k.
@@ -72,75 +138,33 @@ func (c *cache) get(k key) ([]*content, bool) {
 	if c == nil {
 		return nil, false
 	}
-	text, err := os.ReadFile(c.file(k))
-	if err != nil || len(text) < sha256.Size {
+	c.mu.Lock()
+	at, ok := c.known[k]
+	c.mu.Unlock()
+	if !ok {
 		return nil, false
 	}
-	body := text[sha256.Size:]
-	if sha256.Sum256(body) != [sha256.Size]byte(text[:sha256.Size]) {
-		return nil, false
-	}
-	all := []*content{}
-	for len(body) > 0 {
-		head, rest, ok := bytes.Cut(body, []byte("\n"))
-		object, rest, ok2 := bytes.Cut(rest, []byte("\n"))
-		var e entry
-		if !ok || !ok2 || json.Unmarshal(head, &e) != nil {
-			return nil, false
-		}
-		one := &content{json: object, source: Source{e.File, e.Line}, template: e.Template}
-		one.APIVersion, one.Kind, one.Metadata.Namespace, one.Metadata.Name = e.APIVersion, e.Kind, e.Namespace, e.Name
-		all, body = append(all, one), rest
-	}
-	return all, true
+	return decodeContents(at.record(k))
 }
 
-// put keeps objects under k. A cache that cannot be written is none: what was rendered is right without it.
+// put keeps objects under k.
 func (c *cache) put(k key, all []*content) {
 	if c == nil {
 		return
 	}
-	body := make([]byte, sha256.Size)
-	for _, one := range all {
-		head, err := json.Marshal(entry{
-			one.APIVersion, one.Kind, one.Metadata.Namespace, one.Metadata.Name, one.source.File, one.source.Line, one.template,
-		})
-		if err != nil {
-			return
-		}
-		body = append(append(append(append(body, head...), '\n'), one.json...), '\n')
-	}
-	sum := sha256.Sum256(body[sha256.Size:])
-	copy(body, sum[:])
-	name := c.file(k)
-	// Not manifest.WriteFile, which waits for the disk and renames: an entry that a crash cuts short, or that another run is just writing, is found
-	// out by its digest.
-	err := os.WriteFile(name, body, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(name), 0o700); err == nil {
-			err = os.WriteFile(name, body, 0o600)
-		}
-	}
-	if err != nil {
-		_ = os.Remove(name)
+	record := appendContents(nil, all)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.users == 0 {
 		return
 	}
-	c.wrote.Store(true)
+	if c.fresh == nil {
+		c.fresh = newPack(c.dir)
+	}
+	c.fresh.add(k, record)
 }
 
-// prune takes the oldest entries away where the cache has become too large. It looks once in a while, after something was written.
-func (c *cache) prune() {
-	if c == nil || !c.wrote.Load() {
-		return
-	}
-	stamp := filepath.Join(c.dir, ".pruned")
-	if info, err := os.Stat(stamp); err == nil && time.Since(info.ModTime()) < pruneInterval {
-		return
-	}
-	_ = os.WriteFile(stamp, nil, 0o600)
-	c.pruneTo(maxCacheBytes)
-}
-
+// pruneTo takes the oldest files away where there is more than a limit of bytes, and what runs that were ended left behind.
 func (c *cache) pruneTo(limit int64) {
 	type kept struct {
 		name string
@@ -154,6 +178,10 @@ func (c *cache) pruneTo(limit int64) {
 			return nil //nolint:nilerr // what another run has just removed is not there any more
 		}
 		if info, err := d.Info(); err == nil {
+			if filepath.Ext(name) != packSuffix && time.Since(info.ModTime()) > staleAfter {
+				_ = os.Remove(name)
+				return nil
+			}
 			all = append(all, kept{name, info.Size(), info.ModTime()})
 			total += info.Size()
 		}

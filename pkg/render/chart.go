@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
@@ -27,9 +26,10 @@ import (
 
 // charts loads each chart once for all releases.
 type charts struct {
-	repo *repo
-	mu   sync.Mutex
-	all  map[string]*loadedChart
+	repo    *repo
+	schemas *fleetrepo.Schemas
+	mu      sync.Mutex
+	all     map[string]*loadedChart
 }
 
 // loadedChart is a chart of the repo. It is read by many releases at once, and changed by none.
@@ -42,17 +42,11 @@ type loadedChart struct {
 
 	parsed   sync.Once
 	chart    *chart.Chart
-	schemas  map[string]*schema
+	schemas  map[string]*fleetrepo.ValuesSchema
 	parseErr error
 
 	prepare   sync.Once
 	templates *parsedTemplates // nil where Helm's engine renders the chart
-}
-
-// schema is what a chart demands of its values.
-type schema struct {
-	document map[string]any
-	compiled *jsonschema.Schema
 }
 
 // load returns the chart in a folder with its files read. planned says that the repo is one that init has yet to complete: it will bring
@@ -126,8 +120,8 @@ func (l *loadedChart) read(r *repo) error {
 	return nil
 }
 
-// parse makes a chart of the files. One with dependencies is changed by what the values switch on, and is made anew each time.
-func (l *loadedChart) parse() (*chart.Chart, error) {
+// parse makes a chart of the files, and compiles its schemas. One with dependencies is changed by what the values switch on, and is made anew each time.
+func (l *loadedChart) parse(known *fleetrepo.Schemas) (*chart.Chart, error) {
 	l.parsed.Do(func() {
 		if l.chart, l.parseErr = loader.LoadFiles(l.files); l.parseErr != nil {
 			return
@@ -135,8 +129,8 @@ func (l *loadedChart) parse() (*chart.Chart, error) {
 		if l.parseErr = l.chart.Validate(); l.parseErr != nil {
 			return
 		}
-		l.schemas = map[string]*schema{}
-		l.parseErr = l.compile(l.chart)
+		l.schemas = map[string]*fleetrepo.ValuesSchema{}
+		l.parseErr = l.compile(l.chart, known)
 	})
 	if l.parseErr != nil || len(l.chart.Dependencies()) == 0 && len(l.chart.Metadata.Dependencies) == 0 {
 		return l.chart, l.parseErr
@@ -145,20 +139,20 @@ func (l *loadedChart) parse() (*chart.Chart, error) {
 }
 
 // compile reads the schemas of a chart and of those in it, by their full paths.
-func (l *loadedChart) compile(c *chart.Chart) error {
+func (l *loadedChart) compile(c *chart.Chart, known *fleetrepo.Schemas) error {
 	if c.Schema != nil {
-		s := &schema{}
-		if err := json.Unmarshal(c.Schema, &s.document); err != nil {
+		var document map[string]any
+		if err := json.Unmarshal(c.Schema, &document); err != nil {
 			return fmt.Errorf("values.schema.json: %w", err)
 		}
-		var err error
-		if s.compiled, err = fleetrepo.CompileSchema(s.document); err != nil {
+		s, err := known.Compile(document)
+		if err != nil {
 			return fmt.Errorf("values.schema.json: %w", err)
 		}
 		l.schemas[c.ChartFullPath()] = s
 	}
 	for _, inner := range c.Dependencies() {
-		if err := l.compile(inner); err != nil {
+		if err := l.compile(inner, known); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/apimachinery/pkg/runtime"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
@@ -170,13 +171,7 @@ func functions() template.FuncMap {
 	}
 	all["fail"] = func(string) (string, error) { return "", errTemplate }
 	all["lookup"] = func(string, string, string, string) (map[string]any, error) { return map[string]any{}, nil }
-	all["toYaml"] = func(value any) string {
-		text, err := sigsyaml.Marshal(value)
-		if err != nil {
-			return ""
-		}
-		return strings.TrimSuffix(string(text), "\n")
-	}
+	all["toYaml"] = toYAML()
 	all["toJson"] = func(value any) string {
 		text, err := json.Marshal(value)
 		if err != nil {
@@ -184,27 +179,16 @@ func functions() template.FuncMap {
 		}
 		return string(text)
 	}
-	all["fromYaml"] = func(text string) map[string]any {
-		value := map[string]any{}
-		if n := readBlock([]byte(text)); n != nil && json.Unmarshal(n.appendJSON(nil), &value) == nil {
-			return value
-		}
-		if err := sigsyaml.Unmarshal([]byte(text), &value); err != nil {
-			value["Error"] = err.Error()
-		}
-		return value
+	fields, items := fromYAML(), fromYAMLArray()
+	all["fromYaml"] = func(text string) map[string]any { return runtime.DeepCopyJSON(fields(text)) }
+	all["fromYamlArray"] = func(text string) []any {
+		all, _ := runtime.DeepCopyJSONValue(items(text)).([]any)
+		return all
 	}
 	all["fromJson"] = func(text string) map[string]any {
 		value := map[string]any{}
 		if err := json.Unmarshal([]byte(text), &value); err != nil {
 			value["Error"] = err.Error()
-		}
-		return value
-	}
-	all["fromYamlArray"] = func(text string) []any {
-		value := []any{}
-		if err := sigsyaml.Unmarshal([]byte(text), &value); err != nil {
-			value = []any{err.Error()}
 		}
 		return value
 	}
@@ -216,4 +200,70 @@ func functions() template.FuncMap {
 		return value
 	}
 	return all
+}
+
+// What charts turn into YAML, and back, is mostly the same for all clusters of a flavour: it is done once. The values are shared: copy them.
+
+func toYAML() func(value any) string {
+	known := remembered(func(text string) string {
+		out, err := sigsyaml.JSONToYAML([]byte(text))
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSuffix(string(out), "\n")
+	})
+	return func(value any) string {
+		text, err := json.Marshal(value) // which sigsyaml.Marshal begins with as well
+		if err != nil {
+			return ""
+		}
+		return known(string(text))
+	}
+}
+
+func fromYAML() func(text string) map[string]any {
+	return remembered(func(text string) map[string]any {
+		value := map[string]any{}
+		if n := readBlock([]byte(text)); n != nil && json.Unmarshal(n.appendJSON(nil), &value) == nil {
+			return value
+		}
+		if err := sigsyaml.Unmarshal([]byte(text), &value); err != nil {
+			value["Error"] = err.Error()
+		}
+		return value
+	})
+}
+
+func fromYAMLArray() func(text string) []any {
+	return remembered(func(text string) []any {
+		value := []any{}
+		if err := sigsyaml.Unmarshal([]byte(text), &value); err != nil {
+			value = []any{err.Error()}
+		}
+		return value
+	})
+}
+
+// maxRemembered is how many bytes of text a remembered function keeps.
+const maxRemembered = 1 << 20
+
+// remembered is a function of a text that looks its first results up. It may be called at once.
+func remembered[V any](of func(text string) V) func(text string) V {
+	var mu sync.RWMutex
+	known, size := map[string]V{}, 0
+	return func(text string) V {
+		mu.RLock()
+		value, ok := known[text]
+		mu.RUnlock()
+		if ok {
+			return value
+		}
+		value = of(text)
+		mu.Lock()
+		defer mu.Unlock()
+		if size += len(text); size <= maxRemembered {
+			known[strings.Clone(text)] = value
+		}
+		return value
+	}
 }

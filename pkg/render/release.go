@@ -76,7 +76,7 @@ func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
 	if objects, ok := r.cache.get(k); ok {
 		return objects, findings
 	}
-	c, err := loaded.parse()
+	c, err := loaded.parse(r.charts.schemas)
 	if err != nil {
 		return nil, append(findings, diag.Finding{Severity: diag.SeverityError, Rule: RuleChart, File: path.Join(loaded.dir, "Chart.yaml"), Summary: err.Error()})
 	}
@@ -123,7 +123,7 @@ func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
 	spec := &j.spec.Spec
 	var own map[string]any
 	if spec.Values != nil {
-		if err := sigsyaml.Unmarshal(spec.Values.Raw, &own); err != nil {
+		if err := json.Unmarshal(spec.Values.Raw, &own); err != nil {
 			return nil, j.failed(RuleValues, fmt.Errorf("spec.values: %w", err))
 		}
 	}
@@ -231,11 +231,11 @@ func missingDependencies(c *chart.Chart) error {
 func (j *job) judge(r *repo, loaded *loadedChart, c *chart.Chart, values map[string]any) diag.Findings {
 	var findings diag.Findings
 	if s := loaded.schemas[c.ChartFullPath()]; s != nil {
-		all, err := fleetrepo.PlainJSON(values)
+		failed, err := s.Judge(values)
 		if err != nil {
 			return j.failed(RuleValues, err)
 		}
-		if failed, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(all)); ok {
+		if failed != nil {
 			findings = append(findings, j.schemaFindings(r, c, s, failed)...)
 		}
 	}
@@ -248,7 +248,7 @@ func (j *job) judge(r *repo, loaded *loadedChart, c *chart.Chart, values map[str
 }
 
 // schemaFindings have the places of the values in the file of the HelmRelease, where they stand there.
-func (j *job) schemaFindings(r *repo, c *chart.Chart, s *schema, failed *jsonschema.ValidationError) diag.Findings {
+func (j *job) schemaFindings(r *repo, c *chart.Chart, s *fleetrepo.ValuesSchema, failed *jsonschema.ValidationError) diag.Findings {
 	node := &yaml.Node{Kind: yaml.MappingNode, Line: j.object.Source.Line}
 	if src, err := r.read(j.object.Source.File); err == nil && c.IsRoot() {
 		for _, d := range split(src) {
@@ -261,7 +261,7 @@ func (j *job) schemaFindings(r *repo, c *chart.Chart, s *schema, failed *jsonsch
 			}
 		}
 	}
-	findings := fleetrepo.ValueFindings(j.object.Source.File, node, c.Name(), s.document, failed)
+	findings := fleetrepo.ValueFindings(j.object.Source.File, node, c.Name(), s.Document, failed)
 	for i := range findings {
 		findings[i].Rule = RuleValues
 	}

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
 // Rules of the findings.
@@ -35,6 +37,8 @@ const (
 type Options struct {
 	// CacheDir keeps what was rendered, by content; "" keeps nothing. Several runs may share it at once.
 	CacheDir string
+	// Schemas are those of values that the caller has compiled; what they took is not judged again. nil: there are none.
+	Schemas *fleetrepo.Schemas
 }
 
 // Renderer renders a fleet repo. Its methods may be called at once; what is read and built is shared between them, so a Renderer
@@ -50,7 +54,7 @@ type Renderer struct {
 // New returns a Renderer of the fleet repo in files, whose fleet.yaml is fleet. For a folder use Dir.
 func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 	r := &Renderer{repo: &repo{files: files}, fleet: fleet, cache: newCache(o.CacheDir)}
-	r.charts = &charts{repo: r.repo}
+	r.charts = &charts{repo: r.repo, schemas: cmp.Or(o.Schemas, &fleetrepo.Schemas{})}
 	r.builds = &builds{repo: r.repo, cache: r.cache}
 	return r
 }

@@ -47,6 +47,9 @@ type repo struct {
 	files   fs.FS
 	ignore  sync.Once
 	matcher gitignore.Matcher
+	// byName says that a file or folder is ignored for its name, whatever folder it is in: no pattern is the fleet's own.
+	byName       bool
+	ignoredNames sync.Map // of name and folder, to whether it is
 }
 
 // read returns a file. What is no regular file, and what is too large, is an error.
@@ -165,7 +168,34 @@ func (r *repo) ignored(name string, folder bool) bool {
 		if content, err := r.read(sourceignore.IgnoreFile); err == nil {
 			patterns = sourceignore.ReadPatterns(bytes.NewReader(content), nil)
 		}
+		r.byName = len(patterns) == 0
 		r.matcher = sourceignore.NewDefaultMatcher(patterns, nil)
 	})
-	return r.matcher.Match(strings.Split(name, "/"), folder)
+	if !r.byName {
+		return r.matcher.Match(strings.Split(name, "/"), folder)
+	}
+	for {
+		first, rest, nested := strings.Cut(name, "/")
+		if r.ignoredName(first, folder || nested) {
+			return true
+		}
+		if !nested {
+			return false
+		}
+		name = rest
+	}
+}
+
+// ignoredName is ignored for a name alone. A fleet has thousands of files of a few names.
+func (r *repo) ignoredName(name string, folder bool) bool {
+	type named struct {
+		name   string
+		folder bool
+	}
+	if known, ok := r.ignoredNames.Load(named{name, folder}); ok {
+		return known == true
+	}
+	ignored := r.matcher.Match([]string{name}, folder)
+	r.ignoredNames.Store(named{name, folder}, ignored)
+	return ignored
 }

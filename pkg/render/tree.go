@@ -57,6 +57,7 @@ type item struct {
 
 // render follows all management clusters.
 func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
+	defer r.cache.use()()
 	all := &Result{}
 	for i := range r.fleet.Spec.ManagementClusters {
 		w := &walk{
@@ -74,7 +75,6 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Summary, b.Summary))
 	})
 	all.Findings = slices.Compact(all.Findings)
-	r.cache.prune()
 	return all, nil
 }
 

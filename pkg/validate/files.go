@@ -51,6 +51,8 @@ type tree struct {
 	files   []*file // by path
 	byPath  map[string]*file
 	folders map[string][]string // names in each folder, files and folders
+	// partial says that there is more in the repo than is here.
+	partial bool
 }
 
 // readTree reads the repo, all files side by side, and reports what is wrong with each by itself.
@@ -101,6 +103,7 @@ func (t *tree) walk(ctx context.Context) error {
 		case relative == ".":
 			return nil
 		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
+			t.partial = t.partial || relative != ".git" // which is no part of what Flux gets
 			return filepath.SkipDir
 		}
 		parent := path.Dir(relative)
@@ -110,6 +113,8 @@ func (t *tree) walk(ctx context.Context) error {
 		} else if entry.Type().IsRegular() {
 			f := &file{path: relative}
 			t.files, t.byPath[relative] = append(t.files, f), f
+		} else {
+			t.partial = true
 		}
 		return nil
 	})

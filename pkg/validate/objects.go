@@ -183,7 +183,11 @@ func (o *object) judge(ctx context.Context, s *schemas) {
 	if content == nil {
 		return
 	}
-	problems, err := s.Check(ctx, content)
+	check := s.CheckOwn
+	if o.content != nil {
+		check = s.Check
+	}
+	problems, err := check(ctx, content)
 	switch {
 	case errors.Is(err, schema.ErrUnknownKind):
 		o.unknown = true

@@ -141,15 +141,16 @@ func (r *run) readFleet() (findings diag.Findings) {
 
 // checkFleet is all that needs to know the fleet.
 func (r *run) checkFleet(ctx context.Context, out *Result) (diag.Findings, error) {
-	layout := checkLayout(r.tree, r.fleet, fleetrepo.New(r.tree.dir, r.fleet))
+	repo := fleetrepo.New(r.tree.dir, r.fleet)
+	layout := checkLayout(r.tree, r.fleet, repo)
 	out.Clusters = len(layout.clusters)
 	findings := slices.Concat(layout.findings, r.checkLock())
 
-	files, err := render.Dir(r.tree.dir)
+	disk, err := render.Dir(r.tree.dir)
 	if err != nil {
 		return nil, err
 	}
-	if r.rendered, err = render.New(files, r.fleet, render.Options{CacheDir: r.opts.CacheDir}).All(ctx); err != nil {
+	if r.rendered, err = render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas}).All(ctx); err != nil {
 		return nil, err
 	}
 	findings = append(findings, r.renderFindings(layout)...)

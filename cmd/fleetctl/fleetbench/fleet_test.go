@@ -6,6 +6,7 @@ package fleetbench
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -62,6 +63,9 @@ func BenchmarkFleet(b *testing.B) {
 		for _, n := range sizes {
 			m.fleet(n)
 		}
+		if len(sizes) == 1 {
+			sizes = append([]int{m.smaller(sizes[0])}, sizes...)
+		}
 	}
 	m.seeded()
 	m.ratios(sizes)
@@ -108,7 +112,19 @@ func (m *bench) fleet(n int) {
 	m.validate(n, dir)
 	m.note(n, "helm template", m.helm(dir, n))
 	m.note(n, "kustomize build", m.kustomize(dir, n))
-	m.note(n, "kubeconform", m.kubeconform(dir))
+}
+
+// smaller measures validate alone on a fleet of a fifth, to tell how it grows where only one size is asked for. It returns that size.
+func (m *bench) smaller(n int) int {
+	n = max(n/5, 8)
+	dir := m.TempDir()
+	m.cache = m.TempDir()
+	if err := rendertest.Write(dir, n); err != nil {
+		m.Fatal(err)
+	}
+	fmt.Printf("== %d clusters, validate alone\n", n)
+	m.validate(n, dir)
+	return n
 }
 
 func (m *bench) note(n int, name string, t took) {
@@ -155,19 +171,34 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// validate measures `fleetctl validate`, with the CRDs of the bundle that is at hand.
+// rounds is how often validate and kubeconform are measured, in turn: of each the median counts.
+const rounds = 3
+
+// validate measures `fleetctl validate` with nothing kept from earlier and once more with what that kept, and kubeconform on what renders.
 func (m *bench) validate(n int, dir string) {
-	args := []string{"validate"}
-	if crds := os.Getenv("FLEETCTL_BENCH_CRDS"); crds != "" {
-		args = append(args, "--crds", crds)
+	args := []string{"validate", "--crds", need(m.B, "FLEETCTL_BENCH_CRDS")}
+	peer := m.kubeconform(dir)
+	var cold, again, theirs []took
+	for range rounds {
+		cache := m.TempDir()
+		cold = append(cold, m.ownIn(dir, cache, args...))
+		again = append(again, m.ownIn(dir, cache, args...))
+		theirs = append(theirs, peer())
 	}
-	cmd := exec.CommandContext(m.Context(), m.program, append(args, "--help")...)
-	if err := cmd.Run(); err != nil {
-		fmt.Println("   validate: this fleetctl has no such command")
-		return
+	m.note(n, "validate cold", median(cold))
+	m.note(n, "validate again", median(again))
+	m.note(n, "kubeconform", median(theirs))
+}
+
+// median is the run in the middle by its time, with the most memory that any of them took.
+func median(all []took) took {
+	slices.SortFunc(all, func(a, b took) int { return cmp.Compare(a.wall, b.wall) })
+	t := all[len(all)/2]
+	for _, other := range all {
+		t.peak = max(t.peak, other.peak)
 	}
-	m.note(n, "validate cold", m.ownIn(dir, m.TempDir(), args...))
-	m.note(n, "validate again", m.own(dir, args...))
+	t.note = strings.TrimPrefix(fmt.Sprintf("%s, median of %d", t.note, len(all)), ", ")
+	return t
 }
 
 func (m *bench) ownIn(dir, cache string, args ...string) took {
@@ -222,10 +253,15 @@ func (m *bench) ratios(sizes []int) {
 		}
 	}
 	if first, last := sizes[0], sizes[len(sizes)-1]; first != last {
-		for _, name := range []string{"cluster list", "render cold", "render after one change", "diff after one change", "validate cold", "validate again"} {
+		for _, name := range []string{
+			"cluster list", "render cold", "render after one change", "diff after one change", "validate cold", "validate again", "kubeconform",
+		} {
 			a, b := m.results[name][first], m.results[name][last]
-			fmt.Printf("growth %q from %d to %d clusters: time %.1f times, memory %.1f times\n", name, first, last,
-				b.wall.Seconds()/a.wall.Seconds(), float64(b.peak)/float64(a.peak))
+			if a.wall == 0 || b.wall == 0 {
+				continue
+			}
+			fmt.Printf("growth %q from %d to %d clusters, %.1f times as many: time %.1f times, memory %.1f times\n", name, first, last,
+				float64(last)/float64(first), b.wall.Seconds()/a.wall.Seconds(), float64(b.peak)/float64(a.peak))
 		}
 	}
 }

@@ -132,17 +132,21 @@ func (m *bench) kustomize(dir string, n int) took {
 	return sum
 }
 
-// kubeconform judges the files of the rendered fleet, which it does not have to render: validate renders, and reads the repo besides. It gets the same
-// CRDs, as JSON schemas that refuse unknown fields; for the kinds of every cluster, Namespaces most of all, it has none and passes them over.
-func (m *bench) kubeconform(dir string) took {
+// kubeconform returns what has it judge the files of the rendered fleet, which it does not have to render: validate renders, and reads the repo besides.
+// It gets the same CRDs, as JSON schemas that refuse unknown fields; for the kinds of every cluster, Namespaces most of all, it has none and
+// passes them over.
+func (m *bench) kubeconform(dir string) func() took {
 	out := filepath.Join(m.TempDir(), "rendered")
 	m.own(dir, "render", "--output-dir", out)
-	t, err := run(exec.CommandContext(m.Context(), filepath.Join(m.peers, "kubeconform"), append(m.kubeconformArgs(), "-summary", out)...))
-	if err != nil {
-		m.Fatalf("kubeconform: %v", err)
+	args := append(m.kubeconformArgs(), "-summary", out)
+	return func() took {
+		t, err := run(exec.CommandContext(m.Context(), filepath.Join(m.peers, "kubeconform"), args...))
+		if err != nil {
+			m.Fatalf("kubeconform: %v", err)
+		}
+		t.note = "of files that are rendered already"
+		return t
 	}
-	t.note = "of files that are rendered already"
-	return t
 }
 
 func (m *bench) kubeconformArgs() []string {

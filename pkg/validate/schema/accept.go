@@ -2,6 +2,7 @@ package schema
 
 import (
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"unicode/utf8"
@@ -16,6 +17,7 @@ type acceptor struct {
 	// unsure: the schema says something that only the API machinery understands.
 	unsure      bool
 	intOrString bool
+	anything    bool // nothing is demanded of it, and all of it stays
 
 	fields   map[string]*acceptor
 	others   *acceptor // of fields that are not in fields
@@ -62,12 +64,34 @@ func acceptorOf(s *structural.Structural) *acceptor {
 		}
 		a.free = a.free || s.AdditionalProperties.Bool
 	}
-	if s.ValueValidation != nil {
+	if s.ValueValidation != nil && !isEitherType(s) {
 		a.constrain(s.ValueValidation)
 	}
 	a.list(s)
 	a.properties(s)
+	a.anything = isAnything(s)
 	return a
+}
+
+// isEitherType tells of a number or a text that controller-gen, as it always does, says twice to be one of these, and says nothing else of it.
+func isEitherType(s *structural.Structural) bool {
+	is := func(n structural.NestedValueValidation, kind string) bool {
+		return reflect.DeepEqual(n, structural.NestedValueValidation{ForbiddenGenerics: structural.Generic{Type: kind}})
+	}
+	either := s.ValueValidation.AnyOf
+	return s.XIntOrString && len(either) == 2 && is(either[0], "integer") && is(either[1], "string") &&
+		reflect.DeepEqual(s.ValueValidation, &structural.ValueValidation{AnyOf: either})
+}
+
+// isAnything tells of a field that takes any value there is, such as the values of a chart.
+func isAnything(s *structural.Structural) bool {
+	free := structural.Structural{
+		Generic: structural.Generic{Description: s.Description}, Extensions: structural.Extensions{XPreserveUnknownFields: true},
+	}
+	if s.ValueValidation != nil {
+		free.ValueValidation = &structural.ValueValidation{}
+	}
+	return reflect.DeepEqual(s, &free)
 }
 
 // properties compiles the fields. One with a default is there in the end, whether it is written or not.
@@ -153,6 +177,9 @@ func (a *acceptor) constrain(v *structural.ValueValidation) {
 func (a *acceptor) accepts(value any) bool {
 	if a.unsure {
 		return false
+	}
+	if a.anything && value != nil {
+		return true
 	}
 	switch value := value.(type) {
 	case string:

@@ -27,6 +27,11 @@ var ErrUnknownKind = errors.New("no schema is known for this kind")
 // created, and the warnings that it would give. The object is left as it is. The error is ErrUnknownKind, or says that the CRD cannot
 // be used.
 func (s *Set) Check(ctx context.Context, object map[string]any) ([]Problem, error) {
+	return s.CheckOwn(ctx, runtime.DeepCopyJSON(object))
+}
+
+// CheckOwn is Check for an object that nobody looks at afterwards: it gets its defaults, and loses what is unknown.
+func (s *Set) CheckOwn(ctx context.Context, object map[string]any) ([]Problem, error) {
 	gvk := (&unstructured.Unstructured{Object: object}).GroupVersionKind()
 	known := s.kinds[gvk.GroupKind()]
 	if known == nil {
@@ -45,10 +50,10 @@ func (s *Set) Check(ctx context.Context, object map[string]any) ([]Problem, erro
 	if v.acceptor.accepts(object) {
 		return v.checkRest(ctx, object), nil
 	}
-	return v.check(ctx, runtime.DeepCopyJSON(object)), nil
+	return v.check(ctx, object), nil
 }
 
-// checkRest judges an object that the acceptor has taken: what is left are its name, labels and annotations, and the rules.
+// checkRest judges an object that the acceptor has taken: what is left are its name, labels and annotations, and the rules. It changes object.
 func (v *version) checkRest(ctx context.Context, object map[string]any) []Problem {
 	var problems []Problem
 	if v.warning != "" {
@@ -60,7 +65,6 @@ func (v *version) checkRest(ctx context.Context, object map[string]any) []Proble
 	if v.rules == nil {
 		return problems
 	}
-	object = runtime.DeepCopyJSON(object)
 	defaulting.Default(object, v.schema)
 	return append(problems, v.checkRules(ctx, object)...)
 }

@@ -1,0 +1,215 @@
+package render
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// packSuffix is how the names of packs end.
+const packSuffix = ".pack"
+
+// A pack is records, then for each of them the key, where it begins and how long it is, and at the end how many there are and a digest of that list.
+// A record begins with a digest of its key and of what follows.
+const (
+	listedSize = len(key{}) + 8 + 8
+	footSize   = 8 + sha256.Size
+)
+
+// pack is a file of the cache. It is not changed once it is there.
+type pack struct {
+	file *os.File
+	size int64
+	list []byte
+}
+
+var errPack = errors.New("not a pack, or one that was cut")
+
+// openPack opens a pack and reads its list. What is wrong with a record shows when that is read.
+func openPack(name string) (p *pack, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = file.Close() // it was only read
+		}
+	}()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	p = &pack{file: file, size: info.Size()}
+	foot := make([]byte, footSize)
+	if p.size < int64(footSize) {
+		return nil, errPack
+	}
+	if _, err := file.ReadAt(foot, p.size-int64(footSize)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	n := binary.LittleEndian.Uint64(foot)
+	if n > uint64(p.size)/uint64(listedSize) { //nolint:gosec // no size is negative
+		return nil, errPack
+	}
+	p.list = make([]byte, int(n)*listedSize) //nolint:gosec // it is less than the file
+	if _, err := file.ReadAt(p.list, p.size-int64(footSize)-int64(len(p.list))); err != nil {
+		return nil, errPack
+	}
+	if sha256.Sum256(p.list) != [sha256.Size]byte(foot[8:]) {
+		return nil, errPack
+	}
+	return p, nil
+}
+
+// each visits the entries.
+func (p *pack) each(visit func(k key, at entry)) {
+	for list := p.list; len(list) > 0; list = list[listedSize:] {
+		k, at, length := key(list), binary.LittleEndian.Uint64(list[len(key{}):]), binary.LittleEndian.Uint64(list[len(key{})+8:])
+		if at+length <= uint64(p.size) && length <= uint64(p.size) { //nolint:gosec // no size is negative
+			visit(k, entry{p, int64(at), int(length)}) //nolint:gosec // neither is more than the size
+		}
+	}
+}
+
+// record reads what is kept; nil where it was changed.
+func (e entry) record(k key) []byte {
+	text := make([]byte, e.length)
+	if _, err := e.pack.file.ReadAt(text, e.at); err != nil || len(text) < sha256.Size {
+		return nil
+	}
+	body := text[sha256.Size:]
+	if recordSum(k, body) != [sha256.Size]byte(text) {
+		return nil
+	}
+	return body
+}
+
+func recordSum(k key, body []byte) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	h.Write(k[:])
+	h.Write(body)
+	h.Sum(sum[:0])
+	return sum
+}
+
+// packWriter writes a pack. After an error it writes nothing more.
+type packWriter struct {
+	dir  string
+	file *os.File
+	to   *bufio.Writer
+	at   int
+	list []byte
+	err  error
+	// replaces are packs whose records are all in this one, or elsewhere.
+	replaces []*pack
+}
+
+// newPack begins a pack in a folder, which need not be there.
+func newPack(dir string) *packWriter {
+	w := &packWriter{dir: dir}
+	if w.err = os.MkdirAll(dir, 0o700); w.err != nil {
+		return w
+	}
+	if w.file, w.err = os.CreateTemp(dir, "new-*"); w.err == nil {
+		w.to = bufio.NewWriterSize(w.file, 1<<18)
+	}
+	return w
+}
+
+// add writes a record. It says whether that went well so far.
+func (w *packWriter) add(k key, body []byte) bool {
+	if w.err != nil {
+		return false
+	}
+	sum := recordSum(k, body)
+	_, err := w.to.Write(sum[:])
+	_, err2 := w.to.Write(body)
+	w.err = errors.Join(err, err2)
+	w.list = append(w.list, k[:]...)
+	w.list = binary.LittleEndian.AppendUint64(w.list, uint64(w.at)) //nolint:gosec // it counts up
+	w.list = binary.LittleEndian.AppendUint64(w.list, uint64(len(sum)+len(body)))
+	w.at += len(sum) + len(body)
+	return w.err == nil
+}
+
+// finish puts the pack where others find it. It neither waits for the disk nor has to: what a crash cuts short is found out by its digests.
+func (w *packWriter) finish() error {
+	if w.file == nil {
+		return w.err
+	}
+	sum := sha256.Sum256(w.list)
+	if w.err == nil {
+		_, err := w.to.Write(w.list)
+		_, err2 := w.to.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(w.list)/listedSize)), sum[:]...))
+		w.err = errors.Join(err, err2, w.to.Flush())
+	}
+	w.err = errors.Join(w.err, w.file.Close())
+	name := w.file.Name()
+	if w.err == nil {
+		w.err = os.Rename(name, filepath.Join(w.dir, strings.TrimPrefix(filepath.Base(name), "new-")+packSuffix))
+	}
+	if w.err != nil {
+		_ = os.Remove(name)
+		return w.err
+	}
+	for _, p := range w.replaces {
+		_ = os.Remove(p.file.Name()) // where it cannot be removed it does no harm
+	}
+	return nil
+}
+
+// appendContents writes a list of objects: each as its parts, each part with its length.
+func appendContents(dst []byte, all []*content) []byte {
+	for _, c := range all {
+		for _, part := range []string{c.APIVersion, c.Kind, c.Metadata.Namespace, c.Metadata.Name, c.source.File, c.template} {
+			dst = append(binary.AppendUvarint(dst, uint64(len(part))), part...)
+		}
+		dst = binary.AppendUvarint(dst, uint64(c.source.Line)) //nolint:gosec // lines count from 1
+		dst = append(binary.AppendUvarint(dst, uint64(len(c.json))), c.json...)
+	}
+	return dst
+}
+
+// decodeContents reads what appendContents wrote; false for anything else. The objects share the text.
+func decodeContents(text []byte) ([]*content, bool) {
+	if text == nil {
+		return nil, false
+	}
+	ok := true
+	number := func() uint64 {
+		n, size := binary.Uvarint(text)
+		if size <= 0 {
+			ok, text = false, nil
+			return 0
+		}
+		text = text[size:]
+		return n
+	}
+	part := func() []byte {
+		n := number()
+		if n > uint64(len(text)) {
+			ok, text = false, nil
+			return nil
+		}
+		out := text[:n:n]
+		text = text[n:]
+		return out
+	}
+	all := []*content{}
+	for len(text) > 0 {
+		c := &content{}
+		for _, into := range []*string{&c.APIVersion, &c.Kind, &c.Metadata.Namespace, &c.Metadata.Name, &c.source.File, &c.template} {
+			*into = string(part())
+		}
+		c.source.Line = int(number()) //nolint:gosec // a wrong one would not have the digest
+		c.json = part()
+		all = append(all, c)
+	}
+	return all, ok
+}
