@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/fluxcd/pkg/sourceignore"
 	"github.com/fluxcd/pkg/sourceignore/gitignore"
@@ -31,9 +32,22 @@ func Screen(file string, src []byte) diag.Findings {
 		return nil // without an anchor there is no alias: what is wrong with it otherwise its reader will say
 	}
 	if _, err := yamledit.ParseWithin(src, Limits); err != nil {
-		return diag.Findings{syntaxFinding(RuleScreen, file, err)}
+		f := syntaxFinding(RuleScreen, file, err)
+		if f.Line == 0 {
+			f.Line = controlLine(src)
+		}
+		return diag.Findings{f}
 	}
 	return nil
+}
+
+// controlLine is the line of the first control character, of which the parser says no line; 0, for the whole file, where there is none.
+func controlLine(src []byte) int {
+	at := bytes.IndexFunc(src, func(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' })
+	if at < 0 {
+		return 0
+	}
+	return 1 + bytes.Count(src[:at], []byte("\n"))
 }
 
 // syntaxFinding puts the line that a YAML parser's message begins with where it belongs.
