@@ -54,6 +54,10 @@ bundle: ## Build the offline bundle from Go modules alone; seconds when nothing 
 bundle-embedded: ## Build the part of the bundle that an embedded host takes: no node images, no root, no container engine
 	$(GO) -C scripts/offline run . build -only bundle -out "$(EMBEDDED_BUNDLE)"
 
+.PHONY: gitea
+gitea: ## Build Gitea, which the end-to-end tests of pull requests run; needs a C compiler
+	$(GO) -C scripts/offline run . build -only gitea
+
 .PHONY: bundle-path
 bundle-path: ## Print where the offline bundle is
 	@echo "$(BUNDLE)"
@@ -92,15 +96,16 @@ define e2e
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(1)" \
 	FLEETCTL_E2E_NODE_IMAGE="$(E2E_NODE_IMAGE)" \
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	$(2) $(GO) test -tags e2e -count=1 -v -timeout 55m $(3) $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 endef
 
 # What each leaves out is what needs nothing of its own; a test that is in neither list runs in both.
 WITHOUT_KIND := -skip '^TestMasterOfMasters$$|/^kind$$'
-WITHOUT_EMBEDDED := -skip '^TestExample|^TestFleetOnSSH$$|/^embedded$$'
+WITHOUT_EMBEDDED := -skip '^TestExample|^TestFleetOnSSH$$|^TestPullRequestsOnGitea$$|/^embedded$$'
 
 .PHONY: e2e
-e2e: build ## The main job on every host, offline; sets up Podman for kind if no engine answers (needs root then)
+e2e: build gitea ## The main job on every host, offline; sets up Podman for kind if no engine answers (needs root then)
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
 	$(call e2e,$(BUNDLE),scripts/with-engine.sh,)
 
@@ -110,7 +115,7 @@ e2e-kind: build ## The part of it that needs a container engine
 	$(call e2e,$(BUNDLE),scripts/with-engine.sh,$(WITHOUT_EMBEDDED))
 
 .PHONY: e2e-embedded
-e2e-embedded: build bundle-embedded ## The rest of it, on the embedded host alone: no container engine, no root
+e2e-embedded: build bundle-embedded gitea ## The rest of it, on the embedded host alone: no container engine, no root
 	$(call e2e,$(EMBEDDED_BUNDLE),,$(WITHOUT_KIND))
 
 # The bundle with the clouds' infrastructure providers in it: the first time it takes long to build, most of that for Azure.

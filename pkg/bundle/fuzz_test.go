@@ -3,10 +3,16 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // fuzzLimits keep one run small.
@@ -96,4 +102,74 @@ func FuzzIndex(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzImagesIn gives the search for images any manifest. It finds those that another reading of the manifest finds, and each is a full
+// reference.
+func FuzzImagesIn(f *testing.F) {
+	f.Add([]byte("spec:\n  containers:\n  - {name: a, image: busybox}\n  - image: quay.io/a/b:v1@sha256:" + strings.Repeat("a", 64) + "\n---\n---\n# nothing\n"))
+	f.Add([]byte("x: &c [{image: &i a:1}]\nspec: {containers: *c, initContainers: [{image: *i}, {image: b:1}]}\n"))
+	f.Add([]byte("base: &b {image: a:1}\nspec: {ephemeralContainers: [{<<: *b, name: x}, {<<: [*b, {image: c}], image: d}]}\n"))
+	f.Add([]byte("spec: {containers: [{image: ${IMAGE}}, {image: [a]}, {image: 1}, [{image: x}], {containers: [{image: y}]}]}\n"))
+	f.Fuzz(func(t *testing.T, manifest []byte) {
+		images, err := ImagesIn(manifest)
+		if err != nil {
+			return
+		}
+		for _, image := range images {
+			if full, err := FullReference(image); err != nil || full != image {
+				t.Errorf("image %q, %v", image, err)
+			}
+		}
+		want := []string{}
+		decoder := yaml.NewDecoder(bytes.NewReader(manifest))
+		for {
+			var document any
+			err := decoder.Decode(&document)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return // two keys that are the same, say
+			}
+			want = imagesOf(t, document, want)
+		}
+		slices.Sort(want)
+		slices.Sort(images)
+		if want = slices.Compact(want); !slices.Equal(images, want) {
+			t.Errorf("found %q; want %q", images, want)
+		}
+	})
+}
+
+// imagesOf adds the images in a value to those found.
+func imagesOf(t *testing.T, value any, found []string) []string {
+	t.Helper()
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			found = imagesOf(t, item, found)
+		}
+	case map[any]any:
+		for _, field := range value {
+			found = imagesOf(t, field, found)
+		}
+	case map[string]any:
+		for name, field := range value {
+			found = imagesOf(t, field, found)
+			containers, _ := field.([]any)
+			if !podContainers[name] {
+				continue
+			}
+			for _, item := range containers {
+				container, _ := item.(map[string]any)
+				if image, ok := container["image"].(string); ok && image != "" {
+					full, err := FullReference(image)
+					must(t, err)
+					found = append(found, full)
+				}
+			}
+		}
+	}
+	return found
 }

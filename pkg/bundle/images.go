@@ -65,24 +65,49 @@ func (s *imageScan) visit(n *yaml.Node) {
 }
 
 func (s *imageScan) container(n *yaml.Node) {
-	if n.Kind != yaml.MappingNode {
+	value := fieldOf(n, "image", map[*yaml.Node]bool{})
+	if value == nil || value.Kind != yaml.ScalarNode || value.Value == "" || value.ShortTag() == "!!null" {
 		return
 	}
+	full, err := FullReference(value.Value)
+	if value.ShortTag() != "!!str" {
+		err = fmt.Errorf("%q is not an image reference: it is not text", value.Value)
+	}
+	if err != nil {
+		s.problems = append(s.problems, fmt.Errorf("line %d: %w", value.Line, err))
+		return
+	}
+	if !s.seen[full] {
+		s.seen[full] = true
+		s.images = append(s.images, full)
+	}
+}
+
+// fieldOf is the value of a field of a mapping: its own, else of the first of those that are merged into it (<<) that has one; nil where
+// there is none. seen keeps it out of circles.
+func fieldOf(n *yaml.Node, name string, seen map[*yaml.Node]bool) *yaml.Node {
+	if n.Kind != yaml.MappingNode || seen[n] {
+		return nil
+	}
+	seen[n] = true
+	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		value := resolve(n.Content[i+1])
-		if n.Content[i].Value != "image" || value.Kind != yaml.ScalarNode || value.Value == "" {
-			continue
-		}
-		full, err := FullReference(value.Value)
-		if err != nil {
-			s.problems = append(s.problems, fmt.Errorf("line %d: %w", value.Line, err))
-			continue
-		}
-		if !s.seen[full] {
-			s.seen[full] = true
-			s.images = append(s.images, full)
+		key, value := n.Content[i], resolve(n.Content[i+1])
+		switch {
+		case key.Value == name:
+			return value
+		case key.ShortTag() == "!!merge" && value.Kind == yaml.SequenceNode:
+			merged = append(merged, value.Content...)
+		case key.ShortTag() == "!!merge":
+			merged = append(merged, value)
 		}
 	}
+	for _, from := range merged {
+		if value := fieldOf(resolve(from), name, seen); value != nil {
+			return value
+		}
+	}
+	return nil
 }
 
 func resolve(n *yaml.Node) *yaml.Node {

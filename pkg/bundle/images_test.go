@@ -45,6 +45,10 @@ spec: {jobTemplate: {spec: {template: {spec: {containers: [{image: 'docker.io/li
 			"x: &c [{image: &i a:1}]\nspec: {containers: *c, initContainers: [{image: *i}, {image: b:1}]}\n",
 			[]string{"docker.io/library/a:1", "docker.io/library/b:1"},
 		},
+		"merged": {
+			"x: &c {image: a:1}\nspec: {containers: [{<<: *c}, {<<: [{name: n}, *c], image: b:1}], initContainers: [{image: null}]}\n",
+			[]string{"docker.io/library/a:1", "docker.io/library/b:1"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ImagesIn([]byte(tt.manifest))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -76,31 +75,22 @@ func newChannelRemoveCmd(f *factory) *cobra.Command {
 }
 
 func newChannelListCmd(f *factory) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   "List the channels, where they are, and who follows them",
-		Example: "  fleetctl channel list -o json",
-		Args:    cobra.NoArgs,
-		RunE: listing(f, (*fleetrepo.Repo).Channels, func(all []fleetrepo.Channel) any {
-			return struct {
-				FormatVersion string              `json:"formatVersion"`
-				Channels      []fleetrepo.Channel `json:"channels"`
-			}{"1", all}
-		}, channelView),
-	}
+	return newListCmd(f, "channel", "List the channels, where they are, and who follows them", (*fleetrepo.Repo).Channels, func(all []fleetrepo.Channel) any {
+		return struct {
+			FormatVersion string              `json:"formatVersion"`
+			Channels      []fleetrepo.Channel `json:"channels"`
+		}{"1", all}
+	}, channelView)
 }
 
 func channelView(w io.Writer, all []fleetrepo.Channel) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CHANNEL\tFOLLOWS\tAT\tENVIRONMENTS")
-	for _, c := range all {
+	return listView(w, all, "There are no channels.", "CHANNEL\tFOLLOWS\tAT\tENVIRONMENTS", func(t io.Writer, c fleetrepo.Channel) {
 		follows, at := "branch "+c.Branch, c.Branch
 		if c.Pattern != "" {
 			follows, at = "tags "+c.Pattern, cmp.Or(positions(c.At), "no tag yet")
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Name, follows, at, strings.Join(c.Environments, ", "))
-	}
-	return t.Flush()
+	})
 }
 
 // positions are the tags of a channel: one where all management clusters agree.

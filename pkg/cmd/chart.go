@@ -3,7 +3,6 @@ package cmd
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -23,28 +22,16 @@ newer fleetctl can bring what is new without losing what the team has changed.`,
 }
 
 func newChartListCmd(f *factory) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   "List the charts, where they come from, and whether this fleetctl has something new for them",
-		Example: "  fleetctl chart list -o json",
-		Args:    cobra.NoArgs,
-		RunE: listing(f, (*fleetrepo.Repo).Charts, func(all []fleetrepo.Chart) any {
-			return struct {
-				FormatVersion string            `json:"formatVersion"`
-				Charts        []fleetrepo.Chart `json:"charts"`
-			}{"1", all}
-		}, chartView),
-	}
+	return newListCmd(f, "chart", "List the charts, where they come from, and whether this fleetctl has something new for them", (*fleetrepo.Repo).Charts, func(all []fleetrepo.Chart) any {
+		return struct {
+			FormatVersion string            `json:"formatVersion"`
+			Charts        []fleetrepo.Chart `json:"charts"`
+		}{"1", all}
+	}, chartView)
 }
 
 func chartView(w io.Writer, all []fleetrepo.Chart) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "There are no charts; `fleetctl cluster add` brings the one of its flavour along.")
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CHART\tSTATE\tFROM\tCHANGED BY THE TEAM")
-	for _, c := range all {
+	return listView(w, all, "There are no charts; `fleetctl cluster add` brings the one of its flavour along.", "CHART\tSTATE\tFROM\tCHANGED BY THE TEAM", func(t io.Writer, c fleetrepo.Chart) {
 		from, changed := "-", "no"
 		if c.Fleetctl != "" {
 			from = "fleetctl " + c.Fleetctl
@@ -56,8 +43,7 @@ func chartView(w io.Writer, all []fleetrepo.Chart) error {
 			changed = "-"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Name, c.State, from, changed)
-	}
-	return t.Flush()
+	})
 }
 
 func newChartUpdateCmd(f *factory) *cobra.Command {

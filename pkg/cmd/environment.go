@@ -3,7 +3,6 @@ package cmd
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -81,35 +80,22 @@ clusters then become what the other channel has of them: look at ` + "`fleetctl 
 }
 
 func newEnvironmentListCmd(f *factory) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   "List the environments, their channels, and how many clusters each has",
-		Example: "  fleetctl environment list -o json",
-		Args:    cobra.NoArgs,
-		RunE: listing(f, (*fleetrepo.Repo).Environments, func(all []fleetrepo.Environment) any {
-			return struct {
-				FormatVersion string                  `json:"formatVersion"`
-				Environments  []fleetrepo.Environment `json:"environments"`
-			}{"1", all}
-		}, environmentView),
-	}
+	return newListCmd(f, "environment", "List the environments, their channels, and how many clusters each has", (*fleetrepo.Repo).Environments, func(all []fleetrepo.Environment) any {
+		return struct {
+			FormatVersion string                  `json:"formatVersion"`
+			Environments  []fleetrepo.Environment `json:"environments"`
+		}{"1", all}
+	}, environmentView)
 }
 
 func environmentView(w io.Writer, all []fleetrepo.Environment) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "There are no environments; `fleetctl environment add` makes one.")
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ENVIRONMENT\tCLUSTERS\tCHANNEL\tPRODUCTION")
-	for _, e := range all {
+	return listView(w, all, "There are no environments; `fleetctl environment add` makes one.", "ENVIRONMENT\tCLUSTERS\tCHANNEL\tPRODUCTION", func(t io.Writer, e fleetrepo.Environment) {
 		note := ""
 		if !e.Declared {
 			note = "\tnot listed in fleet.yaml"
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s%s\n", e.Name, e.Clusters, e.Channel, yesNo(e.Production), note)
-	}
-	return t.Flush()
+	})
 }
 
 func yesNo(b bool) string {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -74,31 +73,18 @@ func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Re
 }
 
 func newFeatureListCmd(f *factory) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   "List the features, and who has them",
-		Example: "  fleetctl feature list -o json",
-		Args:    cobra.NoArgs,
-		RunE: listing(f, (*fleetrepo.Repo).Features, func(all []fleetrepo.Feature) any {
-			return struct {
-				FormatVersion string              `json:"formatVersion"`
-				Features      []fleetrepo.Feature `json:"features"`
-			}{"1", all}
-		}, featureView),
-	}
+	return newListCmd(f, "feature", "List the features, and who has them", (*fleetrepo.Repo).Features, func(all []fleetrepo.Feature) any {
+		return struct {
+			FormatVersion string              `json:"formatVersion"`
+			Features      []fleetrepo.Feature `json:"features"`
+		}{"1", all}
+	}, featureView)
 }
 
 func featureView(w io.Writer, all []fleetrepo.Feature) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "There are no features; `fleetctl feature add` makes one.")
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "FEATURE\tENVIRONMENTS\tCLUSTERS")
-	for _, feature := range all {
+	return listView(w, all, "There are no features; `fleetctl feature add` makes one.", "FEATURE\tENVIRONMENTS\tCLUSTERS", func(t io.Writer, feature fleetrepo.Feature) {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", feature.Name, strings.Join(feature.Environments, ", "), strings.Join(feature.Clusters, ", "))
-	}
-	return t.Flush()
+	})
 }
 
 func featureNames(r *fleetrepo.Repo, _ []string) []string { return r.FeatureNames() }

@@ -71,7 +71,9 @@ func newHostStartCmd(f *factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "start",
 		Short: "Start a host that was stopped, or that a reboot stopped, with all its data",
-		Args:  cobra.NoArgs,
+		Long: `Start a host that was stopped, or that a reboot stopped, with all its data, and what serves its fleet repo. After a pivot there is no host here
+any more: start then serves a fleet repo without a remote again to the cluster that took over.`,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			deps, err := f.deps()
 			if err != nil {
@@ -82,6 +84,10 @@ func newHostStartCmd(f *factory) *cobra.Command {
 				return err
 			}
 			result, err := lifecycle.StartHost(c.Context(), deps, target)
+			if err == nil && hasMoved(result) {
+				return showHost(f, result, nil, "The fleet repo of management cluster %s is served again.\n",
+					"The management cluster %s has moved to another; there is nothing to start here.\n")
+			}
 			return showHost(f, result, err, "The management cluster %s runs.\n", "The management cluster %s runs already.\n")
 		},
 	}
@@ -92,7 +98,7 @@ func newHostStopCmd(f *factory) *cobra.Command {
 		Use:   "stop",
 		Short: "Stop an embedded host; its data stay",
 		Long: `Stop the processes of an embedded host and what serves its fleet repo. Workload clusters go on without being managed; with start, all of it
-goes on where it was.`,
+goes on where it was. After a pivot it ends what serves a fleet repo without a remote; the cluster that took over then sees no new commits.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			target, err := f.target()
@@ -100,6 +106,10 @@ goes on where it was.`,
 				return err
 			}
 			result, err := lifecycle.StopHost(c.Context(), target)
+			if err == nil && hasMoved(result) {
+				return showHost(f, result, nil, "The fleet repo of management cluster %s is not served any more; its Flux sees no new commits until `fleetctl host start`.\n",
+					"The management cluster %s has moved to another; there is nothing to stop here.\n")
+			}
 			return showHost(f, result, err, "The management cluster %s is stopped.\n", "The management cluster %s does not run.\n")
 		},
 	}
@@ -133,6 +143,9 @@ never touched.`,
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return c
 }
+
+// hasMoved tells whether the management cluster is not on this machine's host any more.
+func hasMoved(r *lifecycle.HostResult) bool { return r.PivotedTo != "" && r.State == "absent" }
 
 func showHost(f *factory, result *lifecycle.HostResult, err error, changed, unchanged string) error {
 	if err != nil {

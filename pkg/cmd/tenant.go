@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -79,33 +78,20 @@ asks for the tenant's name.` + editing,
 }
 
 func newTenantListCmd(f *factory) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   "List the tenants, where they are, and what their people may do",
-		Example: "  fleetctl tenant list -o json",
-		Args:    cobra.NoArgs,
-		RunE: listing(f, (*fleetrepo.Repo).Tenants, func(all []fleetrepo.Tenant) any {
-			return struct {
-				FormatVersion string             `json:"formatVersion"`
-				Tenants       []fleetrepo.Tenant `json:"tenants"`
-			}{"1", all}
-		}, tenantView),
-	}
+	return newListCmd(f, "tenant", "List the tenants, where they are, and what their people may do", (*fleetrepo.Repo).Tenants, func(all []fleetrepo.Tenant) any {
+		return struct {
+			FormatVersion string             `json:"formatVersion"`
+			Tenants       []fleetrepo.Tenant `json:"tenants"`
+		}{"1", all}
+	}, tenantView)
 }
 
 func tenantView(w io.Writer, all []fleetrepo.Tenant) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "There are no tenants; `fleetctl tenant add` makes one.")
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "TENANT\tENVIRONMENT\tCLOUD\tGROUP\tROLE")
-	for _, tenant := range all {
+	return listView(w, all, "There are no tenants; `fleetctl tenant add` makes one.", "TENANT\tENVIRONMENT\tCLOUD\tGROUP\tROLE", func(t io.Writer, tenant fleetrepo.Tenant) {
 		for _, e := range tenant.Environments {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", tenant.Name, e.Name, e.Cloud, e.Group, e.Role)
 		}
-	}
-	return t.Flush()
+	})
 }
 
 func tenantNames(r *fleetrepo.Repo, _ []string) []string { return r.TenantNames() }

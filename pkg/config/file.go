@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -48,18 +49,22 @@ func openFile(path string) (*configFile, error) {
 }
 
 func (c *configFile) parse(content []byte) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(content, &document); err != nil {
+	documents, err := yamledit.Parse(content)
+	if err != nil {
+		line, message := yamledit.Line(err)
 		c.findings = append(c.findings, diag.Finding{
-			Severity: diag.SeverityError, Rule: "syntax", File: c.path,
-			Summary: "not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: "),
+			Severity: diag.SeverityError, Rule: "syntax", File: c.path, Line: max(line, 1), Summary: "not valid YAML: " + message,
 		})
 		return
 	}
-	if len(document.Content) == 0 || document.Content[0].ShortTag() == "!!null" {
+	if len(documents) > 1 {
+		c.report(documents[1], "syntax", "remove what is behind `---`", "file holds more than one YAML document")
 		return
 	}
-	root := document.Content[0]
+	if len(documents) == 0 || documents[0].ShortTag() == "!!null" {
+		return
+	}
+	root := documents[0]
 	if root.Kind != yaml.MappingNode {
 		c.report(root, "wrong-type", "write lines like `output: json`", "expected keys with values")
 		return

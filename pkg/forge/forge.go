@@ -20,8 +20,8 @@ import (
 // ErrUnknownForge says that nobody knows which forge has the repository.
 var ErrUnknownForge = errors.New("not known to be GitHub, GitLab or Gitea")
 
-// timeout bounds one request to a forge.
-const timeout = 30 * time.Second
+// timeout bounds one request to a forge: to make a pull request, a busy one takes its time.
+const timeout = time.Minute
 
 // Options say which repository of which forge.
 type Options struct {
@@ -60,6 +60,17 @@ type client interface {
 func Check(o Options) error {
 	_, err := newClient(o)
 	return err
+}
+
+// Find returns the open pull request of the branch into the base, nil if there is none. That it answers shows that the forge knows the
+// token and the repository, and that the repository takes pull requests. Errors are those of Open.
+func Find(ctx context.Context, o Options, r Request) (*PullRequest, error) {
+	c, err := newClient(o)
+	if err != nil {
+		return nil, err
+	}
+	there, err := c.find(ctx, r)
+	return there, explain("look for pull requests on "+o.Remote.Hostname(), err, o.Token)
 }
 
 // Open opens a pull request, or gives the one that is open for the same branch its title and text. Errors name the forge, and say what
@@ -174,7 +185,7 @@ func explain(op string, err error, token string) error {
 		case http.StatusUnauthorized, http.StatusForbidden:
 			hint = "the token needs the right to write pull requests of this repository"
 		case http.StatusNotFound:
-			hint = "check the URL, and that the token may see the repository"
+			hint = "check the URL, that the token may see the repository, and that the repository takes pull requests"
 		}
 	}
 	if token != "" && strings.Contains(err.Error(), token) {

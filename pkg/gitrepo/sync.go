@@ -113,6 +113,17 @@ func (r *Repo) settle(ctx context.Context, base, commit plumbing.Hash, changes [
 	return r.place(ctx, l, name, base, commit, changes)
 }
 
+// CatchUp brings the checked out branch and the working tree up to date with the remote. Commits that are here alone, and changes in no
+// commit, stay. Errors: *DirtyError (it would overwrite such changes), ErrDiverged, ErrBusy, ErrDetached, and those of Probe.
+func (r *Repo) CatchUp(ctx context.Context, auth Auth) error {
+	t, remote, err := r.remote(auth)
+	if err != nil {
+		return err
+	}
+	_, _, err = r.catchUp(ctx, t, remote)
+	return err
+}
+
 // catchUp fetches, and fast-forwards the local branch if it is behind. It returns the local commit to build on, and what the remote
 // branch is at; both may be zero.
 func (r *Repo) catchUp(ctx context.Context, t *tracking, remote *remote) (base, known plumbing.Hash, err error) {

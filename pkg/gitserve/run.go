@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
 // Run is the background server itself: what the command does that Ensure starts. It serves what the state folder says until ctx
@@ -38,7 +40,7 @@ func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logge
 		return errors.Join(err, say(out, hello{Error: err.Error()}))
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if err := writeFile(filepath.Join(stateDir, pidFile), []byte(strconv.Itoa(os.Getpid())+"\n")); err != nil {
+	if err := manifest.WriteFile(filepath.Join(stateDir, pidFile), []byte(strconv.Itoa(os.Getpid())+"\n"), private); err != nil {
 		return errors.Join(err, say(out, hello{Error: err.Error()}))
 	}
 	s, err := readState(stateDir)

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
 // The files in a state folder. Everything that must outlive the server is in stateFile.
@@ -28,6 +30,8 @@ const (
 	logFile   = "git-serve.log"
 	aliveFile = "git-serve.alive" // locked by the server while it lives; the kernel unlocks it when it dies
 	lockFile  = "git-serve.lock"  // locked while one of Ensure, Stop and Status works
+
+	private = 0o600 // their permissions
 
 	username       = "fleetctl"
 	identityHeader = "Fleetctl-Identity"
@@ -70,23 +74,7 @@ func (s *state) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, stateFile), append(content, '\n'))
-}
-
-// writeFile replaces a file at once, readable by the user only.
-func writeFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return manifest.WriteFile(filepath.Join(dir, stateFile), append(content, '\n'), private)
 }
 
 // alive says whether the server of dir runs. Unlike a process id, the lock cannot be somebody else's.

@@ -11,7 +11,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/progress"
-	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // DefaultClustersTimeout is how long the declared clusters may take to become Available: clouds take their time.
@@ -184,12 +183,15 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 			return true, err
 		}
 	}
-	return true, b.checkPivoted(ctx, r)
+	return true, b.checkPivoted(ctx, &Target{Name: b.mgmt.Name, Cluster: b.cluster, Record: r})
 }
 
-// checkPivoted looks, at the cluster that took over, whether all is Ready.
-func (b *bootstrap) checkPivoted(ctx context.Context, r *state.Record) error {
-	client, err := (&Target{Name: b.mgmt.Name, Cluster: b.cluster, Record: r}).Client(ctx)
+// checkPivoted looks, at the cluster that took over, whether all is Ready. A fleet repo without a remote is served to it from here.
+func (b *bootstrap) checkPivoted(ctx context.Context, t *Target) error {
+	if _, err := t.serveAgain(ctx, b.Deps); err != nil {
+		return err
+	}
+	client, err := t.Client(ctx)
 	if err != nil {
 		return err
 	}

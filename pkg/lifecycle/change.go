@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -55,11 +54,7 @@ type ChangeResult struct {
 // Change makes an edit of the fleet repo: it writes the files all or not at all, and commits and pushes them where that is asked
 // for. Where all is as wanted already the result says so. Errors are those of the edit, of writing, and of gitrepo's Commit and Sync.
 func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
-	repo, err := fleetrepo.Open(o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	edit, err := o.Edit(repo)
+	repo, edit, to, err := o.make(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,63 +79,48 @@ func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
 			return nil, err
 		}
 	}
-	if !o.Commit && !o.Push && !o.PullRequest {
-		_, err := edit.Changes.Apply(repo.Dir)
-		return out, err
+	switch {
+	case o.PullRequest:
+		return out, propose(ctx, to, edit, o, out)
+	case o.Push:
+		return out, push(ctx, to, edit, o, out)
+	case o.Commit:
+		return out, commitChange(ctx, repo, edit, out)
 	}
-	return out, commitChange(ctx, repo, edit, o, out)
+	_, err = edit.Changes.Apply(repo.Dir)
+	return out, err
 }
 
-// commitChange commits the files of an edit, and pushes.
-func commitChange(ctx context.Context, repo *fleetrepo.Repo, edit *fleetrepo.Edit, o ChangeOptions, out *ChangeResult) error {
-	git, err := gitrepo.Open(repo.Dir)
-	if errors.Is(err, gitrepo.ErrNotARepository) {
-		return diag.Wrap("commit", err, "leave --commit and --push out, and commit it yourself: the fleet repo is not the top of a Git repository")
-	}
+// commitChange commits the files of an edit.
+func commitChange(ctx context.Context, repo *fleetrepo.Repo, edit *fleetrepo.Edit, out *ChangeResult) error {
+	git, err := openGit(repo.Dir)
 	if err != nil {
 		return err
 	}
+	changes, err := gitFiles(edit, repo.Dir)
+	if err != nil {
+		return err
+	}
+	var made bool
+	out.Commit, made, err = git.Commit(ctx, changes, commitMessage(edit), gitrepo.Author{})
+	out.Changed = out.Changed || made
+	return err
+}
+
+func openGit(dir string) (*gitrepo.Repo, error) {
+	git, err := gitrepo.Open(dir)
+	if errors.Is(err, gitrepo.ErrNotARepository) {
+		return nil, diag.Wrap("commit", err, "leave --commit, --push and --pr out, and commit it yourself: the fleet repo is not the top of a Git repository")
+	}
+	return git, err
+}
+
+func commitMessage(edit *fleetrepo.Edit) string {
 	message := edit.Summary + "\n"
 	if edit.Body != "" {
 		message += "\n" + edit.Body
 	}
-	if !o.Push && !o.PullRequest {
-		changes, err := gitFiles(edit, repo.Dir)
-		if err != nil {
-			return err
-		}
-		var made bool
-		out.Commit, made, err = git.Commit(ctx, changes, message, gitrepo.Author{})
-		out.Changed = out.Changed || made
-		return err
-	}
-	auth, err := authFor(repo, o.Git)
-	if err != nil {
-		return err
-	}
-	if url, _, err := git.Remote(); err == nil && url == "" {
-		return diag.Errorf("leave --push and --pr out: a commit is all that it takes", "push: the fleet repo has no remote")
-	}
-	intent := func(root string) ([]gitrepo.Change, error) {
-		now, err := fleetrepo.Open(root)
-		if err != nil {
-			return nil, err
-		}
-		again, err := o.Edit(now)
-		if err != nil {
-			return nil, err
-		}
-		return gitFiles(again, root)
-	}
-	if o.PullRequest {
-		return propose(ctx, git, proposal{repo: repo, edit: edit, auth: auth, intent: intent, message: message}, o, out)
-	}
-	synced, err := git.Sync(ctx, auth, intent, message, gitrepo.Author{})
-	if err != nil {
-		return err
-	}
-	out.Commit, out.Pushed, out.Changed = synced.Commit, synced.Pushed, out.Changed || synced.Made || synced.Pushed
-	return nil
+	return message
 }
 
 // gitFiles are the files of an edit as gitrepo commits them.
@@ -159,25 +139,6 @@ func gitFiles(edit *fleetrepo.Edit, root string) ([]gitrepo.Change, error) {
 		}
 	}
 	return changes, nil
-}
-
-// authFor is what reaches the remote of a fleet repo: what the caller gave, and what fleet.yaml says.
-func authFor(repo *fleetrepo.Repo, given GitCredentials) (gitrepo.Auth, error) {
-	git := repo.Fleet.Spec.Git
-	auth := gitrepo.Auth{
-		Username: cmp.Or(given.Username, git.Username), Token: given.Token, KeyFile: given.SSHKeyFile,
-		KnownHosts: git.KnownHosts, UserKnownHosts: true,
-	}
-	if git.CAFile == "" {
-		return auth, nil
-	}
-	file := git.CAFile
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(repo.Dir, file)
-	}
-	var err error
-	auth.CA, err = os.ReadFile(file)
-	return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml names a PEM file, relative to fleet.yaml")
 }
 
 // checkFollows returns an error where the step before an edit cannot have reached the cluster: its file, in the fleet repo at dir, has changes

@@ -90,7 +90,11 @@ func (t *Target) info(ctx context.Context) HostInfo {
 	return info
 }
 
-// onHost takes the target's lock and calls what works on its host. command is what the lock's next taker is told.
+// pivoted tells whether another cluster has taken over. Its Flux reads a fleet repo without a remote from this machine all the same.
+func (t *Target) pivoted() bool { return t.Record != nil && t.Record.PivotedTo != "" }
+
+// onHost takes the target's lock and calls what works on its host; where there is none, only after a pivot. command is what the lock's
+// next taker is told.
 func onHost(ctx context.Context, t *Target, command string, work func(h host.Host, st host.State) (changed bool, leftovers []string, err error)) (*HostResult, error) {
 	h, err := t.Host(ctx)
 	if err != nil {
@@ -101,7 +105,7 @@ func onHost(ctx context.Context, t *Target, command string, work func(h host.Hos
 		return nil, err
 	}
 	result := &HostResult{FormatVersion: "1"}
-	if st == host.StateAbsent {
+	if st == host.StateAbsent && !t.pivoted() {
 		result.HostInfo = t.info(ctx)
 		return result, nil
 	}
@@ -117,9 +121,14 @@ func onHost(ctx context.Context, t *Target, command string, work func(h host.Hos
 	return result, nil
 }
 
-// StartHost starts a host that was stopped, or that a reboot stopped, with all its data, and what serves its fleet repo.
+// StartHost starts a host that was stopped, or that a reboot stopped, with all its data, and what serves its fleet repo; after a pivot that
+// alone.
 func StartHost(ctx context.Context, deps Deps, t *Target) (*HostResult, error) {
 	result, err := onHost(ctx, t, "fleetctl host start", func(h host.Host, st host.State) (bool, []string, error) {
+		if st == host.StateAbsent {
+			served, err := t.serveAgain(ctx, deps)
+			return served, nil, err
+		}
 		if st == host.StateBroken {
 			return false, nil, diag.NotReady("finish it with `fleetctl init`", "the management cluster %s is half made", t.Name)
 		}
@@ -138,7 +147,7 @@ func StartHost(ctx context.Context, deps Deps, t *Target) (*HostResult, error) {
 		served, err := t.serveAgain(ctx, deps)
 		return served || st != host.StateRunning, nil, err
 	})
-	if err == nil && result.State == string(host.StateAbsent) {
+	if err == nil && result.State == string(host.StateAbsent) && !t.pivoted() {
 		return nil, diag.NotReady("make it with `fleetctl init`", "the management cluster %s does not exist", t.Name)
 	}
 	return result, err
@@ -175,9 +184,22 @@ func (t *Target) serveAgain(ctx context.Context, deps Deps) (bool, error) {
 	return started, err
 }
 
-// StopHost ends a host's processes, and what serves its fleet repo; its data stay.
+// stopServing ends what serves the target's fleet repo, and tells whether it ran.
+func (t *Target) stopServing(ctx context.Context) (bool, error) {
+	was, err := gitserve.Status(ctx, t.Cluster.Path(gitServeDir))
+	if err != nil {
+		return false, err
+	}
+	return was.Running, gitserve.Stop(ctx, t.Cluster.Path(gitServeDir))
+}
+
+// StopHost ends a host's processes, and what serves its fleet repo; its data stay. After a pivot it is what serves the fleet repo alone.
 func StopHost(ctx context.Context, t *Target) (*HostResult, error) {
 	return onHost(ctx, t, "fleetctl host stop", func(h host.Host, st host.State) (bool, []string, error) {
+		if st == host.StateAbsent {
+			ran, err := t.stopServing(ctx)
+			return ran, nil, err
+		}
 		s, ok := h.(stopper)
 		if !ok {
 			return false, nil, diag.Usage("stop its container, or the cluster itself, with the tools of its own",
@@ -194,6 +216,9 @@ func StopHost(ctx context.Context, t *Target) (*HostResult, error) {
 // unless force is set: then they are left without a management cluster. The fleet repo and the state folder stay.
 func DeleteHost(ctx context.Context, t *Target, force bool) (*HostResult, error) {
 	return onHost(ctx, t, "fleetctl host delete", func(h host.Host, st host.State) (bool, []string, error) {
+		if st == host.StateAbsent {
+			return false, nil, nil
+		}
 		if !force {
 			if err := t.mayDelete(ctx, st); err != nil {
 				return false, nil, err
@@ -208,7 +233,7 @@ func DeleteHost(ctx context.Context, t *Target, force bool) (*HostResult, error)
 }
 
 func (t *Target) mayDelete(ctx context.Context, st host.State) error {
-	if t.Record != nil && t.Record.PivotedTo != "" || st == host.StateBroken {
+	if t.pivoted() || st == host.StateBroken {
 		return nil
 	}
 	if st != host.StateRunning {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // The names of init's steps, as users, logs and tests see them.
@@ -40,6 +42,10 @@ func (s *session) runInit(ctx context.Context) (*InitResult, error) {
 		return nil, err
 	}
 	defer unlock()
+	if r, err := s.cluster.Load(); err == nil && r.PivotedTo != "" {
+		return nil, diag.Errorf("look at it with `fleetctl status`; `fleetctl host start` serves a fleet repo without a remote to it again",
+			"the management cluster %s was pivoted to %s: init would make a second one for the same fleet", r.Name, r.PivotedTo)
+	}
 	if err := Run(ctx, s.Report, s.initSteps()); err != nil {
 		return nil, err
 	}

@@ -5,53 +5,37 @@ import (
 	"context"
 	"strings"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/forge"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
-// proposal is an edit on its way to a review.
-type proposal struct {
-	repo    *fleetrepo.Repo
-	edit    *fleetrepo.Edit
-	auth    gitrepo.Auth
-	intent  gitrepo.Intent
-	message string
-}
-
 // propose pushes the edit to a branch of its own, named after what it does, and opens a pull request, or updates the one that is open: the
 // same command twice is one pull request.
-func propose(ctx context.Context, git *gitrepo.Repo, p proposal, o ChangeOptions, out *ChangeResult) error {
-	url, base, err := git.Remote()
-	if err != nil {
-		return err
-	}
-	remote, err := v1alpha1.Git{URL: url}.ParseURL()
-	if err != nil {
-		return err
-	}
-	at := forge.Options{Type: cmp.Or(o.Forge, p.repo.Fleet.Spec.Git.Forge), Remote: remote, Token: o.Git.Token, CA: p.auth.CA}
+func propose(ctx context.Context, to *destination, edit *fleetrepo.Edit, o ChangeOptions, out *ChangeResult) error {
+	want := forge.Request{Branch: branchFor(edit.Summary), Base: to.base, Title: edit.Summary, Body: description(edit)}
 	// Before anything is pushed: a branch that nobody hears of helps nobody.
-	if err := forge.Check(at); err != nil {
+	if _, err := forge.Find(ctx, to.forge, want); err != nil {
 		return err
 	}
-	out.Branch = branchFor(out.Summary)
-	synced, err := git.Propose(ctx, p.auth, out.Branch, p.intent, p.message, gitrepo.Author{})
+	synced, err := to.git.Propose(ctx, to.auth, want.Branch, o.intent, commitMessage(edit), gitrepo.Author{})
 	if err != nil {
 		return err
 	}
-	head, err := git.Head()
+	head, err := to.git.Head()
 	if err != nil {
 		return err
 	}
-	out.Commit, out.Pushed = synced.Commit, synced.Pushed
+	out.Pushed = synced.Pushed
 	if out.Changed = synced.Commit != head; !out.Changed {
-		out.Branch, out.Commit = "", ""
 		return nil
 	}
-	out.PullRequest, err = forge.Open(ctx, at, forge.Request{Branch: out.Branch, Base: base, Title: out.Summary, Body: description(p.edit)})
-	return err
+	out.Branch, out.Commit = want.Branch, synced.Commit
+	if out.PullRequest, err = forge.Open(ctx, to.forge, want); err != nil {
+		return diag.Wrap("branch "+want.Branch+" is pushed", err, cmp.Or(diag.Hint(err), "what is left is its pull request: run the command again"))
+	}
+	return nil
 }
 
 // branchFor is the branch of a change that does what summary says.

@@ -88,7 +88,7 @@ func (t *Target) Host(ctx context.Context) (host.Host, error) {
 
 // Kubeconfig of the target, from its host; after a pivot it is the one of the cluster that took over.
 func (t *Target) Kubeconfig(ctx context.Context) ([]byte, error) {
-	if t.Record != nil && t.Record.PivotedTo != "" {
+	if t.pivoted() {
 		raw, err := os.ReadFile(t.Cluster.Path(kubeconfigFile))
 		return raw, diag.Wrap("read the kubeconfig of "+t.Record.PivotedTo, err, "")
 	}

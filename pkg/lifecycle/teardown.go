@@ -80,7 +80,7 @@ type teardown struct {
 
 // look finds out what there is, and changes nothing.
 func (t *teardown) look(ctx context.Context) (err error) {
-	if r := t.opts.Target.Record; r != nil && r.PivotedTo != "" {
+	if r := t.opts.Target.Record; t.opts.Target.pivoted() {
 		return diag.Errorf("pivot back to an ephemeral management cluster first, or delete the cluster where it was made",
 			"the management cluster %s is the workload cluster %s: it is permanent and manages itself", r.Name, r.PivotedTo)
 	}

@@ -173,13 +173,14 @@ func (c *cache) pruneTo(limit int64) {
 	}
 	var all []kept
 	var total int64
+	var stale []string
 	err := filepath.WalkDir(c.dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil //nolint:nilerr // what another run has just removed is not there any more
 		}
 		if info, err := d.Info(); err == nil {
 			if filepath.Ext(name) != packSuffix && time.Since(info.ModTime()) > staleAfter {
-				_ = os.Remove(name)
+				stale = append(stale, name)
 				return nil
 			}
 			all = append(all, kept{name, info.Size(), info.ModTime()})
@@ -189,6 +190,9 @@ func (c *cache) pruneTo(limit int64) {
 	})
 	if err != nil {
 		return
+	}
+	for _, name := range stale {
+		_ = os.Remove(name) // or another run does
 	}
 	slices.SortFunc(all, func(a, b kept) int { return a.at.Compare(b.at) })
 	for _, k := range all {

@@ -54,7 +54,7 @@ func openPack(name string) (p *pack, err error) {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	n := binary.LittleEndian.Uint64(foot)
-	if n > uint64(p.size)/uint64(listedSize) { //nolint:gosec // no size is negative
+	if n > uint64(p.size)/uint64(listedSize) {
 		return nil, errPack
 	}
 	p.list = make([]byte, int(n)*listedSize) //nolint:gosec // it is less than the file
@@ -69,9 +69,10 @@ func openPack(name string) (p *pack, err error) {
 
 // each visits the entries.
 func (p *pack) each(visit func(k key, at entry)) {
+	size := uint64(p.size) //nolint:gosec // of a file
 	for list := p.list; len(list) > 0; list = list[listedSize:] {
 		k, at, length := key(list), binary.LittleEndian.Uint64(list[len(key{}):]), binary.LittleEndian.Uint64(list[len(key{})+8:])
-		if at+length <= uint64(p.size) && length <= uint64(p.size) { //nolint:gosec // no size is negative
+		if length <= size && at <= size-length {
 			visit(k, entry{p, int64(at), int(length)}) //nolint:gosec // neither is more than the size
 		}
 	}

@@ -65,10 +65,10 @@ func TestPacksAreMerged(t *testing.T) {
 func TestPrune(t *testing.T) {
 	c := newCache(t.TempDir())
 	var size int64
-	hours := time.Duration(0)
+	hours := 10
 	age := func(name string) {
-		at := time.Now().Add((hours - 10) * time.Hour)
-		hours++
+		at := time.Now().Add(time.Duration(-hours) * time.Hour)
+		hours--
 		if err := os.Chtimes(name, at, at); err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -286,6 +287,44 @@ func FuzzDecrypt(f *testing.F) {
 		}
 		if _, err := Decrypt(sealed, keys); err != nil {
 			t.Errorf("cannot be decrypted again: %v", err)
+		}
+	})
+}
+
+// Whatever the rules: in the place of a key that is replaced stands the new one, in the rules that have it and in no others, and a second time
+// there is nothing to do.
+func FuzzRules(f *testing.F) {
+	f.Add(NewRules([]string{"age1old", "age1other"}))
+	f.Add([]byte("creation_rules: # all\n- {path_regex: a, age: 'age1old , age1new'}\n- age: >-\n    age1old,\n    age1other\n- path_regex: '['\n- age: \"\"\n"))
+	f.Add([]byte("creation_rules:\n- &a {age: age1old}\n- *a\n- age: [age1old]\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		rules, err := ParseRules(content)
+		if err != nil {
+			return
+		}
+		if rule, err := rules.For("a.sops.yaml"); err == nil && slices.ContainsFunc(rule.Recipients, func(r string) bool { return strings.ContainsAny(r, ", \n") }) {
+			t.Errorf("recipients %q", rule.Recipients)
+		}
+		replaced, err := Replace(content, []string{"age1old"}, []string{"age1new"})
+		if err != nil {
+			return
+		}
+		after, err := ParseRules(replaced)
+		if err != nil || len(after.rules) != len(rules.rules) {
+			t.Fatalf("of %v became %v, %v", rules, after, err)
+		}
+		for i, before := range rules.rules {
+			want := splitKeys(before.Age)
+			if slices.Contains(want, "age1old") {
+				want = append(slices.DeleteFunc(want, func(r string) bool { return r == "age1old" || r == "age1new" }), "age1new")
+			}
+			got := after.rules[i]
+			if !slices.Equal(splitKeys(got.Age), want) || got.PathRegex != before.PathRegex || got.EncryptedRegex != before.EncryptedRegex {
+				t.Errorf("rule %d is %+v, and was %+v", i, got, before)
+			}
+		}
+		if again, err := Replace(replaced, []string{"age1old"}, []string{"age1new"}); err != nil || !bytes.Equal(again, replaced) {
+			t.Errorf("a second time: %q, %v", again, err)
 		}
 	})
 }

@@ -273,7 +273,11 @@ func workloadFlux(cluster string, objects []Object) *WorkloadFlux {
 func (c *collector) judgeInstalled() {
 	r := c.report
 	if r.Git.Served != nil && !*r.Git.Served {
-		r.blame("fleet repo "+r.Git.Repo, "it is not being served: Flux sees no new commits", "`fleetctl init` serves it again")
+		again := "`fleetctl init` serves it again"
+		if r.Cluster.PivotedTo != "" {
+			again = "`fleetctl host start` serves it again"
+		}
+		r.blame("fleet repo "+r.Git.Repo, "it is not being served: Flux sees no new commits", again)
 	}
 	if len(r.Providers) == 0 && r.knows(partProviders) {
 		r.blame("providers", "none are installed", "`fleetctl init` installs them")

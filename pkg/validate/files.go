@@ -108,12 +108,13 @@ func (t *tree) walk(ctx context.Context) error {
 		}
 		parent := path.Dir(relative)
 		t.folders[parent] = append(t.folders[parent], entry.Name())
-		if entry.IsDir() {
+		switch {
+		case entry.IsDir():
 			t.folders[relative] = nil
-		} else if entry.Type().IsRegular() {
+		case entry.Type().IsRegular():
 			f := &file{path: relative}
 			t.files, t.byPath[relative] = append(t.files, f), f
-		} else {
+		default:
 			t.partial = true
 		}
 		return nil

@@ -63,12 +63,6 @@ type fleet struct {
 	token string
 }
 
-// newFleet returns a fleet whose management cluster is on kind.
-func newFleet(t *testing.T, name string) *fleet {
-	t.Helper()
-	return newFleetOn(t, onKind, name)
-}
-
 // newFleetOn returns a fleet whose management cluster is on that host, and cleans up after the test.
 func newFleetOn(t *testing.T, on hostCase, name string) *fleet {
 	t.Helper()

@@ -158,7 +158,7 @@ func (f *fleet) interrupted() {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		f.t.Fatal(err)
 	}
-	_ = cmd.Wait() // the exit code is looked at below
+	_ = cmd.Wait()                                      // the exit code is looked at below
 	if took := time.Since(sent); took > 5*time.Second { // two seconds, where nothing else runs
 		f.t.Errorf("it took %s to return", took)
 	}
@@ -192,6 +192,13 @@ func (f *fleet) pivot() {
 		}
 	})
 	defer removeContainers(f.t, target+"-")
+	// Also where a step before has failed: the target's Flux reads the fleet repo from this machine until somebody says that it need not.
+	defer f.step("what serves the fleet repo to the target ends when it is told to", func(t *testing.T) {
+		f.ok("host", "stop")
+		if running := f.on.processes(f); len(running) > 0 {
+			t.Errorf("left behind:\n%s", told(running))
+		}
+	})
 	if f.t.Failed() {
 		return
 	}

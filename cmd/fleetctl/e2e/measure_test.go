@@ -19,15 +19,15 @@ import (
 	"time"
 )
 
-// envPrograms is the folder with the programs that benchmarks use: kubectl, and the peers' kind and clusterctl.
+// envPrograms is the folder with programs that are not fleetctl: kubectl, the peers' kind and clusterctl, Gitea.
 const envPrograms = "FLEETCTL_E2E_PROGRAMS"
 
 // programsDir is that folder.
-func programsDir(b *testing.B) string {
-	b.Helper()
+func programsDir(tb testing.TB) string {
+	tb.Helper()
 	dir := os.Getenv(envPrograms)
 	if dir == "" {
-		b.Fatalf("%s is not set: run this with make", envPrograms)
+		tb.Fatalf("%s is not set: run this with make", envPrograms)
 	}
 	return dir
 }

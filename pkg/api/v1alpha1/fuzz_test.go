@@ -2,12 +2,16 @@ package v1alpha1
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 func seed(f *testing.F, add func(content []byte)) {
@@ -26,9 +30,10 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		fleet, err := Decode(FileName, content)
 		if err != nil {
-			if fleet != nil || err.Error() == "" {
+			if fleet != nil {
 				t.Fatalf("Decode = %v, %q", fleet, err)
 			}
+			placed(t, content, err)
 			return
 		}
 		text, err := Marshal(fleet)
@@ -45,6 +50,65 @@ func FuzzDecode(f *testing.F) {
 		SetDefaults(fleet, Defaults{FluxVersion: "v2.9.5", CAPIVersion: "v1.14.2"})
 		if err := Validate(fleet).Err(); err != nil {
 			t.Fatalf("defaults made it invalid: %v", err)
+		}
+	})
+}
+
+// lineBreak is what ends a line for a YAML parser.
+var lineBreak = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
+
+// placed checks that all that is wrong with a file has its place in it.
+func placed(t *testing.T, content []byte, err error) {
+	t.Helper()
+	findings, ok := errors.AsType[diag.Findings](err)
+	if !ok || len(findings) == 0 {
+		t.Fatalf("%v names no place", err)
+	}
+	lines := lineBreak.Split(string(content), -1)
+	for _, f := range findings {
+		if f.File == "" || f.Line < 1 || f.Line > len(lines) || f.Column < 0 || f.Column > len(lines[f.Line-1])+1 || f.Summary == "" {
+			t.Errorf("%v (line %d, column %d) is no place in %d lines", f, f.Line, f.Column, len(lines))
+		}
+	}
+}
+
+// Whatever is in the file, DecodeLock returns a lock that survives being written and read again, or findings with a place.
+func FuzzLock(f *testing.F) {
+	lock, err := MarshalLock(&Lock{
+		Components: []LockedComponent{
+			{Name: "flux", Type: ComponentFlux, Version: "v2.9.5", SHA256: digestB},
+			{Name: "aws", Type: "infrastructure", Version: "v2.13.0", URL: "https://mirror.example.org/aws.yaml", SHA256: digestA},
+		},
+		Charts: []LockedChart{{Name: "docker", SHA256: digestA}, {Name: "aws-eks", Fleetctl: "v0.3.0", SHA256: digestB}},
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(lock)
+	f.Add([]byte("apiVersion: fleetctl.dev/v1alpha1\nkind: FleetLock\ncomponents:\n- {name: aws, type: infrastructure, version: v1, sha256: abc}\ncharts: []\n"))
+	f.Add([]byte("a: &a [*a]\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		lock, err := DecodeLock(LockFileName, content)
+		if err != nil {
+			placed(t, content, err)
+			return
+		}
+		text, err := MarshalLock(lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := DecodeLock(LockFileName, text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		sorted := cmpopts.SortSlices(func(a, b any) bool { return fmt.Sprint(a) < fmt.Sprint(b) })
+		if diff := cmp.Diff(lock, again, cmpopts.EquateEmpty(), sorted); diff != "" {
+			t.Fatalf("(-want +got)\n%s", diff)
+		}
+		for _, c := range lock.Components {
+			if err := again.Verify(c); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

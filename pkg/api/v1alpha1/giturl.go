@@ -4,7 +4,9 @@ import (
 	"errors"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -34,6 +36,10 @@ func (g Git) Scheme() GitScheme {
 // and without any password, for what is not an https or ssh URL that Flux and fleetctl can both use, and for an empty one.
 func (g Git) ParseURL() (*url.URL, error) {
 	if user, host, path, ok := cutSCP(g.URL); ok {
+		if first, _, hasColon := strings.Cut(path, ":"); hasColon && strings.Trim(first, "0123456789") == "" {
+			// git takes it for a part of the path, other programs for a port
+			return nil, diag.Errorf("write it as ssh://user@host:port/path", "URL has a number with a colon behind it where the path begins")
+		}
 		return checkSSH(&url.URL{Scheme: "ssh", User: url.User(user), Host: host, Path: "/" + strings.TrimPrefix(path, "/")})
 	}
 	u, err := url.Parse(g.URL)
@@ -69,7 +75,7 @@ func cutSCP(s string) (user, host, path string, ok bool) {
 	}
 	address, path, ok := strings.Cut(s, ":")
 	user, host, hasUser := strings.Cut(address, "@")
-	if !ok || !hasUser || user == "" || host == "" || path == "" || strings.ContainsAny(address, "/\\ ") {
+	if !ok || !hasUser || user == "" || host == "" || path == "" || path[0] == '\\' || strings.ContainsAny(address, "/\\ ") {
 		return "", "", "", false
 	}
 	return user, host, path, true
@@ -96,16 +102,26 @@ func checkSSH(u *url.URL) (*url.URL, error) {
 // checkPlace checks what all forms have in common.
 func checkPlace(u *url.URL) (*url.URL, error) {
 	switch {
-	case u.Hostname() == "" || strings.ContainsAny(u.Host, " \t"):
+	case u.Hostname() == "" || strings.ContainsFunc(u.Host, isBlank):
 		return nil, diag.Errorf(urlForms, "URL has no host")
+	case u.Port() != "" && !isPort(u.Port()):
+		return nil, diag.Errorf("a port is a number from 1 to 65535", "URL has a bad port")
 	case strings.Trim(u.Path, "/") == "":
 		return nil, diag.Errorf(urlForms, "URL has no path")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, diag.Errorf("remove what is behind ? or #", "URL of a repository has neither a query nor a fragment")
-	case strings.ContainsAny(u.Path, " \t\r\n\x00"):
+	case strings.ContainsFunc(u.Path, isBlank):
 		return nil, errors.New("path of the URL holds a blank")
 	}
 	return u, nil
+}
+
+// isBlank tells whether a character is none that can be seen.
+func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }
 
 // isLoopback tells whether host is this machine. Names but localhost are not resolved.

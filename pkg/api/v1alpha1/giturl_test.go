@@ -41,6 +41,12 @@ func TestGitURL(t *testing.T) {
 		"example.org/a/b":                 {GitHTTPS, "error: no scheme"},
 		`C:\fleet`:                        {GitHTTPS, "error: "},
 		"git@example.org:":                {GitHTTPS, "error: "},
+		`git@example.org:\fleet`:          {GitHTTPS, "error: "},
+		"git@example.org:2222/a":          {GitSSH, "ssh://git@example.org/2222/a"},
+		"git@example.org:2222:a":          {GitHTTPS, "error: a number with a colon"},
+		"git@example\f:a":                 {GitHTTPS, "error: no host"},
+		"ssh://git@example.org:0/a":       {GitHTTPS, "error: bad port"},
+		"https://example.org:65536/a":     {GitHTTPS, "error: bad port"},
 	} {
 		t.Run(url, func(t *testing.T) {
 			git := Git{URL: url}

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
-	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -98,19 +96,10 @@ func parse(content []byte) (*yaml.Node, *diag.Finding) {
 	}
 }
 
-// yamlLine finds the line in a message of the YAML parser, which has it nowhere else.
-var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^line (\d+): `) })
-
 // syntaxFinding puts the parser's message where it belongs.
 func syntaxFinding(err error) *diag.Finding {
-	f := &diag.Finding{Severity: diag.SeverityError, Rule: RuleSyntax, Line: 1}
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	if m := yamlLine().FindStringSubmatch(text); m != nil {
-		text = text[len(m[0]):]
-		f.Line, _ = strconv.Atoi(m[1]) // the pattern is digits; one that overflows is no worse than none
-	}
-	f.Summary = "not valid YAML: " + text
-	return f
+	line, message := yamledit.Line(err)
+	return &diag.Finding{Severity: diag.SeverityError, Rule: RuleSyntax, Line: max(line, 1), Summary: "not valid YAML: " + message}
 }
 
 // checkTypeMeta reports a file that is something else altogether; then no other finding would make sense.

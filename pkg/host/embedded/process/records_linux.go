@@ -70,10 +70,6 @@ func (i Identity) Listens(port int) bool {
 
 // listening are the sockets, by the name that they have as a file, that listen on port in the process's network.
 func listening(pid, port int) (map[string]bool, error) {
-	const (
-		local, state, inode = 1, 3, 9 // columns
-		listens             = "0A"
-	)
 	found := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6"} {
 		raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/net/" + table)
@@ -83,16 +79,25 @@ func listening(pid, port int) (map[string]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		for line := range bytes.Lines(raw) {
-			f := bytes.Fields(line)
-			if len(f) <= inode || string(f[state]) != listens {
-				continue
-			}
-			at, err := strconv.ParseUint(string(f[local][bytes.LastIndexByte(f[local], ':')+1:]), 16, 16)
-			if err == nil && int(at) == port {
-				found["socket:["+string(f[inode])+"]"] = true
-			}
-		}
+		addListening(found, raw, port)
 	}
 	return found, nil
+}
+
+// addListening adds those of one table, the content of /proc/PID/net/tcp or tcp6.
+func addListening(found map[string]bool, table []byte, port int) {
+	const (
+		local, state, inode = 1, 3, 9 // columns
+		listens             = "0A"
+	)
+	for line := range bytes.Lines(table) {
+		f := bytes.Fields(line)
+		if len(f) <= inode || string(f[state]) != listens {
+			continue
+		}
+		at, err := strconv.ParseUint(string(f[local][bytes.LastIndexByte(f[local], ':')+1:]), 16, 16)
+		if err == nil && int(at) == port {
+			found["socket:["+string(f[inode])+"]"] = true
+		}
+	}
 }

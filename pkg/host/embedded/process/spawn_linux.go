@@ -100,20 +100,29 @@ type stat struct {
 // ended tells whether it only waits to be reaped.
 func (s stat) ended() bool { return s.state == 'Z' || s.state == 'X' }
 
-// readStat reads state, group and start time, fields 3, 5 and 22, from /proc/PID/stat. Field 2 is the program's name in
-// parentheses and may hold anything, parentheses and spaces too: what follows the last one is what counts.
-func readStat(pid int) (s stat, err error) {
+// readStat reads /proc/PID/stat.
+func readStat(pid int) (stat, error) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-		return s, fmt.Errorf("process %d: %w", pid, ErrGone)
+		return stat{}, fmt.Errorf("process %d: %w", pid, ErrGone)
 	}
 	if err != nil {
-		return s, err
+		return stat{}, err
 	}
+	s, err := parseStat(raw)
+	if err != nil {
+		return stat{}, fmt.Errorf("read /proc/%d/stat: %w", pid, err)
+	}
+	return s, nil
+}
+
+// parseStat takes state, group and start time, fields 3, 5 and 22, from the content of /proc/PID/stat. Field 2 is the program's
+// name in parentheses and may hold anything, parentheses and spaces too: what follows the last one is what counts.
+func parseStat(raw []byte) (s stat, err error) {
 	const first, group, start = 3, 5, 22
 	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
 	if len(fields) <= start-first {
-		return s, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields)+first-1)
+		return s, fmt.Errorf("it has %d fields", len(fields)+first-1)
 	}
 	s.state = fields[0][0]
 	if s.group, err = strconv.Atoi(string(fields[group-first])); err != nil {

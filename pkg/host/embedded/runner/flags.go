@@ -3,6 +3,7 @@ package runner
 import (
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,6 +15,10 @@ type flagInfo struct {
 	Default string `json:"default,omitempty"`
 	Dashes  string `json:"dashes"` // "--" or "-"
 }
+
+// takesNext tells whether the flag takes the next argument for its value. One whose value may be left out, string[="all"] in pflag's
+// words, does not.
+func (f flagInfo) takesNext() bool { return f.Type != "" && !strings.Contains(f.Type, "[=") }
 
 var (
 	// pflag indents by two or six, Go's flag package by two; what is deeper is the text of a flag before.
@@ -51,19 +56,28 @@ type arg struct {
 	hasValue bool
 }
 
+// endOfFlags is the argument behind which there are no more flags.
+const endOfFlags = "--"
+
 // parseArgs splits arguments as the program will. A flag that takes a value and has no "=" takes the next argument.
 func parseArgs(args []string, known map[string]flagInfo) []arg {
 	var parsed []arg
 	for i := 0; i < len(args); i++ {
 		a := args[i]
+		if a == endOfFlags {
+			for _, rest := range args[i:] {
+				parsed = append(parsed, arg{text: rest})
+			}
+			break
+		}
 		trimmed := strings.TrimLeft(a, "-")
 		dashes := a[:len(a)-len(trimmed)]
-		if a == "--" || dashes == "" || len(dashes) > 2 || trimmed == "" {
+		name, value, has := strings.Cut(trimmed, "=")
+		if dashes == "" || len(dashes) > 2 || name == "" {
 			parsed = append(parsed, arg{text: a})
 			continue
 		}
-		name, value, has := strings.Cut(trimmed, "=")
-		if info, ok := known[name]; ok && !has && info.Type != "" && i+1 < len(args) {
+		if info, ok := known[name]; ok && !has && info.takesNext() && i+1 < len(args) {
 			i++
 			value, has = args[i], true
 		}
@@ -101,7 +115,7 @@ func (s *argSet) get(name string) (value string, given bool) {
 	return value, given
 }
 
-// set gives a flag a value, wherever it is given, or adds it before anything that is not a flag of the end.
+// set gives a flag a value, wherever it is given, or adds it at the end of the flags.
 func (s *argSet) set(name, value string) {
 	found := false
 	for i := range s.args {
@@ -116,7 +130,11 @@ func (s *argSet) set(name, value string) {
 	if dashes == "" {
 		dashes = "--"
 	}
-	s.args = append(s.args, arg{name: name, dashes: dashes, value: value, hasValue: true})
+	end := slices.IndexFunc(s.args, func(a arg) bool { return a.name == "" && a.text == endOfFlags })
+	if end < 0 {
+		end = len(s.args)
+	}
+	s.args = slices.Insert(s.args, end, arg{name: name, dashes: dashes, value: value, hasValue: true})
 }
 
 func (s *argSet) strings() []string {

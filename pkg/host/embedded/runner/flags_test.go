@@ -97,7 +97,9 @@ func TestArgumentsStayAsTheyAre(t *testing.T) {
 	}
 	s.set("leader-elect", "false")
 	s.set("kubeconfig", "/k")
-	if got := s.strings(); got[1] != "--leader-elect=false" || got[len(got)-1] != "--kubeconfig=/k" {
+	// What is behind "--" is no flag, so a new one comes before.
+	want := []string{"serve", "--leader-elect=false", "--feature-gates=A=true,B=false", "-v=2", "--kubeconfig=/k", "--", "-", "--unknown", "value"}
+	if got := s.strings(); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -22,12 +22,13 @@ const (
 	Bundle    = "bundle"    // the controllers' images and manifests
 	Node      = "node"      // the kind node and load balancer images
 	Peers     = "peers"     // kind and clusterctl
+	Gitea     = "gitea"     // a Git forge
 	Providers = "providers" // the bundle, with the clouds' infrastructure providers in it too
 )
 
 // Parts are all parts, and which of them a build makes when none is chosen.
 var (
-	Parts        = []string{Bundle, Node, Peers, Providers}
+	Parts        = []string{Bundle, Node, Peers, Gitea, Providers}
 	DefaultParts = []string{Bundle, Node}
 )
 
@@ -47,7 +48,7 @@ func Build(ctx context.Context, o Options, r *report.Reporter) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	c, err := cache.Open(o.Cache, r)
+	c, err := cache.Open(ctx, o.Cache, r)
 	if err != nil {
 		return err
 	}
@@ -118,6 +119,11 @@ func (b *builder) run(ctx context.Context) error {
 	wants := func(part string) bool { return slices.Contains(b.Only, part) }
 	if wants(Peers) {
 		if err := b.buildPrograms(ctx, recipe.Peers); err != nil {
+			return err
+		}
+	}
+	if wants(Gitea) {
+		if err := b.buildPrograms(ctx, recipe.Forge); err != nil {
 			return err
 		}
 	}

@@ -26,8 +26,11 @@ type Cache struct {
 	report *report.Reporter
 }
 
-// Open takes the cache in dir, making it if it is not there.
-func Open(dir string, r *report.Reporter) (*Cache, error) {
+// lockPoll is how often a cache that another build holds is tried: a file lock cannot be waited for in another way that a context could end.
+const lockPoll = 200 * time.Millisecond
+
+// Open takes the cache in dir, making it if it is not there. It waits, and says so, while another build has it.
+func Open(ctx context.Context, dir string, r *report.Reporter) (*Cache, error) {
 	for _, sub := range []string{"store", "programs", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, fmt.Errorf("make the cache: %w", err)
@@ -35,11 +38,13 @@ func Open(dir string, r *report.Reporter) (*Cache, error) {
 	}
 	lock := flock.New(filepath.Join(dir, "lock"))
 	held, err := lock.TryLock()
+	if err == nil && !held {
+		step := r.Start("waiting for another build, which has " + dir)
+		_, err = lock.TryLockContext(ctx, lockPoll)
+		step.End(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lock the cache %s: %w", dir, err)
-	}
-	if !held {
-		return nil, fmt.Errorf("another build uses the cache %s: wait for it to end, or give another folder with --cache", dir)
 	}
 	c := &Cache{dir: dir, lock: lock, report: r}
 	return c, c.emptyTemp()

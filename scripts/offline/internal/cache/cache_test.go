@@ -96,15 +96,34 @@ func TestMakeKeepsNothingOfAFailure(t *testing.T) {
 
 func TestOpenIsExclusive(t *testing.T) {
 	dir := t.TempDir()
-	open(t, dir)
-	if _, err := Open(dir, report.New(io.Discard)); err == nil {
-		t.Error("two builds got the same cache")
+	first, err := Open(t.Context(), dir, report.New(io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient, cancel := context.WithTimeout(t.Context(), 3*lockPoll)
+	defer cancel()
+	if _, err := Open(impatient, dir, report.New(io.Discard)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("two builds got the same cache, or one did not wait: %v", err)
+	}
+	waiting := make(chan error)
+	go func() {
+		second, err := Open(t.Context(), dir, report.New(io.Discard))
+		if err == nil {
+			err = second.Close()
+		}
+		waiting <- err
+	}()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waiting; err != nil {
+		t.Errorf("after the first: %v", err)
 	}
 }
 
 func open(t *testing.T, dir string) *Cache {
 	t.Helper()
-	c, err := Open(dir, report.New(io.Discard))
+	c, err := Open(t.Context(), dir, report.New(io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -33,7 +34,10 @@ type Builder struct {
 // Build returns the path of the program, building it if it is not in the cache.
 func (b Builder) Build(ctx context.Context, p recipe.Program) (string, error) {
 	dir, err := b.Cache.Make(ctx, "program-"+p.Name, b.key(p), func(ctx context.Context, dir string) error {
-		return b.compile(ctx, p, filepath.Join(dir, p.Name))
+		if err := b.compile(ctx, p, filepath.Join(dir, p.Name)); err != nil {
+			return err
+		}
+		return b.copyFolders(ctx, p, dir)
 	})
 	if err != nil {
 		return "", err
@@ -55,15 +59,29 @@ func system(p recipe.Program) string {
 	return "linux"
 }
 
+// linking is how the program finds the C library: in itself, or on this machine.
+func linking(p recipe.Program) string {
+	if p.Cgo {
+		return "CGO_ENABLED=1"
+	}
+	return static
+}
+
 func (b Builder) key(p recipe.Program) *cache.Key {
 	dir := filepath.Join(b.Modules, p.Module)
 	key := cache.NewKey("gobuild/1").
 		Add("go", runtime.Version(), system(p), runtime.GOARCH).
 		Add("package", p.Package).
-		Add("flags", static, stripped, p.LDFlags).
+		Add("flags", linking(p), stripped, p.LDFlags).
 		AddFiles(dir, "go.mod", "go.sum")
 	if p.Package == "." {
 		key.AddFiles(dir, "*.go")
+	}
+	if p.Tags != "" {
+		key.Add("tags", p.Tags)
+	}
+	if len(p.Folders) > 0 {
+		key.Add("folders", p.Folders...)
 	}
 	return key
 }
@@ -73,10 +91,27 @@ func (b Builder) compile(ctx context.Context, p recipe.Program, out string) erro
 	_, err := command.Command{
 		Dir: filepath.Join(b.Modules, p.Module),
 		// Readonly: a build must not change the versions that go.mod and go.sum pin.
-		Env:  []string{static, "GOOS=" + system(p), "GOWORK=off", "GOFLAGS=-mod=readonly"},
-		Args: []string{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", out, p.Package},
+		Env:  []string{linking(p), "GOOS=" + system(p), "GOWORK=off", "GOFLAGS=-mod=readonly"},
+		Args: []string{"go", "build", "-trimpath", "-buildvcs=false", "-tags", p.Tags, "-ldflags", ldflags, "-o", out, p.Package},
 	}.Run(ctx)
 	return err
+}
+
+// copyFolders puts what the program reads when it runs beside it: the modules may be gone then.
+func (b Builder) copyFolders(ctx context.Context, p recipe.Program, dir string) error {
+	if len(p.Folders) == 0 {
+		return nil
+	}
+	source, err := ModuleDir(ctx, filepath.Join(b.Modules, p.Module), p.Package)
+	if err != nil {
+		return err
+	}
+	for _, folder := range p.Folders {
+		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join(source, folder))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ModuleDir returns the folder of the source of a module that the module in dir requires, downloading it if need be.

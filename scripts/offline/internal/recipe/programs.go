@@ -15,6 +15,10 @@ type Program struct {
 	LDFlags string
 	Names   []string // more names that the program acts under
 	Host    bool     // runs on this machine rather than in a container
+	Cgo     bool     // needs a C compiler, and this machine's C library: only for what runs here
+	Tags    string   // for the build, separated by commas
+	// Folders that the program reads when it runs: they are put beside it. Package is the path of the module that has them.
+	Folders []string
 }
 
 // Versions that names of images and files carry.
@@ -106,6 +110,12 @@ var Peers = []Program{
 			" -X sigs.k8s.io/cluster-api/version.gitMajor=1 -X sigs.k8s.io/cluster-api/version.gitMinor=14",
 	},
 }
+
+// Forge is a Git forge, to try pull requests on. It keeps all in one file of SQLite's.
+var Forge = []Program{{
+	Name: "gitea", Module: "gitea", Package: "code.gitea.io/gitea", Host: true, Cgo: true, Tags: "sqlite,sqlite_unlock_notify",
+	Folders: []string{"options", "public", "templates"},
+}}
 
 func controller(name, pkg string) Program {
 	return Program{Name: name, Module: "controllers", Package: pkg}

@@ -12,7 +12,7 @@ import (
 // TestImagesHoldKnownPrograms finds a program that was renamed in one place only before a long build does.
 func TestImagesHoldKnownPrograms(t *testing.T) {
 	programs := map[string]bool{}
-	all := slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers)
+	all := slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers, Forge)
 	images := append(slices.Concat(ControllerImages, ImageAutomationImages, ControlPlaneImages, NodeImages), ProxyImage, ServiceOperator)
 	for _, cloud := range Clouds {
 		all = append(all, CloudProviders[cloud]...)
@@ -39,7 +39,7 @@ func TestImagesHoldKnownPrograms(t *testing.T) {
 // TestModulesHoldTheirPrograms finds a program that was moved to another module in one place only. Azure Service Operator, for one,
 // needs an older controller-runtime than the provider that brings it along, and does not compile in its module.
 func TestModulesHoldTheirPrograms(t *testing.T) {
-	programs := slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers)
+	programs := slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers, Forge)
 	for _, cloud := range Clouds {
 		programs = append(programs, CloudProviders[cloud]...)
 	}

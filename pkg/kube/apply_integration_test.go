@@ -1,0 +1,201 @@
+//go:build integration
+
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+func applyInStages(t *testing.T, c *kube.Client) {
+	manifest := crdManifest("Stage", "stages.test")
+	first, err := c.ApplyYAML(t.Context(), manifest, kube.ApplyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.ApplyYAML(t.Context(), manifest, kube.ApplyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range first {
+		if first[i].Action != kube.Created || again[i].Action != kube.Unchanged {
+			t.Errorf("%s: first %s, then %s", first[i].Ref, first[i].Action, again[i].Action)
+		}
+	}
+	if len(first) != 3 || kube.Changed(again) {
+		t.Errorf("%d objects, changed again: %v", len(first), kube.Changed(again))
+	}
+	changed := strings.Replace(string(manifest), "name: one,", "name: one, labels: {a: b},", 1)
+	third, err := c.ApplyYAML(t.Context(), []byte(changed), kube.ApplyOptions{})
+	if err != nil || third[0].Action != kube.Configured || third[1].Action != kube.Unchanged {
+		t.Errorf("after a change: %v, %v", third, err)
+	}
+}
+
+func applyConflict(t *testing.T, c *kube.Client) {
+	manifest := func(value string) []byte {
+		return fmt.Appendf(nil, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conflict, namespace: default}\ndata: {key: %s}\n", value)
+	}
+	if _, err := c.ApplyYAML(t.Context(), manifest("theirs"), kube.ApplyOptions{FieldManager: "somebody-else"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.ApplyYAML(t.Context(), manifest("ours"), kube.ApplyOptions{})
+	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "ConfigMap default/conflict") {
+		t.Errorf("got %v; want a conflict that names the object", err)
+	}
+	if _, err := c.ApplyYAML(t.Context(), manifest("ours"), kube.ApplyOptions{ForceConflicts: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+func applyTriesAll(t *testing.T, c *kube.Client) {
+	changes, err := c.ApplyYAML(t.Context(), []byte(`
+{apiVersion: v1, kind: ConfigMap, metadata: {name: UPPER, namespace: default}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: tried, namespace: default}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: no-ports, namespace: default}}
+`), kube.ApplyOptions{})
+	if err == nil || !strings.Contains(err.Error(), "UPPER") || !strings.Contains(err.Error(), "no-ports") {
+		t.Errorf("got %v; want both errors", err)
+	}
+	if len(changes) != 1 || changes[0].Name != "tried" {
+		t.Errorf("applied %v; want the good one", changes)
+	}
+}
+
+// applyWaitsForCRD applies a custom resource whose CRD comes later.
+func applyWaitsForCRD(t *testing.T, c *kube.Client) {
+	objects, err := kube.ParseYAML(crdManifest("Late", "late.test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	waiting := make(chan struct{}, 100)
+	go func() {
+		_, err := c.Apply(t.Context(), objects[:1], kube.ApplyOptions{Detail: func(text string) {
+			if strings.HasPrefix(text, "waiting") {
+				waiting <- struct{}{}
+			}
+		}})
+		done <- err
+	}()
+	<-waiting
+	if _, err := c.Apply(t.Context(), objects[1:], kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	never := crdManifest("Never", "never.test")
+	_, err = c.ApplyYAML(ctx, never[:strings.Index(string(never), "---")], kube.ApplyOptions{})
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "Never") {
+		t.Errorf("got %v; want a timeout that names the object", err)
+	}
+}
+
+// webhookGate proves that a dry run waits for a webhook that does not answer and returns when it is gone.
+func webhookGate(t *testing.T, c *kube.Client) {
+	ctx := t.Context()
+	if _, err := c.ApplyYAML(ctx, crdManifest("Gated", "gated.test"), kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	nobody, none := "https://127.0.0.1:1/", admissionv1.SideEffectClassNone
+	hook := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "gated"},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "gated.gated.test", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none,
+			ClientConfig: admissionv1.WebhookClientConfig{URL: &nobody},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{"gated.test"}, APIVersions: []string{"v1"}, Resources: []string{"gateds"}},
+			}},
+		}},
+	}
+	if err := c.Create(ctx, hook); err != nil {
+		t.Fatal(err)
+	}
+	probe := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "probe", "namespace": "default"}}}
+	probe.SetAPIVersion("gated.test/v1")
+	probe.SetKind("Gated")
+	key := kube.Key{Namespace: "default", Name: "probe"}
+	// The API server takes a moment to know of a new webhook; only then is the gate closed.
+	for closed := false; !closed; {
+		err := c.Create(ctx, probe.DeepCopy(), client.DryRunAll)
+		closed = apierrors.IsInternalError(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	if err := c.DryRunAdmission(short, probe); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v while the webhook does not answer", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- c.DryRunAdmission(ctx, probe) }()
+	if err := c.WithWatch.Delete(ctx, hook); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if there, err := c.Exists(ctx, probe.GroupVersionKind(), key); err != nil || there {
+		t.Errorf("a dry run made the object: %v, %v", there, err)
+	}
+}
+
+// slowAtFirst keeps the first question for CRDs until nobody waits for the answer any more.
+type slowAtFirst struct {
+	next http.RoundTripper
+	once sync.Once
+}
+
+func (s *slowAtFirst) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	held := false
+	if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") {
+		s.once.Do(func() {
+			held = true
+			<-req.Context().Done()
+		})
+	}
+	if held {
+		return nil, req.Context().Err()
+	}
+	return s.next.RoundTrip(req)
+}
+
+// establishedOnABusyMachine: the time after which a CRD is touched ends in the middle of a request, and the wait goes on.
+func establishedOnABusyMachine(t *testing.T, kubeconfig []byte) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &slowAtFirst{next: next} })
+	c, err := kube.NewForConfig(config, kube.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := kube.ParseYAML(crdManifest("Slow", "slow.example.com"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Apply(t.Context(), objects, kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
