@@ -201,7 +201,7 @@ SIZES ?= 100 1000 5000
 SAMPLE ?= 100
 
 .PHONY: bench-fleet
-bench-fleet: build ## Render, compare and list generated fleets beside helm, kustomize and kubeconform: SIZES="100 1000 5000" SAMPLE=100
+bench-fleet: build ## Render, compare, list and validate generated fleets beside helm, kustomize and kubeconform: SIZES="100 1000 5000" SAMPLE=100
 	mkdir -p bin/peers
 	for tool in helm kustomize kubeconform; do ln -sfn "$$(scripts/tool.sh --path $$tool)" bin/peers/$$tool; done
 	scripts/fleet-crds.sh bin/crds

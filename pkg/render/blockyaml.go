@@ -131,12 +131,19 @@ func (r *blockReader) next() bool {
 	}
 }
 
+// longestLine bounds how deep one line can go.
+const longestLine = 1 << 16
+
 // raw takes the next line as it is. It is the place where every byte comes by.
 func (r *blockReader) raw() ([]byte, bool) {
 	if len(r.rest) == 0 || r.failed {
 		return nil, false
 	}
 	line, rest, _ := bytes.Cut(r.rest, []byte("\n"))
+	if len(line) > longestLine {
+		r.failed = true
+		return nil, false
+	}
 	for _, c := range line {
 		if c < ' ' || c > '~' { // tabs and what is not ASCII
 			r.failed = true
@@ -157,7 +164,7 @@ func (r *blockReader) fail() *node {
 func (r *blockReader) mapping(indent int) *node {
 	n := &node{kind: '{'}
 	for r.line != nil && r.indent == indent && !isItem(r.line) {
-		name, rest, ok := splitKey(r.line)
+		name, rest, ok := splitKey(r.line, false)
 		if !ok {
 			return r.fail()
 		}
@@ -178,11 +185,15 @@ func (r *blockReader) sequence(indent int) *node {
 	n := &node{kind: '['}
 	for r.line != nil && r.indent == indent && isItem(r.line) {
 		text := bytes.TrimLeft(r.line[1:], " ")
-		if len(text) == 0 || isItem(text) {
+		if len(text) == 0 {
 			return r.fail()
 		}
 		var item *node
-		if _, _, ok := splitKey(text); ok {
+		if isItem(text) {
+			r.indent += len(r.line) - len(text)
+			r.line = text
+			item = r.sequence(r.indent)
+		} else if _, _, ok := splitKey(text, false); ok {
 			r.indent += len(r.line) - len(text)
 			r.line = text
 			item = r.mapping(r.indent)
@@ -210,7 +221,7 @@ func (r *blockReader) value(text []byte, indent int, ofKey bool) *node {
 	case text[0] == '|':
 		return r.literal(string(text), indent)
 	}
-	n, rest := flowValue(string(text), false)
+	n, rest := flowValue(r.whole(text, indent), false)
 	if n == nil || rest != "" {
 		return r.fail()
 	}
@@ -218,6 +229,24 @@ func (r *blockReader) value(text []byte, indent int, ofKey bool) *node {
 		return r.fail()
 	}
 	return n
+}
+
+// whole is a value with the lines that it goes on over, where it is text without quotes.
+func (r *blockReader) whole(text []byte, indent int) string {
+	all := string(text)
+	if !isPlain(all) {
+		return all
+	}
+	for {
+		before := r.rest
+		line, ok := r.raw()
+		more := bytes.TrimLeft(line, " ")
+		if !ok || len(more) == 0 || more[0] == '#' || len(line)-len(more) <= indent {
+			r.rest = before
+			return all
+		}
+		all += " " + string(bytes.TrimRight(more, " "))
+	}
 }
 
 // below reads the block that belongs to a key with nothing behind it.
@@ -228,6 +257,8 @@ func (r *blockReader) below(indent int, ofKey bool) *node {
 	case !r.next() || r.indent < indent:
 	case isItem(r.line):
 		return r.sequence(r.indent)
+	case r.indent > indent && (r.line[0] == '{' || r.line[0] == '['):
+		return r.value(r.line, indent, false)
 	case r.indent > indent:
 		return r.mapping(r.indent)
 	}
@@ -286,9 +317,10 @@ func (r *blockReader) literal(style string, indent int) *node {
 	return &node{scalar: jsonText(all)}
 }
 
-// splitKey takes a line with a field apart.
-func splitKey(line []byte) (name string, value []byte, ok bool) {
-	if line[0] == '"' {
+// splitKey takes a line with a field apart. Between braces a value may follow a key in quotes at once, as JSON has it.
+func splitKey(line []byte, inFlow bool) (name string, value []byte, ok bool) {
+	quoted := line[0] == '"'
+	if quoted {
 		end := bytes.IndexByte(line[1:], '"')
 		if end < 0 || bytes.IndexByte(line[:end+1], '\\') >= 0 || len(line) < end+3 || line[end+2] != ':' {
 			return "", nil, false
@@ -301,7 +333,7 @@ func splitKey(line []byte) (name string, value []byte, ok bool) {
 		}
 		name, line = string(line[:end]), line[end:]
 	}
-	if len(line) > 1 && line[1] != ' ' {
+	if len(line) > 1 && line[1] != ' ' && !(inFlow && quoted) {
 		return "", nil, false
 	}
 	return name, bytes.TrimLeft(line[1:], " "), true

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"path"
@@ -29,8 +30,9 @@ type parsedTemplates struct {
 
 // execution is a copy of the templates for one release at a time: include belongs to it.
 type execution struct {
-	parsed *template.Template
-	depth  map[string]int
+	parsed  *template.Template
+	depth   map[string]int
+	buffers []*bytes.Buffer // that nothing is written to
 }
 
 // tooDeep bounds how often templates include themselves, as Helm does.
@@ -110,11 +112,11 @@ func (t *parsedTemplates) render(c *chart.Chart, top common.Values) (files map[s
 	files = make(map[string]string, len(t.names))
 	for _, name := range t.names {
 		values["Template"] = common.Values{"Name": name, "BasePath": path.Join(c.ChartFullPath(), "templates")}
-		var text strings.Builder
-		if err := run.parsed.ExecuteTemplate(&text, name, values); err != nil {
+		text, err := run.execute(name, values)
+		if err != nil {
 			return nil, err
 		}
-		files[name] = strings.ReplaceAll(text.String(), "<no value>", "")
+		files[name] = strings.ReplaceAll(text, "<no value>", "")
 	}
 	t.ready.Put(run) // not after a failure: its depths are not what they were
 	return files, nil
@@ -150,10 +152,22 @@ func (x *execution) include(name string, data any) (string, error) {
 		return "", errTemplate
 	}
 	x.depth[name]++
-	var text strings.Builder
-	err := x.parsed.ExecuteTemplate(&text, name, data)
+	text, err := x.execute(name, data)
 	x.depth[name]--
-	return text.String(), err
+	return text, err
+}
+
+// execute runs one template. Those that it includes run meanwhile.
+func (x *execution) execute(name string, data any) (string, error) {
+	text := &bytes.Buffer{}
+	if last := len(x.buffers) - 1; last >= 0 {
+		text, x.buffers = x.buffers[last], x.buffers[:last]
+	}
+	err := x.parsed.ExecuteTemplate(text, name, data)
+	out := text.String()
+	text.Reset()
+	x.buffers = append(x.buffers, text)
+	return out, err
 }
 
 // functions are those of Helm that charts use, with what they do there. A chart that uses another one is for Helm's engine.
@@ -216,6 +230,9 @@ func toYAML() func(value any) string {
 		text, err := json.Marshal(value) // which sigsyaml.Marshal begins with as well
 		if err != nil {
 			return ""
+		}
+		if plain, ok := plainYAML(text); ok {
+			return strings.TrimSuffix(plain, "\n")
 		}
 		return known(string(text))
 	}

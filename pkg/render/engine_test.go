@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"os"
 	"path"
 	"path/filepath"
@@ -106,4 +107,54 @@ func TestTemplatesFail(t *testing.T) {
 	if want == nil || got == nil || got.Error() != want.Error() {
 		t.Errorf("got %v, and Helm says %v", got, want)
 	}
+}
+
+var plainValues = []string{
+	`{}`, `[]`, `null`, `true`, `1`, `"a"`, `{"a":{},"b":[],"c":null,"d":-3,"e":"x/y.z","f":[{"g":[1,"h"],"i":{"j":1}}]}`,
+	`{"fleet.example.com/number":"n17"}`, `{"a1":1,"a10":2,"a2":3}`, `{"a-b":1,"a.b":2,"ab":3}`, `{"A":1,"a":2}`, `{"a":"b c"}`, `{"a":1.5}`,
+	`{"a":"true"}`, `{"a":"1"}`, `{"a":"1g"}`, `{"a":"a: b"}`, `{"y":"y"}`, `{"a":"x,y"}`, `{"a":"[x"}`, `{"a":["b\nc"]}`, `{"":1}`, `{"a":12345678901234567890}`,
+}
+
+// What is written here in place of the library is what the library writes.
+func TestPlainYAML(t *testing.T) {
+	plain := 0
+	for _, text := range plainValues {
+		if likeLibrary(t, text) {
+			plain++
+		}
+	}
+	if plain < 8 {
+		t.Errorf("%d of %d are plain", plain, len(plainValues))
+	}
+}
+
+func FuzzPlainYAML(f *testing.F) {
+	for _, text := range plainValues {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var value any
+		if json.Unmarshal([]byte(text), &value) != nil {
+			return
+		}
+		canonical, err := json.Marshal(value)
+		if err != nil {
+			return
+		}
+		likeLibrary(t, string(canonical))
+	})
+}
+
+// likeLibrary compares the YAML of a JSON value with the library's, where it is plain.
+func likeLibrary(t *testing.T, text string) bool {
+	t.Helper()
+	got, ok := plainYAML([]byte(text))
+	if !ok {
+		return false
+	}
+	want, err := yaml.JSONToYAML([]byte(text))
+	if err != nil || string(want) != got {
+		t.Errorf("%s is\n%s\nand the library writes\n%s (%v)", text, got, want, err)
+	}
+	return true
 }

@@ -135,7 +135,7 @@ func flowFields(text string) (*node, string) {
 		return n, text[1:]
 	}
 	for text != "" {
-		name, behind, ok := splitKey([]byte(text))
+		name, behind, ok := splitKey([]byte(text), true)
 		if !ok || len(behind) == 0 {
 			return nil, ""
 		}

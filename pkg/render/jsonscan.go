@@ -73,6 +73,19 @@ func spotOf(src []byte, at int, name string) (value, place int, ok bool) {
 	return 0, at, true
 }
 
+// Metadata is the object's metadata in its JSON, with what stands before and behind it; nil where it has none.
+func (o *Object) Metadata() (before, metadata, behind []byte) {
+	at, _, ok := spotOf(o.JSON, 0, "metadata")
+	if !ok || at == 0 {
+		return nil, nil, nil
+	}
+	end := skipJSON(o.JSON, at)
+	if end < 0 {
+		return nil, nil, nil
+	}
+	return o.JSON[:at], o.JSON[at:end], o.JSON[end:]
+}
+
 // withNamespace returns the content in a namespace; one without metadata is returned as it is.
 func (c *content) withNamespace(namespace string) (*content, error) {
 	metadata, _, ok := spotOf(c.json, 0, "metadata")

@@ -28,7 +28,28 @@ const (
 type yamlWriter struct {
 	src, dst []byte
 	at       int
+	// unlike says that sigs.k8s.io/yaml may have written something in another way.
+	unlike bool
 }
+
+// plainYAML is a JSON value as sigs.k8s.io/yaml writes it, where it is made of nothing but what everybody writes in the same way.
+func plainYAML(src []byte) (string, bool) {
+	w := yamlWriter{src: src}
+	w.value(0, startOfLine)
+	return string(w.dst), !w.unlike
+}
+
+// inOrder tells of two keys of a mapping that both sort by bytes and by what sigs.k8s.io/yaml takes for natural: they differ first in a letter.
+func inOrder(a, b string) bool {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return a[i] < b[i] && isLetter(a[i]) && isLetter(b[i])
+		}
+	}
+	return len(a) < len(b)
+}
+
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 func (w *yamlWriter) space() {
 	for w.at < len(w.src) && (w.src[w.at] == ' ' || w.src[w.at] == '\n' || w.src[w.at] == '\t' || w.src[w.at] == '\r') {
@@ -69,7 +90,13 @@ func (w *yamlWriter) value(indent int, before cursor) {
 		for w.at < len(w.src) && !strings.ContainsRune(",]} \n\t\r", rune(w.src[w.at])) {
 			w.at++
 		}
-		w.dst = append(w.dst, w.src[start:w.at]...)
+		scalar := w.src[start:w.at]
+		switch string(scalar) {
+		case "true", "false", "null":
+		default:
+			w.unlike = w.unlike || !isInteger(string(scalar))
+		}
+		w.dst = append(w.dst, scalar...)
 	}
 	w.dst = append(w.dst, '\n')
 }
@@ -86,11 +113,14 @@ func (w *yamlWriter) object(indent int, before cursor) {
 		w.dst = append(w.dst, '\n')
 		indent += 2
 	}
+	last := ""
 	for first := true; w.next() == '"'; first = false {
 		if before != afterDash || !first {
 			w.indent(indent)
 		}
 		key := w.string()
+		w.unlike = w.unlike || !isPlain(key) || len(key) > 100 || strings.Contains(key, " ") || !first && !inOrder(last, key)
+		last = key
 		if isPlain(key) {
 			w.dst = append(w.dst, key...)
 		} else {
@@ -166,6 +196,7 @@ func (w *yamlWriter) string() string {
 
 // text writes a string: plain where nothing can take it for something else, over several lines where it has them.
 func (w *yamlWriter) text(s string, indent int) {
+	w.unlike = w.unlike || !isPlain(s) || strings.Contains(s, " ")
 	switch {
 	case isPlain(s):
 		w.dst = append(w.dst, s...)

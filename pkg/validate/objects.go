@@ -160,7 +160,7 @@ func (r *run) judge(ctx context.Context, s *schemas, kinds map[kschema.GroupVers
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				o.judge(ctx, s)
+				o.judge(ctx, s, &r.accepted)
 			}
 			return nil
 		})
@@ -168,9 +168,12 @@ func (r *run) judge(ctx context.Context, s *schemas, kinds map[kschema.GroupVers
 	return group.Wait()
 }
 
-func (o *object) judge(ctx context.Context, s *schemas) {
+func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	content := o.content
 	if content == nil {
+		if like.has(o, s) {
+			return
+		}
 		if err := kjson.Unmarshal(o.JSON, &content); err != nil {
 			o.findings = diag.Findings{o.at("", RuleSyntax, fmt.Sprintf("not a Kubernetes object: %v", err), "")}
 			return
@@ -203,6 +206,9 @@ func (o *object) judge(ctx context.Context, s *schemas) {
 	}
 	if o.Namespace == "" && o.content == nil && o.Template == "" && s.Namespaced(o.gvk()) {
 		o.findings = append(o.findings, o.at("metadata.namespace", RuleMissingNS, "the object needs a namespace, and has none", ""))
+	}
+	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs) == 0 {
+		like.add(o)
 	}
 }
 

@@ -65,6 +65,7 @@ type run struct {
 	lock  *v1alpha1.Lock  // nil where there is none
 
 	rendered *render.Result
+	accepted accepted
 
 	mu     sync.Mutex
 	reader *components.Reader

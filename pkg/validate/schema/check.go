@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
@@ -51,6 +52,20 @@ func (s *Set) CheckOwn(ctx context.Context, object map[string]any) ([]Problem, e
 		return v.checkRest(ctx, object), nil
 	}
 	return v.check(ctx, object), nil
+}
+
+// AcceptsMetadata tells of an object that is, but for its metadata, one that is valid, whether it is valid as well; false where there is more to
+// look at, such as rules that see all of an object.
+func (s *Set) AcceptsMetadata(gvk kschema.GroupVersionKind, metadata map[string]any) bool {
+	known := s.kinds[gvk.GroupKind()]
+	if known == nil {
+		return false
+	}
+	v, err := known.version(gvk.Version)
+	if err != nil || v.warning != "" || v.acceptor.unsure || len(v.schema.XValidations) > 0 {
+		return false
+	}
+	return v.acceptor.fields["metadata"].accepts(metadata) && len(checkMeta(map[string]any{"metadata": metadata}, v.namespaced, nil)) == 0
 }
 
 // checkRest judges an object that the acceptor has taken: what is left are its name, labels and annotations, and the rules. It changes object.
