@@ -100,7 +100,7 @@ define e2e
 	$(2) $(GO) test -tags e2e -count=1 -v -timeout 55m $(3) $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 endef
 
-# What each leaves out is what needs nothing of its own; a test that is in neither list runs in both.
+# Each part leaves out what the other runs; a test that is in neither list runs in both.
 WITHOUT_KIND := -skip '^TestMasterOfMasters$$|/^kind$$'
 WITHOUT_EMBEDDED := -skip '^TestExample|^TestFleetOnSSH$$|^TestPullRequestsOnGitea$$|/^embedded$$'
 

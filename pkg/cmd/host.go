@@ -84,7 +84,7 @@ any more: start then serves a fleet repo without a remote again to the cluster t
 				return err
 			}
 			result, err := lifecycle.StartHost(c.Context(), deps, target)
-			if err == nil && hasMoved(result) {
+			if err == nil && result.Moved() {
 				return showHost(f, result, nil, "The fleet repo of management cluster %s is served again.\n",
 					"The management cluster %s has moved to another; there is nothing to start here.\n")
 			}
@@ -106,7 +106,7 @@ goes on where it was. After a pivot it ends what serves a fleet repo without a r
 				return err
 			}
 			result, err := lifecycle.StopHost(c.Context(), target)
-			if err == nil && hasMoved(result) {
+			if err == nil && result.Moved() {
 				return showHost(f, result, nil, "The fleet repo of management cluster %s is not served any more; its Flux sees no new commits until `fleetctl host start`.\n",
 					"The management cluster %s has moved to another; there is nothing to stop here.\n")
 			}
@@ -143,9 +143,6 @@ never touched.`,
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return c
 }
-
-// hasMoved tells whether the management cluster is not on this machine's host any more.
-func hasMoved(r *lifecycle.HostResult) bool { return r.PivotedTo != "" && r.State == "absent" }
 
 func showHost(f *factory, result *lifecycle.HostResult, err error, changed, unchanged string) error {
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -17,6 +18,19 @@ const (
 	dockerManager  = "capd-controller-manager"
 	dockerSocket   = "/var/run/docker.sock"
 )
+
+// foundEngine is this machine's container engine, or why there is none.
+type foundEngine struct {
+	once   sync.Once
+	engine *engine.Engine
+	err    error
+}
+
+// detectEngine looks for this machine's container engine once in a session: a client whose daemon is gone takes long to say so.
+func (s *session) detectEngine(ctx context.Context) (*engine.Engine, error) {
+	s.onMachine.once.Do(func() { s.onMachine.engine, s.onMachine.err = engine.Detect(ctx) })
+	return s.onMachine.engine, s.onMachine.err
+}
 
 // mountEngine gives the docker provider the engine that it works with, where it is among the providers and the host has one.
 func (s *session) mountEngine(ctx context.Context, o *host.CreateOptions) error {
@@ -67,7 +81,7 @@ func (s *session) otherSocket(ctx context.Context) string {
 	if _, err := os.Stat(dockerSocket); err == nil {
 		return ""
 	}
-	onMachine, err := engine.Detect(ctx)
+	onMachine, err := s.detectEngine(ctx)
 	if err != nil {
 		return ""
 	}

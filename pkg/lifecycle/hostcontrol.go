@@ -41,6 +41,9 @@ type HostResult struct {
 	Leftovers []string `json:"leftovers,omitempty"`
 }
 
+// Moved tells whether the management cluster was pivoted away and its host is gone: what is left here serves the fleet repo.
+func (r *HostResult) Moved() bool { return r.PivotedTo != "" && r.State == string(host.StateAbsent) }
+
 // What only some hosts can do.
 type (
 	stopper interface {

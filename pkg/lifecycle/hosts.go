@@ -10,7 +10,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
-	"github.com/fleetctl/fleetctl/pkg/host/engine"
 	"github.com/fleetctl/fleetctl/pkg/host/existing"
 	"github.com/fleetctl/fleetctl/pkg/host/kind"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -94,7 +93,7 @@ func (s *session) defaultHostType(ctx context.Context, cluster string) v1alpha1.
 	if embedded.Supported() != nil {
 		return v1alpha1.HostKind
 	}
-	if _, err := engine.Detect(ctx); err != nil {
+	if _, err := s.detectEngine(ctx); err != nil {
 		return v1alpha1.HostEmbedded
 	}
 	return v1alpha1.HostKind

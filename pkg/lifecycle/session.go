@@ -52,6 +52,8 @@ type session struct {
 	revision   string      // after "commit"
 	changed    bool        // whether any step changed anything
 
+	onMachine foundEngine
+
 	// What is known in the middle of a step and awaited in the middle of another.
 	api           *apiAnswer
 	manifestsRead chan struct{} // closed when plan is whole
