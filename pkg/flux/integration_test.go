@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,6 +32,9 @@ func TestFluxFollowsARepo(t *testing.T) {
 	report, err := system.Status(ctx)
 	if err != nil || report.Installed || report.Healthy() {
 		t.Fatalf("status before Flux: got %+v, %v", report, err)
+	}
+	if err := system.ReconcileSources(ctx); err != nil {
+		t.Errorf("ask Flux to look, where there is none: %v", err)
 	}
 	if err := system.Reconcile(ctx); err == nil || diag.Hint(err) == "" {
 		t.Errorf("reconcile before Flux: got %v, want an error with a hint", err)
@@ -80,10 +84,43 @@ func TestFluxFollowsARepo(t *testing.T) {
 			t.Errorf("synced, but the release's ConfigMap has %v", got)
 		}
 	})
+	t.Run("asked to look now", func(t *testing.T) { lookNow(ctx, t, client, system, repo) })
 	t.Run("a commit that cannot be applied, then its fix", func(t *testing.T) { badCommit(ctx, t, system, repo) })
 	t.Run("suspend and resume", func(t *testing.T) { suspendAndResume(ctx, t, client, system, repo) })
 	t.Run("a cluster that is gone", func(t *testing.T) { forgotten(ctx, t, client, system) })
 	t.Run("status", func(t *testing.T) { statusOfAll(ctx, t, system, repo) })
+}
+
+// lookNow: each source of the fleet repo is asked, and those of other repositories are not.
+func lookNow(ctx context.Context, t *testing.T, client *kube.Client, system *System, repo *gitRepo) {
+	for name, url := range map[string]string{"fleet-main": repo.url, "another": "https://git.example.com/another.git"} {
+		if err := client.Create(ctx, suspendedSource(name, url)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := system.ReconcileSources(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"fleet-main": true, "another": false} {
+		obj := suspendedSource(name, "")
+		if err := client.Get(ctx, kube.RefOf(obj).Key, obj); err != nil {
+			t.Fatal(err)
+		}
+		if asked := obj.GetAnnotations()[fluxmeta.ReconcileRequestAnnotation] != ""; asked != want {
+			t.Errorf("%s: asked to look is %t, want %t", name, asked, want)
+		}
+		if err := client.WithWatch.Delete(ctx, obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func suspendedSource(name, url string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+		"metadata": map[string]any{"name": name, "namespace": Namespace},
+		"spec":     map[string]any{"interval": "1h", "url": url, "suspend": true},
+	}}
 }
 
 func mustSync(ctx context.Context, t *testing.T, system *System, commit string) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -151,23 +150,35 @@ func (s *System) Reconcile(ctx context.Context) error {
 	return s.request(ctx, kube.Ref{GroupVersionKind: gitRepositoryKind, Key: systemKey})
 }
 
-// ReconcileSources asks Flux to look now at the fleet repo, on whichever branch or tag a source follows it. It does not wait.
+// ReconcileSources asks Flux to look now at the fleet repo, on whichever branch or tag a source follows it. It does not wait. On a cluster
+// that follows no fleet repo there is nobody to ask, which is no error: Flux looks by itself when it gets one.
 func (s *System) ReconcileSources(ctx context.Context) error {
-	var sources sourcev1.GitRepositoryList
-	if err := s.client.List(ctx, &sources, kube.InNamespace(Namespace)); err != nil {
+	sources := &unstructured.UnstructuredList{}
+	sources.SetGroupVersionKind(gitRepositoryKind.GroupVersion().WithKind(gitRepositoryKind.Kind + "List"))
+	err := s.client.List(ctx, sources, kube.InNamespace(Namespace))
+	if kube.IsAbsent(err) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("list sources: %w", err)
 	}
-	at := slices.IndexFunc(sources.Items, func(r sourcev1.GitRepository) bool { return r.Name == systemKey.Name })
+	at := slices.IndexFunc(sources.Items, func(r unstructured.Unstructured) bool { return r.GetName() == systemKey.Name })
 	if at < 0 {
-		return diag.Errorf(initHint, "reconcile GitRepository %s: it does not exist", systemKey)
+		return nil
 	}
+	fleetRepo := urlOf(sources.Items[at])
 	var all error
 	for _, r := range sources.Items {
-		if r.Spec.URL == sources.Items[at].Spec.URL {
-			all = errors.Join(all, s.request(ctx, kube.Ref{GroupVersionKind: gitRepositoryKind, Key: kube.Key{Namespace: r.Namespace, Name: r.Name}}))
+		if urlOf(r) == fleetRepo {
+			all = errors.Join(all, s.request(ctx, kube.RefOf(&r)))
 		}
 	}
 	return all
+}
+
+func urlOf(source unstructured.Unstructured) string {
+	url, _, _ := unstructured.NestedString(source.Object, "spec", "url") // the API server has checked that it is a string
+	return url
 }
 
 const initHint = "fleetctl init installs Flux and points it at the fleet repo"

@@ -58,6 +58,7 @@ var life = []scenario{
 	{name: "clusters of containers come up in two environments", only: "kind", play: clustersOfContainers},
 	{name: "each applies what its environment has, a feature and a tenant", only: "kind", play: applied},
 	{name: "promote moves production, and only production", only: "kind", play: promotedOnly},
+	{name: "Flux is told of each commit", play: toldOfCommits},
 	{name: "status shows it all", play: statusShows},
 	{name: "status says what is wrong", play: statusComplains},
 	{name: "kubeconfig of a workload cluster", play: workloadKubeconfig},
@@ -91,6 +92,19 @@ func initFromNothing(t *testing.T, s *story) {
 	}
 	if st, code := s.status(); code != 0 || st.ManagementCluster.Host != s.on.name {
 		t.Errorf("status: exit %d, host %q; %+v", code, st.ManagementCluster.Host, st.Problems)
+	}
+}
+
+// toldOfCommits reads what the process that serves the fleet repo has logged: without its word a commit waits for Flux's next look.
+func toldOfCommits(t *testing.T, s *story) {
+	log, err := os.ReadFile(filepath.Join(s.state, "clusters", s.name, "git-serve", "git-serve.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines(string(log)) {
+		if strings.Contains(line, "nobody was told") || strings.Contains(line, "are not watched") {
+			t.Error(line)
+		}
 	}
 }
 
