@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,6 +50,7 @@ func (s *System) Install(ctx context.Context, components *Components, opts Insta
 	if _, err := tune(objects, components.Tuning); err != nil {
 		return err
 	}
+	own(objects)
 	if err := s.applyInstall(ctx, objects, opts); err != nil {
 		return fmt.Errorf("install flux: %w", err)
 	}
@@ -56,6 +58,20 @@ func (s *System) Install(ctx context.Context, components *Components, opts Insta
 		return fmt.Errorf("install flux: %w", err)
 	}
 	return nil
+}
+
+// own labels objects as the Kustomization flux-system will, which applies the same ones from the fleet repo: then it finds nothing to change,
+// where it would write each CRD again.
+func own(objects []*unstructured.Unstructured) {
+	for _, obj := range objects {
+		labels := obj.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[kustomizev1.GroupVersion.Group+"/name"] = systemKey.Name
+		labels[kustomizev1.GroupVersion.Group+"/namespace"] = systemKey.Namespace
+		obj.SetLabels(labels)
+	}
 }
 
 func (s *System) applyInstall(ctx context.Context, objects []*unstructured.Unstructured, opts InstallOptions) error {
@@ -120,8 +136,13 @@ func (s *System) ApplySync(ctx context.Context, secret *corev1.Secret, sync []by
 	if err := s.ApplySecret(ctx, secret); err != nil {
 		return err
 	}
+	objects, err := kube.ParseYAML(sync)
+	if err != nil {
+		return diag.Wrap("read flux sync", err, "")
+	}
+	own(objects)
 	opts := kube.ApplyOptions{FieldManager: fluxOwner, ForceConflicts: true, Detail: detail}
-	if _, err := s.client.ApplyYAML(ctx, sync, opts); err != nil {
+	if _, err := s.client.Apply(ctx, objects, opts); err != nil {
 		return fmt.Errorf("apply flux sync: %w", err)
 	}
 	return nil
