@@ -93,14 +93,23 @@ func (s *session) initSteps() []Step {
 			Timeout: 5 * time.Minute,
 		},
 		{
-			Name: stepConnect, Needs: []string{stepPush, stepProviders, stepFlux}, Run: s.connect,
+			Name: stepConnect, Needs: s.beforeConnect(), Run: s.connect,
 			Timeout: 5 * time.Minute,
 		},
 		{
-			Name: stepSynced, Needs: []string{stepConnect}, Run: s.waitSynced,
+			Name: stepSynced, Needs: []string{stepConnect, stepProviders}, Run: s.waitSynced,
 			Hint: "`fleetctl status` shows what is not healthy", Timeout: 15 * time.Minute,
 		},
 	}
+}
+
+// beforeConnect is what Flux cannot begin without. What an existing fleet repo declares needs the providers' kinds and webhooks: Flux would
+// fail, and try again much later. A new one declares no cluster yet, so Flux applies it while the providers start.
+func (s *session) beforeConnect() []string {
+	if s.newFleet {
+		return []string{stepPush, stepFlux}
+	}
+	return []string{stepPush, stepFlux, stepProviders}
 }
 
 func (s *session) initResult() *InitResult {
