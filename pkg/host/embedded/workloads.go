@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -36,6 +37,7 @@ func (w *workloads) Resolve(ctx context.Context, host, port string) (string, err
 func (w *workloads) Run(ctx context.Context, config *rest.Config, ready func() error) error {
 	r, err := runner.New(config, w.supervisor.store, runner.Options{
 		Dir: w.supervisor.dir.path(runnerDir), Records: w.supervisor.dir.path(processesDir),
+		HelpDir: filepath.Join(w.supervisor.config.ImageDir, "help"),
 	})
 	if err != nil {
 		return err

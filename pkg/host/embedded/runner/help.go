@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -28,7 +27,7 @@ const helpTimeout = 5 * time.Second
 const helpTries = 4
 
 // helpTexts knows the flags of programs, by asking each once with --help. What a program says belongs to its image, so it is
-// kept.
+// kept, as it was said: how it is read may change with fleetctl.
 type helpTexts struct {
 	dir     string
 	timeout time.Duration
@@ -66,27 +65,25 @@ func (h *helpTexts) of(ctx context.Context, digest, path string, words []string)
 }
 
 func (h *helpTexts) load(ctx context.Context, key, path string, words []string) (map[string]flagInfo, error) {
-	file := filepath.Join(h.dir, key+".json")
-	var flags map[string]flagInfo
-	if raw, err := os.ReadFile(file); err == nil && json.Unmarshal(raw, &flags) == nil {
-		return flags, nil
+	file := filepath.Join(h.dir, key+".txt")
+	if text, err := os.ReadFile(file); err == nil {
+		return parseHelp(string(text)), nil
 	}
 	h.mu.Lock()
 	tried := h.tries[key]
 	h.tries[key]++
 	h.mu.Unlock()
-	text, err := askHelp(ctx, h.timeout<<tried, path, words)
+	text, whole, err := askHelp(ctx, h.timeout<<tried, path, words)
 	if silent := (*silentError)(nil); errors.As(err, &silent) && tried+1 >= helpTries {
 		return nil, nil // it never will; it has no flags that we know of
 	}
 	if err != nil {
 		return nil, err
 	}
-	flags = parseHelp(text)
-	if raw, err := json.Marshal(flags); err == nil {
-		_ = privatefile.Write(file, raw) // only speed depends on it
+	if whole {
+		_ = privatefile.Write(file, []byte(text)) // only speed depends on it
 	}
-	return flags, nil
+	return parseHelp(text), nil
 }
 
 // silentError is a program that was stopped before it said anything.
@@ -102,9 +99,9 @@ func (e *silentError) Error() string {
 
 func (e *silentError) Unwrap() error { return e.err }
 
-// askHelp runs the program without an environment, a home or credentials, and returns what it prints. Many end with an error
-// after their help, so only one that could not start, or was ended without a word, is an error.
-func askHelp(ctx context.Context, timeout time.Duration, path string, words []string) (string, error) {
+// askHelp runs the program without an environment, a home or credentials, and returns what it prints, and whether that is all that it had
+// to say. Many end with an error after their help, so only one that could not start, or was ended without a word, is an error.
+func askHelp(ctx context.Context, timeout time.Duration, path string, words []string) (text string, whole bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(limited, path, slices.Concat(words, []string{"--help"})...) //nolint:gosec // the manifest's program
@@ -114,11 +111,11 @@ func askHelp(ctx context.Context, timeout time.Duration, path string, words []st
 	out, err := cmd.CombinedOutput()
 	switch {
 	case ctx.Err() != nil:
-		return "", context.Cause(ctx)
+		return "", false, context.Cause(ctx)
 	case cmd.Process == nil:
-		return "", err
+		return "", false, err
 	case len(out) == 0 && !cmd.ProcessState.Exited():
-		return "", &silentError{program: filepath.Base(path), after: time.Since(begun), err: err}
+		return "", false, &silentError{program: filepath.Base(path), after: time.Since(begun), err: err}
 	}
-	return string(out), nil
+	return string(out), cmd.ProcessState.Exited(), nil
 }

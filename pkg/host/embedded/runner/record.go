@@ -44,7 +44,6 @@ type record struct {
 const (
 	runDir  = "run"  // <namespace>/<name>: one folder for each Deployment
 	logsDir = "logs" // one file for each Deployment, which outlives it
-	helpDir = "help" // what programs say of their flags
 	uidFile = "uid"  // in a Deployment's folder
 )
 

@@ -50,6 +50,8 @@ import (
 type Options struct {
 	// Dir is the runner's own folder: volumes, ports, logs. It is made, 0700.
 	Dir string
+	// HelpDir keeps what programs say of their flags. Runners may share it. Default: a folder in Dir.
+	HelpDir string
 	// Records is process.Spec.Records of each process.
 	Records string
 	// BackOff and MaxBackOff are the pauses between restarts. Default: the kubelet's, 10 s doubling to 5 min.
@@ -87,7 +89,7 @@ type Runner struct {
 // New prepares a runner for the cluster at cfg, an administrator's connection, with images from store.
 func New(cfg *rest.Config, store *images.Store, opts Options) (*Runner, error) {
 	setDefaults(&opts)
-	for _, dir := range []string{opts.Dir, filepath.Join(opts.Dir, runDir), filepath.Join(opts.Dir, logsDir), filepath.Join(opts.Dir, helpDir)} {
+	for _, dir := range []string{opts.Dir, filepath.Join(opts.Dir, runDir), filepath.Join(opts.Dir, logsDir), opts.HelpDir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("make the runner's folder: %w", err)
 		}
@@ -111,7 +113,7 @@ func New(cfg *rest.Config, store *images.Store, opts Options) (*Runner, error) {
 	}
 	r := &Runner{
 		config: cfg, store: store, opts: opts, manager: m, client: m.GetClient(), reader: m.GetAPIReader(),
-		recorder: m.GetEventRecorder("fleetctl"), ports: known, help: newHelpTexts(filepath.Join(opts.Dir, helpDir)),
+		recorder: m.GetEventRecorder("fleetctl"), ports: known, help: newHelpTexts(opts.HelpDir),
 		changes: make(chan event.TypedGenericEvent[types.NamespacedName], 1024), starting: make(chan struct{}, opts.Parallel),
 		records: map[types.NamespacedName]*record{}, users: map[objectRef]map[types.NamespacedName]bool{},
 		dirty: map[types.NamespacedName]bool{},
@@ -120,6 +122,9 @@ func New(cfg *rest.Config, store *images.Store, opts Options) (*Runner, error) {
 }
 
 func setDefaults(opts *Options) {
+	if opts.HelpDir == "" {
+		opts.HelpDir = filepath.Join(opts.Dir, "help")
+	}
 	if opts.Parallel <= 0 {
 		opts.Parallel = max(4, 2*runtime.NumCPU())
 	}
