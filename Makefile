@@ -22,7 +22,8 @@ BUILD_FLAGS := -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TESTFLAGS ?=
 FUZZTIME ?= 20s
 
-# What scripts/offline makes.
+# What scripts/offline makes. Without this clone's path in it, Go has the program in its cache for the next clone too.
+OFFLINE_BUILD := $(GO) -C scripts/offline run -trimpath -buildvcs=false . build
 OFFLINE := $(FLEETCTL_CACHE_DIR)/offline
 PROGRAMS := $(OFFLINE)/programs
 BUNDLE := $(OFFLINE)/bundle
@@ -48,15 +49,15 @@ docs: ## Write docs/reference anew from the commands, and the charts' READMEs fr
 
 .PHONY: bundle
 bundle: ## Build the offline bundle from Go modules alone; seconds when nothing changed
-	$(GO) -C scripts/offline run . build
+	$(OFFLINE_BUILD)
 
 .PHONY: bundle-embedded
 bundle-embedded: ## Build the part of the bundle that an embedded host takes: no node images, no root, no container engine
-	$(GO) -C scripts/offline run . build -only bundle -out "$(EMBEDDED_BUNDLE)"
+	$(OFFLINE_BUILD) -only bundle -out "$(EMBEDDED_BUNDLE)"
 
 .PHONY: gitea
 gitea: ## Build Gitea, which the end-to-end tests of pull requests run; needs a C compiler
-	$(GO) -C scripts/offline run . build -only gitea
+	$(OFFLINE_BUILD) -only gitea
 
 .PHONY: bundle-path
 bundle-path: ## Print where the offline bundle is
@@ -124,7 +125,7 @@ CLOUDS ?= aws,gcp,azure,vsphere
 
 .PHONY: e2e-providers
 e2e-providers: build ## The AWS, Google Cloud, Azure and vSphere providers start on an embedded host and serve their webhooks; not a part of e2e
-	$(GO) -C scripts/offline run . build -only providers -clouds "$(CLOUDS)" -out "$(PROVIDERS_BUNDLE)"
+	$(OFFLINE_BUILD) -only providers -clouds "$(CLOUDS)" -out "$(PROVIDERS_BUNDLE)"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(PROVIDERS_BUNDLE)" \
 	CLOUDS="$(CLOUDS)" \
@@ -135,7 +136,7 @@ IMAGES_BUNDLE := $(OFFLINE)/bundle-images
 
 .PHONY: e2e-images
 e2e-images: build ## Image automation commits what a registry has, on an embedded host; not a part of e2e
-	$(GO) -C scripts/offline run . build -only bundle -image-automation -out "$(IMAGES_BUNDLE)"
+	$(OFFLINE_BUILD) -only bundle -image-automation -out "$(IMAGES_BUNDLE)"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(IMAGES_BUNDLE)" \
 	$(GO) test -tags e2e,images -count=1 -v -timeout 20m -run '^TestImageAutomation$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
@@ -143,7 +144,7 @@ e2e-images: build ## Image automation commits what a registry has, on an embedde
 .PHONY: conformance
 conformance: build ## Stock clusterctl against the embedded host and against kind: what exists afterwards is the same
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
-	$(GO) -C scripts/offline run . build -only peers
+	$(OFFLINE_BUILD) -only peers
 	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
@@ -167,7 +168,7 @@ quickstart: ## From nothing to a fleet with a cluster in it; FLEETCTL_HOST=kind 
 .PHONY: bench-init
 bench-init: build ## fleetctl init on each host against the peers' own programs in sequence, with the same images
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
-	$(GO) -C scripts/offline run . build -only peers
+	$(OFFLINE_BUILD) -only peers
 	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \

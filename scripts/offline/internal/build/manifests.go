@@ -3,19 +3,42 @@ package build
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 
+	"github.com/fleetctl/fleetctl/scripts/offline/internal/cache"
 	"github.com/fleetctl/fleetctl/scripts/offline/internal/gobuild"
 	"github.com/fleetctl/fleetctl/scripts/offline/internal/manifests"
 	"github.com/fleetctl/fleetctl/scripts/offline/internal/recipe"
 )
 
-// manifests makes every manifest of the bundle. It takes a second or two, so it is not cached.
-func (b *builder) manifests(ctx context.Context) (err error) {
-	step := b.report.Start("manifests")
-	defer func() { step.End(err) }()
+// manifests makes every manifest of the bundle. They depend on what generates them, which is this program, and on the modules they are from.
+func (b *builder) manifests(ctx context.Context) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	key := cache.NewKey("manifests").AddFiles(filepath.Dir(program), filepath.Base(program)).
+		AddFiles(b.modules, "*/go.mod", "*/go.sum").Add("components", b.fluxComponents()...)
+	dir, err := b.cache.Make(ctx, "manifests", key, b.generate)
+	if err != nil {
+		return err
+	}
+	return fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		b.files[name], err = os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		return err
+	})
+}
+
+// generate writes the manifests to dir.
+func (b *builder) generate(ctx context.Context, dir string) error {
+	all := map[string][]byte{}
 	for _, generate := range []func(context.Context) (map[string][]byte, error){
 		b.providerManifests, b.fluxManifests, b.certManagerManifests,
 	} {
@@ -23,9 +46,21 @@ func (b *builder) manifests(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		maps.Copy(b.files, files)
+		maps.Copy(all, files)
 	}
-	return manifests.CheckFlux(ctx, recipe.Flux, b.files, b.fluxComponents())
+	if err := manifests.CheckFlux(ctx, recipe.Flux, all, b.fluxComponents()); err != nil {
+		return err
+	}
+	for name, content := range all {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // source is the folder of a module that the module below modules/ requires.
