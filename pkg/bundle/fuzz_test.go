@@ -3,9 +3,11 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -102,6 +104,47 @@ func FuzzIndex(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzChart gives the reader of Helm charts any archive, as it is and as the content of a compressed one, and any Chart.yaml. A chart that
+// it takes has one file of its own below the folder of charts.
+func FuzzChart(f *testing.F) {
+	f.Add([]byte("name: aws-eks\nversion: 1.2.3-rc.1+abc\n"))
+	f.Add([]byte("name: ../../evil\nversion: v1\n"))
+	f.Add([]byte("name: a\nversion: 1/../../evil\n"))
+	f.Add([]byte("name: [a]\nversion: {}\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		for _, archive := range [][]byte{content, gzipped(t, content), gzipped(t, chartTar(t, content))} {
+			file, err := chartPath(archive)
+			if err != nil {
+				continue
+			}
+			must(t, checkFilePath(file))
+			if path.Dir(file) != chartsDir || path.Ext(file) != ".tgz" {
+				t.Errorf("the chart goes to %q", file)
+			}
+		}
+	})
+}
+
+func gzipped(t *testing.T, content []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, err := z.Write(content)
+	must(t, errors.Join(err, z.Close()))
+	return out.Bytes()
+}
+
+// chartTar is an archive of a chart with nothing but its Chart.yaml.
+func chartTar(t *testing.T, chartYAML []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	must(t, w.WriteHeader(&tar.Header{Name: "chart/Chart.yaml", Mode: 0o644, Size: int64(len(chartYAML))}))
+	_, err := w.Write(chartYAML)
+	must(t, errors.Join(err, w.Close()))
+	return out.Bytes()
 }
 
 // FuzzImagesIn gives the search for images any manifest. It finds those that another reading of the manifest finds, and each is a full

@@ -1,7 +1,6 @@
 package gitrepo
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -235,12 +234,14 @@ func userKnownHosts() (*knownhosts.HostKeyDB, error) {
 }
 
 // parseKnownHosts makes a database of the lines. A line that cannot be read is an error if strict, else it is left out as
-// OpenSSH does it. The library reads files only, hence the temporary one.
+// OpenSSH does it.
 func parseKnownHosts(content []byte, strict bool) (*knownhosts.HostKeyDB, error) {
-	var good bytes.Buffer
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	for n := 1; lines.Scan(); n++ {
-		line := bytes.TrimSpace(lines.Bytes())
+	var good [][]byte
+	var numbers []int
+	n := 0
+	for line := range bytes.Lines(content) {
+		n++
+		line = bytes.TrimSpace(line)
 		if len(line) == 0 || line[0] == '#' {
 			continue
 		}
@@ -250,20 +251,41 @@ func parseKnownHosts(content []byte, strict bool) (*knownhosts.HostKeyDB, error)
 			}
 			continue
 		}
-		good.Write(line)
-		good.WriteByte('\n')
+		good, numbers = append(good, line), append(numbers, n)
 	}
-	if err := lines.Err(); err != nil {
-		return nil, err
+	db, err := readKnownHosts(good...)
+	if err == nil {
+		return db, nil
 	}
+	// The library asks more of a line than its parser (of a hashed name, say), and takes a file as a whole or not at all.
+	var readable [][]byte
+	for i, line := range good {
+		if _, err := readKnownHosts(line); err == nil {
+			readable = append(readable, line)
+		} else if strict {
+			return nil, fmt.Errorf("line %d: %w", numbers[i], err)
+		}
+	}
+	return readKnownHosts(readable...)
+}
+
+// readKnownHosts makes a database of lines. The library reads files only, hence the temporary one.
+func readKnownHosts(lines ...[]byte) (*knownhosts.HostKeyDB, error) {
 	file, err := os.CreateTemp("", "fleetctl-known-hosts-*")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.Remove(file.Name()) }() // best effort: public keys only
-	_, err = file.Write(good.Bytes())
+	_, err = file.Write(append(bytes.Join(lines, []byte("\n")), '\n'))
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	return knownhosts.NewDB(file.Name())
+	db, err := knownhosts.NewDB(file.Name())
+	if err != nil {
+		if _, reason, ok := strings.Cut(err.Error(), file.Name()+":1: "); ok { // of a line that was read alone; the file is nobody's business
+			err = errors.New(reason)
+		}
+		return nil, err
+	}
+	return db, nil
 }
