@@ -88,7 +88,7 @@ func (n *node) field(name string) *node {
 // text is a field that is text without anything that JSON would write in another way; else "".
 func (n *node) text(name string) string {
 	value := n.field(name)
-	if value == nil || len(value.scalar) < 2 || value.scalar[0] != '"' || strings.Contains(value.scalar, `\\`) {
+	if value == nil || len(value.scalar) < 2 || value.scalar[0] != '"' || strings.Contains(value.scalar, `\`) {
 		return ""
 	}
 	return value.scalar[1 : len(value.scalar)-1]

@@ -24,6 +24,7 @@ func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"\ufeff# c\n" + object + "---\n# nothing\n--- # c\n" + object + "...\n", "---\r\n" + object + "--- {apiVersion: v1, kind: B, metadata: {name: b, namespace: n}}\n",
 		object + "data:\n  x: |\n    ---\n    a\n  y: \"a\n    --- b\"\n---", "%YAML 1.1\n---\n" + object, object + "...\n---x: y\n", "a: [\n---\n" + object, object + "# \x00",
+		"apiVersion: v1\nkind: A\"b\nmetadata:\n  name: a\n",
 		"apiVersion: v1\nkind: AList\nitems:\n- {apiVersion: v1, kind: A, metadata: {name: \"a\\\\\", labels: {namespace: '}\"'}, uid: null}}\n- {apiVersion: v1, kind: BList, items: []}\n",
 	} {
 		f.Add([]byte(text))
