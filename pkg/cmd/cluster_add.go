@@ -31,7 +31,7 @@ Beside it goes a flux.yaml: once the cluster's API server answers, the managemen
 environment's clusters run. With --flux remote the management cluster's own Flux applies that.
 
 It begins with the control plane and the pools of the chart's example. What the chart cannot know, such as a region, it asks for with
-the flag that gives it. The result is checked against the chart's values.schema.json.` + editing,
+the flag that gives it. The result is checked against the chart's values.schema.json, and rendered.` + editing,
 		Example: `  fleetctl cluster add demo --flavour in-memory --environment dev
   fleetctl cluster add shop --flavour aws-eks --environment prod --set region=eu-central-1 --set pools[0].replicas=5 --push
   fleetctl cluster add edge-7 --flavour vsphere-kubeadm --environment edge --values edge.yaml --dry-run`,

@@ -80,6 +80,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err := c.check(ch); err != nil {
 		return nil, err
 	}
+	e.Renders = file.Path
 	e.Changes.Write(files...)
 	for _, f := range files {
 		if err := r.listed(&e.Changes, mgmt.ClustersDir(opts.Environment), path.Join(opts.Name, path.Base(f.Path)), true); err != nil {

@@ -1,6 +1,8 @@
 package fleetrepo
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"reflect"
@@ -34,19 +36,12 @@ func add(item *yaml.Node, path ...any) change {
 // values is the path of a value of the chart.
 func values(path ...any) []any { return append([]any{"spec", "values"}, path...) }
 
-// apply carries changes of a cluster's file out, in order, and judges the result by the chart's schema: a bad value is an error
-// with its line in the file as it would be.
+// apply carries changes of a cluster's values out, in order, and judges the result by the chart's schema: a bad value is an error
+// with its line in the file as it would be. What the chart's templates say of it is for whoever makes the edit: see Edit.Renders.
 func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, error) {
-	src := c.src
-	for _, change := range changes {
-		var err error
-		if src, err = change(src, c.document); err != nil {
-			return nil, diag.Wrap("change "+c.File, err, "change it in an editor")
-		}
-	}
-	after, err := parseCluster(place{c.File, c.Environment, c.mgmt}, src)
-	if err != nil || after == nil {
-		return nil, diag.Wrap("change "+c.File, err, "change it in an editor")
+	e, after, err := r.rewrite(c, summary, changes...)
+	if err != nil {
+		return nil, err
 	}
 	ch, err := r.chart(c.Flavour)
 	if err != nil {
@@ -55,10 +50,37 @@ func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, err
 	if err := after.check(ch); err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: summary}
-	e.Changes.Write(manifest.File{Path: c.File, Content: src})
+	e.Renders = c.File
 	return e, nil
 }
+
+// around carries changes out that leave a cluster's values as they are. What is wrong with those does not matter: a cluster can be paused, and
+// removed, whatever its chart says of it.
+func (r *Repo) around(c *declared, summary string, changes ...change) (*Edit, error) {
+	e, _, err := r.rewrite(c, summary, changes...)
+	return e, err
+}
+
+// rewrite carries changes of a cluster's file out, in order, and returns the cluster as it is then.
+func (r *Repo) rewrite(c *declared, summary string, changes ...change) (*Edit, *declared, error) {
+	src := c.src
+	for _, change := range changes {
+		var err error
+		if src, err = change(src, c.document); err != nil {
+			return nil, nil, diag.Wrap("change "+c.File, err, "change it in an editor")
+		}
+	}
+	after, err := parseCluster(place{c.File, c.Environment, c.mgmt}, src)
+	if err != nil || after == nil {
+		return nil, nil, diag.Wrap("change "+c.File, cmp.Or(err, errNoCluster), "change it in an editor")
+	}
+	e := &Edit{Summary: summary}
+	e.Changes.Write(manifest.File{Path: c.File, Content: src})
+	return e, after, nil
+}
+
+// errNoCluster says that a change would leave no cluster in its file.
+var errNoCluster = errors.New("it would declare no cluster any more")
 
 // ScaleControlPlane gives a cluster so many control plane nodes. Errors: an unknown cluster, a flavour whose cloud runs the control
 // plane, a number that the chart refuses.
@@ -84,13 +106,13 @@ func (r *Repo) Pause(name string, paused bool) (*Edit, error) {
 		return nil, err
 	}
 	if paused {
-		e, err := r.apply(c, "Pause cluster "+c.Name, set(true, "spec", "suspend"))
+		e, err := r.around(c, "Pause cluster "+c.Name, set(true, "spec", "suspend"))
 		if err == nil {
 			e.Notes = append(e.Notes, "Changes of its file no longer reach the cluster; Cluster API goes on looking after its machines.")
 		}
 		return e, err
 	}
-	return r.apply(c, "Resume cluster "+c.Name, remove("spec", "suspend"))
+	return r.around(c, "Resume cluster "+c.Name, remove("spec", "suspend"))
 }
 
 // PoolOptions are the size of a pool, Replicas or Min and Max, and other values of it.

@@ -91,7 +91,7 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 		}
 		changes = append(changes, add(patch, "spec", "postRenderers"))
 	}
-	e, err := r.apply(c, fmt.Sprintf("Take the protection of cluster %s away, to remove it", c.Name), changes...)
+	e, err := r.around(c, fmt.Sprintf("Take the protection of cluster %s away, to remove it", c.Name), changes...)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (r *Repo) CancelRemove(name string) (*Edit, error) {
 			break
 		}
 	}
-	return r.apply(c, summary, changes...)
+	return r.around(c, summary, changes...)
 }
 
 // contents says what a cluster is made of.

@@ -58,6 +58,9 @@ type Edit struct {
 	// FollowsTag is the tag that the clusters of that file are at, where they follow a channel of tags: what the tag does not have has not
 	// reached them.
 	FollowsTag string
+	// Renders names the file of the cluster whose values this edit makes or changes; "" where there is none. Its chart may refuse what its
+	// schema takes: that is known once it is rendered, which this package cannot.
+	Renders string
 	// Private edits show no difference: what they change may be in clear.
 	Private bool
 }

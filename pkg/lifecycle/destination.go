@@ -29,7 +29,7 @@ func (o ChangeOptions) make(ctx context.Context) (*fleetrepo.Repo, *fleetrepo.Ed
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	edit, editErr := o.Edit(repo)
+	edit, editErr := o.edit(repo)
 	if o.DryRun || !o.Push && !o.PullRequest {
 		return repo, edit, nil, editErr
 	}
@@ -43,7 +43,7 @@ func (o ChangeOptions) make(ctx context.Context) (*fleetrepo.Repo, *fleetrepo.Ed
 	if repo, err = fleetrepo.Open(o.Dir); err != nil {
 		return nil, nil, nil, err
 	}
-	edit, err = o.Edit(repo)
+	edit, err = o.edit(repo)
 	return repo, edit, to, err
 }
 
@@ -92,7 +92,7 @@ func (o ChangeOptions) intent(root string) ([]gitrepo.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	again, err := o.Edit(now)
+	again, err := o.edit(now)
 	if err != nil {
 		return nil, err
 	}

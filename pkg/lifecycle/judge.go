@@ -1,0 +1,69 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// edit makes the edit in a fleet repo, and refuses one whose values the chart refuses.
+func (o ChangeOptions) edit(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	e, err := o.Edit(repo)
+	if err != nil || e.Renders == "" {
+		return e, err
+	}
+	if err := judgeEdit(repo, e); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// judgeEdit renders the cluster that an edit changes as it would be. What its chart refuses is an error with the chart's own words. Where they
+// are the same without the edit, it makes nothing worse: then a note says so.
+func judgeEdit(repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
+	files := e.Changes.Files()
+	i := slices.IndexFunc(files, func(f manifest.File) bool { return f.Path == e.Renders })
+	if i < 0 {
+		return nil
+	}
+	disk, err := render.Dir(repo.Dir)
+	if err != nil {
+		return err
+	}
+	r := render.New(disk, repo.Fleet, render.Options{Schemas: &repo.Schemas})
+	after := r.Declared(e.Renders, files[i].Content)
+	if after.Err() == nil {
+		return nil
+	}
+	src, err := os.ReadFile(filepath.Join(repo.Dir, filepath.FromSlash(e.Renders)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var before diag.Findings
+	if err == nil {
+		before = r.Declared(e.Renders, src)
+	}
+	if slices.EqualFunc(before, after, func(a, b diag.Finding) bool { return a.Summary == b.Summary }) {
+		e.Notes = append(e.Notes, "The chart refuses the values of this cluster, with this change as without it: "+after[0].Summary)
+		return nil
+	}
+	hint := "nothing was written: give values that the chart takes; its README lists them"
+	if before.Err() != nil {
+		hint = fmt.Sprintf("nothing was written. Without this change the chart refuses the values as well (%s): put %s right in an editor first, `fleetctl validate` looks at it",
+			before[0].Summary, e.Renders)
+	}
+	for i := range after {
+		if after[i].Hint == "" {
+			after[i].Hint = hint
+		}
+	}
+	return after
+}
