@@ -58,6 +58,18 @@ func child(args []string) {
 			panic(err)
 		}
 		time.Sleep(time.Hour)
+	case "asker": // runs what it is told for its output
+		exe, err := os.Executable()
+		if err != nil {
+			panic(err)
+		}
+		out, err := CombinedOutput(exec.CommandContext(context.Background(), exe, args[1:]...))
+		fmt.Println(string(out), err)
+	case "sleeper": // says its number
+		if err := os.WriteFile(args[1], []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+			panic(err)
+		}
+		time.Sleep(time.Hour)
 	case "parent": // starts what it is told and says its number
 		s := spec(args[1])
 		if len(args) > 2 {
@@ -197,6 +209,52 @@ func TestChildDiesWithKilledParent(t *testing.T) {
 	}
 	<-parent.Done()
 	waitFor(t, "the end of the child", func() bool { return !orphan.Alive() })
+}
+
+// What is run for its output only is in no record: with its parent gone, nobody would find it.
+func TestCombinedOutputDiesWithKilledParent(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	parent := mustStart(t, spec("asker", "sleeper", file))
+	var orphan Identity
+	waitFor(t, "the child", func() bool {
+		raw, _ := os.ReadFile(file)
+		pid, err := strconv.Atoi(string(raw))
+		if err == nil {
+			orphan, err = Find(pid)
+		}
+		return err == nil
+	})
+	if err := parent.Identity().Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-parent.Done()
+	waitFor(t, "the end of the child", func() bool { return !orphan.Alive() })
+}
+
+func TestCombinedOutput(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(ctx context.Context, args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, exe, args...)
+		cmd.Env, cmd.WaitDelay = []string{"PROCESS_TEST_CHILD=1"}, time.Second
+		out, err := CombinedOutput(cmd)
+		return string(out), err
+	}
+	exit := (*exec.ExitError)(nil)
+	if out, err := run(t.Context(), "exit", "3", "second line"); out != "first line\nsecond line\n" || !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := CombinedOutput(exec.CommandContext(t.Context(), filepath.Join(t.TempDir(), "missing"))); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a program that is not there: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	if _, err := run(ctx, "family"); err == nil || time.Since(begun) > 10*time.Second {
+		t.Errorf("not ended with its context, after %s: %v", time.Since(begun), err)
+	}
 }
 
 // The kernel takes the end of the thread that forked for the death of the parent.

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
@@ -106,9 +107,8 @@ func askHelp(ctx context.Context, timeout time.Duration, path string, words []st
 	defer cancel()
 	cmd := exec.CommandContext(limited, path, slices.Concat(words, []string{"--help"})...) //nolint:gosec // the manifest's program
 	cmd.Env, cmd.Dir, cmd.WaitDelay = []string{}, "/", time.Second
-	ownGroup(cmd)
 	begun := time.Now()
-	out, err := cmd.CombinedOutput()
+	out, err := process.CombinedOutput(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return "", false, context.Cause(ctx)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
 // eagerPeriod is the time between probes until the first success: a process is ready in less than the seconds that a
@@ -218,8 +220,7 @@ func (p *prober) exec(ctx context.Context, command []string) error {
 	}
 	cmd := exec.CommandContext(ctx, path, command[1:]...) //nolint:gosec // the manifest's own
 	cmd.Env, cmd.Dir, cmd.WaitDelay = p.plan.spec.Env, p.plan.spec.Dir, time.Second
-	ownGroup(cmd)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := process.CombinedOutput(cmd); err != nil {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out[:min(len(out), 200)])))
 	}
 	return nil
