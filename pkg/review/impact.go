@@ -166,8 +166,7 @@ func machinesIn(all []*render.Object, cluster clusterID) int {
 
 // machines looks for machines that are replaced, made or deleted in a cluster that stays.
 func (j *judge) machines(c *ObjectChange) {
-	switch {
-	case strings.HasSuffix(c.Kind, "MachinePool") && !is(c, capiGroup, "MachinePool"):
+	if strings.HasSuffix(c.Kind, "MachinePool") && !is(c, capiGroup, "MachinePool") {
 		j.cloudPool(c)
 		return
 	}
@@ -278,20 +277,25 @@ func (j *judge) counted() []Impact {
 	}
 	var all []Impact
 	for _, environment := range slices.Sorted(maps.Keys(kinds)) {
-		parts := make([]string, 0, len(kinds[environment]))
-		for _, kind := range slices.Sorted(maps.Keys(kinds[environment])) {
-			parts = append(parts, fmt.Sprintf("%d %s", kinds[environment][kind], kind))
-		}
 		where := ""
 		if environment != "" {
 			where = " of " + environment
 		}
 		all = append(all, Impact{
 			Kind: ImpactOther, Environment: environment, Objects: total[environment],
-			Summary: fmt.Sprintf("changes %s%s: %s", count(total[environment], "other object"), where, strings.Join(parts, ", ")),
+			Summary: fmt.Sprintf("changes %s%s: %s", count(total[environment], "other object"), where, perKind(kinds[environment])),
 		})
 	}
 	return all
+}
+
+// perKind is "1 ConfigMap, 2 Role".
+func perKind(kinds map[string]int) string {
+	parts := make([]string, 0, len(kinds))
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		parts = append(parts, fmt.Sprintf("%d %s", kinds[kind], kind))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func count(n int, what string) string {

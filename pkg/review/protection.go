@@ -3,9 +3,6 @@ package review
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/render"
@@ -180,11 +177,7 @@ func (s *side) notKept(cluster *render.Object) string {
 			kinds[o.Kind]++
 		}
 	}
-	parts := make([]string, 0, len(kinds))
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		parts = append(parts, fmt.Sprintf("%d %s", kinds[kind], kind))
-	}
-	return strings.Join(parts, ", ")
+	return perKind(kinds)
 }
 
 // staying looks at the protection of clusters that both sides make.

@@ -86,19 +86,23 @@ func TestProtection(t *testing.T) {
 		"a chart keeps none": {shop{unkept: true}, shop{noFolder: true}, runs, lost},
 		"namespace open":     {shop{namespaceOpen: true}, shop{noFolder: true}, gone + namespaceOpen, lost},
 		"release open": {
-			shop{releaseOpen: true}, shop{noFolder: true},
+			shop{releaseOpen: true},
+			shop{noFolder: true},
 			"deletes parts of cluster dev/shop (2 machines): its HelmRelease is not protected, so Flux uninstalls it and deletes what its chart does not keep (1 MachineDeployment)", lost,
 		},
 		"release and cluster open": {
-			shop{releaseOpen: true, unkept: true}, shop{noFolder: true},
+			shop{releaseOpen: true, unkept: true},
+			shop{noFolder: true},
 			gone + "its HelmRelease is not protected and its Cluster not kept, so Flux uninstalls it", lost,
 		},
 		"paused": {
-			shop{releaseOpen: true, unkept: true, paused: true}, shop{noFolder: true},
+			shop{releaseOpen: true, unkept: true, paused: true},
+			shop{noFolder: true},
 			"takes cluster dev/shop (2 machines) out of the repo; its HelmRelease is paused, which Flux only forgets, so it goes on to run, and nothing looks after it", lost,
 		},
 		"step 2, paused": {
-			shop{requested: true, releaseOpen: true, unkept: true, paused: true}, shop{noFolder: true},
+			shop{requested: true, releaseOpen: true, unkept: true, paused: true},
+			shop{noFolder: true},
 			"takes cluster dev/shop (2 machines) out of the repo; its HelmRelease is paused, which Flux only forgets, so it goes on to run, and nothing looks after it", lost,
 		},
 		"paused, namespace open": {shop{namespaceOpen: true, paused: true}, shop{noFolder: true}, gone + namespaceOpen, lost},
@@ -113,7 +117,8 @@ func TestProtection(t *testing.T) {
 		"step 2": {stepOne, shop{noFolder: true}, "deletes cluster dev/shop (2 machines), as fleetctl cluster remove has prepared", ""},
 		"cancel": {stepOne, shop{}, "changes 1 other object of dev: 1 Cluster", ""},
 		"step 2, namespace open": {
-			shop{requested: true, releaseOpen: true, unkept: true, namespaceOpen: true}, shop{noFolder: true},
+			shop{requested: true, releaseOpen: true, unkept: true, namespaceOpen: true},
+			shop{noFolder: true},
 			"deletes cluster dev/shop (2 machines), as fleetctl cluster remove has prepared; but " + namespaceOpen + ", and does not wait for Cluster API", "",
 		},
 		"annotated, protected": {shop{requested: true}, shop{noFolder: true}, runs, lost},
@@ -122,18 +127,21 @@ func TestProtection(t *testing.T) {
 			shop{}, shop{namespaceOpen: true}, opens + "its Namespace is no longer protected; deleting its folder would then delete it", opened,
 		},
 		"opens the release": {
-			shop{}, shop{releaseOpen: true},
+			shop{},
+			shop{releaseOpen: true},
 			opens + "its HelmRelease is no longer protected; deleting its folder would then delete what its chart does not keep (1 MachineDeployment)", opened,
 		},
 		"no longer keeps": {
 			shop{}, shop{unkept: true}, opens + "its Cluster is no longer kept; uninstalling its HelmRelease would then delete it", opened,
 		},
 		"opens all": {
-			shop{}, shop{namespaceOpen: true, releaseOpen: true, unkept: true},
+			shop{},
+			shop{namespaceOpen: true, releaseOpen: true, unkept: true},
 			opens + "its Namespace is no longer protected, its HelmRelease is no longer protected, its Cluster is no longer kept; deleting its folder would then delete it", opened,
 		},
 		"step 1, opens the namespace": {
-			shop{}, shop{requested: true, releaseOpen: true, unkept: true, namespaceOpen: true},
+			shop{},
+			shop{requested: true, releaseOpen: true, unkept: true, namespaceOpen: true},
 			opens + "its Namespace is no longer protected; deleting its folder would then delete it\n" + opens + "the next step deletes it", opened,
 		},
 		"was open": {shop{namespaceOpen: true}, shop{namespaceOpen: true, paused: true}, "changes 1 other object of dev: 1 HelmRelease", ""},
