@@ -30,8 +30,8 @@ Without arguments it compares the last commit with the files on disk. With one r
 commit that the revision and HEAD have in common, as a pull request does: what others have pushed meanwhile does not count. With two it
 compares these, as they are.
 
-Exit codes: 0 there is a difference, or none; 3 a cluster leaves the repo that was not removed with fleetctl cluster remove, or the newer
-side cannot be rendered.`,
+Exit codes: 0 there is a difference, or none; 3 a cluster leaves the repo, or loses its protection, and not with the steps of fleetctl
+cluster remove, or the newer side cannot be rendered. Both steps at once are such a case: Flux has to apply the first one alone.`,
 		Example: `  fleetctl diff                                # what is not committed yet
   fleetctl diff origin/main                    # what this branch does
   fleetctl diff --impact v1.4.0 v1.5.0         # in words alone

@@ -107,6 +107,9 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 	}
 	report.Objects = compare(before.Objects, after.Objects)
 	report.Impact = impactOf(report.Objects, before.Objects, after.Objects)
+	if err := report.findSteps(ctx, git); err != nil {
+		return nil, err
+	}
 	report.Problems, report.OldProblems = append(diag.Findings{}, after.Findings...), append(diag.Findings{}, before.Findings...)
 	return report, nil
 }
@@ -276,32 +279,4 @@ func yamlOf(o *render.Object) string {
 func short(o *render.Object) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{o.APIVersion, o.Kind, o.Name, o.Owner.String(), strings.Join(o.Targets, ",")}, "\x00")))
 	return hex.EncodeToString(sum[:4])
-}
-
-// Lost are the clusters whose deletion nobody asked for with `fleetctl cluster remove`.
-func (r *Report) Lost() []Impact {
-	var all []Impact
-	for _, i := range r.Impact {
-		if i.Kind == ImpactDeleteCluster && !i.Requested {
-			all = append(all, i)
-		}
-	}
-	return all
-}
-
-// Err is what a pipeline has to stop for: problems that keep the newer side from being rendered, and clusters that would be lost.
-func (r *Report) Err() error {
-	if err := r.Problems.Err(); err != nil {
-		return &diag.Error{Op: "render", Err: err, Code: diag.ExitNotReady}
-	}
-	lost := r.Lost()
-	if len(lost) == 0 {
-		return nil
-	}
-	names := make([]string, 0, len(lost))
-	for _, i := range lost {
-		names = append(names, i.Environment+"/"+i.Cluster)
-	}
-	return diag.NotReady("bring the files back, and take a cluster out with `fleetctl cluster remove`, in its two steps",
-		"this takes clusters out of the repo that were not removed with fleetctl: %s", strings.Join(names, ", "))
 }

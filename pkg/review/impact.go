@@ -48,12 +48,21 @@ type Impact struct {
 	To       string `json:"to,omitempty"`
 	// Reason of a replacement.
 	Reason string `json:"reason,omitempty"`
-	// Requested says of the deletion of a cluster that `fleetctl cluster remove` has prepared it.
+	// Requested says of the deletion of a cluster that `fleetctl cluster remove` has prepared it, and of the loss of its protection that
+	// this is that command's first step.
 	Requested bool `json:"requested,omitempty"`
+	// Runs says of a cluster that leaves the repo that it goes on to run.
+	Runs bool `json:"runs,omitempty"`
+	// BothSteps says of a cluster that leaves the repo that both steps of `fleetctl cluster remove` are in what is compared.
+	BothSteps bool `json:"bothSteps,omitempty"`
 	// Suspended says that Flux does not apply it before the cluster is resumed.
 	Suspended bool `json:"suspended,omitempty"`
 	// Objects that change, where Kind is other.
 	Objects int `json:"objects,omitempty"`
+
+	// file declares the cluster that leaves the repo. partly says that some of it is kept.
+	file   string
+	partly bool
 }
 
 // clusterID is where a cluster is declared.
@@ -71,9 +80,11 @@ func clusterOf(c *ObjectChange) clusterID { return clusterID{c.Environment, c.Cl
 // impactOf says what changes of objects do. before and after are all objects of the two sides.
 func impactOf(changes []ObjectChange, before, after []*render.Object) []Impact {
 	j := &judge{whole: map[clusterID]bool{}, touched: map[clusterID]bool{}, unprotected: map[clusterID]bool{}, others: map[clusterID][]*ObjectChange{}, before: before}
+	was, now := sideOf(before), sideOf(after)
 	for i := range changes {
-		j.cluster(&changes[i], before, after)
+		j.cluster(&changes[i], was, now)
 	}
+	j.staying(was, now)
 	for i := range changes {
 		if !j.whole[clusterOf(&changes[i])] {
 			j.machines(&changes[i])
@@ -97,50 +108,43 @@ type judge struct {
 }
 
 func (j *judge) add(c *ObjectChange, i Impact) {
-	i.Environment, i.Cluster = c.Environment, cmp.Or(c.Cluster, c.Name)
-	i.Suspended = firstOf(c.new, c.old).Suspended
-	j.touched[clusterOf(c)] = true
+	o := firstOf(c.new, c.old)
+	j.addTo(o, i, o.Suspended)
+}
+
+func (j *judge) addTo(o *render.Object, i Impact, suspended bool) {
+	i.Environment, i.Cluster, i.Suspended = o.Environment, cmp.Or(o.Cluster, o.Name), suspended
+	j.touched[clusterIn(o)] = true
 	j.found = append(j.found, i)
 }
 
 func is(c *ObjectChange, group, kind string) bool {
-	g, _, _ := strings.Cut(c.APIVersion, "/")
+	g, _, versioned := strings.Cut(c.APIVersion, "/")
+	if !versioned {
+		g = ""
+	}
 	return g == group && c.Kind == kind
 }
 
 const (
 	capiGroup = "cluster.x-k8s.io"
 	helmGroup = "helm.toolkit.fluxcd.io"
-	// removeAnnotation is what the first step of `fleetctl cluster remove` marks a HelmRelease with.
-	removeAnnotation = "fleetctl.dev/remove"
-	pruneAnnotation  = "kustomize.toolkit.fluxcd.io/prune"
-	keepAnnotation   = "helm.sh/resource-policy"
 )
 
 // cluster looks for clusters that come and go.
-func (j *judge) cluster(c *ObjectChange, before, after []*render.Object) {
+func (j *judge) cluster(c *ObjectChange, before, after *side) {
 	if !is(c, capiGroup, "Cluster") || c.Action == Changed {
 		return
 	}
 	j.whole[clusterOf(c)] = true
 	if c.Action == Added {
-		j.add(c, Impact{Kind: ImpactAddCluster, Machines: machinesIn(after, clusterOf(c))})
+		j.add(c, Impact{Kind: ImpactAddCluster, Machines: machinesIn(after.all, clusterOf(c))})
 		return
 	}
-	i := Impact{Kind: ImpactDeleteCluster, Machines: machinesIn(before, clusterOf(c))}
-	protected := annotationsOf(c.old)[keepAnnotation] == "keep"
-	for _, o := range before {
-		if o.Environment != c.Environment || o.Cluster != c.Cluster || !isRelease(o) {
-			continue
-		}
-		notes := annotationsOf(o)
-		i.Requested = i.Requested || notes[removeAnnotation] != ""
-		protected = protected || notes[pruneAnnotation] == "disabled"
-	}
-	if protected && !i.Requested {
-		i.Reason = "it is protected, so it goes on to run, and nothing looks after it"
-	}
-	j.add(c, i)
+	g := before.guardOf(c.old)
+	i := before.removal(g, after)
+	i.Machines = machinesIn(before.all, clusterOf(c))
+	j.addTo(c.old, i, g.suspends(after))
 }
 
 func isRelease(o *render.Object) bool {
@@ -162,14 +166,7 @@ func machinesIn(all []*render.Object, cluster clusterID) int {
 
 // machines looks for machines that are replaced, made or deleted in a cluster that stays.
 func (j *judge) machines(c *ObjectChange) {
-	switch {
-	case isRelease(firstOf(c.new, c.old)) && c.Action == Changed:
-		if annotationsOf(c.old)[removeAnnotation] == "" && annotationsOf(c.new)[removeAnnotation] != "" {
-			j.unprotected[clusterOf(c)] = true
-			j.add(c, Impact{Kind: ImpactUnprotect})
-		}
-		return
-	case strings.HasSuffix(c.Kind, "MachinePool") && !is(c, capiGroup, "MachinePool"):
+	if strings.HasSuffix(c.Kind, "MachinePool") && !is(c, capiGroup, "MachinePool") {
 		j.cloudPool(c)
 		return
 	}
@@ -251,7 +248,7 @@ func (j *judge) rest(c *ObjectChange) {
 				return
 			}
 		}
-		if isRelease(o) || j.unprotected[id] && is(c, capiGroup, "Cluster") {
+		if isRelease(o) || j.unprotected[id] && (is(c, capiGroup, "Cluster") || is(c, "", "Namespace")) {
 			return
 		}
 	}
@@ -280,20 +277,25 @@ func (j *judge) counted() []Impact {
 	}
 	var all []Impact
 	for _, environment := range slices.Sorted(maps.Keys(kinds)) {
-		parts := make([]string, 0, len(kinds[environment]))
-		for _, kind := range slices.Sorted(maps.Keys(kinds[environment])) {
-			parts = append(parts, fmt.Sprintf("%d %s", kinds[environment][kind], kind))
-		}
 		where := ""
 		if environment != "" {
 			where = " of " + environment
 		}
 		all = append(all, Impact{
 			Kind: ImpactOther, Environment: environment, Objects: total[environment],
-			Summary: fmt.Sprintf("changes %s%s: %s", count(total[environment], "other object"), where, strings.Join(parts, ", ")),
+			Summary: fmt.Sprintf("changes %s%s: %s", count(total[environment], "other object"), where, perKind(kinds[environment])),
 		})
 	}
 	return all
+}
+
+// perKind is "1 ConfigMap, 2 Role".
+func perKind(kinds map[string]int) string {
+	parts := make([]string, 0, len(kinds))
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		parts = append(parts, fmt.Sprintf("%d %s", kinds[kind], kind))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func count(n int, what string) string {

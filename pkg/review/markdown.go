@@ -29,8 +29,8 @@ func (r *Report) Markdown() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", mark(i), cell(i.Environment), cell(i.Summary))
 	}
-	if lost := r.Lost(); len(lost) > 0 {
-		b.WriteString("\n**A cluster leaves the repo that was not removed with `fleetctl cluster remove`.**\n")
+	for _, o := range r.objections() {
+		fmt.Fprintf(&b, "\n**%s**\n", o.comment)
 	}
 	if n := len(r.Problems); n > 0 {
 		fmt.Fprintf(&b, "\n**%s: what they are about is not compared.**\n\n", count(n, "problem"))

@@ -109,7 +109,10 @@ func (i *Impact) sentence() string {
 	case ImpactDeleteCluster:
 		return i.deletion(where)
 	case ImpactUnprotect:
-		return "takes the protection of cluster " + where + " away: the next step deletes it"
+		if i.Requested {
+			return "takes the protection of cluster " + where + " away: the next step deletes it"
+		}
+		return "takes the protection of cluster " + where + " away: " + i.Reason
 	case ImpactRemovePool:
 		return fmt.Sprintf("removes %s of %s (%s)", pool, where, sizeOr(i.From, machines))
 	case ImpactAddPool:
@@ -153,13 +156,18 @@ func sizeOr(size, machines string) string {
 }
 
 func (i *Impact) deletion(where string) string {
+	what := fmt.Sprintf("cluster %s (%s)", where, count(i.Machines, "machine"))
 	switch {
+	case i.Requested && i.Reason != "":
+		return "deletes " + what + ", as fleetctl cluster remove has prepared; but " + i.Reason + ", and does not wait for Cluster API"
 	case i.Requested:
-		return fmt.Sprintf("deletes cluster %s (%s), as fleetctl cluster remove has prepared", where, count(i.Machines, "machine"))
-	case i.Reason != "":
-		return fmt.Sprintf("takes cluster %s (%s) out of the repo; %s", where, count(i.Machines, "machine"), i.Reason)
+		return "deletes " + what + ", as fleetctl cluster remove has prepared"
+	case i.Runs:
+		return "takes " + what + " out of the repo; " + i.Reason
+	case i.partly:
+		return "deletes parts of " + what + ": " + i.Reason
 	}
-	return fmt.Sprintf("deletes cluster %s (%s)", where, count(i.Machines, "machine"))
+	return "deletes " + what + ": " + i.Reason
 }
 
 func (i *Impact) upgrade(where, pool string) string {

@@ -1,0 +1,257 @@
+package review
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+const (
+	kustomizeGroup = "kustomize.toolkit.fluxcd.io"
+	// removeAnnotation is what the first step of `fleetctl cluster remove` marks a HelmRelease with.
+	removeAnnotation    = "fleetctl.dev/remove"
+	pruneAnnotation     = kustomizeGroup + "/prune"
+	reconcileAnnotation = kustomizeGroup + "/reconcile"
+	keepAnnotation      = "helm.sh/resource-policy"
+)
+
+// side finds what decides on the fate of clusters, among all objects of one side.
+type side struct {
+	all      []*render.Object
+	clusters []*render.Object
+	byID     map[string]*render.Object
+}
+
+func sideOf(all []*render.Object) *side {
+	s := &side{all: all, byID: map[string]*render.Object{}}
+	for _, o := range all {
+		cluster := isCluster(o)
+		if !cluster && o.Kind != "Namespace" && o.Kind != render.KindHelmRelease && o.Kind != render.KindKustomization {
+			continue
+		}
+		for _, target := range targetsOf(o) {
+			s.byID[id(o, target)] = o
+		}
+		if cluster {
+			s.clusters = append(s.clusters, o)
+		}
+	}
+	return s
+}
+
+func isCluster(o *render.Object) bool {
+	return o.Kind == "Cluster" && strings.HasPrefix(o.APIVersion, capiGroup+"/")
+}
+
+// same is what this side has in the place of an object of the other one; nil where there is none.
+func (s *side) same(o *render.Object) *render.Object {
+	if o == nil {
+		return nil
+	}
+	return s.byID[id(o, targetsOf(o)[0])]
+}
+
+// beside finds an object on the cluster that another is on, or on the management cluster whose Flux works there from afar.
+func (s *side) beside(o *render.Object, apiVersion, kind, namespace, name string) *render.Object {
+	wanted := &render.Object{ManagementCluster: o.ManagementCluster, APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
+	if there := s.byID[id(wanted, targetsOf(o)[0])]; there != nil {
+		return there
+	}
+	return s.byID[id(wanted, "")]
+}
+
+// open says that an object goes when it leaves Git (where a Kustomization applies it), or when its release is uninstalled or does not
+// make it any more (where Helm does).
+func (s *side) open(o *render.Object) bool {
+	if o == nil {
+		return false
+	}
+	if o.Owner.Kind == render.KindHelmRelease {
+		return !strings.EqualFold(strings.TrimSpace(annotationsOf(o)[keepAnnotation]), "keep")
+	}
+	// As kustomize-controller does: labels count, too, and what it does not reconcile it does not prune.
+	if marked(o, pruneAnnotation, "disabled") || marked(o, reconcileAnnotation, "disabled") {
+		return false
+	}
+	owner := s.beside(o, kustomizeGroup+"/v1", render.KindKustomization, o.Owner.Namespace, o.Owner.Name)
+	return owner == nil || fieldsOf(owner)["prune"] != false
+}
+
+// marked says that a label or an annotation has a value.
+func marked(o *render.Object, key, value string) bool {
+	var fields struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+			Labels      map[string]string `json:"labels"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(o.JSON, &fields) != nil {
+		return false
+	}
+	return strings.EqualFold(fields.Metadata.Annotations[key], value) || strings.EqualFold(fields.Metadata.Labels[key], value)
+}
+
+// guard is what stands between a cluster and its deletion, when its files leave Git. The Namespace and the HelmRelease are nil where the
+// repo does not declare them.
+type guard struct {
+	cluster, namespace, release *render.Object
+	// These go, each, when they leave Git, or when the release is uninstalled.
+	clusterOpen, namespaceOpen, releaseOpen bool
+	// requested says that the first step of `fleetctl cluster remove` has been taken.
+	requested bool
+}
+
+func (s *side) guardOf(cluster *render.Object) *guard {
+	g := &guard{cluster: cluster, namespace: s.beside(cluster, "v1", "Namespace", "", cluster.Namespace)}
+	if cluster.Owner.Kind == render.KindHelmRelease {
+		g.release = s.beside(cluster, helmGroup+"/v2", render.KindHelmRelease, cluster.Owner.Namespace, cluster.Owner.Name)
+	}
+	g.clusterOpen, g.namespaceOpen, g.releaseOpen = s.open(cluster), s.open(g.namespace), s.open(g.release)
+	g.requested = annotationsOf(g.release)[removeAnnotation] != ""
+	return g
+}
+
+// namespaceGoes says that Flux deletes the Namespace of a cluster, and with it the cluster.
+func (g *guard) namespaceGoes(now *side) bool { return g.namespaceOpen && now.same(g.namespace) == nil }
+
+// The words for what becomes of a cluster that leaves the repo.
+const (
+	nobodyLooks   = ", and nothing looks after it"
+	runsOn        = "so it goes on to run" + nobodyLooks
+	namespaceOpen = "its Namespace is not protected, so Flux deletes it with all that is in it"
+)
+
+// removal says what becomes of a cluster that was guarded so and that the newer side does not make.
+func (s *side) removal(g *guard, now *side) Impact {
+	i := Impact{Kind: ImpactDeleteCluster, file: g.cluster.Source.File}
+	uninstalled := g.release != nil && now.same(g.release) == nil
+	paused := g.release != nil && fieldsOf(g.release)["suspend"] == true
+	i.Requested = g.requested && uninstalled && !paused && g.releaseOpen && g.clusterOpen
+	switch {
+	case g.namespaceGoes(now):
+		i.Reason = namespaceOpen
+	case i.Requested:
+	case uninstalled && !g.releaseOpen:
+		i.Runs, i.Reason = true, "it is protected, "+runsOn
+	case uninstalled && paused:
+		i.Runs, i.Reason = true, "its HelmRelease is paused, which Flux only forgets, "+runsOn
+	case uninstalled && g.clusterOpen:
+		i.Reason = "its HelmRelease is not protected and its Cluster not kept, so Flux uninstalls it"
+	case uninstalled:
+		i.Reason = "its HelmRelease is not protected, so Flux uninstalls it"
+		if lost := s.notKept(g.cluster); lost != "" {
+			i.partly = true
+			i.Reason += " and deletes what its chart does not keep (" + lost + ")"
+		} else {
+			i.Runs = true
+			i.Reason += "; all that its chart makes is kept, " + runsOn
+		}
+	case !g.clusterOpen:
+		i.Runs, i.Reason = true, "it is protected, "+runsOn
+	case g.release != nil:
+		i.Reason = "its HelmRelease does not make it any more, and it is not kept"
+	default:
+		i.Reason = "it is not protected, so Flux deletes it"
+	}
+	return i
+}
+
+// suspends is what has to be resumed before that comes true.
+func (g *guard) suspends(now *side) bool {
+	switch {
+	case g.namespaceGoes(now):
+		return g.namespace.Suspended
+	case g.release != nil && now.same(g.release) == nil:
+		return g.release.Suspended
+	}
+	return g.cluster.Suspended
+}
+
+// notKept counts what goes when the release of a cluster is uninstalled.
+func (s *side) notKept(cluster *render.Object) string {
+	kinds := map[string]int{}
+	for _, o := range s.all {
+		if o.Owner == cluster.Owner && o.ManagementCluster == cluster.ManagementCluster && s.open(o) {
+			kinds[o.Kind]++
+		}
+	}
+	return perKind(kinds)
+}
+
+// staying looks at the protection of clusters that both sides make.
+func (j *judge) staying(before, after *side) {
+	for _, cluster := range after.clusters {
+		old := before.same(cluster)
+		if old == nil {
+			continue
+		}
+		was := before.guardOf(old)
+		if was.namespaceGoes(after) {
+			j.whole[clusterIn(cluster)] = true
+			j.addTo(cluster, Impact{
+				Kind: ImpactDeleteCluster, Reason: namespaceOpen, Machines: machinesIn(before.all, clusterIn(old)), file: old.Source.File,
+			}, was.namespace.Suspended)
+			continue
+		}
+		now := after.guardOf(cluster)
+		if equal(was.cluster, now.cluster) && equal(was.namespace, now.namespace) && equal(was.release, now.release) {
+			continue
+		}
+		j.opened(was, now, after)
+	}
+}
+
+func equal(a, b *render.Object) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return bytes.Equal(a.JSON, b.JSON)
+}
+
+// opened compares the protection of a cluster with what it was. What the first step of `fleetctl cluster remove` opens is announced; it
+// leaves the Namespace protected.
+func (j *judge) opened(was, now *guard, after *side) {
+	if now.requested && !was.requested {
+		j.unprotected[clusterIn(now.cluster)] = true
+		j.addTo(now.cluster, Impact{Kind: ImpactUnprotect, Requested: true}, now.cluster.Suspended)
+	}
+	var reasons []string
+	suspended := now.cluster.Suspended
+	if now.releaseOpen && !was.releaseOpen && !now.requested {
+		reasons, suspended = append(reasons, "its HelmRelease is no longer protected"), now.release.Suspended
+	}
+	if now.clusterOpen && !was.clusterOpen && !now.requested {
+		word := "its Cluster is no longer kept"
+		if now.cluster.Owner.Kind != render.KindHelmRelease {
+			word = "its Cluster is no longer protected"
+		}
+		reasons = append(reasons, word)
+	}
+	if now.namespaceOpen && !was.namespaceOpen {
+		reasons, suspended = append([]string{"its Namespace is no longer protected"}, reasons...), now.namespace.Suspended
+	}
+	if len(reasons) == 0 {
+		return
+	}
+	j.unprotected[clusterIn(now.cluster)] = true
+	j.addTo(now.cluster, Impact{Kind: ImpactUnprotect, Reason: strings.Join(reasons, ", ") + "; " + now.danger(after)}, suspended)
+}
+
+// danger says what would take a cluster down that is guarded so.
+func (g *guard) danger(s *side) string {
+	const folder = "deleting its folder would then delete "
+	switch {
+	case g.namespaceOpen, g.clusterOpen && g.releaseOpen, g.clusterOpen && g.cluster.Owner.Kind != render.KindHelmRelease:
+		return folder + "it"
+	case g.releaseOpen:
+		if lost := s.notKept(g.cluster); lost != "" {
+			return folder + "what its chart does not keep (" + lost + ")"
+		}
+		return "deleting its folder would then uninstall it"
+	}
+	return "uninstalling its HelmRelease would then delete it"
+}
+
+func clusterIn(o *render.Object) clusterID { return clusterID{o.Environment, o.Cluster} }

@@ -1,0 +1,87 @@
+package review
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// bothSteps are the words for a cluster whose removal lies within what is compared. Flux goes by the annotations of the objects that are
+// there: without the first step they are protected, whatever the last commit in Git said.
+const bothSteps = "both steps of fleetctl cluster remove are in this range: where Flux applies the first one alone, the second one deletes it; where it does not, it goes on to run" + nobodyLooks
+
+// findSteps looks in the commits that are compared for the first step of removals whose second one is what is seen. Only where a cluster
+// leaves that would go on to run is the history read.
+func (r *Report) findSteps(ctx context.Context, git *gitrepo.Repo) error {
+	var commits []gitrepo.Commit
+	for n := range r.Impact {
+		i := &r.Impact[n]
+		if i.Kind != ImpactDeleteCluster || !i.Runs || i.file == "" {
+			continue
+		}
+		if commits == nil {
+			var err error
+			if commits, err = r.commits(ctx, git); err != nil || len(commits) == 0 {
+				return err
+			}
+		}
+		found, err := prepared(git, commits, i.file)
+		if err != nil {
+			return err
+		}
+		if found {
+			i.BothSteps, i.Reason = true, bothSteps
+			i.Summary = i.words()
+		}
+	}
+	return nil
+}
+
+// commits are those that the newer side has and the older lacks, newest first. A shallow clone may lack some: then none are known.
+func (r *Report) commits(ctx context.Context, git *gitrepo.Repo) ([]gitrepo.Commit, error) {
+	head, err := git.Resolve("HEAD")
+	if err != nil {
+		return nil, err
+	}
+	commits, err := git.Log(ctx, cmp.Or(r.To, head), r.From)
+	if err != nil {
+		return nil, ctx.Err() // the difference needs no history: it is told without
+	}
+	return commits, nil
+}
+
+// prepared says whether a cluster's file, as it was before it went, carries what the first step leaves in it.
+func prepared(git *gitrepo.Repo, commits []gitrepo.Commit, file string) (bool, error) {
+	for _, c := range commits {
+		if _, touched := slices.BinarySearch(c.Files, file); !touched {
+			continue
+		}
+		files, err := git.Files(c.Hash)
+		if err != nil {
+			return false, err
+		}
+		content, err := fs.ReadFile(files, file)
+		if err != nil {
+			continue // the commit that takes it out
+		}
+		documents, err := yamledit.ParseWithin(content, render.Limits)
+		if err != nil {
+			return false, nil //nolint:nilerr // what cannot be read announces nothing
+		}
+		for _, d := range documents {
+			if kind := yamledit.Find(d, "kind"); kind == nil || kind.Value != render.KindHelmRelease {
+				continue
+			}
+			if mark := yamledit.Find(d, "metadata", "annotations", removeAnnotation); mark != nil && mark.Value != "" {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
+	return false, nil
+}
