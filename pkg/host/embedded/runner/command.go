@@ -34,13 +34,15 @@ func (p *planner) command(ctx context.Context, img images.Image, env map[string]
 		line = append(line, expand(each, env))
 	}
 	if len(line) == 0 {
-		return nil, fmt.Errorf("neither the manifest nor the image %s says what to start", p.c.Image)
+		return nil, fmt.Errorf("spec.template.spec.%s.command: neither it nor the image %s says what to start; name the program there",
+			containerField(p.c), p.c.Image)
 	}
 	program, err := img.Program(line[0])
-	if err != nil {
-		return nil, err
+	if err != nil { // kind could not start it either
+		return nil, fmt.Errorf("spec.template.spec.%s.command: %w; correct the command, or take the image that has the program",
+			containerField(p.c), err)
 	}
-	if err := checkProgram(p.c.Name, program); err != nil {
+	if err := checkProgram(p.c, program); err != nil {
 		return nil, err
 	}
 	result := &plan{probes: probesOf(p.c), pod: &p.d.Spec.Template.Spec, image: img, grace: graceOf(&p.d.Spec.Template.Spec)}
@@ -265,10 +267,10 @@ func graceOf(pod *corev1.PodSpec) time.Duration {
 }
 
 // checkProgram refuses what this machine cannot start without the image's own libraries.
-func checkProgram(container, path string) error {
+func checkProgram(c *corev1.Container, path string) error {
 	program, err := elf.Open(path)
 	if err != nil {
-		return refuse("containers["+container+"].command", "%s is not a Linux program (a script needs its image around it)", filepath.Base(path))
+		return refuse(containerField(c)+".command", "%s is not a Linux program (a script needs its image around it)", filepath.Base(path))
 	}
 	defer func() { _ = program.Close() }()
 	for _, section := range program.Progs {
@@ -281,7 +283,7 @@ func checkProgram(container, path string) error {
 		}
 		name := strings.TrimRight(string(loader), "\x00")
 		if _, err := os.Stat(name); err != nil {
-			return refuse("containers["+container+"].image", "its program is linked dynamically and this machine has no %s", name)
+			return refuse(containerField(c)+".image", "its program is linked dynamically and this machine has no %s", name)
 		}
 	}
 	return nil

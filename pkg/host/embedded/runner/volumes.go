@@ -91,17 +91,19 @@ func (v *volumes) files(ctx context.Context, volume *corev1.Volume, c *corev1.Co
 		ref := objectRef{"ConfigMap", v.pod.Namespace, volume.ConfigMap.Name}
 		return files, v.addObject(ctx, files, ref, volume.ConfigMap.Items, isTrue(volume.ConfigMap.Optional))
 	case volume.DownwardAPI != nil:
-		return files, v.addDownward(files, volume.DownwardAPI.Items, c)
+		return files, v.addDownward("volumes["+volume.Name+"].downwardAPI", files, volume.DownwardAPI.Items, c)
 	}
 	for _, s := range volume.Projected.Sources {
-		if err := v.addProjection(ctx, files, s, c); err != nil {
+		if err := v.addProjection(ctx, "volumes["+volume.Name+"].projected", files, s, c); err != nil {
 			return nil, err
 		}
 	}
 	return files, nil
 }
 
-func (v *volumes) addProjection(ctx context.Context, files map[string][]byte, s corev1.VolumeProjection, c *corev1.Container) error {
+func (v *volumes) addProjection(
+	ctx context.Context, field string, files map[string][]byte, s corev1.VolumeProjection, c *corev1.Container,
+) error {
 	switch {
 	case s.Secret != nil:
 		return v.addObject(ctx, files, objectRef{"Secret", v.pod.Namespace, s.Secret.Name}, s.Secret.Items, isTrue(s.Secret.Optional))
@@ -109,7 +111,7 @@ func (v *volumes) addProjection(ctx context.Context, files map[string][]byte, s 
 		ref := objectRef{"ConfigMap", v.pod.Namespace, s.ConfigMap.Name}
 		return v.addObject(ctx, files, ref, s.ConfigMap.Items, isTrue(s.ConfigMap.Optional))
 	case s.DownwardAPI != nil:
-		return v.addDownward(files, s.DownwardAPI.Items, c)
+		return v.addDownward(field+".downwardAPI", files, s.DownwardAPI.Items, c)
 	}
 	seconds := int64(3600)
 	if s.ServiceAccountToken.ExpirationSeconds != nil {
@@ -140,14 +142,14 @@ func (v *volumes) addObject(ctx context.Context, files map[string][]byte, ref ob
 	return nil
 }
 
-func (v *volumes) addDownward(files map[string][]byte, items []corev1.DownwardAPIVolumeFile, c *corev1.Container) error {
+func (v *volumes) addDownward(field string, files map[string][]byte, items []corev1.DownwardAPIVolumeFile, c *corev1.Container) error {
 	for _, item := range items {
 		var value string
 		var err error
 		if item.FieldRef != nil {
-			value, err = v.pod.field(item.FieldRef.FieldPath)
+			value, err = v.pod.field(field+"["+item.Path+"]", item.FieldRef)
 		} else {
-			value, err = resourceValue(c, item.ResourceFieldRef)
+			value, err = resourceValue(field+"["+item.Path+"]", c, item.ResourceFieldRef)
 		}
 		if err != nil {
 			return err
@@ -176,7 +178,8 @@ func (v *volumes) place(c *corev1.Container, folders, env map[string]string) (mo
 		}
 		if sub != "" {
 			if !filepath.IsLocal(sub) {
-				return nil, fmt.Errorf("volume mount %s: subPath %q leads out of it", m.Name, sub)
+				return nil, fmt.Errorf("spec.template.spec.%s.volumeMounts[%s].subPath: %q leads out of the volume; name a path inside it",
+					containerField(c), m.Name, sub)
 			}
 			folder = filepath.Join(folder, sub)
 		}
