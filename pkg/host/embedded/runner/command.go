@@ -45,7 +45,11 @@ func (p *planner) command(ctx context.Context, img images.Image, env map[string]
 	if err := checkProgram(p.c, program); err != nil {
 		return nil, err
 	}
-	result := &plan{probes: probesOf(p.c), pod: &p.d.Spec.Template.Spec, image: img, grace: graceOf(&p.d.Spec.Template.Spec)}
+	probes, err := p.probes(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	result := &plan{probes: probes, pod: &p.d.Spec.Template.Spec, image: img, grace: graceOf(&p.d.Spec.Template.Spec)}
 	final, err := p.arguments(ctx, result, program, line[1:])
 	if err != nil {
 		return nil, err
@@ -115,6 +119,37 @@ func (p *planner) arguments(ctx context.Context, result *plan, program string, l
 		return nil, err
 	}
 	return set.strings(), nil
+}
+
+// probes are the container's, with the commands of exec probes adapted as its own is. Other than there, variables stand for what the
+// manifest itself says and for nothing else, as with the kubelet.
+func (p *planner) probes(ctx context.Context, env map[string]string) (map[string]*corev1.Probe, error) {
+	static := map[string]string{}
+	for _, e := range p.c.Env {
+		if e.ValueFrom == nil {
+			static[e.Name] = env[e.Name]
+		}
+	}
+	probes := probesOf(p.c)
+	for name, probe := range probes {
+		if probe.Exec == nil || len(probe.Exec.Command) == 0 {
+			continue
+		}
+		line := make([]string, 0, len(probe.Exec.Command))
+		for _, each := range probe.Exec.Command {
+			line = append(line, expand(each, static))
+		}
+		args := argSet{args: parseArgs(line[1:], nil)}
+		for i := range args.args {
+			if err := p.rewriteArg(ctx, &args.args[i]); err != nil {
+				return nil, err
+			}
+		}
+		probe = probe.DeepCopy()
+		probe.Exec.Command = append(line[:1], args.strings()...)
+		probes[name] = probe
+	}
+	return probes, nil
 }
 
 func (p *planner) rewriteArg(ctx context.Context, a *arg) error {
