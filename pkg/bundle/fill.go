@@ -138,8 +138,12 @@ func (w *Writer) pull(ctx context.Context, ref string, platform v1.Platform) err
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
-	img, err := remote.Image(parsed,
+	found, err := remote.Get(parsed,
 		remote.WithContext(ctx), remote.WithPlatform(platform), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	if err != nil {
+		return diag.Wrap(op, err, pullHint(parsed, err))
+	}
+	img, err := found.Image()
 	if err != nil {
 		return diag.Wrap(op, err, pullHint(parsed, err))
 	}
@@ -152,7 +156,11 @@ func (w *Writer) pull(ctx context.Context, ref string, platform v1.Platform) err
 		(got.OS != platform.OS || got.Architecture != platform.Architecture) {
 		return diag.Wrap(op, fmt.Errorf("it is for %s/%s, not for %s", got.OS, got.Architecture, platform), "")
 	}
-	return diag.Wrap(op, w.recordImage(ref, d), "")
+	var index []byte
+	if _, digested := parsed.(name.Digest); digested && found.MediaType.IsIndex() {
+		index = found.Manifest
+	}
+	return diag.Wrap(op, w.recordImage(ref, d, index), "")
 }
 
 // pullHint says what to do about a registry's refusal.

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
@@ -147,6 +148,25 @@ func TestFillChoosesThePlatform(t *testing.T) {
 			t.Errorf("%s: %+v, %v", arch, e, err)
 		}
 	}
+	t.Run("by the digest of its index", func(t *testing.T) {
+		digest, err := index.Digest()
+		must(t, err)
+		raw, err := index.RawManifest()
+		must(t, err)
+		dir := filepath.Join(t.TempDir(), "bundle")
+		byDigest := strings.TrimSuffix(ref, ":v1") + "@" + digest.String()
+		must(t, fill(t.Context(), t, dir, Sources{Images: []string{byDigest, ref}, Architecture: "arm64"}))
+		b := openBundle(t, dir)
+		if e, err := b.Image(byDigest); err != nil || e.Digest != digests["arm64"].String() {
+			t.Errorf("%+v, %v", e, err)
+		}
+		if got := b.images[byDigest].descriptor.Annotations[host.AnnotationIndex]; got != string(raw) {
+			t.Errorf("with the index %q, want %q", got, raw)
+		}
+		if got := b.images[ref].descriptor.Annotations[host.AnnotationIndex]; got != "" {
+			t.Errorf("a tag comes with the index %q", got)
+		}
+	})
 	single := r.push(t, "team/single:v1", newImage(t, "amd64", "x"))
 	for _, ref := range []string{ref, single} {
 		err := fill(t.Context(), t, filepath.Join(t.TempDir(), "bundle"), Sources{Images: []string{ref}, Architecture: "riscv64"})

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
 )
 
 // Writer makes a bundle in a folder. It is safe for use by several goroutines at once.
@@ -96,12 +97,15 @@ func (w *Writer) AddImage(ref string, img v1.Image) error {
 	if err != nil {
 		return diag.Wrap("add image "+full, err, "")
 	}
-	return diag.Wrap("add image "+full, w.recordImage(full, d), "")
+	return diag.Wrap("add image "+full, w.recordImage(full, d, nil), "")
 }
 
-// recordImage notes the manifest d, whose blobs are stored, under its full reference.
-func (w *Writer) recordImage(full string, d v1.Descriptor) error {
+// recordImage notes the manifest d, whose blobs are stored, under its full reference. index is the one that the reference goes by, if it does.
+func (w *Writer) recordImage(full string, d v1.Descriptor, index []byte) error {
 	d.Annotations = map[string]string{annotationRefName: full, annotationImageName: full}
+	if index != nil {
+		d.Annotations[host.AnnotationIndex] = string(index)
+	}
 	return w.record(w.images, full, d)
 }
 

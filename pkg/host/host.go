@@ -49,6 +49,10 @@ type ImageArchive interface {
 	WriteArchive(ctx context.Context, w io.Writer, refs ...string) error
 }
 
+// AnnotationIndex stands at an image of an archive that goes by the digest of an index ("repository@sha256:…", of an image for several
+// platforms): the index itself, which proves that this one is in it. The image's own digest says nothing of the other.
+const AnnotationIndex = "dev.fleetctl.image.index"
+
 // Digests is what an ImageArchive may also do: tell the digest of an image's manifest ("sha256:…"), "" for one that it does not
 // have. With it a host loads an image also where it has another one of that name.
 type Digests interface {

@@ -136,8 +136,32 @@ func stopAndStart(t *testing.T, s *story) {
 	if _, code := s.status(); code != 3 {
 		t.Errorf("status of a stopped host: exit %d, want 3", code)
 	}
+	s.listed("stopped")
+	s.fails(1, []string{"host start", "--force"}, "host", "delete", "--yes")
 	s.ok("host", "start")
 	s.ready(time.Minute)
+	s.listed("running")
+	const manager = "capi-system/capi-controller-manager"
+	if programs := s.ok("host", "logs").stdout; !strings.Contains(programs, "kube-apiserver") || !strings.Contains(programs, manager) {
+		t.Errorf("host logs does not list the programs:\n%s", programs)
+	}
+	for _, program := range []string{"supervisor", "etcd", manager} {
+		if log := lines(s.ok("host", "logs", program, "--lines", "1").stdout); len(log) != 1 || log[0] == "" {
+			t.Errorf("the last line of the log of %s: %q", program, log)
+		}
+	}
+	s.fails(1, []string{"default/nothing", manager}, "host", "logs", "default/nothing")
+}
+
+// listed requires that host list has the management cluster, in that state.
+func (s *story) listed(state string) {
+	s.t.Helper()
+	list := decode[struct {
+		Hosts []struct{ Name, Type, State, Repo string }
+	}](s.t, s.ok("host", "list", "-o", "json").stdout)
+	if len(list.Hosts) != 1 || list.Hosts[0].Name != s.name || list.Hosts[0].Type != s.on.name || list.Hosts[0].State != state {
+		s.t.Errorf("host list has %+v, want only %s, %s", list.Hosts, s.name, state)
+	}
 }
 
 func inMemoryCluster(_ *testing.T, s *story) {
@@ -204,6 +228,7 @@ func workloadKubeconfig(t *testing.T, s *story) {
 func teardownRefuses(_ *testing.T, s *story) {
 	s.fails(1, append(s.workloads(), "--pivot-to", "--delete-clusters"), "teardown")
 	s.fails(2, []string{"--yes"}, "teardown", "--delete-clusters")
+	s.fails(1, append(s.workloads(), "teardown", "--force"), "host", "delete", "--yes")
 }
 
 func teardownAll(t *testing.T, s *story) {

@@ -123,7 +123,7 @@ func (s *supervisor) lock(ctx context.Context) (alive, starting *flock.Flock, er
 	alive, starting = flock.New(s.dir.path(aliveFile)), flock.New(s.dir.path(startingFile))
 	for _, l := range []*flock.Flock{starting, alive} {
 		if _, err := l.TryLockContext(wait, lockPoll); err != nil {
-			return nil, nil, diag.Wrap("", fmt.Errorf("another supervisor has %s: %w", string(s.dir), errors.Join(err, starting.Close())), "")
+			return nil, nil, diag.Wrap("", fmt.Errorf("%s has %s: %w", s.dir.holder(), string(s.dir), errors.Join(err, starting.Close())), "")
 		}
 	}
 	id, err := process.Find(os.Getpid())

@@ -149,6 +149,15 @@ func (d stateDir) supervisor() (process.Identity, error) {
 	return id, json.Unmarshal(raw, &id)
 }
 
+// holder says who has the folder's locks, as far as can be told: one that has just started has not left word yet.
+func (d stateDir) holder() string {
+	id, err := d.supervisor()
+	if err != nil || !id.Alive() {
+		return "another supervisor"
+	}
+	return fmt.Sprintf("another supervisor (process %d)", id.PID)
+}
+
 // endLeftovers ends what a supervisor that was killed may have left behind: the kernel takes its processes along, not what those
 // started themselves. The caller holds aliveFile.
 func (d stateDir) endLeftovers(ctx context.Context) (ended []string, err error) {

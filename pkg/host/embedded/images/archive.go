@@ -92,7 +92,7 @@ func (s *Store) missing(ctx context.Context, archive host.ImageArchive, refs []s
 			}
 			if !there {
 				missing = append(missing, e.ref)
-			} else if err := s.tag(full, e.digest.Hex); err != nil {
+			} else if err := s.name(full, e); err != nil {
 				return err
 			}
 		}
@@ -105,6 +105,7 @@ func (s *Store) missing(ctx context.Context, archive host.ImageArchive, refs []s
 type indexEntry struct {
 	ref    string
 	digest v1.Hash
+	index  string // host.AnnotationIndex
 }
 
 // readIndex reads the archive up to its index.
@@ -136,7 +137,7 @@ func parseIndex(r io.Reader) ([]indexEntry, error) {
 	for _, d := range index.Manifests {
 		for _, annotation := range []string{"io.containerd.image.name", "org.opencontainers.image.ref.name"} {
 			if ref := d.Annotations[annotation]; ref != "" {
-				entries = append(entries, indexEntry{ref, d.Digest})
+				entries = append(entries, indexEntry{ref, d.Digest, d.Annotations[host.AnnotationIndex]})
 				break
 			}
 		}
@@ -301,7 +302,30 @@ func (l *loader) finishImage(ctx context.Context, e indexEntry) error {
 			return fmt.Errorf("image %s: %w", e.ref, err)
 		}
 	}
-	return l.store.keep(ctx, full, e.digest.Hex, raw, layers)
+	if err := l.store.assemble(ctx, full.String(), e.digest.Hex, raw, layers); err != nil {
+		return fmt.Errorf("image %s: %w", full, err)
+	}
+	return l.store.name(full, e)
+}
+
+// name remembers what ref stands for. One with the digest of an index does so only where the index is there and says so: the store is
+// for all hosts, and a digest is a promise.
+func (s *Store) name(ref reference.Named, e indexEntry) error {
+	digested, ok := ref.(reference.Digested)
+	if !ok {
+		return s.tag(ref, e.digest.Hex)
+	}
+	wanted := digested.Digest().Encoded()
+	if wanted == e.digest.Hex || e.index == "" {
+		return nil
+	}
+	var index v1.IndexManifest
+	if err := json.Unmarshal([]byte(e.index), &index); err != nil || hexOf([]byte(e.index)) != wanted ||
+		!slices.ContainsFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Digest == e.digest }) {
+		return diag.Errorf("make the bundle anew with `fleetctl bundle create`",
+			"image %s: the archive has %s for it, which is not of the index with that digest", e.ref, e.digest)
+	}
+	return s.alias(wanted, e.digest.Hex)
 }
 
 // keep assembles the image and gives it its name.

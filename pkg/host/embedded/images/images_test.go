@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -38,6 +40,52 @@ func TestLoadAndFindProgram(t *testing.T) {
 	}
 	if img.Config.Entrypoint[0] != "/manager" {
 		t.Errorf("config: %+v", img.Config)
+	}
+}
+
+// An image of a manifest that pins the digest of an index, which an archive has for one platform.
+func TestLoadByDigestOfAnIndex(t *testing.T) {
+	img := image(t, runtime.GOARCH, layer(t, entry{name: "manager", content: "#!manager"}))
+	index := func(img v1.Image) (raw, ref string) {
+		i := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img})
+		content, err := i.RawManifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := i.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content), "registry.example.com/team/manager@" + digest.String()
+	}
+	raw, pinned := index(img)
+	s := open(t)
+	for _, again := range []string{"first", "again, when the image is there"} {
+		if err := s.Load(t.Context(), &archive{t: t, index: raw, images: map[string]v1.Image{pinned: img}}); err != nil {
+			t.Fatalf("%s: %v", again, err)
+		}
+		got, ok, err := s.Lookup(pinned)
+		if err != nil || !ok || contentOf(t, got, "manager") != "#!manager" {
+			t.Fatalf("%s: %v, %v", again, ok, err)
+		}
+	}
+	otherRaw, otherPinned := index(image(t, runtime.GOARCH, layer(t, entry{name: "manager", content: "#!other"})))
+	for text, a := range map[string]*archive{
+		"an index without the image":          {index: otherRaw, images: map[string]v1.Image{otherPinned: img}},
+		"an index that has another digest":    {index: raw, images: map[string]v1.Image{otherPinned: img}},
+		"something that is no index at all":   {index: "x", images: map[string]v1.Image{otherPinned: img}},
+		"an image of another index's archive": {index: otherRaw, images: map[string]v1.Image{pinned: img}},
+	} {
+		fresh := open(t)
+		a.t = t
+		if err := fresh.Load(t.Context(), a); err == nil || !strings.Contains(err.Error(), "not of the index") {
+			t.Errorf("%s: %v", text, err)
+		}
+		for _, ref := range []string{pinned, otherPinned} {
+			if _, ok, err := fresh.Lookup(ref); ok || err != nil {
+				t.Errorf("%s: %s is there: %v, %v", text, ref, ok, err)
+			}
+		}
 	}
 }
 

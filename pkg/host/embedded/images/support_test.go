@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/fleetctl/fleetctl/pkg/host"
 )
 
 // entry of a layer; the type follows from the name and link unless typ is set.
@@ -84,6 +86,7 @@ func image(t *testing.T, arch string, layers ...v1.Layer) v1.Image {
 type archive struct {
 	t      *testing.T
 	images map[string]v1.Image
+	index  string // host.AnnotationIndex of each
 	spoil  func(digest v1.Hash, content []byte) []byte
 	read   []string // what was read in whole, by WriteArchive calls
 }
@@ -113,7 +116,7 @@ func (a *archive) WriteArchive(_ context.Context, w io.Writer, refs ...string) e
 		config, _ := img.RawConfigFile()
 		configDigest, _ := img.ConfigName()
 		index.Manifests = append(index.Manifests, v1.Descriptor{
-			Digest: digest, Annotations: map[string]string{"io.containerd.image.name": ref},
+			Digest: digest, Annotations: map[string]string{"io.containerd.image.name": ref, host.AnnotationIndex: a.index},
 		})
 		add(digest, manifest)
 		add(configDigest, config)
