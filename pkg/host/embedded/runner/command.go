@@ -146,7 +146,7 @@ func (p *planner) probes(ctx context.Context, env map[string]string) (map[string
 			}
 		}
 		probe = probe.DeepCopy()
-		probe.Exec.Command = append(line[:1], args.strings()...)
+		probe.Exec.Command = slices.Concat(line[:1], args.strings())
 		probes[name] = probe
 	}
 	return probes, nil

@@ -22,7 +22,7 @@ func TestProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := free.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of a TCP listener
+	port := free.Addr().(*net.TCPAddr).Port
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
