@@ -34,16 +34,22 @@ func (p *planner) command(ctx context.Context, img images.Image, env map[string]
 		line = append(line, expand(each, env))
 	}
 	if len(line) == 0 {
-		return nil, fmt.Errorf("neither the manifest nor the image %s says what to start", p.c.Image)
+		return nil, fmt.Errorf("spec.template.spec.%s.command: neither it nor the image %s says what to start; name the program there",
+			containerField(p.c), p.c.Image)
 	}
 	program, err := img.Program(line[0])
+	if err != nil { // kind could not start it either
+		return nil, fmt.Errorf("spec.template.spec.%s.command: %w; correct the command, or take the image that has the program",
+			containerField(p.c), err)
+	}
+	if err := checkProgram(p.c, program); err != nil {
+		return nil, err
+	}
+	probes, err := p.probes(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkProgram(p.c.Name, program); err != nil {
-		return nil, err
-	}
-	result := &plan{probes: probesOf(p.c), pod: &p.d.Spec.Template.Spec, image: img, grace: graceOf(&p.d.Spec.Template.Spec)}
+	result := &plan{probes: probes, pod: &p.d.Spec.Template.Spec, image: img, grace: graceOf(&p.d.Spec.Template.Spec)}
 	final, err := p.arguments(ctx, result, program, line[1:])
 	if err != nil {
 		return nil, err
@@ -113,6 +119,37 @@ func (p *planner) arguments(ctx context.Context, result *plan, program string, l
 		return nil, err
 	}
 	return set.strings(), nil
+}
+
+// probes are the container's, with the commands of exec probes adapted as its own is. Other than there, variables stand for what the
+// manifest itself says and for nothing else, as with the kubelet.
+func (p *planner) probes(ctx context.Context, env map[string]string) (map[string]*corev1.Probe, error) {
+	static := map[string]string{}
+	for _, e := range p.c.Env {
+		if e.ValueFrom == nil {
+			static[e.Name] = env[e.Name]
+		}
+	}
+	probes := probesOf(p.c)
+	for name, probe := range probes {
+		if probe.Exec == nil || len(probe.Exec.Command) == 0 {
+			continue
+		}
+		line := make([]string, 0, len(probe.Exec.Command))
+		for _, each := range probe.Exec.Command {
+			line = append(line, expand(each, static))
+		}
+		args := argSet{args: parseArgs(line[1:], nil)}
+		for i := range args.args {
+			if err := p.rewriteArg(ctx, &args.args[i]); err != nil {
+				return nil, err
+			}
+		}
+		probe = probe.DeepCopy()
+		probe.Exec.Command = slices.Concat(line[:1], args.strings())
+		probes[name] = probe
+	}
+	return probes, nil
 }
 
 func (p *planner) rewriteArg(ctx context.Context, a *arg) error {
@@ -265,10 +302,10 @@ func graceOf(pod *corev1.PodSpec) time.Duration {
 }
 
 // checkProgram refuses what this machine cannot start without the image's own libraries.
-func checkProgram(container, path string) error {
+func checkProgram(c *corev1.Container, path string) error {
 	program, err := elf.Open(path)
 	if err != nil {
-		return refuse("containers["+container+"].command", "%s is not a Linux program (a script needs its image around it)", filepath.Base(path))
+		return refuse(containerField(c)+".command", "%s is not a Linux program (a script needs its image around it)", filepath.Base(path))
 	}
 	defer func() { _ = program.Close() }()
 	for _, section := range program.Progs {
@@ -281,7 +318,7 @@ func checkProgram(container, path string) error {
 		}
 		name := strings.TrimRight(string(loader), "\x00")
 		if _, err := os.Stat(name); err != nil {
-			return refuse("containers["+container+"].image", "its program is linked dynamically and this machine has no %s", name)
+			return refuse(containerField(c)+".image", "its program is linked dynamically and this machine has no %s", name)
 		}
 	}
 	return nil

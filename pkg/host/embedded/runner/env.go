@@ -29,7 +29,7 @@ const loopback = "127.0.0.1"
 func environment(ctx context.Context, src *sources, pod podInfo, c *corev1.Container) (map[string]string, error) {
 	env := map[string]string{}
 	for _, from := range c.EnvFrom {
-		values, err := src.envFrom(ctx, pod.Namespace, from)
+		values, err := src.envFrom(ctx, pod.Namespace, c, from)
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +42,7 @@ func environment(ctx context.Context, src *sources, pod podInfo, c *corev1.Conta
 			env[e.Name] = expand(e.Value, env)
 			continue
 		}
-		value, ok, err := envValue(ctx, src, pod, c, e.ValueFrom)
+		value, ok, err := envValue(ctx, src, pod, c, e)
 		if err != nil {
 			return nil, fmt.Errorf("env %s: %w", e.Name, err)
 		}
@@ -53,13 +53,14 @@ func environment(ctx context.Context, src *sources, pod podInfo, c *corev1.Conta
 	return env, nil
 }
 
-// envValue resolves one valueFrom; ok is false if it is optional and not there.
-func envValue(ctx context.Context, src *sources, pod podInfo, c *corev1.Container, from *corev1.EnvVarSource) (value string, ok bool, err error) {
-	switch {
+// envValue resolves the valueFrom of one variable; ok is false if it is optional and not there.
+func envValue(ctx context.Context, src *sources, pod podInfo, c *corev1.Container, e corev1.EnvVar) (value string, ok bool, err error) {
+	field := containerField(c) + ".env[" + e.Name + "].valueFrom"
+	switch from := e.ValueFrom; {
 	case from.FieldRef != nil:
-		value, err = pod.field(from.FieldRef.FieldPath)
+		value, err = pod.field(field, from.FieldRef)
 	case from.ResourceFieldRef != nil:
-		value, err = resourceValue(c, from.ResourceFieldRef)
+		value, err = resourceValue(field, c, from.ResourceFieldRef)
 	case from.SecretKeyRef != nil:
 		ref := from.SecretKeyRef
 		return src.value(ctx, objectRef{"Secret", pod.Namespace, ref.Name}, ref.Key, isTrue(ref.Optional))
@@ -67,7 +68,7 @@ func envValue(ctx context.Context, src *sources, pod podInfo, c *corev1.Containe
 		ref := from.ConfigMapKeyRef
 		return src.value(ctx, objectRef{"ConfigMap", pod.Namespace, ref.Name}, ref.Key, isTrue(ref.Optional))
 	default:
-		err = refuse("containers["+c.Name+"].env", "only fieldRef, resourceFieldRef, secretKeyRef and configMapKeyRef are known")
+		err = refuse(field, "only fieldRef, resourceFieldRef, secretKeyRef and configMapKeyRef are known")
 	}
 	return value, err == nil, err
 }
@@ -76,9 +77,9 @@ func isTrue(b *bool) bool { return b != nil && *b }
 
 var subscript = regexp.MustCompile(`^metadata\.(labels|annotations)\['(.+)'\]$`)
 
-// field is a field of the pod, as the downward API names it.
-func (p podInfo) field(path string) (string, error) {
-	switch path {
+// field is a field of the pod, as the downward API names it; in is the field of the Deployment that asks for it.
+func (p podInfo) field(in string, ref *corev1.ObjectFieldSelector) (string, error) {
+	switch ref.FieldPath {
 	case "metadata.name":
 		return p.Name, nil
 	case "metadata.namespace":
@@ -96,13 +97,13 @@ func (p podInfo) field(path string) (string, error) {
 	case "status.podIP", "status.podIPs", "status.hostIP", "status.hostIPs":
 		return loopback, nil
 	}
-	if m := subscript.FindStringSubmatch(path); m != nil {
+	if m := subscript.FindStringSubmatch(ref.FieldPath); m != nil {
 		if m[1] == "labels" {
 			return p.Labels[m[2]], nil
 		}
 		return p.Annotations[m[2]], nil
 	}
-	return "", refuse("containers[].env[].valueFrom.fieldRef", "there is no field %s", path)
+	return "", refuse(in+".fieldRef", "there is no field %s", ref.FieldPath)
 }
 
 // nodeName is the machine's name: there is no node.
@@ -132,8 +133,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// resourceValue is a request or limit; without one it is what the machine has.
-func resourceValue(c *corev1.Container, ref *corev1.ResourceFieldSelector) (string, error) {
+// resourceValue is a request or limit; without one it is what the machine has. in is the field of the Deployment that asks for it.
+func resourceValue(in string, c *corev1.Container, ref *corev1.ResourceFieldSelector) (string, error) {
 	kind, name, ok := strings.Cut(ref.Resource, ".")
 	list := c.Resources.Limits
 	if kind == "requests" {
@@ -141,8 +142,11 @@ func resourceValue(c *corev1.Container, ref *corev1.ResourceFieldSelector) (stri
 	} else if kind != "limits" {
 		ok = false
 	}
-	if !ok || ref.ContainerName != "" && ref.ContainerName != c.Name {
-		return "", refuse("containers["+c.Name+"].env[].valueFrom.resourceFieldRef", "there is no resource %s", ref.Resource)
+	switch {
+	case !ok:
+		return "", refuse(in+".resourceFieldRef", "there is no resource %s", ref.Resource)
+	case ref.ContainerName != "" && ref.ContainerName != c.Name:
+		return "", refuse(in+".resourceFieldRef", "there is no container %s", ref.ContainerName)
 	}
 	quantity, found := list[corev1.ResourceName(name)]
 	if !found {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,13 @@ func TestMain(m *testing.M) {
 
 // manage is a manager as they are: flags for its addresses, a webhook, a client from KUBECONFIG.
 func manage() {
+	if len(os.Args) > 2 && os.Args[1] == "cat" { // what an exec probe may call
+		if _, err := os.ReadFile(os.Args[2]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	}
 	health := flag.String("health-addr", ":9440", "The address the health endpoint binds to.")
 	webhook := flag.Int("webhook-port", 9443, "Webhook Server port")
 	certs := flag.String("webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "Webhook cert dir.")
@@ -63,6 +71,20 @@ func manage() {
 			about.Root = append(about.Root, e.Name())
 		}
 		_ = json.NewEncoder(w).Encode(about)
+	})
+	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
+		content, err := os.ReadFile(r.URL.Query().Get("name"))
+		if err != nil {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = w.Write(content)
+	})
+	var sick atomic.Bool
+	mux.HandleFunc("/fall-sick", func(http.ResponseWriter, *http.Request) { sick.Store(true) })
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if sick.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
 	})
 	mux.HandleFunc("/crash", func(http.ResponseWriter, *http.Request) { fmt.Println("told to crash"); os.Exit(5) })
 	hook, err := net.Listen("tcp", fmt.Sprintf(":%d", *webhook))

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,8 +23,12 @@ func refuse(field, format string, args ...any) error {
 	return &refusal{"spec.template.spec." + field, fmt.Sprintf(format, args...)}
 }
 
+// containerField is the container's place in the fields that errors name.
+func containerField(c *corev1.Container) string { return "containers[" + c.Name + "]" }
+
 // check returns a refusal for a Deployment that cannot be run truthfully as one process. What only restricts a container
-// (security context, resources, scheduling) is not looked at: a process of the user who started the host has no such walls.
+// (security context, limits of processor and memory, read-only mounts), raises its rights or says where it may run is not looked at: a
+// process of the user who started the host has no such walls, and the rights of that user. docs/embedded.md lists these fields.
 func check(d *appsv1.Deployment) error {
 	pod := &d.Spec.Template.Spec
 	if err := checkPod(pod); err != nil {
@@ -54,6 +60,16 @@ func checkPod(pod *corev1.PodSpec) error {
 		return refuse("hostIPC", "there is no node to share with")
 	case pod.RuntimeClassName != nil && *pod.RuntimeClassName != "":
 		return refuse("runtimeClassName", "there is no runtime %s", *pod.RuntimeClassName)
+	case len(pod.HostAliases) > 0:
+		return refuse("hostAliases", "names are resolved as this machine does it, which is not told of %s", strings.Join(pod.HostAliases[0].Hostnames, ", "))
+	case pod.DNSConfig != nil && len(pod.DNSConfig.Nameservers) > 0:
+		return refuse("dnsConfig.nameservers", "names are resolved as this machine does it")
+	case pod.DNSConfig != nil && len(pod.DNSConfig.Searches) > 0:
+		return refuse("dnsConfig.searches", "names are resolved as this machine does it")
+	case len(pod.ReadinessGates) > 0:
+		return refuse("readinessGates", "there is no pod that could have the condition %s", pod.ReadinessGates[0].ConditionType)
+	case len(pod.ResourceClaims) > 0:
+		return refuse("resourceClaims["+pod.ResourceClaims[0].Name+"]", "there are no devices to claim")
 	}
 	for _, label := range []string{corev1.LabelOSStable, corev1.LabelArchStable} {
 		have := map[string]string{corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH}[label]
@@ -87,7 +103,7 @@ func checkVolume(v *corev1.Volume) error {
 }
 
 func checkContainer(c *corev1.Container) error {
-	field := "containers[" + c.Name + "]"
+	field := containerField(c)
 	switch {
 	case len(c.VolumeDevices) > 0:
 		return refuse(field+".volumeDevices", "there are no block devices")
@@ -96,9 +112,36 @@ func checkContainer(c *corev1.Container) error {
 	case c.Lifecycle != nil && c.Lifecycle.PreStop != nil && c.Lifecycle.PreStop.Sleep == nil:
 		return refuse(field+".lifecycle.preStop", "hooks are not run")
 	}
-	for name, probe := range probesOf(c) {
-		if probe.GRPC != nil {
+	for i := range c.Ports {
+		if port := &c.Ports[i]; port.HostPort != 0 {
+			return refuse(fmt.Sprintf("%s.ports[%d].hostPort", field, port.ContainerPort),
+				"the host chooses free ports, so %d need not be the one", port.HostPort)
+		}
+	}
+	if err := checkResources(field, c.Resources); err != nil {
+		return err
+	}
+	probes := probesOf(c)
+	for _, name := range sortedKeys(probes) {
+		if probes[name].GRPC != nil {
 			return refuse(field+"."+name+".grpc", "only httpGet, tcpSocket and exec probes are known")
+		}
+	}
+	return nil
+}
+
+// plainResources are those of the machine that any process uses.
+var plainResources = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+
+// checkResources refuses what a device plugin or the kernel would have to hand out: GPUs, huge pages.
+func checkResources(field string, resources corev1.ResourceRequirements) error {
+	lists := map[string]corev1.ResourceList{"limits": resources.Limits, "requests": resources.Requests}
+	for _, kind := range sortedKeys(lists) {
+		for _, name := range slices.Sorted(maps.Keys(lists[kind])) {
+			quantity := lists[kind][name]
+			if !quantity.IsZero() && !slices.Contains(plainResources, name) {
+				return refuse(fmt.Sprintf("%s.resources.%s[%s]", field, kind, name), "there is nothing that hands it out")
+			}
 		}
 	}
 	return nil

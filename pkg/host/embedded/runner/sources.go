@@ -94,7 +94,7 @@ func (s *sources) value(ctx context.Context, ref objectRef, key string, optional
 	return string(raw), ok, nil
 }
 
-func (s *sources) envFrom(ctx context.Context, namespace string, from corev1.EnvFromSource) (map[string]string, error) {
+func (s *sources) envFrom(ctx context.Context, namespace string, c *corev1.Container, from corev1.EnvFromSource) (map[string]string, error) {
 	var ref objectRef
 	var optional bool
 	switch {
@@ -103,7 +103,7 @@ func (s *sources) envFrom(ctx context.Context, namespace string, from corev1.Env
 	case from.ConfigMapRef != nil:
 		ref, optional = objectRef{"ConfigMap", namespace, from.ConfigMapRef.Name}, isTrue(from.ConfigMapRef.Optional)
 	default:
-		return nil, refuse("containers[].envFrom", "only secretRef and configMapRef are known")
+		return nil, refuse(containerField(c)+".envFrom", "only secretRef and configMapRef are known")
 	}
 	data, err := s.get(ctx, ref, optional)
 	if err != nil {

@@ -49,14 +49,14 @@ type volumes struct {
 
 // make returns the container's mounts.
 func (v *volumes) make(ctx context.Context, spec *corev1.PodSpec, env map[string]string) (mounts, error) {
-	folders := map[string]string{}
+	folders := map[string]volumeFolder{}
 	for i := range spec.Volumes {
 		volume := &spec.Volumes[i]
 		folder, err := v.one(ctx, volume, &spec.Containers[0])
 		if err != nil {
 			return nil, fmt.Errorf("volume %s: %w", volume.Name, err)
 		}
-		folders[volume.Name] = folder
+		folders[volume.Name] = volumeFolder{folder, volume.EmptyDir != nil || volume.HostPath != nil}
 	}
 	return v.place(&spec.Containers[0], folders, env)
 }
@@ -64,7 +64,7 @@ func (v *volumes) make(ctx context.Context, spec *corev1.PodSpec, env map[string
 // one makes one volume and returns its folder.
 func (v *volumes) one(ctx context.Context, volume *corev1.Volume, c *corev1.Container) (string, error) {
 	if volume.HostPath != nil {
-		return volume.HostPath.Path, nil // this machine is the host
+		return volume.HostPath.Path, makeHostPath(volume.HostPath) // this machine is the host
 	}
 	folder := filepath.Join(v.dir, "volumes", volume.Name)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -80,6 +80,24 @@ func (v *volumes) one(ctx context.Context, volume *corev1.Volume, c *corev1.Cont
 	return folder, writeAtomically(folder, files)
 }
 
+// makeHostPath makes what is on this machine only if the program needs it.
+func makeHostPath(h *corev1.HostPathVolumeSource) error {
+	if h.Type == nil {
+		return nil
+	}
+	switch *h.Type {
+	case corev1.HostPathDirectoryOrCreate:
+		return os.MkdirAll(h.Path, 0o700)
+	case corev1.HostPathFileOrCreate:
+		file, err := os.OpenFile(h.Path, os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		return file.Close()
+	}
+	return nil
+}
+
 // files are the content of a volume that comes from the API server.
 func (v *volumes) files(ctx context.Context, volume *corev1.Volume, c *corev1.Container) (map[string][]byte, error) {
 	files := map[string][]byte{}
@@ -91,17 +109,19 @@ func (v *volumes) files(ctx context.Context, volume *corev1.Volume, c *corev1.Co
 		ref := objectRef{"ConfigMap", v.pod.Namespace, volume.ConfigMap.Name}
 		return files, v.addObject(ctx, files, ref, volume.ConfigMap.Items, isTrue(volume.ConfigMap.Optional))
 	case volume.DownwardAPI != nil:
-		return files, v.addDownward(files, volume.DownwardAPI.Items, c)
+		return files, v.addDownward("volumes["+volume.Name+"].downwardAPI", files, volume.DownwardAPI.Items, c)
 	}
 	for _, s := range volume.Projected.Sources {
-		if err := v.addProjection(ctx, files, s, c); err != nil {
+		if err := v.addProjection(ctx, "volumes["+volume.Name+"].projected", files, s, c); err != nil {
 			return nil, err
 		}
 	}
 	return files, nil
 }
 
-func (v *volumes) addProjection(ctx context.Context, files map[string][]byte, s corev1.VolumeProjection, c *corev1.Container) error {
+func (v *volumes) addProjection(
+	ctx context.Context, field string, files map[string][]byte, s corev1.VolumeProjection, c *corev1.Container,
+) error {
 	switch {
 	case s.Secret != nil:
 		return v.addObject(ctx, files, objectRef{"Secret", v.pod.Namespace, s.Secret.Name}, s.Secret.Items, isTrue(s.Secret.Optional))
@@ -109,7 +129,7 @@ func (v *volumes) addProjection(ctx context.Context, files map[string][]byte, s 
 		ref := objectRef{"ConfigMap", v.pod.Namespace, s.ConfigMap.Name}
 		return v.addObject(ctx, files, ref, s.ConfigMap.Items, isTrue(s.ConfigMap.Optional))
 	case s.DownwardAPI != nil:
-		return v.addDownward(files, s.DownwardAPI.Items, c)
+		return v.addDownward(field+".downwardAPI", files, s.DownwardAPI.Items, c)
 	}
 	seconds := int64(3600)
 	if s.ServiceAccountToken.ExpirationSeconds != nil {
@@ -140,14 +160,14 @@ func (v *volumes) addObject(ctx context.Context, files map[string][]byte, ref ob
 	return nil
 }
 
-func (v *volumes) addDownward(files map[string][]byte, items []corev1.DownwardAPIVolumeFile, c *corev1.Container) error {
+func (v *volumes) addDownward(field string, files map[string][]byte, items []corev1.DownwardAPIVolumeFile, c *corev1.Container) error {
 	for _, item := range items {
 		var value string
 		var err error
 		if item.FieldRef != nil {
-			value, err = v.pod.field(item.FieldRef.FieldPath)
+			value, err = v.pod.field(field+"["+item.Path+"]", item.FieldRef)
 		} else {
-			value, err = resourceValue(c, item.ResourceFieldRef)
+			value, err = resourceValue(field+"["+item.Path+"]", c, item.ResourceFieldRef)
 		}
 		if err != nil {
 			return err
@@ -157,28 +177,38 @@ func (v *volumes) addDownward(files map[string][]byte, items []corev1.DownwardAP
 	return nil
 }
 
+// volumeFolder is where a volume is. What is mounted of a writable one need not be there before, other than a Secret's key.
+type volumeFolder struct {
+	path     string
+	writable bool
+}
+
 // rootDir, in a Deployment's folder, stands for the root of a container: mounts are there under their paths.
 const rootDir = "fs"
 
 // place puts a link to each mounted folder at its path below rootDir. A program that looks in the folder for temporary
 // files, which is tmp in it, finds there what is mounted below /tmp.
-func (v *volumes) place(c *corev1.Container, folders, env map[string]string) (mounts, error) {
+func (v *volumes) place(c *corev1.Container, folders map[string]volumeFolder, env map[string]string) (mounts, error) {
 	root := filepath.Join(v.dir, rootDir)
 	var all mounts
 	for _, m := range c.VolumeMounts {
-		folder, ok := folders[m.Name]
+		volume, ok := folders[m.Name]
 		if !ok {
 			return nil, fmt.Errorf("volume mount %s: there is no such volume", m.Name)
 		}
-		sub := m.SubPath
+		folder, sub := volume.path, m.SubPath
 		if m.SubPathExpr != "" {
 			sub = expand(m.SubPathExpr, env)
 		}
 		if sub != "" {
 			if !filepath.IsLocal(sub) {
-				return nil, fmt.Errorf("volume mount %s: subPath %q leads out of it", m.Name, sub)
+				return nil, fmt.Errorf("spec.template.spec.%s.volumeMounts[%s].subPath: %q leads out of the volume; name a path inside it",
+					containerField(c), m.Name, sub)
 			}
 			folder = filepath.Join(folder, sub)
+			if err := volume.make(folder); err != nil {
+				return nil, fmt.Errorf("volume mount %s: %w", m.Name, err)
+			}
 		}
 		all = append(all, mount{path.Clean(m.MountPath), folder})
 	}
@@ -191,6 +221,14 @@ func (v *volumes) place(c *corev1.Container, folders, env map[string]string) (mo
 	}
 	slices.Reverse(all)
 	return all, os.MkdirAll(filepath.Join(root, "tmp"), 0o700)
+}
+
+// make makes a folder in the volume, as the kubelet does, if nothing is there.
+func (v volumeFolder) make(folder string) error {
+	if _, err := os.Stat(folder); !v.writable || !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return os.MkdirAll(folder, 0o700)
 }
 
 // link makes the link for one mount, unless it would lie in another mount's folder.

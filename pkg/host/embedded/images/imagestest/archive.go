@@ -23,6 +23,10 @@ type Image struct {
 	Program string
 	// Extra makes images with the same program different.
 	Extra string
+	// Cmd are the arguments that the image has of its own.
+	Cmd []string
+	// WorkingDir is where its program starts. Default: none.
+	WorkingDir string
 	// Arch is the architecture that the image claims. Default: this machine's.
 	Arch string
 	// Truncated leaves out the end of the layer.
@@ -67,7 +71,7 @@ func build(t testing.TB, img Image) []blob {
 		arch = runtime.GOARCH
 	}
 	config := newBlob(mustJSON(t, map[string]any{
-		"os": "linux", "architecture": arch, "config": map[string]any{"Entrypoint": []string{"/manager"}},
+		"os": "linux", "architecture": arch, "config": map[string]any{"Entrypoint": []string{"/manager"}, "Cmd": img.Cmd, "WorkingDir": img.WorkingDir},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + layer.hex}},
 	}))
 	manifest := newBlob(mustJSON(t, map[string]any{
