@@ -150,7 +150,7 @@ func stopAndStart(t *testing.T, s *story) {
 			t.Errorf("the last line of the log of %s: %q", program, log)
 		}
 	}
-	s.fails(1, []string{"default/nothing", manager}, "host", "logs", "default/nothing")
+	s.fails(2, []string{"default/nothing", "`fleetctl host logs`"}, "host", "logs", "default/nothing")
 }
 
 // listed requires that host list has the management cluster, in that state.
