@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -257,7 +258,7 @@ func (t *Target) mayDelete(ctx context.Context, st host.State) error {
 	}
 	if len(clusters) > 0 {
 		return diag.Errorf("delete or move them first (see `fleetctl teardown --help`); --force leaves them without a management cluster",
-			"%d workload clusters live only on the management cluster %s", len(clusters), t.Name)
+			"workload clusters live only on the management cluster %s: %s", t.Name, strings.Join(fullNames(clusters), ", "))
 	}
 	return nil
 }
