@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 	"slices"
+	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
