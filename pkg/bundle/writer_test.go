@@ -116,16 +116,22 @@ func TestKilledCreate(t *testing.T) {
 		must(t, err)
 		must(t, w.AddImage(refApp, newImage(t, "amd64", "app")))
 		fmt.Println("ready")
-		select {}
+		_, _ = io.Copy(io.Discard, os.Stdin) // not select{}: where nothing else runs, the runtime ends the process as deadlocked
+		w.Discard()
+		return
 	}
 	dir := filepath.Join(t.TempDir(), "bundle")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledCreate$")
 	cmd.Env = append(os.Environ(), "KILLED_CREATE="+dir)
+	stdin, err := cmd.StdinPipe()
+	must(t, err)
+	defer stdin.Close()
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
-	if _, err := io.ReadFull(out, make([]byte, len("ready"))); err != nil {
-		t.Fatal(err)
+	ready := make([]byte, len("ready"))
+	if _, err := io.ReadFull(out, ready); err != nil || string(ready) != "ready" {
+		t.Fatalf("the process said %q (%v)", ready, err)
 	}
 	if _, err := Create(dir); err == nil {
 		t.Error("two processes write to one folder")
