@@ -81,13 +81,9 @@ func (s *Source) certManagerObjects(ctx context.Context) ([]*unstructured.Unstru
 		return nil, "", fmt.Errorf("read cert-manager's manifest: %w", err)
 	}
 	for _, obj := range objects {
-		labels := obj.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[clusterctlv1.ClusterctlLabel] = ""
-		labels[clusterctlv1.ClusterctlCoreLabel] = clusterctlv1.ClusterctlCoreLabelCertManagerValue
-		obj.SetLabels(labels)
+		kube.AddLabels(obj, map[string]string{
+			clusterctlv1.ClusterctlLabel: "", clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelCertManagerValue,
+		})
 		annotations := obj.GetAnnotations()
 		if annotations == nil {
 			annotations = map[string]string{}

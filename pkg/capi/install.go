@@ -82,12 +82,7 @@ func (m *Manager) validate(ctx context.Context, source *Source, missing []reposi
 		return fmt.Errorf("read clusterctl's inventory CRD: %w", err)
 	}
 	for _, obj := range objects {
-		labels := obj.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[clusterctlv1.ClusterctlCoreLabel] = clusterctlv1.ClusterctlCoreLabelInventoryValue
-		obj.SetLabels(labels)
+		kube.AddLabels(obj, map[string]string{clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelInventoryValue})
 	}
 	if _, err := m.kube.Apply(ctx, objects, kube.ApplyOptions{ForceConflicts: true}); err != nil {
 		return fmt.Errorf("install clusterctl's inventory CRD: %w", err)

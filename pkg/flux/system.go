@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,17 +59,17 @@ func (s *System) Install(ctx context.Context, components *Components, opts Insta
 	return nil
 }
 
+// The labels that kustomize-controller puts on what it applies: the name and the namespace of the Kustomization.
+const (
+	AppliedBy   = "kustomize.toolkit.fluxcd.io/name"
+	appliedFrom = "kustomize.toolkit.fluxcd.io/namespace"
+)
+
 // own labels objects as the Kustomization flux-system will, which applies the same ones from the fleet repo: then it finds nothing to change,
 // where it would write each CRD again.
 func own(objects []*unstructured.Unstructured) {
 	for _, obj := range objects {
-		labels := obj.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[kustomizev1.GroupVersion.Group+"/name"] = systemKey.Name
-		labels[kustomizev1.GroupVersion.Group+"/namespace"] = systemKey.Namespace
-		obj.SetLabels(labels)
+		kube.AddLabels(obj, map[string]string{AppliedBy: systemKey.Name, appliedFrom: systemKey.Namespace})
 	}
 }
 

@@ -162,12 +162,7 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	applied := obj.DeepCopy()
 	if ref.Kind == "Namespace" && ref.Group == "" {
 		// The API server sets this label on each Namespace, in our name, and would take it as removed the next time.
-		labels := applied.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[corev1.LabelMetadataName] = ref.Name
-		applied.SetLabels(labels)
+		AddLabels(applied, map[string]string{corev1.LabelMetadataName: ref.Name})
 	}
 	applyOpts := []client.ApplyOption{client.FieldOwner(opts.FieldManager)}
 	if opts.ForceConflicts {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,6 +47,16 @@ func ParseYAML(manifest []byte) ([]*unstructured.Unstructured, error) {
 		}
 		objects = append(objects, flat...)
 	}
+}
+
+// AddLabels gives obj labels besides those that it has; one of the same name is replaced.
+func AddLabels(obj *unstructured.Unstructured, labels map[string]string) {
+	all := obj.GetLabels() // a copy, nil where there are none
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, labels)
+	obj.SetLabels(all)
 }
 
 // flatten returns obj, or the items of obj if it is a list.

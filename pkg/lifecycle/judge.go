@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -43,7 +41,7 @@ func judgeEdit(repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
 	if after.Err() == nil {
 		return nil
 	}
-	src, err := os.ReadFile(filepath.Join(repo.Dir, filepath.FromSlash(e.Renders)))
+	src, err := fs.ReadFile(disk, e.Renders)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

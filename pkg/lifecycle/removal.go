@@ -71,9 +71,6 @@ func AwaitRemoval(ctx context.Context, deps Deps, o RemovalOptions) error {
 	})
 }
 
-// appliedBy is the label that kustomize-controller puts on what it applies: the name of the Kustomization.
-const appliedBy = "kustomize.toolkit.fluxcd.io/name"
-
 // deleteNamespace deletes the namespace of a cluster that is gone, if it is the one that the fleet repo made.
 func deleteNamespace(ctx context.Context, client *kube.Client, name string) error {
 	namespace := &unstructured.Unstructured{}
@@ -86,7 +83,7 @@ func deleteNamespace(ctx context.Context, client *kube.Client, name string) erro
 	if err != nil {
 		return fmt.Errorf("look at the namespace %s: %w", name, err)
 	}
-	if !strings.HasPrefix(namespace.GetLabels()[appliedBy], "clusters-") {
+	if !strings.HasPrefix(namespace.GetLabels()[flux.AppliedBy], "clusters-") {
 		return nothingToDo("the fleet repo did not make it")
 	}
 	return client.Delete(ctx, []*unstructured.Unstructured{namespace}, kube.DeleteOptions{Wait: true})

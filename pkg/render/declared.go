@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -29,8 +28,8 @@ func (r *Renderer) Declared(file string, content []byte) diag.Findings {
 // declared is the rendering of a HelmRelease from what stands in its file; nil where that does not say enough.
 func (r *Renderer) declared(c *content) *job {
 	o := &Object{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name, JSON: c.json, Source: c.source}
-	j := &job{object: o, planned: true, release: &Release{Owner: Owner{KindHelmRelease, o.Namespace, o.Name}, Object: o}}
-	if err := json.Unmarshal(o.JSON, &j.spec); err != nil || j.spec.Spec.Chart == nil || len(j.spec.Spec.ValuesFrom) > 0 {
+	j, err := newJob(o)
+	if err != nil || j.spec.Spec.Chart == nil || len(j.spec.Spec.ValuesFrom) > 0 {
 		return nil
 	}
 	if values := j.spec.Spec.Values; values != nil && bytes.Contains(values.Raw, []byte("${")) {
@@ -44,7 +43,7 @@ func (r *Renderer) declared(c *content) *job {
 	if own := (&repo{files: templates.Charts}); !r.repo.isDir(dir) && !own.isDir(dir) {
 		return nil
 	}
-	j.release.Chart, j.release.ReleaseName, j.release.ReleaseNamespace = dir, shortenName(j.spec.GetReleaseName()), j.spec.GetReleaseNamespace()
+	j.release.Chart, j.planned = dir, true
 	if j.spec.Spec.KubeConfig == nil {
 		j.kubernetesVersion = r.kubernetesVersionAt(c.source.File)
 	}

@@ -51,15 +51,24 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 	return made
 }
 
+// newJob is the rendering of a HelmRelease, its chart left open. With an error, which is one of its JSON, only who it is is known.
+func newJob(o *Object) (*job, error) {
+	j := &job{object: o, release: &Release{Owner: Owner{KindHelmRelease, o.Namespace, o.Name}, Object: o}}
+	if err := json.Unmarshal(o.JSON, &j.spec); err != nil {
+		return j, err
+	}
+	j.release.ReleaseName, j.release.ReleaseNamespace = shortenName(j.spec.GetReleaseName()), j.spec.GetReleaseNamespace()
+	return j, nil
+}
+
 // job is the rendering of a HelmRelease; nil where its chart is not in the repo.
 func (w *walk) job(o *Object) *job {
-	j := &job{object: o, release: &Release{Owner: Owner{KindHelmRelease, o.Namespace, o.Name}, Object: o}}
+	j, err := newJob(o)
 	w.result.Releases = append(w.result.Releases, j.release)
-	if err := json.Unmarshal(o.JSON, &j.spec); err != nil {
+	if err != nil {
 		w.problem(o, diag.SeverityError, RuleSyntax, err.Error())
 		return nil
 	}
-	j.release.ReleaseName, j.release.ReleaseNamespace = shortenName(j.spec.GetReleaseName()), j.spec.GetReleaseNamespace()
 	if j.spec.Spec.Chart == nil {
 		why := "it has no chart"
 		if ref := j.spec.Spec.ChartRef; ref != nil {

@@ -302,8 +302,8 @@ func (l *loader) finishImage(ctx context.Context, e indexEntry) error {
 			return fmt.Errorf("image %s: %w", e.ref, err)
 		}
 	}
-	if err := l.store.assemble(ctx, full.String(), e.digest.Hex, raw, layers); err != nil {
-		return fmt.Errorf("image %s: %w", full, err)
+	if err := l.store.keep(ctx, full, e.digest.Hex, raw, layers); err != nil {
+		return err
 	}
 	return l.store.name(full, e)
 }
@@ -328,12 +328,12 @@ func (s *Store) name(ref reference.Named, e indexEntry) error {
 	return s.alias(wanted, e.digest.Hex)
 }
 
-// keep assembles the image and gives it its name.
+// keep assembles the image. Its name is for the caller.
 func (s *Store) keep(ctx context.Context, ref reference.Named, hex string, rawConfig []byte, layers []v1.Hash) error {
 	if err := s.assemble(ctx, ref.String(), hex, rawConfig, layers); err != nil {
 		return fmt.Errorf("image %s: %w", ref, err)
 	}
-	return s.tag(ref, hex)
+	return nil
 }
 
 // readAtMost reads all of r, which must not be longer than limit.
