@@ -112,15 +112,17 @@ func TestTwoHundredAtOnce(t *testing.T) {
 		}
 	}
 	t.Logf("created in %s, all ready after %s", created, time.Since(begun))
-	pids := map[int]bool{}
+	running := w.processes()
 	for i := range count {
-		pids[w.identity(fmt.Sprintf("manager-%d", i)).PID] = true
+		if id := w.identity(fmt.Sprintf("manager-%d", i)); running[id] == "" {
+			t.Errorf("manager-%d: there is no process %v", i, id)
+		}
 	}
-	if len(pids) != count {
-		t.Errorf("%d processes", len(pids))
+	if len(running) != count {
+		t.Errorf("%d processes", len(running))
 	}
 	begun = time.Now()
 	w.stop()
 	t.Logf("all gone after %s", time.Since(begun))
-	w.stop = func() {}
+	w.wantProcesses(running)
 }

@@ -32,6 +32,9 @@ const (
 	armImage  = "registry.example.com/test/manager:other-arch"
 )
 
+// patience is what a busy machine may need for what takes an instant.
+const patience = time.Minute
+
 // world is an API server with a runner.
 type world struct {
 	*testing.T
@@ -176,7 +179,7 @@ func (w *world) get(name string) *appsv1.Deployment {
 func (w *world) wait(name, what string, ok func(*appsv1.Deployment) bool) *appsv1.Deployment {
 	w.Helper()
 	var d *appsv1.Deployment
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if d = w.get(name); d.Status.ObservedGeneration == d.Generation && ok(d) {
 			return d
 		}
