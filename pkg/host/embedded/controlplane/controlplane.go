@@ -60,8 +60,15 @@ type ControlPlane struct {
 	stopRenewals                       context.CancelFunc
 }
 
-// apiServerName is what the API server is called, and its log.
-const apiServerName = "kube-apiserver"
+// What the programs are called, and their logs.
+const (
+	etcdName      = "etcd"
+	apiServerName = "kube-apiserver"
+	managerName   = "kube-controller-manager"
+)
+
+// Names of the programs, each after those that it needs.
+func Names() []string { return []string{etcdName, apiServerName, managerName} }
 
 const (
 	pkiDir  = "pki"
@@ -140,20 +147,16 @@ func (c *ControlPlane) startOnce(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	apiReady, err := c.apiReady()
-	if err != nil {
-		return err
-	}
-	c.etcd = c.supervise("etcd", c.options.Programs.Etcd, c.etcdArgs(), etcdReady) //nolint:contextcheck // it runs until Stop
+	c.etcd = c.supervise(etcdName, c.options.Programs.Etcd, c.etcdArgs(), etcdReady) //nolint:contextcheck // it runs until Stop
 	if err := c.await(ctx, c.etcd); err != nil {
 		return err
 	}
-	c.apiServer = c.supervise(apiServerName, c.options.Programs.APIServer, c.apiServerArgs(), apiReady) //nolint:contextcheck // it runs until Stop
+	c.apiServer = c.supervise(apiServerName, c.options.Programs.APIServer, c.apiServerArgs(), c.apiReady()) //nolint:contextcheck // it runs until Stop
 	if err := c.await(ctx, c.apiServer); err != nil {
 		return err
 	}
 	// Nobody waits for it: what it does, it does within moments of being up, and whoever needs that watches for it.
-	c.controllerManager = c.supervise("kube-controller-manager", c.options.Programs.ControllerManager, c.controllerManagerArgs(), nil) //nolint:contextcheck // it runs until Stop
+	c.controllerManager = c.supervise(managerName, c.options.Programs.ControllerManager, c.controllerManagerArgs(), nil) //nolint:contextcheck // it runs until Stop
 	return nil
 }
 
@@ -170,8 +173,11 @@ func (c *ControlPlane) supervise(name, program string, args []string, ready func
 		BackOff: 200 * time.Millisecond, MaxBackOff: 10 * time.Second, ResetAfter: time.Minute, FirstRestartAtOnce: true,
 	}
 	options.OnChange = func(s process.Status) {
-		if s.Phase == process.PhaseBackOff {
-			c.options.Log("%s ended: %v; it is started again", name, failure(name, s))
+		switch {
+		case s.Phase == process.PhaseBackOff:
+			c.options.Log("%v; it is started again", failure(name, s))
+		case s.Phase == process.PhaseReady && s.Restarts > 0 && ready != nil: // without a question it is no answer
+			c.options.Log("%s is ready again", name)
 		}
 	}
 	return process.Supervise(spec, options)
@@ -180,12 +186,12 @@ func (c *ControlPlane) supervise(name, program string, args []string, ready func
 // failure is why a process does not run.
 func failure(name string, s process.Status) error {
 	if s.StartErr != nil {
-		return s.StartErr
+		return fmt.Errorf("start %s: %w", name, s.StartErr)
 	}
 	if s.LastExit != nil {
 		return &process.ExitError{Name: name, Exit: *s.LastExit}
 	}
-	return process.ErrGone
+	return fmt.Errorf("%s: %w", name, process.ErrGone)
 }
 
 func (c *ControlPlane) await(ctx context.Context, s *process.Supervisor) error {
