@@ -21,13 +21,19 @@ type patientWriter struct {
 func (w *patientWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if room := maxBacklog - len(w.backlog); len(w.backlog) == 0 || len(p) <= room {
+	kept := len(w.backlog)+len(p) <= maxBacklog
+	if kept {
 		w.backlog = append(w.backlog, p...)
 	}
 	n, err := w.to.Write(w.backlog)
 	w.backlog = w.backlog[n:]
-	if err == nil {
-		w.backlog = nil
+	if err != nil {
+		return len(p), nil
+	}
+	w.backlog = nil
+	if !kept {
+		n, _ = w.to.Write(p)
+		w.backlog = append(w.backlog, p[n:]...)
 	}
 	return len(p), nil
 }

@@ -172,13 +172,16 @@ func (c *ControlPlane) supervise(name, program string, args []string, ready func
 	options := process.SupervisorOptions{
 		BackOff: 200 * time.Millisecond, MaxBackOff: 10 * time.Second, ResetAfter: time.Minute, FirstRestartAtOnce: true,
 	}
+	var was process.Phase
 	options.OnChange = func(s process.Status) {
 		switch {
+		case s.Phase == was:
 		case s.Phase == process.PhaseBackOff:
 			c.options.Log("%v; it is started again", failure(name, s))
 		case s.Phase == process.PhaseReady && s.Restarts > 0 && ready != nil: // without a question it is no answer
 			c.options.Log("%s is ready again", name)
 		}
+		was = s.Phase
 	}
 	return process.Supervise(spec, options)
 }
