@@ -16,5 +16,5 @@ func freeSpace(dir string) (uint64, error) {
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, err
 	}
-	return s.Bavail * uint64(s.Bsize), nil
+	return s.Bavail * uint64(max(s.Bsize, 0)), nil
 }
