@@ -6,12 +6,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -174,7 +177,7 @@ func TestKilledSupervisorLeavesNoManager(t *testing.T) {
 	if len(children) < plane+count {
 		t.Errorf("the supervisor has %d children", len(children))
 	}
-	if err := holder.Signal(9); err != nil {
+	if err := holder.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	wantGone(t, append(children, holder)...)
@@ -293,7 +296,7 @@ func TestControlPlaneKilledUnderManagers(t *testing.T) {
 	for _, program := range []string{"etcd", "kube-apiserver"} {
 		makeNamespace(t, h, "before-"+program)
 		killed := programOf(t, dir, program)
-		if err := killed.Signal(9); err != nil {
+		if err := killed.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		waitForLog(t, h, "supervisor", program+" ended with signal killed", "started again")
@@ -316,5 +319,42 @@ func TestControlPlaneKilledUnderManagers(t *testing.T) {
 	wantManagers(t, h, dir, 2)
 	if now := managerOf(t, dir, "manager"); now != manager {
 		t.Errorf("the manager was process %d and is %d", manager.PID, now.PID)
+	}
+}
+
+// TestStateIsPrivate walks all that a host with a manager keeps, made where the user's umask forbids nothing.
+func TestStateIsPrivate(t *testing.T) {
+	before := syscall.Umask(0)
+	t.Cleanup(func() { syscall.Umask(before) })
+	dir := filepath.Join(t.TempDir(), "host")
+	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs()})
+	createWithImage(t, h)
+	deploy(t, h, "manager")
+	wantManagers(t, h, dir, 1)
+	seen := map[string]bool{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it was a temporary file
+		}
+		if err != nil || d.Type() == fs.ModeSymlink {
+			return err // what it leads to counts
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s is open to others: %s", path, info.Mode())
+		}
+		seen[d.Name()] = true
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"admin.kubeconfig", "ca.key", "egress.sock", "db", "supervisor.log", "default_manager.log", "token", "made", "ports.json"} {
+		if !seen[name] {
+			t.Errorf("there is no %s: the test shows little", name)
+		}
 	}
 }

@@ -11,4 +11,6 @@ const supported = false
 
 func detach(*exec.Cmd) {}
 
+func keepPrivate() {}
+
 func freeSpace(string) (uint64, error) { return 0, errors.ErrUnsupported }
