@@ -47,6 +47,8 @@ type Options struct {
 	Log func(format string, args ...any)
 	// Now is the clock for certificates. Default: time.Now.
 	Now func() time.Time
+	// RenewalCheck is the time between two looks at the certificates. Default: a day.
+	RenewalCheck time.Duration
 }
 
 // ControlPlane is one that runs. Its processes are started again when they end.
@@ -85,8 +87,6 @@ const (
 	// grace is what a process gets to end in order. The API server waits for requests in flight, and watches never end.
 	grace = 3 * time.Second
 
-	renewalCheck = 24 * time.Hour
-
 	// garbage is how much of it the programs may keep, in percent of what they use. Go's own default is 100; a host that is idle most of
 	// the time is better off with less memory than with a little less work. The API server is different: with half of the garbage,
 	// collecting it was a third of all that it did while providers were installed and clusters made.
@@ -102,6 +102,9 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.RenewalCheck == 0 {
+		o.RenewalCheck = 24 * time.Hour
 	}
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
 		return nil, err
@@ -271,12 +274,12 @@ func (c *ControlPlane) renew() error {
 	return nil
 }
 
-// watchRenewals looks once a day, for a host that runs for months.
+// watchRenewals looks again and again, for a host that runs for months.
 func (c *ControlPlane) watchRenewals() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stopRenewals = cancel
 	go func() {
-		tick := time.NewTicker(renewalCheck)
+		tick := time.NewTicker(c.options.RenewalCheck)
 		defer tick.Stop()
 		for {
 			select {
