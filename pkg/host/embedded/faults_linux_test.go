@@ -23,6 +23,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/images/imagestest"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process/processtest"
 )
 
 // noSpace is how the system says that a disk is full.
@@ -310,7 +311,7 @@ func TestDiskFullWhileItRuns(t *testing.T) {
 	wantError(t, h.Trouble(), "no space left on the disk of "+dir)
 	wantState(t, h, host.StateRunning)
 	eventually(t, "etcd is started again, on the full disk", func() string {
-		for id, line := range processesOf(t, dir) {
+		for id, line := range processtest.Of(t, dir) {
 			if id != etcd && strings.Contains(line, "--name=embedded") {
 				return ""
 			}

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,6 +26,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/images/imagestest"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process/processtest"
 )
 
 // managerImage holds this test as its program.
@@ -111,7 +111,7 @@ func wantManagers(t *testing.T, h *embedded.Host, dir string, count int) map[pro
 		}
 		return ""
 	})
-	return processesOf(t, dir)
+	return processtest.Of(t, dir)
 }
 
 // managerOf is the process of a Deployment in the namespace default, as the host has written it down; zero where none runs.
@@ -132,31 +132,6 @@ func programOf(t *testing.T, dir, name string) process.Identity {
 		}
 	}
 	return process.Identity{}
-}
-
-// processesOf are those that run for the host in that folder, with their command lines, whoever remembers them: their environment names
-// it, and those of other processes do not.
-func processesOf(t *testing.T, dir string) map[process.Identity]string {
-	t.Helper()
-	found, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mark, out := []byte(dir+"/"), map[process.Identity]string{}
-	for _, each := range found {
-		pid, err := strconv.Atoi(filepath.Base(each))
-		if err != nil {
-			t.Fatal(err)
-		}
-		// What ends while we look has no identity, or nothing to read.
-		id, err := process.Find(pid)
-		environment, readErr := os.ReadFile(filepath.Join(each, "environ"))
-		if err == nil && readErr == nil && bytes.Contains(environment, mark) {
-			line, _ := os.ReadFile(filepath.Join(each, "cmdline"))
-			out[id] = strings.ReplaceAll(string(line), "\x00", " ")
-		}
-	}
-	return out
 }
 
 // TestKilledSupervisorLeavesNoManager has managers with children of their own, which the kernel does not end with their supervisor: the
@@ -196,7 +171,7 @@ func TestKilledSupervisorLeavesNoManager(t *testing.T) {
 	if left, err := h.Delete(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("Delete: %v, %v", left, err)
 	}
-	if left := processesOf(t, dir); len(left) > 0 || holder.Alive() {
+	if left := processtest.Of(t, dir); len(left) > 0 || holder.Alive() {
 		t.Errorf("Delete leaves %v; the supervisor lives: %v", left, holder.Alive())
 	}
 }
@@ -250,7 +225,7 @@ func TestTwoHostsSideBySide(t *testing.T) {
 	if left, err := two.Delete(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("Delete: %v, %v", left, err)
 	}
-	if left := processesOf(t, dirs[1]); len(left) > 0 {
+	if left := processtest.Of(t, dirs[1]); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
 	wantState(t, one, host.StateRunning)

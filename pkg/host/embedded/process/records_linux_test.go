@@ -158,8 +158,14 @@ func TestListens(t *testing.T) {
 	if !us.Listens(port) || other.Identity().Listens(port) {
 		t.Errorf("port %d: we %v, another %v", port, us.Listens(port), other.Identity().Listens(port))
 	}
+	if who, program, ok := Listener(port); !ok || who != us || program != "process.test" {
+		t.Errorf("port %d: %v, %q, %v", port, who, program, ok)
+	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if who, program, ok := Listener(port); ok {
+		t.Errorf("port %d: %v, %q", port, who, program)
 	}
 	if us.Listens(port) {
 		t.Error("nothing listens there any more")

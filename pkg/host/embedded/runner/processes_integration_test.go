@@ -3,42 +3,20 @@
 package runner
 
 import (
-	"bytes"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process/processtest"
 )
 
-// processes are all that run for the world's Deployments, with their command lines, whoever remembers them: the environment of each
-// names the world's folder, and that of nothing else does.
+// processes are all that run for the world's Deployments, with their command lines, whoever remembers them.
 func (w *world) processes() map[process.Identity]string {
 	w.Helper()
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		w.Fatal(err)
-	}
-	mark, found := []byte(filepath.Join(w.dir, runDir)+"/"), map[process.Identity]string{}
-	for _, dir := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			w.Fatal(err)
-		}
-		// What ends while we look has no identity, or nothing to read.
-		id, err := process.Find(pid)
-		environment, readErr := os.ReadFile(filepath.Join(dir, "environ"))
-		if err != nil || readErr != nil || !bytes.Contains(environment, mark) {
-			continue
-		}
-		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		found[id] = strings.ReplaceAll(strings.TrimRight(string(line), "\x00"), "\x00", " ")
-	}
-	return found
+	return processtest.Of(w, filepath.Join(w.dir, runDir))
 }
 
 // wantProcesses waits until there are exactly these, and none of those that were seen before besides.
