@@ -1,8 +1,9 @@
 package embedded
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
@@ -26,25 +27,35 @@ func (h *Host) Trouble() error {
 	if starting, err := h.dir.held(startingFile); err != nil || starting {
 		return err
 	}
+	missing, err := h.missing()
+	if err == nil && missing != "" {
+		time.Sleep(moment) // one that crashed once is back by then
+		missing, err = h.missing()
+	}
+	if err != nil || missing == "" {
+		return err
+	}
+	said := "its log is empty"
+	if lines := lastLines(controlplane.LogFile(h.dir.path(controlPlaneDir), missing), 1); len(lines) > 0 && lines[0] != "" {
+		said = "its log ends with: " + lines[0]
+	}
+	return diag.Errorf("it is started again and again; `fleetctl host logs supervisor` says how it ended, `fleetctl host logs "+missing+"` why",
+		"%s does not run; %s", missing, said)
+}
+
+// moment is what a program that ended for the first time needs to be there again.
+const moment = 300 * time.Millisecond
+
+// missing is the first program of the control plane that does not run; "" if all do.
+func (h *Host) missing() (string, error) {
 	running, err := process.Running(h.dir.path(processesDir))
 	if err != nil {
-		return fmt.Errorf("look at the processes of management cluster %s: %w", h.name, err)
-	}
-	runs := map[string]bool{}
-	for _, r := range running {
-		runs[r.Name] = true
+		return "", fmt.Errorf("look at the processes of management cluster %s: %w", h.name, err)
 	}
 	for _, program := range controlplane.Names() {
-		if runs[program] {
-			continue
+		if !slices.ContainsFunc(running, func(r process.Record) bool { return r.Name == program }) {
+			return program, nil
 		}
-		log := controlplane.LogFile(h.dir.path(controlPlaneDir), program)
-		said := "its log is empty"
-		if lines := lastLines(log, 1); len(lines) > 0 {
-			said = "its log ends with: " + cmp.Or(lines[0], "an empty line")
-		}
-		return diag.Errorf("it is started again and again; `fleetctl host logs supervisor` says how it ended, `fleetctl host logs "+program+"` why",
-			"%s does not run; %s", program, said)
 	}
-	return nil
+	return "", nil
 }
