@@ -197,7 +197,7 @@ func notFound(kind Kind, name string) error {
 }
 
 // WriteFiles writes the plain files at or below prefix (all if it is empty) under their whole paths to dir, which it
-// makes if it is not there. All of them are verified before the first is written, and each appears at once. Nothing is
+// makes if it is not there, for this user alone: dir is one of ours. All of them are verified before the first is written, and each appears at once. Nothing is
 // written outside of dir, whatever links are in it. The error has ErrNotFound in its tree if there are no such files.
 func (b *Bundle) WriteFiles(ctx context.Context, dir, prefix string) error {
 	paths := b.below(prefix)
@@ -207,7 +207,7 @@ func (b *Bundle) WriteFiles(ctx context.Context, dir, prefix string) error {
 	if err := b.verifyBlobs(ctx, b.descriptors(paths)); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(dir)
@@ -248,14 +248,14 @@ func (b *Bundle) descriptors(paths []string) []v1.Descriptor {
 }
 
 func (b *Bundle) writeFile(ctx context.Context, root *os.Root, p string) (err error) {
-	if err := root.MkdirAll(path.Dir(p), 0o755); err != nil {
+	if err := root.MkdirAll(path.Dir(p), 0o700); err != nil {
 		return err
 	}
 	partial := path.Join(path.Dir(p), "."+path.Base(p)+".partial")
 	if err := root.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := root.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	f, err := root.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
