@@ -119,3 +119,8 @@ func Default(detect func() error) v1alpha1.HostType {
 	}
 	return v1alpha1.HostKind
 }
+
+// NewEphemeral returns a host in dir that ends with this process, however that ends, and with it all that it held.
+func NewEphemeral(name, dir, imageDir string) (*embedded.Host, error) {
+	return embedded.New(name, embedded.Options{StateDir: dir, ImageDir: imageDir, Ephemeral: true})
+}
