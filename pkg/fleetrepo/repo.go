@@ -62,6 +62,9 @@ type Edit struct {
 	// Renders names the file of the cluster whose values this edit makes or changes; "" where there is none. Its chart may refuse what its
 	// schema takes: that is known once it is rendered, which this package cannot.
 	Renders string
+	// Charts are flavours whose charts this edit changes: whether they still take the values of the clusters that are there is known once
+	// those are rendered.
+	Charts []string
 	// Applies names a folder of manifests that this edit writes, and that Flux is to apply; "" where there is none. Whether they are fit for
 	// that this package cannot tell.
 	Applies string

@@ -25,6 +25,9 @@ func (o ChangeOptions) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetre
 	if err == nil && e.Applies != "" {
 		err = judgeAddon(ctx, repo, e)
 	}
+	if err == nil && len(e.Charts) > 0 {
+		err = o.judgeCharts(ctx, repo, e)
+	}
 	if err != nil {
 		return nil, err
 	}
