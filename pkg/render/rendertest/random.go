@@ -315,7 +315,10 @@ func (m *maker) cluster(opts scaffold.ClusterOptions) (err error) {
 	} else if err := m.write(files[0], c.Aliases); err != nil {
 		return err
 	}
-	if len(m.fleet.Features) > 0 && m.chance(20) {
+	shared := func(feature string) bool { // by all clusters of the environment: a second time would be one too many
+		return m.fleet.Files[scaffold.FeatureTarget{Layout: opts.Layout, Environment: opts.Environment}.FeatureFile(feature)] != nil
+	}
+	if len(m.fleet.Features) > 0 && !shared(m.fleet.Features[0]) && m.chance(40) {
 		file, err := scaffold.EnableFeature(m.fleet.Features[0], scaffold.FeatureTarget{Layout: opts.Layout, Environment: opts.Environment, Cluster: opts.Name})
 		if err != nil {
 			return err
