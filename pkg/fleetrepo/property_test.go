@@ -23,7 +23,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-var seeds = flag.Int("seeds", 6, "how many random fleets the properties are held against")
+var seeds = flag.Int("seeds", 4, "how many random fleets the properties are held against")
 
 // random is a random fleet on disk.
 type random struct {
