@@ -160,7 +160,7 @@ func (o PoolOptions) fields() []sizeField {
 
 // AddPool declares a new pool of a cluster. The very pool may be there already. Errors: an unknown cluster, a name that is taken, values that the chart refuses.
 func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
-	if err := scaffold.CheckName("pool", pool, 63); err != nil {
+	if err := scaffold.CheckLabel("pool", pool, 63); err != nil {
 		return nil, err
 	}
 	if err := opts.check(); err != nil {
