@@ -160,7 +160,7 @@ func (o PoolOptions) fields() []sizeField {
 
 // AddPool declares a new pool of a cluster. The very pool may be there already. Errors: an unknown cluster, a name that is taken, values that the chart refuses.
 func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
-	if err := scaffold.CheckName("pool", pool, 63); err != nil {
+	if err := scaffold.CheckLabel("pool", pool, 63); err != nil {
 		return nil, err
 	}
 	if err := opts.check(); err != nil {
@@ -309,7 +309,7 @@ func (c *declared) pool(name string) int {
 // listed adds file to the resources of the kustomization.yaml in its folder dir, where the user has written one: without one, Flux
 // takes every file.
 func (r *Repo) listed(cs *manifest.ChangeSet, dir, file string, want bool) error {
-	name := path.Join(dir, "kustomization.yaml")
+	name := path.Join(dir, kustomizationFile)
 	if !r.exists(name) {
 		return nil
 	}

@@ -22,7 +22,7 @@ type DeployKey struct {
 
 // GenerateDeployKey makes a new ed25519 key pair. The comment shows at the Git server which fleet the key is for.
 func GenerateDeployKey(comment string) (*DeployKey, error) {
-	comment = strings.Join(strings.Fields(comment), "-")
+	comment = oneWord(comment)
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generate the deploy key: %w", err)
@@ -45,8 +45,11 @@ func ParseDeployKey(private []byte, comment string) (*DeployKey, error) {
 		return nil, fmt.Errorf("read the deploy key: %w", err)
 	}
 	key := signer.PublicKey()
-	return &DeployKey{Private: private, Public: publicLine(key, comment), Fingerprint: ssh.FingerprintSHA256(key)}, nil
+	return &DeployKey{Private: private, Public: publicLine(key, oneWord(comment)), Fingerprint: ssh.FingerprintSHA256(key)}, nil
 }
+
+// oneWord keeps a comment from being more than that: in authorized_keys a line is a key.
+func oneWord(comment string) string { return strings.Join(strings.Fields(comment), "-") }
 
 func publicLine(key ssh.PublicKey, comment string) string {
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))

@@ -49,15 +49,20 @@ func (r *Repo) settings(ctx context.Context) (settings, error) {
 	if err != nil {
 		return r.readSettings() // a folder of another owner, which git does not look into
 	}
+	return listed(string(out)), nil
+}
+
+// listed are the settings that git config --null --list prints.
+func listed(out string) settings {
 	all := settings{}
-	for entry := range strings.SplitSeq(string(out), "\x00") {
+	for entry := range strings.SplitSeq(out, "\x00") {
 		name, value, hasValue := strings.Cut(entry, "\n")
 		if !hasValue {
 			value = "true" // a variable without = is true
 		}
 		all[name] = value
 	}
-	return all, nil
+	return all
 }
 
 // readSettings reads the files of git's configuration.
@@ -71,19 +76,24 @@ func (r *Repo) readSettings() (settings, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the git configuration: %w", err)
 		}
-		for _, section := range cfg.Raw.Sections {
-			all.add(section.Name, section.Options)
-			for _, sub := range section.Subsections {
-				all.add(section.Name+"."+sub.Name, sub.Options)
-			}
-		}
+		all.addAll(cfg.Raw)
 	}
 	return all, nil
 }
 
+// addAll adds what a file says. Of a name, what stands between the first and the last dot is as it is written there.
+func (s settings) addAll(raw *format.Config) {
+	for _, section := range raw.Sections {
+		s.add(strings.ToLower(section.Name), section.Options)
+		for _, sub := range section.Subsections {
+			s.add(strings.ToLower(section.Name)+"."+sub.Name, sub.Options)
+		}
+	}
+}
+
 func (s settings) add(section string, options format.Options) {
 	for _, o := range options {
-		s[strings.ToLower(section+"."+o.Key)] = o.Value
+		s[section+"."+strings.ToLower(o.Key)] = o.Value
 	}
 }
 

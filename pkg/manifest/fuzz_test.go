@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,45 @@ func FuzzPaths(f *testing.F) {
 		}
 		if _, err := inside.Stat(rel); err != nil {
 			t.Errorf("%q was made outside of its folder: %v", name, err)
+		}
+	})
+}
+
+// FuzzMerge lets two people change a chart. What is merged has the lines of both and of nobody else, does not depend on whose turn it is, and
+// keeps what only one of them has changed as it is.
+func FuzzMerge(f *testing.F) {
+	values, err := os.ReadFile("../../templates/charts/in-memory/values.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(values, bytes.Replace(values, []byte("pools: []"), []byte("pools: [] # ours"), 1), append([]byte("# theirs\n"), values...))
+	f.Add([]byte("a\nb\nc"), []byte("a\nb\nc\n"), []byte("b\nc"))
+	f.Add([]byte("a\r\nb\r\n"), []byte("a\nb\n"), []byte("a\r\nb\r\nc\r\n"))
+	f.Add([]byte{}, []byte("a"), []byte("b"))
+	f.Add([]byte("one\ntwo\n"), []byte("two\none\n"), []byte("one\none\ntwo\n"))
+	f.Fuzz(func(t *testing.T, base, a, b []byte) {
+		for _, side := range [][]byte{a, b} {
+			if merged, ok := Merge(base, side, base); !ok || !bytes.Equal(merged, side) {
+				t.Errorf("the change of one alone is %q, %v", merged, ok)
+			}
+		}
+		merged, ok := Merge(base, a, b)
+		if other, also := Merge(base, b, a); ok != also || !bytes.Equal(merged, other) {
+			t.Errorf("it is %q, %v, and in the other order %q, %v", merged, ok, other, also)
+		}
+		if !ok {
+			return
+		}
+		known := map[string]bool{}
+		for _, text := range [][]byte{base, a, b} {
+			for line := range bytes.Lines(text) {
+				known[string(line)] = true
+			}
+		}
+		for line := range bytes.Lines(merged) {
+			if !known[string(line)] {
+				t.Errorf("nobody has written the line %q", line)
+			}
 		}
 	})
 }

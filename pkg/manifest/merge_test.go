@@ -9,6 +9,8 @@ func TestMerge(t *testing.T) {
 		"the same":         {"one\nTWO\nthree\nfour\nfive\n", "one\nTWO\nthree\nfour\nfive\n", "one\nTWO\nthree\nfour\nfive\n"},
 		"added and taken":  {"zero\none\ntwo\nthree\nfour\nfive\n", "one\ntwo\nfour\nfive\n", "zero\none\ntwo\nfour\nfive\n"},
 		"one side alone":   {base, "one\n", "one\n"},
+		"two additions":    {base + "six\n", base + "seven\n", ""},
+		"side by side":     {"ONE\ntwo\nthree\nfour\nfive\n", "one\nTWO\nthree\nfour\nfive\n", ""},
 		"the same line":    {"one\nTWO\nthree\nfour\nfive\n", "one\n2\nthree\nfour\nfive\n", ""},
 		"taken or changed": {"one\nthree\nfour\nfive\n", "one\n2\nthree\nfour\nfive\n", ""},
 	} {

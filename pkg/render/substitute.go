@@ -10,6 +10,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/envsubst"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -84,7 +85,12 @@ func (v *variables) apply(c *content) (*content, error) {
 	if kept.Metadata.Labels[substituteKey] == "disabled" || kept.Metadata.Annotations[substituteKey] == "disabled" {
 		return c, nil
 	}
-	text, err := envsubst.Eval(string(AppendYAML(nil, c.json)), func(name string) (string, bool) {
+	// As Flux's library writes it: a value that is nothing but ${replicas} stands there without quotes, and becomes a number.
+	before, err := sigsyaml.JSONToYAML(c.json)
+	if err != nil {
+		return nil, err
+	}
+	text, err := envsubst.Eval(string(before), func(name string) (string, bool) {
 		value, ok := v.values[name]
 		if !ok && v.open {
 			return "${" + name + "}", true

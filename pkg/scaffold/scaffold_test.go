@@ -75,6 +75,23 @@ func TestRepo(t *testing.T) {
 	golden(t, "repo-remote.txtar", files)
 }
 
+// What stands in files without quotes has to be text there.
+func TestNamesAreText(t *testing.T) {
+	for _, name := range []string{"007", "1e3", "12", "true", "no", "on", "null", "y", "0x1f"} {
+		if err := CheckName("cluster", name, 63); err == nil || !strings.Contains(err.Error(), "is not text in YAML") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err := CheckLabel("pool", name, 63); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"shop", "v1", "1a", "07-1", "edge-1", "none"} {
+		if err := CheckName("cluster", name, 63); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestRepoErrors(t *testing.T) {
 	for name, change := range map[string]func(*RepoOptions){
 		"fleet":              func(o *RepoOptions) { o.Fleet = "Acme" },

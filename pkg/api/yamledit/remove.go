@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -41,7 +42,20 @@ func Remove(src []byte, document int, path Path) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return changed, proveOnly(src, changed, document, func(before any) any { return without(before, path) })
+	wanted := func(before any) any { return without(before, path) }
+	if whole := endedAs(src, changed); proveOnly(src, whole, document, wanted) == nil {
+		return whole, nil
+	}
+	return changed, proveOnly(src, changed, document, wanted)
+}
+
+// endedAs is changed without the end of its last line, and without empty lines there, where src lacks it too: the lines that went may have
+// been the last ones.
+func endedAs(src, changed []byte) []byte {
+	if bytes.HasSuffix(src, []byte("\n")) {
+		return changed
+	}
+	return bytes.TrimRight(changed, "\r\n")
 }
 
 // place is where n stands in parent: for a field, where its key does.
@@ -61,17 +75,47 @@ func (e *editor) removeLines(parent, n *yaml.Node) ([]byte, error) {
 	first := parent.Content[i]
 	line, column := first.Line, first.Column
 	if parent.Kind == yaml.SequenceNode {
-		column = parent.Column // where the dash is
+		line, column = e.dashLine(parent, first), parent.Column
 	}
 	start := e.lines[line-1]
 	if before := e.src[start : start+column-1]; len(bytes.TrimSpace(before)) > 0 { // it stands behind the dash of an item
 		if i+step >= len(parent.Content) {
 			return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
 		}
-		return e.splice(e.offset(first), e.offset(parent.Content[i+step]), ""), nil
+		next := parent.Content[i+step]
+		if parent.Kind == yaml.MappingNode {
+			return e.removeBehindDash(first, n, next), nil
+		}
+		return e.splice(e.offset(first), e.offset(next), ""), nil
 	}
 	_, next := e.line(e.lastLine(&yaml.Node{Line: line, Content: []*yaml.Node{first, n}}, column-1))
 	return e.splice(start, next, ""), nil
+}
+
+// dashLine is the line with the dash of an item of a block list: what the item is may begin below it.
+func (e *editor) dashLine(list, item *yaml.Node) int {
+	for line := item.Line; line > list.Line; line-- {
+		text, _ := e.line(line)
+		if before, _, ok := strings.Cut(text, "-"); ok && strings.TrimSpace(before) == "" && len(before) == list.Column-1 {
+			return line
+		}
+	}
+	return list.Line
+}
+
+// removeBehindDash takes the field of key and value out that stands behind the dash of an item: the next one moves there, but where comments
+// part them, which stay.
+func (e *editor) removeBehindDash(key, value, next *yaml.Node) []byte {
+	from, to := e.offset(key), e.offset(next)
+	last := e.lastLine(&yaml.Node{Line: key.Line, Content: []*yaml.Node{key, value}}, key.Column-1)
+	text, end := e.line(last)
+	if end >= to || len(bytes.TrimSpace(e.src[end:to])) == 0 {
+		return e.splice(from, to, "")
+	}
+	for from > 0 && e.src[from-1] == ' ' {
+		from--
+	}
+	return e.splice(from, e.lines[min(last, len(e.lines))-1]+len(text), "")
 }
 
 // emptyList writes [] in the place of the block list n, which has one item, behind its key of parent.
@@ -90,30 +134,70 @@ func (e *editor) emptyList(parent, n *yaml.Node) ([]byte, error) {
 	return cut.splice(end+colon+1, end+colon+1, " []"), nil
 }
 
-// removeFromFlow takes a field or item out of {…} or […], with the comma that parted it from its neighbour.
+// removeFromFlow takes a field or item out of {…} or […], with the comma that parted it from its neighbour. Where it has lines of its own,
+// those go, and the comments on others stay.
 func (e *editor) removeFromFlow(parent, n *yaml.Node) ([]byte, error) {
 	i, step := place(parent, n)
-	from := e.offset(parent.Content[i])
-	if i+step < len(parent.Content) {
-		return e.splice(from, e.offset(parent.Content[i+step]), ""), nil
+	from, end := e.offset(parent.Content[i]), e.flowItemEnd(n)
+	if from > end {
+		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
 	}
-	to := e.flowEnd(e.offset(n))
-	if i > 0 {
-		comma := bytes.LastIndexByte(e.src[:from], ',')
-		if comma < 0 {
-			return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+	before := len(bytes.TrimRight(e.src[:from], " "))
+	alone := before > 0 && e.src[before-1] == '\n'
+	behind := len(e.src) - len(bytes.TrimLeft(e.src[end:], " \t\r\n"))
+	if behind < len(e.src) && e.src[behind] == ',' {
+		lineEnd := e.lineEnd(behind)
+		switch {
+		case i+step < len(parent.Content) && e.offset(parent.Content[i+step]) < lineEnd:
+			return e.splice(from, e.offset(parent.Content[i+step]), ""), nil
+		case alone:
+			return e.splice(before, lineEnd, ""), nil
+		case i+step < len(parent.Content):
+			return e.splice(before, behind+1, ""), nil
 		}
-		from = comma
 	}
-	return e.splice(from, to, ""), nil
+	if i == 0 {
+		return e.splice(from, end, ""), nil
+	}
+	comma := bytes.LastIndexByte(e.src[:from], ',')
+	if comma < 0 {
+		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+	}
+	lineEnd := e.lineEnd(end)
+	switch {
+	case alone && len(bytes.TrimSpace(e.src[end:lineEnd])) == 0:
+		return slices.Concat(e.src[:comma], e.src[comma+1:before], e.src[lineEnd:]), nil
+	case alone: // something else stands in its line
+		return slices.Concat(e.src[:comma], e.src[comma+1:from], e.src[end:]), nil
+	}
+	return e.splice(comma, end, ""), nil
 }
 
-// flowEnd is where the value inside of {…} or […] that starts at i ends: at the comma or bracket behind it. What it takes for the end
-// where text is written oddly is caught by the proof.
+// lineEnd is where the line behind the one that i is in starts.
+func (e *editor) lineEnd(i int) int {
+	if end := bytes.IndexByte(e.src[i:], '\n'); end >= 0 {
+		return i + end + 1
+	}
+	return len(e.src)
+}
+
+// flowItemEnd is where the value n inside of {…} or […] ends.
+func (e *editor) flowItemEnd(n *yaml.Node) int {
+	if end, ok := e.scalarEnd(n); ok && n.Kind == yaml.ScalarNode && !isNull(n) {
+		return end
+	}
+	start := e.offset(n)
+	end := e.flowEnd(start)
+	return start + len(bytes.TrimRight(e.src[start:end], " \t\r\n"))
+}
+
+// flowEnd is where the value inside of {…} or […] that starts at i ends: behind the bracket that closes it, or else at the comma or bracket
+// that follows. What it takes for the end where text is written oddly is caught by the proof.
 func (e *editor) flowEnd(i int) int {
-	depth, quote := 0, byte(0)
+	start, depth, quote := i, 0, byte(0)
 	for ; i < len(e.src); i++ {
 		c := e.src[i]
+		begins := i == start || bytes.IndexByte([]byte(" \t\n[{,:"), e.src[i-1]) >= 0 // elsewhere it is part of a word
 		switch {
 		case quote != 0:
 			if c == '\\' && quote == '"' {
@@ -121,17 +205,23 @@ func (e *editor) flowEnd(i int) int {
 			} else if c == quote {
 				quote = 0
 			}
-		case c == '"' || c == '\'':
+		case (c == '"' || c == '\'') && begins:
 			quote = c
+		case c == '#' && begins:
+			if end := bytes.IndexByte(e.src[i:], '\n'); end >= 0 {
+				i += end
+			}
 		case c == '{' || c == '[':
 			depth++
 		case (c == '}' || c == ']' || c == ',') && depth == 0:
 			return i
 		case c == '}' || c == ']':
-			depth--
+			if depth--; depth == 0 && (e.src[start] == '{' || e.src[start] == '[') {
+				return i + 1
+			}
 		}
 	}
-	return i
+	return min(i, len(e.src))
 }
 
 // without returns a copy of doc without what stands at path.

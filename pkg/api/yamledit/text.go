@@ -142,7 +142,7 @@ func (e *editor) fillEmpty(parent, n, value *yaml.Node) ([]byte, error) {
 		return nil, err
 	}
 	e = newEditor(e.splice(from, to, ""))
-	return e.insertAfterLine(key.Line, lines), nil
+	return e.insertAfterLine(e.afterNotes(key.Line, key.Column-1), lines), nil
 }
 
 // addField writes the one field of field into mapping n: behind the short fields that n starts with, else at its end.
@@ -170,7 +170,7 @@ func (e *editor) addField(n, field *yaml.Node) ([]byte, error) {
 	if last == 0 {
 		last = e.lastLine(n, column-1)
 	}
-	return e.insertAfterLine(last, lines), nil
+	return e.insertAfterLine(e.afterNotes(last, column-1), lines), nil
 }
 
 // appendToList writes item behind the last item of list n. An empty list, written [] behind its key of parent, opens up for it.
@@ -210,17 +210,32 @@ func (e *editor) openList(parent, n, item *yaml.Node) ([]byte, error) {
 		from--
 	}
 	rest := newEditor(e.splice(from, to, ""))
-	return rest.insertAfterLine(key.Line, lines), nil
+	return rest.insertAfterLine(rest.afterNotes(key.Line, key.Column-1), lines), nil
 }
 
-// addToFlow writes text into {…} or […]: behind its last item if that is a scalar, else before its first.
+// afterNotes is the last of the comments behind line i that are indented by more than indent: they are about what stands in that line, and
+// what is written between would be taken for it.
+func (e *editor) afterNotes(i, indent int) int {
+	last := i
+	for i++; i <= len(e.lines); i++ {
+		text, _ := e.line(i)
+		trimmed := strings.TrimLeft(text, " ")
+		switch {
+		case trimmed == "":
+		case trimmed[0] == '#' && len(text)-len(trimmed) > indent:
+			last = i
+		default:
+			return last
+		}
+	}
+	return last
+}
+
+// addToFlow writes text into {…} or […], behind its last item.
 func (e *editor) addToFlow(n *yaml.Node, text string) ([]byte, error) {
 	if len(n.Content) > 0 {
-		last := n.Content[len(n.Content)-1]
-		if end, ok := e.scalarEnd(last); ok && last.Kind == yaml.ScalarNode && !isNull(last) {
-			return e.splice(end, end, ", "+text), nil
-		}
-		text += ", "
+		end := e.flowItemEnd(n.Content[len(n.Content)-1])
+		return e.splice(end, end, ", "+text), nil
 	}
 	start := e.offset(n)
 	if start >= len(e.src) || e.src[start] != '{' && e.src[start] != '[' {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +69,7 @@ func parseDockerInfo(data []byte) (Info, error) {
 		return Info{}, fmt.Errorf("read the engine's info: %w", err)
 	}
 	if len(d.ServerErrors) > 0 {
-		return Info{}, errors.New(firstLine(d.ServerErrors[0]))
+		return Info{}, errors.New(cmp.Or(firstLine(d.ServerErrors[0]), "its server has an error that it does not name"))
 	}
 	info := Info{
 		Version:         strings.TrimPrefix(d.ServerVersion, "v"),

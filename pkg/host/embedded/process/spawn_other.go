@@ -14,6 +14,8 @@ var errUnsupported = diag.Errorf("use --host kind", "supervised processes need L
 
 func spawn(*exec.Cmd) (Identity, error) { return Identity{}, errUnsupported }
 
+func startAttached(*exec.Cmd) error { return errUnsupported }
+
 func awaitEnd(int) {}
 
 func signalGroup(int, syscall.Signal) {}
