@@ -50,16 +50,16 @@ func hasInEnvironment(pid int, mark string) bool {
 	return err == nil && bytes.Contains(raw, []byte(mark))
 }
 
-// Listener finds the process that listens on a TCP port of our network, and what the kernel calls its program. It is not found where
-// nobody does, or where it is another user's, whose files we may not see.
-func Listener(port int) (id Identity, program string, ok bool) {
+// Listener tells whether anybody listens on a TCP port of our network, and who: the process, and what the kernel calls its program. Those
+// are empty where it is another user's, whose files we may not see.
+func Listener(port int) (id Identity, program string, listens bool) {
 	sockets, err := listening(os.Getpid(), port)
 	if err != nil || len(sockets) == 0 {
 		return id, "", false
 	}
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		return id, "", false
+		return id, "", true
 	}
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(filepath.Base(dir))
@@ -71,7 +71,7 @@ func Listener(port int) (id Identity, program string, ok bool) {
 			return id, string(bytes.TrimSpace(name)), true
 		}
 	}
-	return id, "", false
+	return id, "", true
 }
 
 // Listens tells whether the process has a TCP socket that listens on port, on any address.

@@ -28,7 +28,7 @@ func (Identity) kill() error { return errUnsupported }
 
 func leftOf(Identity, string) ([]Identity, error) { return nil, nil }
 
-// Listener finds the process that listens on a TCP port.
+// Listener tells whether anybody listens on a TCP port, and who.
 func Listener(int) (Identity, string, bool) { return Identity{}, "", false }
 
 // Listens tells whether the process has a TCP socket that listens on port, on any address.

@@ -17,7 +17,7 @@ type clash struct {
 }
 
 // taken matches what Go's net package says of a port that another program listens on; controllers are written in Go.
-var taken = regexp.MustCompile(`listen (?:tcp|udp)[46]? \S*:(\d+): bind: address already in use`)
+var taken = regexp.MustCompile(`listen tcp[46]? \S*:(\d+): bind: address already in use`)
 
 // clashOf says which port a program that has ended needs and cannot have, who has it, and the way out. Ports that a flag moves are not
 // among them: of those it gets others.
@@ -47,18 +47,17 @@ func (r *Runner) lookForClash(rec *record, log []string) string {
 	}
 	slices.Sort(ports)
 	for _, port := range ports {
-		if !portFree(port) {
+		if holder, program, listens := process.Listener(int(port)); listens {
 			return fmt.Sprintf("port %d, which no flag of this program moves, is taken by %s: end that one, or use --host kind, where each program has ports of its own",
-				port, r.whoListens(port))
+				port, r.nameOf(holder, program))
 		}
 	}
 	return ""
 }
 
-// whoListens names who has a port: a Deployment of this host, or a process of this machine as far as we may look.
-func (r *Runner) whoListens(port int32) string {
-	holder, program, ok := process.Listener(int(port))
-	if !ok {
+// nameOf is what to call a process: by its Deployment where it is one of this host.
+func (r *Runner) nameOf(holder process.Identity, program string) string {
+	if holder == (process.Identity{}) {
 		return "a program of another user"
 	}
 	r.mu.Lock()
