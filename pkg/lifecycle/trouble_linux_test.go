@@ -26,7 +26,7 @@ func TestTroubleOfAHostIsToldWhereItsAPIServerIsSilent(t *testing.T) {
 	}
 	write := func(name string, content []byte) {
 		t.Helper()
-		path := cluster.Path(filepath.Join(embeddedDir, name))
+		path := cluster.Path(filepath.Join("embedded", name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestTroubleOfAHostIsToldWhereItsAPIServerIsSilent(t *testing.T) {
 		}
 		write("processes/"+program+".json", raw)
 	}
-	lock := flock.New(cluster.Path(filepath.Join(embeddedDir, "alive")))
+	lock := flock.New(cluster.Path(filepath.Join("embedded", "alive")))
 	if held, err := lock.TryLock(); err != nil || !held {
 		t.Fatal(held, err)
 	}
