@@ -1,8 +1,12 @@
 package fleetrepo
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -191,6 +195,13 @@ func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 		names = append(names, f.Path)
 		e.Changes.Write(manifest.File{Path: path.Join(dir, f.Path), Content: f.Content})
 	}
+	left, err := r.besides(dir, names)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("Of %s this stays, which is not in what --from names: %s. Delete what is of an older version, and its line in %s.", dir, strings.Join(left, ", "), kustomizationFile))
+	}
 	if own {
 		return nil
 	}
@@ -208,6 +219,23 @@ func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 	}
 	e.Changes.Write(list)
 	return nil
+}
+
+// besides are the files below a folder, by their paths in it, that are not among names; a kustomization.yaml is nobody's.
+func (r *Repo) besides(dir string, names []string) ([]string, error) {
+	var left []string
+	err := fs.WalkDir(os.DirFS(filepath.Join(r.Dir, filepath.FromSlash(dir))), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil || entry.IsDir():
+			return err
+		case name != kustomizationFile && !slices.Contains(names, name):
+			left = append(left, name)
+		}
+		return nil
+	})
+	return left, err
 }
 
 // chooseNetwork makes a network the one that new clusters of a flavour get. All else in the chart stays as it is.

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -48,9 +49,7 @@ func legacyFleet(t *testing.T, older []manifest.File) string {
 	set.Write(manifest.File{Path: v1alpha1.LockFileName, Content: lock})
 	for name, extra := range map[string]map[string]any{"modern": {}, "old": {"legacy": true}} {
 		values := map[string]any{"kubernetesVersion": "v1.36.3", "controlPlane": map[string]any{"replicas": 1}}
-		for k, v := range extra {
-			values[k] = v
-		}
+		maps.Copy(values, extra)
 		files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: name, Layout: scaffold.Layout{Cloud: "docker", Generation: "v1"}, Environment: "dev", Flavour: "docker", Values: values})
 		if err != nil {
 			t.Fatal(err)

@@ -59,7 +59,11 @@ func clustersOfContainers(t *testing.T, s *story) {
 	s.commit("say hello", hello("hello"))
 	s.ok("feature", "enable", "hello", "--commit")
 	s.ok("tenant", "add", "shop", "--commit")
-	s.commit("add the network", map[string]string{"addons/cni/bridge/network.yaml": network}) // the only one: every cluster gets it
+	manifests := filepath.Join(s.home, "network.yaml")
+	if err := os.WriteFile(manifests, []byte(network), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.ok("cni", "add", "bridge", "--from", manifests, "--flavour", "docker", "--commit")
 	values := filepath.Join(s.home, "values.yaml")
 	if err := os.WriteFile(values, []byte(dockerValues(0, nodeImage(t))+"pools: []\n"), 0o600); err != nil {
 		t.Fatal(err)
