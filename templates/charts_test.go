@@ -70,9 +70,10 @@ func TestShared(t *testing.T) {
 	all := flavours(t)
 	kubeadm := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return !strings.HasSuffix(f, "-kubeadm") })
 	machines := append([]string{"docker", "in-memory"}, kubeadm...)
+	scaled := append([]string{"aws-eks"}, machines...)
 	for file, charts := range map[string][]string{
-		"_cluster.tpl": all, "_autoscaler.tpl": machines, "health-checks.yaml": machines,
-		"autoscaler.yaml": append([]string{"docker"}, kubeadm...),
+		"_cluster.tpl": all, "_autoscaler.tpl": scaled, "health-checks.yaml": machines,
+		"autoscaler.yaml": scaled,
 		"_kubeadm.tpl":    kubeadm, "control-plane.yaml": kubeadm, "pools.yaml": kubeadm,
 	} {
 		first := path.Join("charts", charts[0], "templates", file)

@@ -54,7 +54,10 @@ func newChartUpdateCmd(f *factory) *cobra.Command {
 		Short: "Bring what is new in this fleetctl into charts, and keep what the team has changed",
 		Long: `Bring what is new in this fleetctl into charts: those named, or all that fleetctl has brought. What the team has changed stays: it is merged line
 by line, from what fleet.lock says that fleetctl brought, as Git has it. Where both have changed the same lines, nothing is written and all of
-them are listed; --prefer team or --prefer fleetctl decides for those files.` + editing,
+them are listed; --prefer team or --prefer fleetctl decides for those files.
+
+The clusters of these charts are rendered with what comes of it. Those that worked before and then would not are named, and keep --commit and --push
+from going on: their values have to change in the same commit.` + editing,
 		Example: `  fleetctl chart update --dry-run
   fleetctl chart update aws-eks --prefer team --pr`,
 		ValidArgsFunction: f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.Flavours() }),

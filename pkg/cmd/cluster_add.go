@@ -52,7 +52,7 @@ the flag that gives it. The result is checked against the chart's values.schema.
 	fs.StringVar(&o.Environment, "environment", "", "environment of the cluster (default: the only one of the fleet)")
 	fs.StringVar(&o.KubernetesVersion, "version", "", "Kubernetes version (default: that of the management cluster, or of the chart's example)")
 	fs.StringArrayVar(&o.set, "set", nil, "value of the chart, path=value: region=eu-central-1, pools[0].replicas=3; repeat for several")
-	addFluxFlags(c, (*string)(&o.Flux), &o.CNI)
+	addFluxFlags(f, c, (*string)(&o.Flux), &o.CNI)
 	fs.StringVar(&o.valuesFile, "values", "", "YAML file with values of the chart; - is standard input")
 	o.changeFlags.add(c)
 	completeFlag(c, "flavour", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.FlavoursToOffer() }))

@@ -95,15 +95,16 @@ cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster; also f
 			})
 		},
 	}
-	addFluxFlags(c, &mode, &cni)
+	addFluxFlags(f, c, &mode, &cni)
 	o.add(c)
 	return c
 }
 
 // addFluxFlags are what says how a cluster runs Flux.
-func addFluxFlags(c *cobra.Command, mode, cni *string) {
+func addFluxFlags(f *factory, c *cobra.Command, mode, cni *string) {
 	c.Flags().StringVar(mode, "flux", "", "who applies what the cluster runs: own (its own Flux), remote (the management cluster's) or none (default: own, where the flavour can run Flux)")
-	c.Flags().StringVar(cni, "cni", "", "folder of addons/cni with the network of its pods (default: the only one, where the flavour needs one)")
+	c.Flags().StringVar(cni, "cni", "", "folder of addons/cni with the network of its pods (default: the one that the flavour names, or the only one, where it needs one)")
+	completeFlag(c, "cni", f.completeFrom(-1, networkNames))
 	completeFlag(c, "flux", cobra.FixedCompletions(scaffold.FluxModes(), cobra.ShellCompDirectiveNoFileComp))
 }
 

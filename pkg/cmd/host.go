@@ -24,7 +24,7 @@ that was there). An embedded one survives the terminal; after a reboot, start br
   fleetctl host start
   fleetctl host logs capi-system/capi-controller-manager`,
 	}
-	c.AddCommand(newHostListCmd(f), newHostStartCmd(f), newHostStopCmd(f), newHostLogsCmd(f), newHostDeleteCmd(f), newHostRunCmd(f))
+	c.AddCommand(newHostListCmd(f), newHostStartCmd(f), newHostStopCmd(f), newHostLogsCmd(f), newHostDeleteCmd(f), newHostExecCmd(f), newHostRunCmd(f))
 	return c
 }
 
@@ -62,9 +62,23 @@ func hostListView(w io.Writer, list *lifecycle.HostList) error {
 		if h.Error != "" {
 			state += " (" + h.Error + ")"
 		}
+		if h.Trouble != "" {
+			state += ", in trouble"
+		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", h.Name, h.Type, state, h.Fleet, h.Repo)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, h := range list.Hosts {
+		if h.Trouble == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s\n", h.Name, h.Trouble); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newHostStartCmd(f *factory) *cobra.Command {

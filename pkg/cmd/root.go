@@ -114,6 +114,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newPromoteCmd(f)},
 		{"repo", newTenantCmd(f)},
 		{"repo", newFeatureCmd(f)},
+		{"repo", newCNICmd(f)},
 		{"repo", newRevertCmd(f)},
 		{"repo", newChartCmd(f)},
 		{"repo", newProviderCmd(f)},

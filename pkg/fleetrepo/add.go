@@ -237,7 +237,7 @@ func (ch *chart) missing(values map[string]any) error {
 	for _, path := range leaves(ch.example(), nil) {
 		if value := at(all, path); value == nil || value == "" {
 			paths = append(paths, path.String())
-			hints = append(hints, fmt.Sprintf("--set %s=%v", path, at(ch.example(), path)))
+			hints = append(hints, setFlag(path, at(ch.example(), path)))
 		}
 	}
 	if len(paths) == 0 {

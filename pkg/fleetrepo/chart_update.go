@@ -124,6 +124,7 @@ func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory)
 			return nil, err
 		}
 		conflicts = append(conflicts, found...)
+		e.Charts = append(e.Charts, c.Name)
 		locked.Fleetctl, locked.SHA256 = version.Get().Version, scaffold.Digest(brought)
 	}
 	if err := conflicts.Err(); err != nil {

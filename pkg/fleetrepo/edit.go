@@ -309,7 +309,7 @@ func (c *declared) pool(name string) int {
 // listed adds file to the resources of the kustomization.yaml in its folder dir, where the user has written one: without one, Flux
 // takes every file.
 func (r *Repo) listed(cs *manifest.ChangeSet, dir, file string, want bool) error {
-	name := path.Join(dir, "kustomization.yaml")
+	name := path.Join(dir, kustomizationFile)
 	if !r.exists(name) {
 		return nil
 	}

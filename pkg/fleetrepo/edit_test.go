@@ -277,7 +277,7 @@ func TestAddEveryFlavour(t *testing.T) {
 			_, err := r.Add(opts)
 			if err != nil {
 				hint := strings.TrimPrefix(diag.Hint(err), "for example: ")
-				opts.Set = mustAssign(t, slices.DeleteFunc(strings.Split(" "+hint, " --set "), func(s string) bool { return s == "" })...)
+				opts.Set = mustAssign(t, slices.DeleteFunc(strings.Split(" "+strings.ReplaceAll(hint, "'", ""), " --set "), func(s string) bool { return s == "" })...)
 			}
 			e, err := r.Add(opts)
 			_, r = done(t, r, e, err)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -20,8 +19,10 @@ import (
 const (
 	// fluxAnnotation is none where their API server cannot run Flux.
 	fluxAnnotation = "fleetctl.dev/flux"
-	// cniAnnotation is required where they come up without a network.
-	cniAnnotation = "fleetctl.dev/cni"
+	// CNIAnnotation says that they come up without a network: it names theirs, a folder of addons/cni, or is CNIRequired.
+	CNIAnnotation = "fleetctl.dev/cni"
+	// CNIRequired leaves open which network they get: the only one there is, or one that is asked for.
+	CNIRequired = "required"
 )
 
 // fluxFor settles how a new cluster runs Flux, and with which network: what was asked for, else what its chart needs and the repo has.
@@ -41,22 +42,13 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	case opts.Flux == "":
 		out.Flux = scaffold.FluxOwn
 	}
-	networks, err := r.folders(path.Dir(scaffold.CNIDir("x")))
+	network, note, err := r.networkFor(opts.CNI, ch, out.Flux)
 	if err != nil {
 		return out, err
 	}
-	needed := ch.annotations[cniAnnotation] == "required" && out.Flux != scaffold.FluxNone
-	switch {
-	case opts.CNI != "" && out.Flux == scaffold.FluxNone:
-		return out, diag.Usage("leave --cni out, or choose --flux own", "nothing puts the network %s on a cluster without Flux", opts.CNI)
-	case opts.CNI != "" && !slices.Contains(networks, opts.CNI):
-		return out, unknown("network", opts.CNI, networks, "put its manifests into "+scaffold.CNIDir(opts.CNI))
-	case opts.CNI == "" && needed && len(networks) == 1:
-		out.CNI = networks[0]
-	case opts.CNI == "" && needed && len(networks) > 1:
-		return out, diag.Usage("choose one with --cni: "+strings.Join(networks, ", "), "the fleet has several networks")
-	case opts.CNI == "" && needed:
-		e.Notes = append(e.Notes, fmt.Sprintf("Its nodes are Ready once they have a network: an image with one, or its manifests in %s and `--cni NAME`.", scaffold.CNIDir("NAME")))
+	out.CNI = network
+	if note != "" {
+		e.Notes = append(e.Notes, note)
 	}
 	if out.Flux != scaffold.FluxOwn {
 		return out, nil
@@ -160,14 +152,13 @@ func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name stri
 	}
 	o := scaffold.ClusterOptions{Layout: layoutOf(m), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
 	for _, d := range documents {
-		dir := strings.TrimPrefix(text(yamledit.Find(d, "spec", "path")), "./")
 		switch text(yamledit.Find(d, "metadata", "labels", scaffold.FluxLabel)) {
 		case "cni":
-			o.CNI = path.Base(dir)
+			o.CNI = networkIn(d)
 		case "apps":
 			o.Flux = scaffold.FluxRemote
 		case "source":
-			o.SourceDir = dir
+			o.SourceDir = strings.TrimPrefix(text(yamledit.Find(d, "spec", "path")), "./")
 		}
 	}
 	made := func() ([]byte, error) {

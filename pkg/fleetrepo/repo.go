@@ -22,10 +22,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// clusterFile declares a cluster; commonDir holds what an environment's clusters have in common.
+// clusterFile declares a cluster; commonDir holds what an environment's clusters have in common; kustomizationFile lists what of a folder is applied.
 const (
-	clusterFile = "cluster.yaml"
-	commonDir   = "common"
+	clusterFile       = "cluster.yaml"
+	commonDir         = "common"
+	kustomizationFile = "kustomization.yaml"
 )
 
 // Repo is a fleet repo on disk.
@@ -61,6 +62,12 @@ type Edit struct {
 	// Renders names the file of the cluster whose values this edit makes or changes; "" where there is none. Its chart may refuse what its
 	// schema takes: that is known once it is rendered, which this package cannot.
 	Renders string
+	// Charts are flavours whose charts this edit changes: whether they still take the values of the clusters that are there is known once
+	// those are rendered.
+	Charts []string
+	// Applies names a folder of manifests that this edit writes, and that Flux is to apply; "" where there is none. Whether they are fit for
+	// that this package cannot tell.
+	Applies string
 	// Private edits show no difference: what they change may be in clear.
 	Private bool
 }

@@ -1,8 +1,10 @@
 package fleetrepo
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -100,6 +102,34 @@ func assign(at any, path yamledit.Path, value any) (any, error) {
 		return list, err
 	}
 	return nil, fmt.Errorf("bad path %s", path)
+}
+
+// setFlag is the flag that gives a value, as one types it in a shell: ParseAssignments reads that value of it.
+func setFlag(path yamledit.Path, value any) string {
+	text, isText := value.(string)
+	if isText {
+		read, err := ParseAssignments([]string{"a=" + text})
+		isText = err == nil && read[0].Value == value
+	}
+	if !isText {
+		encoded, err := json.Marshal(value) // which is YAML
+		if err != nil {
+			encoded = []byte("…")
+		}
+		text = string(encoded)
+	}
+	return "--set " + shellWord(path.String()+"="+text)
+}
+
+// plainWord is what no shell takes for anything but itself.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
+
+// shellWord quotes a word for a shell where that is needed.
+func shellWord(word string) string {
+	if plainWord.MatchString(strings.TrimSuffix(word, "…")) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

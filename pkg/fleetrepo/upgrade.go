@@ -126,18 +126,26 @@ func (r *Repo) upgradeControlPlane(c *declared, target semver.Version, opts Upgr
 // upgradePools lets the pools follow their control plane.
 func (r *Repo) upgradePools(c *declared, opts UpgradeOptions) (*Edit, error) {
 	changes := assignments(opts.Values)
-	var names []string
+	var names, held []string
 	for i, p := range c.Pools {
-		if p.KubernetesVersion != "" && (len(opts.Pools) == 0 || slices.Contains(opts.Pools, p.Name)) {
+		switch {
+		case p.KubernetesVersion == "":
+		case len(opts.Pools) == 0 || slices.Contains(opts.Pools, p.Name):
 			changes = append(changes, remove(values("pools", i, "kubernetesVersion")...))
 			names = append(names, p.Name)
+		default:
+			held = append(held, p.Name+" at "+p.KubernetesVersion)
 		}
 	}
 	e, err := r.apply(c, fmt.Sprintf("Upgrade pools of cluster %s to %s: %s", c.Name, c.KubernetesVersion, strings.Join(names, ", ")), changes...)
-	if err == nil && len(names) > 0 {
-		err = r.after(e, c)
+	if err != nil || len(names) == 0 {
+		return e, err
 	}
-	return e, err
+	e.Notes = append(e.Notes, fmt.Sprintf("The control plane is at %s; now pools follow it: %s. Their nodes are replaced.", c.KubernetesVersion, strings.Join(names, ", ")))
+	if len(held) > 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("Held until the same command names them, or names none: %s.", strings.Join(held, ", ")))
+	}
+	return e, r.after(e, c)
 }
 
 // imagesOf names the images that were made for the old version and have not been changed.
@@ -148,7 +156,7 @@ func (c *declared) imagesOf(old semver.Version, changed []Assignment) []string {
 		at := yamledit.Path(path).String()
 		isOld := strings.Contains(text(n), old.String()) || strings.Contains(text(n), strings.ReplaceAll(old.String(), ".", "-"))
 		if isOld && !slices.ContainsFunc(changed, func(a Assignment) bool { return a.Path.String() == at }) {
-			notes = append(notes, fmt.Sprintf("%s:%d: %s is %s, an image with the old version: give the new one with --set %s=…", c.File, n.Line, at, n.Value, at))
+			notes = append(notes, fmt.Sprintf("%s:%d: %s is %s, an image with the old version: give the new one with --set %s", c.File, n.Line, at, n.Value, shellWord(at+"=…")))
 		}
 	}
 	for _, field := range []string{"image", "template"} {

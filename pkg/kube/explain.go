@@ -69,11 +69,13 @@ func conditionText(c metav1.Condition) string {
 	return shorten(text)
 }
 
-// shorten puts text on one line of bounded length.
+// shorten puts text on one line of bounded length. What is too long loses its middle: who complains stands at its beginning, and what a
+// program died of at the end of its log.
 func shorten(text string) string {
+	const head = maxReason / 3
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > maxReason {
-		return string(runes[:maxReason-1]) + "…"
+		return string(runes[:head]) + "…" + string(runes[len(runes)-(maxReason-head-1):])
 	}
 	return text
 }

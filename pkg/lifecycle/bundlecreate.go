@@ -10,11 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
-	"github.com/fleetctl/fleetctl/pkg/host/kind"
 )
 
 // BundleOptions say what `fleetctl bundle create` fills.
@@ -139,8 +137,8 @@ func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
 	}
 	maps.Copy(b.files, b.fluxContent)
 	images := slices.Concat(b.provImages, b.fluxImages, b.opts.Images)
-	if b.mgmt.Host.Type == v1alpha1.HostKind {
-		images = append(images, b.nodeImage())
+	if node := b.traits().NodeImage; node != "" {
+		images = append(images, node)
 	}
 	slices.Sort(images)
 	err = bundle.Fill(ctx, w, bundle.Sources{
@@ -151,14 +149,6 @@ func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
 		return err
 	}
 	return w.Close()
-}
-
-// nodeImage is the one that init would choose.
-func (b *bundleRun) nodeImage() string {
-	if k := b.mgmt.Host.Kind; k != nil && k.Image != "" {
-		return k.Image
-	}
-	return kind.NodeImage(b.mgmt.KubernetesVersion)
 }
 
 func (b *bundleRun) isFolder(context.Context) (string, bool, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -83,7 +84,7 @@ func whoListens(ctx context.Context, store state.Store, name string, port int) (
 		if r.Name == name {
 			continue
 		}
-		h, err := hostOf(ctx, &r, store.Cluster(r.Name))
+		h, err := hosts.Remembered(ctx, &r, store.Cluster(r.Name))
 		if err != nil {
 			continue
 		}
@@ -99,7 +100,7 @@ func whoListens(ctx context.Context, store state.Store, name string, port int) (
 // checkPivotSource refuses, before anything is made, a fleet repo that the cluster which is to take over could never read: what an
 // embedded host serves is on this machine's loopback.
 func (b *bootstrap) checkPivotSource() error {
-	if b.opts.PivotTo == "" || b.mgmt.Host.Type != v1alpha1.HostEmbedded || b.fleet.Spec.Git.Scheme() != v1alpha1.GitLocal {
+	if b.opts.PivotTo == "" || !b.traits().Processes || b.fleet.Spec.Git.Scheme() != v1alpha1.GitLocal {
 		return nil
 	}
 	return diag.Usage("give the fleet repo a remote with --git-url, or bootstrap with --host kind",

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -27,7 +28,7 @@ func TestPortOfAnotherEmbeddedHostIsToldByItsName(t *testing.T) {
 			t.Fatal(err)
 		}
 		var err error
-		if s.host, err = newHost(t.Context(), name, s.mgmt.Host, s.cluster, s.imageDir()); err != nil {
+		if s.host, err = hosts.New(t.Context(), name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.CacheDir)); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -59,7 +60,7 @@ func TestPortOfAnotherEmbeddedHostIsToldByItsName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records := one.cluster.Path(filepath.Join(embeddedDir, "processes"))
+	records := one.cluster.Path(filepath.Join("embedded", "processes"))
 	if err := os.MkdirAll(records, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestPortOfAnotherEmbeddedHostIsToldByItsName(t *testing.T) {
 	if err := restart(); err != nil {
 		t.Errorf("a host without the docker provider: %v", err)
 	}
-	if err := os.MkdirAll(two.cluster.Path(filepath.Join(embeddedDir, "runner", "run", filepath.FromSlash(inMemoryManager))), 0o700); err != nil {
+	if err := os.MkdirAll(two.cluster.Path(filepath.Join("embedded", "runner", "run", filepath.FromSlash(inMemoryManager))), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := restart(); err == nil || !strings.Contains(err.Error(), "cluster one") || !strings.Contains(diag.Hint(err), "host stop --cluster one") {

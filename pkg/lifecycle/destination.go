@@ -29,7 +29,7 @@ func (o ChangeOptions) make(ctx context.Context) (*fleetrepo.Repo, *fleetrepo.Ed
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	edit, editErr := o.edit(repo)
+	edit, editErr := o.edit(ctx, repo)
 	if o.DryRun || !o.Push && !o.PullRequest {
 		return repo, edit, nil, editErr
 	}
@@ -43,7 +43,7 @@ func (o ChangeOptions) make(ctx context.Context) (*fleetrepo.Repo, *fleetrepo.Ed
 	if repo, err = fleetrepo.Open(o.Dir); err != nil {
 		return nil, nil, nil, err
 	}
-	edit, err = o.edit(repo)
+	edit, err = o.edit(ctx, repo)
 	return repo, edit, to, err
 }
 
@@ -78,7 +78,7 @@ func newDestination(repo *fleetrepo.Repo, o ChangeOptions) (*destination, error)
 
 // push pushes the edit to the branch that is checked out.
 func push(ctx context.Context, to *destination, edit *fleetrepo.Edit, o ChangeOptions, out *ChangeResult) error {
-	synced, err := to.git.Sync(ctx, to.auth, o.intent, commitMessage(edit), gitrepo.Author{})
+	synced, err := to.git.Sync(ctx, to.auth, o.intent(ctx), commitMessage(edit), gitrepo.Author{})
 	if err != nil {
 		return err
 	}
@@ -87,16 +87,18 @@ func push(ctx context.Context, to *destination, edit *fleetrepo.Edit, o ChangeOp
 }
 
 // intent makes the edit again, in the fleet repo at root.
-func (o ChangeOptions) intent(root string) ([]gitrepo.Change, error) {
-	now, err := fleetrepo.Open(root)
-	if err != nil {
-		return nil, err
+func (o ChangeOptions) intent(ctx context.Context) func(root string) ([]gitrepo.Change, error) {
+	return func(root string) ([]gitrepo.Change, error) {
+		now, err := fleetrepo.Open(root)
+		if err != nil {
+			return nil, err
+		}
+		again, err := o.edit(ctx, now)
+		if err != nil {
+			return nil, err
+		}
+		return gitFiles(again, root)
 	}
-	again, err := o.edit(now)
-	if err != nil {
-		return nil, err
-	}
-	return gitFiles(again, root)
 }
 
 // authFor is what reaches the remote of a fleet repo: what the caller gave, and what fleet.yaml says.

@@ -92,14 +92,14 @@ func (s *session) checks() []preflight.Check {
 		{Name: "name", Run: s.checkName},
 		{Name: "provider variables", Run: s.checkVariables},
 	}
-	if s.mgmt.Host.Type == v1alpha1.HostKind {
+	if s.traits().Containers {
 		engine := preflight.NewEngine(nil)
 		checks = append(checks, engine.Checks()...)
 		if s.usesEngine() {
 			checks = append(checks, engine.SocketCheck())
 		}
 	}
-	if s.mgmt.Host.Type == v1alpha1.HostEmbedded && s.usesEngine() {
+	if s.traits().Processes && s.usesEngine() {
 		checks = append(checks, preflight.Check{Name: "docker provider's port", Run: s.checkProviderPort})
 	}
 	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitLocal {

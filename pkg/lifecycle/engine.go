@@ -75,7 +75,7 @@ func (s *session) tuning(ctx context.Context) []kube.Tuning {
 // otherSocket is the engine's where the docker provider would not look for it, as Podman's is; "" where it finds it, and where it makes
 // in-memory clusters only because no engine answers.
 func (s *session) otherSocket(ctx context.Context) string {
-	if s.mgmt.Host.Type != v1alpha1.HostEmbedded || !s.usesEngine() {
+	if !s.traits().Processes || !s.usesEngine() {
 		return ""
 	}
 	if _, err := os.Stat(dockerSocket); err == nil {

@@ -26,6 +26,8 @@ type HostInfo struct {
 	Repo      string `json:"repo"`
 	// Error is why its state is unknown.
 	Error string `json:"error,omitempty"`
+	// Trouble is what keeps a host that runs from working, as far as its host can tell.
+	Trouble string `json:"trouble,omitempty"`
 }
 
 // HostList is the hosts of this machine.
@@ -55,6 +57,10 @@ type (
 		Logs() ([]string, error)
 		// Log opens one; its size is where it ends now.
 		Log(name string) (*os.File, error)
+	}
+	complainer interface {
+		// Trouble is what keeps a host that runs from working; nil if it sees nothing.
+		Trouble() error
 	}
 )
 
@@ -86,12 +92,23 @@ func (t *Target) info(ctx context.Context) HostInfo {
 		var st host.State
 		if st, err = h.State(ctx); err == nil {
 			info.State = string(st)
+			if trouble := troubleOf(h); trouble != nil {
+				info.Trouble = trouble.Error()
+			}
 		}
 	}
 	if err != nil {
 		info.Error = err.Error()
 	}
 	return info
+}
+
+// troubleOf is what a host can tell of itself although its API server may not answer.
+func troubleOf(h host.Host) error {
+	if c, ok := h.(complainer); ok {
+		return c.Trouble()
+	}
+	return nil
 }
 
 // pivoted tells whether another cluster has taken over. Its Flux reads a fleet repo without a remote from this machine all the same.

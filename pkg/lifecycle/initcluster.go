@@ -200,7 +200,7 @@ func (s *session) applySync(ctx context.Context, system *flux.System, detail fun
 			return err
 		}
 	}
-	if err := system.ApplySecret(ctx, flux.KeySecret(s.keys.File())); err != nil {
+	if err := s.applyKeys(ctx, system); err != nil {
 		return err
 	}
 	sync, err := flux.GenerateSync(s.syncOptions())
@@ -208,6 +208,11 @@ func (s *session) applySync(ctx context.Context, system *flux.System, detail fun
 		return err
 	}
 	return system.ApplySync(ctx, secret, sync, detail)
+}
+
+// applyKeys gives the Flux of a cluster the keys to what is encrypted in the fleet repo.
+func (s *session) applyKeys(ctx context.Context, system *flux.System) error {
+	return system.ApplySecret(ctx, flux.KeySecret(s.keys.File()))
 }
 
 // waitSynced returns when Flux has applied the revision that was pushed, and all that it applied is healthy.

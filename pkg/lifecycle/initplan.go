@@ -181,7 +181,7 @@ func (s *session) planImages(ctx context.Context, plan *installPlan) error {
 			return diag.Wrap("find image "+ref+" in the bundle "+s.opts.Bundle, err, "make a bundle for this fleet: fleetctl bundle create")
 		}
 	}
-	if s.mgmt.Host.Type != v1alpha1.HostWorkload { // whose nodes bring theirs, or a registry does: we do not reach into them
+	if s.traits().TakesImages {
 		plan.images = s.bundle.Archive(needed...)
 	}
 	return nil

@@ -153,8 +153,8 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 			charts = append(charts, scaffold.FlavoursFor(p.Name)...)
 		}
 	}
-	if i := slices.Index(charts, inMemoryFlavour); i > 0 && s.mgmt.Host.Type == v1alpha1.HostEmbedded {
-		// Where an embedded host is, there may be no engine for a cluster of containers: the README's example has to work.
+	if i := slices.Index(charts, inMemoryFlavour); i > 0 && s.traits().Processes {
+		// Where such a host is, there may be no engine for a cluster of containers: the README's example has to work.
 		charts = slices.Insert(slices.Delete(charts, i, i+1), 0, inMemoryFlavour)
 	}
 	return scaffold.Repo(scaffold.RepoOptions{
@@ -171,7 +171,7 @@ func (s *session) exampleVersion(ctx context.Context) (string, error) {
 		return v, nil
 	}
 	if s.client == nil { // a dry run
-		return defaultKubernetesVersion(s.mgmt.Host.Type), nil
+		return s.traits().KubernetesVersion, nil
 	}
 	v, err := s.client.ServerVersion(ctx)
 	v, _, _ = strings.Cut(v, "+") // what a distribution appends is no version of Kubernetes

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,13 +13,22 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// edit makes the edit in a fleet repo, and refuses one whose values the chart refuses.
-func (o ChangeOptions) edit(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+// edit makes the edit in a fleet repo, and refuses one whose values the chart refuses, or whose manifests no cluster would take.
+func (o ChangeOptions) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	e, err := o.Edit(repo)
-	if err != nil || e.Renders == "" {
-		return e, err
+	if err != nil {
+		return nil, err
 	}
-	if err := judgeEdit(repo, e); err != nil {
+	if e.Renders != "" {
+		err = judgeEdit(repo, e)
+	}
+	if err == nil && e.Applies != "" {
+		err = judgeAddon(ctx, repo, e)
+	}
+	if err == nil && len(e.Charts) > 0 {
+		err = o.judgeCharts(ctx, repo, e)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return e, nil

@@ -45,6 +45,9 @@ func (d Deps) localKeys(fleet, file string) (keys, stored secret.Keys, err error
 	}
 	fromVariable, _ := d.LookupEnv(keyFileVariable)
 	if name := cmp.Or(file, fromVariable); name != "" {
+		if strings.Contains(name, "AGE-SECRET-KEY-") { // no error may quote it
+			return nil, nil, diag.Usage("put it into a private file and name that; the variable "+keyVariable+" takes the key itself", "there is an age key where the name of its file belongs")
+		}
 		if err := add(name, true); err != nil {
 			return nil, nil, err
 		}

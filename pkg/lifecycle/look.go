@@ -31,11 +31,24 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 	if err == nil {
 		from.Cluster.State = "running"
 		from.Client, err = kube.New(kubeconfig, kube.Options{})
+		from.Trouble = t.trouble(ctx)
 	} else {
 		from.Cluster.State = t.state(ctx)
 	}
 	from.Unreachable = err
 	return from
+}
+
+// trouble is what the host that carries the target says of itself; after a pivot that is not ours to ask.
+func (t *Target) trouble(ctx context.Context) error {
+	if t.pivoted() {
+		return nil
+	}
+	h, err := t.Host(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // the cluster answers for itself
+	}
+	return troubleOf(h)
 }
 
 // state is the host's state in a word, for a report that says that it cannot be reached.

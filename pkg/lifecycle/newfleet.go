@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 )
 
 // newFleetFile is the fleet.yaml that init writes where there is none: what the flags say, and defaults for the rest, spelled out
@@ -31,20 +31,11 @@ func (s *session) newFleetFile(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	mgmt := v1alpha1.ManagementCluster{
-		Name: cluster, KubernetesVersion: o.KubernetesVersion, Host: v1alpha1.Host{Type: v1alpha1.HostType(o.HostType)},
-	}
-	if mgmt.Host.Type == v1alpha1.HostExisting {
-		if o.Context == "" {
-			return nil, diag.Usage("`kubectl config get-contexts` lists them; fleetctl never takes the current one",
-				"--host existing needs --host-context, the context of the cluster")
-		}
-		mgmt.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: o.Kubeconfig, Context: o.Context}
-	}
-	if o.NodeImage != "" {
-		mgmt.Host.Kind = &v1alpha1.KindHost{Image: o.NodeImage}
-	} else if mgmt.Host.Type == "" {
-		mgmt.Host.Type = s.defaultHostType(ctx, cluster)
+	mgmt := v1alpha1.ManagementCluster{Name: cluster, KubernetesVersion: o.KubernetesVersion}
+	wishes := hosts.Wishes{Type: v1alpha1.HostType(o.HostType), Context: o.Context, Kubeconfig: o.Kubeconfig, NodeImage: o.NodeImage}
+	mgmt.Host, err = hosts.Declare(wishes, func() v1alpha1.HostType { return s.defaultHostType(ctx, cluster) })
+	if err != nil {
+		return nil, err
 	}
 	for _, p := range o.Providers {
 		mgmt.Providers = append(mgmt.Providers, v1alpha1.Provider{Name: p.Name, Version: p.Version})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -41,5 +42,5 @@ func (s *session) askParent(ctx context.Context) error {
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
-	return kube.MergeKubeconfig(ctx, s.cluster.Path(workloadKubeconfigFile), name, kubeconfig)
+	return kube.MergeKubeconfig(ctx, s.cluster.Path(hosts.WorkloadKubeconfigFile), name, kubeconfig)
 }

@@ -19,7 +19,7 @@ func propose(ctx context.Context, to *destination, edit *fleetrepo.Edit, o Chang
 	if _, err := forge.Find(ctx, to.forge, want); err != nil {
 		return err
 	}
-	synced, err := to.git.Propose(ctx, to.auth, want.Branch, o.intent, commitMessage(edit), gitrepo.Author{})
+	synced, err := to.git.Propose(ctx, to.auth, want.Branch, o.intent(ctx), commitMessage(edit), gitrepo.Author{})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 )
@@ -196,7 +197,7 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 	return rotation.edit, nil
 }
 
-// giveKeys makes keys those that the management clusters of a fleet decrypt with.
+// giveKeys adds keys to those that the management clusters of a fleet decrypt with. Older ones that only a cluster knows stay there.
 func (d Deps) giveKeys(ctx context.Context, fleet string, keys secret.Keys) error {
 	records, err := d.Store.List()
 	if err != nil {
@@ -209,7 +210,7 @@ func (d Deps) giveKeys(ctx context.Context, fleet string, keys secret.Keys) erro
 		}
 		client, err := (&Target{Name: r.Name, Cluster: d.Store.Cluster(r.Name), Record: &records[i]}).Client(ctx)
 		if err == nil {
-			err = flux.NewSystem(client).ApplySecret(ctx, flux.KeySecret(keys.File()))
+			err = addKeys(ctx, client, keys)
 		}
 		if err != nil {
 			return diag.Wrap("give the new key to the management cluster "+r.Name, err, "mend that first, or give --offline and run `fleetctl init` before the change is pushed")
@@ -221,6 +222,15 @@ func (d Deps) giveKeys(ctx context.Context, fleet string, keys secret.Keys) erro
 			"no management cluster of the fleet %s is known on this machine", fleet)
 	}
 	return nil
+}
+
+func addKeys(ctx context.Context, client *kube.Client, keys secret.Keys) error {
+	there, err := clusterKeys(ctx, client)
+	if err != nil {
+		return err
+	}
+	all := unique(slices.Concat(keys, there))
+	return flux.NewSystem(client).ApplySecret(ctx, flux.KeySecret(all.File()))
 }
 
 // rotation encrypts files anew.

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -93,7 +94,7 @@ func (s *session) settle(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.host, s.hostErr = newHost(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, s.imageDir())
+	s.host, s.hostErr = hosts.New(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.CacheDir))
 	return s.openBundle(ctx)
 }
 

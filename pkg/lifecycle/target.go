@@ -8,11 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
-	"github.com/fleetctl/fleetctl/pkg/host/engine"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -69,21 +68,12 @@ func FindTarget(store state.Store, name, dir string) (*Target, error) {
 	return nil, diag.Usage("choose one with --cluster", "this machine has several management clusters: %s", strings.Join(names, ", "))
 }
 
-// Host of the target. Without a record it is looked for as a kind cluster, because the state folder may have been lost; an
-// embedded one has its data in that folder. Where no container engine is installed there is no kind cluster either.
+// Host of the target. Without a record it is looked for: the state folder may have been lost.
 func (t *Target) Host(ctx context.Context) (host.Host, error) {
 	if t.Record != nil {
-		return hostOf(ctx, t.Record, t.Cluster)
+		return hosts.Remembered(ctx, t.Record, t.Cluster)
 	}
-	embedded := &state.Record{Name: t.Name, HostType: string(v1alpha1.HostEmbedded)}
-	if _, err := os.Stat(t.Cluster.Path(embeddedDir)); err == nil {
-		return hostOf(ctx, embedded, t.Cluster)
-	}
-	h, err := hostOf(ctx, &state.Record{Name: t.Name, HostType: string(v1alpha1.HostKind)}, t.Cluster)
-	if none, ok := errors.AsType[*engine.NotFoundError](err); ok && len(none.Tried) == 0 {
-		return hostOf(ctx, embedded, t.Cluster)
-	}
-	return h, err
+	return hosts.Find(ctx, t.Name, t.Cluster)
 }
 
 // Kubeconfig of the target, from its host; after a pivot it is the one of the cluster that took over.

@@ -22,6 +22,8 @@ type Sources struct {
 	Cluster     Cluster
 	Client      *kube.Client
 	Unreachable error
+	// Trouble is what the host says of itself, which tells more than that the API server does not answer; nil if nothing.
+	Trouble error
 	// Repo is the folder of the fleet repo; empty if it is not known.
 	Repo string
 	// Served, if not nil, tells whether the fleet repo without a remote is being served.
@@ -195,6 +197,9 @@ func (c *collector) judge() {
 		return
 	}
 	slices.Sort(r.Unknown)
+	if err := c.from.Trouble; err != nil {
+		r.blame("host of management cluster "+r.Cluster.Name, err.Error(), diag.Hint(err))
+	}
 	for _, p := range c.failed {
 		r.blame(p.Object, p.Reason, "")
 	}

@@ -125,7 +125,7 @@ func (t *tree) walk(ctx context.Context) error {
 	return nil
 }
 
-// read reads one file, and screens it where it is YAML.
+// read reads one file from the disk.
 func (t *tree) read(f *file, parse bool) (diag.Findings, error) {
 	content, err := readLimited(filepath.Join(t.dir, filepath.FromSlash(f.path)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,15 +134,20 @@ func (t *tree) read(f *file, parse bool) (diag.Findings, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.take(f, content, parse), nil
+}
+
+// take makes content that of a file, and screens it where it is YAML.
+func (t *tree) take(f *file, content []byte, parse bool) diag.Findings {
 	if len(content) > maxFile {
 		if !parse {
-			return nil, nil
+			return nil
 		}
 		f.broken = true
-		return diag.Findings{finding(RuleLimit, f.path, 1, 1, fmt.Sprintf("file is larger than %d MiB", maxFile>>20), "")}, nil
+		return diag.Findings{finding(RuleLimit, f.path, 1, 1, fmt.Sprintf("file is larger than %d MiB", maxFile>>20), "")}
 	}
 	if !parse && bytes.IndexByte(content[:min(len(content), 8000)], 0) >= 0 {
-		return nil, nil // no text
+		return nil // no text
 	}
 	f.content = content
 	var findings diag.Findings
@@ -156,7 +161,7 @@ func (t *tree) read(f *file, parse bool) (diag.Findings, error) {
 		}
 		f.documents = documents
 	}
-	return findings, nil
+	return findings
 }
 
 func readLimited(name string) ([]byte, error) {

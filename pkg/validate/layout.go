@@ -57,6 +57,7 @@ func checkLayout(t *tree, fleet *v1alpha1.Fleet, repo *fleetrepo.Repo) *layout {
 		}
 	}
 	l.providerFolders()
+	l.networks()
 	l.checkClusters()
 	l.duplicates()
 	for _, c := range l.clusters {
@@ -69,7 +70,7 @@ func (l *layout) add(f diag.Finding) { l.findings = append(l.findings, f) }
 
 // topFolders reports folders that somebody meant to be one of the layout's. Others are the team's own.
 func (l *layout) topFolders() {
-	known := []string{"charts", "features", "providers", "tenants"}
+	known := []string{scaffold.AddonsDir, "charts", "features", "providers", "tenants"}
 	for _, name := range l.tree.folders["."] {
 		if _, folder := l.tree.folders[name]; !folder || slices.Contains(known, name) {
 			continue
@@ -124,6 +125,26 @@ func (l *layout) providerFolders() {
 				}
 			}
 		}
+	}
+}
+
+// networks reports charts whose clusters are to get a network that the repo does not have.
+func (l *layout) networks() {
+	dir := path.Dir(scaffold.CNIDir("x"))
+	for _, flavour := range l.subfolders(scaffold.ChartsDir) {
+		f := l.tree.byPath[path.Join(scaffold.ChartsDir, flavour, "Chart.yaml")]
+		if f == nil || len(f.documents) == 0 {
+			continue
+		}
+		at := yamledit.Find(f.documents[0].node, "annotations", fleetrepo.CNIAnnotation)
+		if at == nil || at.Value == "" || at.Value == fleetrepo.CNIRequired || l.tree.has(path.Join(dir, at.Value)) {
+			continue
+		}
+		hint := fmt.Sprintf("`fleetctl cni add %s --from FILE` brings it", at.Value)
+		if nearest := diag.Nearest(at.Value, append(l.subfolders(dir), fleetrepo.CNIRequired)); nearest != "" {
+			hint = "did you mean " + nearest + "?"
+		}
+		l.add(finding(RuleMissingNetwork, f.path, at.Line, at.Column, fmt.Sprintf("annotations[%s]: there is no network %.60q in %s", fleetrepo.CNIAnnotation, at.Value, dir), hint))
 	}
 }
 

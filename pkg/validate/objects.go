@@ -67,7 +67,7 @@ func (r *run) objects() []*object {
 // isApplicable tells whether a file is where objects are.
 func isApplicable(name string) bool {
 	top, _, nested := strings.Cut(name, "/")
-	return nested && slices.Contains([]string{"providers", "features", "tenants"}, top) && path.Base(name) != "kustomization.yaml"
+	return nested && slices.Contains([]string{"addons", "features", "providers", "tenants"}, top) && path.Base(name) != "kustomization.yaml"
 }
 
 // unapplied is the object of a document; nil where it is none, or one that is made of variables.

@@ -40,6 +40,7 @@ const (
 	RuleMissingConfig  = "missing-configmap"
 	RuleMissingID      = "missing-identity"
 	RuleMissingNS      = "missing-namespace"
+	RuleMissingNetwork = "missing-network"
 	RuleMissingDepends = "missing-dependency"
 	RuleDependsCycle   = "dependency-cycle"
 	RuleClusterName    = "cluster-name"
@@ -85,6 +86,7 @@ var rules = []diag.Rule{
 	{ID: RuleMissingConfig, Severity: diag.SeverityError, Summary: "Every ConfigMap that is referred to is there."},
 	{ID: RuleMissingID, Severity: diag.SeverityError, Summary: "Every identity that a cluster refers to is there."},
 	{ID: RuleMissingNS, Severity: diag.SeverityError, Summary: "Every namespace that an object is in is there, and every object that needs one has one."},
+	{ID: RuleMissingNetwork, Severity: diag.SeverityError, Summary: "The network that a chart names for its clusters is there."},
 	{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "What something depends on is there."},
 	{ID: RuleDependsCycle, Severity: diag.SeverityError, Summary: "Nothing depends on itself in the end."},
 	{ID: RuleClusterName, Severity: diag.SeverityError, Summary: "A cluster's folder, HelmRelease, release and namespace have one name."},

@@ -38,16 +38,28 @@ type schemas struct {
 // readSchemas gathers the CRDs of kinds: those of --crds, those in the repo, Flux's among them, and where they do not do those of the providers
 // that fleet.yaml names, of the versions and digests in fleet.lock.
 func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKind]bool) (*schemas, error) {
-	s := &schemas{Set: schema.NewSet()}
-	if r.opts.known != nil {
-		s.Set = r.opts.known.Clone()
-	}
+	s := newSchemas(r.opts.known)
 	for _, dir := range r.opts.CRDs {
 		if err := s.addFolder(dir); err != nil {
 			return nil, err
 		}
 	}
-	for _, f := range r.tree.files {
+	s.addTree(r.tree)
+	s.addProviders(ctx, r, kinds)
+	return s, nil
+}
+
+// newSchemas knows the kinds of Kubernetes, and those that are known besides; nil: none.
+func newSchemas(known *schema.Set) *schemas {
+	if known == nil {
+		return &schemas{Set: schema.NewSet()}
+	}
+	return &schemas{Set: known.Clone()}
+}
+
+// addTree takes the CRDs that stand in the repo.
+func (s *schemas) addTree(t *tree) {
+	for _, f := range t.files {
 		if f.documents == nil || !bytes.Contains(f.content, []byte("CustomResourceDefinition")) {
 			continue
 		}
@@ -55,8 +67,6 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 			s.findings = append(s.findings, finding(RuleBadCRD, f.path, 1, 0, err.Error(), ""))
 		}
 	}
-	s.addProviders(ctx, r, kinds)
-	return s, nil
 }
 
 // addFolder takes the CRDs below a folder of the user's, or of one file.

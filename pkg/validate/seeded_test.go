@@ -88,6 +88,7 @@ func plants() []plant {
 		{name: "identity is missing", rule: RuleMissingID, file: platform + "aws.yaml", becomes: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\nmetadata: {name: a, namespace: platform}\nspec:\n  identityRef:\n    kind: AWSClusterRoleIdentity\n    name: nobody\n", at: "nobody", also: []string{RuleUnknownKind}},
 		{name: "namespace is missing", rule: RuleMissingNS, file: settings, old: "  name: settings\n  namespace: platform", becomes: "  name: settings\n  namespace: platform-x", at: "platform-x", also: []string{RuleMissingConfig, RuleVariable}},
 		{name: "no namespace at all", rule: RuleMissingNS, file: "features/base/namespaced/quota.yaml", old: "  namespace: platform\n", becomes: "", at: "metadata:"},
+		{name: "network is missing", rule: RuleMissingNetwork, file: "charts/in-memory/Chart.yaml", old: "annotations:\n", becomes: "annotations:\n  fleetctl.dev/cni: calico\n", at: "cni: calico"},
 		{name: "dependency is missing", rule: RuleMissingDepends, file: apps, old: "  - name: base", becomes: "  - name: bass", at: "bass"},
 		{name: "dependencies go round", rule: RuleDependsCycle, file: apps, old: "  path: ./features/base/namespaced\n", becomes: "  path: ./features/base/namespaced\n  dependsOn: [{name: web}]\n", at: "dependsOn: [{name: web}]"},
 		{name: "cluster's name", rule: RuleClusterName, file: one, old: "  releaseName: one", becomes: "  releaseName: uno", at: "releaseName: uno"},

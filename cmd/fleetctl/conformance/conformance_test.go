@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package conformance drives the stock clusterctl, built from its module, against the embedded host and against kind, and compares
-// what exists afterwards. `make conformance` builds what it needs.
+// Package conformance drives the stock clusterctl, helm and kubectl, built from their modules, against the embedded host and against kind,
+// and compares what exists afterwards. `make conformance` builds what it needs.
 package conformance
 
 import (
@@ -20,16 +20,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// The workload cluster of the tests: what the in-memory chart makes.
+// The workload cluster of the tests.
 const (
-	manifest  = "../../../templates/testdata/golden/in-memory-smallest.yaml"
+	chart     = "../../../templates/charts/in-memory"
 	cluster   = "x"
 	namespace = "conformance"
 )
 
-// TestClusterctl is a management cluster's life with clusterctl: init, a cluster, describe, get kubeconfig, upgrade, move out and in;
-// with crashes of everything in between.
-func TestClusterctl(t *testing.T) {
+// TestStockPrograms is a management cluster's life: clusterctl init, a cluster as a release of helm, its upgrade and rollback, describe, get
+// kubeconfig, clusterctl upgrade, move out and in; with crashes of everything in between.
+func TestStockPrograms(t *testing.T) {
 	begin := time.Now()
 	e, k := newSides(t)
 	both(t, "clusterctl init", e, k, func(ctx context.Context, s *side) error {
@@ -43,6 +43,8 @@ func TestClusterctl(t *testing.T) {
 	compare(t, "with a cluster", e, k)
 	both(t, "clusterctl describe and get kubeconfig", e, k, func(ctx context.Context, s *side) error { return s.describe(ctx) })
 	e.asksWorkload(t)
+	both(t, "helm upgrade and rollback", e, k, func(ctx context.Context, s *side) error { return s.changeRelease(ctx) })
+	compare(t, "with the release changed", e, k)
 
 	plans := map[*side]string{}
 	for _, s := range []*side{e, k} {
@@ -58,8 +60,13 @@ func TestClusterctl(t *testing.T) {
 	both(t, "clusterctl upgrade apply", e, k, func(ctx context.Context, s *side) error {
 		_, err := s.clusterctl(ctx, "upgrade", "apply", "--wait-providers", "--core", "cluster-api:"+nextVersion,
 			"--bootstrap", "kubeadm:"+nextVersion, "--control-plane", "kubeadm:"+nextVersion)
+		if err != nil {
+			return err
+		}
+		_, err = s.run(ctx, "kubectl", "rollout", "status", "deployment/capi-controller-manager", "-n", "capi-system", "--timeout=2m")
 		return err
 	})
+	e.runsNext(t)
 	compare(t, "after the upgrade", e, k)
 
 	e.killAll(t)
@@ -91,7 +98,7 @@ func compare(t *testing.T, when string, e, k *side) {
 		if err != nil {
 			return err
 		}
-		objects = len(withKind.without(k.before))
+		objects = len(withKind.without(k.before).lines())
 		if d := difference(withEmbedded.without(e.before).lines(), withKind.without(k.before).lines()); d != "" {
 			return errors.New(d)
 		}
@@ -100,20 +107,63 @@ func compare(t *testing.T, when string, e, k *side) {
 	if err != nil {
 		t.Errorf("%s the two hosts differ, %v", when, err)
 	}
-	t.Logf("%s: %d kinds and names of objects", when, objects)
+	t.Logf("%s: %d objects", when, objects)
 	if objects < 50 {
 		t.Errorf("%s there are only %d objects: the comparison says little", when, objects)
 	}
 }
 
 func (s *side) makeCluster(ctx context.Context) error {
-	if _, err := s.run(ctx, "kubectl", "create", "namespace", namespace); err != nil {
-		return err
-	}
-	if _, err := s.run(ctx, "kubectl", "apply", "-n", namespace, "-f", manifest); err != nil {
+	if _, err := s.run(ctx, "helm", "install", cluster, chart, "-n", namespace, "--create-namespace",
+		"--set", "kubernetesVersion=v1.36.3,pools[0].name=md-0,pools[0].replicas=1"); err != nil {
 		return err
 	}
 	return s.available(ctx)
+}
+
+// changeRelease gives the cluster a label with helm, takes it away again, and looks at what helm and kubectl say of it.
+func (s *side) changeRelease(ctx context.Context) error {
+	for _, step := range []struct {
+		args []string
+		want string // the label afterwards
+	}{
+		{[]string{"upgrade", cluster, chart, "--reuse-values", "--set", "labels.tier=gold"}, "gold"},
+		{[]string{"rollback", cluster, "1"}, ""},
+	} {
+		if _, err := s.run(ctx, "helm", append(step.args, "-n", namespace)...); err != nil {
+			return err
+		}
+		got, err := s.run(ctx, "kubectl", "get", "cluster/"+cluster, "-n", namespace, "-o", "jsonpath={.metadata.labels.tier}")
+		if err == nil && got != step.want {
+			err = fmt.Errorf("after helm %s the cluster has the tier %q, want %q", step.args[0], got, step.want)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	history, err := s.run(ctx, "helm", "history", cluster, "-n", namespace)
+	if err == nil && (strings.Count(history, "superseded") != 2 || strings.Count(history, "deployed") != 1) {
+		err = fmt.Errorf("helm history, want two superseded and one deployed:\n%s", history)
+	}
+	return err
+}
+
+// runsNext looks whether the manager that runs is that of the next release.
+func (s *side) runsNext(t *testing.T) {
+	t.Helper()
+	running, err := process.Running(filepath.Join(s.stateDir, "processes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var managers []string
+	for _, r := range running {
+		if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.PID)); err == nil && strings.Contains(r.Name, "capi-controller-manager") {
+			managers = append(managers, strings.ReplaceAll(string(raw), "\x00", " "))
+		}
+	}
+	if len(managers) != 1 || !strings.Contains(managers[0], " "+nextArgument+" ") {
+		t.Errorf("after the upgrade there run %q, want one manager with %s", managers, nextArgument)
+	}
 }
 
 func (s *side) available(ctx context.Context) error {
@@ -179,6 +229,15 @@ func (s *side) killSupervisor(t *testing.T) {
 	}
 	if err == nil {
 		err = holder.Signal(syscall.SIGKILL)
+	}
+	if err == nil { // what still dies would be taken for what runs
+		err = eventually(t.Context(), time.Minute, func() error {
+			left, err := process.Running(filepath.Join(s.stateDir, "processes"))
+			if err == nil && (holder.Alive() || len(left) > 0) {
+				err = fmt.Errorf("the killed host still has its supervisor (%v) or %v", holder.Alive(), left)
+			}
+			return err
+		})
 	}
 	if err == nil {
 		err = s.host.Create(t.Context(), host.CreateOptions{})

@@ -30,7 +30,7 @@ import (
 const (
 	envProgram  = "FLEETCTL_E2E_PROGRAM"  // a fleetctl: the embedded host's supervisor is one
 	envBundle   = "FLEETCTL_E2E_BUNDLE"   // an offline bundle
-	envPrograms = "FLEETCTL_E2E_PROGRAMS" // the folder with the peers' own clusterctl and kubectl
+	envPrograms = "FLEETCTL_E2E_PROGRAMS" // the folder with the peers' own clusterctl, kubectl and helm
 )
 
 // nodeImage carries the kind side.
@@ -169,8 +169,13 @@ func (s *side) clusterctl(ctx context.Context, args ...string) (string, error) {
 	return s.run(ctx, "clusterctl", append(args, "--config", filepath.Join(s.dir, "clusterctl.yaml"))...)
 }
 
-// nextVersion is that of the release that an upgrade goes to: the same components once more.
-const nextVersion = "v1.14.99"
+// The release that an upgrade goes to: the same components, but the core manager has an argument more, and comes with an object more.
+const (
+	nextVersion  = "v1.14.99"
+	nextArgument = "--v=1"
+	nextObject   = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: next-release\n  namespace: capi-system\n" +
+		"  labels:\n    cluster.x-k8s.io/provider: cluster-api\ndata:\n  version: " + nextVersion + "\n"
+)
 
 // newRepository lays the bundle's manifests out for clusterctl, with a newer release of what an upgrade takes.
 func newRepository(t *testing.T, made *bundle.Bundle, dir string) string {
@@ -193,6 +198,9 @@ func newRepository(t *testing.T, made *bundle.Bundle, dir string) string {
 		if err := os.CopyFS(filepath.Join(filepath.Dir(version), nextVersion), os.DirFS(version)); err != nil {
 			t.Fatal(err)
 		}
+		if p.kind == "CoreProvider" {
+			change(t, filepath.Join(filepath.Dir(version), nextVersion, p.file))
+		}
 	}
 	certs := only(t, filepath.Join(dir, "manifests", "cert-manager", "*", "cert-manager.yaml"))
 	config += fmt.Sprintf("cert-manager:\n  url: %s\n  version: %s\n", certs, filepath.Base(filepath.Dir(certs)))
@@ -200,6 +208,23 @@ func newRepository(t *testing.T, made *bundle.Bundle, dir string) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// change makes the next release of the core provider another one.
+func change(t *testing.T, components string) {
+	t.Helper()
+	raw, err := os.ReadFile(components)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const argument = "        - --leader-elect\n"
+	if n := bytes.Count(raw, []byte(argument)); n != 1 {
+		t.Fatalf("%s: %d places for an argument, want one", components, n)
+	}
+	raw = bytes.Replace(raw, []byte(argument), []byte(argument+"        - "+nextArgument+"\n"), 1)
+	if err := os.WriteFile(components, append(raw, nextObject...), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func only(t *testing.T, pattern string) string {
@@ -228,18 +253,19 @@ func eventually(ctx context.Context, limit time.Duration, check func() error) er
 	}
 }
 
-// difference tells what only one of two has.
+// difference tells what only one of two has, and what it has more of.
 func difference(one, other []string) string {
+	left := slices.Clone(other)
 	var out []string
 	for _, s := range one {
-		if !slices.Contains(other, s) {
+		if i := slices.Index(left, s); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+		} else {
 			out = append(out, "only with embedded: "+s)
 		}
 	}
-	for _, s := range other {
-		if !slices.Contains(one, s) {
-			out = append(out, "only with kind:     "+s)
-		}
+	for _, s := range left {
+		out = append(out, "only with kind:     "+s)
 	}
 	return strings.Join(out, "\n")
 }

@@ -14,14 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// snapshot is what exists: for each object, by kind, namespace and name, its conditions as TYPE=STATUS.
+// snapshot is what exists: by kind, namespace and name, the conditions of each object, as TYPE=STATUS. Objects whose names differ in
+// what was chosen at random share an entry.
 type snapshot map[string][]string
 
-// lines are one for each object.
+// lines are one for each object, sorted.
 func (s snapshot) lines() []string {
 	out := make([]string, 0, len(s))
-	for object, conditions := range s {
-		out = append(out, strings.TrimSpace(object+" "+strings.Join(conditions, " ")))
+	for object, each := range s {
+		for _, conditions := range each {
+			out = append(out, strings.TrimSpace(object+" "+conditions))
+		}
 	}
 	slices.Sort(out)
 	return out
@@ -72,7 +75,7 @@ func (s *side) look(ctx context.Context) (snapshot, error) {
 				if ns := o.GetNamespace(); ns == "default" || strings.HasPrefix(ns, "kube-") || ns == "local-path-storage" {
 					continue
 				}
-				found[nameOf(o)] = conditionsOf(o)
+				found[nameOf(o)] = append(found[nameOf(o)], conditionsOf(o))
 			}
 		}
 	}
@@ -91,7 +94,7 @@ func nameOf(o *unstructured.Unstructured) string {
 	return text
 }
 
-func conditionsOf(o *unstructured.Unstructured) []string {
+func conditionsOf(o *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	var out []string
 	for _, c := range conditions {
@@ -100,5 +103,5 @@ func conditionsOf(o *unstructured.Unstructured) []string {
 		}
 	}
 	slices.Sort(out)
-	return out
+	return strings.Join(out, " ")
 }

@@ -3,13 +3,19 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -51,8 +57,10 @@ func TestFleetWithoutRemote(t *testing.T) {
 var life = []scenario{
 	{name: "init from an empty folder", play: initFromNothing},
 	{name: "init again changes nothing", play: initAgain},
+	{name: "what is kept is private", play: stateIsPrivate},
 	{name: "init starts it again after a reboot", play: initAfterReboot},
 	{name: "host stop and host start", only: "embedded", play: stopAndStart},
+	{name: "status tells of a controller that crashes", only: "embedded", play: crashLoops},
 	{name: "a committed in-memory cluster becomes Available", only: "embedded", play: inMemoryCluster},
 	{name: "nothing listens off loopback but what the docs name", only: "embedded", play: listensOnLoopback},
 	{name: "clusters of containers come up in two environments", only: "kind", play: clustersOfContainers},
@@ -117,6 +125,26 @@ func initAgain(t *testing.T, s *story) {
 	}
 }
 
+// stateIsPrivate walks all that this machine keeps of its management clusters: keys and tokens are among it.
+func stateIsPrivate(t *testing.T, s *story) {
+	err := filepath.WalkDir(s.state, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it was a temporary file
+		}
+		if err != nil || d.Type() == fs.ModeSymlink {
+			return err // what it leads to counts
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s is open to others: %s", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func initAfterReboot(t *testing.T, s *story) {
 	s.reboot()
 	if _, code := s.status(); code != 3 {
@@ -151,6 +179,37 @@ func stopAndStart(t *testing.T, s *story) {
 		}
 	}
 	s.fails(2, []string{"default/nothing", "`fleetctl host logs`"}, "host", "logs", "default/nothing")
+}
+
+// crashLoops has one of Flux's controllers end at once, for a flag that it does not know, and then come back.
+func crashLoops(t *testing.T, s *story) {
+	const controller, flag = "notification-controller", "--of-another-version"
+	c := s.client(s.made.Kubeconfig)
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: controller}}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+		t.Fatal(err)
+	}
+	roll := func(args []string) {
+		t.Helper()
+		before := client.MergeFrom(d.DeepCopy())
+		d.Spec.Template.Spec.Containers[0].Args = args
+		if err := c.Patch(t.Context(), d, before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := slices.Clone(d.Spec.Template.Spec.Containers[0].Args)
+	roll(append(slices.Clone(args), flag))
+	eventually(t, "status shows the crash loop", time.Minute, func() string {
+		st, code := s.status()
+		for _, p := range st.Problems {
+			if code == 3 && strings.Contains(p.Object, controller) && strings.Contains(p.Reason, "CrashLoopBackOff") && strings.Contains(p.Reason, flag) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("exit %d, %+v", code, st.Problems)
+	})
+	roll(args)
+	s.ready(time.Minute)
 }
 
 // listed requires that host list has the management cluster, in that state.

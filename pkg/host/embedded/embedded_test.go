@@ -2,7 +2,11 @@ package embedded_test
 
 import (
 	"context"
+	"flag"
+	"fmt"
+	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -12,7 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 )
 
-// The test program is also the supervisor, and a command that makes an ephemeral host and is killed.
+// The test program is also the supervisor, a manager on it, and a command that makes an ephemeral host and is killed.
 const (
 	supervisorArg = "host-run"
 	commandArg    = "make-ephemeral-host"
@@ -28,10 +32,30 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if filepath.Base(os.Args[0]) == "manager" {
+		manage()
+	}
 	if len(os.Args) == 3 && os.Args[1] == commandArg {
 		makeEphemeral(os.Args[2])
 	}
 	os.Exit(m.Run())
+}
+
+// manage is a manager that is ready at once, with a child of its own where that is asked for. It leaves a file in /data.
+func manage() {
+	health := flag.String("health-addr", ":9440", "The address the health endpoint binds to.")
+	data := flag.String("data-dir", "/data", "Where it keeps what it makes.")
+	child := flag.Bool("child", false, "Start a child that outlives it.")
+	flag.Parse()
+	err := os.WriteFile(filepath.Join(*data, "made"), []byte("by the manager"), 0o666)
+	if err == nil && *child {
+		err = exec.Command("/bin/sleep", "1000").Start()
+	}
+	if err == nil {
+		err = http.ListenAndServe(*health, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	}
+	fmt.Println(err)
+	os.Exit(1)
 }
 
 func newHost(t *testing.T, o embedded.Options) *embedded.Host {

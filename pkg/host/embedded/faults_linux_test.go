@@ -16,10 +16,14 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/images/imagestest"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process/processtest"
 )
 
 // noSpace is how the system says that a disk is full.
@@ -278,5 +282,64 @@ func childOf(t *testing.T, note string) process.Identity {
 			t.Fatal(err)
 		}
 		return child
+	}
+}
+
+// TestDiskFullWhileItRuns fills the disk under a host that works: it says so, whatever it had answered for is there afterwards, and it
+// goes on by itself when there is room.
+func TestDiskFullWhileItRuns(t *testing.T) {
+	d := newDisk(t, "512m")
+	dir := filepath.Join(d.dir, "host")
+	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs()})
+	createWithImage(t, h)
+	deploy(t, h, "manager")
+	wantManagers(t, h, dir, 1)
+	holder, _ := supervisor(t, dir)
+	etcd := programOf(t, dir, "etcd")
+	filler := d.fill()
+	api := client(t, h).CoreV1().ConfigMaps("default")
+	large := strings.Repeat("x", 500<<10)
+	var answered []string
+	for i := 0; ; i++ {
+		c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("kept-%d", i)}, Data: map[string]string{"large": large}}
+		if _, err := api.Create(t.Context(), c, metav1.CreateOptions{}); err != nil {
+			t.Logf("after %d objects: %v", i, err)
+			break
+		}
+		answered = append(answered, c.Name)
+	}
+	wantError(t, h.Trouble(), "no space left on the disk of "+dir)
+	wantState(t, h, host.StateRunning)
+	eventually(t, "etcd is started again, on the full disk", func() string {
+		for id, line := range processtest.Of(t, dir) {
+			if id != etcd && strings.Contains(line, "--name=embedded") {
+				return ""
+			}
+		}
+		return "it is not there"
+	})
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	waitForLog(t, h, "supervisor", "etcd ended", noSpace)
+	eventually(t, "it goes on", func() string {
+		if err := h.Trouble(); err != nil {
+			return err.Error()
+		}
+		c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "later"}}
+		if _, err := api.Create(t.Context(), c, metav1.CreateOptions{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	for _, name := range answered {
+		if c, err := api.Get(t.Context(), name, metav1.GetOptions{}); err != nil || c.Data["large"] != large {
+			t.Errorf("%s is lost: %v", name, err)
+		}
+	}
+	deploy(t, h, "later")
+	wantManagers(t, h, dir, 2)
+	if again, _ := supervisor(t, dir); again != holder {
+		t.Error("its supervisor was started anew")
 	}
 }

@@ -39,6 +39,8 @@ type Streams struct {
 // Run is the supervisor: what the command does that Create starts. It runs what the state folder says until ctx ends, and
 // for an ephemeral host until streams.In ends, and returns when all its processes are gone.
 func Run(ctx context.Context, stateDir string, streams Streams) error {
+	keepPrivate()
+	streams.Log = &patientWriter{to: streams.Log}
 	s := &supervisor{
 		dir: absolute(stateDir), streams: streams,
 		log: slog.New(slog.NewTextHandler(streams.Log, nil)),

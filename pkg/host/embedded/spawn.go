@@ -225,3 +225,6 @@ func openLog(path string) (*os.File, error) {
 	}
 	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
+
+// RunBeside runs cmd to its end, with our terminal. It ends with this process, as an ephemeral host does.
+func (h *Host) RunBeside(cmd *exec.Cmd) error { return process.RunAttached(cmd) }

@@ -112,11 +112,14 @@ func (d stateDir) completed() bool {
 }
 
 // alive says whether a supervisor runs. Unlike a process id, the lock cannot be somebody else's.
-func (d stateDir) alive() (bool, error) {
-	if _, err := os.Stat(d.path(aliveFile)); errors.Is(err, fs.ErrNotExist) {
+func (d stateDir) alive() (bool, error) { return d.held(aliveFile) }
+
+// held says whether somebody has a lock for himself.
+func (d stateDir) held(name string) (bool, error) {
+	if _, err := os.Stat(d.path(name)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	lock := flock.New(d.path(aliveFile))
+	lock := flock.New(d.path(name))
 	free, err := lock.TryRLock() // shared: two that look at once do not take each other for the supervisor
 	if err != nil {
 		return false, fmt.Errorf("look whether the host in %s runs: %w", string(d), err)

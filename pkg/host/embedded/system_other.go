@@ -2,8 +2,15 @@
 
 package embedded
 
-import "os/exec"
+import (
+	"errors"
+	"os/exec"
+)
 
 const supported = false
 
 func detach(*exec.Cmd) {}
+
+func keepPrivate() {}
+
+func freeSpace(string) (uint64, error) { return 0, errors.ErrUnsupported }

@@ -47,6 +47,8 @@ type Options struct {
 	Log func(format string, args ...any)
 	// Now is the clock for certificates. Default: time.Now.
 	Now func() time.Time
+	// RenewalCheck is the time between two looks at the certificates. Default: a day.
+	RenewalCheck time.Duration
 }
 
 // ControlPlane is one that runs. Its processes are started again when they end.
@@ -60,8 +62,15 @@ type ControlPlane struct {
 	stopRenewals                       context.CancelFunc
 }
 
-// apiServerName is what the API server is called, and its log.
-const apiServerName = "kube-apiserver"
+// What the programs are called, and their logs.
+const (
+	etcdName      = "etcd"
+	apiServerName = "kube-apiserver"
+	managerName   = "kube-controller-manager"
+)
+
+// Names of the programs, each after those that it needs.
+func Names() []string { return []string{etcdName, apiServerName, managerName} }
 
 const (
 	pkiDir  = "pki"
@@ -78,8 +87,6 @@ const (
 	// grace is what a process gets to end in order. The API server waits for requests in flight, and watches never end.
 	grace = 3 * time.Second
 
-	renewalCheck = 24 * time.Hour
-
 	// garbage is how much of it the programs may keep, in percent of what they use. Go's own default is 100; a host that is idle most of
 	// the time is better off with less memory than with a little less work. The API server is different: with half of the garbage,
 	// collecting it was a third of all that it did while providers were installed and clusters made.
@@ -95,6 +102,9 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.RenewalCheck == 0 {
+		o.RenewalCheck = 24 * time.Hour
 	}
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
 		return nil, err
@@ -140,20 +150,16 @@ func (c *ControlPlane) startOnce(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	apiReady, err := c.apiReady()
-	if err != nil {
-		return err
-	}
-	c.etcd = c.supervise("etcd", c.options.Programs.Etcd, c.etcdArgs(), etcdReady) //nolint:contextcheck // it runs until Stop
+	c.etcd = c.supervise(etcdName, c.options.Programs.Etcd, c.etcdArgs(), etcdReady) //nolint:contextcheck // it runs until Stop
 	if err := c.await(ctx, c.etcd); err != nil {
 		return err
 	}
-	c.apiServer = c.supervise(apiServerName, c.options.Programs.APIServer, c.apiServerArgs(), apiReady) //nolint:contextcheck // it runs until Stop
+	c.apiServer = c.supervise(apiServerName, c.options.Programs.APIServer, c.apiServerArgs(), c.apiReady()) //nolint:contextcheck // it runs until Stop
 	if err := c.await(ctx, c.apiServer); err != nil {
 		return err
 	}
 	// Nobody waits for it: what it does, it does within moments of being up, and whoever needs that watches for it.
-	c.controllerManager = c.supervise("kube-controller-manager", c.options.Programs.ControllerManager, c.controllerManagerArgs(), nil) //nolint:contextcheck // it runs until Stop
+	c.controllerManager = c.supervise(managerName, c.options.Programs.ControllerManager, c.controllerManagerArgs(), nil) //nolint:contextcheck // it runs until Stop
 	return nil
 }
 
@@ -169,10 +175,16 @@ func (c *ControlPlane) supervise(name, program string, args []string, ready func
 	options := process.SupervisorOptions{
 		BackOff: 200 * time.Millisecond, MaxBackOff: 10 * time.Second, ResetAfter: time.Minute, FirstRestartAtOnce: true,
 	}
+	var was process.Phase
 	options.OnChange = func(s process.Status) {
-		if s.Phase == process.PhaseBackOff {
-			c.options.Log("%s ended: %v; it is started again", name, failure(name, s))
+		switch {
+		case s.Phase == was:
+		case s.Phase == process.PhaseBackOff:
+			c.options.Log("%v; it is started again", failure(name, s))
+		case s.Phase == process.PhaseReady && s.Restarts > 0 && ready != nil: // without a question it is no answer
+			c.options.Log("%s is ready again", name)
 		}
+		was = s.Phase
 	}
 	return process.Supervise(spec, options)
 }
@@ -180,12 +192,12 @@ func (c *ControlPlane) supervise(name, program string, args []string, ready func
 // failure is why a process does not run.
 func failure(name string, s process.Status) error {
 	if s.StartErr != nil {
-		return s.StartErr
+		return fmt.Errorf("start %s: %w", name, s.StartErr)
 	}
 	if s.LastExit != nil {
 		return &process.ExitError{Name: name, Exit: *s.LastExit}
 	}
-	return process.ErrGone
+	return fmt.Errorf("%s: %w", name, process.ErrGone)
 }
 
 func (c *ControlPlane) await(ctx context.Context, s *process.Supervisor) error {
@@ -262,12 +274,12 @@ func (c *ControlPlane) renew() error {
 	return nil
 }
 
-// watchRenewals looks once a day, for a host that runs for months.
+// watchRenewals looks again and again, for a host that runs for months.
 func (c *ControlPlane) watchRenewals() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stopRenewals = cancel
 	go func() {
-		tick := time.NewTicker(renewalCheck)
+		tick := time.NewTicker(c.options.RenewalCheck)
 		defer tick.Stop()
 		for {
 			select {

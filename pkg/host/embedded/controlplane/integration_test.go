@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
 const patience = 2 * time.Minute
@@ -208,41 +210,57 @@ func listeners(t *testing.T, pid int) []string {
 	return found
 }
 
-// TestCrash kills each process; the data stay, and the control plane is there again by itself.
+// TestCrash kills each process; the log tells, the data stay, and the control plane is there again by itself.
 func TestCrash(t *testing.T) {
-	c := start(t, controlplane.Options{Dir: t.TempDir()})
-	set := client(t, c)
+	var mu sync.Mutex
+	var told strings.Builder
+	c := start(t, controlplane.Options{Dir: t.TempDir(), Log: func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(&told, format+"\n", args...)
+	}})
 	for i, p := range c.Processes() {
-		before := p.Status().Identity
 		name := fmt.Sprintf("before-%d", i)
-		if _, err := set.CoreV1().Namespaces().Create(t.Context(), namespace(name), metav1.CreateOptions{}); err != nil {
+		if _, err := client(t, c).CoreV1().Namespaces().Create(t.Context(), namespace(name), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := before.Signal(syscall.SIGKILL); err != nil {
-			t.Fatal(err)
+		crash(t, c, p, name)
+		mu.Lock()
+		if want := p.Name() + " ended with signal killed"; !strings.Contains(told.String(), want) {
+			t.Errorf("it is not told that %s:\n%s", want, &told)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		for p.Status().Identity == before { // the supervisor has not noticed yet
-			if ctx.Err() != nil {
-				t.Fatalf("%s was not started again", p.Name())
-			}
-			time.Sleep(10 * time.Millisecond)
+		mu.Unlock()
+	}
+}
+
+// crash kills a process, and waits until it is there again and the API server with a namespace of before.
+func crash(t *testing.T, c *controlplane.ControlPlane, p *process.Supervisor, kept string) {
+	t.Helper()
+	before := p.Status().Identity
+	if err := before.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for p.Status().Restarts == 0 || p.Status().Identity == (process.Identity{}) || p.Status().Identity == before {
+		if ctx.Err() != nil {
+			t.Fatalf("%s was not started again", p.Name())
 		}
-		if err := c.Ready(ctx); err != nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := c.Ready(ctx); err != nil {
+		t.Fatalf("after %s was killed: %v", p.Name(), err)
+	}
+	// The API server says that it is ready before its connection to an etcd that was killed is back.
+	for {
+		_, err := client(t, c).CoreV1().Namespaces().Get(ctx, kept, metav1.GetOptions{})
+		if err == nil {
+			return
+		}
+		if apierrors.IsNotFound(err) || ctx.Err() != nil {
 			t.Fatalf("after %s was killed: %v", p.Name(), err)
 		}
-		// The API server says that it is ready before its connection to an etcd that was killed is back.
-		for {
-			_, err := set.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-			if err == nil {
-				break
-			}
-			if apierrors.IsNotFound(err) || ctx.Err() != nil {
-				t.Fatalf("after %s was killed: %v", p.Name(), err)
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		cancel()
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

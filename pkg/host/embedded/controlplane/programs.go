@@ -172,14 +172,17 @@ func (c *ControlPlane) etcdReady() (func(context.Context) error, error) {
 }
 
 // apiReady asks the API server whether it is ready, as the administrator. That includes its roles.
-func (c *ControlPlane) apiReady() (func(context.Context) error, error) {
-	kubeconfig, err := c.Kubeconfig()
-	if err != nil {
-		return nil, err
+func (c *ControlPlane) apiReady() func(context.Context) error {
+	return func(ctx context.Context) error {
+		// Read anew each time, as above.
+		kubeconfig, err := c.Kubeconfig()
+		if err != nil {
+			return err
+		}
+		client, err := apiserver.New(kubeconfig)
+		if err != nil {
+			return err
+		}
+		return client.Ready(ctx)
 	}
-	client, err := apiserver.New(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	return client.Ready, nil
 }

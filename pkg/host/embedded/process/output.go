@@ -21,3 +21,12 @@ func CombinedOutput(cmd *exec.Cmd) ([]byte, error) {
 	err := cmd.Wait()
 	return out.Bytes(), err
 }
+
+// RunAttached runs cmd to its end in our own process group, so that it has the terminal as we have it. The end of this process is the program's
+// own, also a kill -9; what the program starts is its own business.
+func RunAttached(cmd *exec.Cmd) error {
+	if err := startAttached(cmd); err != nil {
+		return err
+	}
+	return cmd.Wait()
+}

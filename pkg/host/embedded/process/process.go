@@ -161,8 +161,10 @@ func start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	note(spec.Records, Record{spec.Name, identity})
 	p := &Process{name: spec.Name, identity: identity, log: log, records: spec.Records, done: make(chan struct{})}
+	if note(p.records, Record{p.name, p.identity}) != nil {
+		go p.keepNoted()
+	}
 	go p.wait(cmd)
 	return p, nil
 }

@@ -23,17 +23,34 @@ type Record struct {
 // leftoverPoll is the pause between two looks at processes that were killed and are nobody's children here.
 const leftoverPoll = 10 * time.Millisecond
 
-// note writes down that the process runs. It is a backstop: what a full disk keeps from being written still ends with its
-// parent.
-func note(dir string, r Record) {
+// notePause is the time between two tries to write a record to a full disk.
+const notePause = time.Second
+
+// note writes down that the process runs; where dir is empty there is nothing to do.
+func note(dir string, r Record) error {
 	if dir == "" {
-		return
+		return nil
 	}
 	content, err := json.Marshal(r)
-	if err != nil || os.MkdirAll(dir, 0o700) != nil {
-		return
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
 	}
-	_ = os.WriteFile(recordFile(dir, r.PID), content, 0o600)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(recordFile(dir, r.PID), content, 0o600)
+}
+
+// keepNoted writes the record, again and again where a full disk does not take it, until the process ends. The record is a backstop:
+// without one the process ends with its parent all the same.
+func (p *Process) keepNoted() {
+	for note(p.records, Record{p.name, p.identity}) != nil {
+		select {
+		case <-p.done:
+			return
+		case <-time.After(notePause):
+		}
+	}
 }
 
 // forget is for a process that is gone with its group.

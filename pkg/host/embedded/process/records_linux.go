@@ -50,19 +50,45 @@ func hasInEnvironment(pid int, mark string) bool {
 	return err == nil && bytes.Contains(raw, []byte(mark))
 }
 
+// Listener finds the process that listens on a TCP port of our network, and what the kernel calls its program. It is not found where
+// nobody does, or where it is another user's, whose files we may not see.
+func Listener(port int) (id Identity, program string, ok bool) {
+	sockets, err := listening(os.Getpid(), port)
+	if err != nil || len(sockets) == 0 {
+		return id, "", false
+	}
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return id, "", false
+	}
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || !hasOpen(pid, sockets) {
+			continue
+		}
+		if id, err := find(pid); err == nil {
+			name, _ := os.ReadFile(filepath.Join(dir, "comm"))
+			return id, string(bytes.TrimSpace(name)), true
+		}
+	}
+	return id, "", false
+}
+
 // Listens tells whether the process has a TCP socket that listens on port, on any address.
 func (i Identity) Listens(port int) bool {
 	sockets, err := listening(i.PID, port)
-	if err != nil || len(sockets) == 0 {
-		return false
-	}
-	links, err := filepath.Glob("/proc/" + strconv.Itoa(i.PID) + "/fd/*")
+	return err == nil && len(sockets) > 0 && hasOpen(i.PID, sockets) && i.Alive()
+}
+
+// hasOpen tells whether a process has one of the sockets.
+func hasOpen(pid int, sockets map[string]bool) bool {
+	links, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
 	if err != nil {
 		return false
 	}
 	for _, link := range links {
 		if to, err := os.Readlink(link); err == nil && sockets[to] {
-			return i.Alive()
+			return true
 		}
 	}
 	return false

@@ -100,6 +100,23 @@ func TestRecordLastsAsLongAsTheProcess(t *testing.T) {
 	}
 }
 
+// TestRecordIsMadeUpFor has a folder that cannot be made at first, as on a full disk.
+func TestRecordIsMadeUpFor(t *testing.T) {
+	s := spec("sleep")
+	s.Records = filepath.Join(t.TempDir(), "processes")
+	if err := os.WriteFile(s.Records, nil, 0o600); err != nil { // in its way
+		t.Fatal(err)
+	}
+	p := mustStart(t, s)
+	if err := os.Remove(s.Records); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the record", func() bool {
+		running, err := Running(s.Records)
+		return err == nil && len(running) == 1 && running[0].Identity == p.Identity()
+	})
+}
+
 // TestStrangersAreLeftAlone has records whose numbers are those of other processes by now, and one that was half written.
 func TestStrangersAreLeftAlone(t *testing.T) {
 	stranger := mustStart(t, spec("sleep"))
@@ -109,7 +126,9 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 		{PID: id.PID, StartTime: id.StartTime, Boot: "another boot"},
 	} {
 		records := t.TempDir()
-		note(records, Record{"ours", recorded})
+		if err := note(records, Record{"ours", recorded}); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(records, "7.json"), []byte(`{"name": "ha`), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -139,8 +158,14 @@ func TestListens(t *testing.T) {
 	if !us.Listens(port) || other.Identity().Listens(port) {
 		t.Errorf("port %d: we %v, another %v", port, us.Listens(port), other.Identity().Listens(port))
 	}
+	if who, program, ok := Listener(port); !ok || who != us || program != "process.test" {
+		t.Errorf("port %d: %v, %q, %v", port, who, program, ok)
+	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if who, program, ok := Listener(port); ok {
+		t.Errorf("port %d: %v, %q", port, who, program)
 	}
 	if us.Listens(port) {
 		t.Error("nothing listens there any more")

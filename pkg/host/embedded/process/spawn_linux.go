@@ -46,6 +46,14 @@ func spawn(cmd *exec.Cmd) (Identity, error) {
 	return identity, nil
 }
 
+// startAttached starts cmd in our own group; it is killed when our process ends.
+func startAttached(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	spawner() <- func() { started <- cmd.Start() }
+	return <-started
+}
+
 // awaitEnd returns when our child pid has ended, and leaves it to be reaped.
 func awaitEnd(pid int) {
 	for {

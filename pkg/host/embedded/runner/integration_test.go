@@ -4,6 +4,7 @@ package runner
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +18,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
 func TestManagerWithCertificateThatComesLater(t *testing.T) {
@@ -125,20 +128,30 @@ func TestCrashedManagerComesBack(t *testing.T) {
 	}
 }
 
+// TestEditedWhileStarting edits at once, and again when the process of the edit before is there: one process is left, of the last one.
 func TestEditedWhileStarting(t *testing.T) {
 	w := newWorld(t)
 	w.service("manager")
-	w.create(deployment("manager", "--unready", "--peer-addr=0"))
-	for i := range 5 {
-		time.Sleep(time.Duration(i*30) * time.Millisecond)
-		w.edit("manager", func(d *appsv1.Deployment) {
-			d.Spec.Template.Spec.Containers[0].Args = []string{fmt.Sprintf("--peer-addr=%d", i)}
-		})
+	w.create(deployment("manager", "--unready", "--peer-addr=first"))
+	seen := map[process.Identity]string{}
+	for i := range 6 {
+		version := fmt.Sprintf("--peer-addr=%d", i)
+		w.edit("manager", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{version} })
+		if i%2 == 1 {
+			w.sees(seen, version)
+		}
 	}
 	w.ready("manager")
-	if got := w.about(w.resolve("manager.default.svc", "443")).Peer; got != "4" {
+	if got := w.about(w.resolve("manager.default.svc", "443")).Peer; got != "5" {
 		t.Errorf("runs version %s", got)
 	}
+	w.wantProcesses(seen, w.identity("manager"))
+	maps.Copy(seen, w.processes())
+	if len(seen) < 3 {
+		t.Errorf("only %d processes were ever seen: the test shows little", len(seen))
+	}
+	w.stop()
+	w.wantProcesses(seen)
 }
 
 func TestReplicasAndDeletion(t *testing.T) {

@@ -43,6 +43,7 @@ func manage() {
 	elect := flag.Bool("leader-elect", false, "Enable leader election.")
 	fail := flag.String("fail", "", "Say this and exit with 3.")
 	unready := flag.Bool("unready", false, "Never be ready.")
+	fixed := flag.Int("debug", 0, "Listen on this one, too.")
 	peer := flag.String("peer-addr", "", "The address of another one.")
 	flag.Parse()
 	if *elect {
@@ -93,6 +94,12 @@ func manage() {
 		os.Exit(1)
 	}
 	go func() { _ = http.Serve(hook, mux) }()
+	if *fixed != 0 {
+		if _, err := net.Listen("tcp", fmt.Sprintf(":%d", *fixed)); err != nil {
+			fmt.Println("debug server:", err)
+			os.Exit(1)
+		}
+	}
 	fmt.Println("listening on", *health)
 	fmt.Println(http.ListenAndServe(*health, mux))
 	os.Exit(1)

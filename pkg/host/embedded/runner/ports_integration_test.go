@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -87,6 +90,44 @@ func TestTakenPortIsReplaced(t *testing.T) {
 	}
 }
 
+// TestPortThatNoFlagMoves is taken first by this test, then by another Deployment: both are told by name, and when it is free again the
+// program that needs it comes up by itself.
+func TestPortThatNoFlagMoves(t *testing.T) {
+	w := newWorld(t)
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	needsIt := fmt.Sprintf("--debug=%d", port)
+	wantTold := func(name, holder string) {
+		t.Helper()
+		told := fmt.Sprintf("port %d, which no flag of this program moves, is taken by %s", port, holder)
+		d := w.wait(name, "told "+told, func(d *appsv1.Deployment) bool {
+			return strings.Contains(condition(d, appsv1.DeploymentAvailable).Message, told)
+		})
+		if c := condition(d, appsv1.DeploymentAvailable); !strings.HasSuffix(c.Message, "where each program has ports of its own") {
+			t.Errorf("it does not say the way out: %s", c.Message)
+		}
+		w.warned(name, "BackOff", told)
+	}
+	w.create(deployment("one", needsIt))
+	wantTold("one", fmt.Sprintf("runner.test (process %d)", os.Getpid()))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.ready("one")
+	two := deployment("two", needsIt) // this one says that it has it
+	two.Spec.Template.Spec.Containers[0].Ports = append(two.Spec.Template.Spec.Containers[0].Ports, corev1.ContainerPort{ContainerPort: int32(port)})
+	w.create(two)
+	wantTold("two", fmt.Sprintf("Deployment default/one (process %d)", w.identity("one").PID))
+	if err := w.client.AppsV1().Deployments("default").Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.ready("two")
+}
+
 func TestTwoHundredAtOnce(t *testing.T) {
 	w := newWorld(t)
 	const count = 200
@@ -112,15 +153,17 @@ func TestTwoHundredAtOnce(t *testing.T) {
 		}
 	}
 	t.Logf("created in %s, all ready after %s", created, time.Since(begun))
-	pids := map[int]bool{}
+	running := w.processes()
 	for i := range count {
-		pids[w.identity(fmt.Sprintf("manager-%d", i)).PID] = true
+		if id := w.identity(fmt.Sprintf("manager-%d", i)); running[id] == "" {
+			t.Errorf("manager-%d: there is no process %v", i, id)
+		}
 	}
-	if len(pids) != count {
-		t.Errorf("%d processes", len(pids))
+	if len(running) != count {
+		t.Errorf("%d processes", len(running))
 	}
 	begun = time.Now()
 	w.stop()
 	t.Logf("all gone after %s", time.Since(begun))
-	w.stop = func() {}
+	w.wantProcesses(running)
 }

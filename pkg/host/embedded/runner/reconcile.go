@@ -234,6 +234,7 @@ func (r *Runner) report(ctx context.Context, d *appsv1.Deployment, rec *record) 
 	if i := rec.current(); i != nil {
 		v := i.view()
 		s.view, s.current = &v, i.generation == d.Generation && rec.lastErr == nil
+		s.clash = r.clashOf(rec, &v)
 		r.renewPorts(rec, &v)
 	}
 	status, wait := statusOf(d, s)

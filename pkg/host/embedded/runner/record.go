@@ -35,6 +35,7 @@ type record struct {
 	complete    bool      // the rollout was complete once
 	lastErr     error     // why there is no plan
 	told        string
+	clash       clash
 
 	mu       sync.Mutex
 	instance *instance

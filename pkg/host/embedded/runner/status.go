@@ -21,7 +21,8 @@ type situation struct {
 	view    *view // of the instance, if there is one
 	current bool  // the instance is of the newest template
 	begun   time.Time
-	done    bool // the rollout was complete before
+	done    bool   // the rollout was complete before
+	clash   string // the port that keeps the process from running, and who has it
 }
 
 func wantedReplicas(d *appsv1.Deployment) int32 {
@@ -113,6 +114,9 @@ func trouble(d *appsv1.Deployment, s situation) string {
 			}
 			parts = append(parts, text)
 		}
+	}
+	if s.clash != "" {
+		parts = append(parts, s.clash)
 	}
 	if len(parts) == 0 {
 		return ""

@@ -4,13 +4,12 @@ package runner
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/images/imagestest"
 )
@@ -25,20 +24,63 @@ func TestCrashLoopIsVisible(t *testing.T) {
 	if c := condition(d, appsv1.DeploymentAvailable); !strings.Contains(c.Message, "exit code 3") || !strings.Contains(c.Message, "cannot read the configuration") {
 		t.Errorf("condition: %+v", c)
 	}
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		events, err := w.client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=manager,type=Warning"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(events.Items) > 0 && strings.Contains(events.Items[0].Message, "cannot read the configuration") && events.Items[0].Reason == "BackOff" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("events: %+v", events.Items)
+	w.warned("manager", "BackOff", "cannot read the configuration")
+	w.edit("manager", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = nil })
+	w.ready("manager")
+}
+
+// TestRolloutThatCrashes is to a version that starts and ends: status and events say so with the last lines of its log, the pauses between
+// its starts grow, and what the version before had written waits for the next one.
+func TestRolloutThatCrashes(t *testing.T) {
+	w := newWorld(t)
+	w.secret("cloud", map[string]string{"token": "t0ken"})
+	d := deployment("manager")
+	pod := &d.Spec.Template.Spec
+	pod.Volumes = []corev1.Volume{
+		{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		{Name: "secret", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cloud"}}},
+	}
+	pod.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "secret", MountPath: "/secret"}}
+	w.create(d)
+	w.service("manager")
+	w.ready("manager")
+	before := w.identity("manager")
+	volumes := filepath.Join(w.dir, runDir, "default", "manager", "volumes")
+	if err := os.WriteFile(filepath.Join(volumes, "data", "file"), []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.edit("manager", func(d *appsv1.Deployment) {
+		deadline := int32(1)
+		d.Spec.ProgressDeadlineSeconds = &deadline
+		d.Spec.Template.Spec.Containers[0].Image = newImage
+		d.Spec.Template.Spec.Containers[0].Args = []string{"--fail=the schema is of another version"}
+	})
+	told := func(c appsv1.DeploymentCondition) bool {
+		return strings.Contains(c.Message, "exit code 3") && strings.HasSuffix(c.Message, ": starting\nthe schema is of another version")
+	}
+	got := w.wait("manager", "told to crash, and its rollout to have failed", func(d *appsv1.Deployment) bool {
+		available, progressing := condition(d, appsv1.DeploymentAvailable), condition(d, appsv1.DeploymentProgressing)
+		return available.Reason == "CrashLoopBackOff" && strings.Contains(available.Message, "after 3 restarts") && told(available) &&
+			progressing.Reason == "ProgressDeadlineExceeded" && told(progressing)
+	})
+	if s := got.Status; s.AvailableReplicas != 0 || s.ReadyReplicas != 0 || s.UnavailableReplicas != 1 || before.Alive() {
+		t.Errorf("status: %+v; the version before lives: %v", s, before.Alive())
+	}
+	crashed := w.current("manager").view().status
+	if pause := crashed.NextStart.Sub(crashed.LastExit.At); pause < 2*w.runner.opts.BackOff {
+		t.Errorf("after so many ends it is started again after %s", pause)
+	}
+	w.warned("manager", "BackOff", "the schema is of another version")
+	for file, want := range map[string]string{"data/file": "kept", "secret/token": "t0ken"} {
+		if raw, err := os.ReadFile(filepath.Join(volumes, file)); string(raw) != want {
+			t.Errorf("under the version that crashes %s is %q: %v", file, raw, err)
 		}
 	}
 	w.edit("manager", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = nil })
 	w.ready("manager")
+	if content, _ := w.file(w.resolve("manager.default.svc", "443"), "data/file"); content != "kept" {
+		t.Errorf("the next version finds %q", content)
+	}
 }
 
 func TestBadRolloutKeepsTheOldAndSaysSo(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,9 @@ const (
 	newImage  = "registry.example.com/test/manager:v2"
 	armImage  = "registry.example.com/test/manager:other-arch"
 )
+
+// patience is what a busy machine may need for what takes an instant.
+const patience = time.Minute
 
 // world is an API server with a runner.
 type world struct {
@@ -176,7 +180,7 @@ func (w *world) get(name string) *appsv1.Deployment {
 func (w *world) wait(name, what string, ok func(*appsv1.Deployment) bool) *appsv1.Deployment {
 	w.Helper()
 	var d *appsv1.Deployment
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if d = w.get(name); d.Status.ObservedGeneration == d.Generation && ok(d) {
 			return d
 		}
@@ -254,14 +258,42 @@ func (w *world) secret(name string, data map[string]string) {
 	}
 }
 
-func (w *world) identity(name string) process.Identity {
+// current is the instance of a Deployment, or nil.
+func (w *world) current(name string) *instance {
 	w.runner.mu.Lock()
 	rec := w.runner.records[types.NamespacedName{Namespace: "default", Name: name}]
 	w.runner.mu.Unlock()
-	if rec == nil || rec.current() == nil {
+	if rec == nil {
+		return nil
+	}
+	return rec.current()
+}
+
+func (w *world) identity(name string) process.Identity {
+	i := w.current(name)
+	if i == nil {
 		return process.Identity{}
 	}
-	return rec.current().view().status.Identity
+	return i.view().status.Identity
+}
+
+// warned waits for an event of type Warning about a Deployment, for a reason and with those words.
+func (w *world) warned(name, reason, words string) {
+	w.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		events, err := w.client.CoreV1().Events("default").List(w.Context(), metav1.ListOptions{
+			FieldSelector: "type=Warning,involvedObject.name=" + name + ",reason=" + reason,
+		})
+		if err != nil {
+			w.Fatal(err)
+		}
+		if slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return strings.Contains(e.Message, words) }) {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.Fatalf("no event says %q: %+v", words, events.Items)
+		}
+	}
 }
 
 // gone waits until a file is no more.

@@ -21,7 +21,7 @@ import (
 const (
 	Bundle    = "bundle"    // the controllers' images and manifests
 	Node      = "node"      // the kind node and load balancer images
-	Peers     = "peers"     // kind and clusterctl
+	Peers     = "peers"     // kind, clusterctl and helm
 	Gitea     = "gitea"     // a Git forge
 	Providers = "providers" // the bundle, with the clouds' infrastructure providers in it too
 )

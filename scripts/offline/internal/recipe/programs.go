@@ -109,6 +109,7 @@ var Peers = []Program{
 		LDFlags: "-X sigs.k8s.io/cluster-api/version.gitVersion=" + ClusterAPI +
 			" -X sigs.k8s.io/cluster-api/version.gitMajor=1 -X sigs.k8s.io/cluster-api/version.gitMinor=14",
 	},
+	{Name: "helm", Module: "helm", Package: "helm.sh/helm/v4/cmd/helm", Host: true},
 }
 
 // Forge is a Git forge, to try pull requests on. It keeps all in one file of SQLite's.

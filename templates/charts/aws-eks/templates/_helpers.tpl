@@ -29,3 +29,16 @@ kubelet:
 {}
 {{- end }}
 {{- end }}
+
+{{/* Beside the kubeconfig of the Secret stands one that takes its token, which ends after 15 minutes, from a file: that is read anew. */}}
+{{- define "provider.kubeconfigKey" -}}
+relative
+{{- end }}
+
+{{/* What a node of a pool has, for the autoscaler; a node group does not say so itself. Takes (dict "root" $ "pool" $pool). */}}
+{{- define "provider.capacity" -}}
+{{- with .pool.capacity }}
+cpu: {{ .cpu | quote }}
+memory: {{ .memory | quote }}
+{{- end }}
+{{- end }}

@@ -60,3 +60,8 @@ controllerManagerArgs:
 - {description: Typha (Calico), protocol: tcp, fromPort: 5473, toPort: 5473}
 {{- end }}
 {{- end }}
+
+{{/* The key of the Secret of the cluster's kubeconfig that has it. */}}
+{{- define "provider.kubeconfigKey" -}}
+value
+{{- end }}

@@ -92,3 +92,8 @@ spec:
 {{/* The provider writes into the machine template what the machines have. */}}
 {{- define "provider.capacity" -}}
 {{- end }}
+
+{{/* The key of the Secret of the cluster's kubeconfig that has it. */}}
+{{- define "provider.kubeconfigKey" -}}
+value
+{{- end }}

@@ -44,3 +44,8 @@ cpu: {{ .cpu | quote }}
 memory: {{ .memory | quote }}
 {{- end }}
 {{- end }}
+
+{{/* The key of the Secret of the cluster's kubeconfig that has it. */}}
+{{- define "provider.kubeconfigKey" -}}
+value
+{{- end }}

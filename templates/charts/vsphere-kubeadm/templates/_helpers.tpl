@@ -96,3 +96,8 @@ spec:
 cpu: {{ .pool.cpus | default 4 | quote }}
 memory: {{ .pool.memoryGiB | default 16 }}Gi
 {{- end }}
+
+{{/* The key of the Secret of the cluster's kubeconfig that has it. */}}
+{{- define "provider.kubeconfigKey" -}}
+value
+{{- end }}

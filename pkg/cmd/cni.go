@@ -1,0 +1,73 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+)
+
+func newCNICmd(f *factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "cni", Short: "List and add the networks of pods that clusters can be given",
+		Long: `A network is a folder of addons/cni with its manifests. The management cluster's Flux applies it to a cluster before anything else runs there. A
+chart says in its annotation fleetctl.dev/cni which one new clusters of its flavour get.`,
+	}
+	c.AddCommand(newCNIAddCmd(f), newCNIListCmd(f))
+	return c
+}
+
+func newCNIAddCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var options fleetrepo.NetworkOptions
+	var from string
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Bring a network in, and choose it for flavours",
+		Long: `Bring the manifests of a network into addons/cni/NAME, or those of a new version of it, with a kustomization.yaml that lists them. They are
+checked as ` + "`fleetctl validate`" + ` does: they have to build, and every object has to be one that an API server takes.
+
+With --flavour it becomes the network of new clusters of these flavours: the annotation fleetctl.dev/cni in the repo's chart names it. Without
+--from, a network that is there is chosen. Clusters that are there keep what they have: see ` + "`fleetctl cluster flux`" + `.` + editing,
+		Example: `  fleetctl cni add calico --from calico.yaml --flavour aws-kubeadm --flavour vsphere-kubeadm --pr
+  helm template cilium cilium/cilium --namespace kube-system | fleetctl cni add cilium --from - --dry-run
+  fleetctl cni add cilium --flavour docker`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: f.completeFrom(0, networkNames),
+		RunE: func(c *cobra.Command, args []string) error {
+			if from != "" {
+				var err error
+				if options.Files, err = lifecycle.ReadManifests(from, args[0], f.streams.In); err != nil {
+					return err
+				}
+			}
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddNetwork(args[0], options) })
+		},
+	}
+	c.Flags().StringVar(&from, "from", "", "file or folder with its manifests; - is standard input")
+	c.Flags().StringSliceVar(&options.Flavours, "flavour", nil, "flavour whose new clusters get it; repeat for several")
+	completeFlag(c, "flavour", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.Flavours() }))
+	o.add(c)
+	return c
+}
+
+func newCNIListCmd(f *factory) *cobra.Command {
+	return newListCmd(f, "cni", "List the networks, the flavours that name them, and who has them", (*fleetrepo.Repo).Networks, func(all []fleetrepo.Network) any {
+		return struct {
+			FormatVersion string              `json:"formatVersion"`
+			Networks      []fleetrepo.Network `json:"networks"`
+		}{"1", all}
+	}, networkView)
+}
+
+func networkView(w io.Writer, all []fleetrepo.Network) error {
+	return listView(w, all, "There are no networks; `fleetctl cni add` brings one in.", "NETWORK\tFLAVOURS\tCLUSTERS", func(t io.Writer, n fleetrepo.Network) {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", n.Name, strings.Join(n.Flavours, ", "), strings.Join(n.Clusters, ", "))
+	})
+}
+
+func networkNames(r *fleetrepo.Repo, _ []string) []string { return r.NetworkNames() }

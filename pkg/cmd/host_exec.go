@@ -1,0 +1,36 @@
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+)
+
+func newHostExecCmd(f *factory) *cobra.Command {
+	var o lifecycle.HostExecOptions
+	c := &cobra.Command{
+		Use:   "exec [flags] -- COMMAND [ARGUMENT…]",
+		Short: "Run a command with a management cluster of its own, which ends with it",
+		Long: `Run a command with an ephemeral management cluster: an embedded host, up in seconds, with nothing on it. KUBECONFIG in the command's
+environment leads there. The host is gone when the command ends, however it ends, and with it all that was made on it.
+
+The exit code is the command's.`,
+		Example: `  fleetctl host exec -- kubectl apply --dry-run=server -f crds.yaml
+  fleetctl host exec --bundle fleet-bundle.tar.zst -- ./integration-tests.sh`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			o.Command = args
+			o.Stdin, o.Stdout, o.Stderr = f.streams.In, f.streams.Out, f.streams.Err
+			return lifecycle.HostExec(c.Context(), deps, o)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	c.Flags().SetInterspersed(false) // flags after the command are the command's
+	c.Flags().StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
+	c.Flags().StringVar(&o.KubernetesVersion, "kubernetes-version", "", "its Kubernetes version (default: the newest in the bundle, else the newest that this fleetctl knows)")
+	return c
+}

@@ -1,0 +1,235 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// Network is one that the pods of clusters can be given: a folder of addons/cni.
+type Network struct {
+	Name string `json:"name"`
+	// Flavours whose new clusters get it: the charts that name it.
+	Flavours []string `json:"flavours"`
+	// Clusters that have it, as their flux.yaml says.
+	Clusters []string `json:"clusters"`
+}
+
+// cniDir has a folder for each network.
+func cniDir() string { return path.Dir(scaffold.CNIDir("x")) }
+
+// Networks lists the folders of addons/cni, by name. Errors: a chart or a folder that cannot be read.
+func (r *Repo) Networks() ([]Network, error) {
+	names, err := r.folders(cniDir())
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Network, 0, len(names))
+	at := map[string]*Network{}
+	for _, name := range names {
+		all = append(all, Network{Name: name, Flavours: []string{}, Clusters: []string{}})
+		at[name] = &all[len(all)-1]
+	}
+	for _, flavour := range r.Flavours() {
+		ch, err := r.chart(flavour)
+		if err != nil {
+			return nil, err
+		}
+		if n := at[ch.annotations[CNIAnnotation]]; n != nil {
+			n.Flavours = append(n.Flavours, flavour)
+		}
+	}
+	places, err := r.places("")
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range places {
+		if n := at[r.networkOf(p)]; n != nil {
+			n.Clusters = append(n.Clusters, p.target().Cluster)
+		}
+	}
+	for i := range all {
+		all[i].Clusters = sortedSet(all[i].Clusters)
+	}
+	return all, nil
+}
+
+// NetworkNames are those of all networks.
+func (r *Repo) NetworkNames() []string {
+	names, err := r.folders(cniDir())
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+// networkOf is the network that a cluster's flux.yaml brings; "" where it brings none, or cannot be read.
+func (r *Repo) networkOf(p place) string {
+	content, err := r.generated(path.Join(path.Dir(p.file), scaffold.FluxFile))
+	if err != nil {
+		return ""
+	}
+	documents, err := yamledit.Parse(content)
+	if err != nil {
+		return ""
+	}
+	for _, d := range documents {
+		if name := networkIn(d); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// networkIn is the network that a Flux object of a flux.yaml brings to its cluster; "" where it brings something else.
+func networkIn(object *yaml.Node) string {
+	if text(yamledit.Find(object, "metadata", "labels", scaffold.FluxLabel)) != "cni" {
+		return ""
+	}
+	return path.Base(text(yamledit.Find(object, "spec", "path")))
+}
+
+// networkFor is the network of a new cluster: what was asked for, else what its chart names, or where that leaves it open the only one there is.
+// note says what is left to do.
+func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name, note string, err error) {
+	networks, err := r.folders(cniDir())
+	if err != nil {
+		return "", "", err
+	}
+	named := ch.annotations[CNIAnnotation]
+	switch {
+	case asked != "" && flux == scaffold.FluxNone:
+		return "", "", diag.Usage("leave --cni out, or choose --flux own", "nothing puts the network %s on a cluster without Flux", asked)
+	case asked != "" && !slices.Contains(networks, asked):
+		return "", "", unknown("network", asked, networks, bringNetwork(asked))
+	case asked != "" || named == "" || flux == scaffold.FluxNone:
+		return asked, "", nil
+	case named != CNIRequired && !slices.Contains(networks, named):
+		return "", "", diag.Errorf(bringNetwork(named)+"; --cni takes another one", "%s names the network %s for its clusters, and there is none in %s",
+			path.Join(scaffold.ChartsDir, ch.flavour, "Chart.yaml"), named, scaffold.CNIDir(named))
+	case named != CNIRequired:
+		return named, "", nil
+	case len(networks) == 1:
+		return networks[0], "", nil
+	case len(networks) > 1:
+		return "", "", diag.Usage("choose one with --cni: "+strings.Join(networks, ", ")+fmt.Sprintf("; `fleetctl cni add NAME --flavour %s` chooses for all that come", ch.flavour),
+			"the fleet has several networks")
+	}
+	return "", "Its nodes are Ready once they have a network: an image with one, or one that `fleetctl cni add` brings, and then `--cni NAME`.", nil
+}
+
+// bringNetwork says how a network comes into the repo.
+func bringNetwork(name string) string {
+	return fmt.Sprintf("`fleetctl cni add %s --from FILE` brings it", name)
+}
+
+// NetworkOptions say what a network consists of, and whose it is.
+type NetworkOptions struct {
+	// Files are its manifests, by their paths in its folder; none: those that are there.
+	Files []manifest.File
+	// Flavours whose new clusters get it.
+	Flavours []string
+}
+
+// AddNetwork brings a network into addons/cni and makes it the one that new clusters of flavours get: the annotation of their charts names it.
+// Where it is there its files become those that are given; others in its folder stay, a kustomization.yaml among them. Clusters that are there
+// keep what they have. Errors: a bad name, an unknown flavour, one whose chart is not in the repo or that cannot run Flux.
+func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
+	if err := scaffold.CheckName("network", name, 63); err != nil {
+		return nil, err
+	}
+	if name == CNIRequired {
+		return nil, diag.Usage("call it after the program, such as calico", "%q in a chart says that a network is to be chosen: no network can be called that", name)
+	}
+	there := r.exists(scaffold.CNIDir(name))
+	e := &Edit{Summary: "Add network " + name}
+	switch {
+	case len(o.Files) == 0 && !there:
+		return nil, unknown("network", name, r.NetworkNames(), "give --from with a file or folder of its manifests")
+	case len(o.Files) == 0 && len(o.Flavours) == 0:
+		return nil, diag.Usage("give --from with its manifests, or --flavour", "there is nothing to do to network %s", name)
+	case len(o.Files) == 0:
+		e.Summary = "Choose network " + name
+	case there:
+		e.Summary = "Update network " + name
+	}
+	if len(o.Files) > 0 {
+		if err := r.writeNetwork(e, name, o.Files); err != nil {
+			return nil, err
+		}
+	}
+	for _, flavour := range o.Flavours {
+		if err := r.chooseNetwork(e, flavour, name); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.Flavours) > 0 {
+		e.Summary += " for new clusters of " + strings.Join(o.Flavours, ", ")
+		e.Notes = append(e.Notes, fmt.Sprintf("Clusters that are there keep theirs: `fleetctl cluster flux CLUSTER --cni %s` changes one.", name))
+	} else if !there {
+		e.Notes = append(e.Notes, fmt.Sprintf("`fleetctl cluster add … --cni %s` takes it; `fleetctl cni add %s --flavour FLAVOUR` makes it the one of a flavour.", name, name))
+	}
+	return e, nil
+}
+
+// writeNetwork writes the files of a network, and sees to it that its kustomization.yaml lists them.
+func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
+	dir := scaffold.CNIDir(name)
+	e.Applies = dir
+	own := false
+	var names []string
+	for _, f := range files {
+		own = own || f.Path == kustomizationFile
+		names = append(names, f.Path)
+		e.Changes.Write(manifest.File{Path: path.Join(dir, f.Path), Content: f.Content})
+	}
+	if own {
+		return nil
+	}
+	if r.exists(path.Join(dir, kustomizationFile)) {
+		for _, f := range names {
+			if err := r.listed(&e.Changes, dir, f, true); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	list, err := scaffold.NetworkKustomization(name, sortedSet(names))
+	if err != nil {
+		return err
+	}
+	e.Changes.Write(list)
+	return nil
+}
+
+// chooseNetwork makes a network the one that new clusters of a flavour get. All else in the chart stays as it is.
+func (r *Repo) chooseNetwork(e *Edit, flavour, name string) error {
+	ch, err := r.chart(flavour)
+	if err != nil {
+		return err
+	}
+	switch {
+	case ch.annotations[fluxAnnotation] == string(scaffold.FluxNone):
+		return diag.Usage("leave it out", "a cluster of flavour %s cannot run Flux, which brings the network", flavour)
+	case !ch.inRepo:
+		return diag.Errorf("`fleetctl provider add` brings the charts of a provider along, `fleetctl cluster add` that of its flavour", "the repo has no chart %s/%s yet", scaffold.ChartsDir, flavour)
+	}
+	file := path.Join(scaffold.ChartsDir, flavour, "Chart.yaml")
+	src, err := r.read(file)
+	if err != nil {
+		return err
+	}
+	if src, err = yamledit.Set(src, 0, yamledit.Path{"annotations", CNIAnnotation}, name); err != nil {
+		return diag.Wrap("change "+file, err, fmt.Sprintf("set the annotation %s: %s in an editor", CNIAnnotation, name))
+	}
+	e.Changes.Write(manifest.File{Path: file, Content: src})
+	return nil
+}

@@ -1,0 +1,43 @@
+package hosts
+
+import (
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded"
+	"github.com/fleetctl/fleetctl/pkg/host/kind"
+)
+
+// Traits are what a workflow has to know of a declared host before there is one.
+type Traits struct {
+	// Containers tells that its nodes are containers of this machine's engine.
+	Containers bool
+	// Processes tells that what runs on it is processes of this machine, with its network and its files, and that nothing but this machine
+	// reaches it.
+	Processes bool
+	// TakesImages tells that images may be put into its nodes. Others' nodes bring theirs, or a registry does.
+	TakesImages bool
+	// KubernetesVersion to assume where nobody chooses one and there is none to ask ("v1.36.3").
+	KubernetesVersion string
+	// NodeImage is the container image that it is made of; empty where it needs none.
+	NodeImage string
+}
+
+// TraitsOf a declared host of that Kubernetes version, which may be empty.
+func TraitsOf(declared v1alpha1.Host, kubernetesVersion string) Traits {
+	_, latest, _ := strings.Cut(kind.NodeImage(""), ":")
+	switch declared.Type {
+	case v1alpha1.HostKind:
+		image := kind.NodeImage(kubernetesVersion)
+		if declared.Kind != nil && declared.Kind.Image != "" {
+			image = declared.Kind.Image
+		}
+		return Traits{Containers: true, TakesImages: true, KubernetesVersion: latest, NodeImage: image}
+	case v1alpha1.HostEmbedded:
+		return Traits{Processes: true, TakesImages: true, KubernetesVersion: embedded.DefaultKubernetesVersion}
+	case v1alpha1.HostExisting:
+		return Traits{TakesImages: true, KubernetesVersion: latest} // its host says why it cannot, where there are any
+	case v1alpha1.HostWorkload:
+	}
+	return Traits{KubernetesVersion: latest}
+}

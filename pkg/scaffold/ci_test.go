@@ -1,0 +1,80 @@
+package scaffold_test
+
+import (
+	"encoding/json"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// What Renovate is told to look for is in fleet.yaml as people and fleetctl write it, and each version belongs to the right project.
+func TestRenovateFindsVersions(t *testing.T) {
+	files, err := scaffold.CIFiles(v1alpha1.ForgeGitHub, "v1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(files, func(f manifest.File) bool { return path.Base(f.Path) == "renovate.json" })
+	var config struct {
+		CustomManagers []struct {
+			MatchStrings    []string
+			DepNameTemplate string
+		}
+	}
+	if err := json.Unmarshal(files[i].Content, &config); err != nil {
+		t.Fatal(err)
+	}
+	const fleet = `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+spec:
+  flux:
+    # image automation
+    components:
+    - source-controller
+    - kustomize-controller
+    version: v2.9.5
+  managementClusters:
+  - name: mgmt
+    kubernetesVersion: v1.36.3
+    certManager:
+      version: v1.19.1
+    providers:
+    - name: aws
+      version: v2.13.0
+    - {name: gcp, version: v1.13.1}
+    - name: cluster-api
+      type: core
+      version: v1.14.2
+    - name: azure
+    - name: vsphere
+      version: v1.14.0 # held
+`
+	const flow = `spec:
+  managementClusters:
+  - name: mgmt
+    certManager: {version: v1.19.2, url: "https://example.com"}
+  flux: {components: [source-controller, kustomize-controller], version: v2.9.6}
+`
+	found := map[string]string{}
+	for _, m := range config.CustomManagers {
+		for _, pattern := range m.MatchStrings {
+			for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(fleet+flow, -1) {
+				found[m.DepNameTemplate] += " " + match[1]
+			}
+		}
+	}
+	for name, version := range map[string]string{
+		"fluxcd/flux2": "v2.9.5 v2.9.6", "cert-manager/cert-manager": "v1.19.1 v1.19.2", "kubernetes-sigs/cluster-api": "v1.14.2",
+		"kubernetes-sigs/cluster-api-provider-aws": "v2.13.0", "kubernetes-sigs/cluster-api-provider-gcp": "v1.13.1",
+		"kubernetes-sigs/cluster-api-provider-vsphere": "v1.14.0", "kubernetes-sigs/cluster-api-provider-azure": "",
+	} {
+		if got := strings.TrimSpace(found[name]); got != version {
+			t.Errorf("%s: found %q, want %q", name, got, version)
+		}
+	}
+}

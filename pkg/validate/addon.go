@@ -1,0 +1,76 @@
+package validate
+
+import (
+	"context"
+	"embed"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// Addon finds what Run would of a folder of objects that clusters get before all else, and what nothing there could carry out, before the folder
+// is in the repo: files are all that is in it, dir is its path there. It knows the kinds of Kubernetes and those whose CRDs are among the files; of
+// others it warns that they are not checked. Errors are those of ctx.
+func Addon(ctx context.Context, dir string, files []manifest.File) (diag.Findings, error) {
+	t, findings := treeOf(files)
+	findings = append(findings, checkSecrets(t)...)
+	if !t.isBroken() {
+		r := &run{tree: t, rendered: &render.Result{}}
+		var nothing embed.FS // all files are in the tree
+		r.rendered.Objects, r.rendered.Findings = render.New(t.filesOver(nothing), &v1alpha1.Fleet{}, render.Options{}).Folder(ctx, dir)
+		findings = append(findings, r.renderFindings(&layout{})...)
+		s := newSchemas(nil)
+		s.addTree(t)
+		objects := r.objects()
+		if err := r.judge(ctx, s, kindsIn(objects), objects); err != nil {
+			return nil, err
+		}
+		findings = append(findings, s.findings...)
+		for _, o := range objects {
+			findings = append(append(findings, o.findings...), tooEarly(o)...)
+		}
+		findings = append(findings, unknownKinds(s, objects)...)
+	}
+	left, _ := t.silence(tidy(findings))
+	return tidy(left), ctx.Err()
+}
+
+// tooEarly reports an object of Flux, which comes to a cluster after its add-ons.
+func tooEarly(o *object) diag.Findings {
+	if group, _, _ := strings.Cut(o.APIVersion, "/"); !strings.HasSuffix(group, ".toolkit.fluxcd.io") {
+		return nil
+	}
+	f := o.at("kind", RuleUnknownKind, "the cluster has no Flux yet, which comes after its add-ons: nothing carries this out", "put the objects themselves here, such as those that `helm template` prints")
+	f.Severity, o.unknown = diag.SeverityError, false
+	return diag.Findings{f}
+}
+
+// treeOf is a repo that has these files and no others.
+func treeOf(files []manifest.File) (*tree, diag.Findings) {
+	t := &tree{byPath: map[string]*file{}, folders: map[string][]string{}}
+	names := map[string]map[string]bool{} // in each folder
+	var findings diag.Findings
+	for _, given := range files {
+		f := &file{path: given.Path}
+		t.files, t.byPath[f.path] = append(t.files, f), f
+		findings = append(findings, t.take(f, given.Content, isYAML(f.path))...)
+		for name := f.path; name != "."; name = path.Dir(name) {
+			parent := path.Dir(name)
+			if names[parent] == nil {
+				names[parent] = map[string]bool{}
+			}
+			names[parent][path.Base(name)] = true
+		}
+	}
+	for dir, inside := range names {
+		t.folders[dir] = slices.Sorted(maps.Keys(inside))
+	}
+	slices.SortFunc(t.files, func(a, b *file) int { return strings.Compare(walkKey(a.path), walkKey(b.path)) })
+	return t, findings
+}
