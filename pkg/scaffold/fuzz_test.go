@@ -16,6 +16,7 @@ func FuzzSourceOf(f *testing.F) {
 	f.Add([]byte("kind: 'GitRepository'\na: |\n  b\n\n"))
 	f.Add([]byte("- kind: GitRepository\n"))
 	f.Add([]byte("kind: &k GitRepository\n---\nkind: *k\n"))
+	f.Add([]byte("d: &k GitRepository\n---\nkind: *k"))
 	f.Fuzz(func(t *testing.T, sync []byte) {
 		source, err := SourceOf(sync)
 		if err != nil {
