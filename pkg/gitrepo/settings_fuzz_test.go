@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/crypto/ssh"
-
 	format "github.com/go-git/go-git/v5/plumbing/format/config"
+	"golang.org/x/crypto/ssh"
 )
 
 // Whatever is in a git configuration: it is read without harm, every name of a variable is as git writes it, and what a program called git prints
@@ -18,6 +17,7 @@ func FuzzSettings(f *testing.F) {
 	} {
 		f.Add(text, "user.signingkey", "a\nb")
 	}
+	f.Add("", "", "ab\nb")
 	f.Fuzz(func(t *testing.T, text, name, value string) {
 		raw := format.New()
 		if err := format.NewDecoder(strings.NewReader(text)).Decode(raw); err == nil {
@@ -35,7 +35,7 @@ func FuzzSettings(f *testing.F) {
 			return // nor does git take them
 		}
 		got := listed("first.entry\n1\x00" + name + "\n" + value + "\x00bare.word\x00")
-		if got[name] != value && name != "bare.word" || got["bare.word"] != "true" || !got.on("bare.word") {
+		if _, ok := got[""]; ok || name != "" && name != "bare.word" && got[name] != value || got["bare.word"] != "true" || !got.on("bare.word") {
 			t.Errorf("%q = %q is read as %v", name, value, got)
 		}
 	})

@@ -60,7 +60,9 @@ func listed(out string) settings {
 		if !hasValue {
 			value = "true" // a variable without = is true
 		}
-		all[name] = value
+		if name != "" { // behind the last one there is nothing
+			all[name] = value
+		}
 	}
 	return all
 }

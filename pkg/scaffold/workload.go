@@ -123,6 +123,9 @@ func SourceOf(sync []byte) ([]byte, error) {
 		if err := errors.Join(enc.Encode(d), enc.Close()); err != nil {
 			return nil, fmt.Errorf("write the source of Flux: %w", err)
 		}
+		if _, err := yamledit.Parse(out.Bytes()); err != nil { // an alias of what another document names
+			return nil, fmt.Errorf("write the source of Flux: %w", err)
+		}
 		return out.Bytes(), nil
 	}
 	return nil, errors.New("read the source of Flux: gotk-sync.yaml has no GitRepository")

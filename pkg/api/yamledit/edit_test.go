@@ -94,6 +94,58 @@ func TestEdits(t *testing.T) {
 	}
 }
 
+// Text that stands in odd places stays, and what comes and goes again leaves no trace.
+func TestOddPlaces(t *testing.T) {
+	set := func(path ...any) func([]byte) ([]byte, error) {
+		return func(src []byte) ([]byte, error) { return Set(src, 0, path, 1) }
+	}
+	add := func(path ...any) func([]byte) ([]byte, error) {
+		return func(src []byte) ([]byte, error) {
+			item := &yaml.Node{}
+			if err := item.Encode(map[string]any{"name": "new"}); err != nil {
+				t.Fatal(err)
+			}
+			return Append(src, 0, path, item)
+		}
+	}
+	remove := func(path ...any) func([]byte) ([]byte, error) {
+		return func(src []byte) ([]byte, error) { return Remove(src, 0, path) }
+	}
+	for name, tc := range map[string]struct {
+		edit     func([]byte) ([]byte, error)
+		old, new string
+	}{
+		"first item, no last line end":       {add("a"), "b: 1\na: []", "b: 1\na:\n  - name: new"},
+		"the last item, no last line end":    {remove("a", 0), "b: 1\na:\n  - name: new", "b: 1\na: []"},
+		"the last field, no last line end":   {remove("b"), "a: 1\nb: 2", "a: 1"},
+		"behind a text, no last line end":    {remove("b"), "a: |\n  x\nb: 2", "a: |\n  x\n"},
+		"behind a dash, comments below":      {remove("a", 0, "b"), "a:\n- b: 1 # b\n  # c\n  c: 2\n", "a:\n-\n  # c\n  c: 2\n"},
+		"behind a dash, its own comments":    {remove("a", 0, "b"), "a:\n- b: 1\n    # b\n  c: 2\n", "a:\n- c: 2\n"},
+		"an item that begins below its dash": {remove("a", 0), "a:\n-\n  # b\n  b: 1\n- c: 2\n", "a:\n- c: 2\n"},
+		"a comment that looks like a dash":   {remove("a", 0), "a:\n    -\n  # -- b\n      b: 1\n    - c: 2\n", "a:\n    - c: 2\n"},
+		"an item behind {…}":                 {add("a"), "a: [{b: 1}, {c: 2} ] # d\n", "a: [{b: 1}, {c: 2}, {name: new} ] # d\n"},
+		"before a space":                     {remove("a", "c"), "a: { b: 1, c: 2 }\n", "a: { b: 1 }\n"},
+		"lines in brackets, the first":       {remove("a", "b"), "a: {\n  b: 1, # b\n  # c\n  c: 2 # d\n  }\n", "a: {\n  # c\n  c: 2 # d\n  }\n"},
+		"lines in brackets, the last":        {remove("a", "c"), "a: {\n  b: 1, # b\n  # c\n  c: 2\n  }\n", "a: {\n  b: 1 # b\n  # c\n  }\n"},
+		"lines in brackets, a last comma":    {remove("a", "c"), "a: {\n  b: 1, # b\n  c: 2,\n  }\n", "a: {\n  b: 1, # b\n  }\n"},
+		"below the comments of another":      {set("b"), "a: 1\n   # why\nc: {}\n", "a: 1\n   # why\nb: 1\nc: {}\n"},
+		"below the comments of a list":       {add("a"), "a: []\n       # none yet\n", "a:\n       # none yet\n  - name: new\n"},
+		"quotes in a word":                   {add("a"), "a: [it's, {b: '}'}]\n", "a: [it's, {b: '}'}, {name: new}]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, eol := range []string{"\n", "\r\n"} {
+				got, err := tc.edit([]byte(strings.ReplaceAll(tc.old, "\n", eol)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(strings.ReplaceAll(tc.new, "\n", eol), string(got)); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
 // A list that gets its first item and loses it again is as it was.
 func TestAddThenRemove(t *testing.T) {
 	item := &yaml.Node{}

@@ -145,35 +145,32 @@ func (e *editor) removeFromFlow(parent, n *yaml.Node) ([]byte, error) {
 	before := len(bytes.TrimRight(e.src[:from], " "))
 	alone := before > 0 && e.src[before-1] == '\n'
 	behind := len(e.src) - len(bytes.TrimLeft(e.src[end:], " \t\r\n"))
-	if behind < len(e.src) && e.src[behind] == ',' {
+	comma := bytes.LastIndexByte(e.src[:from], ',')
+	switch isLast := i+step >= len(parent.Content); {
+	case behind < len(e.src) && e.src[behind] == ',' && (alone || !isLast):
 		lineEnd := e.lineEnd(behind)
 		switch {
-		case i+step < len(parent.Content) && e.offset(parent.Content[i+step]) < lineEnd:
+		case !isLast && e.offset(parent.Content[i+step]) < lineEnd:
 			return e.splice(from, e.offset(parent.Content[i+step]), ""), nil
 		case alone:
 			return e.splice(before, lineEnd, ""), nil
-		case i+step < len(parent.Content):
-			return e.splice(before, behind+1, ""), nil
 		}
-	}
-	if i == 0 {
+		return e.splice(before, behind+1, ""), nil
+	case i == 0:
 		return e.splice(from, end, ""), nil
-	}
-	comma := bytes.LastIndexByte(e.src[:from], ',')
-	if comma < 0 {
+	case comma < 0:
 		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+	case !alone:
+		return e.splice(comma, end, ""), nil
 	}
 	lineEnd := e.lineEnd(end)
-	switch {
-	case alone && len(bytes.TrimSpace(e.src[end:lineEnd])) == 0:
-		return slices.Concat(e.src[:comma], e.src[comma+1:before], e.src[lineEnd:]), nil
-	case alone: // something else stands in its line
+	if len(bytes.TrimSpace(e.src[end:lineEnd])) > 0 { // something else stands in its line
 		return slices.Concat(e.src[:comma], e.src[comma+1:from], e.src[end:]), nil
 	}
-	return e.splice(comma, end, ""), nil
+	return slices.Concat(e.src[:comma], e.src[comma+1:before], e.src[lineEnd:]), nil
 }
 
-// lineEnd is where the line behind the one that i is in starts.
+// lineEnd is where the line that i is in ends, and the next one starts.
 func (e *editor) lineEnd(i int) int {
 	if end := bytes.IndexByte(e.src[i:], '\n'); end >= 0 {
 		return i + end + 1

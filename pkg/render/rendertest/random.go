@@ -229,9 +229,7 @@ func (m *maker) addons() error {
 		}
 		m.fleet.Features, files = append(m.fleet.Features, name), append(files, made...)
 	}
-	for _, name := range []string{"shop", "team-b"}[:m.IntN(3)] {
-		m.fleet.Tenants = append(m.fleet.Tenants, name)
-	}
+	m.fleet.Tenants = append(m.fleet.Tenants, []string{"shop", "team-b"}[:m.IntN(3)]...)
 	for _, l := range m.layouts {
 		for i, env := range m.fleet.Environments {
 			for _, name := range m.fleet.Features {

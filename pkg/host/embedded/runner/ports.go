@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,10 +41,15 @@ func openPorts(file string) (*ports, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if json.Unmarshal(raw, &p.byKey) != nil {
+	if json.Unmarshal(raw, &p.byKey) != nil || p.byKey == nil {
 		p.byKey = map[string]int32{}
 	}
-	for _, port := range p.byKey {
+	for _, key := range slices.Sorted(maps.Keys(p.byKey)) {
+		port := p.byKey[key]
+		if port < firstPort || port > lastPort || p.taken[port] {
+			delete(p.byKey, key) // no number that was given
+			continue
+		}
 		p.taken[port] = true
 	}
 	return p, nil
