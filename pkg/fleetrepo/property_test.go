@@ -45,7 +45,7 @@ func randomFleets(t *testing.T, charts bool, test func(f *random)) {
 					write(t, dir, name, content)
 				}
 			}
-			test(&random{TB: t, Fleet: fleet, seed: int(seed), r: reopen(t, dir)}) //nolint:gosec // a small number
+			test(&random{TB: t, Fleet: fleet, seed: int(seed), r: reopen(t, dir)})
 		})
 	}
 }

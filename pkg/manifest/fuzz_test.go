@@ -70,7 +70,7 @@ func FuzzMerge(f *testing.F) {
 	f.Add([]byte("a\nb\nc"), []byte("a\nb\nc\n"), []byte("b\nc"))
 	f.Add([]byte("a\r\nb\r\n"), []byte("a\nb\n"), []byte("a\r\nb\r\nc\r\n"))
 	f.Add([]byte{}, []byte("a"), []byte("b"))
-	f.Add([]byte("a\nb\n"), []byte("b\na\n"), []byte("a\na\nb\n"))
+	f.Add([]byte("a\nb\n"), []byte("b\na\n"), []byte("a\nc\na\n"))
 	f.Fuzz(func(t *testing.T, base, a, b []byte) {
 		for _, side := range [][]byte{a, b} {
 			if merged, ok := Merge(base, side, base); !ok || !bytes.Equal(merged, side) {

@@ -51,7 +51,7 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 	return made
 }
 
-// newJob is the rendering of a HelmRelease, its chart left open. With an error, which is one of its JSON, only who it is is known.
+// newJob is the rendering of a HelmRelease, its chart left open. With an error, which is one of its JSON, nothing but its name is known.
 func newJob(o *Object) (*job, error) {
 	j := &job{object: o, release: &Release{Owner: Owner{KindHelmRelease, o.Namespace, o.Name}, Object: o}}
 	if err := json.Unmarshal(o.JSON, &j.spec); err != nil {
