@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -119,6 +121,63 @@ func (c *Client) WaitGone(ctx context.Context, gvk schema.GroupVersionKind, key 
 		return nil
 	}
 	return err
+}
+
+// WaitEstablished waits until the API server serves all the named CRDs.
+func (c *Client) WaitEstablished(ctx context.Context, names ...string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelism)
+	for _, name := range names {
+		group.Go(func() error { return c.waitEstablished(ctx, name) })
+	}
+	return group.Wait()
+}
+
+const (
+	// establishTime is how long a CRD may take until it is touched for the first time, and twice as long each further time. It is
+	// mostly a fraction of a second.
+	establishTime = 5 * time.Second
+	// touchAnnotation makes a change of a CRD that changes nothing.
+	touchAnnotation = "fleetctl.dev/touched"
+)
+
+var errNotEstablished = errors.New("it is not established")
+
+// waitEstablished touches the CRD now and then while it waits: an API server that is killed after it has accepted the names of a CRD
+// and before it has established it, forgets to do so after its restart, until the CRD changes (the establishing controller of
+// k8s.io/apiextensions-apiserver is told of updates only). A server that does not even say how the CRD is, in that time, is busy: each
+// touch would give it more to do.
+func (c *Client) waitEstablished(ctx context.Context, name string) error {
+	for patience := establishTime; ; patience *= 2 {
+		seen, err := c.established(ctx, name, patience)
+		if ctx.Err() != nil || !errors.Is(err, errNotEstablished) {
+			return err
+		}
+		if !seen {
+			continue
+		}
+		crd := &unstructured.Unstructured{}
+		crd.SetGroupVersionKind(crdGroupKind.WithVersion("v1"))
+		crd.SetName(name)
+		touch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, touchAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
+		if err := c.Patch(ctx, crd, client.RawPatch(types.MergePatchType, touch), client.FieldOwner(FieldManager)); err != nil && !IsAbsent(err) {
+			return fmt.Errorf("touch CRD %s: %w", name, err)
+		}
+	}
+}
+
+// established waits for a while until the API server serves a CRD, and tells whether it has seen the CRD at all.
+func (c *Client) established(ctx context.Context, name string, patience time.Duration) (seen bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errNotEstablished)
+	defer cancel()
+	err = c.WaitFor(ctx, crdGroupKind.WithVersion("v1"), Key{Name: name}, func(crd *unstructured.Unstructured) (bool, error) {
+		seen = seen || crd != nil
+		return crd != nil && conditionStatus(crd, "Established") == metav1.ConditionTrue, nil
+	})
+	if err != nil && errors.Is(context.Cause(ctx), errNotEstablished) { // on a busy machine in the middle of a request, whose error this is
+		return seen, errNotEstablished
+	}
+	return seen, err
 }
 
 // timeoutError is ctx's end together with what was still missing.
