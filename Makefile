@@ -175,9 +175,9 @@ bench-init: build ## fleetctl init on each host against the peers' own programs 
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -timeout 30m -run '^$$' -bench '^BenchmarkInit$$' -benchtime 1x ./cmd/fleetctl/e2e/...
 
-# How many clusters bench-scale declares, one number after the other, and a file with the tuning of the managers: for the two cores that CI
-# has. An empty TUNING is what they were released with.
-SCALE ?= 10 30
+# How many clusters bench-scale declares, one number after the other (on two cores the 300 take half an hour), and a file with the tuning of
+# the managers, for a small machine. An empty TUNING is what they were released with.
+SCALE ?= 10 100 300
 TUNING ?= cmd/fleetctl/e2e/testdata/scale-tuning.yaml
 
 # A benchmark on the embedded host: no container engine, no root.
@@ -190,7 +190,7 @@ define bench_embedded
 endef
 
 .PHONY: bench-scale
-bench-scale: build bundle-embedded ## In-memory clusters on an embedded host until all are Available: SCALE="10 30 100 300" TUNING=FILE
+bench-scale: build bundle-embedded ## In-memory clusters on an embedded host until all are Available: SCALE="10 100 300" TUNING=FILE
 	$(call bench_embedded,BenchmarkScale)
 
 .PHONY: bench-idle
