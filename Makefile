@@ -103,7 +103,7 @@ endef
 
 # Each part leaves out what the other runs; a test that is in neither list runs in both.
 WITHOUT_KIND := -skip '^TestMasterOfMasters$$|/^kind$$'
-WITHOUT_EMBEDDED := -skip '^TestExample|^TestFleetOnSSH$$|^TestQuickstart$$|^TestPullRequestsOnGitea$$|/^embedded$$'
+WITHOUT_EMBEDDED := -skip '^TestExample|^TestFleetOnSSH$$|^TestHostExec$$|^TestQuickstart$$|^TestPullRequestsOnGitea$$|/^embedded$$'
 
 .PHONY: e2e
 e2e: build gitea ## The main job on every host, offline; sets up Podman for kind if no engine answers (needs root then)
