@@ -52,7 +52,7 @@ func finish(ctx context.Context, f *factory, args []string, err error) int {
 		return diag.ExitOK
 	}
 	if ctx.Err() != nil {
-		ui.Fail(f.streams, diag.Errorf("to go on, run: fleetctl "+strings.Join(args, " "), "interrupted"))
+		ui.Fail(f.streams, diag.Errorf("to go on, run: fleetctl "+diag.ShellCommand(args...), "interrupted"))
 		return diag.ExitInterrupted
 	}
 	if errors.Is(err, errSilent) {

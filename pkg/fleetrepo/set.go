@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -118,18 +117,7 @@ func setFlag(path yamledit.Path, value any) string {
 		}
 		text = string(encoded)
 	}
-	return "--set " + shellWord(path.String()+"="+text)
-}
-
-// plainWord is what no shell takes for anything but itself.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
-
-// shellWord quotes a word for a shell where that is needed.
-func shellWord(word string) string {
-	if plainWord.MatchString(strings.TrimSuffix(word, "…")) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return "--set " + diag.ShellWord(path.String()+"="+text)
 }
 
 func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -156,7 +156,7 @@ func (c *declared) imagesOf(old semver.Version, changed []Assignment) []string {
 		at := yamledit.Path(path).String()
 		isOld := strings.Contains(text(n), old.String()) || strings.Contains(text(n), strings.ReplaceAll(old.String(), ".", "-"))
 		if isOld && !slices.ContainsFunc(changed, func(a Assignment) bool { return a.Path.String() == at }) {
-			notes = append(notes, fmt.Sprintf("%s:%d: %s is %s, an image with the old version: give the new one with --set %s", c.File, n.Line, at, n.Value, shellWord(at+"=…")))
+			notes = append(notes, fmt.Sprintf("%s:%d: %s is %s, an image with the old version: give the new one with --set %s", c.File, n.Line, at, n.Value, diag.ShellWord(at+"=…")))
 		}
 	}
 	for _, field := range []string{"image", "template"} {
