@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -83,7 +82,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	e.Renders = file.Path
 	e.Changes.Write(files...)
 	for _, f := range files {
-		if err := r.listed(&e.Changes, mgmt.ClustersDir(opts.Environment), path.Join(opts.Name, path.Base(f.Path)), true); err != nil {
+		if err := r.enlist(&e.Changes, mgmt.ClustersDir(opts.Environment), f.Path, true); err != nil {
 			return nil, err
 		}
 	}

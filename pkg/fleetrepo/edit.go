@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,6 +26,11 @@ func set(value any, path ...any) change {
 
 func remove(path ...any) change {
 	return func(src []byte, document int) ([]byte, error) { return yamledit.Remove(src, document, path) }
+}
+
+// removeItem is remove for the opposite of add, where a missing list means the same as an empty one.
+func removeItem(path ...any) change {
+	return func(src []byte, document int) ([]byte, error) { return yamledit.RemoveItem(src, document, path) }
 }
 
 func add(item *yaml.Node, path ...any) change {
@@ -279,7 +283,15 @@ func (r *Repo) RemovePool(cluster, pool string) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := r.apply(c, fmt.Sprintf("Remove pool %s of cluster %s", pool, c.Name), remove(values("pools", i)...))
+	ch, err := r.chart(c.Flavour)
+	if err != nil {
+		return nil, err
+	}
+	out := remove
+	if ch.emptyByDefault("pools") {
+		out = removeItem
+	}
+	e, err := r.apply(c, fmt.Sprintf("Remove pool %s of cluster %s", pool, c.Name), out(values("pools", i)...))
 	if err == nil {
 		e.Notes = append(e.Notes, fmt.Sprintf("This deletes the pool's nodes (%s); what runs there moves to other pools, if they have room.", c.Pools[i].Size()))
 	}
@@ -304,47 +316,6 @@ func (r *Repo) findPool(cluster, pool string) (*declared, int, error) {
 // pool is the index of the pool called name, or -1.
 func (c *declared) pool(name string) int {
 	return slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == name })
-}
-
-// listed adds file to the resources of the kustomization.yaml in its folder dir, where the user has written one: without one, Flux
-// takes every file.
-func (r *Repo) listed(cs *manifest.ChangeSet, dir, file string, want bool) error {
-	name := path.Join(dir, kustomizationFile)
-	if !r.exists(name) {
-		return nil
-	}
-	src, err := r.read(name)
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(cs.Files(), func(f manifest.File) bool { return f.Path == name }); i >= 0 {
-		src = cs.Files()[i].Content // as the edit has left it so far
-	}
-	documents, err := yamledit.Parse(src)
-	if err != nil || len(documents) == 0 {
-		return findingsOf(name, fmt.Errorf("not a kustomization.yaml: %w", err))
-	}
-	index := -1
-	if list := yamledit.Find(documents[0], "resources"); list != nil {
-		index = slices.IndexFunc(list.Content, func(n *yaml.Node) bool {
-			entry := strings.TrimPrefix(path.Clean(text(n)), "./")
-			return entry == file || entry == path.Dir(file) && entry != "."
-		})
-	}
-	switch {
-	case want && index < 0:
-		item := &yaml.Node{Kind: yaml.ScalarNode, Value: file}
-		src, err = yamledit.Append(src, 0, yamledit.Path{"resources"}, item)
-	case !want && index >= 0:
-		src, err = yamledit.Remove(src, 0, yamledit.Path{"resources", index})
-	default:
-		return nil
-	}
-	if err != nil {
-		return diag.Wrap("change "+name, err, "change the list of resources in an editor")
-	}
-	cs.Write(manifest.File{Path: name, Content: src})
-	return nil
 }
 
 // managementCluster is the one called name, or the only one.

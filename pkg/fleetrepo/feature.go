@@ -87,6 +87,9 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 		if !r.exists(file.Path) {
 			e.Changes.Write(file)
 		}
+		if err := r.enlist(&e.Changes, t.Applied(), file.Path, true); err != nil {
+			return nil, err
+		}
 	}
 	return e, nil
 }
@@ -111,6 +114,9 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	for _, t := range targets {
 		orphaned = orphaned || t.Cluster != "" && r.exists(t.FeatureFile(name))
 		e.Changes.Delete(t.FeatureFile(name))
+		if err := r.enlist(&e.Changes, t.Applied(), t.FeatureFile(name), false); err != nil {
+			return nil, err
+		}
 	}
 	e.Notes = append(e.Notes, "Flux takes what it applied of the feature off the clusters of an environment, data in its namespace included.")
 	if orphaned {

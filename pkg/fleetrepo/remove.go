@@ -143,10 +143,8 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 	if err := r.deleteFolder(&out.Changes, dir); err != nil {
 		return nil, err
 	}
-	for _, file := range []string{clusterFile, scaffold.FluxFile} {
-		if err := r.listed(&out.Changes, path.Dir(dir), path.Join(path.Base(dir), file), false); err != nil {
-			return nil, err
-		}
+	if err := r.unlist(&out.Changes, path.Dir(dir), path.Base(dir)); err != nil {
+		return nil, err
 	}
 	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".",
 		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. --wait deletes it in the end; without it, when `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)

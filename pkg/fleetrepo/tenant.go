@@ -118,6 +118,9 @@ func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 				return nil, err
 			}
 			e.Changes.Write(scaffold.Missing(files, r.exists)...)
+			if err := r.enlist(&e.Changes, l.Apps(env), l.TenantFile(env, name), true); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return e, nil
@@ -187,6 +190,9 @@ func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 				continue
 			}
 			e.Changes.Delete(l.TenantFile(env, name))
+			if err := r.enlist(&e.Changes, l.Apps(env), l.TenantFile(env, name), false); err != nil {
+				return nil, err
+			}
 			if err := r.deleteFolder(&e.Changes, l.Tenant(env, name)); err != nil {
 				return nil, err
 			}
