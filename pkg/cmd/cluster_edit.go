@@ -53,7 +53,7 @@ func controlPlaneOf(c *fleetrepo.Cluster) string {
 
 func newClusterUpgradeCmd(f *factory) *cobra.Command {
 	var o changeFlags
-	var options fleetrepo.UpgradeOptions
+	var options lifecycle.UpgradeOptions
 	var values []string
 	c := &cobra.Command{
 		Use:   "upgrade NAME",
@@ -62,7 +62,10 @@ func newClusterUpgradeCmd(f *factory) *cobra.Command {
 the control plane is Ready, it lets the pools follow, all or those of --pool.
 
 It refuses what Kubernetes and Cluster API refuse: to go back, to leave a minor version out, nodes more than three minor versions behind
-their control plane.` + editing,
+their control plane. And where this machine knows the management cluster it looks at it: pools wait until every control plane node runs
+the new version, and a control plane until it would leave out no minor version itself. --skip-health goes on without that look.` + editing + `
+
+Exit codes: 0 done, or nothing to do; 3 the control plane is not as far as the fleet repo has it.`,
 		Example: `  fleetctl cluster upgrade shop --version v1.36.3 --push
   fleetctl cluster upgrade shop --version v1.36.3 --pool general --push
   fleetctl cluster upgrade edge-7 --version v1.36.3 --set template=ubuntu-2404-kube-v1.36.3 --dry-run`,
@@ -78,11 +81,17 @@ their control plane.` + editing,
 			if options.Values, err = fleetrepo.ParseAssignments(values); err != nil {
 				return err
 			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Upgrade(args[0], options) })
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			options.Cluster = args[0]
+			return edit(c, f, &o, lifecycle.Upgrade(c.Context(), deps, options))
 		},
 	}
 	c.Flags().StringVar(&options.Version, "version", "", "Kubernetes version to upgrade to")
 	c.Flags().StringSliceVar(&options.Pools, "pool", nil, "in the second step, only these pools")
+	c.Flags().BoolVar(&options.SkipHealth, "skip-health", false, "do not look at the control plane on the management cluster")
 	c.Flags().StringArrayVar(&values, "set", nil, "value that changes with the version, path=value: template=ubuntu-2404-kube-v1.36.3")
 	completeFlag(c, "pool", f.completeFrom(-1, func(r *fleetrepo.Repo, args []string) []string {
 		if len(args) == 0 {
