@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -46,6 +47,11 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if !slices.Contains(r.EnvironmentNames(), opts.Environment) {
 		return nil, unknown("environment", opts.Environment, r.EnvironmentNames(), "`fleetctl environment add "+opts.Environment+"` makes one")
 	}
+	if opts.KubernetesVersion != "" {
+		if _, err := parseVersion(opts.KubernetesVersion); err != nil {
+			return nil, err
+		}
+	}
 	values, err := ch.start(cmp.Or(opts.KubernetesVersion, mgmt.KubernetesVersion))
 	if err != nil {
 		return nil, err
@@ -79,7 +85,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err := c.check(ch); err != nil {
 		return nil, err
 	}
-	e.Renders = file.Path
+	e.Renders, e.Environments = file.Path, []string{opts.Environment}
 	e.Changes.Write(files...)
 	for _, f := range files {
 		if err := r.enlist(&e.Changes, mgmt.ClustersDir(opts.Environment), f.Path, true); err != nil {
@@ -181,7 +187,7 @@ func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementC
 		return nil, err
 	}
 	if !has(m) {
-		return nil, diag.Errorf(fmt.Sprintf("add `- name: %s` under its providers in %s and run `fleetctl init` again", provider, v1alpha1.FileName),
+		return nil, diag.Errorf(fmt.Sprintf("`fleetctl provider add %s --cluster %s` lists it, and `fleetctl init` installs it", provider, m.Name),
 			"management cluster %s cannot make clusters of flavour %s: it has no infrastructure provider %s", m.Name, flavour, provider)
 	}
 	return m, nil

@@ -55,6 +55,9 @@ func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, err
 		return nil, err
 	}
 	e.Renders = c.File
+	if c.Paused {
+		e.Notes = append(e.Notes, fmt.Sprintf("Cluster %s is paused: the change reaches it when `fleetctl cluster resume` lets it.", c.Name))
+	}
 	return e, nil
 }
 
@@ -78,7 +81,7 @@ func (r *Repo) rewrite(c *declared, summary string, changes ...change) (*Edit, *
 	if err != nil || after == nil {
 		return nil, nil, diag.Wrap("change "+c.File, cmp.Or(err, errNoCluster), "change it in an editor")
 	}
-	e := &Edit{Summary: summary}
+	e := &Edit{Summary: summary, Environments: []string{c.Environment}}
 	e.Changes.Write(manifest.File{Path: c.File, Content: src})
 	return e, after, nil
 }
@@ -310,7 +313,7 @@ func (r *Repo) findPool(cluster, pool string) (*declared, int, error) {
 	for _, p := range c.Pools {
 		names = append(names, p.Name)
 	}
-	return nil, 0, unknown("pool of cluster "+c.Name, pool, names, "the cluster has no pools; `fleetctl pool add` declares one")
+	return nil, 0, unknown("pool in cluster "+c.Name+" called", pool, names, "the cluster has no pools; `fleetctl pool add` declares one")
 }
 
 // pool is the index of the pool called name, or -1.

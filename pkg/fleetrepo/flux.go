@@ -73,7 +73,7 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: "Set how cluster " + c.Name + " runs Flux"}
+	e := &Edit{Summary: "Set how cluster " + c.Name + " runs Flux", Environments: []string{c.Environment}}
 	declared, err := r.fluxFor(AddOptions{Name: c.Name, Environment: c.Environment, Flavour: c.Flavour, Flux: mode, CNI: cni}, ch, c.mgmt, e)
 	if err != nil {
 		return nil, err

@@ -82,8 +82,8 @@ func TestFilesAreListed(t *testing.T) {
 						break
 					}
 				}
-				if got := resources(t, r, tc.list); tc.want == "" && slices.Contains(got, "ingress") || tc.want != "" && slices.Index(got, tc.want) != len(got)-1 {
-					t.Errorf("resources are %q, want %s at their end", got, tc.want)
+				if got := resources(t, r, tc.list); tc.want == "" && len(got) > 2 || tc.want != "" && !slices.Contains(got, tc.want) {
+					t.Errorf("resources are %q, want %s among them", got, tc.want)
 				}
 				for range tc.steps {
 					e, err = tc.remove(r)

@@ -104,7 +104,7 @@ func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: fmt.Sprintf("Add tenant %s to %s", name, strings.Join(environments, ", "))}
+	e := &Edit{Summary: fmt.Sprintf("Add tenant %s to %s", name, strings.Join(environments, ", ")), Environments: environments}
 	for _, l := range r.layouts() {
 		for _, env := range environments {
 			declared, _ := r.Fleet.Environment(env)
@@ -178,7 +178,7 @@ func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: "Remove tenant " + name}
+	e := &Edit{Summary: "Remove tenant " + name, Environments: chosen}
 	if len(environments) > 0 {
 		e.Summary += " from " + strings.Join(environments, ", ")
 	}
