@@ -65,6 +65,11 @@ func runClusterList(f *factory, environment string) error {
 	if err != nil {
 		return err
 	}
+	if environment != "" {
+		if err := repo.CheckEnvironment(environment); err != nil {
+			return err
+		}
+	}
 	list := clusterList{FormatVersion: "1", Clusters: []fleetrepo.Cluster{}}
 	all, problems, err := repo.Clusters()
 	if err != nil {
