@@ -2,6 +2,7 @@ package fleetrepo
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -160,12 +161,19 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 
 // dropChart takes the HelmChart of a cluster's flavour out with the last cluster of its environment that shares it, unless somebody has changed it.
 func (r *Repo) dropChart(e *Edit, c *declared) error {
+	if scaffold.CheckName("flavour", c.Flavour, 63) != nil {
+		return nil // it comes from elsewhere
+	}
 	file, err := scaffold.EnvironmentChart(layoutOf(c.mgmt), c.Environment, c.Flavour)
 	if err != nil {
-		return nil // the chart is none of ours
+		return err
 	}
-	if there, err := r.read(file.Path); err != nil || !bytes.Equal(there, file.Content) {
+	there, err := r.read(file.Path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(there, file.Content) {
 		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the chart of flavour %s: %w", c.Flavour, err)
 	}
 	places, err := r.places("")
 	if err != nil {
