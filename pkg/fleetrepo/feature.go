@@ -124,6 +124,10 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 		for _, p := range places {
 			targets = append(targets, p.target())
 		}
+		has := slices.DeleteFunc(slices.Clone(targets), func(t scaffold.FeatureTarget) bool { return !r.exists(t.FeatureFile(name)) })
+		if len(has) > 0 {
+			targets, where = has, whose(has)
+		}
 	}
 	e := &Edit{Summary: fmt.Sprintf("Disable feature %s for %s", name, where), Environments: environmentsOf(targets)}
 	orphaned := false
@@ -139,6 +143,20 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 		e.Notes = append(e.Notes, "What a single cluster had by itself stays there: its kubeconfig may be gone by then, and nothing is to wait for it.")
 	}
 	return e, nil
+}
+
+// whose says who targets are: environments, and clusters by themselves.
+func whose(targets []scaffold.FeatureTarget) string {
+	var environments, clusters []string
+	for _, t := range targets {
+		switch {
+		case t.Cluster != "":
+			clusters = append(clusters, "cluster "+t.Cluster)
+		case !slices.Contains(environments, t.Environment):
+			environments = append(environments, t.Environment)
+		}
+	}
+	return strings.Join(append(environments, clusters...), ", ")
 }
 
 // environmentsOf are the environments of targets, each once.
