@@ -25,10 +25,14 @@ func rendered(t *testing.T, release, flavour string, values map[string]any) ([]o
 	if err != nil {
 		t.Fatal(err)
 	}
+	chart, err := scaffold.EnvironmentChart(layout, "dev", flavour)
+	if err != nil {
+		t.Fatal(err)
+	}
 	fleet := &v1alpha1.Fleet{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind, Metadata: v1alpha1.Metadata{Name: "test"}}
 	fleet.Spec.Environments = []v1alpha1.Environment{{Name: "dev"}}
 	fleet.Spec.ManagementClusters = []v1alpha1.ManagementCluster{{Name: "mgmt", Cloud: layout.Cloud, Generation: layout.Generation}}
-	files := fstest.MapFS{}
+	files := fstest.MapFS{chart.Path: &fstest.MapFile{Data: chart.Content}}
 	for _, f := range made {
 		content := bytes.Replace(f.Content, []byte("releaseName: x\n"), fmt.Appendf(nil, "releaseName: %q\n", release), 1)
 		files[f.Path] = &fstest.MapFile{Data: content}
