@@ -3,6 +3,7 @@ package fleetrepo
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -71,7 +72,11 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	}
 	e.Changes.Write(manifest.File{Path: v1alpha1.FileName, Content: src})
 	if typeOf(p) == v1alpha1.ProviderInfrastructure {
-		if err := r.bringCharts(e, scaffold.FlavoursFor(p.Name)); err != nil {
+		flavours := scaffold.FlavoursFor(p.Name)
+		if len(flavours) == 0 && !there {
+			e.Notes = append(e.Notes, fmt.Sprintf("fleetctl has charts for clusters of %s alone: bring one for those of %s into %s.", strings.Join(scaffold.Providers(), ", "), p.Name, scaffold.ChartsDir))
+		}
+		if err := r.bringCharts(e, flavours); err != nil {
 			return nil, err
 		}
 	}

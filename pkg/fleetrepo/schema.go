@@ -82,6 +82,12 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 	return c, nil
 }
 
+// emptyByDefault tells whether a list of the chart's values means the same when it is missing as when it is empty.
+func (c *chart) emptyByDefault(field string) bool {
+	list, ok := c.defaults[field].([]any)
+	return ok && len(list) == 0
+}
+
 // load reads a chart's defaults and schema; it may lack both.
 func (c *chart) load(read func(name string) ([]byte, error), schemas *Schemas) error {
 	for name, into := range map[string]*map[string]any{"values.yaml": &c.defaults, "values.schema.json": &c.schema} {
