@@ -89,7 +89,13 @@ func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult) error {
 	if err := diffView(w, s, r.Diff); err != nil {
 		return err
 	}
+	for _, passed := range r.LeftAlone {
+		fmt.Fprintln(s.Err, passed)
+	}
 	switch {
+	case !r.Changed && len(r.LeftAlone) > 0:
+		fmt.Fprintln(s.Err, "Nothing else to do.")
+		return nil
 	case !r.Changed:
 		fmt.Fprintln(s.Err, "Nothing to do: all is as wanted.")
 		return nil

@@ -142,7 +142,7 @@ func (r *Repo) bringChart(e *Edit, ch *chart) error {
 	}
 	e.Changes.Write(files...)
 	e.Notes = append(e.Notes, fmt.Sprintf("The chart %s/%s comes with it: it is yours to change.", scaffold.ChartsDir, ch.flavour))
-	return nil
+	return r.lockCharts(e, map[string][]manifest.File{ch.flavour: files})
 }
 
 // checkFree makes sure that no cluster of the management cluster has that name, which is that of a namespace there. The very file that

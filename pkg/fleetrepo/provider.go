@@ -76,16 +76,28 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 		if len(flavours) == 0 && !there {
 			e.Notes = append(e.Notes, fmt.Sprintf("fleetctl has charts for clusters of %s alone: bring one for those of %s into %s.", strings.Join(scaffold.Providers(), ", "), p.Name, scaffold.ChartsDir))
 		}
-		for _, flavour := range flavours {
-			files, err := scaffold.ChartFiles(flavour)
-			if err != nil {
-				return nil, err
-			}
-			e.Changes.Write(scaffold.Missing(files, r.exists)...)
+		if err := r.bringCharts(e, flavours); err != nil {
+			return nil, err
 		}
 	}
 	e.Notes = append(e.Notes, "`fleetctl init` installs it on the management cluster "+m.Name+".")
 	return e, nil
+}
+
+// bringCharts adds to the edit the charts of flavours of which the repo has none.
+func (r *Repo) bringCharts(e *Edit, flavours []string) error {
+	brought := map[string][]manifest.File{}
+	for _, flavour := range flavours {
+		files, err := scaffold.ChartFiles(flavour)
+		if err != nil {
+			return err
+		}
+		if missing := scaffold.Missing(files, r.exists); len(missing) > 0 {
+			e.Changes.Write(missing...)
+			brought[flavour] = files
+		}
+	}
+	return r.lockCharts(e, brought)
 }
 
 // appendProvider adds a provider without a version to the list of a management cluster.

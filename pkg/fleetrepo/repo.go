@@ -53,6 +53,8 @@ type Edit struct {
 	Body string
 	// Notes say what will happen, and what is left to do.
 	Notes []string
+	// LeftAlone says what the edit passes over, and why: unlike Notes also where nothing else is to do.
+	LeftAlone []string
 	// Environments are those whose clusters, or what they run, the edit changes.
 	Environments []string
 	// Follows names the file whose last change must have reached the cluster before this edit does; "" where there is none. Two
