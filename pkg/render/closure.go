@@ -192,7 +192,7 @@ func (c *closure) file(name string, at place) []byte {
 		c.problem(RulePath, at, fmt.Sprintf("%s: %s", name, why(err)), "")
 		return nil
 	}
-	if findings := Screen(name, content); findings != nil && isYAML(name) {
+	if findings := screenForKustomize(name, content); findings != nil {
 		c.findings = append(c.findings, findings...)
 		return nil
 	}

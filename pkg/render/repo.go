@@ -32,13 +32,17 @@ func Screen(file string, src []byte) diag.Findings {
 		return nil // without an anchor there is no alias: what is wrong with it otherwise its reader will say
 	}
 	if _, err := yamledit.ParseWithin(src, Limits); err != nil {
-		f := syntaxFinding(RuleScreen, file, err)
-		if f.Line == 0 {
-			f.Line = controlLine(src)
-		}
-		return diag.Findings{f}
+		return diag.Findings{screenFinding(file, src, err)}
 	}
 	return nil
+}
+
+func screenFinding(file string, src []byte, err error) diag.Finding {
+	f := syntaxFinding(RuleScreen, file, err)
+	if f.Line == 0 {
+		f.Line = controlLine(src)
+	}
+	return f
 }
 
 // controlLine is the line of the first control character, of which the parser says no line; 0, for the whole file, where there is none.

@@ -45,6 +45,11 @@ func plants() []plant {
 		{name: "a key twice", rule: RuleDuplicateField, file: settings, old: "  domain: example.com", becomes: "  domain: example.com\n  domain: example.org", at: "example.org"},
 		{name: "a key twice in a cluster", rule: RuleDuplicateField, file: one, old: "  releaseName: one", becomes: "  releaseName: one\n  releaseName: two", at: "releaseName: two"},
 		{name: "a bomb of aliases", rule: RuleLimit, file: platform + "bomb.yaml", becomes: bomb(), at: "a: &a"},
+		{name: "a bomb that is called otherwise", rule: RuleLimit, file: "features/web/namespaced/notes.conf", becomes: "kind: A\n" + bomb(), at: "", more: func(files map[string]string) {
+			files["features/web/namespaced/kustomization.yaml"] = strings.Replace(files["features/web/namespaced/kustomization.yaml"], "- deployment.yaml", "- deployment.yaml\n- notes.conf", 1)
+		}},
+		{name: "a bomb in a patch", rule: RuleLimit, file: "features/web/namespaced/kustomization.yaml", old: "- deployment.yaml\n", becomes: "- deployment.yaml\ntransformers:\n- |\n" + indent(bombingTransformer()), at: "- |"},
+		{name: "a bomb in a patch of Flux", rule: RuleLimit, file: mgmt + "clusters-staging.yaml", becomes: "  patches:\n  - patch: |\n" + indent(indent(indent("kind: A\n"+bomb()))), at: "apiVersion: kustomize"},
 		{name: "unknown field of fleet.yaml", rule: RuleUnknownField, file: "fleet.yaml", old: "  environments:", becomes: "  environs:", at: "environs", also: []string{RuleValue}},
 		{name: "unknown field of a cluster", rule: RuleUnknownField, file: one, old: "  releaseName: one", becomes: "  releaseNam: one", at: "releaseNam:"},
 		{name: "unknown field of a deployment", rule: RuleUnknownField, file: web, old: "  replicas: 1", becomes: "  replicaz: 1", at: "replicaz"},
@@ -132,6 +137,19 @@ func bomb() string {
 	b.WriteString("a: &a [" + strings.Repeat("x, ", 8) + "x]\n")
 	for c := 'b'; c <= 'l'; c++ {
 		fmt.Fprintf(&b, "%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9), ", "))
+	}
+	return b.String()
+}
+
+// bombingTransformer has the bomb two texts deep.
+func bombingTransformer() string {
+	return "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npatch: |\n" + indent("kind: A\n"+bomb())
+}
+
+func indent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("  " + line)
 	}
 	return b.String()
 }

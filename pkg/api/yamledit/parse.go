@@ -32,13 +32,16 @@ type Limits struct {
 	Depth int
 }
 
+// ErrExpands says that a file is too large for its reader, or too deep, once its aliases are expanded.
+var ErrExpands = errors.New("file is too large or too deep once its aliases are expanded: write it out without aliases (*name)")
+
 // Parse is ParseWithin for a file that people edit.
 func Parse(src []byte) ([]*yaml.Node, error) {
 	return ParseWithin(src, Limits{Bytes: MaxBytes, Nodes: maxNodes, Depth: maxDepth})
 }
 
 // ParseWithin returns the top node of each document in src. Errors say that the file is too large, before or after its aliases are
-// expanded, is not text, or is not YAML.
+// expanded (ErrExpands), is not text, or is not YAML.
 func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
 	if len(src) > limits.Bytes {
 		return nil, fmt.Errorf("file is larger than %d KiB", limits.Bytes>>10)
@@ -58,7 +61,7 @@ func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
 			return nil, err
 		}
 		if !spend(document.Content[0], &budget, limits.Depth) {
-			return nil, errors.New("file is too large or too deep once its aliases are expanded: write it out without aliases (*name)")
+			return nil, ErrExpands
 		}
 		documents = append(documents, document.Content[0])
 	}
