@@ -41,7 +41,9 @@ func screenForKustomize(name string, src []byte) diag.Findings {
 }
 
 // mayBomb says that a text has what an anchor and an alias begin with.
-func mayBomb(src []byte) bool { return bytes.IndexByte(src, '&') >= 0 && bytes.IndexByte(src, '*') >= 0 }
+func mayBomb(src []byte) bool {
+	return bytes.IndexByte(src, '&') >= 0 && bytes.IndexByte(src, '*') >= 0
+}
 
 // isBomb tells whether a text is YAML that expands to more than there is room for, or has such a text in it.
 func isBomb(src []byte, depth int) bool {

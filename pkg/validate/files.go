@@ -175,7 +175,7 @@ func readLimited(name string) ([]byte, error) {
 
 func isYAML(name string) bool {
 	ext := path.Ext(name)
-	return ext == ".yaml" || ext == ".yml" || path.Base(name) == "fleet.lock"
+	return ext == ".yaml" || ext == ".yml" || isKustomization(name) || path.Base(name) == "fleet.lock"
 }
 
 // isTemplate tells whether a file is one of a Helm chart that is YAML only once it is rendered.

@@ -116,14 +116,34 @@ func plants() []plant {
 		{name: "tag of another channel", rule: RuleChannel, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "tag: nightly-1", at: "nightly-1"},
 		{name: "production on a branch", rule: RuleProduction, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "branch: main", at: "ref:"},
 		{name: "production on a branch, in fleet.yaml", rule: RuleProduction, file: "fleet.yaml", old: "    channel: release\n", becomes: "", at: "name: production"},
+		{name: "production on a branch, by the name of a ref", rule: RuleProduction, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "tag: v1.0.0\n    name: refs/heads/main", at: "ref:"},
+		{name: "production on a branch, by a source of another name", rule: RuleProduction, file: mgmt + "clusters-production.yaml", old: "        path: /spec/chart/spec/sourceRef/name\n        value: release", becomes: "        path: /spec/chart/spec/sourceRef/name\n        value: trunk", at: "        name: flux-system", place: two, more: func(files map[string]string) {
+			files[platform+"trunk.yaml"] = strings.NewReplacer("name: release", "name: trunk", "tag: v1.0.0", "branch: main").Replace(files[mgmt+"sources/release/gitrepository.yaml"])
+		}},
+		{name: "production on a branch, on the cluster itself", rule: RuleProduction, file: "features/source/source.yaml", at: "ref:", more: func(files map[string]string) {
+			files["features/source/source.yaml"] = strings.NewReplacer("name: release", "name: flux-system", "tag: v1.0.0", "branch: main").Replace(files[mgmt+"sources/release/gitrepository.yaml"])
+			files[clusters+"production/two/flux.yaml"] = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: two-source, namespace: two}\nspec:\n  interval: 10m\n  prune: true\n  path: ./features/source\n  sourceRef: {kind: GitRepository, name: release, namespace: flux-system}\n  kubeConfig: {secretRef: {name: two-kubeconfig}}\n"
+		}},
 		{name: "secret in clear", rule: RulePlainSecret, file: settings, old: "ENC[AES256_GCM,data:Zm9v,iv:YmFy,tag:YmF6,type:str]", becomes: "c2VjcmV0", at: "c2VjcmV0"},
 		{name: "secret made of values in clear", rule: RulePlainSecret, file: "features/web/namespaced/kustomization.yaml", becomes: "secretGenerator:\n- name: s\n  namespace: platform\n  literals: [a=b]\n", at: "literals"},
+		{name: "secret in a list", rule: RulePlainSecret, file: platform + "list.yaml", becomes: "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: s, namespace: platform}\n  stringData:\n    a: hunter2\n", at: "hunter2"},
+		{name: "secret in JSON", rule: RulePlainSecret, file: "docs/secret.json", becomes: `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "aHVudGVyMg=="}}`, at: "apiVersion"},
+		{name: "secret made of a file in clear", rule: RulePlainSecret, file: "features/web/namespaced/kustomization.yaml", becomes: "secretGenerator:\n- name: s\n  namespace: platform\n  envs: [web.env]\n", at: "web.env", more: func(files map[string]string) {
+			files["features/web/namespaced/web.env"] = "PASSWORD=hunter2\n"
+		}},
+		{name: "secret that a patch fills", rule: RulePlainSecret, file: platform + "empty.yaml", becomes: "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: platform}\n", at: "apiVersion", more: func(files map[string]string) {
+			files[mgmt+"flux-system/gotk-sync.yaml"] += "  patches:\n  - target: {kind: Secret, name: s}\n    patch: |\n      - {op: add, path: /stringData, value: {a: hunter2}}\n"
+		}},
+		{name: "secret that a chart makes", rule: RulePlainSecret, file: "charts/in-memory/templates/secret.yaml", becomes: "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: hunter2, b: {{ randAlphaNum 12 }}}\n", at: "apiVersion: helm", place: one, also: []string{RulePlainSecret}},
 		{name: "private key", rule: RulePlainSecret, file: "docs/key.txt", becomes: "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEpAIBAAKCAQEAxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n", at: "BEGIN"},
 		{name: "private key in base64", rule: RulePlainSecret, file: "docs/kubeconfig", becomes: "client-key-data: LS0tLS1CRUdJTi" + "BSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVBeHh4eHh4eHh4eHh4eHg=\n", at: "client-key-data"},
 		{name: "age key", rule: RulePlainSecret, file: "docs/age.txt", becomes: "# key\nAGE-SECRET-" + "KEY-1" + strings.Repeat("Q", 58) + "\n", at: "SECRET"},
 		{name: "token", rule: RulePlainSecret, file: "docs/notes.md", becomes: "use ghp_" + strings.Repeat("a1", 18) + " for it\n", at: "use"},
 		{name: "cluster without protection", rule: RulePrune, file: one, old: "kind: HelmRelease\nmetadata:\n  name: one\n  namespace: one\n  annotations:\n    kustomize.toolkit.fluxcd.io/prune: disabled", becomes: "kind: HelmRelease\nmetadata:\n  name: one\n  namespace: one\n  annotations:\n    kustomize.toolkit.fluxcd.io/prune: enabled", at: "prune: enabled"},
 		{name: "namespace without protection", rule: RulePrune, file: one, old: "    # Removing this file from Git does not delete the cluster.\n    kustomize.toolkit.fluxcd.io/prune: disabled", becomes: "    a: b", at: "annotations:"},
+		{name: "protection that a patch takes away", rule: RulePrune, file: mgmt + "clusters-staging.yaml", becomes: "  patches:\n  - target: {kind: Namespace}\n    patch: |\n      - {op: remove, path: /metadata/annotations}\n", at: "    kustomize.toolkit.fluxcd.io/prune", place: one},
+		{name: "Cluster that goes with its release", rule: RulePrune, file: "charts/in-memory/templates/_cluster.tpl", old: "helm.sh/resource-policy: keep", becomes: "a: b", at: "kind: Cluster", place: "charts/in-memory/templates/cluster.yaml"},
+		{name: "Cluster without a chart, without protection", rule: RulePrune, file: platform + "cluster.yaml", becomes: "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: c, namespace: platform}\nspec:\n  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: c}\n", at: "metadata:"},
 		{name: "lock that is old", rule: RuleLock, file: "fleet.lock", becomes: "apiVersion: fleetctl.dev/v1alpha1\nkind: FleetLock\ncomponents:\n- {name: docker, type: infrastructure, version: v1.13.0, sha256: " + strings.Repeat("a", 64) + "}\n", at: "docker", also: []string{RuleLock}},
 		{name: "ignore without a reason", rule: RuleIgnore, file: widget, old: "  size: small", becomes: "  size: smal # fleetctl:ignore invalid-value", at: "smal", also: []string{RuleValue}},
 		{name: "ignore of no rule", rule: RuleIgnore, file: widget, old: "  size: small", becomes: "  size: small # fleetctl:ignore invalid-valu we like it", at: "we like it"},
