@@ -119,6 +119,29 @@ func (t *tree) kustomizeParts() map[string]bool {
 	return parts
 }
 
+// checkKustomizations reports fields that kustomize does not know. It refuses them itself; Flux drops them without a word.
+func checkKustomizations(t *tree) diag.Findings {
+	var out diag.Findings
+	for _, f := range t.files {
+		if !isKustomization(f.path) {
+			continue
+		}
+		for _, d := range f.documents {
+			problems, err := schema.CheckFields(render.NewKustomization(), d.object)
+			if err != nil {
+				continue // its build says what is wrong
+			}
+			for _, p := range problems {
+				if p.Type == schema.Unknown {
+					at := locate(d.node, p.Path)
+					out = append(out, finding(RuleUnknownField, f.path, at.Line, at.Column, p.Path+": "+p.Summary, p.Hint))
+				}
+			}
+		}
+	}
+	return out
+}
+
 // eachText visits the texts in a value that may be paths.
 func eachText(value any, visit func(text string)) {
 	switch value := value.(type) {

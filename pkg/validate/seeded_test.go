@@ -54,6 +54,8 @@ func plants() []plant {
 		{name: "unknown field of a cluster", rule: RuleUnknownField, file: one, old: "  releaseName: one", becomes: "  releaseNam: one", at: "releaseNam:"},
 		{name: "unknown field of a deployment", rule: RuleUnknownField, file: web, old: "  replicas: 1", becomes: "  replicaz: 1", at: "replicaz"},
 		{name: "unknown field, deep", rule: RuleUnknownField, file: web, old: "        image: web:v1", becomes: "        imag: web:v1", at: "imag:"},
+		{name: "unknown field of a kustomization", rule: RuleUnknownField, file: "features/web/namespaced/kustomization.yaml", becomes: "resourcs: []\n", at: "resourcs"},
+		{name: "unknown field of a kustomization, deep", rule: RuleUnknownField, file: "features/web/namespaced/kustomization.yaml", becomes: "images:\n- name: web\n  newTags: v2\n", at: "newTags"},
 		{name: "unknown field of a custom object", rule: RuleUnknownField, file: widget, old: "    replicas: 1", becomes: "    replicaz: 1", at: "replicaz"},
 		{name: "unknown field of metadata", rule: RuleUnknownField, file: widget, old: "  name: one", becomes: "  name: one\n  lables: {a: b}", at: "lables"},
 		{name: "unknown field of what nothing applies", rule: RuleUnknownField, file: "tenants/docker/staging/shop/tenant.yaml", becomes: "automountToken: true\n", at: "automountToken"},

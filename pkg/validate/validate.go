@@ -95,6 +95,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	findings = append(findings, r.readFleet()...)
 	secrets := checkSecrets(r.tree)
 	findings = append(findings, secrets...)
+	findings = append(findings, checkKustomizations(r.tree)...)
 	if r.fleet != nil {
 		more, err := r.checkFleet(ctx, out, secrets)
 		if err != nil {
