@@ -32,7 +32,7 @@ func screenForKustomize(name string, src []byte) diag.Findings {
 	}
 	for _, n := range documents {
 		if at := bombIn(n, 0); at != nil {
-			f := syntaxFinding(RuleScreen, name, yamledit.ErrExpands)
+			f := syntaxFinding(RuleScreen, name, nil, yamledit.ErrExpands)
 			f.Line, f.Column = at.Line, at.Column
 			return diag.Findings{f}
 		}

@@ -69,7 +69,7 @@ func (c *closure) folder(dir string, from place) {
 	}
 	documents, err := yamledit.ParseWithin(content, Limits)
 	if err != nil {
-		c.findings = append(c.findings, syntaxFinding(RuleSyntax, file, err))
+		c.findings = append(c.findings, syntaxFinding(RuleSyntax, file, content, err))
 		return
 	}
 	for _, n := range documents {

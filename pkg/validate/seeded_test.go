@@ -39,7 +39,7 @@ type plant struct {
 
 func plants() []plant {
 	return []plant{
-		{name: "not YAML", rule: RuleSyntax, file: settings, old: "data:\n  domain: example.com", becomes: "data:\n  domain: [example.com", at: "data:\n  domain: ["},
+		{name: "not YAML", rule: RuleSyntax, file: settings, old: "data:\n  domain: example.com", becomes: "data:\n  domain: [example.com", at: "  domain: ["},
 		{name: "not YAML, a kustomization", rule: RuleSyntax, file: "features/web/namespaced/kustomization.yaml", old: "- deployment.yaml", becomes: "- deployment.yaml: [", at: "patches"},
 		{name: "not text", rule: RuleSyntax, file: settings, old: "example.com", becomes: "\xff\xfe", at: "apiVersion"},
 		{name: "a key twice", rule: RuleDuplicateField, file: settings, old: "  domain: example.com", becomes: "  domain: example.com\n  domain: example.org", at: "example.org"},
