@@ -25,7 +25,7 @@ type release struct {
 	}
 	Spec struct {
 		ReleaseName string
-		Chart       struct{ Spec struct{ Chart string } }
+		ChartRef    struct{ Kind, Name, Namespace string }
 		Values      map[string]any
 	}
 }
@@ -90,7 +90,7 @@ func checkClusters(t *testing.T, example string, fleet *v1alpha1.Fleet) int {
 		if err != nil {
 			return err
 		}
-		checkRelease(t, name, cluster, content)
+		checkRelease(t, example, name, content)
 		return nil
 	})
 	if err != nil {
@@ -111,9 +111,10 @@ func clusterDirs(fleet *v1alpha1.Fleet, cluster string) []string {
 	return dirs
 }
 
-// checkRelease checks that a cluster.yaml fits its folder, names a chart that there is, and protects the cluster.
-func checkRelease(t *testing.T, name, cluster string, content []byte) {
+// checkRelease checks that a cluster.yaml fits its folder, names the chart of its environment, and protects the cluster.
+func checkRelease(t *testing.T, example, name string, content []byte) {
 	t.Helper()
+	cluster, environment := path.Base(path.Dir(name)), path.Base(path.Dir(path.Dir(name)))
 	_, document, _ := bytes.Cut(content, []byte("\n---\n"))
 	var r release
 	if err := yaml.Unmarshal(document, &r); err != nil {
@@ -123,9 +124,17 @@ func checkRelease(t *testing.T, name, cluster string, content []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flavour := strings.TrimPrefix(r.Spec.Chart.Spec.Chart, "./charts/")
-	if !slices.Contains(flavours, flavour) {
-		t.Errorf("%s: there is no chart %s", name, r.Spec.Chart.Spec.Chart)
+	flavour, ok := scaffold.FlavourOf(environment, r.Spec.ChartRef.Name)
+	if !ok || !slices.Contains(flavours, flavour) || r.Spec.ChartRef.Kind != "HelmChart" || r.Spec.ChartRef.Namespace != "flux-system" {
+		t.Errorf("%s: there is no chart %+v", name, r.Spec.ChartRef)
+	}
+	parts := strings.Split(name, "/") // providers/<cloud>/<generation>/…
+	chart, err := scaffold.EnvironmentChart(scaffold.Layout{Cloud: parts[1], Generation: parts[2]}, environment, flavour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if there, err := os.ReadFile(path.Join(example, chart.Path)); err != nil || !bytes.Equal(there, chart.Content) {
+		t.Errorf("%s is not as `fleetctl cluster add` writes it: %v", chart.Path, err)
 	}
 	if r.Kind != "HelmRelease" || r.Metadata.Name != cluster || r.Metadata.Namespace != cluster || r.Spec.ReleaseName != cluster {
 		t.Errorf("%s: %s %s/%s does not fit its folder", name, r.Kind, r.Metadata.Namespace, r.Metadata.Name)

@@ -21,14 +21,14 @@ func TestFlavoursAreDocumented(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(page, -1) {
 		var release struct {
 			Spec struct {
-				Chart  struct{ Spec struct{ Chart string } }
-				Values map[string]any
+				ChartRef struct{ Kind, Name, Namespace string }
+				Values   map[string]any
 			}
 		}
 		if err := yaml.UnmarshalStrict(block[1], &release); err != nil {
 			t.Fatalf("%s\n%v", block[1], err)
 		}
-		shown[strings.TrimPrefix(release.Spec.Chart.Spec.Chart, "./charts/")] = release.Spec.Values
+		shown[strings.TrimPrefix(release.Spec.ChartRef.Name, "prod-")] = release.Spec.Values
 	}
 	for _, flavour := range flavours(t) {
 		if diff := cmp.Diff(schemaOf(t, flavour).Examples[0], shown[flavour]); diff != "" {

@@ -87,7 +87,22 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 			return nil, err
 		}
 	}
+	if err := r.shareChart(e, mgmt, opts.Environment, opts.Flavour); err != nil {
+		return nil, err
+	}
 	return e, r.bringChart(e, ch)
+}
+
+// shareChart adds the HelmChart that an environment's clusters of a flavour share to the edit, where it is missing.
+func (r *Repo) shareChart(e *Edit, mgmt *v1alpha1.ManagementCluster, environment, flavour string) error {
+	file, err := scaffold.EnvironmentChart(layoutOf(mgmt), environment, flavour)
+	if err != nil {
+		return err
+	}
+	if !r.exists(file.Path) {
+		e.Changes.Write(file)
+	}
+	return r.listed(&e.Changes, path.Dir(file.Path), path.Base(file.Path), true)
 }
 
 // dropReplicas takes the number of nodes of the example from pools that get limits instead: a pool has one or the other.

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 // Cluster is a workload cluster as its file declares it.
@@ -181,7 +182,7 @@ func declaredIn(p place, src []byte, document int, node *yaml.Node) *declared {
 	c.Cluster = Cluster{
 		Name:        text(yamledit.Find(node, "metadata", "name")),
 		Environment: p.environment, ManagementCluster: p.mgmt.Name, File: p.file, Line: node.Line,
-		Flavour:           path.Base(text(yamledit.Find(node, "spec", "chart", "spec", "chart"))),
+		Flavour:           flavourOf(p.environment, node),
 		KubernetesVersion: text(c.value("kubernetesVersion")),
 		ControlPlane:      number(c.value("controlPlane", "replicas")),
 		Pools:             []Pool{},
@@ -194,6 +195,20 @@ func declaredIn(p place, src []byte, document int, node *yaml.Node) *declared {
 		}
 	}
 	return c
+}
+
+// flavourOf is the chart of a HelmRelease: of the HelmChart that its environment's clusters share, or one of its own. What comes from elsewhere is
+// called as it is there.
+func flavourOf(environment string, node *yaml.Node) string {
+	ref := yamledit.Find(node, "spec", "chartRef")
+	if ref == nil {
+		return path.Base(text(yamledit.Find(node, "spec", "chart", "spec", "chart")))
+	}
+	name := text(yamledit.Lookup(ref, "name"))
+	if flavour, ok := scaffold.FlavourOf(environment, name); ok && text(yamledit.Lookup(ref, "kind")) == "HelmChart" {
+		return flavour
+	}
+	return name
 }
 
 // Place is a file of the repo that declares a cluster by where it stands.

@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -148,10 +149,39 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 			return nil, err
 		}
 	}
+	if err := r.dropChart(&out.Edit, c); err != nil {
+		return nil, err
+	}
 	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".",
 		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. --wait deletes it in the end; without it, when `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)
 	r.promoteNote(&out.Edit, c)
 	return out, nil
+}
+
+// dropChart takes the HelmChart of a cluster's flavour out with the last cluster of its environment that shares it, unless somebody has changed it.
+func (r *Repo) dropChart(e *Edit, c *declared) error {
+	file, err := scaffold.EnvironmentChart(layoutOf(c.mgmt), c.Environment, c.Flavour)
+	if err != nil {
+		return nil // the chart is none of ours
+	}
+	if there, err := r.read(file.Path); err != nil || !bytes.Equal(there, file.Content) {
+		return nil
+	}
+	places, err := r.places("")
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		if p.mgmt != c.mgmt || p.environment != c.Environment || p.file == c.File {
+			continue
+		}
+		other, err := r.load(p)
+		if err != nil || other != nil && text(yamledit.Find(other.node, "spec", "chartRef", "name")) == scaffold.ChartName(c.Environment, c.Flavour) {
+			return nil //nolint:nilerr // one that cannot be read may share it
+		}
+	}
+	e.Changes.Delete(file.Path)
+	return r.listed(&e.Changes, path.Dir(file.Path), path.Base(file.Path), false)
 }
 
 // after makes an edit wait for the last change of a cluster's file.

@@ -159,10 +159,10 @@ func (c *check) release(ref kube.Ref, why string) {
 		c.miss(ref, "%s", why)
 		return
 	}
-	namespace, name, found := strings.Cut(r.Status.HelmChart, "/")
-	obj := c.world[helmChartKind][kube.Key{Namespace: namespace, Name: name}]
-	if !found || obj == nil {
-		return // chartRef: its source is checked where it is applied
+	key := chartOf(&r)
+	obj := c.world[helmChartKind][key]
+	if obj == nil {
+		return // it comes from another kind of source, which is checked where it is applied
 	}
 	var chart sourcev1.HelmChart
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &chart); err != nil {
@@ -176,6 +176,15 @@ func (c *check) release(ref kube.Ref, why string) {
 	case chart.Status.Artifact != nil && r.Status.LastAttemptedRevision != chart.Status.Artifact.Revision:
 		c.miss(ref, "its chart %s is not installed yet", chart.Status.Artifact.Revision)
 	}
+}
+
+// chartOf names the HelmChart of a release: one that releases share, or the one that helm-controller makes of its spec.
+func chartOf(r *helmv2.HelmRelease) kube.Key {
+	if ref := r.Spec.ChartRef; ref != nil && ref.Kind == sourcev1.HelmChartKind {
+		return kube.Key{Namespace: cmp.Or(ref.Namespace, r.Namespace), Name: ref.Name}
+	}
+	namespace, name, _ := strings.Cut(r.Status.HelmChart, "/")
+	return kube.Key{Namespace: namespace, Name: name}
 }
 
 // sourceRevision is the revision that a source of the Git and OCI kinds has fetched, or "" for other kinds: a Helm repository's

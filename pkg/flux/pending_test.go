@@ -50,6 +50,14 @@ func set(t *testing.T, obj *unstructured.Unstructured, value any, path ...string
 	}
 }
 
+// shares lets a release use a HelmChart that is not its own.
+func shares(t *testing.T, release *unstructured.Unstructured, chart kube.Key) {
+	t.Helper()
+	set(t, release, nil, "spec", "chart")
+	set(t, release, nil, "status", "helmChart")
+	set(t, release, map[string]any{"kind": "HelmChart", "name": chart.Name, "namespace": chart.Namespace}, "spec", "chartRef")
+}
+
 // ready sets obj's Ready condition.
 func ready(t *testing.T, obj *unstructured.Unstructured, status, reason, message string) {
 	t.Helper()
@@ -139,6 +147,24 @@ func TestPending(t *testing.T) {
 				set(t, w[kustomizationKind][systemKey], newRev, "status", "lastAppliedRevision")
 				set(t, w[kustomizationKind][dev], newRev, "status", "lastAppliedRevision")
 				set(t, w[helmChartKind][chart], newRev, "status", "observedSourceArtifactRevision")
+				set(t, w[helmChartKind][chart], "0.1.0+222222222222", "status", "artifact", "revision")
+			},
+			want: []string{"HelmRelease demo/demo: its chart 0.1.0+222222222222 is not installed yet"},
+		},
+		{
+			name: "the chart that it shares is not made of it", commit: newer,
+			change: func(t *testing.T, w world) {
+				set(t, w[gitRepositoryKind][systemKey], newRev, "status", "artifact", "revision")
+				set(t, w[kustomizationKind][systemKey], newRev, "status", "lastAppliedRevision")
+				set(t, w[kustomizationKind][dev], newRev, "status", "lastAppliedRevision")
+				shares(t, w[helmReleaseKind][demo], chart)
+			},
+			want: []string{"HelmRelease demo/demo: its chart is not made of main@sha1:222222222222 yet"},
+		},
+		{
+			name: "the chart that it shares is not installed", commit: applied,
+			change: func(t *testing.T, w world) {
+				shares(t, w[helmReleaseKind][demo], chart)
 				set(t, w[helmChartKind][chart], "0.1.0+222222222222", "status", "artifact", "revision")
 			},
 			want: []string{"HelmRelease demo/demo: its chart 0.1.0+222222222222 is not installed yet"},

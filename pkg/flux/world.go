@@ -26,7 +26,8 @@ var (
 	helmReleaseKind    = helmv2.GroupVersion.WithKind(helmv2.HelmReleaseKind)
 )
 
-// allKinds in the order in which they depend on each other. HelmCharts are made by helm-controller, not by users.
+// allKinds in the order in which they depend on each other. HelmCharts are made by helm-controller, but for those that
+// releases share.
 func allKinds() []schema.GroupVersionKind {
 	return append(sourceKinds(), helmChartKind, kustomizationKind, helmReleaseKind)
 }

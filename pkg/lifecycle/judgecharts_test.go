@@ -47,10 +47,16 @@ func legacyFleet(t *testing.T, older []manifest.File) string {
 		t.Fatal(err)
 	}
 	set.Write(manifest.File{Path: v1alpha1.LockFileName, Content: lock})
+	layout := scaffold.Layout{Cloud: "docker", Generation: "v1"}
+	chart, err := scaffold.EnvironmentChart(layout, "dev", "docker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Write(chart)
 	for name, extra := range map[string]map[string]any{"modern": {}, "old": {"legacy": true}} {
 		values := map[string]any{"kubernetesVersion": "v1.36.3", "controlPlane": map[string]any{"replicas": 1}}
 		maps.Copy(values, extra)
-		files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: name, Layout: scaffold.Layout{Cloud: "docker", Generation: "v1"}, Environment: "dev", Flavour: "docker", Values: values})
+		files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: name, Layout: layout, Environment: "dev", Flavour: "docker", Values: values})
 		if err != nil {
 			t.Fatal(err)
 		}

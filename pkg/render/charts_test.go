@@ -63,7 +63,11 @@ func objectsOf(t *testing.T, flavour string, values map[string]any) []map[string
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := repoWith(t, map[string]string{"fleet.yaml": fleetYAML, files[0].Path: string(files[0].Content)})
+	chart, err := scaffold.EnvironmentChart(scaffold.Layout{Cloud: "docker", Generation: "v1"}, "dev", flavour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := repoWith(t, map[string]string{"fleet.yaml": fleetYAML, files[0].Path: string(files[0].Content), chart.Path: string(chart.Content)})
 	res, err := renderer(t, dir, "").Cluster(t.Context(), "x")
 	if err != nil {
 		t.Fatal(err)

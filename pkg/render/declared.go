@@ -2,9 +2,14 @@ package render
 
 import (
 	"bytes"
+	"path"
 	"strings"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/templates"
 )
 
@@ -29,15 +34,20 @@ func (r *Renderer) Declared(file string, content []byte) diag.Findings {
 func (r *Renderer) declared(c *content) *job {
 	o := &Object{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name, JSON: c.json, Source: c.source}
 	j, err := newJob(o)
-	if err != nil || j.spec.Spec.Chart == nil || len(j.spec.Spec.ValuesFrom) > 0 {
+	if err != nil || len(j.spec.Spec.ValuesFrom) > 0 {
 		return nil
 	}
 	if values := j.spec.Spec.Values; values != nil && bytes.Contains(values.Raw, []byte("${")) {
 		return nil
 	}
-	t := j.spec.Spec.Chart.Spec
-	dir, ok := inside(".", strings.TrimPrefix(t.Chart, "/"))
-	if !ok || t.SourceRef.Kind != "GitRepository" && t.SourceRef.Kind != "" {
+	if j.chart = ownChart(&j.spec.Spec, o.Namespace); j.chart == nil {
+		j.chart = r.sharedChart(c.source.File, j.spec.Spec.ChartRef)
+	}
+	if j.chart == nil || j.chart.sourceKind != "GitRepository" {
+		return nil
+	}
+	dir, ok := inside(".", strings.TrimPrefix(j.chart.chart, "/"))
+	if !ok {
 		return nil
 	}
 	if own := (&repo{files: templates.Charts}); !r.repo.isDir(dir) && !own.isDir(dir) {
@@ -45,18 +55,33 @@ func (r *Renderer) declared(c *content) *job {
 	}
 	j.release.Chart, j.planned = dir, true
 	if j.spec.Spec.KubeConfig == nil {
-		j.kubernetesVersion = r.kubernetesVersionAt(c.source.File)
+		if m, _ := r.placeOf(c.source.File); m != nil {
+			j.kubernetesVersion = m.KubernetesVersion
+		}
 	}
 	return j
 }
 
-// kubernetesVersionAt is that of the management cluster that a file of a cluster belongs to; "" where it is none's.
-func (r *Renderer) kubernetesVersionAt(file string) string {
+// sharedChart is the chart that the clusters of an environment share, by its name: its own file may not be there yet. nil where it is none such.
+func (r *Renderer) sharedChart(file string, ref *helmv2.CrossNamespaceSourceReference) *chartSource {
+	if ref == nil || ref.Kind != "HelmChart" || ref.Namespace != fluxSystem {
+		return nil
+	}
+	_, environment := r.placeOf(file)
+	flavour, ok := scaffold.FlavourOf(environment, ref.Name)
+	if environment == "" || !ok {
+		return nil
+	}
+	return &chartSource{chart: path.Join(scaffold.ChartsDir, flavour), sourceKind: "GitRepository", sourceNamespace: fluxSystem, sourceName: fluxSystem}
+}
+
+// placeOf is the management cluster and the environment that a file of a cluster belongs to; nil where it is none's.
+func (r *Renderer) placeOf(file string) (*v1alpha1.ManagementCluster, string) {
 	for i := range r.fleet.Spec.ManagementClusters {
 		m := &r.fleet.Spec.ManagementClusters[i]
 		if environment, _ := placed(m, file); environment != "" {
-			return m.KubernetesVersion
+			return m, environment
 		}
 	}
-	return ""
+	return nil, ""
 }

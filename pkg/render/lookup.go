@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 )
 
 // learn remembers what other objects refer to.
@@ -27,7 +30,37 @@ func (w *walk) learn(all []*content, targets []string) {
 			if err := json.Unmarshal(c.json, &o); err == nil {
 				w.sources[name] = o.Spec.URL
 			}
+		case isFlux(c, "HelmChart"):
+			var o struct {
+				Spec sourcev1.HelmChartSpec `json:"spec"`
+			}
+			if err := json.Unmarshal(c.json, &o); err == nil {
+				w.charts[name] = &chartSource{
+					chart: o.Spec.Chart, sourceKind: o.Spec.SourceRef.Kind, sourceNamespace: c.Metadata.Namespace, sourceName: o.Spec.SourceRef.Name,
+					valuesFiles: o.Spec.ValuesFiles, ignoreMissing: o.Spec.IgnoreMissingValuesFiles,
+				}
+			}
 		}
+	}
+}
+
+// chartSource is what a HelmChart packs, or a HelmRelease without one.
+type chartSource struct {
+	chart                                   string
+	sourceKind, sourceNamespace, sourceName string
+	valuesFiles                             []string
+	ignoreMissing                           bool
+}
+
+// ownChart is the chart that a HelmRelease in a namespace has to itself; nil where it has none.
+func ownChart(spec *helmv2.HelmReleaseSpec, namespace string) *chartSource {
+	if spec.Chart == nil {
+		return nil
+	}
+	t := spec.Chart.Spec
+	return &chartSource{
+		chart: t.Chart, sourceKind: cmp.Or(t.SourceRef.Kind, "GitRepository"), sourceNamespace: cmp.Or(t.SourceRef.Namespace, namespace),
+		sourceName: t.SourceRef.Name, valuesFiles: t.ValuesFiles, ignoreMissing: t.IgnoreMissingValuesFiles,
 	}
 }
 

@@ -35,6 +35,7 @@ type job struct {
 	release *Release
 	object  *Object
 	spec    helmv2.HelmRelease
+	chart   *chartSource
 	// kubernetesVersion of the cluster that it is installed on, "" where it is not known.
 	kubernetesVersion string
 	// planned says that init has yet to complete the repo.
@@ -110,8 +111,8 @@ func (j *job) key(loaded *loadedChart, defaults, values map[string]any) (key, er
 
 // defaults are those that a HelmRelease puts in the place of the chart's own values.yaml; nil where it names no files.
 func (r *Renderer) defaults(j *job) (map[string]any, error) {
-	if t := j.spec.Spec.Chart; t != nil && len(t.Spec.ValuesFiles) > 0 {
-		return valuesFiles(r.repo, t.Spec.ValuesFiles, t.Spec.IgnoreMissingValuesFiles)
+	if j.chart != nil && len(j.chart.valuesFiles) > 0 {
+		return valuesFiles(r.repo, j.chart.valuesFiles, j.chart.ignoreMissing)
 	}
 	return nil, nil
 }

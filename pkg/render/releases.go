@@ -69,22 +69,17 @@ func (w *walk) job(o *Object) *job {
 		w.problem(o, diag.SeverityError, RuleSyntax, err.Error())
 		return nil
 	}
-	if j.spec.Spec.Chart == nil {
-		why := "it has no chart"
-		if ref := j.spec.Spec.ChartRef; ref != nil {
-			why = fmt.Sprintf("its chart comes from the %s %s", ref.Kind, ref.Name)
-		}
-		w.problem(o, diag.SeverityWarning, RuleSource, why+": its objects are not rendered")
+	if rule, why := w.findChart(o, j); why != "" {
+		w.problem(o, diag.SeverityWarning, rule, why+": its objects are not rendered")
 		return nil
 	}
-	t := j.spec.Spec.Chart.Spec
-	if why := w.foreign(o.Targets, t.SourceRef.Kind, cmp.Or(t.SourceRef.Namespace, o.Namespace), t.SourceRef.Name); why != "" {
+	if why := w.foreign(o.Targets, j.chart.sourceKind, j.chart.sourceNamespace, j.chart.sourceName); why != "" {
 		w.problem(o, diag.SeverityWarning, RuleSource, strings.Replace(why, "it comes", "its chart comes", 1)+": its objects are not rendered")
 		return nil
 	}
-	dir, ok := inside(".", strings.TrimPrefix(t.Chart, "/"))
+	dir, ok := inside(".", strings.TrimPrefix(j.chart.chart, "/"))
 	if !ok {
-		w.problem(o, diag.SeverityError, RulePath, fmt.Sprintf("the chart %q leads out of the repo", t.Chart))
+		w.problem(o, diag.SeverityError, RulePath, fmt.Sprintf("the chart %q leads out of the repo", j.chart.chart))
 		return nil
 	}
 	j.release.Chart, j.planned = dir, w.beforeInit()
@@ -93,4 +88,22 @@ func (w *walk) job(o *Object) *job {
 	}
 	j.configMap = func(name string) (map[string]string, bool) { return w.configMap(o.Targets, o.Namespace, name) }
 	return j
+}
+
+// findChart looks the chart of a HelmRelease up. It returns why it cannot be found and the rule that this is about, or "".
+func (w *walk) findChart(o *Object, j *job) (rule, why string) {
+	ref := j.spec.Spec.ChartRef
+	if j.chart = ownChart(&j.spec.Spec, o.Namespace); j.chart != nil {
+		return "", ""
+	}
+	if ref == nil {
+		return RuleSource, "it has no chart"
+	}
+	if ref.Kind != "HelmChart" {
+		return RuleSource, fmt.Sprintf("its chart comes from the %s %s", ref.Kind, ref.Name)
+	}
+	if j.chart = w.charts[lookupKey(o.Targets, cmp.Or(ref.Namespace, o.Namespace), ref.Name)]; j.chart == nil {
+		return RuleChartRef, fmt.Sprintf("there is no HelmChart %s", ref.Name)
+	}
+	return "", ""
 }

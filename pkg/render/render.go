@@ -27,6 +27,7 @@ const (
 	RuleKustomize  = "render-kustomize"  // kustomize cannot build it
 	RuleSubstitute = "render-substitute" // a variable that cannot be filled in
 	RuleSource     = "render-source"     // a source that is not this repo: nothing of it is rendered
+	RuleChartRef   = "render-chart-ref"  // a HelmChart that is not applied: what it is for is not rendered
 	RuleValues     = "render-values"     // values that the chart's schema refuses, or that cannot be put together
 	RuleChart      = "render-chart"      // a chart that cannot be loaded, or whose templates fail
 	RuleDuplicate  = "render-duplicate"  // two declarations of one object

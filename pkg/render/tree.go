@@ -34,9 +34,10 @@ type walk struct {
 	seen     map[string]bool
 	// shared are the objects that several workload clusters have in common.
 	shared map[sharedKey]*Object
-	// known are ConfigMaps and Git sources, by target, namespace and name.
+	// known are ConfigMaps, Git sources and HelmCharts, by target, namespace and name.
 	configMaps map[string]map[string]string
 	sources    map[string]string
+	charts     map[string]*chartSource
 }
 
 // sharedKey tells objects on workload clusters apart; all of one key are one Object with many targets.
@@ -63,6 +64,7 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 		w := &walk{
 			r: r, mgmt: &r.fleet.Spec.ManagementClusters[i], scope: s, result: &Result{}, children: map[*Object][]*Object{},
 			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]string{},
+			charts: map[string]*chartSource{},
 		}
 		w.follow(ctx)
 		if err := ctx.Err(); err != nil {

@@ -32,7 +32,7 @@ type ClusterOptions struct {
 }
 
 // ClusterFiles make providers/<cloud>/<generation>/clusters/<environment>/<name>/cluster.yaml and, where the cluster is to run Flux, a flux.yaml
-// beside it. Committing them is all that it takes: no list names the clusters.
+// beside it. Committing them is all that it takes: no list names the clusters. Its chart is that of EnvironmentChart, one for all clusters of a flavour.
 func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generate cluster %s: %w", opts.Name, err)
 	}
-	content, err := execute("cluster.yaml", struct{ Name, Chart, Values string }{
-		opts.Name, "./" + path.Join(ChartsDir, opts.Flavour), values,
+	content, err := execute("cluster.yaml", struct{ Name, Flavour, Chart, Values string }{
+		opts.Name, opts.Flavour, ChartName(opts.Environment, opts.Flavour), values,
 	})
 	if err != nil {
 		return nil, err
@@ -56,6 +56,24 @@ func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 		files = append(files, flux)
 	}
 	return files, nil
+}
+
+// EnvironmentChart makes providers/<cloud>/<generation>/clusters/<environment>/chart-<flavour>.yaml: the HelmChart that the environment's clusters of a
+// flavour have in common. With one each, source-controller would unpack the whole repo once for every cluster and commit. Errors: a bad name.
+func EnvironmentChart(layout Layout, environment, flavour string) (manifest.File, error) {
+	if err := layout.check(); err != nil {
+		return manifest.File{}, err
+	}
+	if err := CheckName("environment", environment, 40); err != nil {
+		return manifest.File{}, err
+	}
+	if err := CheckName("flavour", flavour, 63); err != nil {
+		return manifest.File{}, err
+	}
+	content, err := execute("chart.yaml", struct{ Environment, Flavour, Name, Chart string }{
+		environment, flavour, ChartName(environment, flavour), "./" + path.Join(ChartsDir, flavour),
+	})
+	return manifest.File{Path: layout.EnvironmentChart(environment, flavour), Content: content}, err
 }
 
 func (o ClusterOptions) check() error {

@@ -5,6 +5,7 @@ package scaffold
 import (
 	"path"
 	"regexp"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -35,6 +36,20 @@ func (l Layout) ClustersFile(environment string) string {
 // Apps is the folder with what every cluster of an environment runs: its own Flux applies it.
 func (l Layout) Apps(environment string) string {
 	return path.Join(l.Environment(environment), commonDir, "apps")
+}
+
+// EnvironmentChart is the file with the HelmChart of a flavour.
+func (l Layout) EnvironmentChart(environment, flavour string) string {
+	return path.Join(l.Environment(environment), "chart-"+flavour+".yaml")
+}
+
+// ChartName is the name of the HelmChart, in flux-system, of an environment's clusters of a flavour.
+func ChartName(environment, flavour string) string { return environment + "-" + flavour }
+
+// FlavourOf is the flavour of the HelmChart called name of an environment: the other way round. ok is false for any other name.
+func FlavourOf(environment, name string) (flavour string, ok bool) {
+	flavour, ok = strings.CutPrefix(name, environment+"-")
+	return flavour, ok && flavour != ""
 }
 
 // SourceDir is the folder with nothing but the GitRepository of a channel. The management cluster applies it, and for each cluster that

@@ -134,19 +134,20 @@ func sorted(files []manifest.File) []manifest.File {
 // readme is what the README's template reads.
 type readme RepoOptions
 
-// Example is the cluster.yaml of a cluster "demo".
-func (r readme) Example() (string, error) {
+// Example is the files of a cluster "demo".
+func (r readme) Example() ([]manifest.File, error) {
 	values, err := ExampleValues(r.Charts[0], r.KubernetesVersion)
 	if err != nil {
-		return "", err
+		return nil, err
+	}
+	chart, err := EnvironmentChart(r.Layout, r.Environments[0].Name, r.Charts[0])
+	if err != nil {
+		return nil, err
 	}
 	files, err := ClusterFiles(ClusterOptions{
 		Name: "demo", Layout: r.Layout, Environment: r.Environments[0].Name, Flavour: r.Charts[0], Values: values,
 	})
-	if err != nil {
-		return "", err
-	}
-	return string(files[0].Content), nil
+	return append([]manifest.File{chart}, files...), err
 }
 
 // ExampleDir is its folder.

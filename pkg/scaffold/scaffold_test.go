@@ -205,25 +205,30 @@ func TestEnvironmentFollowsItsChannel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	shared, err := EnvironmentChart(docker, "production", "in-memory")
+	if err != nil {
+		t.Fatal(err)
+	}
 	const flux = `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: NAME, namespace: a, labels: {LABEL}}
 spec: {sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}
 `
-	chart := `apiVersion: helm.toolkit.fluxcd.io/v2
-kind: HelmRelease
-metadata: {name: of-a-registry, namespace: a}
-spec: {chart: {spec: {chart: x, sourceRef: {kind: HelmRepository, name: x}}}}
+	chart := `apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: of-a-registry, namespace: flux-system}
+spec: {chart: x, sourceRef: {kind: HelmRepository, name: x}}
 `
-	kustomization, err := yaml.Marshal(map[string]any{"resources": []string{"cluster.yaml", "sync.yaml", "own.yaml", "chart.yaml"}, "patches": applied.Spec.Patches})
+	kustomization, err := yaml.Marshal(map[string]any{"resources": []string{"cluster.yaml", "chart-in-memory.yaml", "sync.yaml", "own.yaml", "chart.yaml"}, "patches": applied.Spec.Patches})
 	if err != nil {
 		t.Fatal(err)
 	}
 	fs := filesys.MakeFsInMemory()
 	for name, content := range map[string]string{
 		"kustomization.yaml": string(kustomization), "cluster.yaml": string(cluster[0].Content), "chart.yaml": chart,
-		"sync.yaml": strings.NewReplacer("NAME", "sync", "LABEL", "").Replace(flux),
-		"own.yaml":  strings.NewReplacer("NAME", "own", "LABEL", "fleetctl.dev/channel: own").Replace(flux),
+		"chart-in-memory.yaml": string(shared.Content),
+		"sync.yaml":            strings.NewReplacer("NAME", "sync", "LABEL", "").Replace(flux),
+		"own.yaml":             strings.NewReplacer("NAME", "own", "LABEL", "fleetctl.dev/channel: own").Replace(flux),
 	} {
 		if err := fs.WriteFile(name, []byte(content)); err != nil {
 			t.Fatal(err)
@@ -235,13 +240,13 @@ spec: {chart: {spec: {chart: x, sourceRef: {kind: HelmRepository, name: x}}}}
 	}
 	got := map[string]string{}
 	for _, r := range res.Resources() {
-		for _, field := range []string{"spec.sourceRef.name", "spec.chart.spec.sourceRef.name"} {
+		for _, field := range []string{"spec.sourceRef.name", "spec.chartRef.name"} {
 			if name, err := r.GetString(field); err == nil {
 				got[r.GetName()] = name
 			}
 		}
 	}
-	want := map[string]string{"a": "release", "sync": "release", "own": "flux-system", "of-a-registry": "x"}
+	want := map[string]string{"a": "production-in-memory", "production-in-memory": "release", "sync": "release", "own": "flux-system", "of-a-registry": "x"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -17,12 +17,13 @@ const ownChannel = "fleetctl.dev/channel"
 // checkChannels holds what is applied to the channels of the environments.
 func (r *run) checkChannels(all []*object, clusters []*cluster) diag.Findings {
 	c := &channelCheck{run: r, reported: map[string]bool{}}
+	shared := c.sharedCharts(all)
 	for _, o := range all {
 		if o.content != nil {
 			continue
 		}
 		c.source(o)
-		c.release(o)
+		c.release(o, shared)
 	}
 	c.environments(clusters)
 	c.production(all, clusters)
@@ -73,25 +74,56 @@ func (c *channelCheck) unpromoted(cl *cluster) bool {
 	return channel.IsTag() && !c.tree.has(path.Join(cl.mgmt.Dir(), "sources", channel.Source()))
 }
 
-// release: the chart of a cluster comes from its environment's channel.
-func (c *channelCheck) release(o *object) {
-	if o.Kind != "HelmRelease" || o.Environment == "" || len(o.Targets) > 0 || o.GitSource == "" {
-		return
-	}
-	want := c.fleet.ChannelOf(o.Environment).Source()
-	for _, ref := range o.refs {
-		if ref.kind != "GitRepository" || ref.namespace != "flux-system" || ref.name == want || !c.isChannelSource(ref.name) || o.keepsSource() {
+// sharedCharts: the charts of an environment's clusters come from its channel. It returns the source of each HelmChart.
+func (c *channelCheck) sharedCharts(all []*object) map[known]string {
+	sources := map[known]string{}
+	for _, o := range all {
+		if o.Kind != "HelmChart" || o.content != nil {
 			continue
 		}
-		key := o.ManagementCluster + "/" + o.Environment
-		if c.reported[key] {
-			continue // the patch that they lack is one for all of them
+		for _, ref := range o.refs {
+			if ref.kind == "GitRepository" && ref.namespace == "flux-system" {
+				sources[known{place: o.places()[0], kind: o.Kind, namespace: o.Namespace, name: o.Name}] = ref.name
+				c.chart(o, ref.field, ref.name)
+			}
 		}
-		c.reported[key] = true
-		c.findings = append(c.findings, o.at(ref.field, RuleChannel,
-			fmt.Sprintf("environment %s follows the source %s, and this chart comes from %s", o.Environment, want, ref.name),
-			"the Flux Kustomization clusters-"+o.Environment+" sets it with a patch; an object with the label "+ownChannel+": own keeps its source"))
 	}
+	return sources
+}
+
+// release: the chart of a cluster comes from its environment's channel, be it one of its own or one that it shares.
+func (c *channelCheck) release(o *object, shared map[known]string) {
+	if o.Kind != "HelmRelease" {
+		return
+	}
+	for _, ref := range o.refs {
+		switch ref.kind {
+		case "GitRepository":
+			if ref.namespace == "flux-system" {
+				c.chart(o, ref.field, ref.name)
+			}
+		case "HelmChart":
+			c.chart(o, ref.field, shared[known{place: o.places()[0], kind: ref.kind, namespace: ref.namespace, name: ref.name}])
+		}
+	}
+}
+
+// chart judges the source of a chart that an object of an environment names.
+func (c *channelCheck) chart(o *object, field, source string) {
+	want := c.fleet.ChannelOf(o.Environment).Source()
+	key := o.ManagementCluster + "/" + o.Environment
+	switch {
+	case o.Environment == "" || len(o.Targets) > 0 || o.GitSource == "":
+		return
+	case source == want || !c.isChannelSource(source) || o.keepsSource():
+		return
+	case c.reported[key]:
+		return // the patch that they lack is one for all of them
+	}
+	c.reported[key] = true
+	c.findings = append(c.findings, o.at(field, RuleChannel,
+		fmt.Sprintf("environment %s follows the source %s, and this chart comes from %s", o.Environment, want, source),
+		"the Flux Kustomization clusters-"+o.Environment+" sets that of its HelmCharts with a patch; an object with the label "+ownChannel+": own keeps its source"))
 }
 
 func (o *object) keepsSource() bool {

@@ -53,7 +53,11 @@ func addCluster(t testing.TB, files map[string]string, environment, name string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range made {
+	chart, err := scaffold.EnvironmentChart(layoutOfTests, environment, "in-memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range append(made, chart) {
 		files[f.Path] = string(f.Content)
 	}
 }

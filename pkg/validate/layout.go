@@ -32,6 +32,8 @@ type layout struct {
 
 	findings diag.Findings
 	clusters []*cluster
+	// charts are the HelmCharts in the folders of environments, by folder and name; true for those whose chart is there.
+	charts map[[2]string]bool
 }
 
 // cluster is a folder that declares one.
@@ -44,10 +46,12 @@ type cluster struct {
 	release  *document
 	declared *fleetrepo.Cluster
 	findings diag.Findings
+	// told says that what keeps its chart from rendering is a finding about another file.
+	told bool
 }
 
 func checkLayout(t *tree, fleet *v1alpha1.Fleet, repo *fleetrepo.Repo) *layout {
-	l := &layout{tree: t, fleet: fleet, repo: repo}
+	l := &layout{tree: t, fleet: fleet, repo: repo, charts: map[[2]string]bool{}}
 	l.topFolders()
 	seen := map[string]bool{}
 	for i := range fleet.Spec.ManagementClusters {
@@ -166,6 +170,7 @@ func (l *layout) managementCluster(m *v1alpha1.ManagementCluster) {
 				l.add(finding(RuleEnvironment, at, 1, 0, fmt.Sprintf("fleet.yaml has no environment %s", environment), hint))
 			}
 		}
+		l.sharedCharts(m, environment, dir)
 		for _, name := range l.subfolders(dir) {
 			if name != commonDir {
 				l.cluster(m, environment, path.Join(dir, name))
@@ -280,29 +285,6 @@ func (c *cluster) protection(t *tree) {
 				"annotate it with "+pruneAnnotation+": disabled; `fleetctl cluster remove` is the way to delete a cluster"))
 		}
 	}
-}
-
-// chart has to be there. A repo that no management cluster follows yet gets its charts with `fleetctl init`.
-func (c *cluster) chart(l *layout) {
-	node := yamledit.Find(c.release.node, "spec", "chart", "spec", "chart")
-	if node == nil || !strings.HasPrefix(node.Value, "./") {
-		return // a HelmRelease without a chart is for its schema to tell, and one from elsewhere is not in the repo
-	}
-	dir := path.Clean(node.Value)
-	if l.tree.has(path.Join(dir, "Chart.yaml")) {
-		return
-	}
-	flavour := path.Base(dir)
-	brought, err := scaffold.Flavours()
-	if err == nil && !l.initialised(c.mgmt) && path.Dir(dir) == scaffold.ChartsDir && slices.Contains(brought, flavour) {
-		return
-	}
-	hint := "`fleetctl provider add` brings the charts of a provider along"
-	if nearest := diag.Nearest(flavour, l.subfolders(scaffold.ChartsDir)); nearest != "" {
-		hint = "did you mean ./" + path.Join(scaffold.ChartsDir, nearest) + "?"
-	}
-	c.findings = append(c.findings, finding(RuleMissingChart, c.file.path, node.Line, node.Column,
-		fmt.Sprintf("spec.chart.spec.chart: there is no chart in %.80s", dir), hint))
 }
 
 // initialised tells whether a management cluster's Flux is in the repo.

@@ -107,6 +107,7 @@ func (c *referrer) flux() {
 			c.secret("spec", field)
 		}
 		c.secret("spec", "verify", "secretRef")
+		c.source("spec", "sourceRef") // of a HelmChart
 	case "ImageUpdateAutomation":
 		c.source("spec", "sourceRef")
 	}
@@ -174,6 +175,8 @@ func (o *object) missing(ref reference, where string, nearest string) diag.Findi
 		hint = "did you mean " + nearest + "?"
 	case ref.rule == RuleMissingSecret:
 		hint = "put it into the repo, encrypted with SOPS; where something else makes it, say so in a comment: # fleetctl:ignore " + ref.rule + " reason"
+	case ref.kind == "HelmChart":
+		hint = "a file like it stands in the folder of the environment: `fleetctl cluster add` writes it with the first cluster of a flavour"
 	case ref.rule == RuleMissingID:
 		hint = "the management cluster's identities belong into its mgmt folder"
 	}

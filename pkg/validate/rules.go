@@ -34,6 +34,7 @@ const (
 	RuleVariable       = "variable"
 	RuleForeign        = "foreign-source"
 	RuleMissingChart   = "missing-chart"
+	RuleChartName      = "chart-name"
 	RuleMissingPath    = "missing-path"
 	RuleMissingSource  = "missing-source"
 	RuleMissingSecret  = "missing-secret"
@@ -80,6 +81,7 @@ var rules = []diag.Rule{
 	{ID: RuleVariable, Severity: diag.SeverityError, Summary: "Every variable that Flux fills in is known."},
 	{ID: RuleForeign, Severity: diag.SeverityWarning, Summary: "What is applied comes from this repo, and is checked."},
 	{ID: RuleMissingChart, Severity: diag.SeverityError, Summary: "The chart of every HelmRelease is there."},
+	{ID: RuleChartName, Severity: diag.SeverityError, Summary: "The HelmChart that clusters share has the name of their environment and flavour."},
 	{ID: RuleMissingPath, Severity: diag.SeverityError, Summary: "The path of every Flux Kustomization is there."},
 	{ID: RuleMissingSource, Severity: diag.SeverityError, Summary: "Every source that is referred to is there."},
 	{ID: RuleMissingSecret, Severity: diag.SeverityError, Summary: "Every Secret that is referred to is in the repo, or made by fleetctl or Cluster API."},

@@ -15,12 +15,16 @@ const (
 	clusters = "providers/docker/v1/clusters/"
 	one      = clusters + "staging/one/cluster.yaml"
 	two      = clusters + "production/two/cluster.yaml"
-	mgmt     = "providers/docker/v1/mgmt/"
-	platform = mgmt + "platform/"
-	apps     = platform + "apps.yaml"
-	widget   = platform + "widgets.yaml"
-	web      = "features/web/namespaced/deployment.yaml"
-	settings = platform + "settings.yaml"
+	shared   = clusters + "staging/chart-in-memory.yaml"
+	// sharedRef is how a cluster of staging names its chart, ownChart how one does that has a chart to itself.
+	sharedRef = "  chartRef:\n    kind: HelmChart\n    name: staging-in-memory\n    namespace: flux-system\n"
+	ownChart  = "  chart:\n    spec:\n      chart: ./charts/in-memory\n      sourceRef:\n        kind: GitRepository\n        name: flux-system\n        namespace: flux-system\n"
+	mgmt      = "providers/docker/v1/mgmt/"
+	platform  = mgmt + "platform/"
+	apps      = platform + "apps.yaml"
+	widget    = platform + "widgets.yaml"
+	web       = "features/web/namespaced/deployment.yaml"
+	settings  = platform + "settings.yaml"
 )
 
 // plant is an error in a fleet that is valid without it.
@@ -87,7 +91,13 @@ func plants() []plant {
 		{name: "kustomize finds no file", rule: RuleMissingPath, file: "features/web/namespaced/kustomization.yaml", old: "- deployment.yaml", becomes: "- deploymnt.yaml", at: ""},
 		{name: "kustomize cannot build", rule: RuleKustomize, file: "features/web/namespaced/patch.yaml", old: "name: web", becomes: "name: wob", at: "", place: "features/web/namespaced/kustomization.yaml"},
 		{name: "chart does not render", rule: RuleHelm, file: "charts/in-memory/templates/cluster.yaml", becomes: "{{ fail \"no\" }}\n", at: "apiVersion: helm", place: one, also: []string{RuleHelm}},
-		{name: "chart is missing", rule: RuleMissingChart, file: one, old: "./charts/in-memory", becomes: "./charts/in-memry", at: "in-memry"},
+		{name: "chart is missing", rule: RuleMissingChart, file: shared, old: "./charts/in-memory", becomes: "./charts/in-memry", at: "in-memry"},
+		{name: "chart of its own is missing", rule: RuleMissingChart, file: one, old: sharedRef, becomes: strings.Replace(ownChart, "in-memory", "in-memry", 1), at: "in-memry"},
+		{name: "shared chart is missing", rule: RuleMissingSource, file: one, old: "    name: staging-in-memory", becomes: "    name: staging-in-memry", at: "staging-in-memry"},
+		{name: "shared chart of another environment", rule: RuleChartName, file: one, old: "    name: staging-in-memory", becomes: "    name: production-in-memory", at: "production-in-memory", also: []string{RuleChannel}},
+		{name: "shared chart is misnamed", rule: RuleChartName, file: shared, old: "  name: staging-in-memory", becomes: "  name: staging-in-memori", at: "staging-in-memori", more: func(files map[string]string) {
+			files[one] = strings.Replace(files[one], "    name: staging-in-memory", "    name: staging-in-memori", 1)
+		}},
 		{name: "path is missing", rule: RuleMissingPath, file: apps, old: "./features/web/namespaced", becomes: "./features/wob/namespaced", at: "features/wob"},
 		{name: "source is missing", rule: RuleMissingSource, file: apps, old: "  path: ./features/base/namespaced\n  sourceRef:\n    kind: GitRepository\n    name: flux-system", becomes: "  path: ./features/base/namespaced\n  sourceRef:\n    kind: GitRepository\n    name: flux-systm", at: "flux-systm"},
 		{name: "secret is missing", rule: RuleMissingSecret, file: apps, old: "    name: registry", becomes: "    name: registri", at: "registri"},
@@ -101,7 +111,7 @@ func plants() []plant {
 		{name: "cluster's name", rule: RuleClusterName, file: one, old: "  releaseName: one", becomes: "  releaseName: uno", at: "releaseName: uno"},
 		{name: "cluster's namespace", rule: RuleClusterName, file: one, old: "  namespace: one", becomes: "  namespace: platform", at: "namespace: platform"},
 		{name: "two clusters of a name", rule: RuleDuplicateName, file: clusters + "staging/two/cluster.yaml", becomes: "", at: "apiVersion: helm", more: func(files map[string]string) {
-			files[clusters+"staging/two/cluster.yaml"] = strings.ReplaceAll(files[two], "name: release", "name: flux-system")
+			files[clusters+"staging/two/cluster.yaml"] = strings.ReplaceAll(files[two], "name: production-in-memory", "name: staging-in-memory")
 		}},
 		{name: "folder without a cluster", rule: RuleClusterFile, file: clusters + "staging/three/kluster.yaml", becomes: "apiVersion: v1\nkind: Namespace\nmetadata: {name: three}\n", at: "apiVersion"},
 		{name: "cluster file without a cluster", rule: RuleClusterFile, file: clusters + "staging/three/cluster.yaml", becomes: "apiVersion: v1\nkind: Namespace\nmetadata: {name: three}\n", at: "apiVersion"},
@@ -114,7 +124,8 @@ func plants() []plant {
 		{name: "folder that is misspelt", rule: RuleFolder, file: "feature/web/a.yaml", becomes: "a: b\n", at: "a: b"},
 		{name: "environment that nothing applies", rule: RuleNotApplied, file: mgmt + "clusters-staging.yaml", old: "  path: ./providers/docker/v1/clusters/staging", becomes: "  path: ./providers/docker/v1/clusters/staging/common/apps", at: "apiVersion: v1", place: one},
 		{name: "environment off its channel", rule: RuleChannel, file: mgmt + "clusters-production.yaml", old: "  sourceRef:\n    kind: GitRepository\n    name: release", becomes: "  sourceRef:\n    kind: GitRepository\n    name: flux-system", at: "    name: flux-system"},
-		{name: "chart off its channel", rule: RuleChannel, file: mgmt + "clusters-production.yaml", old: "        path: /spec/chart/spec/sourceRef/name\n        value: release", becomes: "        path: /spec/chart/spec/sourceRef/name\n        value: flux-system", at: "        name: flux-system", place: two},
+		{name: "chart off its channel", rule: RuleChannel, file: mgmt + "clusters-production.yaml", old: "      kind: HelmChart\n      name: production-.*", becomes: "      kind: HelmChart\n      name: productoin-.*", at: "    name: flux-system", place: clusters + "production/chart-in-memory.yaml"},
+		{name: "chart of its own off its channel", rule: RuleChannel, file: two, old: strings.Replace(sharedRef, "staging", "production", 1), becomes: ownChart, at: "        name: flux-system"},
 		{name: "tag of another channel", rule: RuleChannel, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "tag: nightly-1", at: "nightly-1"},
 		{name: "production on a branch", rule: RuleProduction, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "branch: main", at: "ref:"},
 		{name: "production on a branch, in fleet.yaml", rule: RuleProduction, file: "fleet.yaml", old: "    channel: release\n", becomes: "", at: "name: production"},

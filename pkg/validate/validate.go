@@ -190,6 +190,9 @@ var renderedRules = map[string]string{
 func (r *run) renderFindings(l *layout) diag.Findings {
 	said, twice := map[string]bool{}, map[string]bool{}
 	for _, c := range l.clusters {
+		if c.told {
+			said[c.file.path] = true
+		}
 		for _, f := range c.findings {
 			if f.Severity == diag.SeverityError {
 				said[f.File] = true
@@ -203,6 +206,8 @@ func (r *run) renderFindings(l *layout) diag.Findings {
 	for _, f := range r.rendered.Findings {
 		rule := cmp.Or(renderedRules[f.Rule], f.Rule)
 		switch {
+		case f.Rule == render.RuleChartRef: // checkReferences tells of it, with the line
+			continue
 		case (rule == RuleValue || rule == RuleHelm || rule == RuleMissingPath) && said[f.File], rule == RuleConflict && twice[f.File], r.brokenAt(f):
 			continue
 		}

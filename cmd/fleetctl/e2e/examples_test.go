@@ -171,10 +171,14 @@ func exampleFiles(t *testing.T, name string) map[string]string {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		files[file] = example(t, path.Join(name, file))
-		if path.Base(file) == "cluster.yaml" {
-			files[file] = simulated(t, files[file])
+		content := example(t, path.Join(name, file))
+		if flavour, ok := strings.CutPrefix(strings.TrimSuffix(path.Base(file), ".yaml"), "chart-"); ok {
+			file, content = path.Join(path.Dir(file), "chart-in-memory.yaml"), strings.ReplaceAll(content, flavour, "in-memory")
 		}
+		if path.Base(file) == "cluster.yaml" {
+			content = simulated(t, path.Base(path.Dir(path.Dir(file))), content)
+		}
+		files[file] = content
 		return nil
 	})
 	if err != nil {
@@ -184,8 +188,8 @@ func exampleFiles(t *testing.T, name string) map[string]string {
 	return files
 }
 
-// simulated is a cluster.yaml with the chart in-memory, and those of its values that every flavour has.
-func simulated(t *testing.T, content string) string {
+// simulated is a cluster.yaml of an environment with the chart in-memory, and those of its values that every flavour has.
+func simulated(t *testing.T, environment, content string) string {
 	t.Helper()
 	namespace, release, _ := strings.Cut(content, "\n---\n")
 	var r map[string]any
@@ -193,7 +197,7 @@ func simulated(t *testing.T, content string) string {
 		t.Fatal(err)
 	}
 	spec := r["spec"].(map[string]any)
-	spec["chart"].(map[string]any)["spec"].(map[string]any)["chart"] = "./charts/in-memory"
+	spec["chartRef"].(map[string]any)["name"] = environment + "-in-memory"
 	values := spec["values"].(map[string]any)
 	keep(values, "kubernetesVersion", "controlPlane", "pools")
 	for _, pool := range values["pools"].([]any) {

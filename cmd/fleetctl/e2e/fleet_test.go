@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// clusterFile is a HelmRelease as a platform engineer would commit it: the whole declaration of one cluster.
+// clusterFile is a HelmRelease as a platform engineer would commit it: the whole declaration of one cluster, with a chart of its own.
 func clusterFile(flavour, name, values string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Namespace
@@ -79,6 +79,11 @@ func onThisMachine(cluster string) string {
 
 func clusterPath(name string) string {
 	return "providers/docker/v1/clusters/dev/" + name + "/cluster.yaml"
+}
+
+// chartPath is the chart that the clusters of dev with a flavour share.
+func chartPath(flavour string) string {
+	return "providers/docker/v1/clusters/dev/chart-" + flavour + ".yaml"
 }
 
 // dockerValues declare a cluster of containers. An image with all controllers in it makes it fit to become a

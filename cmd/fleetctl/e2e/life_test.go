@@ -224,7 +224,9 @@ func (s *story) listed(state string) {
 }
 
 func inMemoryCluster(_ *testing.T, s *story) {
-	s.commit("add demo", map[string]string{clusterPath("demo"): example(s.t, "laptop/"+clusterPath("demo"))})
+	s.commit("add demo", map[string]string{
+		clusterPath("demo"): example(s.t, "laptop/"+clusterPath("demo")), chartPath("in-memory"): example(s.t, "laptop/"+chartPath("in-memory")),
+	})
 	s.available("demo", 5*time.Minute)
 }
 

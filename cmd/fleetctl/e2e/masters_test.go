@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -126,7 +127,11 @@ func masters(t *testing.T, server *gittest.HTTPS, root, child string) map[string
 	declared := strings.NewReplacer(
 		": eu\n", ": "+child+"\n", "    node:\n", "    node:\n      image: "+nodeImage(t)+"\n", "hostPath: /var/run/docker.sock", "hostPath: "+engineSocket(),
 	).Replace(onThisMachine(example(t, "master-of-masters/"+eu)))
-	return map[string]string{
-		"fleet.yaml": fleet, "ca.pem": string(server.CA), strings.Replace(eu, "/eu/cluster", "/"+child+"/cluster", 1): declared, shop: example(t, "master-of-masters/"+shop),
+	files := map[string]string{
+		"fleet.yaml": fleet, "ca.pem": string(server.CA), strings.Replace(eu, "/eu/cluster", "/"+child+"/cluster", 1): declared,
 	}
+	for _, name := range []string{shop, path.Join(path.Dir(path.Dir(eu)), "chart-docker.yaml"), path.Join(path.Dir(path.Dir(shop)), "chart-in-memory.yaml")} {
+		files[name] = example(t, "master-of-masters/"+name)
+	}
+	return files
 }

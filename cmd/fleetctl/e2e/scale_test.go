@@ -201,6 +201,10 @@ func declareClusters(b *testing.B, f *fleet, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	chart, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "laptop", filepath.FromSlash(chartPath("in-memory"))))
+	if err != nil {
+		b.Fatal(err)
+	}
 	for i := range n {
 		name := fmt.Sprintf("mem-%03d", i)
 		path := filepath.Join(f.dir, filepath.FromSlash(clusterPath(name)))
@@ -211,6 +215,9 @@ func declareClusters(b *testing.B, f *fleet, n int) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			b.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, filepath.FromSlash(chartPath("in-memory"))), chart, 0o644); err != nil {
+		b.Fatal(err)
 	}
 	run(b, exec.Command("git", "-C", f.dir, "add", "providers"))
 	run(b, exec.Command("git", "-C", f.dir, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "commit", "-qm", "Add clusters"))

@@ -110,6 +110,13 @@ func (m *bench) kustomize(dir string, n int) took {
 	for _, environment := range rendertest.Environments {
 		folder := filepath.Join(dir, filepath.FromSlash(rendertest.Layout.Environment(environment)))
 		k := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- common\n"
+		charts, err := filepath.Glob(filepath.Join(folder, "chart-*.yaml"))
+		if err != nil {
+			m.Fatal(err)
+		}
+		for _, chart := range charts {
+			k += "- " + filepath.Base(chart) + "\n"
+		}
 		for i := range n {
 			if rendertest.Environment(i) == environment {
 				k += "- " + rendertest.Name(i) + "/cluster.yaml\n"

@@ -21,7 +21,7 @@ type seed struct{ what, old, becomes string }
 // clusters, which is where kubeconform may find them too.
 var seeds = []seed{
 	{"field that there is not", "releaseName:", "releaseNam:"},
-	{"field that there is not, deep", "reconcileStrategy:", "reconcileStrateg:"},
+	{"field that there is not, deep", "    kind: HelmChart\n", "    kind: HelmChart\n    verison: v1\n"},
 	{"value of the wrong type", "disableWait: true", "disableWait: sure"},
 	{"value that is not taken", "name: RetryOnFailure", "name: RetryOnFriday"},
 	{"duration that is none", "retryInterval: 30s", "retryInterval: soon"},
@@ -30,7 +30,7 @@ var seeds = []seed{
 	{"value that the chart does not know", "    kubernetesVersion:", "    kubernetesVersio:"},
 	{"value that the chart refuses", "kubernetesVersion: v1.36.3", "kubernetesVersion: latest"},
 	{"label that is none", "fleet.example.com/number: n", "fleet.example.com/number: not one "},
-	{"chart that is not there", "chart: ./charts/", "chart: ./chart/"},
+	{"chart that is not there", "kind: HelmChart\n    name: ", "kind: HelmChart\n    name: x-"},
 	{"dependency that is not there", "  interval: 10m\n", "  interval: 10m\n  dependsOn: [{name: nowhere}]\n"},
 	{"other release than cluster", "releaseName: c", "releaseName: d"},
 	{"no prune protection", "prune: disabled\nspec", "prune: enabled\nspec"},
@@ -42,7 +42,7 @@ var seeds = []seed{
 // unreadable are those after which a file cannot be read: what others refer to may be in it, so validate looks at references when it can be.
 var unreadable = []seed{
 	{"key given twice", "  interval: 10m\n", "  interval: 10m\n  interval: 5m\n"},
-	{"no YAML", "  chart:\n", "  chart: [\n"},
+	{"no YAML", "  chartRef:\n", "  chartRef: [\n"},
 }
 
 // found are the clusters that a program finds something wrong with.

@@ -305,6 +305,9 @@ func (m *maker) cluster(opts scaffold.ClusterOptions) (err error) {
 	}
 	c.File = files[0].Path
 	m.fleet.Clusters = append(m.fleet.Clusters, c)
+	if err := m.chart(opts, &files[0]); err != nil {
+		return err
+	}
 	if m.chance(15) {
 		files[0].Content = []byte(strings.Replace(string(files[0].Content), "\nspec:\n", "\nspec:\n  suspend: true\n", 1))
 	}
@@ -324,6 +327,32 @@ func (m *maker) cluster(opts scaffold.ClusterOptions) (err error) {
 		files = append(files, file)
 	}
 	return m.add(files[1:]...)
+}
+
+// ownChart is how a cluster names a chart that it does not share.
+const ownChart = `  chart:
+    spec:
+      chart: ./charts/%s
+      sourceRef:
+        kind: GitRepository
+        name: flux-system
+        namespace: flux-system
+      reconcileStrategy: Revision
+`
+
+// chart writes the chart that a cluster shares, or gives it one of its own, which only the branch of the fleet repo serves.
+func (m *maker) chart(opts scaffold.ClusterOptions, cluster *manifest.File) error {
+	if m.source(opts.Environment) == "" && m.chance(20) {
+		shared := fmt.Sprintf("  # ../chart-%s.yaml\n  chartRef:\n    kind: HelmChart\n    name: %s\n    namespace: flux-system\n", opts.Flavour, scaffold.ChartName(opts.Environment, opts.Flavour))
+		cluster.Content = []byte(strings.Replace(string(cluster.Content), shared, fmt.Sprintf(ownChart, opts.Flavour), 1))
+		return nil
+	}
+	file, err := scaffold.EnvironmentChart(opts.Layout, opts.Environment, opts.Flavour)
+	if err != nil || m.fleet.Files[file.Path] != nil {
+		return err
+	}
+	m.fleet.Files[file.Path] = file.Content
+	return nil
 }
 
 // list may name what is in the folder of an environment's clusters: without that, Flux takes every file.

@@ -109,7 +109,11 @@ func Write(dir string, clusters int) error {
 		if err != nil {
 			return err
 		}
-		for _, f := range files {
+		chart, err := scaffold.EnvironmentChart(Layout, Environment(i), Flavour(i))
+		if err != nil {
+			return err
+		}
+		for _, f := range append(files, chart) {
 			if err := write(dir, f); err != nil {
 				return err
 			}

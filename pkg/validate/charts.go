@@ -1,0 +1,100 @@
+package validate
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// sharedCharts looks at the HelmCharts that the clusters of an environment share: they are named after their charts, which are there.
+func (l *layout) sharedCharts(m *v1alpha1.ManagementCluster, environment, dir string) {
+	for _, f := range l.tree.below(dir) {
+		if path.Dir(f.path) != dir {
+			continue
+		}
+		for _, d := range f.documents {
+			chart := yamledit.Find(d.node, "spec", "chart")
+			if kindOf(d) != "HelmChart" || chart == nil || !strings.HasPrefix(chart.Value, "./") {
+				continue
+			}
+			problem := l.missingChart(m, f, "spec.chart", chart, path.Clean(chart.Value))
+			l.charts[[2]string{dir, nameOf(d.object)}] = problem == nil
+			if problem != nil {
+				l.add(*problem)
+				continue
+			}
+			wanted := scaffold.ChartName(environment, path.Base(chart.Value))
+			if name := yamledit.Find(d.node, "metadata", "name"); name != nil && name.Value != wanted {
+				l.add(finding(RuleChartName, f.path, name.Line, name.Column,
+					fmt.Sprintf("metadata.name: the chart %.80s of environment %s is called %.80q", chart.Value, environment, name.Value), "call it "+wanted+", here and in the chartRef of clusters"))
+			}
+		}
+	}
+}
+
+// chart has to be there, and to be that of the cluster's environment.
+func (c *cluster) chart(l *layout) {
+	if own := yamledit.Find(c.release.node, "spec", "chart", "spec", "chart"); own != nil {
+		if strings.HasPrefix(own.Value, "./") { // else it is from elsewhere
+			if problem := l.missingChart(c.mgmt, c.file, "spec.chart.spec.chart", own, path.Clean(own.Value)); problem != nil {
+				c.findings = append(c.findings, *problem)
+			}
+		}
+		return
+	}
+	ref := yamledit.Find(c.release.node, "spec", "chartRef")
+	name := yamledit.Find(ref, "name")
+	if name == nil || valueAt(ref, "kind") != "HelmChart" || valueAt(ref, "namespace") != "flux-system" {
+		return // a HelmRelease without a chart is for its schema to tell
+	}
+	if there, known := l.charts[[2]string{path.Dir(c.dir), name.Value}]; known {
+		c.told = !there
+		return
+	}
+	if !slices.ContainsFunc(l.fleet.Spec.Environments, func(e v1alpha1.Environment) bool { return e.Name == c.environment }) {
+		return // that is the finding
+	}
+	for _, e := range l.fleet.Spec.Environments {
+		flavour, ok := scaffold.FlavourOf(e.Name, name.Value)
+		if ok && e.Name != c.environment && slices.Contains(l.subfolders(scaffold.ChartsDir), flavour) {
+			c.findings = append(c.findings, finding(RuleChartName, c.file.path, name.Line, name.Column,
+				fmt.Sprintf("spec.chartRef.name: %.80q is the chart of environment %s, and cluster %s is in %s", name.Value, e.Name, c.name, c.environment),
+				"name "+scaffold.ChartName(c.environment, flavour)))
+			return
+		}
+	}
+}
+
+func valueAt(n *yaml.Node, field string) string {
+	if at := yamledit.Find(n, field); at != nil {
+		return at.Value
+	}
+	return ""
+}
+
+// missingChart is the finding about a field that names the folder of a chart that is not there; nil where it is. A repo that no management
+// cluster follows yet gets its charts with `fleetctl init`.
+func (l *layout) missingChart(m *v1alpha1.ManagementCluster, f *file, field string, at *yaml.Node, dir string) *diag.Finding {
+	if l.tree.has(path.Join(dir, "Chart.yaml")) {
+		return nil
+	}
+	flavour := path.Base(dir)
+	brought, err := scaffold.Flavours()
+	if err == nil && !l.initialised(m) && path.Dir(dir) == scaffold.ChartsDir && slices.Contains(brought, flavour) {
+		return nil
+	}
+	hint := "`fleetctl provider add` brings the charts of a provider along"
+	if nearest := diag.Nearest(flavour, l.subfolders(scaffold.ChartsDir)); nearest != "" {
+		hint = "did you mean ./" + path.Join(scaffold.ChartsDir, nearest) + "?"
+	}
+	problem := finding(RuleMissingChart, f.path, at.Line, at.Column, fmt.Sprintf("%s: there is no chart in %.80s", field, dir), hint)
+	return &problem
+}
