@@ -193,6 +193,14 @@ func (t *tree) isBroken() bool {
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.broken && strings.Contains(f.path, "/") })
 }
 
+// unsaid are findings less those that a file cannot be read of which it was said already why.
+func (t *tree) unsaid(findings diag.Findings) diag.Findings {
+	return slices.DeleteFunc(findings, func(f diag.Finding) bool {
+		file := t.byPath[f.File]
+		return f.Rule == RuleSyntax && file != nil && file.broken
+	})
+}
+
 func (t *tree) has(name string) bool {
 	if t.byPath[name] != nil {
 		return true

@@ -48,6 +48,9 @@ func plants() []plant {
 		{name: "not text", rule: RuleSyntax, file: settings, old: "example.com", becomes: "\xff\xfe", at: "apiVersion"},
 		{name: "a key twice", rule: RuleDuplicateField, file: settings, old: "  domain: example.com", becomes: "  domain: example.com\n  domain: example.org", at: "example.org"},
 		{name: "a key twice in a cluster", rule: RuleDuplicateField, file: one, old: "  releaseName: one", becomes: "  releaseName: one\n  releaseName: two", at: "releaseName: two"},
+		{name: "a chart's schema that cannot be read", rule: RuleSyntax, file: "charts/in-memory/values.schema.json", at: "\"b\"", more: func(files map[string]string) {
+			files["charts/in-memory/values.schema.json"] = "{\n  \"title\": \"a\",\n  \"title\": \"b\"\n}\n"
+		}},
 		{name: "a bomb of aliases", rule: RuleLimit, file: platform + "bomb.yaml", becomes: bomb(), at: "a: &a"},
 		{name: "a bomb that is called otherwise", rule: RuleLimit, file: "features/web/namespaced/notes.conf", becomes: "kind: A\n" + bomb(), at: "", more: func(files map[string]string) {
 			files["features/web/namespaced/kustomization.yaml"] = strings.Replace(files["features/web/namespaced/kustomization.yaml"], "- deployment.yaml", "- deployment.yaml\n- notes.conf", 1)
@@ -130,7 +133,7 @@ func plants() []plant {
 		{name: "production on a branch", rule: RuleProduction, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "branch: main", at: "ref:"},
 		{name: "production on a branch, in fleet.yaml", rule: RuleProduction, file: "fleet.yaml", old: "    channel: release\n", becomes: "", at: "name: production"},
 		{name: "production on a branch, by the name of a ref", rule: RuleProduction, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "tag: v1.0.0\n    name: refs/heads/main", at: "ref:"},
-		{name: "production on a branch, by a source of another name", rule: RuleProduction, file: mgmt + "clusters-production.yaml", old: "        path: /spec/chart/spec/sourceRef/name\n        value: release", becomes: "        path: /spec/chart/spec/sourceRef/name\n        value: trunk", at: "        name: flux-system", place: two, more: func(files map[string]string) {
+		{name: "production on a branch, by a source of another name", rule: RuleProduction, file: mgmt + "clusters-production.yaml", old: "      name: production-.*\n      labelSelector: fleetctl.dev/channel!=own\n    patch: |\n      - op: replace\n        path: /spec/sourceRef/name\n        value: release", becomes: "      name: production-.*\n      labelSelector: fleetctl.dev/channel!=own\n    patch: |\n      - op: replace\n        path: /spec/sourceRef/name\n        value: trunk", at: "    name: flux-system", place: clusters + "production/chart-in-memory.yaml", more: func(files map[string]string) {
 			files[platform+"trunk.yaml"] = strings.NewReplacer("name: release", "name: trunk", "tag: v1.0.0", "branch: main").Replace(files[mgmt+"sources/release/gitrepository.yaml"])
 		}},
 		{name: "production on a branch, on the cluster itself", rule: RuleProduction, file: "features/source/source.yaml", at: "ref:", more: func(files map[string]string) {
