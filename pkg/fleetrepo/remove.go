@@ -160,11 +160,18 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 
 // dropChart takes the HelmChart of a cluster's flavour out with the last cluster of its environment that shares it, unless somebody has changed it.
 func (r *Repo) dropChart(e *Edit, c *declared) error {
+	if !r.exists(layoutOf(c.mgmt).EnvironmentChart(c.Environment, c.Flavour)) {
+		return nil // it has a chart of its own, or one from elsewhere
+	}
 	file, err := scaffold.EnvironmentChart(layoutOf(c.mgmt), c.Environment, c.Flavour)
 	if err != nil {
-		return nil // the chart is none of ours
+		return err
 	}
-	if there, err := r.read(file.Path); err != nil || !bytes.Equal(there, file.Content) {
+	there, err := r.read(file.Path)
+	if err != nil {
+		return fmt.Errorf("read the chart of flavour %s: %w", c.Flavour, err)
+	}
+	if !bytes.Equal(there, file.Content) {
 		return nil
 	}
 	places, err := r.places("")

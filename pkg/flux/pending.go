@@ -159,8 +159,11 @@ func (c *check) release(ref kube.Ref, why string) {
 		c.miss(ref, "%s", why)
 		return
 	}
-	key := chartOf(&r)
-	obj := c.world[helmChartKind][key]
+	if why := c.world.chartTrouble(&r); why != "" {
+		c.miss(ref, "%s", why)
+		return
+	}
+	obj := c.world[helmChartKind][chartOf(&r)]
 	if obj == nil {
 		return // it comes from another kind of source, which is checked where it is applied
 	}
@@ -185,6 +188,26 @@ func chartOf(r *helmv2.HelmRelease) kube.Key {
 	}
 	namespace, name, _ := strings.Cut(r.Status.HelmChart, "/")
 	return kube.Key{Namespace: namespace, Name: name}
+}
+
+// chartTrouble says why the HelmChart of a release cannot be had; "" where it can, and where its chart is from elsewhere. helm-controller itself says
+// nothing of it before the release's next interval.
+func (w world) chartTrouble(r *helmv2.HelmRelease) string {
+	key := chartOf(r)
+	obj := w[helmChartKind][key]
+	switch {
+	case obj != nil:
+		o, err := objectOf(obj)
+		if err != nil {
+			return fmt.Sprintf("its HelmChart cannot be read: %v", err)
+		}
+		if why := o.ready(); why != "" {
+			return fmt.Sprintf("its HelmChart %s/%s: %s", key.Namespace, key.Name, why)
+		}
+	case r.Spec.ChartRef != nil && r.Spec.ChartRef.Kind == sourcev1.HelmChartKind:
+		return fmt.Sprintf("there is no HelmChart %s/%s", key.Namespace, key.Name)
+	}
+	return ""
 }
 
 // sourceRevision is the revision that a source of the Git and OCI kinds has fetched, or "" for other kinds: a Helm repository's

@@ -240,6 +240,43 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// What keeps a release from a new chart is told with the release, long before helm-controller says so.
+func TestChartTrouble(t *testing.T) {
+	demo, chart := kube.Key{Namespace: "demo", Name: "demo"}, kube.Key{Namespace: Namespace, Name: "demo-demo"}
+	for _, tt := range []struct {
+		name   string
+		change func(w world)
+		shared bool
+		want   string
+	}{
+		{name: "its own is broken", change: func(w world) { ready(t, w[helmChartKind][chart], "False", "ChartPackageError", "no version") }, want: "its HelmChart flux-system/demo-demo: ChartPackageError: no version"},
+		{name: "the shared one is broken", shared: true, change: func(w world) { ready(t, w[helmChartKind][chart], "False", "ChartPackageError", "no version") }, want: "its HelmChart flux-system/demo-demo: ChartPackageError: no version"},
+		{name: "the shared one is gone", shared: true, change: func(w world) { delete(w[helmChartKind], chart) }, want: "there is no HelmChart flux-system/demo-demo"},
+		{name: "all is well", shared: true, change: func(world) {}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := testWorld(t)
+			if tt.shared {
+				shares(t, w[helmReleaseKind][demo], chart)
+			}
+			tt.change(w)
+			if got := w.report(helmReleaseKind)[0]; got.Reason != tt.want || got.Ready != (tt.want == "") {
+				t.Errorf("report: %+v, want %q", got, tt.want)
+			}
+			var pending []string
+			for _, u := range w.pending(applied) {
+				pending = append(pending, u.Reason)
+			}
+			if got := strings.Join(pending, "; "); got != tt.want {
+				t.Errorf("pending: %q, want %q", got, tt.want)
+			}
+			if got, want := len(w.sharedCharts()), map[bool]int{true: 1}[tt.shared && len(w[helmChartKind]) > 0]; got != want {
+				t.Errorf("%d shared charts, want %d", got, want)
+			}
+		})
+	}
+}
+
 func TestInventoryRef(t *testing.T) {
 	for id, want := range map[string]string{
 		"flux-system_apps_kustomize.toolkit.fluxcd.io_Kustomization": "Kustomization flux-system/apps",

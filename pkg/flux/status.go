@@ -25,7 +25,7 @@ type Report struct {
 	Version string `json:"version,omitempty"`
 	// Controllers are the Deployments in flux-system.
 	Controllers []Controller `json:"controllers"`
-	// Sources, Kustomizations and HelmReleases of all namespaces.
+	// Sources, Kustomizations and HelmReleases of all namespaces. A HelmChart that helm-controller makes of a release is no source of its own.
 	Sources        []Object `json:"sources"`
 	Kustomizations []Object `json:"kustomizations"`
 	HelmReleases   []Object `json:"helmReleases"`
@@ -94,6 +94,7 @@ func (s *System) Status(ctx context.Context) (*Report, error) {
 	for _, gvk := range sourceKinds() {
 		report.Sources = append(report.Sources, w.report(gvk)...)
 	}
+	report.Sources = append(report.Sources, w.sharedCharts()...)
 	report.Kustomizations = append(report.Kustomizations, w.report(kustomizationKind)...)
 	report.HelmReleases = append(report.HelmReleases, w.report(helmReleaseKind)...)
 	return report, nil
@@ -129,16 +130,26 @@ func (s *System) controllers(ctx context.Context, report *Report) error {
 	return nil
 }
 
+// sharedCharts describes the HelmCharts that helm-controller has not made for one release alone.
+func (w world) sharedCharts() []Object {
+	own := map[string]bool{}
+	for _, release := range w[helmReleaseKind] {
+		name, _, _ := unstructured.NestedString(release.Object, "status", "helmChart")
+		own[name] = true
+	}
+	return slices.DeleteFunc(w.report(helmChartKind), func(o Object) bool { return own[o.Namespace+"/"+o.Name] })
+}
+
 // report describes all objects of a kind.
 func (w world) report(gvk schema.GroupVersionKind) []Object {
 	var out []Object
 	for _, ref := range w.refs(gvk) {
-		out = append(out, describe(ref, w[gvk][ref.Key]))
+		out = append(out, w.describe(ref, w[gvk][ref.Key]))
 	}
 	return out
 }
 
-func describe(ref kube.Ref, obj *unstructured.Unstructured) Object {
+func (w world) describe(ref kube.Ref, obj *unstructured.Unstructured) Object {
 	out := Object{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 	o, err := objectOf(obj)
 	if err != nil {
@@ -156,7 +167,7 @@ func describe(ref kube.Ref, obj *unstructured.Unstructured) Object {
 	case kustomizationKind:
 		err = describeKustomization(&out, obj)
 	case helmReleaseKind:
-		err = describeRelease(&out, obj)
+		err = w.describeRelease(&out, obj)
 	}
 	if err != nil {
 		out.Ready, out.Reason = false, "it cannot be read: "+err.Error()
@@ -178,7 +189,7 @@ func describeKustomization(out *Object, obj *unstructured.Unstructured) error {
 	return nil
 }
 
-func describeRelease(out *Object, obj *unstructured.Unstructured) error {
+func (w world) describeRelease(out *Object, obj *unstructured.Unstructured) error {
 	var r helmv2.HelmRelease
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &r); err != nil {
 		return err
@@ -197,6 +208,9 @@ func describeRelease(out *Object, obj *unstructured.Unstructured) error {
 		out.Attempted = r.Status.LastAttemptedRevision
 	}
 	out.Remote = r.Spec.KubeConfig != nil
+	if why := w.chartTrouble(&r); why != "" && out.Ready {
+		out.Ready, out.Reason = false, why
+	}
 	return nil
 }
 

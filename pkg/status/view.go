@@ -189,10 +189,10 @@ func join(facts []string) string {
 	return strings.Join(out, ", ")
 }
 
-// shortRevision is main@sha1:0123abcd… with as much of the digest as people write.
+// shortRevision is main@sha1:0123abcd… or 0.1.0+0123abcd… with as much of the digest as people write.
 func shortRevision(revision string) string {
 	const n = 8
-	at := strings.LastIndex(revision, ":") + 1
+	at := strings.LastIndexAny(revision, ":+") + 1
 	if len(revision)-at <= n {
 		return revision
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -126,13 +127,15 @@ type scaled struct {
 	cpu          time.Duration // of all processes
 	idle, memory int64         // bytes, before the clusters and with them
 	calls        int
+	change       time.Duration // until a commit that changes one cluster has reached all that it reaches
+	changeCPU    time.Duration
 }
 
 func (s scaled) String() string {
 	n := float64(s.clusters)
-	return fmt.Sprintf("%4d clusters: first Available after %5.1f s, all after %6.1f s (%.1f s each); %5.0f s of processor (%.1f s each); %5d MiB (%.1f MiB each above %d); %6d API calls (%d each)",
+	return fmt.Sprintf("%4d clusters: first Available after %5.1f s, all after %6.1f s (%.1f s each); %5.0f s of processor (%.1f s each); %5d MiB (%.1f MiB each above %d); %6d API calls (%d each); a commit that changes one: %.1f s, %.1f s of processor",
 		s.clusters, s.first.Seconds(), s.took.Seconds(), s.took.Seconds()/n, s.cpu.Seconds(), s.cpu.Seconds()/n,
-		s.memory>>20, float64(s.memory-s.idle)/n/(1<<20), s.idle>>20, s.calls, s.calls/s.clusters)
+		s.memory>>20, float64(s.memory-s.idle)/n/(1<<20), s.idle>>20, s.calls, s.calls/s.clusters, s.change.Seconds(), s.changeCPU.Seconds())
 }
 
 func scale(b *testing.B, n int, tuning string) scaled {
@@ -160,8 +163,59 @@ func scale(b *testing.B, n int, tuning string) scaled {
 	result.calls = calls - idleCalls
 	var list []string
 	result.cpu, list = consumers(idle, now, result.took, 8)
+	result.change = changeOne(b, f, client, n)
+	result.changeCPU, _ = consumers(now, hostFamily(b, f.base, ""), result.change, 8)
 	fmt.Printf("%s\n  %s\n", result, strings.Join(list, "\n  "))
 	return result
+}
+
+// changeOne commits a change of one cluster, and returns how long Flux takes to apply the commit everywhere: until the chart is made of it, and every
+// release has what the chart then is.
+func changeOne(b *testing.B, f *fleet, client *kube.Client, n int) time.Duration {
+	b.Helper()
+	file := filepath.Join(f.dir, filepath.FromSlash(clusterPath("mem-000")))
+	declared, err := os.ReadFile(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(file, append(declared, "    labels: {changed: \"true\"}\n"...), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	run(b, exec.Command("git", "-C", f.dir, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "commit", "-qam", "Change a cluster"))
+	begin, head := time.Now(), strings.TrimSpace(string(run(b, exec.Command("git", "-C", f.dir, "rev-parse", "HEAD"))))
+	ctx, cancel := context.WithTimeout(b.Context(), time.Minute+time.Duration(n)*5*time.Second)
+	defer cancel()
+	version := ""
+	chartKind := schema.GroupVersionKind{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "HelmChart"}
+	if err := client.Watch(ctx, chartKind, kube.Selection{}, func(charts kube.Objects) (bool, error) {
+		for _, c := range charts {
+			made, _, _ := unstructured.NestedString(c.Object, "status", "observedSourceArtifactRevision")
+			version, _, _ = unstructured.NestedString(c.Object, "status", "artifact", "revision")
+			if !strings.HasSuffix(made, head) {
+				return false, nil
+			}
+		}
+		return len(charts) > 0, nil
+	}); err != nil {
+		b.Fatalf("the chart is not made of %s: %v", head, err)
+	}
+	releaseKind := schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}
+	if err := client.Watch(ctx, releaseKind, kube.Selection{}, func(releases kube.Objects) (bool, error) {
+		have := 0
+		for _, r := range releases {
+			history, _, _ := unstructured.NestedSlice(r.Object, "status", "history")
+			if len(history) == 0 {
+				continue
+			}
+			if latest, _ := history[0].(map[string]any); latest["chartVersion"] == version && meta.IsStatusConditionTrue(kube.Conditions(r), "Ready") {
+				have++
+			}
+		}
+		return have == n, nil
+	}); err != nil {
+		b.Fatalf("not every release has chart %s: %v", version, err)
+	}
+	return time.Since(begin)
 }
 
 // awaitClusters returns when n clusters are Available, with the time until the first was. It watches: asking for all of them each second would

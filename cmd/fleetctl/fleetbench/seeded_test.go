@@ -21,7 +21,7 @@ type seed struct{ what, old, becomes string }
 // clusters, which is where kubeconform may find them too.
 var seeds = []seed{
 	{"field that there is not", "releaseName:", "releaseNam:"},
-	{"field that there is not, deep", "    kind: HelmChart\n", "    kind: HelmChart\n    verison: v1\n"},
+	{"field that there is not, deep", "    kind: HelmChart\n", "    kind: HelmChart\n    versions: v1\n"},
 	{"value of the wrong type", "disableWait: true", "disableWait: sure"},
 	{"value that is not taken", "name: RetryOnFailure", "name: RetryOnFriday"},
 	{"duration that is none", "retryInterval: 30s", "retryInterval: soon"},
