@@ -72,7 +72,11 @@ func (i image) blobs() []v1.Descriptor {
 // a *RefusedError for an archive that is hostile.
 func Open(ctx context.Context, path string, opts ...Option) (*Bundle, error) {
 	b, err := open(ctx, path, newOptions(opts))
-	return b, diag.Wrap("open bundle "+path, err, "")
+	hint := ""
+	if errors.Is(err, fs.ErrNotExist) {
+		hint = "give the path of a bundle that `fleetctl bundle create` has made: a folder, or a .tar.zst"
+	}
+	return b, diag.Wrap("open bundle "+path, err, hint)
 }
 
 func open(ctx context.Context, path string, o options) (*Bundle, error) {

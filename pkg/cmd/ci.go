@@ -1,8 +1,6 @@
 package cmd
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -28,18 +26,10 @@ configuration with which Renovate keeps Flux, the providers and charts current. 
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-				return r.AddCI(v1alpha1.ForgeType(o.forge), released(version.Get().Version))
+				return r.AddCI(v1alpha1.ForgeType(o.forge), version.Released())
 			})
 		},
 	}
 	o.add(c)
 	return c
-}
-
-// released is the version that a pipeline can install: this one, if it is a release.
-func released(v string) string {
-	if !strings.HasPrefix(v, "v") || strings.ContainsAny(v, "-+( ") {
-		return "latest"
-	}
-	return v
 }

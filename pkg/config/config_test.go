@@ -184,7 +184,7 @@ func TestFileForms(t *testing.T) {
 		"comments only": {"# nothing\n", ""},
 		"null":          {"---\n", ""},
 		"list":          {"- output\n", "expected keys with values"},
-		"syntax":        {"a: b\nc: [\n", "config.yaml:2: not valid YAML"},
+		"syntax":        {"a: b\nc: [\n", "config.yaml:2:4: not valid YAML"},
 		"documents":     {"output: json\n---\nquiet: true\n", "config.yaml:3:1: file holds more than one YAML document"},
 		"alias":         {"output: &a x\ncluster: *a\n", "cluster: expected text"},
 	} {

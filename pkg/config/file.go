@@ -51,9 +51,9 @@ func openFile(path string) (*configFile, error) {
 func (c *configFile) parse(content []byte) {
 	documents, err := yamledit.Parse(content)
 	if err != nil {
-		line, message := yamledit.Line(err)
+		line, column, message := yamledit.Place(content, err)
 		c.findings = append(c.findings, diag.Finding{
-			Severity: diag.SeverityError, Rule: "syntax", File: c.path, Line: max(line, 1), Summary: "not valid YAML: " + message,
+			Severity: diag.SeverityError, Rule: "syntax", File: c.path, Line: max(line, 1), Column: column, Summary: "not valid YAML: " + message,
 		})
 		return
 	}

@@ -74,6 +74,9 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 		read = func(name string) ([]byte, error) { return r.read(path.Join(dir, name)) }
 	}
 	if err := c.load(read, &r.Schemas); err != nil {
+		if fault, ok := errors.AsType[*chartFault](err); ok {
+			return nil, fault.findings(dir)
+		}
 		return nil, fmt.Errorf("read the chart %s: %w", dir, err)
 	}
 	r.mu.Lock()
@@ -88,6 +91,27 @@ func (c *chart) emptyByDefault(field string) bool {
 	return ok && len(list) == 0
 }
 
+// chartFault is a file of a chart that cannot be read.
+type chartFault struct {
+	file    string
+	content []byte
+	err     error
+}
+
+func (f *chartFault) Error() string { return f.file + ": " + f.err.Error() }
+
+func (f *chartFault) Unwrap() error { return f.err }
+
+// findings have the place in the chart in dir, which is the same for all clusters that are made with it.
+func (f *chartFault) findings(dir string) diag.Findings {
+	line, column, message := yamledit.Place(f.content, f.err)
+	message, _, _ = strings.Cut(message, "\n") // each more is one like it
+	return diag.Findings{{
+		Severity: diag.SeverityError, Rule: v1alpha1.RuleSyntax, File: path.Join(dir, f.file), Line: max(line, 1), Column: column,
+		Summary: "the chart cannot be read: " + message, Hint: diag.Hint(f.err),
+	}}
+}
+
 // load reads a chart's defaults and schema; it may lack both.
 func (c *chart) load(read func(name string) ([]byte, error), schemas *Schemas) error {
 	for name, into := range map[string]*map[string]any{"values.yaml": &c.defaults, "values.schema.json": &c.schema} {
@@ -99,7 +123,7 @@ func (c *chart) load(read func(name string) ([]byte, error), schemas *Schemas) e
 			return err
 		}
 		if *into, err = decodeMap(content); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return &chartFault{name, content, err}
 		}
 	}
 	if err := c.readAnnotations(read); err != nil {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -40,6 +41,11 @@ const patience = 30 * time.Second
 // HostExec runs a command with a management cluster of its own, an embedded host that ends with it: KUBECONFIG in its environment leads
 // there. The error of a command that fails carries its exit code.
 func HostExec(ctx context.Context, deps Deps, o HostExecOptions) (err error) {
+	if o.KubernetesVersion != "" {
+		if problem, hint := v1alpha1.VersionProblem(o.KubernetesVersion); problem != "" {
+			return diag.Usage(hint, "--kubernetes-version: %s", problem)
+		}
+	}
 	program, err := exec.LookPath(o.Command[0])
 	if err != nil {
 		return diag.Wrap("run "+o.Command[0], err, "name a program that is on PATH, or its path")

@@ -3,8 +3,11 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -129,6 +132,9 @@ func (s *session) initResult() *InitResult {
 		"fleetctl status                            # what runs, and what is wrong",
 		fmt.Sprintf("export KUBECONFIG=%s", r.Kubeconfig),
 		fmt.Sprintf("declare a cluster in %s/<cluster>/cluster.yaml, commit%s it, and Flux makes it", clusters, s.endpoint.andPush()),
+	}
+	if _, err := os.Stat(filepath.Join(s.opts.Dir, ".github", "workflows")); err != nil && s.fleet.Spec.Git.ForgeType() == v1alpha1.ForgeGitHub {
+		r.Next = append(r.Next, "fleetctl ci add --pr                       # checks on each pull request; takes a token that may write workflows")
 	}
 	return r
 }

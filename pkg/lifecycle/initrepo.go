@@ -21,6 +21,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
 // gitEndpoint is the fleet repo as Flux reaches it.
@@ -131,7 +132,39 @@ func (s *session) repoFiles(ctx context.Context, root string, present func(manif
 	if err != nil {
 		return nil, err
 	}
-	return s.withLock(root, slices.Concat(files, channels, workload), present)
+	var pipeline []manifest.File
+	if s.isNewRepo(root) && !slices.ContainsFunc(system, present) { // in a repo that Flux follows, what is missing was taken out
+		if pipeline, err = s.pipelineFiles(present); err != nil {
+			return nil, err
+		}
+	}
+	return s.withLock(root, slices.Concat(files, channels, workload, pipeline), present)
+}
+
+// isNewRepo tells whether no other management cluster's Flux is in the repo.
+func (s *session) isNewRepo(root string) bool {
+	return !slices.ContainsFunc(s.fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
+		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(m.Dir()), flux.Name))
+		return m.Name != s.mgmt.Name && err == nil
+	})
+}
+
+// pipelineFiles check each pull request, where the forge is known. GitHub takes workflows only from a token that may write them, which one that
+// may push need not be: over https they are left to `fleetctl ci add`, and init does not fail for them.
+func (s *session) pipelineFiles(present func(manifest.File) bool) ([]manifest.File, error) {
+	git := s.fleet.Spec.Git
+	forge := git.ForgeType()
+	if forge == "" || forge == v1alpha1.ForgeGitHub && s.pushesByToken() {
+		return nil, nil
+	}
+	files, err := scaffold.CIFiles(forge, version.Released())
+	return slices.DeleteFunc(files, present), err
+}
+
+// pushesByToken tells whether the remote is one that takes a token, not a key.
+func (s *session) pushesByToken() bool {
+	protocol, _, err := gitrepo.ParseURL(s.fleet.Spec.Git.URL)
+	return err == nil && protocol != gitrepo.ProtocolSSH
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.

@@ -29,7 +29,7 @@ func ReadManifests(from, name string, stdin io.Reader) ([]manifest.File, error) 
 	case from == "-":
 		return readManifest(stdin, name+".yaml")
 	case strings.Contains(from, "://"):
-		return nil, diag.Usage(fmt.Sprintf("`curl -fsSL '%s' | fleetctl cni add %s --from -`, and look at what it shows", from, name), "--from takes a file, a folder or -")
+		return nil, diag.Usage(fmt.Sprintf("`%s | %s`, and look at what it shows", diag.ShellCommand("curl", "-fsSL", from), addFromStdin(name)), "--from takes a file, a folder or -")
 	}
 	info, err := os.Stat(from)
 	if err != nil {
@@ -73,7 +73,7 @@ func readManifestFolder(from, name string) ([]manifest.File, error) {
 	for i, f := range all {
 		switch {
 		case f.Path == "Chart.yaml":
-			return nil, diag.Usage(fmt.Sprintf("`helm template %s '%s' --include-crds --namespace kube-system | fleetctl cni add %s --from -`, with your values", name, from, name),
+			return nil, diag.Usage(fmt.Sprintf("`%s | %s`, with your values", diag.ShellCommand("helm", "template", name, from, "--include-crds", "--namespace", "kube-system"), addFromStdin(name)),
 				"%s is a Helm chart: what it makes can be applied, the chart itself cannot", from)
 		case isKustomization(f.Path):
 			own, all[i].Path = true, "kustomization.yaml"
@@ -155,4 +155,9 @@ func judgeAddon(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) er
 		e.Notes = append(e.Notes, f.String())
 	}
 	return nil
+}
+
+// addFromStdin is the end of a pipe that brings a network.
+func addFromStdin(name string) string {
+	return diag.ShellCommand("fleetctl", "cni", "add", name, "--from", "-")
 }

@@ -69,7 +69,7 @@ func (c *closure) folder(dir string, from place) {
 	}
 	documents, err := yamledit.ParseWithin(content, Limits)
 	if err != nil {
-		c.findings = append(c.findings, syntaxFinding(RuleSyntax, file, err))
+		c.findings = append(c.findings, syntaxFinding(RuleSyntax, file, content, err))
 		return
 	}
 	for _, n := range documents {
@@ -192,7 +192,7 @@ func (c *closure) file(name string, at place) []byte {
 		c.problem(RulePath, at, fmt.Sprintf("%s: %s", name, why(err)), "")
 		return nil
 	}
-	if findings := Screen(name, content); findings != nil && isYAML(name) {
+	if findings := screenForKustomize(name, content); findings != nil {
 		c.findings = append(c.findings, findings...)
 		return nil
 	}

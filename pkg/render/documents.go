@@ -68,7 +68,7 @@ func parse(file string, src []byte) ([]*content, diag.Findings) {
 		}
 		objects, err := d.objects()
 		if err != nil {
-			f := syntaxFinding(RuleSyntax, file, err)
+			f := syntaxFinding(RuleSyntax, file, d.text, err)
 			if f.Line > 0 {
 				f.Line += d.line - 1
 			} else {

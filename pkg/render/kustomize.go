@@ -111,7 +111,7 @@ func (b *builds) resources(dir string) ([]string, diag.Findings) {
 	}
 	documents, err := yamledit.ParseWithin(content, Limits)
 	if err != nil {
-		return nil, diag.Findings{syntaxFinding(RuleSyntax, file, err)}
+		return nil, diag.Findings{syntaxFinding(RuleSyntax, file, content, err)}
 	}
 	if len(documents) != 1 {
 		return nil, nil

@@ -54,6 +54,9 @@ func kustomizeObjects(all []*content, spec buildSpec) (out []*content, err error
 	if len(all) == 0 {
 		return nil, nil
 	}
+	if err := spec.screen(); err != nil {
+		return nil, fmt.Errorf("postRenderers: %w", err)
+	}
 	k.BuildMetadata = []string{kustypes.OriginAnnotations}
 	spec.addTo(&k, nil, ".")
 	own, err := sigsyaml.Marshal(k)

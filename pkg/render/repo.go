@@ -32,13 +32,17 @@ func Screen(file string, src []byte) diag.Findings {
 		return nil // without an anchor there is no alias: what is wrong with it otherwise its reader will say
 	}
 	if _, err := yamledit.ParseWithin(src, Limits); err != nil {
-		f := syntaxFinding(RuleScreen, file, err)
-		if f.Line == 0 {
-			f.Line = controlLine(src)
-		}
-		return diag.Findings{f}
+		return diag.Findings{screenFinding(file, src, err)}
 	}
 	return nil
+}
+
+func screenFinding(file string, src []byte, err error) diag.Finding {
+	f := syntaxFinding(RuleScreen, file, src, err)
+	if f.Line == 0 {
+		f.Line = controlLine(src)
+	}
+	return f
 }
 
 // controlLine is the line of the first control character, of which the parser says no line; 0, for the whole file, where there is none.
@@ -50,10 +54,10 @@ func controlLine(src []byte) int {
 	return 1 + bytes.Count(src[:at], []byte("\n"))
 }
 
-// syntaxFinding puts the line that a YAML parser's message begins with where it belongs.
-func syntaxFinding(rule, file string, err error) diag.Finding {
-	line, text := yamledit.Line(err)
-	return diag.Finding{Severity: diag.SeverityError, Rule: rule, File: file, Line: line, Summary: text, Hint: diag.Hint(err)}
+// syntaxFinding puts the place of a YAML parser's error where it belongs.
+func syntaxFinding(rule, file string, src []byte, err error) diag.Finding {
+	line, column, text := yamledit.Place(src, err)
+	return diag.Finding{Severity: diag.SeverityError, Rule: rule, File: file, Line: line, Column: column, Summary: text, Hint: diag.Hint(err)}
 }
 
 // repo reads the files of a fleet repo.

@@ -211,10 +211,14 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 	if !w.r.repo.isDir(it.k.Path) {
 		return nil, fail(RulePath, fmt.Sprintf("the folder %s that it applies is not in the repo", it.k.Path), "")
 	}
-	return w.r.builds.build(ctx, it.k.Path, buildSpec{
+	spec := buildSpec{
 		TargetNamespace: it.spec.TargetNamespace, NamePrefix: it.spec.NamePrefix, NameSuffix: it.spec.NameSuffix, Patches: it.spec.Patches,
 		Images: it.spec.Images, Components: it.spec.Components, IgnoreMissingComponents: it.spec.IgnoreMissingComponents,
-	}, w.scope)
+	}
+	if err := spec.screen(); err != nil {
+		return nil, fail(RuleScreen, err.Error(), "")
+	}
+	return w.r.builds.build(ctx, it.k.Path, spec, w.scope)
 }
 
 // finishOne does what kustomize-controller does behind kustomize, and looks for objects that are declared twice.

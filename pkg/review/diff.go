@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -106,12 +107,23 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 		return nil, err
 	}
 	report.Objects = compare(before.Objects, after.Objects)
-	report.Impact = impactOf(report.Objects, before.Objects, after.Objects)
+	report.Impact = impactOf(report.Objects, before.Objects, after.Objects, failedFiles(before.Findings, after.Findings))
 	if err := report.findSteps(ctx, git); err != nil {
 		return nil, err
 	}
 	report.Problems, report.OldProblems = append(diag.Findings{}, after.Findings...), append(diag.Findings{}, before.Findings...)
 	return report, nil
+}
+
+// failedFiles are those with an error on one side or the other.
+func failedFiles(sides ...diag.Findings) map[string]bool {
+	failed := map[string]bool{}
+	for _, f := range slices.Concat(sides...) {
+		if f.Severity == diag.SeverityError {
+			failed[f.File] = true
+		}
+	}
+	return failed
 }
 
 // revisions are the commits to compare.

@@ -77,9 +77,10 @@ func (c clusterID) String() string {
 
 func clusterOf(c *ObjectChange) clusterID { return clusterID{c.Environment, c.Cluster} }
 
-// impactOf says what changes of objects do. before and after are all objects of the two sides.
-func impactOf(changes []ObjectChange, before, after []*render.Object) []Impact {
-	j := &judge{whole: map[clusterID]bool{}, touched: map[clusterID]bool{}, unprotected: map[clusterID]bool{}, others: map[clusterID][]*ObjectChange{}, before: before}
+// impactOf says what changes of objects do. before and after are all objects of the two sides, failed the files that one of them could not render:
+// a cluster that is declared there on both sides neither comes nor goes.
+func impactOf(changes []ObjectChange, before, after []*render.Object, failed map[string]bool) []Impact {
+	j := &judge{failed: failed, whole: map[clusterID]bool{}, touched: map[clusterID]bool{}, unprotected: map[clusterID]bool{}, others: map[clusterID][]*ObjectChange{}, before: before}
 	was, now := sideOf(before), sideOf(after)
 	for i := range changes {
 		j.cluster(&changes[i], was, now)
@@ -100,7 +101,9 @@ func impactOf(changes []ObjectChange, before, after []*render.Object) []Impact {
 
 // judge collects what changes do.
 type judge struct {
-	found []Impact
+	// failed are the files that one side could not render.
+	failed map[string]bool
+	found  []Impact
 	// whole are the clusters that come or go: their objects need no words of their own. touched have an impact on their machines.
 	whole, touched, unprotected map[clusterID]bool
 	others                      map[clusterID][]*ObjectChange
@@ -137,6 +140,9 @@ func (j *judge) cluster(c *ObjectChange, before, after *side) {
 		return
 	}
 	j.whole[clusterOf(c)] = true
+	if j.isUnknown(c, before, after) {
+		return
+	}
 	if c.Action == Added {
 		j.add(c, Impact{Kind: ImpactAddCluster, Machines: machinesIn(after.all, clusterOf(c))})
 		return
@@ -145,6 +151,16 @@ func (j *judge) cluster(c *ObjectChange, before, after *side) {
 	i := before.removal(g, after)
 	i.Machines = machinesIn(before.all, clusterOf(c))
 	j.addTo(c.old, i, g.suspends(after))
+}
+
+// isUnknown tells of a cluster that one side does not have whether it is declared there, and could not be rendered: the finding says so.
+func (j *judge) isUnknown(c *ObjectChange, before, after *side) bool {
+	here, there := after, before
+	if c.Action == Removed {
+		here, there = before, after
+	}
+	release := here.guardOf(firstOf(c.new, c.old)).release
+	return release != nil && j.failed[release.Source.File] && there.same(release) != nil
 }
 
 func isRelease(o *render.Object) bool {
@@ -260,30 +276,45 @@ func (j *judge) onlyWhole(c *ObjectChange) bool {
 	return len(c.Targets) > 0 && !slices.ContainsFunc(c.Targets, func(target string) bool { return !j.whole[clusterID{c.Environment, target}] })
 }
 
-// counted is one line for each environment.
+// counted is one line for each environment and each of what may happen to an object.
 func (j *judge) counted() []Impact {
-	kinds, total := map[string]map[string]int{}, map[string]int{}
+	type line struct {
+		environment string
+		action      Action
+	}
+	kinds, total := map[line]map[string]int{}, map[line]int{}
 	for id, changes := range j.others {
 		if len(changes) > 1 { // a HelmRelease whose objects are counted is why they change
 			changes = slices.DeleteFunc(slices.Clone(changes), func(c *ObjectChange) bool { return c.Cluster != "" && isRelease(firstOf(c.new, c.old)) })
 		}
 		for _, c := range changes {
-			if kinds[id.environment] == nil {
-				kinds[id.environment] = map[string]int{}
+			at := line{id.environment, c.Action}
+			if kinds[at] == nil {
+				kinds[at] = map[string]int{}
 			}
-			kinds[id.environment][c.Kind]++
-			total[id.environment]++
+			kinds[at][c.Kind]++
+			total[at]++
 		}
 	}
 	var all []Impact
-	for _, environment := range slices.Sorted(maps.Keys(kinds)) {
-		where := ""
-		if environment != "" {
-			where = " of " + environment
+	actions := []Action{Removed, Changed, Added}
+	for _, at := range slices.SortedFunc(maps.Keys(kinds), func(a, b line) int {
+		return cmp.Or(cmp.Compare(a.environment, b.environment), cmp.Compare(slices.Index(actions, a.action), slices.Index(actions, b.action)))
+	}) {
+		objects := count(total[at], "other object")
+		if at.environment != "" {
+			objects += " of " + at.environment
+		}
+		words := "changes " + objects
+		switch at.action {
+		case Removed:
+			words = "takes " + objects + " out of the repo"
+		case Added:
+			words = "adds " + objects
+		case Changed:
 		}
 		all = append(all, Impact{
-			Kind: ImpactOther, Environment: environment, Objects: total[environment],
-			Summary: fmt.Sprintf("changes %s%s: %s", count(total[environment], "other object"), where, perKind(kinds[environment])),
+			Kind: ImpactOther, Environment: at.environment, Objects: total[at], Summary: words + ": " + perKind(kinds[at]),
 		})
 	}
 	return all

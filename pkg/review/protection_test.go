@@ -111,7 +111,7 @@ func TestProtection(t *testing.T) {
 		"no longer made":         {shop{}, shop{noCluster: true}, runs, lost},
 		"no longer made or kept": {shop{unkept: true}, shop{noCluster: true}, gone + "its HelmRelease does not make it any more, and it is not kept", lost},
 		"namespace alone leaves": {shop{namespaceOpen: true}, shop{noNamespace: true}, gone + namespaceOpen, lost},
-		"a guarded one leaves":   {shop{}, shop{noNamespace: true}, "changes 1 other object of dev: 1 Namespace", ""},
+		"a guarded one leaves":   {shop{}, shop{noNamespace: true}, "takes 1 other object of dev out of the repo: 1 Namespace", ""},
 
 		"step 1": {shop{}, stepOne, opens + "the next step deletes it", ""},
 		"step 2": {stepOne, shop{noFolder: true}, "deletes cluster dev/shop (2 machines), as fleetctl cluster remove has prepared", ""},
@@ -150,7 +150,7 @@ func TestProtection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := cases[name]
 			before, after := c.before.objects(), c.after.objects()
-			r := &Report{Impact: impactOf(compare(before, after), before, after)}
+			r := &Report{Impact: impactOf(compare(before, after), before, after, nil)}
 			var words []string
 			for _, i := range r.Impact {
 				words = append(words, i.Summary)

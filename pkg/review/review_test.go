@@ -109,10 +109,10 @@ func TestImpactOfTargets(t *testing.T) {
 	before := []*render.Object{object("Deployment", "flux-system", "flux", "", "old"), object("ConfigMap", "apps", "gone", "", "old")}
 	after = append(after, before[0])
 	var got []string
-	for _, i := range impactOf(compare(before, after), before, after) {
+	for _, i := range impactOf(compare(before, after), before, after, nil) {
 		got = append(got, i.Summary)
 	}
-	want := "adds cluster dev/new (0 machines); changes 2 other objects of dev: 2 ConfigMap"
+	want := "adds cluster dev/new (0 machines); takes 1 other object of dev out of the repo: 1 ConfigMap; adds 1 other object of dev: 1 ConfigMap"
 	if s := strings.Join(got, "; "); s != want {
 		t.Errorf("got %s, want %s", s, want)
 	}

@@ -26,6 +26,7 @@ func (r *run) checkChannels(all []*object, clusters []*cluster) diag.Findings {
 		c.release(o, shared)
 	}
 	c.environments(clusters)
+	c.production(all, clusters)
 	return c.findings
 }
 
@@ -157,34 +158,23 @@ func (c *channelCheck) source(o *object) {
 	if !ok {
 		return
 	}
-	var repo struct {
-		Spec struct {
-			Ref struct {
-				Branch string `json:"branch"`
-				Tag    string `json:"tag"`
-				SemVer string `json:"semver"`
-				Commit string `json:"commit"`
-				Name   string `json:"name"`
-			} `json:"ref"`
-		} `json:"spec"`
-	}
-	if err := kjson.Unmarshal(o.JSON, &repo); err != nil {
+	_, ref, ok := o.gitSource()
+	if !ok {
 		return // its schema says what is wrong
 	}
-	ref := repo.Spec.Ref
 	switch {
-	case channel.IsTag() && ref.Tag == "" && ref.SemVer == "" && ref.Commit == "":
+	case channel.IsTag() && ref.moves():
 		rule := RuleChannel
 		text := fmt.Sprintf("the channel %s goes from tag to tag (%s), and is at a branch here", channel.Name, channel.Tag)
 		for _, e := range c.fleet.EnvironmentsOf(channel.Name) {
 			if env, _ := c.fleet.Environment(e); env.IsProduction() {
-				rule, text = RuleProduction, fmt.Sprintf("production environment %s would follow a branch", e)
+				rule, text = RuleProduction, onBranch(e)
 			}
 		}
-		c.findings = append(c.findings, o.at("spec.ref", rule, text, "`fleetctl promote` puts it at a tag"))
+		c.findings = append(c.findings, o.at("spec.ref", rule, text, promotePuts))
 	case channel.IsTag() && ref.Tag != "" && !strings.HasPrefix(ref.Tag, channel.TagPrefix()):
 		c.findings = append(c.findings, o.at("spec.ref.tag", RuleChannel, fmt.Sprintf("the tag %.60q is none of the channel %s: %s", ref.Tag, channel.Name, channel.Tag), ""))
-	case !channel.IsTag() && ref.Branch != channel.Branch && ref.Name == "":
+	case !channel.IsTag() && ref.Branch != channel.Branch:
 		c.findings = append(c.findings, o.at("spec.ref", RuleChannel, fmt.Sprintf("the channel %s follows the branch %s, and this source does not", channel.Name, channel.Branch), ""))
 	}
 }

@@ -175,7 +175,7 @@ func readLimited(name string) ([]byte, error) {
 
 func isYAML(name string) bool {
 	ext := path.Ext(name)
-	return ext == ".yaml" || ext == ".yml" || path.Base(name) == "fleet.lock"
+	return ext == ".yaml" || ext == ".yml" || isKustomization(name) || path.Base(name) == "fleet.lock"
 }
 
 // isTemplate tells whether a file is one of a Helm chart that is YAML only once it is rendered.
@@ -191,6 +191,14 @@ func isTemplate(name string, charts map[string]bool) bool {
 // isBroken tells whether there is a file of objects that cannot be read.
 func (t *tree) isBroken() bool {
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.broken && strings.Contains(f.path, "/") })
+}
+
+// unsaid are findings less those that a file cannot be read of which it was said already why.
+func (t *tree) unsaid(findings diag.Findings) diag.Findings {
+	return slices.DeleteFunc(findings, func(f diag.Finding) bool {
+		file := t.byPath[f.File]
+		return f.Rule == RuleSyntax && file != nil && file.broken
+	})
 }
 
 func (t *tree) has(name string) bool {

@@ -224,7 +224,7 @@ func (l *layout) checkClusters() {
 func (l *layout) checkCluster(c *cluster) {
 	var values diag.Findings
 	c.declared, values = l.repo.Judge(fleetrepo.Place{File: c.file.path, Environment: c.environment, ManagementCluster: c.mgmt}, c.release.node)
-	c.findings = append(c.findings, values...)
+	c.findings = append(c.findings, l.tree.unsaid(values)...)
 	if c.declared == nil {
 		return
 	}

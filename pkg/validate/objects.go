@@ -67,7 +67,7 @@ func (r *run) objects() []*object {
 // isApplicable tells whether a file is where objects are.
 func isApplicable(name string) bool {
 	top, _, nested := strings.Cut(name, "/")
-	return nested && slices.Contains([]string{"addons", "features", "providers", "tenants"}, top) && path.Base(name) != "kustomization.yaml"
+	return nested && slices.Contains([]string{"addons", "features", "providers", "tenants"}, top) && !isKustomization(name)
 }
 
 // unapplied is the object of a document; nil where it is none, or one that is made of variables.
@@ -105,7 +105,7 @@ func (t *tree) documentAt(name string, line int) *document {
 func (t *tree) kustomizeParts() map[string]bool {
 	parts := map[string]bool{}
 	for _, f := range t.files {
-		if path.Base(f.path) != "kustomization.yaml" {
+		if !isKustomization(f.path) {
 			continue
 		}
 		for _, d := range f.documents {
@@ -117,6 +117,29 @@ func (t *tree) kustomizeParts() map[string]bool {
 		}
 	}
 	return parts
+}
+
+// checkKustomizations reports fields that kustomize does not know. It refuses them itself; Flux drops them without a word.
+func checkKustomizations(t *tree) diag.Findings {
+	var out diag.Findings
+	for _, f := range t.files {
+		if !isKustomization(f.path) {
+			continue
+		}
+		for _, d := range f.documents {
+			problems, err := schema.CheckFields(render.NewKustomization(), d.object)
+			if err != nil {
+				continue // its build says what is wrong
+			}
+			for _, p := range problems {
+				if p.Type == schema.Unknown {
+					at := locate(d.node, p.Path)
+					out = append(out, finding(RuleUnknownField, f.path, at.Line, at.Column, p.Path+": "+p.Summary, p.Hint))
+				}
+			}
+		}
+	}
+	return out
 }
 
 // eachText visits the texts in a value that may be paths.

@@ -179,7 +179,7 @@ func FuzzScreen(f *testing.F) {
 			unapplied(d)
 		}
 		_ = secretsIn(file)
-		_ = objectSecrets(file)
+		_ = objectSecrets(&tree{}, file)
 	})
 }
 

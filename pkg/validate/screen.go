@@ -37,7 +37,7 @@ func screen(name string, content []byte) ([]*document, diag.Findings) {
 			break
 		}
 		if err != nil {
-			return nil, append(findings, syntaxFinding(name, err))
+			return nil, append(findings, syntaxFinding(name, content, err))
 		}
 		node := top.Content[0]
 		if !s.measure(node, false, 0) {
@@ -83,9 +83,9 @@ func extents(documents []*document, content []byte) {
 	}
 }
 
-func syntaxFinding(name string, err error) diag.Finding {
-	line, text := yamledit.Line(err)
-	return finding(RuleSyntax, name, max(line, 1), 0, "not valid YAML: "+text, "")
+func syntaxFinding(name string, content []byte, err error) diag.Finding {
+	line, column, text := yamledit.Place(content, err)
+	return finding(RuleSyntax, name, max(line, 1), column, "not valid YAML: "+text, "")
 }
 
 type screener struct {

@@ -3,6 +3,7 @@ package validate
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -56,7 +57,7 @@ func checkSecrets(t *tree) diag.Findings {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range t.files {
 		group.Go(func() error {
-			found[i] = append(secretsIn(f), objectSecrets(f)...)
+			found[i] = append(secretsIn(f), objectSecrets(t, f)...)
 			return nil
 		})
 	}
@@ -85,41 +86,100 @@ func secretsIn(f *file) diag.Findings {
 }
 
 // objectSecrets finds Secrets that are not encrypted, and kustomize's generators of them.
-func objectSecrets(f *file) diag.Findings {
+func objectSecrets(t *tree, f *file) diag.Findings {
+	if path.Ext(f.path) == ".json" {
+		return jsonSecrets(f)
+	}
 	var out diag.Findings
 	for _, d := range f.documents {
-		if d.object == nil {
-			continue
-		}
 		switch {
-		case kindOf(d) == "Secret" && d.object["apiVersion"] == "v1":
-			out = append(out, clearSecret(d)...)
-		case path.Base(f.path) == "kustomization.yaml":
-			out = append(out, clearGenerators(d)...)
+		case d.object == nil:
+		case isKustomization(f.path):
+			out = append(out, clearGenerators(t, d)...)
+		default:
+			out = append(out, clearSecrets(d)...)
 		}
 	}
 	return out
 }
 
-// clearSecret is a finding at the first value of a Secret that anybody can read.
-func clearSecret(d *document) diag.Findings {
-	for _, field := range []string{"data", "stringData"} {
-		values, _ := d.object[field].(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(values)) {
-			text, ok := values[name].(string)
-			if ok && (text == "" || strings.HasPrefix(text, "ENC[") || isVariable(text)) {
-				continue
-			}
-			at := yamledit.Nearest(d.node, field, name)
-			return diag.Findings{finding(RulePlainSecret, d.file.path, at.Line, at.Column,
-				fmt.Sprintf("%s.%.60s: the Secret %.60v is not encrypted", field, name, nameOf(d.object)),
-				"`fleetctl secret encrypt` encrypts it with SOPS; a secret that was pushed has to be changed as well")}
+// jsonSecrets finds a Secret in a file that is JSON, which kustomize takes as well. Its line is that of the whole.
+func jsonSecrets(f *file) diag.Findings {
+	if !bytes.Contains(f.content, []byte(`"Secret"`)) {
+		return nil
+	}
+	var object map[string]any
+	_ = json.Unmarshal(f.content, &object) // nothing in it where it is something else
+	for _, s := range secretsAmong(object) {
+		if field, name := clearValue(s.object); field != "" {
+			return diag.Findings{clearFinding(f.path, 1, 1, field, name, s.object)}
 		}
 	}
 	return nil
 }
 
-func clearGenerators(d *document) diag.Findings {
+// aSecret is one in a document, or in a List that the document is.
+type aSecret struct {
+	object map[string]any
+	at     []any
+}
+
+func secretsAmong(object map[string]any) []aSecret {
+	kind, _ := object["kind"].(string)
+	if kind == "Secret" && object["apiVersion"] == "v1" {
+		return []aSecret{{object: object}}
+	}
+	items, _ := object["items"].([]any)
+	if !strings.HasSuffix(kind, "List") {
+		return nil
+	}
+	var out []aSecret
+	for i, item := range items {
+		inner, _ := item.(map[string]any)
+		for _, s := range secretsAmong(inner) {
+			out = append(out, aSecret{s.object, append([]any{"items", i}, s.at...)})
+		}
+	}
+	return out
+}
+
+// clearSecrets are findings at the first value of each Secret that anybody can read.
+func clearSecrets(d *document) diag.Findings {
+	var out diag.Findings
+	for _, s := range secretsAmong(d.object) {
+		if field, name := clearValue(s.object); field != "" {
+			at := yamledit.Nearest(d.node, append(slices.Clip(s.at), field, name)...)
+			out = append(out, clearFinding(d.file.path, at.Line, at.Column, field, name, s.object))
+		}
+	}
+	return out
+}
+
+func clearFinding(file string, line, column int, field, name string, secret map[string]any) diag.Finding {
+	return finding(RulePlainSecret, file, line, column, fmt.Sprintf("%s.%.60s: the Secret %.60v is not encrypted", field, name, nameOf(secret)), encryptHint)
+}
+
+const encryptHint = "`fleetctl secret encrypt` encrypts it with SOPS; a secret that was pushed has to be changed as well"
+
+// clearValue finds the first value of a Secret that anybody can read.
+func clearValue(secret map[string]any) (field, name string) {
+	for _, field := range []string{"data", "stringData"} {
+		values, _ := secret[field].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			text, ok := values[name].(string)
+			if !ok || text != "" && !strings.HasPrefix(text, "ENC[") && !isVariable(text) {
+				return field, name
+			}
+		}
+	}
+	return "", ""
+}
+
+// encrypted is what SOPS writes in the place of a value, whatever the file is.
+const encrypted = "ENC[AES256_GCM,"
+
+// clearGenerators finds Secrets that kustomize makes of values in clear, or of files that are not encrypted.
+func clearGenerators(t *tree, d *document) diag.Findings {
 	generators, _ := d.object["secretGenerator"].([]any)
 	var out diag.Findings
 	for i, g := range generators {
@@ -129,8 +189,98 @@ func clearGenerators(d *document) diag.Findings {
 			out = append(out, finding(RulePlainSecret, d.file.path, at.Line, at.Column,
 				fmt.Sprintf("secretGenerator[%d].literals: a Secret is made of values in clear", i), "keep the Secret in a file, encrypted with SOPS"))
 		}
+		for _, field := range []string{"files", "envs", "env"} {
+			named, list := generator[field].([]any)
+			if !list {
+				named = []any{generator[field]}
+			}
+			for j, n := range named {
+				name, _ := n.(string)
+				if _, from, keyed := strings.Cut(name, "="); keyed && field == "files" {
+					name = from
+				}
+				f := t.byPath[path.Join(path.Dir(d.file.path), name)]
+				if name == "" || f == nil || len(f.content) == 0 || bytes.Contains(f.content, []byte(encrypted)) {
+					continue
+				}
+				at := yamledit.Nearest(d.node, "secretGenerator", i, field, j)
+				out = append(out, finding(RulePlainSecret, d.file.path, at.Line, at.Column,
+					fmt.Sprintf("secretGenerator[%d].%s: a Secret is made of %s, which is not encrypted", i, field, f.path), encryptHint))
+			}
+		}
 	}
 	return out
+}
+
+// isKustomization tells whether kustomize reads a file of this name by itself.
+func isKustomization(name string) bool {
+	switch path.Base(name) {
+	case "kustomization.yaml", "kustomization.yml", "Kustomization":
+		return true
+	}
+	return false
+}
+
+// checkAppliedSecrets looks at the Secrets that Flux would get: a patch or a chart may make one of what stands elsewhere. reported are the
+// findings about files.
+func (r *run) checkAppliedSecrets(all []*object, reported diag.Findings) diag.Findings {
+	said := map[string]bool{}
+	for _, f := range reported {
+		if f.Rule == RulePlainSecret {
+			said[f.File] = true
+		}
+	}
+	var out diag.Findings
+	for _, o := range all {
+		if o.Kind != "Secret" || o.APIVersion != "v1" || o.content != nil || said[o.Source.File] {
+			continue
+		}
+		var secret struct {
+			Data       map[string]string `json:"data"`
+			StringData map[string]string `json:"stringData"`
+		}
+		if json.Unmarshal(o.JSON, &secret) != nil {
+			continue // its schema says what is wrong
+		}
+		values := maps.Clone(secret.StringData)
+		if values == nil {
+			values = map[string]string{}
+		}
+		for name, text := range secret.Data {
+			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
+				text = string(decoded)
+			}
+			values[name] = text
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			text := values[name]
+			if text == "" || isVariable(text) || strings.Contains(text, encrypted) || strings.HasPrefix(name, "sops_") {
+				continue
+			}
+			if o.Template != "" && !r.standsInClear(o, text) {
+				continue // made by the chart, such as a random one
+			}
+			out = append(out, o.at("", RulePlainSecret, fmt.Sprintf("its value %.60s is not encrypted", name), encryptHint))
+			break
+		}
+	}
+	return out
+}
+
+// standsInClear tells whether a value of a chart's Secret is in the files that it is made of. What is as short as a word may be anything.
+func (r *run) standsInClear(o *object, text string) bool {
+	const shortest = 6
+	text = strings.TrimSpace(text)
+	if len(text) < shortest {
+		return false
+	}
+	chart, _, _ := strings.Cut(o.Template, "/templates/")
+	for _, f := range append(slices.Clip(r.tree.below(chart)), r.tree.byPath[o.Source.File]) {
+		if f != nil && bytes.Contains(f.content, []byte(text)) {
+			return true
+		}
+	}
+	return false
 }
 
 // isVariable tells whether a text is nothing but a variable that Flux fills in.

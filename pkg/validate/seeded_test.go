@@ -43,16 +43,26 @@ type plant struct {
 
 func plants() []plant {
 	return []plant{
-		{name: "not YAML", rule: RuleSyntax, file: settings, old: "data:\n  domain: example.com", becomes: "data:\n  domain: [example.com", at: "data:\n  domain: ["},
+		{name: "not YAML", rule: RuleSyntax, file: settings, old: "data:\n  domain: example.com", becomes: "data:\n  domain: [example.com", at: "  domain: ["},
 		{name: "not YAML, a kustomization", rule: RuleSyntax, file: "features/web/namespaced/kustomization.yaml", old: "- deployment.yaml", becomes: "- deployment.yaml: [", at: "patches"},
 		{name: "not text", rule: RuleSyntax, file: settings, old: "example.com", becomes: "\xff\xfe", at: "apiVersion"},
 		{name: "a key twice", rule: RuleDuplicateField, file: settings, old: "  domain: example.com", becomes: "  domain: example.com\n  domain: example.org", at: "example.org"},
 		{name: "a key twice in a cluster", rule: RuleDuplicateField, file: one, old: "  releaseName: one", becomes: "  releaseName: one\n  releaseName: two", at: "releaseName: two"},
+		{name: "a chart's schema that cannot be read", rule: RuleSyntax, file: "charts/in-memory/values.schema.json", at: "\"b\"", more: func(files map[string]string) {
+			files["charts/in-memory/values.schema.json"] = "{\n  \"title\": \"a\",\n  \"title\": \"b\"\n}\n"
+		}},
 		{name: "a bomb of aliases", rule: RuleLimit, file: platform + "bomb.yaml", becomes: bomb(), at: "a: &a"},
+		{name: "a bomb that is called otherwise", rule: RuleLimit, file: "features/web/namespaced/notes.conf", becomes: "kind: A\n" + bomb(), at: "", more: func(files map[string]string) {
+			files["features/web/namespaced/kustomization.yaml"] = strings.Replace(files["features/web/namespaced/kustomization.yaml"], "- deployment.yaml", "- deployment.yaml\n- notes.conf", 1)
+		}},
+		{name: "a bomb in a patch", rule: RuleLimit, file: "features/web/namespaced/kustomization.yaml", old: "- deployment.yaml\n", becomes: "- deployment.yaml\ntransformers:\n- |\n" + indent(bombingTransformer()), at: "- |"},
+		{name: "a bomb in a patch of Flux", rule: RuleLimit, file: mgmt + "clusters-staging.yaml", becomes: "  patches:\n  - patch: |\n" + indent(indent(indent("kind: A\n"+bomb()))), at: "apiVersion: kustomize"},
 		{name: "unknown field of fleet.yaml", rule: RuleUnknownField, file: "fleet.yaml", old: "  environments:", becomes: "  environs:", at: "environs", also: []string{RuleValue}},
 		{name: "unknown field of a cluster", rule: RuleUnknownField, file: one, old: "  releaseName: one", becomes: "  releaseNam: one", at: "releaseNam:"},
 		{name: "unknown field of a deployment", rule: RuleUnknownField, file: web, old: "  replicas: 1", becomes: "  replicaz: 1", at: "replicaz"},
 		{name: "unknown field, deep", rule: RuleUnknownField, file: web, old: "        image: web:v1", becomes: "        imag: web:v1", at: "imag:"},
+		{name: "unknown field of a kustomization", rule: RuleUnknownField, file: "features/web/namespaced/kustomization.yaml", becomes: "resourcs: []\n", at: "resourcs"},
+		{name: "unknown field of a kustomization, deep", rule: RuleUnknownField, file: "features/web/namespaced/kustomization.yaml", becomes: "images:\n- name: web\n  newTags: v2\n", at: "newTags"},
 		{name: "unknown field of a custom object", rule: RuleUnknownField, file: widget, old: "    replicas: 1", becomes: "    replicaz: 1", at: "replicaz"},
 		{name: "unknown field of metadata", rule: RuleUnknownField, file: widget, old: "  name: one", becomes: "  name: one\n  lables: {a: b}", at: "lables"},
 		{name: "unknown field of what nothing applies", rule: RuleUnknownField, file: "tenants/docker/staging/shop/tenant.yaml", becomes: "automountToken: true\n", at: "automountToken"},
@@ -122,14 +132,34 @@ func plants() []plant {
 		{name: "tag of another channel", rule: RuleChannel, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "tag: nightly-1", at: "nightly-1"},
 		{name: "production on a branch", rule: RuleProduction, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "branch: main", at: "ref:"},
 		{name: "production on a branch, in fleet.yaml", rule: RuleProduction, file: "fleet.yaml", old: "    channel: release\n", becomes: "", at: "name: production"},
+		{name: "production on a branch, by the name of a ref", rule: RuleProduction, file: mgmt + "sources/release/gitrepository.yaml", old: "tag: v1.0.0", becomes: "tag: v1.0.0\n    name: refs/heads/main", at: "ref:"},
+		{name: "production on a branch, by a source of another name", rule: RuleProduction, file: mgmt + "clusters-production.yaml", old: "      name: production-.*\n      labelSelector: fleetctl.dev/channel!=own\n    patch: |\n      - op: replace\n        path: /spec/sourceRef/name\n        value: release", becomes: "      name: production-.*\n      labelSelector: fleetctl.dev/channel!=own\n    patch: |\n      - op: replace\n        path: /spec/sourceRef/name\n        value: trunk", at: "    name: flux-system", place: clusters + "production/chart-in-memory.yaml", more: func(files map[string]string) {
+			files[platform+"trunk.yaml"] = strings.NewReplacer("name: release", "name: trunk", "tag: v1.0.0", "branch: main").Replace(files[mgmt+"sources/release/gitrepository.yaml"])
+		}},
+		{name: "production on a branch, on the cluster itself", rule: RuleProduction, file: "features/source/source.yaml", at: "ref:", more: func(files map[string]string) {
+			files["features/source/source.yaml"] = strings.NewReplacer("name: release", "name: flux-system", "tag: v1.0.0", "branch: main").Replace(files[mgmt+"sources/release/gitrepository.yaml"])
+			files[clusters+"production/two/flux.yaml"] = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: two-source, namespace: two}\nspec:\n  interval: 10m\n  prune: true\n  path: ./features/source\n  sourceRef: {kind: GitRepository, name: release, namespace: flux-system}\n  kubeConfig: {secretRef: {name: two-kubeconfig}}\n"
+		}},
 		{name: "secret in clear", rule: RulePlainSecret, file: settings, old: "ENC[AES256_GCM,data:Zm9v,iv:YmFy,tag:YmF6,type:str]", becomes: "c2VjcmV0", at: "c2VjcmV0"},
 		{name: "secret made of values in clear", rule: RulePlainSecret, file: "features/web/namespaced/kustomization.yaml", becomes: "secretGenerator:\n- name: s\n  namespace: platform\n  literals: [a=b]\n", at: "literals"},
+		{name: "secret in a list", rule: RulePlainSecret, file: platform + "list.yaml", becomes: "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: s, namespace: platform}\n  stringData:\n    a: hunter2\n", at: "hunter2"},
+		{name: "secret in JSON", rule: RulePlainSecret, file: "docs/secret.json", becomes: `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "aHVudGVyMg=="}}`, at: "apiVersion"},
+		{name: "secret made of a file in clear", rule: RulePlainSecret, file: "features/web/namespaced/kustomization.yaml", becomes: "secretGenerator:\n- name: s\n  namespace: platform\n  envs: [web.env]\n", at: "web.env", more: func(files map[string]string) {
+			files["features/web/namespaced/web.env"] = "PASSWORD=hunter2\n"
+		}},
+		{name: "secret that a patch fills", rule: RulePlainSecret, file: platform + "empty.yaml", becomes: "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: platform}\n", at: "apiVersion", more: func(files map[string]string) {
+			files[mgmt+"flux-system/gotk-sync.yaml"] += "  patches:\n  - target: {kind: Secret, name: s}\n    patch: |\n      - {op: add, path: /stringData, value: {a: hunter2}}\n"
+		}},
+		{name: "secret that a chart makes", rule: RulePlainSecret, file: "charts/in-memory/templates/secret.yaml", becomes: "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: hunter2, b: {{ randAlphaNum 12 }}}\n", at: "apiVersion: helm", place: one, also: []string{RulePlainSecret}},
 		{name: "private key", rule: RulePlainSecret, file: "docs/key.txt", becomes: "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEpAIBAAKCAQEAxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n", at: "BEGIN"},
 		{name: "private key in base64", rule: RulePlainSecret, file: "docs/kubeconfig", becomes: "client-key-data: LS0tLS1CRUdJTi" + "BSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVBeHh4eHh4eHh4eHh4eHg=\n", at: "client-key-data"},
 		{name: "age key", rule: RulePlainSecret, file: "docs/age.txt", becomes: "# key\nAGE-SECRET-" + "KEY-1" + strings.Repeat("Q", 58) + "\n", at: "SECRET"},
 		{name: "token", rule: RulePlainSecret, file: "docs/notes.md", becomes: "use ghp_" + strings.Repeat("a1", 18) + " for it\n", at: "use"},
 		{name: "cluster without protection", rule: RulePrune, file: one, old: "kind: HelmRelease\nmetadata:\n  name: one\n  namespace: one\n  annotations:\n    kustomize.toolkit.fluxcd.io/prune: disabled", becomes: "kind: HelmRelease\nmetadata:\n  name: one\n  namespace: one\n  annotations:\n    kustomize.toolkit.fluxcd.io/prune: enabled", at: "prune: enabled"},
 		{name: "namespace without protection", rule: RulePrune, file: one, old: "    # Removing this file from Git does not delete the cluster.\n    kustomize.toolkit.fluxcd.io/prune: disabled", becomes: "    a: b", at: "annotations:"},
+		{name: "protection that a patch takes away", rule: RulePrune, file: mgmt + "clusters-staging.yaml", becomes: "  patches:\n  - target: {kind: Namespace}\n    patch: |\n      - {op: remove, path: /metadata/annotations}\n", at: "    kustomize.toolkit.fluxcd.io/prune", place: one},
+		{name: "Cluster that goes with its release", rule: RulePrune, file: "charts/in-memory/templates/_cluster.tpl", old: "helm.sh/resource-policy: keep", becomes: "a: b", at: "kind: Cluster", place: "charts/in-memory/templates/cluster.yaml"},
+		{name: "Cluster without a chart, without protection", rule: RulePrune, file: platform + "cluster.yaml", becomes: "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: c, namespace: platform}\nspec:\n  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: c}\n", at: "metadata:"},
 		{name: "lock that is old", rule: RuleLock, file: "fleet.lock", becomes: "apiVersion: fleetctl.dev/v1alpha1\nkind: FleetLock\ncomponents:\n- {name: docker, type: infrastructure, version: v1.13.0, sha256: " + strings.Repeat("a", 64) + "}\n", at: "docker", also: []string{RuleLock}},
 		{name: "ignore without a reason", rule: RuleIgnore, file: widget, old: "  size: small", becomes: "  size: smal # fleetctl:ignore invalid-value", at: "smal", also: []string{RuleValue}},
 		{name: "ignore of no rule", rule: RuleIgnore, file: widget, old: "  size: small", becomes: "  size: small # fleetctl:ignore invalid-valu we like it", at: "we like it"},
@@ -143,6 +173,19 @@ func bomb() string {
 	b.WriteString("a: &a [" + strings.Repeat("x, ", 8) + "x]\n")
 	for c := 'b'; c <= 'l'; c++ {
 		fmt.Fprintf(&b, "%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9), ", "))
+	}
+	return b.String()
+}
+
+// bombingTransformer has the bomb two texts deep.
+func bombingTransformer() string {
+	return "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npatch: |\n" + indent("kind: A\n"+bomb())
+}
+
+func indent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("  " + line)
 	}
 	return b.String()
 }

@@ -93,9 +93,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	out := &Result{FormatVersion: "1", Repo: dir, Prefix: gitPrefix(dir), Files: len(r.tree.files)}
 	findings = append(findings, r.readFleet()...)
-	findings = append(findings, checkSecrets(r.tree)...)
+	secrets := checkSecrets(r.tree)
+	findings = append(findings, secrets...)
+	findings = append(findings, checkKustomizations(r.tree)...)
 	if r.fleet != nil {
-		more, err := r.checkFleet(ctx, out)
+		more, err := r.checkFleet(ctx, out, secrets)
 		if err != nil {
 			return nil, err
 		}
@@ -140,8 +142,8 @@ func (r *run) readFleet() (findings diag.Findings) {
 	return findings
 }
 
-// checkFleet is all that needs to know the fleet.
-func (r *run) checkFleet(ctx context.Context, out *Result) (diag.Findings, error) {
+// checkFleet is all that needs to know the fleet. secrets are those that were found in files.
+func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings) (diag.Findings, error) {
 	repo := fleetrepo.New(r.tree.dir, r.fleet)
 	layout := checkLayout(r.tree, r.fleet, repo)
 	out.Clusters = len(layout.clusters)
@@ -171,6 +173,8 @@ func (r *run) checkFleet(ctx context.Context, out *Result) (diag.Findings, error
 	}
 	findings = append(findings, unknownKinds(schemas, objects)...)
 	findings = append(findings, r.checkReferences(objects)...)
+	findings = append(findings, r.checkProtection(objects, layout.clusters)...)
+	findings = append(findings, r.checkAppliedSecrets(objects, secrets)...)
 	return append(findings, r.checkChannels(objects, layout.clusters)...), nil
 }
 

@@ -4,6 +4,7 @@ package version
 import (
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // Set by the release build through -ldflags; else taken from the build information that Go embeds.
@@ -32,6 +33,15 @@ var libraries = map[string]string{
 	"go-git":             "github.com/go-git/go-git/v5",
 	"client-go":          "k8s.io/client-go",
 	"controller-runtime": "sigs.k8s.io/controller-runtime",
+}
+
+// Released is the version that somebody else can install: this one, if it is a release, else "latest".
+func Released() string {
+	v := Get().Version
+	if !strings.HasPrefix(v, "v") || strings.ContainsAny(v, "-+( ") {
+		return "latest"
+	}
+	return v
 }
 
 // Get reads the build's own information.

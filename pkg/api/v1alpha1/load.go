@@ -82,13 +82,13 @@ func parse(content []byte) (*yaml.Node, *diag.Finding) {
 	case errors.Is(err, io.EOF) || err == nil && isNull(document.Content[0]):
 		return fail(RuleSyntax, "file is empty", "start with `apiVersion: "+APIVersion+"` and `kind: "+Kind+"`")
 	case err != nil:
-		return nil, syntaxFinding(err)
+		return nil, syntaxFinding(content, err)
 	}
 	switch err := documents.Decode(&next); {
 	case errors.Is(err, io.EOF):
 		return document.Content[0], nil
 	case err != nil:
-		return nil, syntaxFinding(err)
+		return nil, syntaxFinding(content, err)
 	}
 	return nil, &diag.Finding{
 		Severity: diag.SeverityError, Rule: RuleSyntax, Line: next.Line, Column: next.Column,
@@ -97,9 +97,9 @@ func parse(content []byte) (*yaml.Node, *diag.Finding) {
 }
 
 // syntaxFinding puts the parser's message where it belongs.
-func syntaxFinding(err error) *diag.Finding {
-	line, message := yamledit.Line(err)
-	return &diag.Finding{Severity: diag.SeverityError, Rule: RuleSyntax, Line: max(line, 1), Summary: "not valid YAML: " + message}
+func syntaxFinding(src []byte, err error) *diag.Finding {
+	line, column, message := yamledit.Place(src, err)
+	return &diag.Finding{Severity: diag.SeverityError, Rule: RuleSyntax, Line: max(line, 1), Column: column, Summary: "not valid YAML: " + message}
 }
 
 // checkTypeMeta reports a file that is something else altogether; then no other finding would make sense.

@@ -131,12 +131,21 @@ func (v *validator) version(path, version string) {
 	if version == "" {
 		return
 	}
+	if problem, hint := VersionProblem(version); problem != "" {
+		v.errorf(RuleValue, path, hint, "%s", problem)
+	}
+}
+
+// VersionProblem says what is wrong with a version that is not written as Kubernetes and its projects tag them, and what to do; "" where nothing is.
+func VersionProblem(version string) (problem, hint string) {
 	bare, hasV := strings.CutPrefix(version, "v")
 	if _, err := semver.Parse(bare); err != nil {
-		v.errorf(RuleValue, path, "write it in full, like v1.14.2", "%.60q is not a semantic version", version)
-	} else if !hasV {
-		v.errorf(RuleValue, path, "did you mean v"+version+"?", "version %.60q does not start with v", version)
+		return fmt.Sprintf("%.60q is not a semantic version", version), "write it in full, like v1.14.2"
 	}
+	if !hasV {
+		return fmt.Sprintf("version %.60q does not start with v", version), "did you mean v" + version + "?"
+	}
+	return "", ""
 }
 
 // oneOf checks a value that must be among known ones.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,13 +33,16 @@ type Limits struct {
 	Depth int
 }
 
+// ErrExpands says that a file is too large for its reader, or too deep, once its aliases are expanded.
+var ErrExpands = errors.New("file is too large or too deep once its aliases are expanded: write it out without aliases (*name)")
+
 // Parse is ParseWithin for a file that people edit.
 func Parse(src []byte) ([]*yaml.Node, error) {
 	return ParseWithin(src, Limits{Bytes: MaxBytes, Nodes: maxNodes, Depth: maxDepth})
 }
 
 // ParseWithin returns the top node of each document in src. Errors say that the file is too large, before or after its aliases are
-// expanded, is not text, or is not YAML.
+// expanded (ErrExpands), is not text, or is not YAML.
 func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
 	if len(src) > limits.Bytes {
 		return nil, fmt.Errorf("file is larger than %d KiB", limits.Bytes>>10)
@@ -58,7 +62,7 @@ func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
 			return nil, err
 		}
 		if !spend(document.Content[0], &budget, limits.Depth) {
-			return nil, errors.New("file is too large or too deep once its aliases are expanded: write it out without aliases (*name)")
+			return nil, ErrExpands
 		}
 		documents = append(documents, document.Content[0])
 	}
@@ -92,6 +96,37 @@ func Line(err error) (line int, message string) {
 		message = message[len(m[0]):]
 	}
 	return line, strings.TrimPrefix(message, "yaml: ")
+}
+
+// maxPlaced bounds the files that are read again to find a column.
+const maxPlaced = 1 << 20
+
+// Place is Line with the column, for an error that the YAML parser has with src: the line and the column that it gave up at, and the message. The
+// parser says at most a line, often that of what stands around the mistake. It reads from the beginning and gives up where it cannot go on, so
+// the shortest part of the file that it says the very same of ends there. 0: it is not known.
+func Place(src []byte, err error) (line, column int, message string) {
+	line, message = Line(err)
+	if len(src) > maxPlaced {
+		return line, 0, message
+	}
+	fails := func(n int) bool {
+		decoder := yaml.NewDecoder(bytes.NewReader(src[:n]))
+		for {
+			var document yaml.Node
+			switch again := decoder.Decode(&document); {
+			case errors.Is(again, io.EOF):
+				return false
+			case again != nil:
+				return again.Error() == err.Error()
+			}
+		}
+	}
+	if !fails(len(src)) { // it is an error of another reader, or none that the parser has
+		return line, 0, message
+	}
+	end := 1 + sort.Search(len(src)-1, func(n int) bool { return fails(n + 1) })
+	before := src[:end-1]
+	return 1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]), message
 }
 
 // Lookup returns the value of a field of a mapping, or nil where n is something else or lacks it. Aliases are followed.

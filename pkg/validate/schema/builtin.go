@@ -90,9 +90,22 @@ func checkBuiltIn(gvk schema.GroupVersionKind, object map[string]any) ([]Problem
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := json.Marshal(object)
+	problems, err := CheckFields(typed, object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", gvk.Kind, err)
+	}
+	for _, e := range checkMeta(object, !clusterScoped[gvk.GroupKind()], nameRule(gvk)) {
+		problems = append(problems, fromField(e))
+	}
+	return problems, nil
+}
+
+// CheckFields judges an object by the fields of a Go type, a pointer to which is typed; it decodes the object into that. Errors: the object is
+// none of JSON's.
+func CheckFields(typed any, object map[string]any) ([]Problem, error) {
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
 	}
 	strict, err := kjson.UnmarshalStrict(encoded, typed, kjson.DisallowUnknownFields)
 	var problems []Problem
@@ -106,9 +119,6 @@ func checkBuiltIn(gvk schema.GroupVersionKind, object map[string]any) ([]Problem
 		problems = append(problems, Problem{Type: WrongType, Path: wrong.Field, Summary: "found " + described(wrong.Value) + ", " + expected(wrong.Type)})
 	} else if err != nil {
 		problems = append(problems, Problem{Type: WrongType, Summary: strings.TrimPrefix(err.Error(), "json: ")})
-	}
-	for _, e := range checkMeta(object, !clusterScoped[gvk.GroupKind()], nameRule(gvk)) {
-		problems = append(problems, fromField(e))
 	}
 	return problems, nil
 }

@@ -1,0 +1,108 @@
+package validate
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+const (
+	reconcileAnnotation = "kustomize.toolkit.fluxcd.io/reconcile"
+	keepAnnotation      = "helm.sh/resource-policy"
+)
+
+// checkProtection looks at clusters as Flux gets them: a patch of an environment may take away what stands in the cluster's file, and a chart
+// may make a Cluster that goes with its release.
+func (r *run) checkProtection(all []*object, clusters []*cluster) diag.Findings {
+	files, folders := map[string]*cluster{}, map[string]*cluster{}
+	for _, c := range clusters {
+		files[c.file.path], folders[c.dir] = c, c
+	}
+	reported := map[string]bool{} // templates
+	var out diag.Findings
+	for _, o := range all {
+		if o.content != nil {
+			continue
+		}
+		c := folders[path.Dir(o.Source.File)]
+		switch {
+		case o.Kind == "Cluster" && strings.HasPrefix(o.APIVersion, "cluster.x-k8s.io/"):
+			of := files[o.Source.File]
+			if removing := of != nil && of.declared != nil && of.declared.Removing; removing || reported[o.Template] || o.isProtected() {
+				continue
+			}
+			reported[o.Template] = o.Template != ""
+			out = append(out, r.unprotectedCluster(o))
+		case o.Template != "" || c == nil || o.Name != c.name || c.declared == nil:
+		case o.Kind == "Namespace", o.Kind == "HelmRelease" && !c.declared.Removing:
+			if !o.isProtected() {
+				out = append(out, c.patchedAway(o)...)
+			}
+		}
+	}
+	return out
+}
+
+// patchedAway is a finding at the protection that stands in the repo, and that Flux does not get; none where it does not stand there either,
+// which was said. A patch that takes all annotations takes what tells where an object comes from along.
+func (c *cluster) patchedAway(o *object) diag.Findings {
+	for _, d := range c.file.documents {
+		if kindOf(d) != o.Kind || nameOf(d.object) != o.Name {
+			continue
+		}
+		node := yamledit.Find(d.node, "metadata", "annotations", pruneAnnotation)
+		if node == nil || node.Value != "disabled" {
+			return nil
+		}
+		at := locate(d.node, "metadata.annotations."+pruneAnnotation)
+		return diag.Findings{finding(RulePrune, c.file.path, at.Line, at.Column,
+			fmt.Sprintf("a patch takes the prune protection of the %s of cluster %s away: Flux deletes it when it leaves Git", o.Kind, c.name),
+			"let the patch keep "+pruneAnnotation+": disabled")}
+	}
+	return nil
+}
+
+// isProtected tells whether an object stays when it leaves Git, or when the release that makes it is uninstalled.
+func (o *object) isProtected() bool {
+	_, text, _ := o.Metadata()
+	var metadata struct {
+		Annotations map[string]string `json:"annotations"`
+		Labels      map[string]string `json:"labels"`
+	}
+	if text == nil || kjson.Unmarshal(text, &metadata) != nil {
+		return true // its schema says what is wrong
+	}
+	if o.Template != "" {
+		return strings.EqualFold(strings.TrimSpace(metadata.Annotations[keepAnnotation]), "keep")
+	}
+	// As kustomize-controller does: labels count, too, and what it does not reconcile it does not prune.
+	for _, marks := range []map[string]string{metadata.Annotations, metadata.Labels} {
+		if strings.EqualFold(marks[pruneAnnotation], "disabled") || strings.EqualFold(marks[reconcileAnnotation], "disabled") {
+			return true
+		}
+	}
+	return false
+}
+
+// unprotectedCluster is a finding where the Cluster is declared: in a chart's template, once for all that it makes.
+func (r *run) unprotectedCluster(o *object) diag.Finding {
+	if o.Template == "" {
+		return o.at("metadata.annotations."+pruneAnnotation, RulePrune, "the Cluster has no prune protection: Flux deletes it when it leaves Git",
+			"annotate it with "+pruneAnnotation+": disabled")
+	}
+	line := 1
+	if f := r.tree.byPath[o.Template]; f != nil {
+		if at := bytes.Index(f.content, []byte("kind: Cluster\n")); at >= 0 {
+			line += bytes.Count(f.content[:at], []byte("\n"))
+		}
+	}
+	return finding(RulePrune, o.Template, line, 0,
+		fmt.Sprintf("the chart makes a Cluster that goes with its release, as that of %s: Helm deletes it when the release is uninstalled", o.Name),
+		"annotate it with "+keepAnnotation+": keep; `fleetctl cluster remove` takes that off")
+}
