@@ -16,7 +16,7 @@ func TestPlace(t *testing.T) {
 		"a: b: c\n":                      "1:5",
 		"a:\n- b\n c: d\n":               "3:3",
 		"spec:\n  a: {}\n  b:\n  - A\n  c: {}\n    d: e\n": "6:5",
-		"é: *nope\n":                "1:8",
+		"\u00e9: *nope\n":           "1:8",
 		"a: b\n@b: c\n":             "2:1",
 		"a: b\n---\nc: d\n\te: f\n": "4:1",
 	} {
