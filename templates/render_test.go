@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -39,7 +38,7 @@ func TestChartsRender(t *testing.T) {
 	rendered, kinds := map[string][]*unstructured.Unstructured{}, map[string]bool{}
 	for _, flavour := range flavours(t) {
 		for name, values := range cases(t, flavour) {
-			manifest, err := render(t, flavour, values)
+			manifest, err := helmTemplate(t, flavour, values)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -164,47 +163,6 @@ func embedded(t *testing.T, objects []*unstructured.Unstructured) []*unstructure
 	return out
 }
 
-// A change of what a node is made of changes the names of the templates, any other does not.
-func TestTemplateNames(t *testing.T) {
-	name := regexp.MustCompile(`(?m)^  name: (x-[a-z0-9-]+-[0-9a-f]{8})$`)
-	for flavour, changes := range map[string][]string{
-		"docker":          {"node: {image: other}", `kubeletExtraArgs: {v: "4"}`},
-		"in-memory":       {"startup: {vm: 7s}"},
-		"aws-kubeadm":     {"pools: [{name: general, replicas: 3, size: c7i.large}]", "controlPlane: {size: c7i.large}", `kubeletExtraArgs: {v: "4"}`},
-		"azure-kubeadm":   {"pools: [{name: general, replicas: 3, size: Standard_D8s_v5}]", "controlPlane: {diskGiB: 64}"},
-		"gcp-kubeadm":     {"pools: [{name: general, replicas: 3, size: n2-standard-4}]", "image: projects/my-project/global/images/other"},
-		"vsphere-kubeadm": {"pools: [{name: general, replicas: 3, cpus: 8}]", "controlPlane: {memoryGiB: 32}", "template: other"},
-	} {
-		names := func(change string) string {
-			var values map[string]any
-			if err := yaml.Unmarshal([]byte(change), &values); err != nil {
-				t.Fatal(err)
-			}
-			manifest, err := render(t, flavour, overlay(schemaOf(t, flavour).Examples[0], values))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var found []string
-			for _, m := range name.FindAllSubmatch(manifest, -1) {
-				found = append(found, string(m[1]))
-			}
-			return strings.Join(found, " ")
-		}
-		base := names("")
-		if len(strings.Fields(base)) != 3 {
-			t.Fatalf("%s: want three templates, got %s", flavour, base)
-		}
-		if same := names("controlPlane: {replicas: 5}"); same != base {
-			t.Errorf("%s: more replicas: %s became %s", flavour, base, same)
-		}
-		for _, change := range changes {
-			if other := names(change); other == base {
-				t.Errorf("%s: %s does not change the names %s", flavour, change, base)
-			}
-		}
-	}
-}
-
 // The defaults that the schema tells of pools are those that the templates use.
 func TestPoolDefaults(t *testing.T) {
 	for _, flavour := range flavours(t) {
@@ -215,11 +173,11 @@ func TestPoolDefaults(t *testing.T) {
 				pool[name] = property.Default
 			}
 		}
-		left, err := render(t, flavour, s.Examples[0])
+		left, err := helmTemplate(t, flavour, s.Examples[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := render(t, flavour, overlay(s.Examples[0], map[string]any{"pools": []any{pool}}))
+		set, err := helmTemplate(t, flavour, overlay(s.Examples[0], map[string]any{"pools": []any{pool}}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,6 +201,13 @@ func TestTemplatesRefuse(t *testing.T) {
 		{"azure-aks", "pools: [{name: a, mode: System, min: 0, max: 1, size: Standard_D4s_v5}]", "needs a node"},
 		{"aws-eks", "network: {subnetIDs: [subnet-0123456789abcdef0]}", "network.subnetIDs"},
 		{"azure-kubeadm", "network: {vnet: {name: hub}}", "network.vnet"},
+		{"azure-kubeadm", "network: {vnet: {nodeSubnet: nodes}}", "network.vnet.name"},
+		{"aws-eks", "controlPlane: {access: {public: false, allowedCIDRs: [10.0.0.0/8]}}", "controlPlane.access.allowedCIDRs"},
+		{"aws-kubeadm", "controlPlane: {access: {public: false, allowedCIDRs: [10.0.0.0/8]}}", "controlPlane.access.allowedCIDRs"},
+		{"azure-aks", "controlPlane: {access: {public: false, allowedCIDRs: [10.0.0.0/8]}}", "controlPlane.access.allowedCIDRs"},
+		{"gcp-gke", "controlPlane: {access: {public: false, allowedCIDRs: [10.0.0.0/8]}}", "controlPlane.access.allowedCIDRs"},
+		{"gcp-kubeadm", "controlPlane: {access: {global: true}}", "controlPlane.access.global"},
+		{"in-memory", "labels: {cluster.x-k8s.io/cluster-name: other}", "is taken"},
 		{"azure-kubeadm", "identity: {name: ''}", "identity.name"},
 		{"gcp-gke", "pools: [{name: a, replicas: 2, size: e2-standard-4}]", "pools[0].replicas"},
 		{"gcp-gke", "pools: [{name: a, replicas: 3, size: e2-standard-4, zones: [europe-west3-a, europe-west3-b]}]", "over 2 zones"},
@@ -254,15 +219,15 @@ func TestTemplatesRefuse(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(tt.values), &values); err != nil {
 			t.Fatal(err)
 		}
-		_, err := render(t, tt.flavour, overlay(schemaOf(t, tt.flavour).Examples[0], values))
+		_, err := helmTemplate(t, tt.flavour, overlay(schemaOf(t, tt.flavour).Examples[0], values))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s, %s: got %v, want an error that names %s", tt.flavour, tt.values, err, tt.want)
 		}
 	}
 }
 
-// render runs `helm template` for a release called x.
-func render(t *testing.T, flavour string, values map[string]any) ([]byte, error) {
+// helmTemplate runs `helm template` for a release called x.
+func helmTemplate(t *testing.T, flavour string, values map[string]any) ([]byte, error) {
 	t.Helper()
 	content, err := yaml.Marshal(values)
 	if err != nil {

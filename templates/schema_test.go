@@ -34,6 +34,15 @@ type schema struct {
 	Items                *schema            `json:"items"`
 }
 
+// free is the schema of what stands under free keys, as of labels; nil where there are none.
+func (s *schema) free() *schema {
+	var free schema
+	if json.Unmarshal(s.AdditionalProperties, &free) != nil {
+		return nil
+	}
+	return &free
+}
+
 func schemaOf(t *testing.T, flavour string) *schema {
 	t.Helper()
 	var s schema

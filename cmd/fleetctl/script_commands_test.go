@@ -26,6 +26,7 @@ import (
 func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"exits":         exits,
+		"terminal":      terminal,
 		"interrupt":     interrupt,
 		"expand":        expand,
 		"lock":          lock,
@@ -80,6 +81,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("%s exits with %d, not %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// terminal runs a program with its questions, and all else on standard error, at the terminal that `ttyin -stdin` has made:
+// [!] terminal PROGRAM ARGUMENT…
+func terminal(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, false, args, 1, "terminal PROGRAM [ARGUMENT…]")
+	err := ts.Exec("sh", append([]string{"-c", `exec "$@" 2>/dev/tty`, "sh"}, args...)...)
+	if failed := err != nil; failed != neg {
+		ts.Fatalf("%s: failed is %t, %v", strings.Join(args, " "), failed, err)
 	}
 }
 

@@ -24,14 +24,18 @@ type Cluster struct {
 	// Available is Cluster API's own summary; Reason says why not.
 	Available bool
 	Reason    string
+	// RollingOut says what is on the way to what its objects ask for: machines that are replaced; "" where nothing is.
+	RollingOut string
 	// Paused tells that Cluster API leaves it alone; Deleting, that it is being deleted.
 	Paused, Deleting bool
 	// Infrastructure and ControlPlane are the kinds that make it: DockerCluster, KubeadmControlPlane.
 	Infrastructure, ControlPlane string
 	ControlPlaneReplicas         Replicas
-	WorkerReplicas               Replicas
-	Conditions                   []metav1.Condition
-	Machines                     []Machine
+	// ControlPlaneVersions are those that its control plane runs: several while it is upgraded, none where it does not say.
+	ControlPlaneVersions []string
+	WorkerReplicas       Replicas
+	Conditions           []metav1.Condition
+	Machines             []Machine
 }
 
 // Key identifies the Cluster.
@@ -82,6 +86,20 @@ func (m *Manager) Clusters(ctx context.Context) ([]Cluster, error) {
 	return all, nil
 }
 
+// Cluster is one workload cluster, without its machines; nil where there is none.
+func (m *Manager) Cluster(ctx context.Context, key kube.Key) (*Cluster, error) {
+	found := &clusterv1.Cluster{}
+	err := m.kube.Get(ctx, key, found)
+	if kube.IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at Cluster %s: %w", key, err)
+	}
+	cluster := clusterFrom(found)
+	return &cluster, nil
+}
+
 // listAll fills list; a kind that is not installed leaves it empty.
 func (m *Manager) listAll(ctx context.Context, what string, list kube.ObjectList) error {
 	if err := m.kube.List(ctx, list); err != nil && !kube.IsAbsent(err) {
@@ -102,6 +120,9 @@ func clusterFrom(c *clusterv1.Cluster) Cluster {
 	}
 	if cp := c.Status.ControlPlane; cp != nil {
 		cluster.ControlPlaneReplicas = replicasFrom(cp.DesiredReplicas, cp.Replicas, cp.ReadyReplicas, cp.AvailableReplicas, cp.UpToDateReplicas)
+		for _, v := range cp.Versions {
+			cluster.ControlPlaneVersions = append(cluster.ControlPlaneVersions, v.Version)
+		}
 		if cluster.Version == "" && len(cp.Versions) > 0 {
 			cluster.Version = cp.Versions[0].Version
 		}
@@ -110,6 +131,9 @@ func clusterFrom(c *clusterv1.Cluster) Cluster {
 		cluster.WorkerReplicas = replicasFrom(w.DesiredReplicas, w.Replicas, w.ReadyReplicas, w.AvailableReplicas, w.UpToDateReplicas)
 	}
 	cluster.Available, cluster.Reason = availability(c)
+	if rolling := findCondition(c.Status.Conditions, clusterv1.ClusterRollingOutCondition); rolling != nil && rolling.Status == metav1.ConditionTrue {
+		cluster.RollingOut = cmp.Or(oneLine(rolling.Message), rolling.Reason)
+	}
 	return cluster
 }
 

@@ -89,7 +89,13 @@ func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult) error {
 	if err := diffView(w, s, r.Diff); err != nil {
 		return err
 	}
+	for _, passed := range r.LeftAlone {
+		fmt.Fprintln(s.Err, passed)
+	}
 	switch {
+	case !r.Changed && len(r.LeftAlone) > 0:
+		fmt.Fprintln(s.Err, "Nothing else to do.")
+		return nil
 	case !r.Changed:
 		fmt.Fprintln(s.Err, "Nothing to do: all is as wanted.")
 		return nil
@@ -112,18 +118,50 @@ func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult) error {
 	return nil
 }
 
+// A person is not shown all of a file that comes or goes with more lines than maxShown, such as the generated ones of Flux, but how it begins.
+const maxShown, beginning = 100, 12
+
+// diffView writes a difference, in colour where that is welcome. What is not at a terminal gets all of it: `git apply` takes it.
 func diffView(w io.Writer, s ui.Streams, diff string) error {
 	paint := map[byte]func(string) string{'+': ui.Painter(s, ui.Good), '-': ui.Painter(s, ui.Bad), '@': ui.Painter(s, ui.Dim)}
-	for line := range strings.Lines(diff) {
-		text := strings.TrimSuffix(line, "\n")
-		if p := paint[line[0]]; p != nil {
-			text = p(text)
+	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
+	for i := 0; i < len(lines) && diff != ""; i++ {
+		text := lines[i]
+		if text != "" && paint[text[0]] != nil {
+			text = paint[text[0]](text)
 		}
 		if _, err := fmt.Fprintln(w, text); err != nil {
 			return err
 		}
+		if n := wholeFile(lines[i:]); s.OutTerminal && n > maxShown {
+			skipped := n - beginning
+			for _, line := range lines[i+1 : i+1+beginning] {
+				fmt.Fprintln(w, paint[line[0]](line))
+			}
+			if _, err := fmt.Fprintln(w, ui.Painter(s, ui.Dim)(fmt.Sprintf("… %d more lines", skipped))); err != nil {
+				return err
+			}
+			i += n
+		}
 	}
 	return nil
+}
+
+// wholeFile is how many lines of a file come or go below the line of a difference that says so; 0 for any other line.
+func wholeFile(lines []string) int {
+	added, removed := strings.HasPrefix(lines[0], "@@ -0,0 +"), strings.HasPrefix(lines[0], "@@ -") && strings.HasSuffix(lines[0], " +0,0 @@")
+	if !added && !removed {
+		return 0
+	}
+	sign := "+"
+	if removed {
+		sign = "-"
+	}
+	n := 0
+	for n+1 < len(lines) && strings.HasPrefix(lines[n+1], sign) && !strings.HasPrefix(lines[n+1], "--- ") {
+		n++
+	}
+	return n
 }
 
 // fleetRepo opens the fleet repo of --repo.

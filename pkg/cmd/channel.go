@@ -37,7 +37,6 @@ channel of tags has no tag: the first ` + "`fleetctl promote`" + ` makes it, and
 		Example: `  fleetctl channel add release --environment production --push
   fleetctl channel add release --tag 'fleet-*'
   fleetctl channel add next --branch next --environment staging`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			wanted := channel
 			wanted.Name = args[0]
@@ -54,23 +53,23 @@ channel of tags has no tag: the first ` + "`fleetctl promote`" + ` makes it, and
 	c.Flags().StringSliceVar(&environments, "environment", nil, "environment that follows it from now on")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	o.add(c)
+	takes(f, c, argument{what: "channel"})
 	return c
 }
 
 func newChannelRemoveCmd(f *factory) *cobra.Command {
 	var o changeFlags
 	c := &cobra.Command{
-		Use:               "remove NAME",
-		Short:             "Remove a channel that no environment follows",
-		Long:              "Remove a channel that no environment follows. Its tags stay." + editing,
-		Example:           "  fleetctl channel remove next --push",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: f.completeFrom(0, channelNames),
+		Use:     "remove NAME",
+		Short:   "Remove a channel that no environment follows",
+		Long:    "Remove a channel that no environment follows. Its tags stay." + editing,
+		Example: "  fleetctl channel remove next --push",
 		RunE: func(c *cobra.Command, args []string) error {
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.RemoveChannel(args[0]) })
 		},
 	}
 	o.add(c)
+	takes(f, c, argument{what: "channel", choices: channelNames})
 	return c
 }
 

@@ -22,12 +22,19 @@ newer fleetctl can bring what is new without losing what the team has changed.`,
 }
 
 func newChartListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "chart", "List the charts, where they come from, and whether this fleetctl has something new for them", (*fleetrepo.Repo).Charts, func(all []fleetrepo.Chart) any {
+	c := newListCmd(f, "chart", "List the charts, where they come from, and whether this fleetctl has something new for them", (*fleetrepo.Repo).Charts, func(all []fleetrepo.Chart) any {
 		return struct {
 			FormatVersion string            `json:"formatVersion"`
 			Charts        []fleetrepo.Chart `json:"charts"`
 		}{"1", all}
 	}, chartView)
+	c.Long = `List the charts, where they come from, and whether this fleetctl has something new for them.
+
+current  it has all that this fleetctl brings, and what the team has made of it
+behind   this fleetctl brings something new: ` + "`fleetctl chart update`" + `
+ahead    a newer fleetctl than this one has brought it
+own      the team's: fleetctl brings none of that name, or fleet.lock does not say what of it came from fleetctl`
+	return c
 }
 
 func chartView(w io.Writer, all []fleetrepo.Chart) error {
@@ -54,7 +61,10 @@ func newChartUpdateCmd(f *factory) *cobra.Command {
 		Short: "Bring what is new in this fleetctl into charts, and keep what the team has changed",
 		Long: `Bring what is new in this fleetctl into charts: those named, or all that fleetctl has brought. What the team has changed stays: it is merged line
 by line, from what fleet.lock says that fleetctl brought, as Git has it. Where both have changed the same lines, nothing is written and all of
-them are listed; --prefer team or --prefer fleetctl decides for those files.
+them are listed; --prefer team or --prefer fleetctl decides for those lines, and all else is merged.
+
+A chart of the team's own that has the name of one of fleetctl's is updated when it is named. Where Git has it as this fleetctl brings it, that is
+what the team began with; else every file that differs is listed, and --prefer decides for the whole of it.
 
 The clusters of these charts are rendered with what comes of it. Those that worked before and then would not are named, and keep --commit and --push
 from going on: their values have to change in the same commit.` + editing,
@@ -72,7 +82,7 @@ from going on: their values have to change in the same commit.` + editing,
 			})
 		},
 	}
-	c.Flags().StringVar(&prefer, "prefer", "", "whose file counts where both have changed the same lines: team or fleetctl")
+	c.Flags().StringVar(&prefer, "prefer", "", "whose lines count where both have changed the same ones: team or fleetctl")
 	completeFlag(c, "prefer", cobra.FixedCompletions([]string{"team", "fleetctl"}, cobra.ShellCompDirectiveNoFileComp))
 	o.add(c)
 	return c

@@ -65,6 +65,11 @@ func runClusterList(f *factory, environment string) error {
 	if err != nil {
 		return err
 	}
+	if environment != "" {
+		if err := repo.CheckEnvironment(environment); err != nil {
+			return err
+		}
+	}
 	list := clusterList{FormatVersion: "1", Clusters: []fleetrepo.Cluster{}}
 	all, problems, err := repo.Clusters()
 	if err != nil {
@@ -125,12 +130,10 @@ func clusterState(c fleetrepo.Cluster) string {
 }
 
 func newClusterShowCmd(f *factory) *cobra.Command {
-	return &cobra.Command{
-		Use:               "show NAME",
-		Short:             "Show what the fleet repo says of one cluster",
-		Example:           "  fleetctl cluster show edge-1",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: f.completeFrom(0, clusterNames),
+	c := &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Show what the fleet repo says of one cluster",
+		Example: "  fleetctl cluster show edge-1",
 		RunE: func(_ *cobra.Command, args []string) error {
 			repo, err := f.fleetRepo()
 			if err != nil {
@@ -147,6 +150,8 @@ func newClusterShowCmd(f *factory) *cobra.Command {
 			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return clusterView(w, cluster) })
 		},
 	}
+	takes(f, c, ofCluster)
+	return c
 }
 
 func clusterView(w io.Writer, c *fleetrepo.Cluster) error {

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -35,10 +37,6 @@ the flag that gives it. The result is checked against the chart's values.schema.
 		Example: `  fleetctl cluster add demo --flavour in-memory --environment dev
   fleetctl cluster add shop --flavour aws-eks --environment prod --set region=eu-central-1 --set pools[0].replicas=5 --push
   fleetctl cluster add edge-7 --flavour vsphere-kubeadm --environment edge --values edge.yaml --dry-run`,
-		Args: cobra.ExactArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		},
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Name = args[0]
 			if err := o.complete(f); err != nil {
@@ -55,6 +53,7 @@ the flag that gives it. The result is checked against the chart's values.schema.
 	addFluxFlags(f, c, (*string)(&o.Flux), &o.CNI)
 	fs.StringVar(&o.valuesFile, "values", "", "YAML file with values of the chart; - is standard input")
 	o.changeFlags.add(c)
+	takes(f, c, argument{what: "cluster"})
 	completeFlag(c, "flavour", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.FlavoursToOffer() }))
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	return c
@@ -87,9 +86,37 @@ func (o *clusterAddOptions) complete(f *factory) error {
 	if environments := repo.EnvironmentNames(); o.Environment == "" && len(environments) == 0 {
 		return diag.Errorf("`fleetctl environment add dev` makes one", "the fleet has no environment")
 	} else if o.Environment == "" {
-		o.Environment, err = ui.Choose(f.streams, "Environment of the cluster", slices.Clone(environments), "--environment")
+		if o.Environment, err = ui.Choose(f.streams, "Environment of the cluster", slices.Clone(environments), "--environment"); err != nil {
+			return err
+		}
 	}
-	return err
+	if !f.streams.InTerminal {
+		return nil // what is missing is an error of the edit
+	}
+	return o.askValues(f, repo)
+}
+
+// askValues asks for the values that the flavour cannot do without, such as a region.
+func (o *clusterAddOptions) askValues(f *factory, repo *fleetrepo.Repo) error {
+	_, err := repo.Add(o.AddOptions)
+	missing, ok := errors.AsType[*fleetrepo.MissingValuesError](err)
+	if !ok {
+		return nil // any other error is the edit's to tell
+	}
+	for _, value := range missing.Values {
+		answer, askErr := ui.Ask(f.streams, fmt.Sprintf("Value for %s (for example %v)", value.Path, value.Value), missing.Error(), diag.Hint(err))
+		if askErr != nil {
+			return askErr
+		}
+		given := []fleetrepo.Assignment{{Path: value.Path, Value: answer}}
+		if _, isText := value.Value.(string); !isText {
+			if given, err = fleetrepo.ParseAssignments([]string{value.Path.String() + "=" + answer}); err != nil {
+				return err
+			}
+		}
+		o.Set = append(o.Set, given...)
+	}
+	return nil
 }
 
 // readInput reads a file that a flag names, or standard input for -. What is too large is cut, and then found too large.

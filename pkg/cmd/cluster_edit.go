@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,27 +19,41 @@ func newClusterScaleCmd(f *factory) *cobra.Command {
 	var o changeFlags
 	var replicas int
 	c := &cobra.Command{
-		Use:               "scale NAME",
-		Short:             "Change the number of control plane nodes of a cluster",
-		Long:              "Change the number of control plane nodes of a cluster. Its pools are scaled with `fleetctl pool scale`." + editing,
-		Example:           "  fleetctl cluster scale shop --control-plane 3 --commit",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: f.completeFrom(0, clusterNames),
+		Use:     "scale NAME",
+		Short:   "Change the number of control plane nodes of a cluster",
+		Long:    "Change the number of control plane nodes of a cluster. Its pools are scaled with `fleetctl pool scale`." + editing,
+		Example: "  fleetctl cluster scale shop --control-plane 3 --commit",
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("control-plane") {
-				return diag.Usage("give --control-plane 3; pools are scaled with `fleetctl pool scale`", "the number of nodes is missing")
+				answer, err := askNow(f, args[0], "Number of control plane nodes", "the number of nodes is missing",
+					"give --control-plane 3; pools are scaled with `fleetctl pool scale`", controlPlaneOf)
+				if err != nil {
+					return err
+				}
+				if replicas, err = strconv.Atoi(answer); err != nil {
+					return diag.Usage("give --control-plane 3", "%q is not a number", answer)
+				}
 			}
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.ScaleControlPlane(args[0], replicas) })
 		},
 	}
 	c.Flags().IntVar(&replicas, "control-plane", 0, "number of control plane nodes")
 	o.add(c)
+	takes(f, c, ofCluster)
 	return c
+}
+
+// controlPlaneOf is the number of control plane nodes of a cluster, "" where its file does not say.
+func controlPlaneOf(c *fleetrepo.Cluster) string {
+	if c.ControlPlane == nil {
+		return ""
+	}
+	return strconv.Itoa(*c.ControlPlane)
 }
 
 func newClusterUpgradeCmd(f *factory) *cobra.Command {
 	var o changeFlags
-	var options fleetrepo.UpgradeOptions
+	var options lifecycle.UpgradeOptions
 	var values []string
 	c := &cobra.Command{
 		Use:   "upgrade NAME",
@@ -47,25 +62,36 @@ func newClusterUpgradeCmd(f *factory) *cobra.Command {
 the control plane is Ready, it lets the pools follow, all or those of --pool.
 
 It refuses what Kubernetes and Cluster API refuse: to go back, to leave a minor version out, nodes more than three minor versions behind
-their control plane.` + editing,
+their control plane. And where this machine knows the management cluster it looks at it: pools wait until every control plane node runs
+the new version, and a control plane until it would leave out no minor version itself. --skip-health goes on without that look.` + editing + `
+
+Exit codes: 0 done, or nothing to do; 3 the control plane is not as far as the fleet repo has it.`,
 		Example: `  fleetctl cluster upgrade shop --version v1.36.3 --push
   fleetctl cluster upgrade shop --version v1.36.3 --pool general --push
   fleetctl cluster upgrade edge-7 --version v1.36.3 --set template=ubuntu-2404-kube-v1.36.3 --dry-run`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: f.completeFrom(0, clusterNames),
 		RunE: func(c *cobra.Command, args []string) error {
-			if options.Version == "" {
-				return diag.Usage("give --version v1.36.3", "the version to upgrade to is missing")
-			}
 			var err error
+			if options.Version == "" {
+				options.Version, err = askNow(f, args[0], "Version of Kubernetes to upgrade to", "the version to upgrade to is missing", "give --version v1.36.3",
+					func(c *fleetrepo.Cluster) string { return c.KubernetesVersion })
+				if err != nil {
+					return err
+				}
+			}
 			if options.Values, err = fleetrepo.ParseAssignments(values); err != nil {
 				return err
 			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Upgrade(args[0], options) })
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			options.Cluster = args[0]
+			return edit(c, f, &o, lifecycle.Upgrade(c.Context(), deps, options))
 		},
 	}
 	c.Flags().StringVar(&options.Version, "version", "", "Kubernetes version to upgrade to")
 	c.Flags().StringSliceVar(&options.Pools, "pool", nil, "in the second step, only these pools")
+	c.Flags().BoolVar(&options.SkipHealth, "skip-health", false, "do not look at the control plane on the management cluster")
 	c.Flags().StringArrayVar(&values, "set", nil, "value that changes with the version, path=value: template=ubuntu-2404-kube-v1.36.3")
 	completeFlag(c, "pool", f.completeFrom(-1, func(r *fleetrepo.Repo, args []string) []string {
 		if len(args) == 0 {
@@ -74,6 +100,7 @@ their control plane.` + editing,
 		return poolNames(r, args)
 	}))
 	o.add(c)
+	takes(f, c, ofCluster)
 	return c
 }
 
@@ -87,8 +114,6 @@ func newClusterFluxCmd(f *factory) *cobra.Command {
 cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster; also for one that was there before fleetctl.` + editing,
 		Example: `  fleetctl cluster flux shop --push
   fleetctl cluster flux edge-7 --flux remote --cni cilium --dry-run`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: f.completeFrom(0, clusterNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 				return r.SetFlux(args[0], scaffold.FluxMode(mode), cni)
@@ -97,6 +122,7 @@ cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster; also f
 	}
 	addFluxFlags(f, c, &mode, &cni)
 	o.add(c)
+	takes(f, c, ofCluster)
 	return c
 }
 
@@ -129,11 +155,11 @@ func newClusterResumeCmd(f *factory) *cobra.Command {
 
 func newPauseCmd(f *factory, c *cobra.Command, paused bool) *cobra.Command {
 	var o changeFlags
-	c.Args, c.ValidArgsFunction = cobra.ExactArgs(1), f.completeFrom(0, clusterNames)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Pause(args[0], paused) })
 	}
 	o.add(c)
+	takes(f, c, ofCluster)
 	return c
 }
 
@@ -153,8 +179,6 @@ With --wait, each step returns when it has come true on the management cluster, 
 A cluster whose own API server is dead goes as well: nothing waits for it.` + editing,
 		Example: `  fleetctl cluster remove demo --push --wait
   fleetctl cluster remove demo --yes --push --wait`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: f.completeFrom(0, clusterNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			if cancel {
 				return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.CancelRemove(args[0]) })
@@ -167,6 +191,7 @@ A cluster whose own API server is dead goes as well: nothing waits for it.` + ed
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait, give up after this time (default: each step has its own bound)")
 	c.Flags().BoolVar(&cancel, "cancel", false, "take the first step back: protect the cluster again")
 	o.add(c)
+	takes(f, c, ofCluster)
 	return c
 }
 

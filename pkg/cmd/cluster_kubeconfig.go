@@ -18,8 +18,6 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 		Example: `  fleetctl cluster kubeconfig shop --output-file shop.kubeconfig
   kubectl --kubeconfig <(fleetctl cluster kubeconfig shop) get nodes
   fleetctl cluster kubeconfig prod/shop --merge`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: f.completeFrom(0, clusterNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			if merge && output != "" {
 				return diag.Usage("give one of them", "--merge and --output-file were given")
@@ -54,5 +52,6 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 	}
 	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig instead of printing it")
 	c.Flags().StringVar(&output, "output-file", "", "private file that it is written to instead of printing it")
+	takes(f, c, ofCluster)
 	return c
 }

@@ -47,7 +47,6 @@ func newEnvironmentAddCmd(f *factory) *cobra.Command {
 Kustomization that applies them. One whose channel has no tag yet is applied from the first ` + "`fleetctl promote`" + ` on.` + editing,
 		Example: `  fleetctl environment add staging --push
   fleetctl environment add production --channel release --push`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 				return r.AddEnvironment(args[0], o.options(c))
@@ -55,6 +54,7 @@ Kustomization that applies them. One whose channel has no tag yet is applied fro
 		},
 	}
 	o.addTo(c, f)
+	takes(f, c, argument{what: "environment"})
 	return c
 }
 
@@ -67,8 +67,6 @@ func newEnvironmentSetCmd(f *factory) *cobra.Command {
 clusters then become what the other channel has of them: look at ` + "`fleetctl promote --status`" + ` first.` + editing,
 		Example: `  fleetctl environment set production --channel release --push
   fleetctl environment set qa --production=false`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: f.completeFrom(0, environmentNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 				return r.SetEnvironment(args[0], o.options(c))
@@ -76,6 +74,7 @@ clusters then become what the other channel has of them: look at ` + "`fleetctl 
 		},
 	}
 	o.addTo(c, f)
+	takes(f, c, ofEnvironment)
 	return c
 }
 

@@ -27,12 +27,12 @@ func newFeatureAddCmd(f *factory) *cobra.Command {
 		Short:   "Add a feature to fill",
 		Long:    "Add a feature: the folders for its objects, with a namespace. Nobody has it before it is enabled." + editing,
 		Example: "  fleetctl feature add ingress",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddFeature(args[0]) })
 		},
 	}
 	o.add(c)
+	takes(f, c, argument{what: "feature"})
 	return c
 }
 
@@ -59,7 +59,6 @@ func newFeatureDisableCmd(f *factory) *cobra.Command {
 func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error)) *cobra.Command {
 	var o changeFlags
 	var options fleetrepo.FeatureOptions
-	c.Args, c.ValidArgsFunction = cobra.ExactArgs(1), f.completeFrom(0, featureNames)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return change(r, args[0], options) })
 	}
@@ -69,6 +68,7 @@ func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Re
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	completeFlag(c, "on-cluster", f.completeFrom(-1, clusterNames))
 	o.add(c)
+	takes(f, c, ofFeature)
 	return c
 }
 

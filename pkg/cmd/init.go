@@ -122,7 +122,7 @@ func parseProviders(given []string) ([]lifecycle.Provider, error) {
 	for _, g := range given {
 		name, version, pinned := strings.Cut(g, ":")
 		if name == "" || (pinned && !strings.HasPrefix(version, "v")) {
-			return nil, diag.Usage("write --provider aws or --provider aws:v2.13.0", "provider %q is not NAME or NAME:VERSION", g)
+			return nil, diag.Usage("write aws, or aws:v2.13.0", "provider %q is not NAME or NAME:VERSION", g)
 		}
 		out = append(out, lifecycle.Provider{Name: name, Version: version})
 	}

@@ -1,9 +1,14 @@
 package cmd
 
 import (
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
@@ -36,6 +41,38 @@ func (s *poolSize) options(fs *pflag.FlagSet) fleetrepo.PoolOptions {
 	return o
 }
 
+// complete is options, and where none was given, what a person at the terminal says.
+func (s *poolSize) complete(c *cobra.Command, f *factory, cluster, pool string) (fleetrepo.PoolOptions, error) {
+	o := s.options(c.Flags())
+	if !f.streams.InTerminal || o.Replicas != nil || o.Min != nil || o.Max != nil {
+		return o, nil
+	}
+	answer, err := askNow(f, cluster, "Number of nodes, or least and greatest for the autoscaler, such as 3 or 1-5", "the size of the pool is missing",
+		"give --replicas, or --min and --max for the autoscaler", func(c *fleetrepo.Cluster) string {
+			if i := slices.IndexFunc(c.Pools, func(p fleetrepo.Pool) bool { return p.Name == pool }); i >= 0 {
+				return c.Pools[i].Size()
+			}
+			return ""
+		})
+	if err != nil {
+		return o, err
+	}
+	least, most, limits := strings.Cut(answer, "-")
+	numbers := []string{least}
+	into := []**int{&o.Replicas}
+	if limits {
+		numbers, into = []string{least, most}, []**int{&o.Min, &o.Max}
+	}
+	for i, text := range numbers {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return o, diag.Usage("write a number, such as 3, or two of them, such as 1-5", "%q is no size of a pool", answer)
+		}
+		*into[i] = &n
+	}
+	return o, nil
+}
+
 func newPoolAddCmd(f *factory) *cobra.Command {
 	var o changeFlags
 	var size poolSize
@@ -46,14 +83,15 @@ func newPoolAddCmd(f *factory) *cobra.Command {
 		Long:  "Add a pool to a cluster. What else than its size a pool has is in the README of the chart." + editing,
 		Example: `  fleetctl pool add shop batch --replicas 3 --set size=m7i.xlarge
   fleetctl pool add shop burst --min 1 --max 10 --set size=m7i.large --set spot=true --push`,
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: f.completeFrom(0, clusterNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			assignments, err := fleetrepo.ParseAssignments(values)
 			if err != nil {
 				return err
 			}
-			options := size.options(c.Flags())
+			options, err := size.complete(c, f, args[0], args[1])
+			if err != nil {
+				return err
+			}
 			if options.Values, err = fleetrepo.Assign(nil, assignments); err != nil {
 				return err
 			}
@@ -63,6 +101,7 @@ func newPoolAddCmd(f *factory) *cobra.Command {
 	size.add(c.Flags())
 	c.Flags().StringArrayVar(&values, "set", nil, "other value of the pool, path=value: size=m7i.large, labels.team=shop")
 	o.add(c)
+	takes(f, c, ofCluster, argument{what: "pool"})
 	return c
 }
 
@@ -75,39 +114,32 @@ func newPoolScaleCmd(f *factory) *cobra.Command {
 		Long:  "Change the size of a pool: to a fixed number of nodes, or to limits for the autoscaler." + editing,
 		Example: `  fleetctl pool scale shop general --replicas 5
   fleetctl pool scale shop general --min 3 --max 9 --push`,
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: f.completeClusterAndPool,
 		RunE: func(c *cobra.Command, args []string) error {
-			options := size.options(c.Flags())
+			options, err := size.complete(c, f, args[0], args[1])
+			if err != nil {
+				return err
+			}
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.ScalePool(args[0], args[1], options) })
 		},
 	}
 	size.add(c.Flags())
 	o.add(c)
+	takes(f, c, ofCluster, ofPool)
 	return c
 }
 
 func newPoolRemoveCmd(f *factory) *cobra.Command {
 	var o changeFlags
 	c := &cobra.Command{
-		Use:               "remove CLUSTER POOL",
-		Short:             "Remove a pool and its nodes from a cluster",
-		Long:              "Remove a pool from a cluster, and with it its nodes." + editing,
-		Example:           "  fleetctl pool remove shop batch --dry-run",
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: f.completeClusterAndPool,
+		Use:     "remove CLUSTER POOL",
+		Short:   "Remove a pool and its nodes from a cluster",
+		Long:    "Remove a pool from a cluster, and with it its nodes." + editing,
+		Example: "  fleetctl pool remove shop batch --dry-run",
 		RunE: func(c *cobra.Command, args []string) error {
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.RemovePool(args[0], args[1]) })
 		},
 	}
 	o.add(c)
+	takes(f, c, ofCluster, ofPool)
 	return c
-}
-
-// completeClusterAndPool completes the name of a cluster, then that of one of its pools.
-func (f *factory) completeClusterAndPool(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return f.completeFrom(0, clusterNames)(c, args, toComplete)
-	}
-	return f.completeFrom(1, poolNames)(c, args, toComplete)
 }

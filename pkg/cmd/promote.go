@@ -25,10 +25,11 @@ func newPromoteCmd(f *factory) *cobra.Command {
 		Long: `Move a channel of tags on, and with it the environments that follow it, for everything: the definitions of their clusters, the charts, what
 runs on them.
 
-Without --to, promote looks at the environments that follow the fleet repo's branch. If they are healthy at its newest commit, it tags that
-commit with the next version (v0.1.0, then v0.1.1…; --to v0.2.0 names another), writes what is new into the tag, and moves the channel there:
-one line in the source of each management cluster. The tag is annotated, and signed where git signs. With --to and a tag that is there, the
-channel goes to that one: the way back is the same command. Tags are never moved.
+Without --to, promote looks at the environments that follow the fleet repo's branch. If they are healthy at its newest commit, their clusters up
+and none of them still rolling out, it tags that commit with the next version (v0.1.0, then v0.1.1…; --to v0.2.0 names another), writes what
+is new into the tag, and moves the channel there: one line in the source of each management cluster. The tag is annotated, and signed where
+git signs. With --to and a tag that is there, the channel goes to that one: the way back is the same command. Tags are never moved, and a new
+one is above all that are there.
 
 The change is pushed, or committed where there is no remote; --commit keeps it on this machine, --dry-run shows it. First the tag, then the
 change: run it again if it was interrupted.
@@ -104,7 +105,11 @@ func promoteView(w io.Writer, s ui.Streams, r *lifecycle.PromoteResult) error {
 		return err
 	}
 	if len(r.Environments) > 0 && !r.Change.DryRun {
-		fmt.Fprintf(s.Err, "When it is merged and pulled, %s follows %s: `fleetctl promote --status` shows it.\n", strings.Join(r.Environments, ", "), r.Tag)
+		when := "When Flux has applied that"
+		if r.Change.PullRequest != nil {
+			when = "When it is merged and Flux has applied it"
+		}
+		fmt.Fprintf(s.Err, "%s, %s follows %s: `fleetctl promote --status` shows it.\n", when, strings.Join(r.Environments, ", "), r.Tag)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -28,7 +29,6 @@ func newProviderAddCmd(f *factory) *cobra.Command {
 along. Without a version, fleetctl init chooses one when it installs the provider.` + editing,
 		Example: `  fleetctl provider add aws:v2.13.0 --commit
   fleetctl provider add in-cluster --type ipam --cluster platform`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			given, err := parseProviders(args)
 			if err != nil {
@@ -45,6 +45,7 @@ along. Without a version, fleetctl init chooses one when it installs the provide
 	c.Flags().StringVar(&providerType, "type", string(v1alpha1.ProviderInfrastructure), "type of the provider")
 	completeFlag(c, "type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp))
 	o.add(c)
+	takes(f, c, argument{what: "provider", choices: func(*fleetrepo.Repo, []string) []string { return scaffold.Providers() }, open: true})
 	return c
 }
 

@@ -33,7 +33,6 @@ has of it in tenants/<cloud>/<environment>; both are yours to change. Its people
 look. Each cluster's own Flux applies it.` + editing,
 		Example: `  fleetctl tenant add shop --group shop-developers --push
   fleetctl tenant add shop --environment staging --role edit`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddTenant(args[0], options) })
 		},
@@ -44,6 +43,7 @@ look. Each cluster's own Flux applies it.` + editing,
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	completeFlag(c, "role", cobra.FixedCompletions([]string{"admin", "edit", "view"}, cobra.ShellCompDirectiveNoFileComp))
 	o.add(c)
+	takes(f, c, argument{what: "tenant"})
 	return c
 }
 
@@ -58,8 +58,6 @@ func newTenantRemoveCmd(f *factory) *cobra.Command {
 asks for the tenant's name.` + editing,
 		Example: `  fleetctl tenant remove shop --environment staging --push
   fleetctl tenant remove shop --yes --push`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: f.completeFrom(0, tenantNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			options := lifecycle.ChangeOptions{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.RemoveTenant(args[0], environments) }}
 			if !yes {
@@ -74,6 +72,7 @@ asks for the tenant's name.` + editing,
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	o.add(c)
+	takes(f, c, argument{what: "tenant", choices: tenantNames})
 	return c
 }
 

@@ -47,6 +47,11 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if !slices.Contains(r.EnvironmentNames(), opts.Environment) {
 		return nil, unknown("environment", opts.Environment, r.EnvironmentNames(), "`fleetctl environment add "+opts.Environment+"` makes one")
 	}
+	if opts.KubernetesVersion != "" {
+		if _, err := parseVersion(opts.KubernetesVersion); err != nil {
+			return nil, err
+		}
+	}
 	values, err := ch.start(cmp.Or(opts.KubernetesVersion, mgmt.KubernetesVersion))
 	if err != nil {
 		return nil, err
@@ -80,10 +85,10 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err := c.check(ch); err != nil {
 		return nil, err
 	}
-	e.Renders = file.Path
+	e.Renders, e.Environments = file.Path, []string{opts.Environment}
 	e.Changes.Write(files...)
 	for _, f := range files {
-		if err := r.listed(&e.Changes, mgmt.ClustersDir(opts.Environment), path.Join(opts.Name, path.Base(f.Path)), true); err != nil {
+		if err := r.enlist(&e.Changes, mgmt.ClustersDir(opts.Environment), f.Path, true); err != nil {
 			return nil, err
 		}
 	}
@@ -137,7 +142,7 @@ func (r *Repo) bringChart(e *Edit, ch *chart) error {
 	}
 	e.Changes.Write(files...)
 	e.Notes = append(e.Notes, fmt.Sprintf("The chart %s/%s comes with it: it is yours to change.", scaffold.ChartsDir, ch.flavour))
-	return nil
+	return r.lockCharts(e, map[string][]manifest.File{ch.flavour: files})
 }
 
 // checkFree makes sure that no cluster of the management cluster has that name, which is that of a namespace there. The very file that
@@ -182,7 +187,7 @@ func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementC
 		return nil, err
 	}
 	if !has(m) {
-		return nil, diag.Errorf(fmt.Sprintf("add `- name: %s` under its providers in %s and run `fleetctl init` again", provider, v1alpha1.FileName),
+		return nil, diag.Errorf(fmt.Sprintf("`fleetctl provider add %s --cluster %s` lists it, and `fleetctl init` installs it", provider, m.Name),
 			"management cluster %s cannot make clusters of flavour %s: it has no infrastructure provider %s", m.Name, flavour, provider)
 	}
 	return m, nil
@@ -190,7 +195,7 @@ func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementC
 
 // providerOf is the infrastructure provider that a flavour of ours needs; "" for a team's own.
 func providerOf(flavour string) string {
-	for _, provider := range []string{"aws", "azure", "docker", "gcp", "vsphere"} {
+	for _, provider := range scaffold.Providers() {
 		if slices.Contains(scaffold.FlavoursFor(provider), flavour) {
 			return provider
 		}
@@ -248,17 +253,34 @@ func (ch *chart) start(kubernetesVersion string) (map[string]any, error) {
 // missing returns an error for the values that the example has, that have no default, and that nobody gave.
 func (ch *chart) missing(values map[string]any) error {
 	all := overlay(ch.defaults, values)
-	var paths, hints []string
+	out := &MissingValuesError{Flavour: ch.flavour}
+	var hints []string
 	for _, path := range leaves(ch.example(), nil) {
 		if value := at(all, path); value == nil || value == "" {
-			paths = append(paths, path.String())
-			hints = append(hints, setFlag(path, at(ch.example(), path)))
+			example := at(ch.example(), path)
+			out.Values = append(out.Values, Assignment{path, example})
+			hints = append(hints, setFlag(path, example))
 		}
 	}
-	if len(paths) == 0 {
+	if len(hints) == 0 {
 		return nil
 	}
-	return diag.Usage("for example: "+strings.Join(hints, " "), "flavour %s needs values for %s", ch.flavour, strings.Join(paths, ", "))
+	return &diag.Error{Err: out, Hint: "for example: " + strings.Join(hints, " "), Code: diag.ExitUsage}
+}
+
+// MissingValuesError says which values a flavour needs and nobody gave.
+type MissingValuesError struct {
+	Flavour string
+	// Values are those of the chart's example.
+	Values []Assignment
+}
+
+func (e *MissingValuesError) Error() string {
+	paths := make([]string, 0, len(e.Values))
+	for _, v := range e.Values {
+		paths = append(paths, v.Path.String())
+	}
+	return fmt.Sprintf("flavour %s needs values for %s", e.Flavour, strings.Join(paths, ", "))
 }
 
 // leaves are the paths of all single values in fields; lists are not entered.

@@ -1,9 +1,10 @@
 package fleetrepo
 
 import (
-	"bytes"
-	"maps"
+	"fmt"
 	"slices"
+
+	"github.com/blang/semver/v4"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -21,6 +22,8 @@ const (
 	ChartCurrent ChartState = "current"
 	// ChartBehind lacks something that is new.
 	ChartBehind ChartState = "behind"
+	// ChartAhead was brought by a newer fleetctl than this one.
+	ChartAhead ChartState = "ahead"
 	// ChartOwn is the team's own: fleetctl brings none of that name, or fleet.lock does not know what it was made of.
 	ChartOwn ChartState = "own"
 )
@@ -54,16 +57,41 @@ func (r *Repo) Charts() ([]Chart, error) {
 		if len(have) == 0 {
 			continue
 		}
-		c := Chart{Name: name, State: ChartOwn}
-		if locked, brought := lockedChart(lock, name); brought != nil && locked != nil {
-			c.Fleetctl, c.State, c.Changed = locked.Fleetctl, ChartBehind, scaffold.Digest(have) != locked.SHA256
-			if scaffold.Digest(brought) == locked.SHA256 {
-				c.State = ChartCurrent
-			}
-		}
-		all = append(all, c)
+		locked, brought := lockedChart(lock, name)
+		all = append(all, chartOf(name, have, locked, brought))
 	}
 	return all, nil
+}
+
+// chartOf is a chart whose files are have, as it stands to what fleet.lock says of it and to what this fleetctl brings; either may be nil.
+func chartOf(name string, have []manifest.File, locked *v1alpha1.LockedChart, brought []manifest.File) Chart {
+	c := Chart{Name: name, State: ChartOwn}
+	switch mine := version.Get().Version; {
+	case brought == nil:
+	case locked == nil:
+		// Nothing says where it came from, and it makes no difference.
+		if scaffold.Digest(have) == scaffold.Digest(brought) {
+			c.Fleetctl, c.State = mine, ChartCurrent
+		}
+	default:
+		c.Fleetctl, c.State, c.Changed = locked.Fleetctl, ChartBehind, scaffold.Digest(have) != locked.SHA256
+		if scaffold.Digest(brought) == locked.SHA256 {
+			c.State = ChartCurrent
+		} else if newer(locked.Fleetctl, mine) {
+			c.State = ChartAhead
+		}
+	}
+	return c
+}
+
+// newer tells whether a version is a later one than another. Of builds that are no releases nobody can tell.
+func newer(a, b string) bool {
+	va, err := semver.ParseTolerant(a)
+	if err != nil {
+		return false
+	}
+	vb, err := semver.ParseTolerant(b)
+	return err == nil && va.GT(vb)
 }
 
 // lockedChart is what fleet.lock says of a chart that fleetctl has brought, and the files that this fleetctl brings; nil where there is none.
@@ -79,10 +107,10 @@ func lockedChart(lock *v1alpha1.Lock, name string) (*v1alpha1.LockedChart, []man
 	return &lock.Charts[i], brought
 }
 
-// Prefer says whose version of a file counts where the team and fleetctl have changed the same lines of it.
+// Prefer says whose lines count where the team and fleetctl have changed the same ones.
 type Prefer string
 
-// Whose version counts. PreferNobody makes it an error.
+// Whose lines count. PreferNobody makes it an error.
 const (
 	PreferNobody   Prefer = ""
 	PreferTeam     Prefer = "team"
@@ -93,14 +121,11 @@ const (
 type ChartHistory func(name, sha256 string) ([]manifest.File, error)
 
 // UpdateCharts brings into charts what is new of them in this fleetctl; without names, into all that fleetctl has brought. What the team has
-// changed stays: the three are merged line by line. Errors: an unknown chart, one of the team's own, and lines that both have changed,
-// all of them at once, each with its file.
+// changed stays: the three are merged line by line. A chart of which nobody knows what fleetctl brought is merged when it is named, from what this
+// fleetctl brings where the history has that, else from nothing. Errors: an unknown chart, one that fleetctl brings none of, and lines that both
+// have changed, all of them at once, each with its file and line.
 func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory) (*Edit, error) {
 	charts, err := r.Charts()
-	if err != nil {
-		return nil, err
-	}
-	chosen, err := chooseCharts(charts, names)
 	if err != nil {
 		return nil, err
 	}
@@ -108,27 +133,42 @@ func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory)
 	if err != nil {
 		return nil, err
 	}
+	chosen, err := chooseCharts(charts, names)
+	if err != nil {
+		return nil, err
+	}
 	e := &Edit{Summary: "Update the charts"}
-	chosen = slices.DeleteFunc(chosen, func(c Chart) bool { return c.State != ChartBehind })
-	if len(chosen) == 0 {
-		return e, nil
-	}
-	if len(chosen) == 1 {
-		e.Summary = "Update the chart " + chosen[0].Name
-	}
 	var conflicts diag.Findings
 	for _, c := range chosen {
 		locked, brought := lockedChart(lock, c.Name)
-		found, err := r.updateChart(e, locked, brought, prefer, history)
+		switch {
+		case c.State == ChartOwn && len(names) == 0:
+			if brought != nil {
+				e.LeftAlone = append(e.LeftAlone, fmt.Sprintf("The chart %s is left alone: fleet.lock does not say what of it came from fleetctl. `fleetctl chart update %s` compares it with what this fleetctl brings.", c.Name, c.Name))
+			}
+			continue
+		case c.State == ChartAhead:
+			e.LeftAlone = append(e.LeftAlone, fmt.Sprintf("The chart %s is left alone: fleetctl %s brought it, and this is %s.", c.Name, c.Fleetctl, version.Get().Version))
+			continue
+		case c.State == ChartCurrent && (locked != nil || !r.exists(v1alpha1.LockFileName)): // where there is no lock yet, init makes it
+			continue
+		}
+		found, err := r.updateChart(e, c.Name, locked, brought, prefer, history)
 		if err != nil {
 			return nil, err
 		}
 		conflicts = append(conflicts, found...)
 		e.Charts = append(e.Charts, c.Name)
-		locked.Fleetctl, locked.SHA256 = version.Get().Version, scaffold.Digest(brought)
+		lockChart(lock, c.Name, brought)
 	}
 	if err := conflicts.Err(); err != nil {
 		return nil, err
+	}
+	if len(e.Charts) == 0 {
+		return e, nil
+	}
+	if len(e.Charts) == 1 {
+		e.Summary = "Update the chart " + e.Charts[0]
 	}
 	if len(e.Changes.Files()) > 0 {
 		e.Notes = append(e.Notes, "`fleetctl diff` says what it does to the clusters.")
@@ -136,86 +176,46 @@ func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory)
 	return e, r.writeLock(e, lock)
 }
 
-// chooseCharts are those of names, or all that fleetctl has brought.
+// lockChart makes the lock know that this fleetctl brought a chart with these files.
+func lockChart(lock *v1alpha1.Lock, name string, files []manifest.File) {
+	lock.Charts = slices.DeleteFunc(slices.Clone(lock.Charts), func(c v1alpha1.LockedChart) bool { return c.Name == name })
+	lock.Charts = append(lock.Charts, v1alpha1.LockedChart{Name: name, Fleetctl: version.Get().Version, SHA256: scaffold.Digest(files)})
+}
+
+// lockCharts adds charts that fleetctl brings along to fleet.lock. A repo without one gets it from init, which knows them then.
+func (r *Repo) lockCharts(e *Edit, brought map[string][]manifest.File) error {
+	if len(brought) == 0 || !r.exists(v1alpha1.LockFileName) {
+		return nil
+	}
+	lock, err := r.readLock()
+	if err != nil {
+		return err
+	}
+	for name, files := range brought {
+		lockChart(lock, name, files)
+	}
+	return r.writeLock(e, lock)
+}
+
+// chooseCharts are those of names, or all.
 func chooseCharts(charts []Chart, names []string) ([]Chart, error) {
 	if len(names) == 0 {
-		return slices.DeleteFunc(slices.Clone(charts), func(c Chart) bool { return c.State == ChartOwn }), nil
+		return charts, nil
 	}
 	known := make([]string, 0, len(charts))
 	for _, c := range charts {
 		known = append(known, c.Name)
 	}
 	var chosen []Chart
-	for _, name := range names {
+	for _, name := range sortedSet(names) {
 		i := slices.Index(known, name)
 		if i < 0 {
 			return nil, unknown("chart", name, known, "`fleetctl cluster add` brings the chart of its flavour along")
 		}
-		if charts[i].State == ChartOwn {
-			return nil, diag.Errorf("change it in an editor; where it came from fleetctl, `fleetctl lock` has to know it before the team changes it",
-				"the chart %s is the team's own", name)
+		if _, err := scaffold.ChartFiles(name); err != nil {
+			return nil, diag.Errorf("change it in an editor", "the chart %s is the team's own: fleetctl brings none of that name", name)
 		}
 		chosen = append(chosen, charts[i])
 	}
 	return chosen, nil
-}
-
-// updateChart adds to the edit what a chart lacks. It returns the conflicts.
-func (r *Repo) updateChart(e *Edit, locked *v1alpha1.LockedChart, brought []manifest.File, prefer Prefer, history ChartHistory) (diag.Findings, error) {
-	have, err := r.chartFiles(locked.Name)
-	if err != nil {
-		return nil, err
-	}
-	base := have
-	if scaffold.Digest(have) != locked.SHA256 {
-		if base, err = history(locked.Name, locked.SHA256); err != nil {
-			return nil, err
-		}
-		if base == nil {
-			return nil, diag.Errorf("fetch the whole history (git fetch --unshallow)",
-				"update the chart %s: it was changed, and no commit here has it as fleetctl %s brought it", locked.Name, locked.Fleetctl)
-		}
-	}
-	before, ours, theirs := byPath(base), byPath(have), byPath(brought)
-	names := sortedSet(slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(ours)), slices.Collect(maps.Keys(theirs))))
-	var conflicts diag.Findings
-	for _, name := range names {
-		merged, ok := merge(before[name], ours[name], theirs[name], prefer)
-		switch {
-		case !ok:
-			conflicts = append(conflicts, diag.Finding{
-				Severity: diag.SeverityError, Rule: "chart-conflict", File: name, Summary: "the team and fleetctl have changed the same lines",
-				Hint: "--prefer team keeps the file as it is, --prefer fleetctl takes the new one; with --dry-run it shows what that changes",
-			})
-		case merged == nil && ours[name] != nil:
-			e.Changes.Delete(name)
-		case merged != nil && !bytes.Equal(merged, ours[name]):
-			e.Changes.Write(manifest.File{Path: name, Content: merged})
-		}
-	}
-	return conflicts, nil
-}
-
-func byPath(files []manifest.File) map[string][]byte {
-	all := make(map[string][]byte, len(files))
-	for _, f := range files {
-		all[f.Path] = append([]byte{}, f.Content...) // an empty file is a file
-	}
-	return all
-}
-
-// merge is a file with the changes of both sides since base; nil stands for no file. It is not ok where both have changed the same lines and
-// nobody is preferred.
-func merge(base, team, fleetctl []byte, prefer Prefer) (merged []byte, ok bool) {
-	if merged, ok := manifest.Merge(base, team, fleetctl); ok {
-		return merged, true
-	}
-	switch prefer {
-	case PreferTeam:
-		return team, true
-	case PreferFleetctl:
-		return fleetctl, true
-	case PreferNobody:
-	}
-	return nil, false
 }

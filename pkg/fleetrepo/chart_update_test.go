@@ -135,3 +135,142 @@ func TestUpdateChartWithoutHistory(t *testing.T) {
 		t.Errorf("an unknown chart: %v", err)
 	}
 }
+
+// An update that keeps changes of the team leaves no commit with the chart as fleetctl brought it: the next one finds that beside the charts.
+func TestUpdateChartAgain(t *testing.T) {
+	const kept, note = "charts/.brought/docker", "our note\n"
+	r, history := chartRepo(t, func(path string, content []byte) []byte {
+		if path == "charts/docker/README.md" {
+			return append(content, note...)
+		}
+		return content
+	})
+	update := func(r *Repo, history ChartHistory) {
+		t.Helper()
+		e, err := r.UpdateCharts(nil, PreferNobody, history)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Changes.Apply(r.Dir); err != nil {
+			t.Fatal(err)
+		}
+		if readme, err := r.read("charts/docker/README.md"); err != nil || !strings.HasSuffix(string(readme), note) {
+			t.Errorf("the team's change is gone: %v", err)
+		}
+	}
+	update(r, history)
+	brought, err := scaffold.ChartFiles("docker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files, err := r.keptChart("docker"); err != nil || scaffold.Digest(files) != scaffold.Digest(brought) {
+		t.Fatalf("%s is not what fleetctl brought: %v", kept, err)
+	}
+	if charts, err := r.Charts(); err != nil || len(charts) != 1 || charts[0].State != ChartCurrent || !charts[0].Changed {
+		t.Errorf("afterwards: %+v, %v", charts, err)
+	}
+
+	// The same repo when an older fleetctl had done that: Git knows nothing, the folder beside the charts does.
+	r, _ = chartRepo(t, func(path string, content []byte) []byte {
+		if path == "charts/docker/README.md" {
+			return append(content, note...)
+		}
+		return content
+	})
+	var before manifest.ChangeSet
+	for _, f := range olderChart(t) {
+		before.Write(manifest.File{Path: kept + strings.TrimPrefix(f.Path, "charts/docker"), Content: f.Content})
+	}
+	if _, err := before.Apply(r.Dir); err != nil {
+		t.Fatal(err)
+	}
+	update(r, func(string, string) ([]manifest.File, error) { return nil, nil })
+	if files, err := r.keptChart("docker"); err != nil || scaffold.Digest(files) != scaffold.Digest(brought) {
+		t.Errorf("%s is not what fleetctl brought: %v", kept, err)
+	}
+
+	// Without changes of the team nothing has to be kept.
+	for _, f := range brought {
+		if err := os.WriteFile(filepath.Join(r.Dir, filepath.FromSlash(f.Path)), f.Content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	relock(t, r, "docker", "v0.0.1", olderChart(t))
+	e, err := r.UpdateCharts(nil, PreferTeam, func(string, string) ([]manifest.File, error) { return olderChart(t), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Changes.Apply(r.Dir); err != nil || r.exists(kept+"/Chart.yaml") {
+		t.Errorf("%s is still there: %v", kept, err)
+	}
+}
+
+// relock makes fleet.lock say that some fleetctl brought a chart with these files.
+func relock(t *testing.T, r *Repo, name, by string, files []manifest.File) {
+	t.Helper()
+	lock, err := v1alpha1.MarshalLock(&v1alpha1.Lock{Charts: []v1alpha1.LockedChart{{Name: name, Fleetctl: by, SHA256: scaffold.Digest(files)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.Dir, v1alpha1.LockFileName), lock, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A chart that fleet.lock does not know is left alone unless it is named; then it is compared with what this fleetctl brings.
+func TestUpdateUnknownChart(t *testing.T) {
+	const values = "charts/docker/values.yaml"
+	nothing := func(string, string) ([]manifest.File, error) { return nil, nil }
+	r, _ := chartRepo(t, func(_ string, content []byte) []byte { return content })
+	if err := os.Remove(filepath.Join(r.Dir, v1alpha1.LockFileName)); err != nil {
+		t.Fatal(err)
+	}
+	e, err := r.UpdateCharts(nil, PreferNobody, nothing)
+	if err != nil || len(e.Changes.Files()) > 0 || len(e.LeftAlone) != 1 || !strings.Contains(e.LeftAlone[0], "fleetctl chart update docker") {
+		t.Errorf("without a name: %v, %v", e.LeftAlone, err)
+	}
+	_, err = r.UpdateCharts([]string{"docker"}, PreferNobody, nothing)
+	if found := findingsOf("", err); len(found) != 1 || found[0].File != values || !strings.Contains(found[0].Summary, "nothing tells what of that is the team's") {
+		t.Errorf("named: %v", err)
+	}
+	if e, err = r.UpdateCharts([]string{"docker"}, PreferTeam, nothing); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Changes.Apply(r.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := r.read(values); err != nil || !strings.Contains(string(content), "old.local") {
+		t.Errorf("the team's file: %v", err)
+	}
+	if charts, err := r.Charts(); err != nil || charts[0].State != ChartCurrent || !charts[0].Changed {
+		t.Errorf("afterwards: %+v, %v", charts, err)
+	}
+}
+
+// The state of a chart, by what fleet.lock says of it.
+func TestChartStates(t *testing.T) {
+	brought, err := scaffold.ChartFiles("docker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := olderChart(t)
+	for name, c := range map[string]struct {
+		have    []manifest.File
+		locked  *v1alpha1.LockedChart
+		want    ChartState
+		changed bool
+	}{
+		"brought before there was a lock": {brought, nil, ChartCurrent, false},
+		"changed before there was a lock": {older, nil, ChartOwn, false},
+		"as it was brought":               {brought, &v1alpha1.LockedChart{SHA256: scaffold.Digest(brought)}, ChartCurrent, false},
+		"changed since":                   {older, &v1alpha1.LockedChart{SHA256: scaffold.Digest(brought)}, ChartCurrent, true},
+		"of an older fleetctl":            {older, &v1alpha1.LockedChart{Fleetctl: "v0.0.1", SHA256: scaffold.Digest(older)}, ChartBehind, false},
+	} {
+		if got := chartOf("docker", c.have, c.locked, brought); got.State != c.want || got.Changed != c.changed {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if !newer("v0.10.0", "v0.9.1") || newer("v0.9.1", "v0.10.0") || newer("v0.9.1", "v0.9.1") || newer("(devel)", "v0.1.0") || newer("v0.1.0", "(devel)") {
+		t.Error("newer is wrong")
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,6 +28,11 @@ func remove(path ...any) change {
 	return func(src []byte, document int) ([]byte, error) { return yamledit.Remove(src, document, path) }
 }
 
+// removeItem is remove for the opposite of add, where a missing list means the same as an empty one.
+func removeItem(path ...any) change {
+	return func(src []byte, document int) ([]byte, error) { return yamledit.RemoveItem(src, document, path) }
+}
+
 func add(item *yaml.Node, path ...any) change {
 	return func(src []byte, document int) ([]byte, error) { return yamledit.Append(src, document, path, item) }
 }
@@ -51,6 +55,9 @@ func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, err
 		return nil, err
 	}
 	e.Renders = c.File
+	if c.Paused {
+		e.Notes = append(e.Notes, fmt.Sprintf("Cluster %s is paused: the change reaches it when `fleetctl cluster resume` lets it.", c.Name))
+	}
 	return e, nil
 }
 
@@ -74,7 +81,7 @@ func (r *Repo) rewrite(c *declared, summary string, changes ...change) (*Edit, *
 	if err != nil || after == nil {
 		return nil, nil, diag.Wrap("change "+c.File, cmp.Or(err, errNoCluster), "change it in an editor")
 	}
-	e := &Edit{Summary: summary}
+	e := &Edit{Summary: summary, Environments: []string{c.Environment}}
 	e.Changes.Write(manifest.File{Path: c.File, Content: src})
 	return e, after, nil
 }
@@ -279,7 +286,15 @@ func (r *Repo) RemovePool(cluster, pool string) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := r.apply(c, fmt.Sprintf("Remove pool %s of cluster %s", pool, c.Name), remove(values("pools", i)...))
+	ch, err := r.chart(c.Flavour)
+	if err != nil {
+		return nil, err
+	}
+	out := remove
+	if ch.emptyByDefault("pools") {
+		out = removeItem
+	}
+	e, err := r.apply(c, fmt.Sprintf("Remove pool %s of cluster %s", pool, c.Name), out(values("pools", i)...))
 	if err == nil {
 		e.Notes = append(e.Notes, fmt.Sprintf("This deletes the pool's nodes (%s); what runs there moves to other pools, if they have room.", c.Pools[i].Size()))
 	}
@@ -298,53 +313,12 @@ func (r *Repo) findPool(cluster, pool string) (*declared, int, error) {
 	for _, p := range c.Pools {
 		names = append(names, p.Name)
 	}
-	return nil, 0, unknown("pool of cluster "+c.Name, pool, names, "the cluster has no pools; `fleetctl pool add` declares one")
+	return nil, 0, unknown("pool in cluster "+c.Name+" called", pool, names, "the cluster has no pools; `fleetctl pool add` declares one")
 }
 
 // pool is the index of the pool called name, or -1.
 func (c *declared) pool(name string) int {
 	return slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == name })
-}
-
-// listed adds file to the resources of the kustomization.yaml in its folder dir, where the user has written one: without one, Flux
-// takes every file.
-func (r *Repo) listed(cs *manifest.ChangeSet, dir, file string, want bool) error {
-	name := path.Join(dir, kustomizationFile)
-	if !r.exists(name) {
-		return nil
-	}
-	src, err := r.read(name)
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(cs.Files(), func(f manifest.File) bool { return f.Path == name }); i >= 0 {
-		src = cs.Files()[i].Content // as the edit has left it so far
-	}
-	documents, err := yamledit.Parse(src)
-	if err != nil || len(documents) == 0 {
-		return findingsOf(name, fmt.Errorf("not a kustomization.yaml: %w", err))
-	}
-	index := -1
-	if list := yamledit.Find(documents[0], "resources"); list != nil {
-		index = slices.IndexFunc(list.Content, func(n *yaml.Node) bool {
-			entry := strings.TrimPrefix(path.Clean(text(n)), "./")
-			return entry == file || entry == path.Dir(file) && entry != "."
-		})
-	}
-	switch {
-	case want && index < 0:
-		item := &yaml.Node{Kind: yaml.ScalarNode, Value: file}
-		src, err = yamledit.Append(src, 0, yamledit.Path{"resources"}, item)
-	case !want && index >= 0:
-		src, err = yamledit.Remove(src, 0, yamledit.Path{"resources", index})
-	default:
-		return nil
-	}
-	if err != nil {
-		return diag.Wrap("change "+name, err, "change the list of resources in an editor")
-	}
-	cs.Write(manifest.File{Path: name, Content: src})
-	return nil
 }
 
 // managementCluster is the one called name, or the only one.

@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 		err, hint string
 	}{
 		"unknown cluster":    {func(r *Repo) (*Edit, error) { return r.Pause("shpo", true) }, `there is no cluster "shpo"`, "did you mean shop?"},
-		"unknown pool":       {func(r *Repo) (*Edit, error) { return r.RemovePool("shop", "genral") }, `there is no pool of cluster shop "genral"`, "did you mean general?"},
+		"unknown pool":       {func(r *Repo) (*Edit, error) { return r.RemovePool("shop", "genral") }, `there is no pool in cluster shop called "genral"`, "did you mean general?"},
 		"pool is there":      {func(r *Repo) (*Edit, error) { return r.AddPool("shop", "general", PoolOptions{Replicas: n(1)}) }, "has a pool general already (providers/aws/v1/clusters/prod/shop/cluster.yaml:20)", "fleetctl pool scale"},
 		"no size":            {func(r *Repo) (*Edit, error) { return r.AddPool("shop", "x", PoolOptions{}) }, "the size of the pool is missing", "--replicas"},
 		"two sizes":          {func(r *Repo) (*Edit, error) { return r.AddPool("shop", "x", PoolOptions{Replicas: n(1), Min: n(1)}) }, "not both", "--replicas"},
@@ -313,9 +313,9 @@ func TestAddRefusals(t *testing.T) {
 		"environment": {AddOptions{Name: "x", Environment: "dve", Flavour: "in-memory"}, `there is no environment "dve"`, "did you mean dev?"},
 		"name":        {AddOptions{Name: "X_1", Environment: "dev", Flavour: "in-memory"}, "is not a DNS label", ""},
 		"path":        {AddOptions{Name: "../x", Environment: "dev", Flavour: "in-memory"}, "is not a DNS label", ""},
-		"provider":    {AddOptions{Name: "x", Environment: "dev", Flavour: "gcp-gke", ManagementCluster: "laptop"}, "has no infrastructure provider gcp", "- name: gcp"},
+		"provider":    {AddOptions{Name: "x", Environment: "dev", Flavour: "gcp-gke", ManagementCluster: "laptop"}, "has no infrastructure provider gcp", "`fleetctl provider add gcp --cluster laptop`"},
 		"value":       {AddOptions{Name: "x", Environment: "dev", Flavour: "in-memory", Values: map[string]any{"pools": []any{map[string]any{"name": "a", "replicaz": 3}}}}, "pools[0].replicaz: flavour in-memory has no such value (did you mean replicas?)", ""},
-		"version":     {AddOptions{Name: "x", Environment: "dev", Flavour: "in-memory", KubernetesVersion: "1.36"}, "kubernetesVersion: ", ""},
+		"version":     {AddOptions{Name: "x", Environment: "dev", Flavour: "in-memory", KubernetesVersion: "1.36.3"}, `version "1.36.3" does not start with v`, "did you mean v1.36.3?"},
 		"missing":     {AddOptions{Name: "x", Environment: "dev", Flavour: "aws-eks"}, "flavour aws-eks needs values for region", "--set region=eu-central-1"},
 	} {
 		_, err := open(t).Add(tc.opts)

@@ -60,6 +60,22 @@ func (r *Repo) Environments() ([]Environment, error) {
 	return all, nil
 }
 
+// CheckEnvironment returns an error, with the nearest right name, for an environment that neither fleet.yaml nor a folder knows.
+func (r *Repo) CheckEnvironment(name string) error {
+	all, err := r.Environments()
+	if err != nil {
+		return err
+	}
+	names := make([]string, 0, len(all))
+	for _, e := range all {
+		if e.Name == name {
+			return nil
+		}
+		names = append(names, e.Name)
+	}
+	return unknown("environment", name, names, "`fleetctl environment add "+name+"` makes one")
+}
+
 // EnvironmentOptions say what an environment is.
 type EnvironmentOptions struct {
 	// Channel that it follows; "" leaves it as it is, which is main for a new one.

@@ -3,6 +3,7 @@ package fleetrepo
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -73,7 +74,7 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: fmt.Sprintf("Enable feature %s for %s", name, where)}
+	e := &Edit{Summary: fmt.Sprintf("Enable feature %s for %s", name, where), Environments: environmentsOf(targets)}
 	for _, t := range targets {
 		file, err := scaffold.EnableFeature(name, t)
 		if err != nil {
@@ -87,8 +88,26 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 		if !r.exists(file.Path) {
 			e.Changes.Write(file)
 		}
+		if err := r.enlist(&e.Changes, t.Applied(), file.Path, true); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range opts.Clusters {
+		if r.cannotApply(name) {
+			e.Notes = append(e.Notes, "An API server like that of cluster "+name+" takes nothing of it: its chart says so.")
+		}
 	}
 	return e, nil
+}
+
+// cannotApply tells whether the chart of a cluster says that its API server can run no Flux, and then takes nothing from another one either.
+func (r *Repo) cannotApply(cluster string) bool {
+	c, err := r.find(cluster)
+	if err != nil {
+		return false
+	}
+	ch, err := r.chart(c.Flavour)
+	return err == nil && ch.annotations[fluxAnnotation] == string(scaffold.FluxNone)
 }
 
 // DisableFeature takes a feature from environments or clusters; with neither, from all that have it. Errors: unknown names.
@@ -106,17 +125,31 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 			targets = append(targets, p.target())
 		}
 	}
-	e := &Edit{Summary: fmt.Sprintf("Disable feature %s for %s", name, where)}
+	e := &Edit{Summary: fmt.Sprintf("Disable feature %s for %s", name, where), Environments: environmentsOf(targets)}
 	orphaned := false
 	for _, t := range targets {
 		orphaned = orphaned || t.Cluster != "" && r.exists(t.FeatureFile(name))
 		e.Changes.Delete(t.FeatureFile(name))
+		if err := r.enlist(&e.Changes, t.Applied(), t.FeatureFile(name), false); err != nil {
+			return nil, err
+		}
 	}
 	e.Notes = append(e.Notes, "Flux takes what it applied of the feature off the clusters of an environment, data in its namespace included.")
 	if orphaned {
 		e.Notes = append(e.Notes, "What a single cluster had by itself stays there: its kubeconfig may be gone by then, and nothing is to wait for it.")
 	}
 	return e, nil
+}
+
+// environmentsOf are the environments of targets, each once.
+func environmentsOf(targets []scaffold.FeatureTarget) []string {
+	var names []string
+	for _, t := range targets {
+		if !slices.Contains(names, t.Environment) {
+			names = append(names, t.Environment)
+		}
+	}
+	return names
 }
 
 // targets are those that the options name, and how to say so.

@@ -73,7 +73,7 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: "Set how cluster " + c.Name + " runs Flux"}
+	e := &Edit{Summary: "Set how cluster " + c.Name + " runs Flux", Environments: []string{c.Environment}}
 	declared, err := r.fluxFor(AddOptions{Name: c.Name, Environment: c.Environment, Flavour: c.Flavour, Flux: mode, CNI: cni}, ch, c.mgmt, e)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	if there != nil && declared.Flux != scaffold.FluxOwn && !bytes.Contains(there, []byte(scaffold.FluxLabel+": apps")) {
 		e.Notes = append(e.Notes, "The Flux on cluster "+c.Name+" stays there and goes on: `flux uninstall` takes it off.")
 	}
-	return e, r.listed(&e.Changes, path.Dir(dir), path.Join(path.Base(dir), scaffold.FluxFile), declared.Flux != scaffold.FluxNone)
+	return e, r.enlist(&e.Changes, path.Dir(dir), file, declared.Flux != scaffold.FluxNone)
 }
 
 // sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files.

@@ -156,6 +156,14 @@ func (r *Repo) chartFiles(name string) ([]manifest.File, error) {
 	if !r.exists(path.Join(dir, "Chart.yaml")) {
 		return nil, nil
 	}
+	return r.filesIn(dir)
+}
+
+// filesIn are the files in a folder and all below it; none where it is not there.
+func (r *Repo) filesIn(dir string) ([]manifest.File, error) {
+	if !r.exists(dir) {
+		return nil, nil
+	}
 	var files []manifest.File
 	err := fs.WalkDir(os.DirFS(r.Dir), dir, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

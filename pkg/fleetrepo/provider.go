@@ -3,6 +3,7 @@ package fleetrepo
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -71,16 +72,32 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	}
 	e.Changes.Write(manifest.File{Path: v1alpha1.FileName, Content: src})
 	if typeOf(p) == v1alpha1.ProviderInfrastructure {
-		for _, flavour := range scaffold.FlavoursFor(p.Name) {
-			files, err := scaffold.ChartFiles(flavour)
-			if err != nil {
-				return nil, err
-			}
-			e.Changes.Write(scaffold.Missing(files, r.exists)...)
+		flavours := scaffold.FlavoursFor(p.Name)
+		if len(flavours) == 0 && !there {
+			e.Notes = append(e.Notes, fmt.Sprintf("fleetctl has charts for clusters of %s alone: bring one for those of %s into %s.", strings.Join(scaffold.Providers(), ", "), p.Name, scaffold.ChartsDir))
+		}
+		if err := r.bringCharts(e, flavours); err != nil {
+			return nil, err
 		}
 	}
 	e.Notes = append(e.Notes, "`fleetctl init` installs it on the management cluster "+m.Name+".")
 	return e, nil
+}
+
+// bringCharts adds to the edit the charts of flavours of which the repo has none.
+func (r *Repo) bringCharts(e *Edit, flavours []string) error {
+	brought := map[string][]manifest.File{}
+	for _, flavour := range flavours {
+		files, err := scaffold.ChartFiles(flavour)
+		if err != nil {
+			return err
+		}
+		if missing := scaffold.Missing(files, r.exists); len(missing) > 0 {
+			e.Changes.Write(missing...)
+			brought[flavour] = files
+		}
+	}
+	return r.lockCharts(e, brought)
 }
 
 // appendProvider adds a provider without a version to the list of a management cluster.

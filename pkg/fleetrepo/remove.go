@@ -99,7 +99,6 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 	e.Notes = append(e.Notes,
 		"Step 1 of 2: nothing is deleted yet. `fleetctl cluster remove "+name+" --cancel` takes it back.",
 		"When Flux has applied this commit, run `fleetctl cluster remove "+name+"` again: that deletes "+c.contents()+".")
-	r.promoteNote(e, c)
 	return &Removal{Edit: *e, Cluster: c.Cluster}, nil
 }
 
@@ -137,24 +136,21 @@ func (r *Repo) keeps(flavour string) (bool, error) {
 // removeFiles takes everything in the cluster's folder out.
 func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 	dir := path.Dir(c.File)
-	out := &Removal{Edit: Edit{Summary: "Remove cluster " + c.Name}, Deletes: true, Cluster: c.Cluster}
+	out := &Removal{Edit: Edit{Summary: "Remove cluster " + c.Name, Environments: []string{c.Environment}}, Deletes: true, Cluster: c.Cluster}
 	if err := r.after(&out.Edit, c); err != nil {
 		return nil, err
 	}
 	if err := r.deleteFolder(&out.Changes, dir); err != nil {
 		return nil, err
 	}
-	for _, file := range []string{clusterFile, scaffold.FluxFile} {
-		if err := r.listed(&out.Changes, path.Dir(dir), path.Join(path.Base(dir), file), false); err != nil {
-			return nil, err
-		}
+	if err := r.unlist(&out.Changes, path.Dir(dir), path.Base(dir)); err != nil {
+		return nil, err
 	}
 	if err := r.dropChart(&out.Edit, c); err != nil {
 		return nil, err
 	}
 	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".",
 		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. --wait deletes it in the end; without it, when `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)
-	r.promoteNote(&out.Edit, c)
 	return out, nil
 }
 
@@ -196,13 +192,6 @@ func (r *Repo) after(e *Edit, c *declared) (err error) {
 	e.Follows = c.File
 	e.FollowsTag, err = r.tagOf(c.mgmt, r.Fleet.ChannelOf(c.Environment).Name)
 	return err
-}
-
-// promoteNote tells of a change to a cluster that does not reach it by itself.
-func (r *Repo) promoteNote(e *Edit, c *declared) {
-	if channel := r.Fleet.ChannelOf(c.Environment); channel.IsTag() {
-		e.Notes = append(e.Notes, fmt.Sprintf("Environment %s follows channel %s: Flux applies this commit when `fleetctl promote` has moved the channel to it.", c.Environment, channel.Name))
-	}
 }
 
 // CancelRemove gives a cluster its protection back.

@@ -53,6 +53,10 @@ type Edit struct {
 	Body string
 	// Notes say what will happen, and what is left to do.
 	Notes []string
+	// LeftAlone says what the edit passes over, and why: unlike Notes also where nothing else is to do.
+	LeftAlone []string
+	// Environments are those whose clusters, or what they run, the edit changes.
+	Environments []string
 	// Follows names the file whose last change must have reached the cluster before this edit does; "" where there is none. Two
 	// steps in one commit would be one.
 	Follows string
@@ -163,8 +167,29 @@ func unknown(what, name string, known []string, orElse string) error {
 		hint = "did you mean " + nearest + "?"
 	} else if len(known) > 0 && len(known) <= 20 {
 		hint = "there are: " + strings.Join(known, ", ")
+		if strings.HasSuffix(orElse, "makes one") {
+			hint += "; " + orElse
+		}
 	}
 	return &diag.Error{Err: fmt.Errorf("there is no %s %q", what, name), Hint: hint, Code: diag.ExitUsage}
+}
+
+// Unpromoted says of environments that follow tags that a commit reaches them only when their channel is moved to it: a note for each channel.
+func (r *Repo) Unpromoted(environments []string) []string {
+	var notes []string
+	for _, channel := range r.Fleet.Channels() {
+		names := slices.DeleteFunc(slices.Clone(environments), func(env string) bool { return r.Fleet.ChannelOf(env).Name != channel.Name })
+		if len(names) == 0 || !channel.IsTag() {
+			continue
+		}
+		what, follows := "Environment", "follows"
+		if len(names) > 1 {
+			what, follows = "Environments", "follow"
+		}
+		notes = append(notes, fmt.Sprintf("%s %s %s channel %s: Flux applies this commit when `fleetctl promote` has moved the channel to it.",
+			what, strings.Join(names, ", "), follows, channel.Name))
+	}
+	return notes
 }
 
 // sortedSet sorts names and drops doubles.

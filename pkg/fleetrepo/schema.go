@@ -85,6 +85,12 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 	return c, nil
 }
 
+// emptyByDefault tells whether a list of the chart's values means the same when it is missing as when it is empty.
+func (c *chart) emptyByDefault(field string) bool {
+	list, ok := c.defaults[field].([]any)
+	return ok && len(list) == 0
+}
+
 // chartFault is a file of a chart that cannot be read.
 type chartFault struct {
 	file    string

@@ -104,7 +104,7 @@ func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: fmt.Sprintf("Add tenant %s to %s", name, strings.Join(environments, ", "))}
+	e := &Edit{Summary: fmt.Sprintf("Add tenant %s to %s", name, strings.Join(environments, ", ")), Environments: environments}
 	for _, l := range r.layouts() {
 		for _, env := range environments {
 			declared, _ := r.Fleet.Environment(env)
@@ -118,6 +118,9 @@ func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 				return nil, err
 			}
 			e.Changes.Write(scaffold.Missing(files, r.exists)...)
+			if err := r.enlist(&e.Changes, l.Apps(env), l.TenantFile(env, name), true); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return e, nil
@@ -175,7 +178,7 @@ func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: "Remove tenant " + name}
+	e := &Edit{Summary: "Remove tenant " + name, Environments: chosen}
 	if len(environments) > 0 {
 		e.Summary += " from " + strings.Join(environments, ", ")
 	}
@@ -187,6 +190,9 @@ func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 				continue
 			}
 			e.Changes.Delete(l.TenantFile(env, name))
+			if err := r.enlist(&e.Changes, l.Apps(env), l.TenantFile(env, name), false); err != nil {
+				return nil, err
+			}
 			if err := r.deleteFolder(&e.Changes, l.Tenant(env, name)); err != nil {
 				return nil, err
 			}

@@ -49,6 +49,8 @@ type ChangeResult struct {
 	Branch      string             `json:"branch,omitempty"`
 	PullRequest *forge.PullRequest `json:"pullRequest,omitempty"`
 	Notes       []string           `json:"notes"`
+	// LeftAlone is what the change has passed over, with the reason.
+	LeftAlone []string `json:"leftAlone,omitempty"`
 }
 
 // Change makes an edit of the fleet repo: it writes the files all or not at all, and commits and pushes them where that is asked
@@ -58,7 +60,7 @@ func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &ChangeResult{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...)}
+	out := &ChangeResult{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...), LeftAlone: edit.LeftAlone}
 	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
 		return nil, err
 	}

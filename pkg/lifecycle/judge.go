@@ -31,6 +31,7 @@ func (o ChangeOptions) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetre
 	if err != nil {
 		return nil, err
 	}
+	e.Notes = append(e.Notes, repo.Unpromoted(e.Environments)...)
 	return e, nil
 }
 

@@ -75,6 +75,12 @@ func Promote(ctx context.Context, deps Deps, o PromoteOptions) (*PromoteResult, 
 	if err != nil {
 		return nil, err
 	}
+	if err := p.checkPushed(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.look(ctx); err != nil {
+		return nil, err
+	}
 	out := &PromoteResult{FormatVersion: "1", Channel: p.channel.Name, Checked: []string{}, Environments: p.repo.Fleet.EnvironmentsOf(p.channel.Name)}
 	tag, fresh, err := p.choose(ctx)
 	if err != nil {
@@ -107,6 +113,8 @@ func Promote(ctx context.Context, deps Deps, o PromoteOptions) (*PromoteResult, 
 // carries tells whether the change goes to the remote, be it as a pull request.
 func (p *promotion) carries() bool { return p.opts.Change.Push || p.opts.Change.PullRequest }
 
+// newPromotion opens the fleet repo and finds the newest commit of the branch, at the remote where there is one. Where no channel is named, the only
+// one that goes through tags is meant.
 func newPromotion(ctx context.Context, deps Deps, o PromoteOptions) (*promotion, error) {
 	p := &promotion{Deps: deps, opts: o}
 	var err error
@@ -116,10 +124,7 @@ func newPromotion(ctx context.Context, deps Deps, o PromoteOptions) (*promotion,
 	if p.channel, err = p.repo.TagChannel(o.Channel); err != nil {
 		return nil, err
 	}
-	if p.git, err = gitrepo.Open(p.repo.Dir); err != nil {
-		return nil, diag.Wrap("promote", err, "the fleet repo has to be the top of a Git repository")
-	}
-	if err := p.look(ctx); err != nil {
+	if err := p.connect(ctx); err != nil {
 		return nil, err
 	}
 	change := &p.opts.Change
@@ -129,8 +134,12 @@ func newPromotion(ctx context.Context, deps Deps, o PromoteOptions) (*promotion,
 	return p, nil
 }
 
-// look finds the newest commit of the branch, at the remote where there is one, and the tags of the channel, the newest first.
-func (p *promotion) look(ctx context.Context) error {
+// connect finds the newest commit of the branch.
+func (p *promotion) connect(ctx context.Context) error {
+	var err error
+	if p.git, err = gitrepo.Open(p.repo.Dir); err != nil {
+		return diag.Wrap("promote", err, "the fleet repo has to be the top of a Git repository")
+	}
 	main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)
 	branch, err := p.git.Branch()
 	if err != nil {
@@ -153,17 +162,28 @@ func (p *promotion) look(ctx context.Context) error {
 		if p.head, err = p.git.Fetch(ctx, p.auth); err != nil {
 			return err
 		}
-		ahead, err := p.git.CommitsAhead(ctx)
-		if err != nil {
-			return err
-		}
-		if ahead > 0 {
-			return diag.Errorf("push them, or put them aside", "%d commits of %s are not pushed: what is promoted is what others have seen", ahead, branch)
-		}
 	}
 	if p.head == "" {
 		return diag.Errorf("commit and push the fleet first", "the branch %s has no commit", main.Branch)
 	}
+	return nil
+}
+
+// checkPushed refuses to promote while there are commits that others have not seen.
+func (p *promotion) checkPushed(ctx context.Context) error {
+	if !p.remote {
+		return nil
+	}
+	ahead, err := p.git.CommitsAhead(ctx)
+	if err == nil && ahead > 0 {
+		main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)
+		err = diag.Errorf("push them, or put them aside", "%d commits of %s are not pushed: what is promoted is what others have seen", ahead, main.Branch)
+	}
+	return err
+}
+
+// look finds the tags of the channel, the newest first.
+func (p *promotion) look(ctx context.Context) error {
 	all, err := p.git.Tags(ctx)
 	if err != nil {
 		return err
@@ -225,7 +245,27 @@ func (p *promotion) named(name string) (gitrepo.Tag, bool, error) {
 		return gitrepo.Tag{}, false, diag.Usage(fmt.Sprintf("write it like %s%s", p.channel.TagPrefix(), firstVersion),
 			"%q is no tag of channel %s: they are %s with a semantic version in the place of the *", name, p.channel.Name, p.channel.Tag)
 	}
+	if len(p.tags) > 0 {
+		// A new tag says newer; one that is mistyped on the way back would bring the newest commit instead of an old one.
+		given, _ := p.version(name)
+		if newest, _ := p.version(p.tags[0].Name); given.LT(newest) {
+			return gitrepo.Tag{}, false, diag.Usage("name one that is there ("+p.newestTags()+"), or a new one above "+p.tags[0].Name, "there is no tag %s", name)
+		}
+	}
 	return gitrepo.Tag{Name: name, Commit: p.head}, true, nil
+}
+
+// newestTags names the last tags of the channel.
+func (p *promotion) newestTags() string {
+	const most = 5
+	var names []string
+	for _, t := range p.tags[:min(most, len(p.tags))] {
+		names = append(names, t.Name)
+	}
+	if len(p.tags) > most {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // changedSince tells whether the newest commit has anything for environments to run that another one lacks.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,13 +13,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 )
 
 // promoteLook bounds a look at one management cluster.
 const promoteLook = 30 * time.Second
 
-const skipHealthHint = "mend it, or promote without a look with --skip-health"
+const skipHealthHint = "wait for it, mend it, or promote without a look with --skip-health"
 
 // checkHealth looks whether the environments that follow the branch are healthy at the newest commit, on every management cluster that has
 // them, and returns their names. The error lists all that is not.
@@ -98,23 +100,25 @@ func (p *promotion) environmentsOn(ctx context.Context, m *v1alpha1.ManagementCl
 		if i < 0 || d.ManagementCluster != m.Name {
 			continue
 		}
-		if why := notAvailable(clusters, d.Name); why != "" {
+		if why := notAvailable(clusters, d); why != "" {
 			looks[i].Missing = append(looks[i].Missing, fmt.Sprintf("cluster %s: %s", d.Name, why))
 		}
 	}
 	return looks, nil
 }
 
-// notAvailable says why a declared cluster is not up; "" if it is.
-func notAvailable(clusters []capi.Cluster, name string) string {
-	i := slices.IndexFunc(clusters, func(c capi.Cluster) bool { return c.Namespace == name && c.Name == name })
-	switch {
-	case i < 0:
+// notAvailable says why a declared cluster is not up, or not yet what its file says; "" if it is.
+func notAvailable(clusters []capi.Cluster, d fleetrepo.Cluster) string {
+	i := slices.IndexFunc(clusters, func(c capi.Cluster) bool { return c.Namespace == d.Name && c.Name == d.Name })
+	if i < 0 {
 		return "it is not there yet"
-	case clusters[i].Available:
-		return ""
-	case clusters[i].Reason != "":
-		return clusters[i].Reason
 	}
-	return "it is not available"
+	switch c := clusters[i]; {
+	case !c.Available:
+		return cmp.Or(c.Reason, "it is not available")
+	case c.RollingOut != "":
+		return "it is rolling out: " + c.RollingOut
+	default:
+		return holdsUpgrade(&c, d.KubernetesVersion, d.KubernetesVersion)
+	}
 }

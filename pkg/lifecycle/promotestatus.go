@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -42,16 +43,25 @@ type WaitingCommit struct {
 	Author  string `json:"author"`
 }
 
-// Promotions looks at all environments. A management cluster that does not answer is a reason in the result, not an error. Errors: the fleet
+// Promotions looks at all environments, or at those that follow the channel named. A management cluster that does not answer is a reason in the result, not an error. Errors: the fleet
 // repo and its remote.
 func Promotions(ctx context.Context, deps Deps, o PromoteOptions) (*PromotionStatus, error) {
-	o.Change.DryRun = true
-	p, err := newPromotion(ctx, deps, o)
-	if err != nil {
+	p := &promotion{Deps: deps, opts: o}
+	var err error
+	if p.repo, err = fleetrepo.Open(o.Change.Dir); err != nil {
+		return nil, err
+	}
+	names := p.repo.EnvironmentNames()
+	if o.Channel != "" {
+		if p.channel, err = p.repo.TagChannel(o.Channel); err != nil {
+			return nil, err
+		}
+		names = p.repo.Fleet.EnvironmentsOf(p.channel.Name)
+	}
+	if err := p.connect(ctx); err != nil {
 		return nil, err
 	}
 	out := &PromotionStatus{FormatVersion: "1", Head: p.head, Environments: []EnvironmentPromotion{}}
-	names := p.repo.EnvironmentNames()
 	for i := range p.repo.Fleet.Spec.ManagementClusters {
 		m := &p.repo.Fleet.Spec.ManagementClusters[i]
 		if o.Cluster != "" && o.Cluster != m.Name {

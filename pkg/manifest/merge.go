@@ -32,6 +32,68 @@ func Merge(base, a, b []byte) (merged []byte, ok bool) {
 	return []byte(out), err == nil
 }
 
+// Side is one of the two that Merge brings together.
+type Side int
+
+// The sides, in the order of Merge's arguments.
+const (
+	SideA Side = iota
+	SideB
+)
+
+// MergeFor is like Merge, but where both have changed the same lines those of one side count, and where one has removed what the other has
+// changed, that side's file; nil stands for no file. All else that both have changed is in it.
+func MergeFor(side Side, base, a, b []byte) []byte {
+	if merged, ok := Merge(base, a, b); ok {
+		return merged
+	}
+	preferred, other := a, b
+	if side == SideB {
+		preferred, other = b, a
+	}
+	if base == nil || a == nil || b == nil {
+		return preferred
+	}
+	text := string(base)
+	kept, rest := udiff.Lines(text, string(preferred)), udiff.Lines(text, string(other))
+	rest = slices.DeleteFunc(rest, func(edit udiff.Edit) bool { return touching(kept, []udiff.Edit{edit}) })
+	edits, ok := udiff.Merge(kept, rest)
+	if !ok {
+		return preferred
+	}
+	out, err := udiff.Apply(text, edits)
+	if err != nil {
+		return preferred
+	}
+	return []byte(out)
+}
+
+// Conflict is a place where two sides have changed the same lines of a file.
+type Conflict struct {
+	// Line of the file of side A where its change begins, from 1.
+	Line int
+	// B is what the lines of side B say there, "" where it has taken them out.
+	B string
+}
+
+// Conflicts are the places for which Merge is not ok, in the order of the file. Of files of which one is missing it knows none.
+func Conflicts(base, a, b []byte) []Conflict {
+	if base == nil || a == nil || b == nil {
+		return nil
+	}
+	text := string(base)
+	theirs := udiff.Lines(text, string(b))
+	var found []Conflict
+	moved := 0 // by so many bytes side A's edits so far have moved the rest
+	for _, edit := range udiff.Lines(text, string(a)) {
+		if i := slices.IndexFunc(theirs, func(other udiff.Edit) bool { return touching([]udiff.Edit{edit}, []udiff.Edit{other}) }); i >= 0 {
+			found = append(found, Conflict{Line: 1 + bytes.Count(a[:edit.Start+moved], []byte("\n")), B: theirs[i].New})
+		}
+		moved += len(edit.New) - (edit.End - edit.Start)
+	}
+	return found
+}
+
 // touching tells whether two sides change the same lines, or lines side by side, in different ways.
 func touching(ours, theirs []udiff.Edit) bool {
 	return slices.ContainsFunc(ours, func(a udiff.Edit) bool {

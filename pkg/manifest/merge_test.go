@@ -1,6 +1,10 @@
 package manifest
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 func TestMerge(t *testing.T) {
 	const base = "one\ntwo\nthree\nfour\nfive\n"
@@ -47,5 +51,31 @@ func TestMergeOfFilesThatComeAndGo(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Only the lines that both have changed are one side's; what each has changed elsewhere is there.
+func TestMergeFor(t *testing.T) {
+	const base, a, b = "one\ntwo\nthree\nfour\nfive\nsix\n", "zero\none\nTWO\nthree\nfour\nfive\nsix\n", "one\n2\nthree\nfour\nfive\n6\n"
+	for side, want := range map[Side]string{
+		SideA: "zero\none\nTWO\nthree\nfour\nfive\n6\n",
+		SideB: "zero\none\n2\nthree\nfour\nfive\n6\n",
+	} {
+		if got := MergeFor(side, []byte(base), []byte(a), []byte(b)); string(got) != want {
+			t.Errorf("side %d: got %q", side, got)
+		}
+	}
+	if diff := cmp.Diff([]Conflict{{Line: 3, B: "2\n"}}, Conflicts([]byte(base), []byte(a), []byte(b))); diff != "" {
+		t.Error(diff)
+	}
+	one, two := []byte("one\n"), []byte("two\n")
+	if got := MergeFor(SideA, one, nil, two); got != nil {
+		t.Errorf("the side that has no file: got %q", got)
+	}
+	if got := MergeFor(SideB, nil, one, two); string(got) != "two\n" {
+		t.Errorf("added by both: got %q", got)
+	}
+	if found := Conflicts(nil, one, two); found != nil {
+		t.Errorf("added by both: %v", found)
 	}
 }

@@ -88,7 +88,7 @@ func (o ClusterOptions) check() error {
 	}
 	switch o.Name {
 	case commonDir, "default", "flux-system", "kube-system", "kube-public", "kube-node-lease":
-		return diag.Errorf("choose another name", "cluster %q would take over a folder or namespace of that name", o.Name)
+		return diag.Usage("choose another name", "cluster %q would take over a folder or namespace of that name", o.Name)
 	}
 	return CheckName("flavour", o.Flavour, 63)
 }

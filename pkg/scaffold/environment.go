@@ -3,6 +3,7 @@ package scaffold
 import (
 	"path"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -28,6 +29,9 @@ func EnvironmentFiles(layout Layout, env Environment) ([]manifest.File, error) {
 	}
 	if err := CheckName("environment", env.Name, 40); err != nil {
 		return nil, err
+	}
+	if env.Name == commonDir {
+		return nil, diag.Usage("choose another name", "environment %q would take over the folder of what all environments have in common", env.Name)
 	}
 	if env.Source == "" {
 		env.Source = mainSource

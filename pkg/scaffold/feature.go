@@ -37,13 +37,17 @@ type FeatureTarget struct {
 	Cluster string
 }
 
+// Applied is the folder that Flux applies for the target: what its clusters have in common, or for one of them the folder of all.
+func (t FeatureTarget) Applied() string {
+	if t.Cluster != "" {
+		return t.Layout.Environment(t.Environment)
+	}
+	return t.Layout.Apps(t.Environment)
+}
+
 // FeatureFile is the path of what gives a feature to its target.
 func (t FeatureTarget) FeatureFile(feature string) string {
-	dir := t.Layout.Apps(t.Environment)
-	if t.Cluster != "" {
-		dir = t.Layout.Cluster(t.Environment, t.Cluster)
-	}
-	return path.Join(dir, FeaturesDir, feature+".yaml")
+	return path.Join(t.Applied(), t.Cluster, FeaturesDir, feature+".yaml")
 }
 
 // EnableFeature makes what gives a feature to its target: two Flux Kustomizations, the one of the namespace after the other. A cluster's own

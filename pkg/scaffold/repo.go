@@ -56,6 +56,9 @@ func Flavours() ([]string, error) {
 	return names, nil
 }
 
+// Providers are the infrastructure providers that fleetctl has charts for, sorted. Others can be used with charts of a team's own.
+func Providers() []string { return []string{"aws", "azure", "docker", "gcp", "vsphere"} }
+
 // FlavoursFor lists those of Flavours that work with the infrastructure provider named, the one to begin with first: the docker
 // provider brings the in-memory backend along, and a cloud has its managed control plane before kubeadm. It is empty for
 // providers without a chart.

@@ -2,7 +2,9 @@ package ui
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -40,30 +42,88 @@ func Confirm(s Streams, question string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// Choose returns the only choice there is, or the one that the user types, by its number or name. Without a terminal it fails and names
-// flag, the flag that answers for a script.
-func Choose(s Streams, question string, choices []string, flag string) (string, error) {
-	if len(choices) == 1 {
-		return choices[0], nil
-	}
-	list := strings.Join(choices, ", ")
+// Ask returns what the user types, without the spaces around it. Without a terminal, and where nothing is typed, it fails: missing says what
+// is missing, hint how to give it.
+func Ask(s Streams, question, missing, hint string) (string, error) {
 	if !s.InTerminal {
-		return "", diag.Usage("there are: "+list, "%s is missing", flag)
+		return "", diag.Usage(hint, "%s", missing)
 	}
-	fmt.Fprintf(s.Err, "%s:\n", question)
-	for i, choice := range choices {
-		fmt.Fprintf(s.Err, "  %d  %s\n", i+1, choice)
-	}
-	fmt.Fprint(s.Err, "Number or name: ")
+	fmt.Fprintf(s.Err, "%s: ", question)
 	line, err := bufio.NewReader(s.In).ReadString('\n')
-	if err != nil {
+	answer := strings.TrimSpace(line)
+	if errors.Is(err, io.EOF) && answer == "" {
+		fmt.Fprintln(s.Err) // what follows starts on a line of its own
+	} else if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read the answer: %w", err)
 	}
-	answer := strings.TrimSpace(line)
-	for i, choice := range choices {
+	if answer == "" {
+		return "", diag.Usage(hint, "%s", missing)
+	}
+	return answer, nil
+}
+
+// maxChoices are shown; of more, a person knows the name.
+const maxChoices = 30
+
+// Question has a choice of answers.
+type Question struct {
+	Text    string
+	Choices []string
+	// Open takes other answers as well.
+	Open bool
+	// Missing says what is missing without an answer, Hint how to give it.
+	Missing, Hint string
+}
+
+// Ask returns the choice that the user types, by its number or name. Without a terminal, and for an answer that is none of the choices, it
+// fails and says what there is.
+func (q Question) Ask(s Streams) (string, error) {
+	list := q.list()
+	if s.InTerminal && len(q.Choices) <= maxChoices {
+		fmt.Fprintf(s.Err, "%s:\n", q.Text)
+		for i, choice := range q.Choices {
+			fmt.Fprintf(s.Err, "  %d  %s\n", i+1, choice)
+		}
+	}
+	text := "Number or name"
+	if len(q.Choices) > maxChoices {
+		text = q.Text
+	}
+	hint := list
+	if q.Hint != "" {
+		hint = q.Hint + "; " + list
+	}
+	answer, err := Ask(s, text, q.Missing, hint)
+	if err != nil {
+		return "", err
+	}
+	for i, choice := range q.Choices {
 		if answer == choice || answer == strconv.Itoa(i+1) {
 			return choice, nil
 		}
 	}
-	return "", diag.Usage("there are: "+list, "%q is none of the choices", answer)
+	if q.Open {
+		return answer, nil
+	}
+	if nearest := diag.Nearest(answer, q.Choices); nearest != "" {
+		list = "did you mean " + nearest + "?"
+	}
+	return "", diag.Usage(list, "%q is none of the choices", answer)
+}
+
+// list names the choices.
+func (q Question) list() string {
+	if len(q.Choices) > maxChoices {
+		return fmt.Sprintf("there are %d", len(q.Choices))
+	}
+	return "there are: " + strings.Join(q.Choices, ", ")
+}
+
+// Choose returns the only choice there is, or the one that the user types. Without a terminal it fails and names flag, the flag that answers
+// for a script.
+func Choose(s Streams, question string, choices []string, flag string) (string, error) {
+	if len(choices) == 1 {
+		return choices[0], nil
+	}
+	return Question{Text: question, Choices: choices, Missing: flag + " is missing"}.Ask(s)
 }

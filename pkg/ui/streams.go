@@ -19,6 +19,8 @@ type Streams struct {
 
 	// InTerminal says that questions can be asked.
 	InTerminal bool
+	// OutTerminal says that a person reads the data: what is long may be cut.
+	OutTerminal bool
 	// ErrSmart says that progress may be animated.
 	ErrSmart bool
 	// OutColor and ErrColor say that colour is welcome there.
@@ -32,10 +34,11 @@ func System() Streams {
 	outTTY, errTTY := isTerminal(os.Stdout), isTerminal(os.Stderr)
 	return Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		InTerminal: isTerminal(os.Stdin) && errTTY,
-		ErrSmart:   errTTY && !dumb && os.Getenv("CI") == "",
-		OutColor:   outTTY && !dumb && !noColor,
-		ErrColor:   errTTY && !dumb && !noColor,
+		InTerminal:  isTerminal(os.Stdin) && errTTY,
+		OutTerminal: outTTY,
+		ErrSmart:    errTTY && !dumb && os.Getenv("CI") == "",
+		OutColor:    outTTY && !dumb && !noColor,
+		ErrColor:    errTTY && !dumb && !noColor,
 	}
 }
 

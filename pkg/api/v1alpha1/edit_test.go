@@ -216,7 +216,7 @@ func TestSetProviderVersion(t *testing.T) {
 		},
 		"flow": {
 			flow, ProviderInfrastructure, "aws",
-			strings.Replace(flow, "{name: m}", "{name: m, providers: [{name: aws, version: v1.2.3}]}", 1),
+			strings.Replace(flow, "{name: m}", "{name: m, providers: [ {name: aws, version: v1.2.3} ]}", 1),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

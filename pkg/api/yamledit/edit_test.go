@@ -73,7 +73,7 @@ func TestEdits(t *testing.T) {
 		"remove item":          {remove(values("pools", 1)), "    - name: gpu\n      kubernetesVersion: v1.34.0\n      replicas: \"7\"\n", ""},
 		"remove first item":    {remove(values("pools", 0)), "    - name: general\n      replicas: 2 # Tuesdays 4\n      labels: {a: b}\n", ""},
 		"add item":             {add(values("pools"), "{name: new, replicas: 1}"), "      name: last\n", "      name: last\n    - {name: new, replicas: 1}\n"},
-		"open an empty list":   {add(values("addons"), "name: cni"), "addons: []\n", "addons:\n      - name: cni\n"},
+		"open an empty list":   {add(values("addons"), "name: cni"), "addons: []\n", "addons:\n    - name: cni\n"},
 		"new list":             {add(Path{"spec", "postRenderers"}, "a: |\n  b\n  c\n"), "  suspend: true # until Monday\n", "  suspend: true # until Monday\n  postRenderers:\n    - a: |\n        b\n        c\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestOddPlaces(t *testing.T) {
 		edit     func([]byte) ([]byte, error)
 		old, new string
 	}{
-		"first item, no last line end":       {add("a"), "b: 1\na: []", "b: 1\na:\n  - name: new"},
+		"first item, no last line end":       {add("a"), "b: 1\na: []", "b: 1\na:\n- name: new"},
 		"the last item, no last line end":    {remove("a", 0), "b: 1\na:\n  - name: new", "b: 1\na: []"},
 		"the last field, no last line end":   {remove("b"), "a: 1\nb: 2", "a: 1"},
 		"behind a text, no last line end":    {remove("b"), "a: |\n  x\nb: 2", "a: |\n  x\n"},
@@ -129,7 +129,7 @@ func TestOddPlaces(t *testing.T) {
 		"lines in brackets, the last":        {remove("a", "c"), "a: {\n  b: 1, # b\n  # c\n  c: 2\n  }\n", "a: {\n  b: 1 # b\n  # c\n  }\n"},
 		"lines in brackets, a last comma":    {remove("a", "c"), "a: {\n  b: 1, # b\n  c: 2,\n  }\n", "a: {\n  b: 1, # b\n  }\n"},
 		"below the comments of another":      {set("b"), "a: 1\n   # why\nc: {}\n", "a: 1\n   # why\nb: 1\nc: {}\n"},
-		"below the comments of a list":       {add("a"), "a: []\n       # none yet\n", "a:\n       # none yet\n  - name: new\n"},
+		"below the comments of a list":       {add("a"), "a: []\n       # none yet\n", "a:\n       # none yet\n- name: new\n"},
 		"quotes in a word":                   {add("a"), "a: [it's, {b: '}'}]\n", "a: [it's, {b: '}'}, {name: new}]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,6 +169,52 @@ func TestAddThenRemove(t *testing.T) {
 		if diff := cmp.Diff(release, string(got)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", list, diff)
 		}
+	}
+}
+
+// A list that comes with its first item goes with it; one that was there, empty, is there again.
+func TestRemoveItem(t *testing.T) {
+	list := Path{"spec", "pools"}
+	for name, before := range map[string]string{
+		"no list":             "spec:\n  a: 1\n",
+		"no list at the end":  "spec:\n  a: {b: 1}\n  c: 1",
+		"no list in brackets": "spec: {a: 1}\n",
+		"nothing around it":   "a: 1\nb: {}\n",
+		"an empty list":       "spec:\n  pools: [] # none\n  a: 1\n",
+		"one in brackets":     "spec: {pools: [], a: 1}\n",
+		"one with a comment":  "spec:\n  pools: []\n    # none yet\n  a: 1\n",
+		"one item":            "spec:\n  pools:\n  - b: 1\n  a: 1\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, eol := range []string{"\n", "\r\n"} {
+				src := []byte(strings.ReplaceAll(before, "\n", eol))
+				item := &yaml.Node{}
+				if err := item.Encode(map[string]any{"name": "new", "labels": []string{"a"}}); err != nil {
+					t.Fatal(err)
+				}
+				added, err := Append(src, 0, list, item)
+				if err != nil {
+					t.Fatal(err)
+				}
+				documents, err := Parse(added)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := RemoveItem(added, 0, append(list, len(Find(documents[0], list...).Content)-1))
+				if err != nil {
+					t.Fatalf("%v\n%s", err, added)
+				}
+				if diff := cmp.Diff(string(src), string(got)); diff != "" {
+					t.Errorf("(-want +got)\n%s\nbetween them:\n%s", diff, added)
+				}
+			}
+		})
+	}
+	// What somebody has written on it stays.
+	const own = "spec:\n  pools: # ours\n    - name: new # mine\n"
+	got, err := RemoveItem([]byte(own), 0, append(list, 0))
+	if err != nil || string(got) != "spec:\n  pools: [] # ours\n" {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 

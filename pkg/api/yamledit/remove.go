@@ -49,6 +49,39 @@ func Remove(src []byte, document int, path Path) ([]byte, error) {
 	return changed, proveOnly(src, changed, document, wanted)
 }
 
+// RemoveItem is Remove for an item of a list, as the opposite of Append: a list that looks as if Append had added it for that one item goes with
+// it, and fields that hold nothing else do too. It is for lists that mean the same when they are missing as when they are empty.
+func RemoveItem(src []byte, document int, path Path) ([]byte, error) {
+	root, err := top(src, document, path)
+	if err != nil {
+		return nil, err
+	}
+	list := path[:len(path)-1]
+	if items, item := Find(root, list...), Find(root, path...); item != nil && len(items.Content) == 1 {
+		for made := list; len(made) > 0; made = made[:len(made)-1] {
+			before, err := Remove(src, document, made)
+			if err != nil {
+				continue // it cannot be what was added
+			}
+			if again, err := Append(before, document, list, bare(item)); err == nil && bytes.Equal(again, src) {
+				return before, nil
+			}
+		}
+	}
+	return Remove(src, document, path)
+}
+
+// bare is a copy of n without comments.
+func bare(n *yaml.Node) *yaml.Node {
+	out := *n
+	out.HeadComment, out.LineComment, out.FootComment = "", "", ""
+	out.Content = make([]*yaml.Node, 0, len(n.Content))
+	for _, inner := range n.Content {
+		out.Content = append(out.Content, bare(inner))
+	}
+	return &out
+}
+
 // endedAs is changed without the end of its last line, and without empty lines there, where src lacks it too: the lines that went may have
 // been the last ones.
 func endedAs(src, changed []byte) []byte {

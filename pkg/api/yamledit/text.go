@@ -152,7 +152,7 @@ func (e *editor) addField(n, field *yaml.Node) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return e.addToFlow(n, strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}"))
+		return e.addToFlow(n, padList(strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}"), field))
 	}
 	column := n.Content[0].Column
 	lines, err := Lines(field, column-1)
@@ -171,6 +171,19 @@ func (e *editor) addField(n, field *yaml.Node) ([]byte, error) {
 		last = e.lastLine(n, column-1)
 	}
 	return e.insertAfterLine(e.afterNotes(last, column-1), lines), nil
+}
+
+// padList is text, which is field as encodeFlow has it, with spaces in the brackets of a list that field brings along: they tell RemoveItem that
+// it was not there before.
+func padList(text string, field *yaml.Node) string {
+	for len(field.Content) > 0 && field.Kind == yaml.MappingNode {
+		field = field.Content[1]
+	}
+	list, err := encodeFlow(field)
+	if err != nil || field.Kind != yaml.SequenceNode {
+		return text
+	}
+	return strings.Replace(text, list, "[ "+list[1:len(list)-1]+" ]", 1)
 }
 
 // appendToList writes item behind the last item of list n. An empty list, written [] behind its key of parent, opens up for it.
@@ -192,7 +205,8 @@ func (e *editor) appendToList(parent, n, item *yaml.Node) ([]byte, error) {
 	return e.insertAfterLine(e.lastLine(n, n.Column-1), lines), nil
 }
 
-// openList writes item in the place of the empty list n, as a block below its key.
+// openList writes item in the place of the empty list n, as a block below its key: with its dash under the key, which tells RemoveItem that it
+// was there before.
 func (e *editor) openList(parent, n, item *yaml.Node) ([]byte, error) {
 	key := parent.Content[slices.Index(parent.Content, n)-1]
 	from, to := e.offset(n), 0
@@ -202,7 +216,7 @@ func (e *editor) openList(parent, n, item *yaml.Node) ([]byte, error) {
 	if to == 0 || key.Line != n.Line || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
 	}
-	lines, err := Lines(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, key.Column+1)
+	lines, err := Lines(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, key.Column-1)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ type RandomCluster struct {
 	Aliases bool
 	// Pools tells that it has a list of pools, be it an empty one.
 	Pools bool
-	// Size is what else a new pool needs, Label one that its nodes may have; "" for none.
+	// Size is what else a new pool needs, Label one that its nodes may have.
 	Size  map[string]any
 	Label string
 }

@@ -21,12 +21,12 @@ var extras = map[string][]string{
 		`addons: [{name: vpc-cni, version: v1.20.0-eksbuild.1, configuration: '{"env":{"A":"b"}}'}]`,
 	},
 	"aws-kubeadm":     {"tags: {cost-center: '42'}", "diskEncryptionKey: 'arn:aws:kms:eu-central-1:111122223333:key/2'", "controlPlane: {size: m7i.xlarge, diskGiB: 100}"},
-	"azure-aks":       {"resourceGroup: rg-prod", "controlPlane: {tier: Premium, adminGroupIDs: [00000000-0000-0000-0000-000000000001]}"},
+	"azure-aks":       {"resourceGroup: rg-prod", "controlPlane: {tier: Premium, adminGroupIDs: [00000000-0000-0000-0000-000000000001]}", "autoscaler: {extraArgs: {scale-down-unneeded-time: 20m, scale-down-utilization-threshold: '0.4'}}"},
 	"azure-kubeadm":   {"resourceGroup: rg-prod", "controlPlane: {size: Standard_D8s_v5, etcdDiskGiB: 128}"},
 	"gcp-gke":         {"controlPlane: {releaseChannel: stable, binaryAuthorization: true}", "nodeServiceAccount: nodes@my-project.iam.gserviceaccount.com"},
-	"gcp-kubeadm":     {"shieldedVM: false", "nodeServiceAccount: nodes@my-project.iam.gserviceaccount.com"},
+	"gcp-kubeadm":     {"shieldedVM: false", "controlPlane: {access: {public: false, global: true}}", "nodeServiceAccount: nodes@my-project.iam.gserviceaccount.com"},
 	"vsphere-kubeadm": {`network: {nameservers: [192.0.2.53, "2001:db8::53"]}`, `thumbprint: "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33"`},
-	"docker":          {"node: {extraMounts: [{hostPath: /x, containerPath: /y, readOnly: true}]}"},
+	"docker":          {"node: {extraMounts: [{hostPath: /x, containerPath: /y, readOnly: true}]}", "controlPlane: {zones: ['1', 'no']}"},
 	"in-memory":       {"startup: {vm: 1s, node: 2s, etcd: 500ms}"},
 }
 
@@ -93,10 +93,10 @@ func (m *maker) pools(c *RandomCluster, values map[string]any) error {
 			pool["min"] = 1 + m.IntN(3)
 			pool["max"] = 3 + m.IntN(6)
 		}
-		if c.Label != "" && m.chance(40) {
+		if m.chance(40) {
 			pool["labels"] = map[string]any{c.Label: "a"}
 		}
-		if c.Label != "" && m.chance(30) {
+		if m.chance(30) {
 			pool["taints"] = []any{map[string]any{"key": "a", "value": "b", "effect": "NoSchedule"}}
 		}
 		if m.chance(30) {
@@ -111,12 +111,10 @@ func (m *maker) pools(c *RandomCluster, values map[string]any) error {
 	return nil
 }
 
-// label is one that nodes of a flavour may have; "" where they have none.
+// label is one that nodes of a flavour may have.
 func label(flavour string) string {
 	switch {
-	case flavour == "in-memory":
-		return ""
-	case strings.HasSuffix(flavour, "-kubeadm"), flavour == "docker":
+	case strings.HasSuffix(flavour, "-kubeadm"), flavour == "docker", flavour == "in-memory":
 		return "node.cluster.x-k8s.io/team"
 	}
 	return "example.com/team"

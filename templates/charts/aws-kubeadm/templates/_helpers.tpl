@@ -8,11 +8,11 @@ AWSMachineTemplate
 
 {{/* A machine: no public address, no SSH key, an encrypted disk, and metadata only for those who hold a token (IMDSv2). */}}
 {{- define "provider.machineSpec" -}}
-instanceType: {{ .machine.size }}
-iamInstanceProfile: {{ ternary .root.Values.controlPlane.profile .root.Values.nodeProfile (eq .role "control-plane") }}
+instanceType: {{ .machine.size | quote }}
+iamInstanceProfile: {{ ternary .root.Values.controlPlane.profile .root.Values.nodeProfile (eq .role "control-plane") | quote }}
 {{- with .machine.image }}
 ami:
-  id: {{ . }}
+  id: {{ . | quote }}
 {{- end }}
 publicIP: false
 # Empty is no key; left out would be one called "default".
@@ -22,7 +22,7 @@ rootVolume:
   type: gp3
   encrypted: true
   {{- with .root.Values.diskEncryptionKey }}
-  encryptionKey: {{ . }}
+  encryptionKey: {{ . | quote }}
   {{- end }}
 instanceMetadataOptions:
   httpEndpoint: enabled

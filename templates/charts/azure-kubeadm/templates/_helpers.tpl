@@ -8,7 +8,7 @@ AzureMachineTemplate
 
 {{/* A machine, without a public address. The provider makes an SSH key that nobody has. */}}
 {{- define "provider.machineSpec" -}}
-vmSize: {{ .machine.size }}
+vmSize: {{ .machine.size | quote }}
 osDisk:
   osType: Linux
   diskSizeGB: {{ .machine.diskGiB | default 128 }}
@@ -20,12 +20,12 @@ dataDisks:
 {{- end }}
 {{- with .machine.image }}
 image:
-  id: {{ . }}
+  id: {{ . | quote }}
 {{- end }}
 {{- with .root.Values.machineIdentity }}
 identity: UserAssigned
 userAssignedIdentities:
-- providerID: {{ . }}
+- providerID: {{ . | quote }}
 {{- end }}
 {{- if .root.Values.encryptionAtHost }}
 securityProfile:

@@ -1,6 +1,6 @@
 {{/* Labels that every object carries. */}}
 {{- define "cluster.labels" -}}
-cluster.x-k8s.io/cluster-name: {{ .Release.Name }}
+cluster.x-k8s.io/cluster-name: {{ .Release.Name | quote }}
 {{- end }}
 
 {{/*
@@ -14,7 +14,7 @@ helm.sh/resource-policy: keep
 
 {{/* metadata of an object that is kept. Takes (list $ "name"). */}}
 {{- define "cluster.metadata" -}}
-name: {{ index . 1 }}
+name: {{ index . 1 | quote }}
 labels:
   {{- include "cluster.labels" (index . 0) | nindent 2 }}
 annotations:
@@ -23,7 +23,10 @@ annotations:
 
 {{/* metadata of the Cluster, which carries the user's labels, too. */}}
 {{- define "cluster.ownMetadata" -}}
-name: {{ .Release.Name }}
+{{- if hasKey (.Values.labels | default dict) "cluster.x-k8s.io/cluster-name" }}
+{{- fail "labels: cluster.x-k8s.io/cluster-name is taken: it is the name of the cluster" }}
+{{- end -}}
+name: {{ .Release.Name | quote }}
 labels:
   {{- include "cluster.labels" . | nindent 2 }}
   {{- with .Values.labels }}
@@ -31,6 +34,14 @@ labels:
   {{- end }}
 annotations:
   {{- include "cluster.keep" . | nindent 2 }}
+{{- end }}
+
+{{/*
+Hash of what a template holds, of which its name is made. Takes the text of a YAML mapping: how that is written, its comments and the
+order of its fields do not count, so that machines are replaced only where something of them changes.
+*/}}
+{{- define "cluster.hash" -}}
+{{ . | fromYaml | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{/* Fails where what the schema cannot say about pools is wrong. */}}

@@ -16,6 +16,22 @@ backend:
     bootstrapTimeout: 10m
 {{- end }}
 
+{{/* The zones of the cluster: those of the control plane nodes, and those that only pools are in. */}}
+{{- define "docker.failureDomains" -}}
+{{- $names := .Values.controlPlane.zones }}
+{{- range $names }}
+- name: {{ . | quote }}
+  controlPlane: true
+{{- end }}
+{{- range .Values.pools }}
+{{- if and .zone (not (has .zone $names)) }}
+{{- $names = append $names .zone }}
+- name: {{ .zone | quote }}
+  controlPlane: false
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Flags of the kubelet as a list, in a stable order. */}}
 {{- define "cluster.kubeletExtraArgs" -}}
 {{- range $name, $value := .Values.kubeletExtraArgs }}

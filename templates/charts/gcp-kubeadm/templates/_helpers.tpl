@@ -8,16 +8,16 @@ GCPMachineTemplate
 
 {{/* A machine, without a public address. Google Cloud encrypts every disk. */}}
 {{- define "provider.machineSpec" -}}
-instanceType: {{ .machine.size }}
-image: {{ .machine.image | default .root.Values.image }}
+instanceType: {{ .machine.size | quote }}
+image: {{ .machine.image | default .root.Values.image | quote }}
 publicIP: false
 rootDeviceSize: {{ .machine.diskGiB | default 80 }}
-rootDeviceType: {{ .machine.diskType | default "pd-balanced" }}
+rootDeviceType: {{ .machine.diskType | default "pd-balanced" | quote }}
 {{- with .root.Values.network.subnet }}
-subnet: {{ .name }}
+subnet: {{ .name | quote }}
 {{- end }}
 serviceAccounts:
-  email: {{ .root.Values.nodeServiceAccount | default "default" }}
+  email: {{ .root.Values.nodeServiceAccount | default "default" | quote }}
   scopes: ["https://www.googleapis.com/auth/cloud-platform"]
 {{- $shielded := ternary "Enabled" "Disabled" .root.Values.shieldedVM }}
 shieldedInstanceConfig:

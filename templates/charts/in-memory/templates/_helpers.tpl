@@ -10,11 +10,14 @@ backend:
     {{- end }}
 {{- end }}
 
-{{/* What a pool's nodes do at their first start: spec of a KubeadmConfig. */}}
+{{/* What a pool's nodes do at their first start: spec of a KubeadmConfig. Takes (dict "root" $ "pool" $pool). */}}
 {{- define "cluster.poolBootstrap" -}}
 joinConfiguration:
   nodeRegistration:
     criSocket: unix:///var/run/containerd/containerd.sock
+    {{- with .pool.taints }}
+    taints: {{ . | toJson }}
+    {{- end }}
 {{- end }}
 
 {{/* What a node has, which the provider does not know. */}}

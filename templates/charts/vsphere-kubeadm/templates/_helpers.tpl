@@ -6,12 +6,12 @@ infrastructure.cluster.x-k8s.io/v1beta1
 VSphereMachineTemplate
 {{- end }}
 
-{{/* A machine. A full clone, because a linked one cannot have a disk of another size than its template. */}}
+{{/*
+A machine. A full clone, because a linked one cannot have a disk of another size than its template. vCenter's fingerprint is that of the
+VSphereCluster: here a renewed certificate would replace every node, and the old ones would still look for the old one.
+*/}}
 {{- define "provider.machineSpec" -}}
-server: {{ .root.Values.server }}
-{{- with .root.Values.thumbprint }}
-thumbprint: {{ . | quote }}
-{{- end }}
+server: {{ .root.Values.server | quote }}
 template: {{ .machine.template | default .root.Values.template | quote }}
 cloneMode: fullClone
 os: Linux
@@ -35,9 +35,9 @@ network:
     {{- with .root.Values.network.addressPool }}
     dhcp4: false
     addressesFromPools:
-    - apiGroup: {{ .apiGroup }}
-      kind: {{ .kind }}
-      name: {{ .name }}
+    - apiGroup: {{ .apiGroup | quote }}
+      kind: {{ .kind | quote }}
+      name: {{ .name | quote }}
     {{- else }}
     dhcp4: true
     {{- end }}
@@ -64,7 +64,7 @@ spec:
   {{- end }}
   {{- if .root.Values.ssh.authorizedKeys }}
   users:
-  - name: {{ .root.Values.ssh.user }}
+  - name: {{ .root.Values.ssh.user | quote }}
     sudo: ALL=(ALL) NOPASSWD:ALL
     sshAuthorizedKeys: {{ .root.Values.ssh.authorizedKeys | toJson }}
   {{- end }}

@@ -9,7 +9,7 @@ spec:
   hostNetwork: true
   containers:
   - name: kube-vip
-    image: {{ .Values.controlPlane.endpoint.image }}
+    image: {{ .Values.controlPlane.endpoint.image | quote }}
     imagePullPolicy: IfNotPresent
     args: [manager]
     env:

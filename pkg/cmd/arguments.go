@@ -1,0 +1,99 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// argument is what a command takes by its place, and asks for at a terminal where it is missing.
+type argument struct {
+	// what it names: cluster, pool.
+	what string
+	// choices are those that the fleet repo has, with the arguments before it; nil where it names something new.
+	choices func(r *fleetrepo.Repo, args []string) []string
+	// open takes names besides the choices.
+	open bool
+}
+
+// The arguments of more than one command.
+var (
+	ofCluster     = argument{what: "cluster", choices: clusterNames}
+	ofPool        = argument{what: "pool", choices: poolNames}
+	ofEnvironment = argument{what: "environment", choices: environmentNames}
+	ofFeature     = argument{what: "feature", choices: featureNames}
+)
+
+// takes lets a command take arguments: it completes them in a shell, asks for those that are missing, and says without a terminal what is
+// missing and what there is. The command's RunE must be set; it gets all of them.
+func takes(f *factory, c *cobra.Command, wanted ...argument) {
+	c.Args = cobra.MaximumNArgs(len(wanted))
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= len(wanted) || wanted[len(args)].choices == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return f.completeFrom(len(args), wanted[len(args)].choices)(c, args, toComplete)
+	}
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		for _, a := range wanted[len(args):] {
+			answer, err := a.ask(f, c, args)
+			if err != nil {
+				return err
+			}
+			args = append(args, answer)
+		}
+		return run(c, args)
+	}
+}
+
+// ask returns the answer of a person at the terminal. args are the arguments before it.
+func (a argument) ask(f *factory, c *cobra.Command, args []string) (string, error) {
+	q := ui.Question{
+		Text: "Name of the " + a.what, Open: a.open, Missing: fmt.Sprintf("the name of the %s is missing", a.what),
+		Hint: "give it: `" + c.CommandPath() + " " + strings.Join(strings.Fields(c.Use)[1:], " ") + "`",
+	}
+	if a.choices == nil && !f.streams.InTerminal {
+		return ui.Ask(f.streams, q.Text, q.Missing, q.Hint)
+	}
+	repo, err := f.fleetRepo() // where there is none, no answer helps
+	if err != nil {
+		return "", err
+	}
+	if a.choices == nil {
+		return ui.Ask(f.streams, q.Text, q.Missing, q.Hint)
+	}
+	if q.Choices = a.choices(repo, args); len(q.Choices) > 0 {
+		return q.Ask(f.streams)
+	}
+	if len(args) > 0 { // a cluster that is not there, rather than one without pools
+		if _, err := repo.Cluster(args[0]); err != nil {
+			return "", err
+		}
+	}
+	return "", diag.Usage("`fleetctl "+c.Parent().Name()+" add` makes one", "there is no %s", a.what)
+}
+
+// askNow asks for a value of a cluster at a terminal; now is what it is, "" where it is new. Without a terminal it fails as ui.Ask does. Errors: an
+// unknown cluster, or what now finds.
+func askNow(f *factory, cluster, question, missing, hint string, now func(c *fleetrepo.Cluster) string) (string, error) {
+	if f.streams.InTerminal {
+		repo, err := f.fleetRepo()
+		if err != nil {
+			return "", err
+		}
+		c, err := repo.Cluster(cluster)
+		if err != nil {
+			return "", err
+		}
+		if value := now(c); value != "" {
+			question += " (now " + value + ")"
+		}
+	}
+	return ui.Ask(f.streams, question, missing, hint)
+}

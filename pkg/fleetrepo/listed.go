@@ -1,0 +1,101 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// A folder without a kustomization.yaml is applied whole. In one that has it, which somebody has written, only what its resources name is: a
+// file that a command puts there would never be applied.
+
+// kustomizationIn is the kustomization.yaml of a folder, by the name that it has of those which kustomize takes; "" where there is none.
+func (r *Repo) kustomizationIn(dir string) string {
+	for _, name := range []string{kustomizationFile, "kustomization.yml", "Kustomization"} {
+		if file := path.Join(dir, name); r.exists(file) {
+			return file
+		}
+	}
+	return ""
+}
+
+// enlist adds a file to the resources of the kustomization.yaml that decides whether it is applied: the nearest one from its folder up to root,
+// which is what Flux applies. want is whether it is to be there; not to be takes it out.
+func (r *Repo) enlist(cs *manifest.ChangeSet, root, file string, want bool) error {
+	for dir := path.Dir(file); ; dir = path.Dir(dir) {
+		if r.kustomizationIn(dir) != "" {
+			return r.listed(cs, dir, strings.TrimPrefix(file, dir+"/"), want)
+		}
+		if dir == root || dir == "." {
+			return nil
+		}
+	}
+}
+
+// listed adds file to the resources of the kustomization.yaml in the folder dir, or takes it out, where there is one.
+func (r *Repo) listed(cs *manifest.ChangeSet, dir, file string, want bool) error {
+	return r.list(cs, dir, func(entries []string, src []byte) ([]byte, error) {
+		switch i := slices.Index(entries, file); {
+		case want && i < 0:
+			return yamledit.Append(src, 0, yamledit.Path{"resources"}, &yaml.Node{Kind: yaml.ScalarNode, Value: file})
+		case !want && i >= 0:
+			return yamledit.RemoveItem(src, 0, yamledit.Path{"resources", i})
+		}
+		return src, nil
+	})
+}
+
+// unlist takes a folder in dir, and all that is in it, out of the resources of the kustomization.yaml in dir, where there is one.
+func (r *Repo) unlist(cs *manifest.ChangeSet, dir, folder string) error {
+	return r.list(cs, dir, func(entries []string, src []byte) ([]byte, error) {
+		var err error
+		for i, entry := range slices.Backward(entries) {
+			if entry != folder && !strings.HasPrefix(entry, folder+"/") {
+				continue
+			}
+			if src, err = yamledit.RemoveItem(src, 0, yamledit.Path{"resources", i}); err != nil {
+				return nil, err
+			}
+		}
+		return src, nil
+	})
+}
+
+// list changes the resources of the kustomization.yaml in dir, where there is one. change gets them as clean paths, with the text of the file as the
+// edit has left it so far.
+func (r *Repo) list(cs *manifest.ChangeSet, dir string, change func(entries []string, src []byte) ([]byte, error)) error {
+	name := r.kustomizationIn(dir)
+	if name == "" {
+		return nil
+	}
+	src, err := r.read(name)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(cs.Files(), func(f manifest.File) bool { return f.Path == name }); i >= 0 {
+		src = cs.Files()[i].Content
+	}
+	documents, err := yamledit.Parse(src)
+	if err != nil || len(documents) == 0 {
+		return findingsOf(name, fmt.Errorf("not a kustomization.yaml: %w", err))
+	}
+	var entries []string
+	if resources := yamledit.Find(documents[0], "resources"); resources != nil {
+		for _, n := range resources.Content {
+			entries = append(entries, path.Clean(text(n)))
+		}
+	}
+	changed, err := change(entries, src)
+	if err != nil {
+		return diag.Wrap("change "+name, err, "change the list of resources in an editor")
+	}
+	cs.Write(manifest.File{Path: name, Content: changed})
+	return nil
+}
