@@ -341,14 +341,22 @@ func splitKey(line []byte, inFlow bool) (name string, value []byte, ok bool) {
 
 // jsonText is a string as encoding/json writes it.
 func jsonText(s string) string {
+	if isJSONText(s) {
+		return `"` + s + `"`
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return `""` // there is no such string
+	}
+	return string(text)
+}
+
+// isJSONText tells whether encoding/json writes a string as it is, between quotes.
+func isJSONText(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			text, err := json.Marshal(s)
-			if err != nil {
-				return `""` // there is no such string
-			}
-			return string(text)
+			return false
 		}
 	}
-	return `"` + s + `"`
+	return true
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"text/template"
@@ -26,13 +27,16 @@ type parsedTemplates struct {
 	names  []string // of the files that are rendered
 	parsed *template.Template
 	ready  sync.Pool // of *execution
+	// included is nil where it may not be remembered.
+	included *included
 }
 
 // execution is a copy of the templates for one release at a time: include belongs to it.
 type execution struct {
-	parsed  *template.Template
-	depth   map[string]int
-	buffers []*bytes.Buffer // that nothing is written to
+	parsed   *template.Template
+	depth    map[string]int
+	buffers  []*bytes.Buffer // that nothing is written to
+	included *included
 }
 
 // tooDeep bounds how often templates include themselves, as Helm does.
@@ -44,13 +48,16 @@ func newTemplates(c *chart.Chart) *parsedTemplates {
 	if len(c.Dependencies()) > 0 || c.Metadata.Type == "library" || len(c.Metadata.Dependencies) > 0 {
 		return nil
 	}
-	all := &parsedTemplates{parsed: template.New("gotpl").Option(missingKey).Funcs(functions())}
+	all := &parsedTemplates{included: &included{}, parsed: template.New("gotpl").Option(missingKey).Funcs(functions())}
 	files := slices.Clone(c.Templates)
 	slices.SortFunc(files, func(a, b *common.File) int { return compareDepth(a.Name, b.Name) })
 	for _, f := range files {
 		text := string(f.Data)
 		if readsFiles().MatchString(text) {
 			return nil
+		}
+		if differsEachTime().MatchString(text) {
+			all.included = nil
 		}
 		name := path.Join(c.ChartFullPath(), f.Name)
 		if _, err := all.parsed.New(name).Parse(text); err != nil {
@@ -142,7 +149,7 @@ func (t *parsedTemplates) take() (*execution, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &execution{parsed: parsed.Option(missingKey), depth: map[string]int{}}
+	run := &execution{parsed: parsed.Option(missingKey), depth: map[string]int{}, included: t.included}
 	run.parsed.Funcs(template.FuncMap{"include": run.include})
 	return run, nil
 }
@@ -151,9 +158,18 @@ func (x *execution) include(name string, data any) (string, error) {
 	if x.depth[name] > tooDeep {
 		return "", errTemplate
 	}
+	from, pure := data.(string)
+	if pure {
+		if text, ok := x.included.get(name, from); ok {
+			return text, nil
+		}
+	}
 	x.depth[name]++
 	text, err := x.execute(name, data)
 	x.depth[name]--
+	if pure && err == nil {
+		x.included.put(name, from, text)
+	}
 	return text, err
 }
 
@@ -175,6 +191,9 @@ func functions() template.FuncMap {
 	all := sprig.TxtFuncMap()
 	for _, name := range []string{"env", "expandenv", "getHostByName"} {
 		delete(all, name)
+	}
+	if quote, ok := all["quote"].(func(...any) string); ok {
+		all["quote"] = quickQuote(quote)
 	}
 	all["include"] = func(string, any) (string, error) { return "", errTemplate } // bound to the templates that run
 	all["required"] = func(_ string, value any) (any, error) {
@@ -214,6 +233,18 @@ func functions() template.FuncMap {
 		return value
 	}
 	return all
+}
+
+// quickQuote is sprig's quote, which our charts call most: for one text it takes no detour.
+func quickQuote(quote func(values ...any) string) func(values ...any) string {
+	return func(values ...any) string {
+		if len(values) == 1 {
+			if text, ok := values[0].(string); ok {
+				return strconv.Quote(text)
+			}
+		}
+		return quote(values...)
+	}
 }
 
 // What charts turn into YAML, and back, is mostly the same for all clusters of a flavour: it is done once. The values are shared: copy them.

@@ -84,6 +84,9 @@ func isInteger(text string) bool {
 
 // doubleQuoted reads a string as JSON has it. What YAML alone would read otherwise is not ok.
 func doubleQuoted(text string) (*node, string) {
+	if end := strings.IndexByte(text[1:], '"') + 2; end > 1 && isJSONText(text[1:end-1]) { // nearly all are
+		return &node{scalar: text[:end]}, text[end:]
+	}
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
 		case '\\':

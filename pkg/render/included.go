@@ -1,0 +1,37 @@
+package render
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// included remembers what templates make that are given nothing but a text: they have no way to see a release, so it is the same for all of them.
+// The hash in a machine template's name is such a one. A nil one remembers nothing. It may be used at once.
+type included struct {
+	texts sync.Map // of inclusion, to string
+	size  atomic.Int64
+}
+
+type inclusion struct{ name, text string }
+
+func (i *included) get(name, text string) (string, bool) {
+	if i == nil {
+		return "", false
+	}
+	made, ok := i.texts.Load(inclusion{name, text})
+	out, _ := made.(string)
+	return out, ok
+}
+
+func (i *included) put(name, text, made string) {
+	if i != nil && i.size.Add(int64(len(text)+len(made))) <= maxRemembered {
+		i.texts.Store(inclusion{name, strings.Clone(text)}, made)
+	}
+}
+
+// differsEachTime finds templates with functions whose result is another one each time.
+var differsEachTime = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(rand[A-Z]\w*|gen[A-Z]\w*|now|ago|uuidv4|shuffle|bcrypt|htpasswd|encryptAES)\b`)
+})
