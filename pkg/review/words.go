@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/blang/semver/v4"
 )
 
 // controlPlane is the pool that the machines of a control plane are in.
@@ -180,10 +182,20 @@ func (i *Impact) upgrade(where, pool string) string {
 	}
 	text := fmt.Sprintf("upgrades %s to %s", what, i.To)
 	if i.From != "" {
-		text = fmt.Sprintf("upgrades %s from %s to %s", what, i.From, i.To)
+		text = fmt.Sprintf("%s %s from %s to %s", upOrDown(i.From, i.To), what, i.From, i.To)
 	}
 	if i.Machines > 0 {
 		text += fmt.Sprintf(" (replaces %s)", count(i.Machines, "machine"))
 	}
 	return text
+}
+
+// upOrDown is what a change of version does: a revert, or a promotion back to an old tag, goes the other way.
+func upOrDown(from, to string) string {
+	before, err := semver.ParseTolerant(from)
+	after, afterErr := semver.ParseTolerant(to)
+	if err == nil && afterErr == nil && after.LT(before) {
+		return "downgrades"
+	}
+	return "upgrades"
 }
