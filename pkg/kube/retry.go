@@ -2,11 +2,14 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -22,6 +25,13 @@ func isTransient(err error) bool {
 		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
+// isUnexplained tells whether the API server failed and gave no reason, which is how it passes on what its storage says: that etcd has timed out, on
+// a busy disk. It may be for good as well, so that it is tried again a few times only.
+func isUnexplained(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && status.ErrStatus.Code == http.StatusInternalServerError && status.ErrStatus.Reason == metav1.StatusReasonUnknown
+}
+
 // isUnanswered tells whether err says that what stands behind the API server is not there yet: a webhook that does not
 // answer or whose certificate is not known yet (the API server reports both as internal errors), or a CRD that has not
 // reached discovery.
@@ -29,13 +39,13 @@ func isUnanswered(err error) bool {
 	return apierrors.IsInternalError(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || isTransient(err)
 }
 
-// retryTransient repeats do a few times over what isTransient knows.
+// retryTransient repeats do a few times over what isTransient and isUnexplained know.
 func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7, Cap: 3 * time.Second}
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		last = do(ctx)
-		if last != nil && isTransient(last) {
+		if last != nil && (isTransient(last) || isUnexplained(last)) {
 			return false, nil
 		}
 		return true, last

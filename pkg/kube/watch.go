@@ -160,7 +160,10 @@ func (c *Client) waitEstablished(ctx context.Context, name string) error {
 		crd.SetGroupVersionKind(crdGroupKind.WithVersion("v1"))
 		crd.SetName(name)
 		touch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, touchAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
-		if err := c.Patch(ctx, crd, client.RawPatch(types.MergePatchType, touch), client.FieldOwner(FieldManager)); err != nil && !IsAbsent(err) {
+		err = retryTransient(ctx, func(ctx context.Context) error {
+			return c.Patch(ctx, crd, client.RawPatch(types.MergePatchType, touch), client.FieldOwner(FieldManager))
+		})
+		if err != nil && !IsAbsent(err) {
 			return fmt.Errorf("touch CRD %s: %w", name, err)
 		}
 	}

@@ -1,0 +1,41 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestRetryTransient(t *testing.T) {
+	// As k8s.io/apiserver passes on what its storage says.
+	timedOut := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: "etcdserver: request timed out"}}
+	for _, tt := range []struct {
+		name  string
+		err   error
+		again bool
+	}{
+		{"etcd timed out", fmt.Errorf("patch: %w", timedOut), true},
+		{"too many requests", apierrors.NewTooManyRequests("later", 0), true},
+		{"a webhook's internal error", apierrors.NewInternalError(errors.New("failed calling webhook")), false},
+		{"refused", apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "one", errors.New("no")), false},
+		{"no answer of a server", errors.New("no such file"), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tries := 0
+			err := retryTransient(t.Context(), func(context.Context) error {
+				if tries++; tries == 1 {
+					return tt.err
+				}
+				return nil
+			})
+			if again := tries == 2 && err == nil; again != tt.again {
+				t.Errorf("%d tries, %v", tries, err)
+			}
+		})
+	}
+}
