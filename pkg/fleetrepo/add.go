@@ -45,7 +45,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 		return nil, err
 	}
 	if !slices.Contains(r.EnvironmentNames(), opts.Environment) {
-		return nil, unknown("environment", opts.Environment, r.EnvironmentNames(), "`fleetctl environment add "+opts.Environment+"` makes one")
+		return nil, unknownEnvironment(opts.Environment, r.EnvironmentNames())
 	}
 	if opts.KubernetesVersion != "" {
 		if _, err := parseVersion(opts.KubernetesVersion); err != nil {

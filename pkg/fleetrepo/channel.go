@@ -296,7 +296,7 @@ func (f *fleetFile) set(environment, field string, value any) error {
 	names := f.repo.EnvironmentNames()
 	i := slices.Index(names, environment)
 	if i < 0 {
-		return unknown("environment", environment, names, "`fleetctl environment add "+environment+"` makes one")
+		return unknownEnvironment(environment, names)
 	}
 	at := yamledit.Path{"spec", "environments", i, field}
 	var err error

@@ -73,7 +73,12 @@ func (r *Repo) CheckEnvironment(name string) error {
 		}
 		names = append(names, e.Name)
 	}
-	return unknown("environment", name, names, "`fleetctl environment add "+name+"` makes one")
+	return unknownEnvironment(name, names)
+}
+
+// unknownEnvironment is the error for a name that is not among the known environments.
+func unknownEnvironment(name string, known []string) error {
+	return unknown("environment", name, known, "`fleetctl environment add "+name+"` makes one")
 }
 
 // EnvironmentOptions say what an environment is.

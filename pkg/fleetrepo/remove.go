@@ -179,8 +179,12 @@ func (r *Repo) dropChart(e *Edit, c *declared) error {
 			continue
 		}
 		other, err := r.load(p)
-		if err != nil || other != nil && text(yamledit.Find(other.node, "spec", "chartRef", "name")) == scaffold.ChartName(c.Environment, c.Flavour) {
-			return nil //nolint:nilerr // one that cannot be read may share it
+		shares := err != nil // one that cannot be read may
+		if other != nil {
+			shares = text(yamledit.Find(other.node, "spec", "chartRef", "name")) == scaffold.ChartName(c.Environment, c.Flavour)
+		}
+		if shares {
+			return nil
 		}
 	}
 	e.Changes.Delete(file.Path)

@@ -153,7 +153,7 @@ func (r *Repo) chosen(given []string) ([]string, error) {
 	}
 	for _, name := range given {
 		if !slices.Contains(known, name) {
-			return nil, unknown("environment", name, known, "`fleetctl environment add "+name+"` makes one")
+			return nil, unknownEnvironment(name, known)
 		}
 	}
 	return given, nil

@@ -13,7 +13,7 @@ import (
 func FuzzSettings(f *testing.F) {
 	for _, text := range []string{
 		"[commit]\n\tgpgSign = true\n[gpg]\n\tformat = ssh\n[gpg \"ssh\"]\n\tprogram = \"C:\\\\Program Files\\\\ssh-keygen.exe\"\n[user]\n\tsigningKey = key::ssh-ed25519 AAAA me@host # c\n",
-		"[core]\n\tbare\n[a \"b.c\"]\nD=1\nd=2\n", "[include]\n\tpath = ~/other\n[includeIf \"gitdir:~/work/\"]\n\tpath = .gitconfig-work\n", "[a]\nb = \"x\\\ny\" ; c\n", "[", "[a \"\\\"]", "\ufeff[a]\nb=c\n", "[user]\n\tname = a\x00b\n",
+		"[core]\n\tbare\n[a \"b.c\"]\nD=1\nd=2\n", "[include]\n\tpath = ~/other\n[includeIf \"gitdir:~/clients/\"]\n\tpath = .gitconfig-work\n", "[a]\nb = \"x\\\ny\" ; c\n", "[", "[a \"\\\"]", "\ufeff[a]\nb=c\n", "[user]\n\tname = a\x00b\n",
 	} {
 		f.Add(text, "user.signingkey", "a\nb")
 	}

@@ -50,16 +50,16 @@ func (c *cluster) chart(l *layout) {
 		}
 		return
 	}
-	ref := yamledit.Find(c.release.node, "spec", "chartRef")
-	name := yamledit.Find(ref, "name")
-	if name == nil || valueAt(ref, "kind") != "HelmChart" || valueAt(ref, "namespace") != "flux-system" {
+	ref := fields(c.release.object).in("spec", "chartRef")
+	name := yamledit.Find(c.release.node, "spec", "chartRef", "name")
+	if name == nil || ref.text("kind") != "HelmChart" || ref.text("namespace") != "flux-system" {
 		return // a HelmRelease without a chart is for its schema to tell
 	}
 	if there, known := l.charts[[2]string{path.Dir(c.dir), name.Value}]; known {
 		c.told = !there
 		return
 	}
-	if !slices.ContainsFunc(l.fleet.Spec.Environments, func(e v1alpha1.Environment) bool { return e.Name == c.environment }) {
+	if _, ok := l.fleet.Environment(c.environment); !ok {
 		return // that is the finding
 	}
 	for _, e := range l.fleet.Spec.Environments {
@@ -71,13 +71,6 @@ func (c *cluster) chart(l *layout) {
 			return
 		}
 	}
-}
-
-func valueAt(n *yaml.Node, field string) string {
-	if at := yamledit.Find(n, field); at != nil {
-		return at.Value
-	}
-	return ""
 }
 
 // missingChart is the finding about a field that names the folder of a chart that is not there; nil where it is. A repo that no management

@@ -60,7 +60,7 @@ func indent(text, by string) string {
 }
 
 // example is a file of the examples, which readers copy.
-func example(t *testing.T, name string) string {
+func example(t testing.TB, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", filepath.FromSlash(name)))
 	if err != nil {

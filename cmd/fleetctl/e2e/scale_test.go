@@ -251,26 +251,19 @@ func awaitClusters(b *testing.B, client *kube.Client, n int) (first time.Duratio
 // declareClusters commits n clusters, each as the example has its own.
 func declareClusters(b *testing.B, f *fleet, n int) {
 	b.Helper()
-	declared, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "laptop", filepath.FromSlash(clusterPath("demo"))))
-	if err != nil {
-		b.Fatal(err)
-	}
-	chart, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "laptop", filepath.FromSlash(chartPath("in-memory"))))
-	if err != nil {
-		b.Fatal(err)
-	}
+	declared, chart := example(b, "laptop/"+clusterPath("demo")), example(b, "laptop/"+chartPath("in-memory"))
 	for i := range n {
 		name := fmt.Sprintf("mem-%03d", i)
 		path := filepath.Join(f.dir, filepath.FromSlash(clusterPath(name)))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			b.Fatal(err)
 		}
-		text := strings.NewReplacer(": demo\n", ": "+name+"\n").Replace(string(declared))
+		text := strings.NewReplacer(": demo\n", ": "+name+"\n").Replace(declared)
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			b.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(f.dir, filepath.FromSlash(chartPath("in-memory"))), chart, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(f.dir, filepath.FromSlash(chartPath("in-memory"))), []byte(chart), 0o644); err != nil {
 		b.Fatal(err)
 	}
 	run(b, exec.Command("git", "-C", f.dir, "add", "providers"))
