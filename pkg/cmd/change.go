@@ -18,6 +18,7 @@ import (
 // changeFlags are those of every command that edits the fleet repo.
 type changeFlags struct {
 	dryRun, commit, push, pr  bool
+	noVerify                  bool
 	tokenFile, keyFile, forge string
 	remote                    bool // the command asks the remote, whatever the flags say
 }
@@ -27,6 +28,7 @@ func (o *changeFlags) add(c *cobra.Command) {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show the difference and change nothing")
 	fs.BoolVar(&o.commit, "commit", false, "commit the changed files, and no others")
 	fs.BoolVar(&o.push, "push", false, "commit and push; where others have pushed meanwhile, the change is made again on top of theirs")
+	fs.BoolVar(&o.noVerify, "no-verify", false, "leave out the Git hooks that could refuse: pre-commit, commit-msg and pre-push")
 	fs.BoolVar(&o.pr, "pr", false, "commit to a branch of its own, push that, and open a pull request, or update the one that is open")
 	fs.StringVar(&o.forge, "forge", "", "what the remote runs on, for --pr: github, gitlab or gitea (default: spec.git.forge, or by the host's name)")
 	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote, and of --pr (default: the environment variable FLEETCTL_GIT_TOKEN)")
@@ -47,7 +49,7 @@ the change on. Comments and formatting of the files stay as they are.`
 
 // changeOptions are what these flags say.
 func (f *factory) changeOptions(o *changeFlags) (lifecycle.ChangeOptions, error) {
-	options := lifecycle.ChangeOptions{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, Forge: v1alpha1.ForgeType(o.forge)}
+	options := lifecycle.ChangeOptions{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify, Forge: v1alpha1.ForgeType(o.forge)}
 	if o.pr && o.push {
 		return options, diag.Usage("leave one of them out", "--push and --pr are two ways to the same branch")
 	}

@@ -78,7 +78,7 @@ from going on: their values have to change in the same commit.` + editing,
 				return diag.Usage("give --prefer team or --prefer fleetctl", "--prefer %q is neither team nor fleetctl", prefer)
 			}
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-				return r.UpdateCharts(args, fleetrepo.Prefer(prefer), lifecycle.ChartHistory(c.Context(), r.Dir))
+				return r.UpdateCharts(args, fleetrepo.Prefer(prefer), lifecycle.ChartHistory(c.Context(), r.WorkTree))
 			})
 		},
 	}

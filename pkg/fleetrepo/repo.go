@@ -33,6 +33,8 @@ const (
 type Repo struct {
 	// Dir is the folder that fleet.yaml stands in.
 	Dir string
+	// WorkTree is the person's own folder: Dir, unless that is a copy of what is committed there.
+	WorkTree string
 	// Fleet is what fleet.yaml says, without defaults.
 	Fleet *v1alpha1.Fleet
 	// Schemas are those of its charts' values, as they are compiled.
@@ -74,6 +76,8 @@ type Edit struct {
 	Applies string
 	// Private edits show no difference: what they change may be in clear.
 	Private bool
+	// Replaces names the files that the edit was made from as they stand on disk, committed or not: their place is taken.
+	Replaces []string
 }
 
 // Find returns the folder of the fleet repo that dir is in: the one that fleet.yaml stands in, there or above. The error says that there
@@ -107,7 +111,26 @@ func Open(dir string) (*Repo, error) {
 
 // New is the fleet repo in a folder whose fleet.yaml says what fleet does.
 func New(dir string, fleet *v1alpha1.Fleet) *Repo {
-	return &Repo{Dir: dir, Fleet: fleet, charts: map[string]*chart{}}
+	return &Repo{Dir: dir, WorkTree: dir, Fleet: fleet, charts: map[string]*chart{}}
+}
+
+// OpenCopy returns the fleet repo of the folder workTree as the copy of it at dir has it. Errors are those of v1alpha1.Decode, or say that the copy has
+// no fleet.yaml.
+func OpenCopy(dir, workTree string) (*Repo, error) {
+	if dir == workTree {
+		return Open(dir)
+	}
+	content, err := os.ReadFile(filepath.Join(dir, v1alpha1.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, diag.Errorf("commit it first, as you want it: git add "+v1alpha1.FileName+"; git commit", "%s is in no commit", v1alpha1.FileName)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read fleet: %w", err)
+	}
+	fleet, err := v1alpha1.Decode(filepath.Join(workTree, v1alpha1.FileName), content)
+	repo := New(dir, fleet)
+	repo.WorkTree = workTree
+	return repo, err
 }
 
 // read returns the file at a slash-separated path of the repo, which may be so large at most.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -81,16 +80,19 @@ func otherBranch(refs *packp.AdvRefs, name plumbing.ReferenceName) plumbing.Hash
 
 // loneCommit makes a commit without files or parents. Its date is fixed, so that repeated checks send the same two objects.
 func loneCommit(ctx context.Context, store *memory.Storage, name plumbing.ReferenceName) (update, error) {
-	author := defaultAuthor
-	if cfg, err := config.LoadConfig(config.GlobalScope); err == nil {
-		author = authorOf(cfg) // rules about authors then judge the one who will push
+	author := runnerAuthor
+	if all, err := userSettings(ctx); err == nil {
+		if who, err := all.who("author"); err == nil {
+			author = who // rules about authors then judge the one who will push
+		}
 	}
 	tree, err := writeTree(store, map[string]object.TreeEntry{})
 	if err != nil {
 		return update{}, err
 	}
 	when := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
-	commit, err := writeCommit(ctx, store, nil, tree, nil, "fleetctl: may this account push here?", author, when)
+	by := object.Signature{Name: author.Name, Email: author.Email, When: when}
+	commit, err := writeCommit(ctx, store, nil, tree, nil, "fleetctl: may this account push here?", identity{by, by})
 	if err != nil {
 		return update{}, err
 	}

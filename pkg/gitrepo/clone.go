@@ -104,11 +104,7 @@ func checkFolder(ctx context.Context, dir string, store storage.Storer, commit p
 	if err != nil {
 		return err
 	}
-	cfg, err := config.LoadConfig(config.GlobalScope)
-	if err != nil {
-		return fmt.Errorf("read the git configuration: %w", err)
-	}
-	w, err := openWorktree(dir, store, cfg)
+	w, err := openWorktree(dir, store)
 	if err != nil {
 		return err
 	}

@@ -4,50 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
-	"time"
 
-	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Author of a commit.
-type Author struct{ Name, Email string }
-
-// defaultAuthor commits where the user has told git no name.
-var defaultAuthor = Author{Name: "fleetctl", Email: "fleetctl@localhost"}
-
-// Author is who the commits of this repository are by: user.name and user.email of the git configuration, else fleetctl.
-func (r *Repo) Author() (Author, error) {
-	cfg, err := r.git.ConfigScoped(config.SystemScope)
-	if err != nil {
-		return Author{}, fmt.Errorf("read the git configuration: %w", err)
-	}
-	return authorOf(cfg), nil
-}
-
-func authorOf(cfg *config.Config) Author {
-	a := Author{Name: cfg.User.Name, Email: cfg.User.Email}
-	if a.Name == "" {
-		a.Name = defaultAuthor.Name
-	}
-	if a.Email == "" {
-		a.Email = defaultAuthor.Email
-	}
-	return a
-}
-
-// Commit writes the changes into the working tree and commits them, and nothing else, to the checked out branch. What else is
-// staged or dirty stays so. author is r.Author() if zero. It returns the branch's commit and whether it is a new one: changes
-// that are in the last commit already make none. It is signed where git signs commits; where that fails, the error matches ErrSigning. After a kill, calling it again with the same changes completes it.
+// Commit commits the changes, and nothing else, to the checked out branch, and brings them into the working tree and the index. They are made from the
+// last commit; what else differs from it, in the same files too, on disk or staged, stays as it was, uncommitted. Where that cannot be, in a
+// file whose very lines both have changed, the error is a *DirtyError and nothing is done. author is who git would say if zero. It returns the
+// branch's commit and whether it is a new one: changes that are in the last commit already make none. Hooks run, and it is signed, as git is set up
+// to; errors of those match ErrHook and ErrSigning. After a kill, calling it again with the same changes completes it.
 func (r *Repo) Commit(ctx context.Context, changes []Change, message string, author Author) (hash string, made bool, err error) {
-	if author == (Author{}) {
-		if author, err = r.Author(); err != nil {
-			return "", false, err
-		}
+	head, err := r.Head()
+	if err != nil {
+		return "", false, err
 	}
+	return r.CommitOnto(ctx, head, changes, message, author)
+}
+
+// CommitOnto is Commit for changes that were made from the commit base, "" where there was none. The error matches ErrDiverged if somebody has
+// committed since.
+func (r *Repo) CommitOnto(ctx context.Context, base string, changes []Change, message string, author Author) (hash string, made bool, err error) {
 	l, err := r.acquire(ctx)
 	if err != nil {
 		return "", false, err
@@ -57,44 +40,116 @@ func (r *Repo) Commit(ctx context.Context, changes []Change, message string, aut
 	if err != nil {
 		return "", false, err
 	}
-	commit, err := r.record(ctx, head, changes, message, author)
-	if err != nil {
-		return "", false, fmt.Errorf("commit to %s: %w", r.dir, err)
+	if head != plumbing.NewHash(base) {
+		return "", false, diag.Errorf("run the command again", "%w: somebody committed to %s meanwhile", ErrDiverged, r.dir)
 	}
-	if err := r.place(ctx, l, name, head, commit, changes); err != nil {
-		return "", false, fmt.Errorf("commit to %s: %w", r.dir, err)
+	w, err := r.worktree(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	defer w.close()
+	commit, err := r.record(ctx, w, l, revision{base: head, parents: []plumbing.Hash{head}, changes: changes, message: message, by: author})
+	if err != nil {
+		return "", false, diag.Wrap("commit to "+r.dir, err, diag.Hint(err))
+	}
+	if err := r.place(ctx, w, l, name, head, commit, changes); err != nil {
+		return "", false, diag.Wrap("commit to "+r.dir, err, diag.Hint(err))
 	}
 	if commit.IsZero() {
 		return "", false, nil
 	}
+	if commit != head {
+		r.committed(ctx, w.conv.settings)
+	}
 	return commit.String(), commit != head, nil
 }
 
-// record writes the objects of a commit on top of parent; nothing refers to them yet. It returns parent if nothing changes.
-func (r *Repo) record(ctx context.Context, parent plumbing.Hash, changes []Change, message string, author Author) (plumbing.Hash, error) {
+// revision is a commit to be made.
+type revision struct {
+	// base is what the changes are made from, and what they are shown against.
+	base    plumbing.Hash
+	parents []plumbing.Hash
+	changes []Change
+	message string
+	by      Author
+	// apart: it goes to another branch, and the working tree stays as it is.
+	apart bool
+}
+
+// record writes the objects of a commit; nothing refers to them yet. It returns the base if nothing changes.
+func (r *Repo) record(ctx context.Context, w *worktree, l *lock, v revision) (plumbing.Hash, error) {
 	store := r.git.Storer
-	base, err := treeOf(store, parent)
+	base, err := treeOf(store, v.base)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	if parent.IsZero() && len(changes) == 0 {
-		return parent, nil
+	if v.base.IsZero() && len(v.changes) == 0 {
+		return v.base, nil
 	}
-	tree, err := applyChanges(store, base, changes)
+	tree, err := r.tree(ctx, w, base, v.changes)
 	if err != nil || tree == base {
-		return parent, err
+		return v.base, err
 	}
-	s, err := r.signer(ctx, author, "commit.gpgsign")
+	if there, err := treeOf(store, v.parents[0]); err != nil || there == tree && v.parents[0] != v.base {
+		return v.parents[0], err
+	}
+	by, err := r.identity(ctx, w.conv.settings, v.by)
 	if err != nil {
-		return parent, err
+		return v.base, err
 	}
-	return writeCommit(ctx, store, s, tree, []plumbing.Hash{parent}, message, author, time.Now())
+	s, err := newSigner(w.conv.settings, Author{by.committer.Name, by.committer.Email}, "commit.gpgsign")
+	if err != nil {
+		return v.base, err
+	}
+	if !v.apart { // before a hook or a server hears of it
+		if _, err := r.plan(ctx, w, l, base, tree, v.changes); err != nil {
+			return v.base, err
+		}
+	}
+	if tree, v.message, err = r.verify(ctx, w, l, by, tree, v); err != nil || tree == base {
+		return v.base, err
+	}
+	return writeCommit(ctx, store, s, tree, v.parents, v.message, by)
+}
+
+// tree writes that of base with the changes, which are brought into the form that commits have.
+func (r *Repo) tree(ctx context.Context, w *worktree, base plumbing.Hash, changes []Change) (plumbing.Hash, error) {
+	paths := make([]string, 0, len(changes))
+	for _, c := range changes {
+		if err := checkPath(c.Path); err != nil {
+			return plumbing.ZeroHash, err
+		}
+		if !c.Delete {
+			paths = append(paths, c.Path)
+		}
+	}
+	if err := w.conv.look(ctx, paths...); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	files := &treeFS{store: r.git.Storer, root: base, trees: map[plumbing.Hash]map[string]object.TreeEntry{}}
+	converted := slices.Clone(changes)
+	for i, c := range changes {
+		if c.Delete {
+			continue
+		}
+		var was []byte
+		e, err := files.find("read", c.Path)
+		if err == nil && e.Mode.IsFile() {
+			was, err = readBlob(r.git.Storer, e.Hash)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return plumbing.ZeroHash, err
+		}
+		if converted[i].Content, err = w.conv.fromEdit(ctx, c.Path, c.Content, was); err != nil {
+			return plumbing.ZeroHash, err
+		}
+	}
+	return applyChanges(r.git.Storer, base, converted)
 }
 
 // writeCommit writes the object of a commit, signed where there is a signer.
-func writeCommit(ctx context.Context, store storage.Storer, s *signer, tree plumbing.Hash, parents []plumbing.Hash, message string, author Author, when time.Time) (plumbing.Hash, error) {
-	signature := object.Signature{Name: author.Name, Email: author.Email, When: when}
-	c := &object.Commit{Author: signature, Committer: signature, Message: strings.TrimRight(message, "\n") + "\n", TreeHash: tree}
+func writeCommit(ctx context.Context, store storage.Storer, s *signer, tree plumbing.Hash, parents []plumbing.Hash, message string, by identity) (plumbing.Hash, error) {
+	c := &object.Commit{Author: by.author, Committer: by.committer, Message: strings.TrimRight(message, "\n") + "\n", TreeHash: tree}
 	for _, p := range parents {
 		if !p.IsZero() {
 			c.ParentHashes = append(c.ParentHashes, p)
@@ -112,45 +167,39 @@ func writeCommit(ctx context.Context, store storage.Storer, s *signer, tree plum
 }
 
 // place brings working tree, index and branch from one commit to another, in this order: whatever is cut short is done again
-// by the next run. The paths in intent are written even where they hold changes in no commit; those are what the intent was
-// made from.
-func (r *Repo) place(ctx context.Context, l *lock, branch plumbing.ReferenceName, from, to plumbing.Hash, intent []Change) error {
-	store := r.git.Storer
-	fromTree, err := treeOf(store, from)
+// by the next run. What in them differs from the first commit is kept; where it cannot be, the error is a *DirtyError and nothing is done.
+func (r *Repo) place(ctx context.Context, w *worktree, l *lock, branch plumbing.ReferenceName, from, to plumbing.Hash, intent []Change) error {
+	if from == to {
+		return nil
+	}
+	fromTree, err := treeOf(r.git.Storer, from)
 	if err != nil {
 		return err
 	}
-	toTree, err := treeOf(store, to)
+	toTree, err := treeOf(r.git.Storer, to)
 	if err != nil {
 		return err
 	}
-	changes, err := diffTrees(ctx, store, fromTree, toTree)
+	steps, err := r.plan(ctx, w, l, fromTree, toTree, intent)
 	if err != nil {
 		return err
 	}
-	w, err := r.worktree()
-	if err != nil {
+	if err := l.announce(steps); err != nil {
 		return err
 	}
-	defer w.close()
-	if err := checkDirty(ctx, w, l, without(changes, intent)); err != nil {
+	if err := w.apply(ctx, steps); err != nil {
 		return err
 	}
-	if changes, err = withIntent(store, toTree, changes, intent); err != nil {
-		return err
-	}
-	if err := w.apply(ctx, l, changes); err != nil {
-		return err
-	}
+	w.enter(l, steps)
 	if l.changed {
 		if err := l.writeIndex(); err != nil {
 			return err
 		}
 	}
-	if from == to {
-		return nil
+	if err := r.move(branch, from, to); err != nil {
+		return err
 	}
-	return r.move(branch, from, to)
+	return l.finish()
 }
 
 // move sets the branch to another commit, if it is where it was.
@@ -163,61 +212,4 @@ func (r *Repo) move(branch plumbing.ReferenceName, from, to plumbing.Hash) error
 		return fmt.Errorf("set %s: %w", branch.Short(), err)
 	}
 	return nil
-}
-
-// checkDirty returns *DirtyError if one of the paths has changes, on disk or staged, that are in no commit.
-func checkDirty(ctx context.Context, w *worktree, l *lock, changes []treeChange) error {
-	dirty, err := w.conflicts(ctx, changes)
-	if err != nil {
-		return err
-	}
-	for _, c := range changes {
-		if e := l.entries[c.path]; e != nil && e.Hash != c.from.hash && e.Hash != c.to.hash && !e.Hash.IsZero() {
-			dirty = append(dirty, c.path)
-		}
-	}
-	return dirtyError(dirty)
-}
-
-// without leaves out the changes whose paths are in intent.
-func without(changes []treeChange, intent []Change) []treeChange {
-	paths := map[string]bool{}
-	for _, c := range intent {
-		paths[c.Path] = true
-	}
-	var rest []treeChange
-	for _, c := range changes {
-		if !paths[c.path] {
-			rest = append(rest, c)
-		}
-	}
-	return rest
-}
-
-// withIntent adds the paths of intent that do not differ between the commits: on disk they may.
-func withIntent(store storage.Storer, tree plumbing.Hash, changes []treeChange, intent []Change) ([]treeChange, error) {
-	seen := map[string]bool{}
-	for _, c := range changes {
-		seen[c.path] = true
-	}
-	for _, c := range intent {
-		if seen[c.Path] {
-			continue
-		}
-		seen[c.Path] = true
-		if c.Delete {
-			changes = append(changes, treeChange{path: c.Path})
-			continue
-		}
-		root, err := object.GetTree(store, tree)
-		if err != nil {
-			return nil, err
-		}
-		e, err := root.FindEntry(c.Path)
-		if err != nil {
-			return nil, err
-		}
-		changes = append(changes, treeChange{path: c.Path, from: file{e.Mode, e.Hash}, to: file{e.Mode, e.Hash}})
-	}
-	return changes, nil
 }

@@ -117,9 +117,11 @@ func createExclusive(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-func (l *lock) readIndex() error {
+func (l *lock) readIndex() error { return l.readIndexFrom(l.path("index")) }
+
+func (l *lock) readIndexFrom(path string) error {
 	l.index, l.entries = &index.Index{Version: 2}, map[string]*index.Entry{}
-	f, err := os.Open(l.path("index"))
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -128,7 +130,7 @@ func (l *lock) readIndex() error {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	if err := index.NewDecoder(bufio.NewReader(f)).Decode(l.index); err != nil {
-		return diag.Errorf("split and sparse indexes are not supported: git update-index --no-split-index; git sparse-checkout disable", "read %s: %w", l.path("index"), err)
+		return diag.Errorf("split and sparse indexes are not supported: git update-index --no-split-index; git sparse-checkout disable", "read %s: %w", path, err)
 	}
 	for _, e := range l.index.Entries {
 		if e.Stage != 0 { // index.Merged, go-git's name for it, is 1
@@ -154,6 +156,18 @@ func (l *lock) release() error {
 
 // writeIndex replaces the index at once: a reader sees the old or the new one.
 func (l *lock) writeIndex() error {
+	next := l.path("index." + lockName)
+	if err := l.writeIndexTo(next); err != nil {
+		return err
+	}
+	if err := os.Rename(next, l.path("index")); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	l.changed = false
+	return nil
+}
+
+func (l *lock) writeIndexTo(path string) error {
 	l.index.Entries = l.index.Entries[:0]
 	for _, e := range l.entries {
 		l.index.Entries = append(l.index.Entries, e)
@@ -163,13 +177,5 @@ func (l *lock) writeIndex() error {
 	if err := index.NewEncoder(&content).Encode(l.index); err != nil {
 		return fmt.Errorf("encode the index: %w", err)
 	}
-	next := l.path("index." + lockName)
-	if err := os.WriteFile(next, content.Bytes(), 0o644); err != nil {
-		return err
-	}
-	if err := os.Rename(next, l.path("index")); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	l.changed = false
-	return nil
+	return os.WriteFile(path, content.Bytes(), 0o644)
 }

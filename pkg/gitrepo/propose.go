@@ -3,8 +3,6 @@ package gitrepo
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -33,29 +31,29 @@ func (r *Repo) Propose(ctx context.Context, auth Auth, branch string, intent Int
 	if base != known {
 		return nil, diag.Errorf("push them, or put them aside", "%w: %s of %s", ErrUnpushed, t.branch, r.dir)
 	}
-	changes, err := intent(r.dir)
+	changes, err := r.intended(ctx, base, intent)
 	if err != nil {
 		return nil, err
 	}
-	other := &tracking{url: t.url, branch: branch, ref: plumbing.NewRemoteReferenceName(origin, branch)}
+	other := &tracking{url: t.url, remote: t.remote, branch: branch, ref: plumbing.NewRemoteReferenceName(origin, branch)}
 	there, err := r.fetch(ctx, other, remote, base)
 	if err != nil {
 		return nil, err
 	}
 	commit, err := r.proposal(ctx, base, there, changes, message, author)
 	if err != nil {
-		return nil, fmt.Errorf("commit to %s: %w", branch, err)
+		return nil, diag.Wrap("commit to "+branch, err, diag.Hint(err))
 	}
 	switch commit {
 	case base:
-		return &Synced{Commit: base.String()}, nil
+		return &Synced{Commit: base.String(), Base: base.String()}, nil
 	case there:
-		return &Synced{Commit: there.String()}, nil
+		return &Synced{Commit: there.String(), Base: base.String()}, nil
 	}
 	if err := remote.push(ctx, r, other, commit, there); err != nil {
 		return nil, err
 	}
-	return &Synced{Commit: commit.String(), Made: true, Pushed: true, Attempts: 1}, nil
+	return &Synced{Commit: commit.String(), Base: base.String(), Made: true, Pushed: true, Attempts: 1}, nil
 }
 
 // proposal writes the commit: on base, or on the branch that is there if base does not have it yet, which it then takes along. It returns
@@ -69,37 +67,12 @@ func (r *Repo) proposal(ctx context.Context, base, there plumbing.Hash, changes 
 	if err != nil {
 		return base, err
 	}
-	if where == behind || where == same { // there is none, or it has been merged
-		if author == (Author{}) {
-			if author, err = r.Author(); err != nil {
-				return base, err
-			}
-		}
-		return r.record(ctx, base, changes, message, author)
+	v := revision{base: base, parents: []plumbing.Hash{there}, changes: changes, message: message, by: author, apart: true}
+	switch where {
+	case behind, same: // there is none, or it has been merged
+		v.parents = []plumbing.Hash{base}
+	case diverged:
+		v.parents = append(v.parents, base)
 	}
-	was, err := treeOf(r.git.Storer, base)
-	if err != nil {
-		return base, err
-	}
-	tree, err := applyChanges(r.git.Storer, was, changes)
-	if err != nil || tree == was {
-		return base, err
-	}
-	if old, err := treeOf(r.git.Storer, there); err != nil || old == tree {
-		return there, err
-	}
-	parents := []plumbing.Hash{there}
-	if where == diverged {
-		parents = append(parents, base)
-	}
-	if author == (Author{}) {
-		if author, err = r.Author(); err != nil {
-			return base, err
-		}
-	}
-	s, err := r.signer(ctx, author, "commit.gpgsign")
-	if err != nil {
-		return base, err
-	}
-	return writeCommit(ctx, r.git.Storer, s, tree, parents, message, author, time.Now())
+	return r.recordApart(ctx, v)
 }

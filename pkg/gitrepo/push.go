@@ -45,6 +45,10 @@ func (r *Repo) Push(ctx context.Context, auth Auth) (bool, error) {
 // ErrNonFastForward.
 func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, known plumbing.Hash) error {
 	const verb = "push to"
+	name := plumbing.NewBranchReferenceName(t.branch)
+	if err := repo.verifyPush(ctx, t.remote, t.url, t.local(commit), commit, name, known); err != nil {
+		return err
+	}
 	objects, err := missing(ctx, repo.git.Storer, commit, known)
 	if err != nil {
 		return fmt.Errorf("find what to push from %s: %w", repo.dir, err)
@@ -54,7 +58,6 @@ func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, know
 		return r.fail(verb, err)
 	}
 	defer func() { _ = session.Close() }() // the answer has been read, or there is none
-	name := plumbing.NewBranchReferenceName(t.branch)
 	if at := refs.References[name.String()]; at != known {
 		return r.fail(verb, fmt.Errorf("%w: %s is at %s", ErrNonFastForward, t.branch, at))
 	}

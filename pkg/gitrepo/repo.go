@@ -26,6 +26,9 @@ type Repo struct {
 	dir    string
 	gitDir string
 	git    *git.Repository
+
+	// NoVerify leaves the hooks out that may refuse a commit or a push: pre-commit, commit-msg and pre-push.
+	NoVerify bool
 }
 
 // Open returns the repository whose working tree is dir. The error matches ErrNotARepository if there is none.
@@ -118,8 +121,18 @@ func (r *Repo) Remote() (url, branch string, err error) {
 // tracking is what the checked out branch follows.
 type tracking struct {
 	url    string
+	remote string                 // its name
+	head   plumbing.ReferenceName // that branch here; "" if it is in no branch here
 	branch string                 // at the remote
 	ref    plumbing.ReferenceName // what is known here of it
+}
+
+// local is what git calls the commit that is pushed from here.
+func (t *tracking) local(commit plumbing.Hash) string {
+	if t.head == "" {
+		return commit.String()
+	}
+	return t.head.String()
 }
 
 func (r *Repo) tracking() (*tracking, error) {
@@ -138,7 +151,7 @@ func (r *Repo) tracking() (*tracking, error) {
 			branch = b.Merge.Short()
 		}
 	}
-	t := &tracking{branch: branch, ref: plumbing.NewRemoteReferenceName(remote, branch)}
+	t := &tracking{remote: remote, head: name, branch: branch, ref: plumbing.NewRemoteReferenceName(remote, branch)}
 	if c, ok := cfg.Remotes[remote]; ok && len(c.URLs) > 0 {
 		t.url = c.URLs[0]
 	}
@@ -185,16 +198,16 @@ func (r *Repo) Dirty(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look at the working tree %s: %w", r.dir, err)
 	}
-	w, err := r.worktree()
+	w, err := r.worktree(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer w.close()
 	var dirty []string
 	for p, s := range status {
-		if s.Worktree == git.Modified && s.Staging == git.Unmodified && w.crlf {
-			// go-git compares bytes; the user's git has changed the line ends.
-			if same, err := r.unchanged(w, p); err == nil && same {
+		if s.Worktree == git.Modified && s.Staging == git.Unmodified {
+			// go-git compares bytes; the user's git may have changed line ends, or passed them through a filter.
+			if same, err := r.unchanged(ctx, w, p); err == nil && same {
 				continue
 			}
 		}
@@ -212,7 +225,7 @@ func (r *Repo) IsClean(ctx context.Context) (bool, error) {
 	return len(dirty) == 0, err
 }
 
-func (r *Repo) unchanged(w *worktree, p string) (bool, error) {
+func (r *Repo) unchanged(ctx context.Context, w *worktree, p string) (bool, error) {
 	_, head, err := r.head()
 	if err != nil {
 		return false, err
@@ -225,30 +238,44 @@ func (r *Repo) unchanged(w *worktree, p string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return w.anyOf(p, file{f.Mode, f.Hash})
+	if info, err := w.root.Lstat(filepath.FromSlash(p)); err != nil || !w.sameMode(info, f.Mode) {
+		return false, err
+	}
+	return w.anyOf(ctx, p, file{f.Mode, f.Hash})
 }
 
 // CommitsAhead counts the commits of the checked out branch that its remote branch lacks, as far as the last fetch or push
 // knows.
 func (r *Repo) CommitsAhead(ctx context.Context) (int, error) {
+	subjects, err := r.Unpushed(ctx)
+	return len(subjects), err
+}
+
+// Unpushed are the commits that CommitsAhead counts, each by its first characters and its subject, newest first.
+func (r *Repo) Unpushed(ctx context.Context) ([]string, error) {
 	t, err := r.tracking()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	_, head, err := r.head()
 	if err != nil || head.IsZero() {
-		return 0, err
+		return nil, err
 	}
 	known, err := r.reference(t.ref)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	h, err := newHistory(r.git.Storer)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	commits, err := h.between(ctx, head, known)
-	return len(commits), err
+	var subjects []string
+	for _, c := range commits {
+		subject, _, _ := strings.Cut(c.Message, "\n")
+		subjects = append(subjects, fmt.Sprintf("%.8s %s", c.Hash, subject))
+	}
+	return subjects, err
 }
 
 // reference returns the commit of a reference, zero if there is none.
@@ -261,14 +288,6 @@ func (r *Repo) reference(name plumbing.ReferenceName) (plumbing.Hash, error) {
 		return plumbing.ZeroHash, err
 	}
 	return ref.Hash(), nil
-}
-
-func (r *Repo) worktree() (*worktree, error) {
-	cfg, err := r.git.ConfigScoped(config.GlobalScope)
-	if err != nil {
-		return nil, fmt.Errorf("read the git configuration: %w", err)
-	}
-	return openWorktree(r.dir, r.git.Storer, cfg)
 }
 
 // treeOf is the root tree of a commit; the zero commit has the zero tree.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
@@ -224,9 +225,15 @@ func TestCommitAgainAfterKill(t *testing.T) {
 
 func TestAuthor(t *testing.T) {
 	repo := initLocal(t)
-	if a, err := repo.Author(); err != nil || a.Name == "" || a.Email == "" {
-		t.Errorf("Author without configuration: %+v, %v", a, err)
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	if a, err := repo.Author(); !errors.Is(err, gitrepo.ErrNoAuthor) || !strings.Contains(diag.Hint(err), "git config --global user.name") {
+		t.Errorf("Author without configuration: %+v, %v, hint %q", a, err, diag.Hint(err))
 	}
+	t.Setenv("CI", "true")
+	if a, err := repo.Author(); err != nil || a.Name == "" || a.Email == "" {
+		t.Errorf("Author without configuration, on a runner: %+v, %v", a, err)
+	}
+	t.Setenv("CI", "")
 	gittest.Git(t, repo.Dir(), "config", "user.name", "Bea")
 	gittest.Git(t, repo.Dir(), "config", "user.email", "bea@example.com")
 	if a, err := repo.Author(); err != nil || a != (gitrepo.Author{Name: "Bea", Email: "bea@example.com"}) {

@@ -1,10 +1,10 @@
 package gitrepo
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
-	format "github.com/go-git/go-git/v5/plumbing/format/config"
 	"golang.org/x/crypto/ssh"
 )
 
@@ -19,10 +19,9 @@ func FuzzSettings(f *testing.F) {
 	}
 	f.Add("", "", "ab\nb")
 	f.Fuzz(func(t *testing.T, text, name, value string) {
-		raw := format.New()
-		if err := format.NewDecoder(strings.NewReader(text)).Decode(raw); err == nil {
-			all := settings{}
-			all.addAll(raw)
+		files := &configFiles{settings: settings{}}
+		if err := files.readFrom(strings.NewReader(text), filepath.Join(t.TempDir(), "config"), maxIncludes); err == nil {
+			all := files.settings
 			for name := range all {
 				section, _, ok := strings.Cut(name, ".")
 				if !ok || section != strings.ToLower(section) {

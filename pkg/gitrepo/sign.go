@@ -12,9 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
-	format "github.com/go-git/go-git/v5/plumbing/format/config"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -27,84 +25,8 @@ type signer struct {
 	format, key, program, identity string
 }
 
-// settings are git's configuration, the value of a variable that is set last.
-type settings map[string]string
-
-// on tells whether a variable is true, as git reads it.
-func (s settings) on(name string) bool {
-	switch strings.ToLower(s[name]) {
-	case "true", "yes", "on", "1":
-		return true
-	}
-	return false
-}
-
-// settings reads git's configuration: through git, which knows includes and conditions, where it is installed.
-func (r *Repo) settings(ctx context.Context) (settings, error) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		return r.readSettings()
-	}
-	out, err := exec.CommandContext(ctx, git, "-C", r.dir, "config", "--null", "--list").Output() //nolint:gosec // the git in PATH
-	if err != nil {
-		return r.readSettings() // a folder of another owner, which git does not look into
-	}
-	return listed(string(out)), nil
-}
-
-// listed are the settings that git config --null --list prints.
-func listed(out string) settings {
-	all := settings{}
-	for entry := range strings.SplitSeq(out, "\x00") {
-		name, value, hasValue := strings.Cut(entry, "\n")
-		if !hasValue {
-			value = "true" // a variable without = is true
-		}
-		if name != "" { // behind the last one there is nothing
-			all[name] = value
-		}
-	}
-	return all
-}
-
-// readSettings reads the files of git's configuration.
-func (r *Repo) readSettings() (settings, error) {
-	all := settings{}
-	for _, scope := range []config.Scope{config.SystemScope, config.GlobalScope, config.LocalScope} {
-		cfg, err := r.git.Storer.Config()
-		if scope != config.LocalScope {
-			cfg, err = config.LoadConfig(scope)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the git configuration: %w", err)
-		}
-		all.addAll(cfg.Raw)
-	}
-	return all, nil
-}
-
-// addAll adds what a file says. Of a name, what stands between the first and the last dot is as it is written there.
-func (s settings) addAll(raw *format.Config) {
-	for _, section := range raw.Sections {
-		s.add(strings.ToLower(section.Name), section.Options)
-		for _, sub := range section.Subsections {
-			s.add(strings.ToLower(section.Name)+"."+sub.Name, sub.Options)
-		}
-	}
-}
-
-func (s settings) add(section string, options format.Options) {
-	for _, o := range options {
-		s[section+"."+strings.ToLower(o.Key)] = o.Value
-	}
-}
-
 // signer is what signs, or nil where none of the variables asks for it.
-func (r *Repo) signer(ctx context.Context, by Author, variables ...string) (*signer, error) {
-	all, err := r.settings(ctx)
-	if err != nil {
-		return nil, err
-	}
+func newSigner(all settings, by Author, variables ...string) (*signer, error) {
 	wanted := false
 	for _, v := range variables {
 		wanted = wanted || all.on(v)

@@ -3,7 +3,6 @@ package gitrepo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -20,14 +19,16 @@ const (
 	maxHaves = 256
 )
 
-// Intent works out what to change, from the working tree at root, which is then at the newest commit of the remote branch. It is
-// called again if somebody else pushed in between, and must not write there itself.
+// Intent works out what to change, from the files at root, which are those of the newest commit: see Copy. It is called again if somebody else pushed
+// in between, and must not write there itself.
 type Intent func(root string) ([]Change, error)
 
 // Synced is what Sync did.
 type Synced struct {
 	// Commit that the local and the remote branch are at.
 	Commit string
+	// Base is the commit that the intent was applied to, "" where there was none.
+	Base string
 	// Made: a new commit was needed for the intent.
 	Made bool
 	// Pushed: the remote branch was moved, be it for commits that were here already.
@@ -45,11 +46,6 @@ func (r *Repo) Sync(ctx context.Context, auth Auth, intent Intent, message strin
 	t, remote, err := r.remote(auth)
 	if err != nil {
 		return nil, err
-	}
-	if author == (Author{}) {
-		if author, err = r.Author(); err != nil {
-			return nil, err
-		}
 	}
 	pause := syncBackoff
 	for attempt := 1; ; attempt++ {
@@ -75,18 +71,21 @@ func (r *Repo) syncOnce(ctx context.Context, t *tracking, remote *remote, intent
 	if err != nil {
 		return nil, err
 	}
-	changes, err := intent(r.dir)
+	changes, err := r.intended(ctx, base, intent)
 	if err != nil {
 		return nil, err
 	}
-	commit, err := r.record(ctx, base, changes, message, author)
+	commit, err := r.recordApart(ctx, revision{base: base, parents: []plumbing.Hash{base}, changes: changes, message: message, by: author})
 	if err != nil {
-		return nil, fmt.Errorf("commit to %s: %w", r.dir, err)
+		return nil, diag.Wrap("commit to "+r.dir, err, diag.Hint(err))
 	}
 	if commit.IsZero() {
 		return &Synced{}, nil
 	}
 	done := &Synced{Commit: commit.String(), Made: commit != base, Pushed: commit != known}
+	if !base.IsZero() {
+		done.Base = base.String()
+	}
 	if done.Pushed {
 		if err := remote.push(ctx, r, t, commit, known); err != nil {
 			return nil, err
@@ -94,6 +93,31 @@ func (r *Repo) syncOnce(ctx context.Context, t *tracking, remote *remote, intent
 	}
 	// The remote has it: from here on a cancelled context must not leave the working tree half-way.
 	return done, r.settle(context.WithoutCancel(ctx), base, commit, changes)
+}
+
+// intended calls an intent with the files of a commit.
+func (r *Repo) intended(ctx context.Context, base plumbing.Hash, intent Intent) (changes []Change, err error) {
+	root, remove, err := r.copyOf(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	return intent(root)
+}
+
+// recordApart is record for a commit that reaches the working tree later, if at all.
+func (r *Repo) recordApart(ctx context.Context, v revision) (commit plumbing.Hash, err error) {
+	l, err := r.acquire(ctx)
+	if err != nil {
+		return commit, err
+	}
+	defer func() { err = errors.Join(err, l.release()) }()
+	w, err := r.worktree(ctx)
+	if err != nil {
+		return commit, err
+	}
+	defer w.close()
+	return r.record(ctx, w, l, v)
 }
 
 // settle brings the local side to the commit that the remote has.
@@ -110,7 +134,18 @@ func (r *Repo) settle(ctx context.Context, base, commit plumbing.Hash, changes [
 	if head != base {
 		return diag.Errorf("git pull --rebase", "%w: somebody committed to %s meanwhile", ErrDiverged, r.dir)
 	}
-	return r.place(ctx, l, name, base, commit, changes)
+	w, err := r.worktree(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if err := r.place(ctx, w, l, name, base, commit, changes); err != nil {
+		return err
+	}
+	if commit != base {
+		r.committed(ctx, w.conv.settings)
+	}
+	return nil
 }
 
 // CatchUp brings the checked out branch and the working tree up to date with the remote. Commits that are here alone, and changes in no
@@ -239,8 +274,13 @@ func (r *Repo) fastForward(ctx context.Context, to plumbing.Hash) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := r.place(ctx, l, name, head, to, nil); err != nil {
-		return fmt.Errorf("bring %s up to date: %w", r.dir, err)
+	w, err := r.worktree(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if err := r.place(ctx, w, l, name, head, to, nil); err != nil {
+		return diag.Wrap("bring "+r.dir+" up to date", err, diag.Hint(err))
 	}
 	return nil
 }

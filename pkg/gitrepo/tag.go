@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -88,16 +87,21 @@ func (r *Repo) Tag(ctx context.Context, name, commit, message string) (bool, err
 		}
 		return false, nil
 	}
-	author, err := r.Author()
+	all, err := r.settings(ctx)
 	if err != nil {
-		return false, err
+		return false, diag.Wrap("tag "+name, err, "")
 	}
-	s, err := r.signer(ctx, author, "tag.gpgsign", "tag.forcesignannotated", "commit.gpgsign")
+	by, err := r.identity(ctx, all, Author{})
+	if err != nil {
+		return false, diag.Wrap("tag "+name, err, "")
+	}
+	tagger := by.committer
+	s, err := newSigner(all, Author{tagger.Name, tagger.Email}, "tag.gpgsign", "tag.forcesignannotated", "commit.gpgsign")
 	if err != nil {
 		return false, diag.Wrap("tag "+name, err, "")
 	}
 	t := &object.Tag{
-		Name: name, Tagger: object.Signature{Name: author.Name, Email: author.Email, When: time.Now()},
+		Name: name, Tagger: tagger,
 		Message: strings.TrimRight(message, "\n") + "\n", TargetType: plumbing.CommitObject, Target: target,
 	}
 	if t.PGPSignature, err = signObject(ctx, s, t); err != nil {
@@ -121,7 +125,7 @@ func (r *Repo) Tag(ctx context.Context, name, commit, message string) (bool, err
 // ErrTagExists where the remote has another tag of that name, and are those of Push.
 func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error) {
 	const verb = "push a tag to"
-	_, remote, err := r.remote(auth)
+	t, remote, err := r.remote(auth)
 	if err != nil {
 		return false, err
 	}
@@ -140,6 +144,9 @@ func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error
 		return false, nil
 	case !at.IsZero():
 		return false, remote.fail(verb, diag.Errorf("take yours away and run the command again: git tag --delete "+name, "%w: %s", ErrTagExists, name))
+	}
+	if err := r.verifyPush(ctx, t.remote, t.url, ref.String(), hash, ref, plumbing.ZeroHash); err != nil {
+		return false, err
 	}
 	err = send(ctx, session, refs.Capabilities, r.git.Storer, update{name: ref, new: hash, objects: []plumbing.Hash{hash}})
 	if no, ok := errors.AsType[*refused](err); ok {

@@ -20,7 +20,16 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(home) }()
-	for name, value := range map[string]string{"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "SSH_AUTH_SOCK": ""} {
+	config := filepath.Join(home, ".gitconfig")
+	if err := os.WriteFile(config, []byte("[user]\n\tname = Tess\n\temail = tess@example.com\n"), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for name, value := range map[string]string{
+		"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "SSH_AUTH_SOCK": "", "CI": "",
+		"GIT_CONFIG_GLOBAL": config, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_COUNT": "", "GIT_AUTHOR_NAME": "", "GIT_AUTHOR_EMAIL": "",
+		"GIT_COMMITTER_NAME": "", "GIT_COMMITTER_EMAIL": "", "GIT_AUTHOR_DATE": "", "GIT_COMMITTER_DATE": "", "EMAIL": "",
+	} {
 		if err := os.Setenv(name, value); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1

@@ -20,12 +20,17 @@ import (
 type Change struct {
 	// Path relative to the top of the repository, with slashes.
 	Path string
-	// Content to write, byte for byte.
+	// Content to write: made from what Copy gives of the file, or a new one, with LF or CRLF at the ends of its lines.
 	Content []byte
+	// Replace takes the file on disk and in the index to be what was changed: edits in no commit are overwritten, not kept beside the change.
+	Replace bool
 	// Executable sets the file's mode to 0755 instead of 0644. An existing file that stays a file keeps its mode if this is false.
 	Executable bool
 	// Delete removes the file; one that is not there is no error.
 	Delete bool
+
+	// entry is what the file is in the tree, in place of Content.
+	entry *object.TreeEntry
 }
 
 // tree adds what is in the tree at hash and not in the one at base.
@@ -218,6 +223,10 @@ func writeFile(store storage.Storer, entries map[string]object.TreeEntry, name s
 	}
 	if there && (was.Mode == filemode.Dir || was.Mode == filemode.Submodule) {
 		return false, fmt.Errorf("%w %q: it is a folder in the repository", ErrPath, c.Path)
+	}
+	if c.entry != nil {
+		entries[name] = object.TreeEntry{Name: name, Mode: c.entry.Mode, Hash: c.entry.Hash}
+		return was.Hash != c.entry.Hash || was.Mode != c.entry.Mode, nil
 	}
 	hash, err := writeBlob(store, c.Content)
 	if err != nil {

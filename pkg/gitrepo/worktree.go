@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,11 +13,8 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/format/index"
-	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage"
 )
 
@@ -26,16 +22,33 @@ import (
 type worktree struct {
 	root  *os.Root
 	store storage.Storer
-	// crlf: the user's git turns line ends into CRLF on checkout, so such a file is not changed.
-	crlf bool
+	// conv is nil for a folder that is no working tree yet.
+	conv *converter
 }
 
-func openWorktree(dir string, store storage.Storer, cfg *config.Config) (*worktree, error) {
+func openWorktree(dir string, store storage.Storer) (*worktree, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &worktree{root: root, store: store, crlf: cfg.Raw.Section("core").Option("autocrlf") == "true"}, nil
+	return &worktree{root: root, store: store}, nil
+}
+
+// worktree opens the working tree, with what git makes of its files' content.
+func (r *Repo) worktree(ctx context.Context) (*worktree, error) {
+	all, err := r.settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, err := openWorktree(r.dir, r.git.Storer)
+	if err != nil {
+		return nil, err
+	}
+	if w.conv, err = r.converter(w.root, all); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
 }
 
 func (w *worktree) close() { _ = w.root.Close() } // a folder handle: nothing is lost
@@ -51,7 +64,7 @@ func (w *worktree) conflicts(ctx context.Context, changes []treeChange) ([]strin
 		if err := checkPath(c.path); err != nil {
 			return nil, err
 		}
-		ok, err := w.anyOf(c.path, c.from, c.to)
+		ok, err := w.anyOf(ctx, c.path, c.from, c.to)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +76,7 @@ func (w *worktree) conflicts(ctx context.Context, changes []treeChange) ([]strin
 }
 
 // anyOf says whether p is missing on disk or has the content of one of the files.
-func (w *worktree) anyOf(p string, files ...file) (bool, error) {
+func (w *worktree) anyOf(ctx context.Context, p string, files ...file) (bool, error) {
 	name := filepath.FromSlash(p)
 	info, err := w.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -88,16 +101,44 @@ func (w *worktree) anyOf(p string, files ...file) (bool, error) {
 		}
 	}
 	hash := plumbing.ComputeHash(plumbing.BlobObject, content)
-	var lf plumbing.Hash
-	if w.crlf {
-		lf = plumbing.ComputeHash(plumbing.BlobObject, bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")))
+	for _, f := range files {
+		if f.mode != filemode.Empty && f.hash == hash {
+			return true, nil
+		}
 	}
 	for _, f := range files {
-		if f.mode != filemode.Empty && (f.hash == hash || f.hash == lf) {
+		if f.mode == filemode.Empty || !info.Mode().IsRegular() {
+			continue
+		}
+		cleaned, err := w.clean(ctx, p, content, f)
+		if err != nil {
+			return false, err
+		}
+		if plumbing.ComputeHash(plumbing.BlobObject, cleaned) == f.hash {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// clean is what stands on disk as a commit would have it, where f is what the commit before has.
+func (w *worktree) clean(ctx context.Context, p string, content []byte, f file) ([]byte, error) {
+	if w.conv == nil {
+		return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), nil // checked out by a git that writes CRLF
+	}
+	was, err := readBlob(w.store, f.blob())
+	if err != nil {
+		return nil, err
+	}
+	return w.conv.toCommit(ctx, p, content, was)
+}
+
+// blob is the content of a file, zero for what has none.
+func (f file) blob() plumbing.Hash {
+	if f.mode == filemode.Submodule {
+		return plumbing.ZeroHash
+	}
+	return f.hash
 }
 
 // anyFolder: a folder stands where a file goes. It is right for a submodule, or if there is nothing in it.
@@ -114,44 +155,6 @@ func (w *worktree) anyFolder(name string, files []file) (bool, error) {
 	defer func() { _ = folder.Close() }() // it was only read
 	_, err = folder.ReadDir(1)
 	return errors.Is(err, io.EOF), nil
-}
-
-// apply writes the changes to disk and into the index. Deletions come first, so that a file can become a folder.
-func (w *worktree) apply(ctx context.Context, l *lock, changes []treeChange) error {
-	for _, c := range changes {
-		if c.to.mode != filemode.Empty {
-			continue
-		}
-		if err := errors.Join(ctx.Err(), w.remove(c.path)); err != nil {
-			return fmt.Errorf("remove %s: %w", c.path, err)
-		}
-		if l.entries[c.path] != nil {
-			delete(l.entries, c.path)
-			l.changed = true
-		}
-	}
-	for _, c := range changes {
-		if c.to.mode == filemode.Empty {
-			continue
-		}
-		if err := errors.Join(ctx.Err(), w.put(c.path, c.to)); err != nil {
-			return fmt.Errorf("write %s: %w", c.path, err)
-		}
-		if e := l.entries[c.path]; e == nil || e.Hash != c.to.hash || e.Mode != c.to.mode || e.IntentToAdd {
-			l.entries[c.path] = w.entry(c)
-			l.changed = true
-		}
-	}
-	return nil
-}
-
-// entry is what the index says of a file that was just written.
-func (w *worktree) entry(c treeChange) *index.Entry {
-	e := &index.Entry{Name: c.path, Hash: c.to.hash, Mode: c.to.mode}
-	if info, err := w.root.Lstat(filepath.FromSlash(c.path)); err == nil && c.to.mode != filemode.Submodule {
-		e.ModifiedAt, e.Size = info.ModTime(), uint32(info.Size()) //nolint:gosec // git keeps the lower 32 bits too
-	}
-	return e
 }
 
 func (w *worktree) remove(p string) error {
@@ -173,39 +176,31 @@ func (w *worktree) remove(p string) error {
 	return nil
 }
 
-// put writes one file so that a reader, or a kill, sees the old or the new one.
-func (w *worktree) put(p string, f file) error {
+// put writes one file so that a reader, or a kill, sees the old or the new one. content is as it is to stand on disk.
+func (w *worktree) put(p string, content []byte, mode filemode.FileMode) error {
 	if err := checkPath(p); err != nil {
 		return err
 	}
 	name := filepath.FromSlash(p)
-	if f.mode == filemode.Submodule {
+	if mode == filemode.Submodule {
 		return w.root.MkdirAll(name, 0o777)
 	}
-	blob, err := object.GetBlob(w.store, f.hash)
-	if err != nil {
-		return err
-	}
-	reader, err := blob.Reader()
-	if err != nil {
-		return err
-	}
-	content, err := io.ReadAll(reader)
-	if err := errors.Join(err, reader.Close()); err != nil {
-		return err
-	}
-	if w.has(name, content, f.mode) {
+	if w.has(name, content, mode) {
 		return nil
 	}
 	if err := w.root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
 	}
 	temporary := filepath.Join(filepath.Dir(name), ".fleetctl-"+rand.Text())
-	if err := w.write(temporary, content, f.mode); err != nil {
+	if err := w.write(temporary, content, mode); err != nil {
 		return errors.Join(err, ignoreMissing(w.root.Remove(temporary)))
 	}
-	if info, err := w.root.Lstat(name); err == nil && info.IsDir() {
+	info, err := w.root.Lstat(name)
+	switch {
+	case err == nil && info.IsDir():
 		_ = w.root.Remove(name) // an empty folder makes way; for any other the rename says why not
+	case err == nil && info.Mode().IsRegular() && mode == filemode.Regular && info.Mode()&0o111 == 0:
+		_ = w.root.Chmod(temporary, info.Mode().Perm()) // who may read it is for the user to say
 	}
 	if err := w.root.Rename(temporary, name); err != nil {
 		return errors.Join(err, ignoreMissing(w.root.Remove(temporary)))
@@ -243,6 +238,26 @@ func (w *worktree) write(name string, content []byte, mode filemode.FileMode) er
 	}
 	_, err = f.Write(content)
 	return errors.Join(err, f.Close())
+}
+
+// sameMode tells whether what stands on disk is of the kind that a commit says, as far as this system can tell.
+func (w *worktree) sameMode(info fs.FileInfo, mode filemode.FileMode) bool {
+	switch mode {
+	case filemode.Symlink:
+		return info.Mode()&fs.ModeSymlink != 0
+	case filemode.Regular, filemode.Deprecated, filemode.Executable:
+		return info.Mode().IsRegular() && (!w.knowsModes() || (info.Mode()&0o100 != 0) == (mode == filemode.Executable))
+	}
+	return true
+}
+
+// knowsModes tells whether this file system keeps the executable bit, as git has found.
+func (w *worktree) knowsModes() bool {
+	if runtime.GOOS == "windows" || w.conv == nil {
+		return false
+	}
+	mode, said := w.conv.settings["core.filemode"]
+	return !said || mode == "" || w.conv.settings.on("core.filemode")
 }
 
 func ignoreMissing(err error) error {

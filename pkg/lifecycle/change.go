@@ -25,6 +25,8 @@ type ChangeOptions struct {
 	Edit func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)
 	// DryRun changes nothing, Commit commits the files of the edit and no others, Push pushes that commit as well.
 	DryRun, Commit, Push bool
+	// NoVerify leaves out the hooks that may refuse the commit or the push.
+	NoVerify bool
 	// PullRequest pushes the commit to a branch of its own and opens a pull request for it, instead of Push; or updates the one that is open.
 	PullRequest bool
 	// Forge says what the remote runs on; "" stands for spec.git.forge, or what the host's name says.
@@ -53,13 +55,19 @@ type ChangeResult struct {
 	LeftAlone []string `json:"leftAlone,omitempty"`
 }
 
+// carries tells whether the change goes into a commit.
+func (o ChangeOptions) carries() bool { return o.Commit || o.Push || o.PullRequest }
+
 // Change makes an edit of the fleet repo: it writes the files all or not at all, and commits and pushes them where that is asked
-// for. Where all is as wanted already the result says so. Errors are those of the edit, of writing, and of gitrepo's Commit and Sync.
-func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
-	repo, edit, to, err := o.make(ctx)
+// for. A change that goes into a commit is made from what is committed, and shown against it: what else differs from that in the working tree
+// stays there. Where all is as wanted already the result says so. Errors are those of the edit, of writing, and of gitrepo's Commit and Sync.
+func Change(ctx context.Context, o ChangeOptions) (_ *ChangeResult, err error) {
+	m, err := o.make(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, m.done()) }()
+	repo, edit := m.repo, m.edit
 	out := &ChangeResult{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...), LeftAlone: edit.LeftAlone}
 	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
 		return nil, err
@@ -73,8 +81,13 @@ func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
 	if o.DryRun {
 		return out, nil
 	}
-	if err := checkFollows(ctx, repo.Dir, edit); err != nil {
-		return nil, err
+	for _, e := range []*fleetrepo.Edit{edit, m.onDisk} {
+		if e == nil {
+			continue
+		}
+		if err := checkFollows(ctx, repo.WorkTree, e); err != nil {
+			return nil, err
+		}
 	}
 	if o.Confirm != nil && out.Changed {
 		if err := o.Confirm(edit); err != nil {
@@ -83,30 +96,49 @@ func Change(ctx context.Context, o ChangeOptions) (*ChangeResult, error) {
 	}
 	switch {
 	case o.PullRequest:
-		return out, propose(ctx, to, edit, o, out)
+		return out, propose(ctx, m, o, out)
 	case o.Push:
-		return out, push(ctx, to, edit, o, out)
+		return out, push(ctx, m, o, out)
 	case o.Commit:
-		return out, commitChange(ctx, repo, edit, out)
+		return out, commitChange(ctx, m, out)
 	}
 	_, err = edit.Changes.Apply(repo.Dir)
 	return out, err
 }
 
 // commitChange commits the files of an edit.
-func commitChange(ctx context.Context, repo *fleetrepo.Repo, edit *fleetrepo.Edit, out *ChangeResult) error {
-	git, err := openGit(repo.Dir)
-	if err != nil {
-		return err
-	}
-	changes, err := gitFiles(edit, repo.Dir)
+func commitChange(ctx context.Context, m *made, out *ChangeResult) error {
+	changes, err := gitFiles(m.edit, m.repo.Dir)
 	if err != nil {
 		return err
 	}
 	var made bool
-	out.Commit, made, err = git.Commit(ctx, changes, commitMessage(edit), gitrepo.Author{})
-	out.Changed = out.Changed || made
-	return err
+	out.Commit, made, err = m.git.CommitOnto(ctx, m.base, changes, commitMessage(m.edit), gitrepo.Author{})
+	if err != nil {
+		return err
+	}
+	out.Changed = made
+	return out.show(ctx, m, m.base, out.Commit)
+}
+
+// show puts what a commit has changed into the result: hooks and Git's own conversions may have had a say in it.
+func (r *ChangeResult) show(ctx context.Context, m *made, base, commit string) error {
+	if base == commit {
+		return nil
+	}
+	files, err := m.git.Between(ctx, base, commit)
+	if err != nil {
+		return err
+	}
+	r.Files, r.Diff = []manifest.Change{}, ""
+	for _, f := range files {
+		c := manifest.Compare(f.Path, f.Old, f.New)
+		r.Files = append(r.Files, c)
+		if !m.edit.Private {
+			r.Diff += c.Diff()
+		}
+	}
+	return nil
 }
 
 func openGit(dir string) (*gitrepo.Repo, error) {
@@ -133,7 +165,7 @@ func gitFiles(edit *fleetrepo.Edit, root string) ([]gitrepo.Change, error) {
 	}
 	var changes []gitrepo.Change
 	for _, f := range edit.Changes.Files() {
-		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content})
+		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content, Replace: slices.Contains(edit.Replaces, f.Path)})
 	}
 	for _, c := range planned {
 		if c.Action == manifest.ActionDelete {

@@ -3,8 +3,12 @@ package lifecycle
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -22,38 +26,160 @@ type destination struct {
 	base  string
 }
 
-// make makes the edit. One that goes to the remote is made from what is there: others have pushed, and pull requests have been merged, since
-// the working tree was brought up to date. It is made from the tree as it was first, for what a revision names then.
-func (o ChangeOptions) make(ctx context.Context) (*fleetrepo.Repo, *fleetrepo.Edit, *destination, error) {
-	repo, err := fleetrepo.Open(o.Dir)
+// made is an edit that was made, and what it was made from.
+type made struct {
+	repo *fleetrepo.Repo
+	edit *fleetrepo.Edit
+	// git and base are the repository and its last commit, "" where it has none, for an edit that goes into a commit.
+	git  *gitrepo.Repo
+	base string
+	to   *destination
+	done func() error
+	// onDisk is the edit as it would be made from the working tree, where that has more than what is committed; nil otherwise.
+	onDisk *fleetrepo.Edit
+	// left are the files that the edit from what is committed would bring, and the working tree has already: the person's own, in no commit.
+	left []string
+}
+
+// make makes the edit: from the files as they are, or where it goes into a commit, from what is committed. One that goes to the remote is made from
+// what is there: others have pushed, and pull requests have been merged, since the working tree was brought up to date. It is made from the tree as
+// it was first, for what a revision names then.
+func (o ChangeOptions) make(ctx context.Context) (*made, error) {
+	m := &made{done: func() error { return nil }}
+	var err error
+	if !o.carries() {
+		if m.repo, err = fleetrepo.Open(o.Dir); err == nil {
+			m.edit, err = o.edit(ctx, m.repo)
+		}
+		return m, err
+	}
+	dir, err := fleetrepo.Find(o.Dir)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	edit, editErr := o.edit(ctx, repo)
-	if o.DryRun || !o.Push && !o.PullRequest {
-		return repo, edit, nil, editErr
+	if m.git, err = openGit(dir); err != nil {
+		return nil, err
 	}
-	to, err := newDestination(repo, o)
-	if err == nil {
-		err = to.git.CatchUp(ctx, to.auth)
+	m.git.NoVerify = o.NoVerify
+	if !o.DryRun && (o.Push || o.PullRequest) {
+		if err := o.catchUp(ctx, m, dir); err != nil {
+			return nil, err
+		}
+	}
+	if m.base, err = m.git.Head(); err != nil {
+		return nil, err
+	}
+	root, done, err := m.git.Copy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.done = done
+	if m.repo, err = fleetrepo.OpenCopy(root, dir); err == nil {
+		m.edit, err = o.edit(ctx, m.repo)
+	}
+	if err == nil && root != dir {
+		err = o.compare(ctx, m)
+	} else if err != nil {
+		err = o.needsUncommitted(ctx, m.git, root, dir, err)
 	}
 	if err != nil {
-		return nil, nil, nil, cmp.Or(editErr, err)
+		return nil, errors.Join(err, done())
 	}
-	if repo, err = fleetrepo.Open(o.Dir); err != nil {
-		return nil, nil, nil, err
+	return m, nil
+}
+
+// compare looks at the edit as it would be made from the working tree. What it takes for granted there, for an earlier change has brought it that is
+// in no commit, is not this change's to commit; unless a command that was killed has left it.
+func (o ChangeOptions) compare(ctx context.Context, m *made) error {
+	repo, err := fleetrepo.Open(m.repo.WorkTree)
+	if err != nil {
+		return nil //nolint:nilerr // what is wrong there is in no commit
 	}
-	edit, err = o.edit(ctx, repo)
-	return repo, edit, to, err
+	if m.onDisk, err = o.edit(ctx, repo); err != nil {
+		return ctx.Err() //nolint:nilerr // nor is that
+	}
+	interrupted, err := m.git.Interrupted()
+	if err != nil {
+		return err
+	}
+	named := append(m.onDisk.Changes.Paths(), interrupted...)
+	for _, p := range m.edit.Changes.Paths() {
+		if _, err := os.Lstat(filepath.Join(repo.Dir, filepath.FromSlash(p))); err == nil && !slices.Contains(named, p) {
+			m.left = append(m.left, p)
+		}
+	}
+	m.edit.Changes.Forget(m.left...)
+	if len(m.left) > 0 {
+		const most = 5
+		names := strings.Join(m.left[:min(most, len(m.left))], ", ")
+		if len(m.left) > most {
+			names += fmt.Sprintf(" and %d more", len(m.left)-most)
+		}
+		m.edit.Notes = append(m.edit.Notes, "It needs what is in no commit yet: commit that too ("+names+").")
+	}
+	return nil
+}
+
+// catchUp brings the working tree up to date with where the change goes. The error matches gitrepo.ErrUnpushed where commits would go along that the
+// change does not show.
+func (o ChangeOptions) catchUp(ctx context.Context, m *made, dir string) error {
+	repo, err := fleetrepo.Open(dir)
+	if err != nil {
+		return err
+	}
+	_, editErr := o.edit(ctx, repo)
+	if m.to, err = newDestination(repo, m.git, o); err == nil {
+		err = m.git.CatchUp(ctx, m.to.auth)
+	}
+	if err != nil {
+		return cmp.Or(editErr, err)
+	}
+	return checkUnpushed(ctx, m.git)
+}
+
+// checkUnpushed refuses to push commits that are not the change's own.
+func checkUnpushed(ctx context.Context, git *gitrepo.Repo) error {
+	subjects, err := git.Unpushed(ctx)
+	if err != nil || len(subjects) == 0 {
+		return err
+	}
+	const most = 5
+	named := strings.Join(subjects[:min(most, len(subjects))], "; ")
+	if len(subjects) > most {
+		named += fmt.Sprintf("; and %d more", len(subjects)-most)
+	}
+	return diag.Errorf("push them first (git push), or put them aside, then run the command again", "%w, and would go along: %s", gitrepo.ErrUnpushed, named)
+}
+
+// needsUncommitted explains an edit that cannot be made from what is committed, if it can from what the working tree has besides.
+func (o ChangeOptions) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, dir string, why error) error {
+	if root == dir {
+		return why
+	}
+	repo, err := fleetrepo.Open(dir)
+	if err != nil {
+		return why
+	}
+	if _, err := o.edit(ctx, repo); err != nil {
+		return why
+	}
+	dirty, err := git.Dirty(ctx)
+	if err != nil || len(dirty) == 0 {
+		return why
+	}
+	const most = 5
+	names := strings.Join(dirty[:min(most, len(dirty))], ", ")
+	if len(dirty) > most {
+		names += ", …"
+	}
+	return diag.Errorf("commit first what it needs of these, or leave --commit, --push and --pr out: "+names,
+		"%w: the change is made from what is committed, and here it needs what is not", why)
 }
 
 // newDestination is where the fleet repo comes from. It asks nobody.
-func newDestination(repo *fleetrepo.Repo, o ChangeOptions) (*destination, error) {
-	to := &destination{}
+func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o ChangeOptions) (*destination, error) {
+	to := &destination{git: git}
 	var err error
-	if to.git, err = openGit(repo.Dir); err != nil {
-		return nil, err
-	}
 	if to.auth, err = authFor(repo, o.Git); err != nil {
 		return nil, err
 	}
@@ -77,19 +203,22 @@ func newDestination(repo *fleetrepo.Repo, o ChangeOptions) (*destination, error)
 }
 
 // push pushes the edit to the branch that is checked out.
-func push(ctx context.Context, to *destination, edit *fleetrepo.Edit, o ChangeOptions, out *ChangeResult) error {
-	synced, err := to.git.Sync(ctx, to.auth, o.intent(ctx), commitMessage(edit), gitrepo.Author{})
+func push(ctx context.Context, m *made, o ChangeOptions, out *ChangeResult) error {
+	synced, err := m.git.Sync(ctx, m.to.auth, o.intent(ctx, m), commitMessage(m.edit), gitrepo.Author{})
 	if err != nil {
 		return err
 	}
-	out.Commit, out.Pushed, out.Changed = synced.Commit, synced.Pushed, out.Changed || synced.Made || synced.Pushed
-	return nil
+	out.Commit, out.Pushed, out.Changed = synced.Commit, synced.Pushed, synced.Made || synced.Pushed
+	if !synced.Made {
+		return nil
+	}
+	return out.show(ctx, m, synced.Base, synced.Commit)
 }
 
-// intent makes the edit again, in the fleet repo at root.
-func (o ChangeOptions) intent(ctx context.Context) func(root string) ([]gitrepo.Change, error) {
+// intent makes the edit again, from the copy of the fleet repo at root.
+func (o ChangeOptions) intent(ctx context.Context, m *made) func(root string) ([]gitrepo.Change, error) {
 	return func(root string) ([]gitrepo.Change, error) {
-		now, err := fleetrepo.Open(root)
+		now, err := fleetrepo.OpenCopy(root, m.repo.WorkTree)
 		if err != nil {
 			return nil, err
 		}
@@ -97,6 +226,7 @@ func (o ChangeOptions) intent(ctx context.Context) func(root string) ([]gitrepo.
 		if err != nil {
 			return nil, err
 		}
+		again.Changes.Forget(m.left...)
 		return gitFiles(again, root)
 	}
 }

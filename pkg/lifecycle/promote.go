@@ -140,6 +140,7 @@ func (p *promotion) connect(ctx context.Context) error {
 	if p.git, err = gitrepo.Open(p.repo.Dir); err != nil {
 		return diag.Wrap("promote", err, "the fleet repo has to be the top of a Git repository")
 	}
+	p.git.NoVerify = p.opts.Change.NoVerify
 	main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)
 	branch, err := p.git.Branch()
 	if err != nil {

@@ -13,13 +13,14 @@ import (
 
 // propose pushes the edit to a branch of its own, named after what it does, and opens a pull request, or updates the one that is open: the
 // same command twice is one pull request.
-func propose(ctx context.Context, to *destination, edit *fleetrepo.Edit, o ChangeOptions, out *ChangeResult) error {
+func propose(ctx context.Context, m *made, o ChangeOptions, out *ChangeResult) error {
+	to, edit := m.to, m.edit
 	want := forge.Request{Branch: branchFor(edit.Summary), Base: to.base, Title: edit.Summary, Body: description(edit)}
 	// Before anything is pushed: a branch that nobody hears of helps nobody.
 	if _, err := forge.Find(ctx, to.forge, want); err != nil {
 		return err
 	}
-	synced, err := to.git.Propose(ctx, to.auth, want.Branch, o.intent(ctx), commitMessage(edit), gitrepo.Author{})
+	synced, err := to.git.Propose(ctx, to.auth, want.Branch, o.intent(ctx, m), commitMessage(edit), gitrepo.Author{})
 	if err != nil {
 		return err
 	}
@@ -32,6 +33,9 @@ func propose(ctx context.Context, to *destination, edit *fleetrepo.Edit, o Chang
 		return nil
 	}
 	out.Branch, out.Commit = want.Branch, synced.Commit
+	if err := out.show(ctx, m, synced.Base, synced.Commit); err != nil {
+		return err
+	}
 	if out.PullRequest, err = forge.Open(ctx, to.forge, want); err != nil {
 		return diag.Wrap("branch "+want.Branch+" is pushed", err, cmp.Or(diag.Hint(err), "what is left is its pull request: run the command again"))
 	}

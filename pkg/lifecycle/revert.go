@@ -21,7 +21,7 @@ import (
 func Revert(ctx context.Context, revision string) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	settled := ""
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		git, err := gitrepo.Open(r.Dir)
+		git, err := gitrepo.Open(r.WorkTree)
 		if err != nil {
 			return nil, diag.Wrap("revert "+revision, err, "the fleet repo has to be the top of a Git repository")
 		}

@@ -78,7 +78,11 @@ func EncryptSecret(o SecretOptions, n *NewSecret) (func(r *fleetrepo.Repo) (*fle
 		return nil, diag.Wrap(o.File, err, "")
 	}
 	return func(*fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		return privateEdit("Encrypt "+o.File, manifest.File{Path: o.File, Content: sealed}), nil
+		e := privateEdit("Encrypt "+o.File, manifest.File{Path: o.File, Content: sealed})
+		if n == nil {
+			e.Replaces = []string{o.File} // in clear, as it was read: whether that was committed or not, it must not stay
+		}
+		return e, nil
 	}, nil
 }
 

@@ -60,7 +60,7 @@ func Upgrade(ctx context.Context, deps Deps, o UpgradeOptions) func(r *fleetrepo
 
 // controlPlaneOf looks at a declared cluster on its management cluster; nil where it is not made yet. The error says why it could not look.
 func controlPlaneOf(ctx context.Context, deps Deps, r *fleetrepo.Repo, c *fleetrepo.Cluster) (*capi.Cluster, error) {
-	target, err := FindTarget(deps.Store, c.ManagementCluster, r.Dir)
+	target, err := FindTarget(deps.Store, c.ManagementCluster, r.WorkTree)
 	if err != nil {
 		return nil, err
 	}

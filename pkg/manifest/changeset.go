@@ -44,6 +44,21 @@ type Change struct {
 	newMode  fs.FileMode
 }
 
+// Compare is the change of a file from one content to another; nil stands for no file.
+func Compare(path string, old, new []byte) Change { //nolint:predeclared // as the fields are called
+	c := Change{Path: path, Action: ActionUpdate, old: old, new: new}
+	switch {
+	case old == nil:
+		c.Action = ActionCreate
+	case new == nil:
+		c.Action = ActionDelete
+	}
+	return c
+}
+
+// Diff is the change as a unified diff for people.
+func (c *Change) Diff() string { return c.diff() }
+
 // Write adds files to the set. A later file of the same path takes the place of an earlier one, or of its deletion.
 func (cs *ChangeSet) Write(files ...File) {
 	for _, f := range files {
@@ -63,6 +78,23 @@ func (cs *ChangeSet) Delete(paths ...string) {
 func (cs *ChangeSet) forget(name string) {
 	cs.files = slices.DeleteFunc(cs.files, func(f File) bool { return f.Path == name })
 	cs.deletes = slices.DeleteFunc(cs.deletes, func(p string) bool { return p == name })
+}
+
+// Forget takes paths out of the set: they stay as they are.
+func (cs *ChangeSet) Forget(paths ...string) {
+	for _, p := range paths {
+		cs.forget(p)
+	}
+}
+
+// Paths are those that the set writes or deletes, whether they differ from what is there or not, sorted.
+func (cs *ChangeSet) Paths() []string {
+	paths := slices.Clone(cs.deletes)
+	for _, f := range cs.files {
+		paths = append(paths, f.Path)
+	}
+	slices.Sort(paths)
+	return paths
 }
 
 // Empty tells whether the set holds nothing at all. A set that is not empty may still change nothing: see Plan.

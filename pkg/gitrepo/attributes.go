@@ -1,0 +1,272 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Values of an attribute that are none of its own.
+const (
+	isSet       = "set"
+	unset       = "unset"
+	unspecified = ""
+)
+
+// attributes are those of a file that change what git makes of its content.
+type attributes struct{ text, crlf, eol, filter, encoding, ident string }
+
+// attributeNames are their names, in the order of the fields.
+var attributeNames = []string{"text", "crlf", "eol", "filter", "working-tree-encoding", "ident"}
+
+// field is where the attribute of a name goes, nil for others.
+func (a *attributes) field(name string) *string {
+	for i, field := range []*string{&a.text, &a.crlf, &a.eol, &a.filter, &a.encoding, &a.ident} {
+		if attributeNames[i] == name {
+			return field
+		}
+	}
+	return nil
+}
+
+// attributesFile is what a folder says about the files in it and below.
+const attributesFile = ".gitattributes"
+
+// attributeReader finds the attributes of files: through git where it is installed, else as git does it.
+type attributeReader struct {
+	repo     *Repo
+	root     *os.Root
+	settings settings
+	found    map[string]attributes
+	global   []byte // what is said outside of the working tree
+	anywhere bool   // something is
+	macros   map[string][]string
+	folders  map[string][]byte // the file of each folder, nil where it has none
+}
+
+func (r *Repo) attributeReader(root *os.Root, all settings) (*attributeReader, error) {
+	a := &attributeReader{repo: r, root: root, settings: all, found: map[string]attributes{}, folders: map[string][]byte{}}
+	a.macros = map[string][]string{"binary": {"-diff", "-merge", "-text"}}
+	own := userConfig("attributes")
+	if named := all["core.attributesfile"]; named != "" {
+		own = expand(named, filepath.Join(r.dir, "x"))
+	}
+	for _, name := range []string{"/etc/gitattributes", own} {
+		content, err := readIfThere(name)
+		if err != nil {
+			return nil, err
+		}
+		a.global = append(append(a.global, content...), '\n')
+	}
+	a.anywhere = len(bytes.TrimSpace(a.global)) > 0
+	info, err := readIfThere(a.infoFile())
+	a.anywhere = a.anywhere || len(info) > 0
+	return a, err
+}
+
+func (a *attributeReader) infoFile() string {
+	return filepath.Join(a.repo.commonDir(), "info", "attributes")
+}
+
+func readIfThere(name string) ([]byte, error) {
+	content, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) || name == "" {
+		return nil, nil
+	}
+	return content, err
+}
+
+// folder is the .gitattributes of a folder. A link is none, as git has it.
+func (a *attributeReader) folder(dir string) ([]byte, error) {
+	if content, ok := a.folders[dir]; ok {
+		return content, nil
+	}
+	const most = 100 << 20 // git ignores larger ones
+	name := filepath.Join(filepath.FromSlash(dir), attributesFile)
+	var content []byte
+	if info, err := a.root.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() < most {
+		f, err := a.root.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		content, err = io.ReadAll(f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+	}
+	a.folders[dir] = content
+	return content, nil
+}
+
+// folders of a path, the top first.
+func foldersOf(p string) []string {
+	all := []string{"."}
+	for i, c := range p {
+		if c == '/' {
+			all = append(all, p[:i])
+		}
+	}
+	return all
+}
+
+// unmarked tells whether nothing anywhere says anything about a file.
+func (a *attributeReader) unmarked(p string) (bool, error) {
+	if a.anywhere {
+		return false, nil
+	}
+	for _, dir := range foldersOf(p) {
+		if content, err := a.folder(dir); err != nil || len(content) > 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// look finds the attributes of files, all at once where git is asked.
+func (a *attributeReader) look(ctx context.Context, paths ...string) error {
+	var ask []string
+	for _, p := range paths {
+		if _, known := a.found[p]; known {
+			continue
+		}
+		plain, err := a.unmarked(p)
+		switch {
+		case err != nil:
+			return fmt.Errorf("read the attributes of %s: %w", p, err)
+		case plain:
+			a.found[p] = attributes{}
+		case gitProgram() != "":
+			ask = append(ask, p)
+		default:
+			if a.found[p], err = a.read(p); err != nil {
+				return fmt.Errorf("read the attributes of %s: %w", p, err)
+			}
+		}
+	}
+	if len(ask) == 0 {
+		return nil
+	}
+	input := strings.Join(ask, "\x00") + "\x00"
+	out, err := a.repo.runGit(ctx, nil, []byte(input), append([]string{"check-attr", "--stdin", "-z"}, attributeNames...)...)
+	if err != nil {
+		return a.repo.untrusted(err)
+	}
+	answers := strings.Split(string(out), "\x00")
+	for i := 0; i+2 < len(answers); i += 3 {
+		at := a.found[answers[i]]
+		value := answers[i+2]
+		if value == "unspecified" {
+			value = unspecified
+		}
+		if field := at.field(answers[i+1]); field != nil {
+			*field = value
+		}
+		a.found[answers[i]] = at
+	}
+	return nil
+}
+
+// read finds the attributes of a file as git does.
+func (a *attributeReader) read(p string) (attributes, error) {
+	values := map[string]string{}
+	a.apply(values, a.global, ".", p, true)
+	for _, dir := range foldersOf(p) {
+		content, err := a.folder(dir)
+		if err != nil {
+			return attributes{}, err
+		}
+		a.apply(values, content, dir, p, dir == ".")
+	}
+	info, err := readIfThere(a.infoFile())
+	if err != nil {
+		return attributes{}, err
+	}
+	a.apply(values, info, ".", p, true)
+	var found attributes
+	for name, value := range values {
+		if field := found.field(name); field != nil {
+			*field = value
+		}
+	}
+	return found, nil
+}
+
+// apply sets what the lines of a file in a folder say about the file at p.
+func (a *attributeReader) apply(values map[string]string, content []byte, dir, p string, macros bool) {
+	for line := range strings.Lines(strings.TrimPrefix(string(content), "\ufeff")) {
+		pattern, words := attributeLine(line)
+		if name, ok := strings.CutPrefix(pattern, "[attr]"); ok {
+			if macros {
+				a.macros[name] = words
+			}
+			continue
+		}
+		if pattern == "" || strings.HasPrefix(pattern, "!") || !attributePatternMatches(pattern, dir, p) {
+			continue
+		}
+		for _, word := range words {
+			a.set(values, word)
+		}
+	}
+}
+
+func (a *attributeReader) set(values map[string]string, word string) {
+	name, value, hasValue := strings.Cut(word, "=")
+	switch {
+	case hasValue:
+		values[name] = value
+	case strings.HasPrefix(word, "-"):
+		values[word[1:]] = unset
+	case strings.HasPrefix(word, "!"):
+		values[word[1:]] = unspecified
+	default:
+		values[word] = isSet
+		for _, inner := range a.macros[word] {
+			a.set(values, inner)
+		}
+	}
+}
+
+// attributeLine splits a line into its pattern, which may be quoted, and its words.
+func attributeLine(line string) (pattern string, words []string) {
+	line = strings.TrimSpace(line)
+	if strings.HasPrefix(line, "#") || line == "" {
+		return "", nil
+	}
+	if line[0] == '"' {
+		var b strings.Builder
+		for i := 1; i < len(line); i++ {
+			switch {
+			case line[i] == '"':
+				return b.String(), strings.Fields(line[i+1:])
+			case line[i] == '\\' && i+1 < len(line):
+				i++
+			}
+			b.WriteByte(line[i])
+		}
+	}
+	words = strings.Fields(line)
+	return words[0], words[1:]
+}
+
+// attributePatternMatches tells whether a pattern in the file of a folder means a path. One without a slash means names in any folder below.
+func attributePatternMatches(pattern, dir, p string) bool {
+	inside := p
+	if dir != "." {
+		inside = strings.TrimPrefix(p, dir+"/")
+	}
+	if strings.HasSuffix(pattern, "/") {
+		return false // folders have no attributes
+	}
+	if !strings.Contains(pattern, "/") {
+		return globMatch(pattern, path.Base(inside), false)
+	}
+	return globMatch(strings.TrimPrefix(pattern, "/"), inside, false)
+}

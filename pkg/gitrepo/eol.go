@@ -1,0 +1,151 @@
+package gitrepo
+
+import (
+	"bytes"
+	"runtime"
+)
+
+// eolAction is what git does about the ends of a file's lines. They are git's own (convert.c); "auto" ones look at the content first.
+type eolAction int
+
+const (
+	eolNone      eolAction = iota // as it is
+	eolInput                      // LF in commits, untouched on disk
+	eolCRLF                       // LF in commits, CRLF on disk
+	eolAutoInput                  // as eolInput, for text
+	eolAutoCRLF                   // as eolCRLF, for text
+)
+
+// endings is what git does about the line ends of a file with these attributes.
+func (s settings) endings(a attributes) eolAction {
+	text := a.text
+	switch text {
+	case isSet, unset, "auto", "input":
+	default:
+		text = a.crlf // the old name of the attribute
+	}
+	switch text {
+	case unset:
+		return eolNone
+	case "auto":
+		switch a.eol {
+		case "lf":
+			return eolAutoInput
+		case "crlf":
+			return eolAutoCRLF
+		}
+		if s.writesCRLF() {
+			return eolAutoCRLF
+		}
+		return eolAutoInput
+	case "input":
+		if a.eol != "crlf" {
+			return eolInput
+		}
+	}
+	switch {
+	case a.eol == "lf":
+		return eolInput
+	case a.eol == "crlf":
+		return eolCRLF
+	case text == isSet && s.writesCRLF():
+		return eolCRLF
+	case text == isSet:
+		return eolInput
+	case s["core.autocrlf"] == "input":
+		return eolAutoInput
+	case s.on("core.autocrlf"):
+		return eolAutoCRLF
+	}
+	return eolNone
+}
+
+// writesCRLF tells whether text has CRLF on disk where no attribute says.
+func (s settings) writesCRLF() bool {
+	switch {
+	case s["core.autocrlf"] == "input":
+		return false
+	case s.on("core.autocrlf"), s["core.eol"] == "crlf":
+		return true
+	}
+	return s["core.eol"] != "lf" && runtime.GOOS == "windows"
+}
+
+func (a eolAction) auto() bool { return a == eolAutoInput || a == eolAutoCRLF }
+
+// lineStats is what git counts to tell text from what is none.
+type lineStats struct{ crlf, loneCR, loneLF, nul, printable, nonPrintable int }
+
+func countLines(content []byte) lineStats {
+	var s lineStats
+	for i := 0; i < len(content); i++ {
+		switch c := content[i]; {
+		case c == '\r' && i+1 < len(content) && content[i+1] == '\n':
+			s.crlf++
+			i++
+		case c == '\r':
+			s.loneCR++
+		case c == '\n':
+			s.loneLF++
+		case c == 0x7f:
+			s.nonPrintable++
+		case c == '\b' || c == '\t' || c == 0x1b || c == '\f':
+			s.printable++
+		case c < ' ':
+			if c == 0 {
+				s.nul++
+			}
+			s.nonPrintable++
+		default:
+			s.printable++
+		}
+	}
+	if n := len(content); n > 0 && content[n-1] == 0x1a { // the end of a file of DOS
+		s.nonPrintable--
+	}
+	return s
+}
+
+func (s lineStats) binary() bool {
+	return s.loneCR > 0 || s.nul > 0 || s.printable>>7 < s.nonPrintable
+}
+
+// toLF is content as a commit has it. was is what the commit before has: git leaves a file alone that it guesses to be text and that has CRLF there.
+func (a eolAction) toLF(content, was []byte) []byte {
+	if a == eolNone || len(content) == 0 {
+		return content
+	}
+	s := countLines(content)
+	if s.crlf == 0 {
+		return content
+	}
+	if a.auto() && (s.binary() || hasCRLF(was)) {
+		return content
+	}
+	return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
+}
+
+// hasCRLF tells whether git has put a file with CRLF into a commit, and takes it for text.
+func hasCRLF(content []byte) bool {
+	s := countLines(content)
+	return !s.binary() && s.crlf > 0
+}
+
+// toDisk is what a commit has as it stands on disk.
+func (a eolAction) toDisk(content []byte) []byte {
+	if a != eolCRLF && a != eolAutoCRLF {
+		return content
+	}
+	s := countLines(content)
+	if s.loneLF == 0 || a.auto() && (s.loneCR > 0 || s.crlf > 0 || s.binary()) {
+		return content
+	}
+	out := make([]byte, 0, len(content)+s.loneLF)
+	for i, c := range content {
+		if c == '\n' && (i == 0 || content[i-1] != '\r') {
+			out = append(out, '\r')
+		}
+		out = append(out, c)
+	}
+	return out
+}

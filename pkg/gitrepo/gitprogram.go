@@ -1,0 +1,79 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ErrUntrusted says that git refuses to work in the repository: it belongs to another user, whose configuration and hooks would run here.
+var ErrUntrusted = errors.New("git does not work in this repository")
+
+// elsewhere are the variables that would send git to another repository than the one in a folder, or another index of it. A hook that calls
+// fleetctl has some of them.
+var elsewhere = []string{
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX",
+	"GIT_NAMESPACE", "GIT_QUARANTINE_PATH", "GIT_EDITOR",
+}
+
+// environment is that of this process for git and for hooks: without what leads elsewhere, and without our own credentials.
+func environment(more ...string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(elsewhere, name) || strings.HasPrefix(name, "FLEETCTL_")
+	})
+	return append(env, more...)
+}
+
+// gitProgram is the git of this machine, "" where it has none. Nothing here needs it but the filters of a user, and what it knows better.
+func gitProgram() string {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// runGit runs git in the repository, and returns what it writes. The error has its words.
+func (r *Repo) runGit(ctx context.Context, env []string, input []byte, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, gitProgram(), args...) //nolint:gosec // the git in PATH
+	cmd.Dir = r.dir
+	cmd.Env = environment(append([]string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0"}, env...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, said(stderr.String()))
+	}
+	return stdout.Bytes(), nil
+}
+
+// said is what a program wrote, in one line.
+func said(text string) string {
+	const most = 2000
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	joined := strings.Join(lines, "; ")
+	if len(joined) > most {
+		joined = strings.ToValidUTF8(joined[:most], "") + "…"
+	}
+	return joined
+}
+
+// untrusted is the error of a repository that git does not work in.
+func (r *Repo) untrusted(err error) error {
+	return diag.Errorf("if you trust whoever it belongs to: git config --global --add safe.directory "+r.dir, "%w: %w", ErrUntrusted, err)
+}

@@ -1,0 +1,248 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ErrHook says that a hook of the user refuses the commit or the push.
+var ErrHook = errors.New("a hook refuses")
+
+const (
+	hookPreCommit  = "pre-commit"
+	hookPrepare    = "prepare-commit-msg"
+	hookCommitMsg  = "commit-msg"
+	hookPostCommit = "post-commit"
+	hookPrePush    = "pre-push"
+
+	messageFile   = "COMMIT_EDITMSG"
+	hookIndexFile = "index." + lockName + ".hooks" // what hooks take for the index
+)
+
+// hook is the path of a hook, "" where there is none, or none that git would run.
+func (r *Repo) hook(all settings, name string) (string, error) {
+	dir := filepath.Join(r.commonDir(), "hooks")
+	if named := all["core.hookspath"]; named != "" {
+		dir = expand(named, filepath.Join(r.dir, "x"))
+	}
+	path := filepath.Join(dir, name)
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", nil //nolint:nilerr // there is none, or it cannot be run: git goes on as well
+	}
+	if runtime.GOOS == "windows" {
+		return "", diag.Errorf("give --no-verify, or commit the change yourself", "%w: %s is not run on Windows", ErrHook, path)
+	}
+	if info.Mode()&0o111 == 0 {
+		return "", nil
+	}
+	return path, nil
+}
+
+// runHook runs a hook, where there is one, as git does: at the top of the working tree. The error has what it said.
+func (r *Repo) runHook(ctx context.Context, all settings, name string, env []string, input string, args ...string) error {
+	path, err := r.hook(all, name)
+	if err != nil || path == "" {
+		return err
+	}
+	if r.commonDir() != r.gitDir { // as git has it for linked working trees
+		env = append(env, "GIT_DIR="+r.gitDir)
+	}
+	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // the user's own hook
+	cmd.Dir = r.dir
+	cmd.Env = environment(append(env, "GIT_EDITOR=:", "GIT_PREFIX=")...)
+	var output bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &output, &output
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		what := said(output.String())
+		if what == "" {
+			what = "it says nothing"
+		}
+		return diag.Errorf("put right what it says; or give --no-verify, which leaves it out", "%w: %s: %w: %s", ErrHook, name, err, what)
+	}
+	return nil
+}
+
+// anyHook tells whether a commit has one of these hooks to pass.
+func (r *Repo) anyHook(all settings, names ...string) (bool, error) {
+	for _, name := range names {
+		if path, err := r.hook(all, name); err != nil || path != "" {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// verify lets the hooks look at a commit before it is made, and returns its tree and its message as they leave them. As with git, the change is in the
+// working tree meanwhile, and in an index of its own, which has nothing else; after them the working tree is as it was.
+func (r *Repo) verify(ctx context.Context, w *worktree, l *lock, by identity, tree plumbing.Hash, v revision) (_ plumbing.Hash, message string, err error) {
+	all := w.conv.settings
+	names := []string{hookPreCommit, hookPrepare, hookCommitMsg}
+	if r.NoVerify {
+		names = []string{hookPrepare} // git runs that one all the same
+	}
+	if any, err := r.anyHook(all, names...); err != nil || !any {
+		return tree, v.message, err
+	}
+	base, err := treeOf(r.git.Storer, v.base)
+	if err != nil {
+		return tree, "", err
+	}
+	steps, err := r.plan(ctx, w, l, base, tree, v.changes)
+	if err != nil {
+		return tree, "", err
+	}
+	if err := l.announce(steps); err != nil {
+		return tree, "", err
+	}
+	defer func() { err = errors.Join(err, w.undo(steps), l.finish()) }()
+	if err := w.apply(ctx, steps); err != nil {
+		return tree, "", err
+	}
+	indexFile := filepath.Join(r.gitDir, hookIndexFile)
+	defer func() { err = errors.Join(err, ignoreMissing(os.Remove(indexFile))) }()
+	if err := r.writeHookIndex(ctx, w, l, indexFile, tree); err != nil {
+		return tree, "", err
+	}
+	env := []string{
+		"GIT_INDEX_FILE=" + indexFile, "GIT_AUTHOR_NAME=" + by.author.Name, "GIT_AUTHOR_EMAIL=" + by.author.Email,
+		"GIT_AUTHOR_DATE=" + by.author.When.Format("@") + fmt.Sprint(by.author.When.Unix()) + by.author.When.Format(" -0700"),
+	}
+	if !r.NoVerify {
+		if err := r.runHook(ctx, all, hookPreCommit, env, ""); err != nil {
+			return tree, "", err
+		}
+		if tree, err = r.readHookIndex(ctx, indexFile, tree); err != nil {
+			return tree, "", err
+		}
+	}
+	message, err = r.verifyMessage(ctx, all, env, v.message)
+	return tree, message, err
+}
+
+// verifyMessage lets the hooks see and change the message.
+func (r *Repo) verifyMessage(ctx context.Context, all settings, env []string, message string) (string, error) {
+	file := filepath.Join(r.gitDir, messageFile)
+	if err := os.WriteFile(file, []byte(strings.TrimRight(message, "\n")+"\n"), 0o644); err != nil { //nolint:gosec // as git writes it
+		return "", err
+	}
+	given := file
+	if relative, err := filepath.Rel(r.dir, file); err == nil && filepath.IsLocal(relative) {
+		given = relative
+	}
+	if err := r.runHook(ctx, all, hookPrepare, env, "", given, "message"); err != nil {
+		return "", err
+	}
+	if !r.NoVerify {
+		if err := r.runHook(ctx, all, hookCommitMsg, env, "", given); err != nil {
+			return "", err
+		}
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	if message = tidied(string(content)); message == "" {
+		return "", fmt.Errorf("%w: they leave an empty message", ErrHook)
+	}
+	return message, nil
+}
+
+// tidied is a message as git keeps it: no spaces at the ends of lines, no empty lines around it, and none twice.
+func tidied(message string) string {
+	var lines []string
+	for line := range strings.Lines(message) {
+		line = strings.TrimRight(line, " \t\r\n\v\f")
+		if line == "" && (len(lines) == 0 || lines[len(lines)-1] == "") {
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+}
+
+// committed runs the hook that hears of a new commit. It cannot refuse any more.
+func (r *Repo) committed(ctx context.Context, all settings) {
+	_ = r.runHook(ctx, all, hookPostCommit, nil, "") //nolint:errcheck // nor does git ask how it went
+}
+
+// writeHookIndex writes the index of a commit to be made.
+func (r *Repo) writeHookIndex(ctx context.Context, w *worktree, l *lock, path string, tree plumbing.Hash) error {
+	files, err := diffTrees(ctx, r.git.Storer, plumbing.ZeroHash, tree)
+	if err != nil {
+		return err
+	}
+	next := &lock{index: &index.Index{Version: max(2, l.index.Version)}, gitDir: l.gitDir, entries: map[string]*index.Entry{}}
+	for _, f := range files {
+		e := &index.Entry{Name: f.path, Hash: f.to.hash, Mode: f.to.mode}
+		if old := l.entries[f.path]; old != nil && old.Hash == e.Hash && old.Mode == e.Mode {
+			e = old
+		} else if info, err := w.root.Lstat(filepath.FromSlash(f.path)); err == nil && info.Mode().IsRegular() {
+			if same, err := w.anyOf(ctx, f.path, f.to); err == nil && same {
+				e.ModifiedAt, e.Size = info.ModTime(), uint32(info.Size()) //nolint:gosec // git keeps the lower 32 bits too
+			}
+		}
+		next.entries[f.path] = e
+	}
+	return next.writeIndexTo(path)
+}
+
+// readHookIndex is the tree of what hooks have left in the index: as with git, what they add is committed.
+func (r *Repo) readHookIndex(ctx context.Context, path string, tree plumbing.Hash) (plumbing.Hash, error) {
+	left := &lock{gitDir: r.gitDir}
+	if err := left.readIndexFrom(path); err != nil {
+		return tree, err
+	}
+	files, err := diffTrees(ctx, r.git.Storer, plumbing.ZeroHash, tree)
+	if err != nil {
+		return tree, err
+	}
+	var changes []Change
+	for _, f := range files {
+		e := left.entries[f.path]
+		delete(left.entries, f.path)
+		switch {
+		case e == nil:
+			changes = append(changes, Change{Path: f.path, Delete: true})
+		case e.Hash != f.to.hash || e.Mode != f.to.mode:
+			changes = append(changes, Change{Path: f.path, entry: &object.TreeEntry{Mode: e.Mode, Hash: e.Hash}})
+		}
+	}
+	for name, e := range left.entries {
+		if !e.IntentToAdd {
+			changes = append(changes, Change{Path: name, entry: &object.TreeEntry{Mode: e.Mode, Hash: e.Hash}})
+		}
+	}
+	if len(changes) == 0 {
+		return tree, nil
+	}
+	return applyChanges(r.git.Storer, tree, changes)
+}
+
+// verifyPush lets the pre-push hook see what is about to be pushed.
+func (r *Repo) verifyPush(ctx context.Context, remoteName, url, local string, commit plumbing.Hash, ref plumbing.ReferenceName, known plumbing.Hash) error {
+	if r.NoVerify {
+		return nil
+	}
+	all, err := r.settings(ctx)
+	if err != nil {
+		return err
+	}
+	return r.runHook(ctx, all, hookPrePush, nil, fmt.Sprintf("%s %s %s %s\n", local, commit, ref, known), remoteName, url)
+}

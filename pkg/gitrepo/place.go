@@ -1,0 +1,388 @@
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// step brings one file of the working tree and of the index from one commit to another, and keeps what the user has made of it.
+type step struct {
+	treeChange
+	// mine: the change is what was asked for, and not what others have committed; replace: it takes the place of what is there.
+	mine, replace bool
+
+	// What stands on disk now, and what will.
+	before         onDisk
+	write, remove  bool
+	content        []byte
+	mode           filemode.FileMode
+	stands         plumbing.Hash // what git will find there; zero if that is not known
+	entry          file          // for the index
+	set, dropEntry bool
+}
+
+// onDisk is what stands at a path: nothing, if mode is empty.
+type onDisk struct {
+	mode    filemode.FileMode
+	content []byte
+}
+
+// plan works out the steps from one tree to another, and changes nothing. The error is a *DirtyError if what the user has on disk or staged cannot be
+// kept.
+func (r *Repo) plan(ctx context.Context, w *worktree, l *lock, from, to plumbing.Hash, intent []Change) ([]*step, error) {
+	changes, err := diffTrees(ctx, r.git.Storer, from, to)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]Change{}
+	for _, c := range intent {
+		wanted[c.Path] = c
+	}
+	paths, leaving := make([]string, 0, len(changes)), map[string]bool{}
+	for _, c := range changes {
+		if err := checkPath(c.path); err != nil {
+			return nil, err
+		}
+		leaving[c.path] = c.to.mode == filemode.Empty
+		paths = append(paths, c.path)
+	}
+	if err := w.conv.look(ctx, paths...); err != nil {
+		return nil, err
+	}
+	var steps []*step
+	var dirty []string
+	for _, c := range changes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		change, mine := wanted[c.path]
+		s := &step{treeChange: c, mine: mine, replace: change.Replace}
+		onDisk, err := w.planDisk(ctx, s, l.entries[c.path], leaving)
+		if err != nil {
+			return nil, fmt.Errorf("look at %s: %w", c.path, err)
+		}
+		staged, err := w.planIndex(s, l.entries[c.path])
+		if err != nil {
+			return nil, fmt.Errorf("look at %s in the index: %w", c.path, err)
+		}
+		if !onDisk || !staged {
+			dirty = append(dirty, c.path)
+		}
+		steps = append(steps, s)
+	}
+	return steps, dirtyError(dirty)
+}
+
+// planDisk settles what happens on disk. It returns false where the user's edits cannot be kept.
+func (w *worktree) planDisk(ctx context.Context, s *step, entry *index.Entry, leaving map[string]bool) (bool, error) {
+	info, err := w.root.Lstat(filepath.FromSlash(s.path))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		switch {
+		case s.to.mode == filemode.Empty, entry != nil && entry.SkipWorktree: // a sparse checkout stays one
+			return true, nil
+		case s.mine && !s.replace && s.from.mode != filemode.Empty:
+			return false, nil // the user has deleted it
+		}
+		return true, w.writeNew(ctx, s)
+	}
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case info.IsDir():
+		ok, err := w.anyFolder(filepath.FromSlash(s.path), []file{s.from, s.to})
+		if err == nil && !ok {
+			ok, err = w.emptied(filepath.FromSlash(s.path), leaving)
+		}
+		if err != nil || !ok || s.to.mode == filemode.Empty {
+			return ok, err
+		}
+		return true, w.writeNew(ctx, s)
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := w.root.Readlink(filepath.FromSlash(s.path))
+		if err != nil {
+			return false, err
+		}
+		s.before = onDisk{filemode.Symlink, []byte(target)}
+		return w.planOver(ctx, s, plumbing.ComputeHash(plumbing.BlobObject, []byte(target)))
+	}
+	content, err := w.root.ReadFile(filepath.FromSlash(s.path))
+	if err != nil {
+		return false, err
+	}
+	s.before = onDisk{filemode.Regular, content}
+	if info.Mode()&0o100 != 0 {
+		s.before.mode = filemode.Executable
+	}
+	hash, cleaned, err := w.identify(ctx, s, content)
+	if err != nil {
+		return false, err
+	}
+	if ok, err := w.planOver(ctx, s, hash); err != nil || ok {
+		return ok, err
+	}
+	return w.planMerge(ctx, s, content, cleaned)
+}
+
+// emptied tells whether all that is in a folder goes, so that a file can take its place.
+func (w *worktree) emptied(name string, leaving map[string]bool) (bool, error) {
+	all := true
+	err := fs.WalkDir(w.root.FS(), filepath.ToSlash(name), func(p string, d fs.DirEntry, err error) error {
+		all = all && err == nil && (d.IsDir() || leaving[p])
+		return err
+	})
+	return all, err
+}
+
+// identify is the hash that git knows a file on disk by: that of its bytes where they are those of one of the commits, else of what git would
+// commit, which it returns too.
+func (w *worktree) identify(ctx context.Context, s *step, content []byte) (plumbing.Hash, []byte, error) {
+	hash := plumbing.ComputeHash(plumbing.BlobObject, content)
+	if hash == s.from.hash && !w.conv.filtered(w.conv.found[s.path]) || hash == s.to.hash {
+		return hash, content, nil
+	}
+	cleaned, err := w.clean(ctx, s.path, content, s.from)
+	return plumbing.ComputeHash(plumbing.BlobObject, cleaned), cleaned, err
+}
+
+// planOver settles what happens to a file that is as one of the commits has it, or may be overwritten. It returns false for others.
+func (w *worktree) planOver(ctx context.Context, s *step, hash plumbing.Hash) (bool, error) {
+	linked := func(f file) bool { return f.mode == filemode.Symlink }
+	isLink := s.before.mode == filemode.Symlink
+	switch {
+	case s.to.mode != filemode.Empty && hash == s.to.hash && linked(s.to) == isLink && s.to.mode != filemode.Submodule:
+		s.stands = hash
+		if s.from.hash == s.to.hash && s.from.mode != s.to.mode { // the mode is the change
+			return true, w.writeNew(ctx, s)
+		}
+		return true, nil
+	case s.from.mode != filemode.Empty && hash == s.from.hash && linked(s.from) == isLink, s.replace:
+		if s.to.mode == filemode.Empty {
+			s.remove = true
+			return true, nil
+		}
+		return true, w.writeNew(ctx, s)
+	}
+	return false, nil
+}
+
+// writeNew makes the file on disk that of the commit. A mode that the user has changed stays.
+func (w *worktree) writeNew(ctx context.Context, s *step) error {
+	s.write, s.mode, s.stands = true, s.to.mode, s.to.hash
+	if s.to.mode == filemode.Submodule {
+		return nil
+	}
+	var err error
+	if s.to.mode == filemode.Symlink {
+		s.content, err = readBlob(w.store, s.to.hash)
+		return err
+	}
+	s.mode = w.keptMode(s)
+	if s.mine && s.from.mode == filemode.Empty && w.conv.found[s.path] == (attributes{}) {
+		// As a person who adds a file has it: core.autocrlf alone does not change what is there.
+		s.content, err = readBlob(w.store, s.to.hash)
+		return err
+	}
+	s.content, err = w.conv.toDisk(ctx, s.path, s.to.hash)
+	return err
+}
+
+func (w *worktree) keptMode(s *step) filemode.FileMode {
+	regular := func(m filemode.FileMode) bool { return m == filemode.Regular || m == filemode.Executable }
+	if w.knowsModes() && regular(s.before.mode) && regular(s.from.mode) && s.before.mode != s.from.mode {
+		return s.before.mode
+	}
+	return s.to.mode
+}
+
+// planMerge brings the change and the user's edits of a file together: as a commit has them, or as they stand on disk where a filter lies between.
+func (w *worktree) planMerge(ctx context.Context, s *step, content, cleaned []byte) (bool, error) {
+	if !s.from.mode.IsFile() || !s.to.mode.IsFile() || s.from.mode == filemode.Symlink || s.to.mode == filemode.Symlink {
+		return false, nil
+	}
+	read := func(f file) ([]byte, error) { return readBlob(w.store, f.hash) }
+	ours, filtered := cleaned, w.conv.filtered(w.conv.found[s.path])
+	if filtered {
+		read = func(f file) ([]byte, error) { return w.conv.toDisk(ctx, s.path, f.hash) }
+		ours = content
+	}
+	base, err := read(s.from)
+	if err != nil {
+		return false, err
+	}
+	theirs, err := read(s.to)
+	if err != nil {
+		return false, err
+	}
+	merged, ok := mergeText(base, ours, theirs)
+	if !ok {
+		return false, nil
+	}
+	s.write, s.mode, s.content = true, w.keptMode(s), merged
+	if filtered {
+		return true, nil
+	}
+	if s.stands, err = writeBlob(w.store, merged); err != nil {
+		return false, err
+	}
+	s.content, err = w.conv.toDisk(ctx, s.path, s.stands)
+	return true, err
+}
+
+// mergeText brings two changes of a text together. What is no text cannot be.
+func mergeText(base, ours, theirs []byte) ([]byte, bool) {
+	for _, content := range [][]byte{base, ours, theirs} {
+		if bytes.IndexByte(content, 0) >= 0 {
+			return nil, false
+		}
+	}
+	return manifest.Merge(base, ours, theirs)
+}
+
+// planIndex settles what happens in the index. It returns false where what the user has staged cannot be kept.
+func (w *worktree) planIndex(s *step, e *index.Entry) (bool, error) {
+	set := func(hash plumbing.Hash, mode filemode.FileMode) (bool, error) {
+		s.entry, s.set, s.dropEntry = file{mode, hash}, s.to.mode != filemode.Empty, s.to.mode == filemode.Empty
+		return true, nil
+	}
+	missing := e == nil || e.IntentToAdd || e.Hash.IsZero()
+	switch {
+	case missing && s.to.mode == filemode.Empty:
+		return true, nil
+	case missing && s.from.mode == filemode.Empty, s.replace:
+		return set(s.to.hash, s.to.mode)
+	case missing:
+		return false, nil // the user has staged its deletion
+	case e.Hash == s.to.hash && s.to.mode != filemode.Empty && e.Mode == s.to.mode:
+		s.entry = s.to
+		return true, nil
+	case e.Hash == s.from.hash && e.Mode == s.from.mode:
+		return set(s.to.hash, s.to.mode)
+	case !s.from.mode.IsFile() || !s.to.mode.IsFile() || !e.Mode.IsFile():
+		return false, nil
+	case e.Mode == filemode.Symlink || s.from.mode == filemode.Symlink || s.to.mode == filemode.Symlink:
+		return false, nil
+	}
+	mode := s.to.mode
+	if e.Mode != s.from.mode {
+		mode = e.Mode // the user has staged that
+	}
+	var texts [3][]byte
+	for i, hash := range []plumbing.Hash{s.from.hash, e.Hash, s.to.hash} {
+		var err error
+		if texts[i], err = readBlob(w.store, hash); err != nil {
+			return false, err
+		}
+	}
+	if e.Hash == s.from.hash {
+		return set(s.to.hash, mode)
+	}
+	merged, ok := mergeText(texts[0], texts[1], texts[2])
+	if !ok {
+		return false, nil
+	}
+	hash, err := writeBlob(w.store, merged)
+	if err != nil {
+		return false, err
+	}
+	return set(hash, mode)
+}
+
+// interruptedFile lists, while steps are carried out, the files that they write: those of a command that was killed are told from a person's.
+const interruptedFile = lockName + ".files"
+
+// announce writes down what the steps are about to write.
+func (l *lock) announce(steps []*step) error {
+	var names strings.Builder
+	for _, s := range steps {
+		if s.write {
+			names.WriteString(s.path + "\n")
+		}
+	}
+	return os.WriteFile(l.path(interruptedFile), []byte(names.String()), 0o600)
+}
+
+// finish says that the steps are done.
+func (l *lock) finish() error { return ignoreMissing(os.Remove(l.path(interruptedFile))) }
+
+// Interrupted lists the files that a killed command of ours may have written, and that are in no commit.
+func (r *Repo) Interrupted() ([]string, error) {
+	content, err := os.ReadFile(filepath.Join(r.gitDir, interruptedFile))
+	if err := ignoreMissing(err); err != nil {
+		return nil, err
+	}
+	return strings.FieldsFunc(string(content), func(c rune) bool { return c == '\n' }), nil
+}
+
+// apply carries the steps out on disk. Deletions come first, so that a file can become a folder.
+func (w *worktree) apply(ctx context.Context, steps []*step) error {
+	for _, s := range steps {
+		if !s.remove {
+			continue
+		}
+		if err := errors.Join(ctx.Err(), w.remove(s.path)); err != nil {
+			return fmt.Errorf("remove %s: %w", s.path, err)
+		}
+	}
+	for _, s := range steps {
+		if !s.write {
+			continue
+		}
+		if err := errors.Join(ctx.Err(), w.put(s.path, s.content, s.mode)); err != nil {
+			return fmt.Errorf("write %s: %w", s.path, err)
+		}
+	}
+	return nil
+}
+
+// undo puts back what stood on disk before the steps.
+func (w *worktree) undo(steps []*step) error {
+	var errs []error
+	for _, s := range steps {
+		if s.write && s.before.mode == filemode.Empty {
+			errs = append(errs, w.remove(s.path))
+		}
+	}
+	for _, s := range steps {
+		if (s.write || s.remove) && s.before.mode != filemode.Empty {
+			errs = append(errs, w.put(s.path, s.before.content, s.before.mode))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// enter brings the index to where the steps lead.
+func (w *worktree) enter(l *lock, steps []*step) {
+	for _, s := range steps {
+		old := l.entries[s.path]
+		switch {
+		case s.dropEntry && old != nil:
+			delete(l.entries, s.path)
+			l.changed = true
+		case s.set:
+			e := &index.Entry{Name: s.path, Hash: s.entry.hash, Mode: s.entry.mode}
+			if old != nil {
+				e.SkipWorktree = old.SkipWorktree
+			}
+			// Of a file that git is to look into, the index says nothing else.
+			if info, err := w.root.Lstat(filepath.FromSlash(s.path)); err == nil && s.stands == s.entry.hash && !info.IsDir() {
+				e.ModifiedAt, e.Size = info.ModTime(), uint32(info.Size()) //nolint:gosec // git keeps the lower 32 bits too
+			}
+			l.entries[s.path] = e
+			l.changed = true
+		}
+	}
+}

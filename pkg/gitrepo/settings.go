@@ -1,0 +1,277 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/gcfg"
+)
+
+// settings are git's configuration, the value of a variable that is set last.
+type settings map[string]string
+
+// on tells whether a variable is true, as git reads it.
+func (s settings) on(name string) bool {
+	switch strings.ToLower(s[name]) {
+	case "true", "yes", "on", "1":
+		return true
+	}
+	return false
+}
+
+// settings reads git's configuration: through git where it is installed, else from the files that git reads. The error matches ErrUntrusted
+// where git refuses.
+func (r *Repo) settings(ctx context.Context) (settings, error) {
+	if gitProgram() == "" {
+		return r.readSettings()
+	}
+	out, err := r.runGit(ctx, nil, nil, "config", "--null", "--list")
+	if err != nil {
+		return nil, errors.Join(ctx.Err(), r.untrusted(err))
+	}
+	return listed(string(out)), nil
+}
+
+// userSettings are those that hold in no repository.
+func userSettings(ctx context.Context) (settings, error) {
+	return (&Repo{dir: filepath.VolumeName(os.TempDir()) + string(filepath.Separator)}).settings(ctx)
+}
+
+// listed are the settings that git config --null --list prints.
+func listed(out string) settings {
+	all := settings{}
+	for entry := range strings.SplitSeq(out, "\x00") {
+		name, value, hasValue := strings.Cut(entry, "\n")
+		if !hasValue {
+			value = "true" // a variable without = is true
+		}
+		if name != "" { // behind the last one there is nothing
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// maxIncludes is how deep git follows files that include others.
+const maxIncludes = 10
+
+// configFiles reads the files of git's configuration, with those that they include.
+type configFiles struct {
+	settings settings
+	gitDir   string
+	branch   string
+	// urls are those of the remotes; includes may depend on them. In the first of two readings they are collected.
+	urls       []string
+	collecting bool
+}
+
+// readSettings reads the files of git's configuration in git's order, and then its environment variables.
+func (r *Repo) readSettings() (settings, error) {
+	var urls []string
+	for _, collecting := range []bool{true, false} {
+		files := &configFiles{settings: settings{}, gitDir: r.gitDir, urls: urls, collecting: collecting}
+		if r.git != nil {
+			if name, _, err := r.head(); err == nil {
+				files.branch = name.Short()
+			}
+		}
+		if resolved, err := filepath.EvalSymlinks(r.gitDir); err == nil {
+			files.gitDir = resolved
+		}
+		for _, path := range r.configPaths() {
+			if err := files.read(path, 0); err != nil {
+				return nil, fmt.Errorf("read the git configuration: %w", err)
+			}
+		}
+		if urls = files.urls; !collecting {
+			return files.settings, files.settings.addEnvironment()
+		}
+	}
+	return nil, nil //nolint:nilnil // the second reading has returned
+}
+
+// configPaths are the files of git's configuration, the last of which counts most.
+func (r *Repo) configPaths() []string {
+	var paths []string
+	if off, _ := strconv.ParseBool(os.Getenv("GIT_CONFIG_NOSYSTEM")); !off {
+		system := os.Getenv("GIT_CONFIG_SYSTEM")
+		if system == "" {
+			system = "/etc/gitconfig"
+		}
+		paths = append(paths, system)
+	}
+	if global, ok := os.LookupEnv("GIT_CONFIG_GLOBAL"); ok {
+		paths = append(paths, global)
+	} else {
+		paths = append(paths, userConfig("config"))
+		if home, err := os.UserHomeDir(); err == nil {
+			paths = append(paths, filepath.Join(home, ".gitconfig"))
+		}
+	}
+	if r.gitDir == "" {
+		return paths
+	}
+	return append(paths, filepath.Join(r.commonDir(), "config"), filepath.Join(r.gitDir, "config.worktree"))
+}
+
+// userConfig is a file of the user's folder for git.
+func userConfig(name string) string {
+	base := os.Getenv("XDG_CONFIG_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		base = filepath.Join(home, ".config")
+	}
+	return filepath.Join(base, "git", name)
+}
+
+// commonDir is the folder that all working trees of a repository share.
+func (r *Repo) commonDir() string {
+	content, err := os.ReadFile(filepath.Join(r.gitDir, "commondir"))
+	if err != nil {
+		return r.gitDir
+	}
+	dir := strings.TrimSpace(string(content))
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(r.gitDir, dir)
+	}
+	return dir
+}
+
+// read reads one file, and what it includes where it does so. One that is not there says nothing.
+func (f *configFiles) read(path string, depth int) error {
+	if path == "" || depth > maxIncludes {
+		return nil
+	}
+	if filepath.Base(path) == "config.worktree" && !f.settings.on("extensions.worktreeconfig") {
+		return nil
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	if err := f.readFrom(file, path, depth); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (f *configFiles) readFrom(from io.Reader, path string, depth int) error {
+	return gcfg.ReadWithCallback(from, func(section, sub, key, value string, blank bool) error {
+		section, key = strings.ToLower(section), strings.ToLower(key)
+		if key == "" {
+			return nil
+		}
+		if blank {
+			value = "true"
+		}
+		name := section + "." + key
+		if sub != "" {
+			name = section + "." + sub + "." + key
+		}
+		f.settings[name] = value
+		switch {
+		case f.collecting && section == "remote" && key == "url":
+			f.urls = append(f.urls, value)
+		case name == "include.path", section == "includeif" && key == "path" && f.holds(sub, path):
+			return f.read(expand(value, path), depth+1)
+		}
+		return nil
+	})
+}
+
+// expand is the path of a file that another one names.
+func expand(path, from string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		return filepath.Join(home, rest)
+	}
+	if !filepath.IsAbs(path) {
+		return filepath.Join(filepath.Dir(from), path)
+	}
+	return path
+}
+
+// holds tells whether the condition of an include in the file at path holds.
+func (f *configFiles) holds(condition, path string) bool {
+	kind, pattern, _ := strings.Cut(condition, ":")
+	switch kind {
+	case "gitdir", "gitdir/i":
+		switch {
+		case strings.HasPrefix(pattern, "~/"):
+			pattern = filepath.ToSlash(expand(pattern, path)) + ending(pattern)
+		case strings.HasPrefix(pattern, "./"):
+			pattern = filepath.ToSlash(expand(pattern, path)) + ending(pattern)
+		case !strings.HasPrefix(pattern, "/"):
+			pattern = "**/" + pattern
+		}
+		return globMatch(whole(pattern), filepath.ToSlash(f.gitDir), kind == "gitdir/i")
+	case "onbranch":
+		return f.branch != "" && globMatch(whole(pattern), f.branch, false)
+	case "hasconfig":
+		variable, pattern, _ := strings.Cut(pattern, ":")
+		if variable != "remote.*.url" || f.collecting {
+			return false
+		}
+		for _, url := range f.urls {
+			if globMatch(pattern, url, false) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ending is the slash at the end of a pattern, which joining paths takes away.
+func ending(pattern string) string {
+	if strings.HasSuffix(pattern, "/") {
+		return "/"
+	}
+	return ""
+}
+
+// whole makes a pattern that ends with a slash one for all that is below.
+func whole(pattern string) string {
+	if strings.HasSuffix(pattern, "/") {
+		return pattern + "**"
+	}
+	return pattern
+}
+
+// addEnvironment adds what GIT_CONFIG_COUNT and the variables that it counts say.
+func (s settings) addEnvironment() error {
+	text := os.Getenv("GIT_CONFIG_COUNT")
+	if text == "" {
+		return nil
+	}
+	count, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("read the git configuration: GIT_CONFIG_COUNT: %w", err)
+	}
+	for i := range count {
+		name := os.Getenv("GIT_CONFIG_KEY_" + strconv.Itoa(i))
+		first, last := strings.Index(name, "."), strings.LastIndex(name, ".")
+		if first < 0 {
+			return fmt.Errorf("read the git configuration: GIT_CONFIG_KEY_%d is no name of a variable", i)
+		}
+		name = strings.ToLower(name[:first]) + name[first:last] + strings.ToLower(name[last:])
+		s[name] = os.Getenv("GIT_CONFIG_VALUE_" + strconv.Itoa(i))
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Copy gives a folder with the files of the last commit, to read and to make changes from: without edits in no commit, and in the form that Change
+// takes. Where the working tree is just that, it is the working tree. remove takes a copy away again.
+func (r *Repo) Copy(ctx context.Context) (root string, remove func() error, err error) {
+	_, head, err := r.head()
+	if err != nil {
+		return "", nil, err
+	}
+	return r.copyOf(ctx, head)
+}
+
+func (r *Repo) copyOf(ctx context.Context, commit plumbing.Hash) (root string, remove func() error, err error) {
+	w, err := r.worktree(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	defer w.close()
+	tree, err := treeOf(r.git.Storer, commit)
+	if err != nil {
+		return "", nil, err
+	}
+	files, err := diffTrees(ctx, r.git.Storer, plumbing.ZeroHash, tree)
+	if err != nil {
+		return "", nil, err
+	}
+	plain, err := w.plain(files)
+	if err != nil {
+		return "", nil, err
+	}
+	if plain {
+		if clean, err := r.IsClean(ctx); err != nil || clean {
+			return r.dir, func() error { return nil }, err
+		}
+	}
+	dir, err := os.MkdirTemp("", "fleetctl-commit-")
+	if err != nil {
+		return "", nil, diag.Wrap("make a folder for what is committed", err, "free some space, or set TMPDIR")
+	}
+	remove = func() error { return os.RemoveAll(dir) }
+	if err := w.writeCopy(ctx, dir, files); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("copy commit %s: %w", commit, err), remove())
+	}
+	return dir, remove, nil
+}
+
+// plain tells whether every file stands on disk as commits have it.
+func (w *worktree) plain(files []treeChange) (bool, error) {
+	if w.conv.settings.writesCRLF() || w.conv.anywhere {
+		return false, nil
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		if dir := path.Dir(f.path); seen[dir] {
+			continue
+		}
+		seen[path.Dir(f.path)] = true
+		if plain, err := w.conv.unmarked(f.path); err != nil || !plain {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// writeCopy writes files of a commit into an empty folder.
+func (w *worktree) writeCopy(ctx context.Context, dir string, files []treeChange) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	into := &worktree{root: root, store: w.store}
+	defer into.close()
+	paths := make([]string, 0, len(files))
+	for _, f := range files {
+		paths = append(paths, f.path)
+	}
+	if err := w.conv.look(ctx, paths...); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := errors.Join(ctx.Err(), w.copyFile(ctx, into, f)); err != nil {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+	}
+	return nil
+}
+
+func (w *worktree) copyFile(ctx context.Context, into *worktree, f treeChange) error {
+	if err := checkPath(f.path); err != nil {
+		return err
+	}
+	name := filepath.FromSlash(f.path)
+	if f.to.mode == filemode.Submodule {
+		return into.root.MkdirAll(name, 0o700)
+	}
+	content, err := w.editable(ctx, f)
+	if err != nil {
+		return err
+	}
+	if err := into.root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	if f.to.mode == filemode.Symlink {
+		if target := filepath.Join(filepath.Dir(name), filepath.FromSlash(string(content))); !filepath.IsLocal(target) || path.IsAbs(string(content)) {
+			return nil // it leads out of the repository
+		}
+	}
+	return into.write(name, content, f.to.mode)
+}
+
+// editable is a file of a commit in the form to edit. What a filter makes is taken from disk where it is unchanged there: it may come from far away.
+func (w *worktree) editable(ctx context.Context, f treeChange) ([]byte, error) {
+	name := filepath.FromSlash(f.path)
+	if w.conv.filtered(w.conv.found[f.path]) {
+		if info, err := w.root.Lstat(name); err == nil && info.Mode().IsRegular() {
+			if same, err := w.anyOf(ctx, f.path, f.to); err == nil && same {
+				return w.root.ReadFile(name)
+			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+	}
+	return w.conv.toEdit(ctx, f.path, f.to.hash)
+}
+
+// FileChange is a file that differs between two commits, in the form to edit; nil stands for no file.
+type FileChange struct {
+	Path     string
+	Old, New []byte
+}
+
+// Between lists what differs between two commits; "" stands for the one before the first.
+func (r *Repo) Between(ctx context.Context, from, to string) ([]FileChange, error) {
+	w, err := r.worktree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	var trees [2]plumbing.Hash
+	for i, commit := range []string{from, to} {
+		if trees[i], err = treeOf(r.git.Storer, plumbing.NewHash(commit)); err != nil {
+			return nil, fmt.Errorf("read commit %s: %w", commit, err)
+		}
+	}
+	changes, err := diffTrees(ctx, r.git.Storer, trees[0], trees[1])
+	if err != nil {
+		return nil, fmt.Errorf("compare the commits %s and %s: %w", from, to, err)
+	}
+	files := make([]FileChange, 0, len(changes))
+	for _, c := range changes {
+		f := FileChange{Path: c.path}
+		for _, side := range []struct {
+			file file
+			into *[]byte
+		}{{c.from, &f.Old}, {c.to, &f.New}} {
+			if side.file.blob().IsZero() {
+				continue
+			}
+			if *side.into, err = w.conv.toEdit(ctx, c.path, side.file.hash); err != nil {
+				return nil, err
+			}
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
