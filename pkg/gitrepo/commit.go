@@ -31,6 +31,11 @@ func (r *Repo) Commit(ctx context.Context, changes []Change, message string, aut
 // CommitOnto is Commit for changes that were made from the commit base, "" where there was none. The error matches ErrDiverged if somebody has
 // committed since.
 func (r *Repo) CommitOnto(ctx context.Context, base string, changes []Change, message string, author Author) (hash string, made bool, err error) {
+	defer func() { // after the locks are released
+		if err == nil && made {
+			r.committed(ctx, plumbing.NewHash(hash))
+		}
+	}()
 	l, err := r.acquire(ctx)
 	if err != nil {
 		return "", false, err
@@ -57,9 +62,6 @@ func (r *Repo) CommitOnto(ctx context.Context, base string, changes []Change, me
 	}
 	if commit.IsZero() {
 		return "", false, nil
-	}
-	if commit != head {
-		r.committed(ctx, w.conv.settings)
 	}
 	return commit.String(), commit != head, nil
 }
@@ -184,7 +186,7 @@ func (r *Repo) place(ctx context.Context, w *worktree, l *lock, branch plumbing.
 	if err != nil {
 		return err
 	}
-	if err := l.announce(steps); err != nil {
+	if err := r.announce(l, steps, branch, to); err != nil {
 		return err
 	}
 	if err := w.apply(ctx, steps); err != nil {

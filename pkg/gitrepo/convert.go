@@ -93,7 +93,11 @@ func (c *converter) toCommit(ctx context.Context, p string, content, was []byte)
 	if gitProgram() == "" {
 		return nil, refuse(p, a)
 	}
-	out, err := c.repo.runGit(ctx, nil, content, "hash-object", "-w", "--stdin", "--path", p)
+	args := []string{"hash-object", "-w", "--stdin", "--path", p}
+	if a.text+a.crlf+a.eol == "" && c.settings.endings(a).auto() && hasCRLF(was) {
+		args = append([]string{"-c", "core.autocrlf=false"}, args...) // what git does where it looks into the index
+	}
+	out, err := c.repo.runGit(ctx, nil, content, args...)
 	if err != nil {
 		return nil, diag.Errorf("`git add "+p+"` has to work", "%w: %s: %w", ErrConversion, p, err)
 	}
@@ -130,6 +134,8 @@ func (c *converter) fromEdit(ctx context.Context, p string, content, was []byte)
 	switch {
 	case err != nil:
 		return nil, err
+	case c.filtered(a) && a.encoded():
+		return nil, diag.Errorf("commit the change yourself", "%w: %s has the attributes filter=%s and working-tree-encoding=%s", ErrConversion, p, a.filter, a.encoding)
 	case c.filtered(a):
 		return c.toCommit(ctx, p, content, was)
 	case a.hasFilter():

@@ -108,7 +108,7 @@ func (r *Repo) verify(ctx context.Context, w *worktree, l *lock, by identity, tr
 	if err != nil {
 		return tree, "", err
 	}
-	if err := l.announce(steps); err != nil {
+	if err := r.announce(l, steps, "", plumbing.ZeroHash); err != nil {
 		return tree, "", err
 	}
 	defer func() { err = errors.Join(err, w.undo(steps), l.finish()) }()
@@ -120,10 +120,7 @@ func (r *Repo) verify(ctx context.Context, w *worktree, l *lock, by identity, tr
 	if err := r.writeHookIndex(ctx, w, l, indexFile, tree); err != nil {
 		return tree, "", err
 	}
-	env := []string{
-		"GIT_INDEX_FILE=" + indexFile, "GIT_AUTHOR_NAME=" + by.author.Name, "GIT_AUTHOR_EMAIL=" + by.author.Email,
-		"GIT_AUTHOR_DATE=" + by.author.When.Format("@") + fmt.Sprint(by.author.When.Unix()) + by.author.When.Format(" -0700"),
-	}
+	env := hookEnvironment(by.author, indexFile)
 	if !r.NoVerify {
 		if err := r.runHook(ctx, all, hookPreCommit, env, ""); err != nil {
 			return tree, "", err
@@ -177,9 +174,29 @@ func tidied(message string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// committed runs the hook that hears of a new commit. It cannot refuse any more.
-func (r *Repo) committed(ctx context.Context, all settings) {
-	_ = r.runHook(ctx, all, hookPostCommit, nil, "") //nolint:errcheck // nor does git ask how it went
+// committed runs the hook that hears of a new commit, when all is done. It cannot refuse any more.
+func (r *Repo) committed(ctx context.Context, commit plumbing.Hash) {
+	all, err := r.settings(ctx)
+	if err != nil {
+		return
+	}
+	c, err := object.GetCommit(r.git.Storer, commit)
+	if err != nil {
+		return
+	}
+	indexFile := filepath.Join(r.gitDir, "index")
+	if relative, err := filepath.Rel(r.dir, indexFile); err == nil && filepath.IsLocal(relative) {
+		indexFile = relative
+	}
+	_ = r.runHook(ctx, all, hookPostCommit, hookEnvironment(c.Author, indexFile), "") // nor does git ask how it went
+}
+
+// hookEnvironment is what git tells its hooks.
+func hookEnvironment(author object.Signature, indexFile string) []string {
+	return []string{
+		"GIT_INDEX_FILE=" + indexFile, "GIT_AUTHOR_NAME=" + author.Name, "GIT_AUTHOR_EMAIL=" + author.Email,
+		fmt.Sprintf("GIT_AUTHOR_DATE=@%d %s", author.When.Unix(), author.When.Format("-0700")),
+	}
 }
 
 // writeHookIndex writes the index of a commit to be made.

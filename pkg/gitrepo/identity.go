@@ -38,6 +38,39 @@ func (r *Repo) Author() (Author, error) {
 	return all.who("author")
 }
 
+// CheckAuthor returns the error that a commit in the repository of a folder would end with for want of an author. Of a folder that is no repository
+// yet it knows what holds in all of them.
+func CheckAuthor(ctx context.Context, dir string) error {
+	var all settings
+	r, err := Open(dir)
+	known := err == nil
+	switch {
+	case known:
+		all, err = r.settings(ctx)
+	case errors.Is(err, ErrNotARepository):
+		all, err = userSettings(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for _, role := range []string{"author", "committer"} {
+		if _, err := all.who(role); err != nil && (known || !all.conditional()) {
+			return err
+		}
+	}
+	return nil
+}
+
+// conditional tells whether there is more in the configuration than holds everywhere.
+func (s settings) conditional() bool {
+	for name := range s {
+		if strings.HasPrefix(name, "includeif.") {
+			return true
+		}
+	}
+	return false
+}
+
 // identity is who commits: given, or who git would say.
 func (r *Repo) identity(ctx context.Context, all settings, given Author) (identity, error) {
 	if given != (Author{}) {
@@ -70,10 +103,11 @@ func (r *Repo) signature(ctx context.Context, all settings, role string) (object
 // who is the author, or the committer. Unlike git it makes no address of the machine's name where none was given: git itself warns of those.
 func (s settings) who(role string) (Author, error) {
 	variable := "GIT_" + strings.ToUpper(role)
-	by := Author{
-		Name:  cmp.Or(os.Getenv(variable+"_NAME"), s[role+".name"], s["user.name"]),
-		Email: cmp.Or(os.Getenv(variable+"_EMAIL"), s[role+".email"], s["user.email"]),
+	name, named := os.LookupEnv(variable + "_NAME") // one that is set and empty counts, as with git
+	if !named {
+		name = cmp.Or(s[role+".name"], s["user.name"])
 	}
+	by := Author{Name: name, Email: cmp.Or(os.Getenv(variable+"_EMAIL"), s[role+".email"], s["user.email"])}
 	if by.Email == "" && !s.on("user.useconfigonly") {
 		by.Email = os.Getenv("EMAIL")
 	}

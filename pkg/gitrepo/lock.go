@@ -64,6 +64,9 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 	if err := l.readIndex(); err != nil {
 		return nil, errors.Join(err, os.Remove(l.path("index.lock")))
 	}
+	if err := r.recover(ctx, l); err != nil {
+		return nil, errors.Join(err, os.Remove(l.path("index.lock")))
+	}
 	return l, nil
 }
 

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -155,7 +153,25 @@ func (w *worktree) identify(ctx context.Context, s *step, content []byte) (plumb
 		return hash, content, nil
 	}
 	cleaned, err := w.clean(ctx, s.path, content, s.from)
-	return plumbing.ComputeHash(plumbing.BlobObject, cleaned), cleaned, err
+	if err != nil {
+		return plumbing.ZeroHash, nil, err
+	}
+	if hash = plumbing.ComputeHash(plumbing.BlobObject, cleaned); hash == s.from.hash || hash == s.to.hash {
+		return hash, cleaned, nil
+	}
+	if same, err := w.checkedOut(ctx, s.path, content, s.from); err != nil || same {
+		return s.from.hash, cleaned, err
+	}
+	return hash, cleaned, nil
+}
+
+// checkedOut tells whether a file is just what git puts on disk. Not all that git puts there it would commit as it was.
+func (w *worktree) checkedOut(ctx context.Context, p string, content []byte, f file) (bool, error) {
+	if !f.mode.IsFile() || f.mode == filemode.Symlink {
+		return false, nil
+	}
+	disk, err := w.conv.toDisk(ctx, p, f.hash)
+	return err == nil && bytes.Equal(disk, content), err
 }
 
 // planOver settles what happens to a file that is as one of the commits has it, or may be overwritten. It returns false for others.
@@ -299,32 +315,6 @@ func (w *worktree) planIndex(s *step, e *index.Entry) (bool, error) {
 		return false, err
 	}
 	return set(hash, mode)
-}
-
-// interruptedFile lists, while steps are carried out, the files that they write: those of a command that was killed are told from a person's.
-const interruptedFile = lockName + ".files"
-
-// announce writes down what the steps are about to write.
-func (l *lock) announce(steps []*step) error {
-	var names strings.Builder
-	for _, s := range steps {
-		if s.write {
-			names.WriteString(s.path + "\n")
-		}
-	}
-	return os.WriteFile(l.path(interruptedFile), []byte(names.String()), 0o600)
-}
-
-// finish says that the steps are done.
-func (l *lock) finish() error { return ignoreMissing(os.Remove(l.path(interruptedFile))) }
-
-// Interrupted lists the files that a killed command of ours may have written, and that are in no commit.
-func (r *Repo) Interrupted() ([]string, error) {
-	content, err := os.ReadFile(filepath.Join(r.gitDir, interruptedFile))
-	if err := ignoreMissing(err); err != nil {
-		return nil, err
-	}
-	return strings.FieldsFunc(string(content), func(c rune) bool { return c == '\n' }), nil
 }
 
 // apply carries the steps out on disk. Deletions come first, so that a file can become a folder.

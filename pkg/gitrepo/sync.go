@@ -92,7 +92,14 @@ func (r *Repo) syncOnce(ctx context.Context, t *tracking, remote *remote, intent
 		}
 	}
 	// The remote has it: from here on a cancelled context must not leave the working tree half-way.
-	return done, r.settle(context.WithoutCancel(ctx), base, commit, changes)
+	ctx = context.WithoutCancel(ctx)
+	if err := r.settle(ctx, base, commit, changes); err != nil {
+		return done, err
+	}
+	if done.Made {
+		r.committed(ctx, commit)
+	}
+	return done, nil
 }
 
 // intended calls an intent with the files of a commit.
@@ -139,13 +146,7 @@ func (r *Repo) settle(ctx context.Context, base, commit plumbing.Hash, changes [
 		return err
 	}
 	defer w.close()
-	if err := r.place(ctx, w, l, name, base, commit, changes); err != nil {
-		return err
-	}
-	if commit != base {
-		r.committed(ctx, w.conv.settings)
-	}
-	return nil
+	return r.place(ctx, w, l, name, base, commit, changes)
 }
 
 // CatchUp brings the checked out branch and the working tree up to date with the remote. Commits that are here alone, and changes in no

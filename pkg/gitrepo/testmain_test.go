@@ -11,9 +11,9 @@ import (
 )
 
 // TestMain gives the tests a home without keys, known hosts or git configuration: the developer's must not matter.
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
-func run(m *testing.M) int {
+func runTests(m *testing.M) int {
 	home, err := os.MkdirTemp("", "gitrepo-home-*")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -27,10 +27,17 @@ func run(m *testing.M) int {
 	}
 	for name, value := range map[string]string{
 		"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "SSH_AUTH_SOCK": "", "CI": "",
-		"GIT_CONFIG_GLOBAL": config, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_COUNT": "", "GIT_AUTHOR_NAME": "", "GIT_AUTHOR_EMAIL": "",
-		"GIT_COMMITTER_NAME": "", "GIT_COMMITTER_EMAIL": "", "GIT_AUTHOR_DATE": "", "GIT_COMMITTER_DATE": "", "EMAIL": "",
+		"GIT_CONFIG_GLOBAL": config, "GIT_CONFIG_NOSYSTEM": "1",
 	} {
 		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	for _, name := range []string{
+		"GIT_CONFIG_COUNT", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE", "EMAIL",
+	} {
+		if err := os.Unsetenv(name); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

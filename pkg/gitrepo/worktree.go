@@ -117,6 +117,12 @@ func (w *worktree) anyOf(ctx context.Context, p string, files ...file) (bool, er
 		if plumbing.ComputeHash(plumbing.BlobObject, cleaned) == f.hash {
 			return true, nil
 		}
+		if w.conv == nil {
+			continue
+		}
+		if same, err := w.checkedOut(ctx, p, content, f); err != nil || same {
+			return same, err
+		}
 	}
 	return false, nil
 }

@@ -58,9 +58,14 @@ func (o ChangeOptions) make(ctx context.Context) (*made, error) {
 		return nil, err
 	}
 	if m.git, err = openGit(dir); err != nil {
-		return nil, err
+		return nil, cmp.Or(o.try(ctx, dir), err) // what is wrong with the edit itself comes first
 	}
 	m.git.NoVerify = o.NoVerify
+	if !o.DryRun {
+		if err := m.git.Recover(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if !o.DryRun && (o.Push || o.PullRequest) {
 		if err := o.catchUp(ctx, m, dir); err != nil {
 			return nil, err
@@ -98,11 +103,7 @@ func (o ChangeOptions) compare(ctx context.Context, m *made) error {
 	if m.onDisk, err = o.edit(ctx, repo); err != nil {
 		return ctx.Err() //nolint:nilerr // nor is that
 	}
-	interrupted, err := m.git.Interrupted()
-	if err != nil {
-		return err
-	}
-	named := append(m.onDisk.Changes.Paths(), interrupted...)
+	named := m.onDisk.Changes.Paths()
 	for _, p := range m.edit.Changes.Paths() {
 		if _, err := os.Lstat(filepath.Join(repo.Dir, filepath.FromSlash(p))); err == nil && !slices.Contains(named, p) {
 			m.left = append(m.left, p)
@@ -151,16 +152,21 @@ func checkUnpushed(ctx context.Context, git *gitrepo.Repo) error {
 	return diag.Errorf("push them first (git push), or put them aside, then run the command again", "%w, and would go along: %s", gitrepo.ErrUnpushed, named)
 }
 
+// try makes the edit from the working tree as it is, for its error.
+func (o ChangeOptions) try(ctx context.Context, dir string) error {
+	repo, err := fleetrepo.Open(dir)
+	if err == nil {
+		_, err = o.edit(ctx, repo)
+	}
+	return err
+}
+
 // needsUncommitted explains an edit that cannot be made from what is committed, if it can from what the working tree has besides.
 func (o ChangeOptions) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, dir string, why error) error {
 	if root == dir {
 		return why
 	}
-	repo, err := fleetrepo.Open(dir)
-	if err != nil {
-		return why
-	}
-	if _, err := o.edit(ctx, repo); err != nil {
+	if o.try(ctx, dir) != nil {
 		return why
 	}
 	dirty, err := git.Dirty(ctx)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
 // The names of init's steps, as users, logs and tests see them.
@@ -48,6 +49,10 @@ func (s *session) runInit(ctx context.Context) (*InitResult, error) {
 	if r, err := s.cluster.Load(); err == nil && r.PivotedTo != "" {
 		return nil, diag.Errorf("look at it with `fleetctl status`; `fleetctl host start` serves a fleet repo without a remote to it again",
 			"the management cluster %s was pivoted to %s: init would make a second one for the same fleet", r.Name, r.PivotedTo)
+	}
+	// Minutes later, when there is something to commit, would be late.
+	if err := gitrepo.CheckAuthor(ctx, s.opts.Dir); err != nil {
+		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))
 	}
 	if err := Run(ctx, s.Report, s.initSteps()); err != nil {
 		return nil, err

@@ -89,6 +89,11 @@ func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
 // prepareWorkTree makes the folder a working tree on the fleet's branch, with the remote that fleet.yaml names.
 func (s *session) prepareWorkTree(ctx context.Context) (err error) {
 	git := s.fleet.Spec.Git
+	defer func() {
+		if s.repo != nil {
+			s.repo.NoVerify = s.opts.NoVerify
+		}
+	}()
 	if s.repo, err = gitrepo.Open(s.opts.Dir); err == nil {
 		if git.URL == "" {
 			return nil
@@ -230,20 +235,19 @@ func (s *session) interval() time.Duration {
 	return d
 }
 
-// commitAndPush writes and commits what the fleet repo lacks, and nothing else that may be dirty, and pushes it. Where the remote has moved on, the
+// commitAndPush writes and commits what the fleet repo lacks, with fleet.yaml as it stands, and nothing else that may be dirty, and pushes it. Where the remote has moved on, the
 // intent is applied again on top of it, never forced.
 func (s *session) commitAndPush(ctx context.Context, detail func(string)) error {
 	if err := s.prepareWorkTree(ctx); err != nil {
 		return err
 	}
 	message := fmt.Sprintf("Point the management cluster %s at this repository\n\nWritten by fleetctl init.\n", s.mgmt.Name)
+	if err := s.repo.Recover(ctx); err != nil {
+		return err
+	}
 	if s.endpoint.local {
-		changes, err := s.gitChanges(ctx, s.opts.Dir)
+		made, err := s.commitHere(ctx, message)
 		if err != nil {
-			return err
-		}
-		var made bool
-		if s.revision, made, err = s.repo.Commit(ctx, changes, message, gitrepo.Author{}); err != nil {
 			return err
 		}
 		if !made {
@@ -266,26 +270,45 @@ func (s *session) commitAndPush(ctx context.Context, detail func(string)) error 
 	return nil
 }
 
-// gitChanges are repoFiles as gitrepo commits them. A file that an earlier run wrote and was killed before it committed it is not
-// taken for the user's: it is in no commit, and is just what would be written.
-func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	dirty, err := s.repo.Dirty(ctx)
+// commitHere commits to a fleet repo that has no remote, and says whether there was anything to commit.
+func (s *session) commitHere(ctx context.Context, message string) (made bool, err error) {
+	base, err := s.repo.Head()
 	if err != nil {
-		return nil, err
+		return false, err
 	}
+	root, remove, err := s.repo.Copy(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	changes, err := s.gitChanges(ctx, root)
+	if err != nil {
+		return false, err
+	}
+	s.revision, made, err = s.repo.CommitOnto(ctx, base, changes, message, gitrepo.Author{})
+	return made, err
+}
+
+// gitChanges are repoFiles as gitrepo commits them, where root has what is committed. A person's own file in no commit stays as it is; one that is
+// just what would be written is left from an earlier run.
+func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change, error) {
 	files, err := s.repoFiles(ctx, root, func(f manifest.File) bool {
-		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Path)))
+		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {
+			return true
+		}
+		content, err := os.ReadFile(s.inRepo(filepath.FromSlash(f.Path)))
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
 		}
-		return !slices.Contains(dirty, f.Path) || !bytes.Equal(content, f.Content)
+		return !bytes.Equal(content, f.Content)
 	})
 	if err != nil {
 		return nil, err
 	}
 	changes := make([]gitrepo.Change, 0, len(files))
 	for _, f := range files {
-		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content})
+		// The cluster is made from fleet.yaml as it stands on disk.
+		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content, Replace: f.Path == v1alpha1.FileName})
 	}
 	encrypted, err := s.secretFiles(ctx, root)
 	return append(changes, encrypted...), err

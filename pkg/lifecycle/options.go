@@ -39,6 +39,8 @@ type InitOptions struct {
 	Git    GitCredentials
 	// AgeKeyFile has the private key that the fleet repo's secrets are encrypted with; empty: the state folder's, or a new one.
 	AgeKeyFile string
+	// NoVerify leaves out the Git hooks that may refuse the commit or the push.
+	NoVerify bool
 	// Timeout bounds the whole run; 0 is no bound.
 	Timeout time.Duration
 	// SkipPreflight names preflight checks whose failure is accepted.

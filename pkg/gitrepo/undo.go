@@ -1,0 +1,196 @@
+package gitrepo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+)
+
+// undoName is the file in .git that says what a command is about to write. One that is found was left by a command that was killed: what it wrote
+// is taken back before anything else, so that it is never taken for a person's own edit.
+const undoName = "fleetctl.undo"
+
+// undoLog is the content of that file.
+type undoLog struct {
+	// Branch and Commit say when all was done: the branch was there. They are empty where nothing was to stay.
+	Branch string `json:"branch,omitempty"`
+	Commit string `json:"commit,omitempty"`
+	Files  []undo `json:"files"`
+}
+
+// undo is one file: what was to stand on disk and in the index, and what did before. Hashes are of the very bytes, and in the object store.
+type undo struct {
+	Path                    string `json:"path"`
+	Written                 string `json:"written,omitempty"` // "" where it was to be removed
+	Disk                    bool   `json:"disk"`              // something was to happen on disk
+	Before, Staged, WasThen fileID
+}
+
+// fileID is a file by its content; the mode is 0 for none.
+type fileID struct {
+	Mode uint32 `json:"mode"`
+	Hash string `json:"hash"`
+}
+
+func (f fileID) file() file { return file{filemode.FileMode(f.Mode), plumbing.NewHash(f.Hash)} }
+
+func idOf(f file) fileID { return fileID{uint32(f.mode), f.hash.String()} }
+
+func entryID(e *index.Entry) fileID {
+	if e == nil {
+		return idOf(file{})
+	}
+	return idOf(file{e.Mode, e.Hash})
+}
+
+// announce writes down what the steps are about to write, and keeps what it takes the place of.
+func (r *Repo) announce(l *lock, steps []*step, branch plumbing.ReferenceName, commit plumbing.Hash) error {
+	log := undoLog{Files: []undo{}}
+	if branch != "" {
+		log.Branch, log.Commit = branch.String(), commit.String()
+	}
+	for _, s := range steps {
+		u := undo{Path: s.path, Disk: s.write || s.remove, WasThen: entryID(l.entries[s.path]), Before: idOf(file{})}
+		if s.mode == filemode.Submodule {
+			continue
+		}
+		if s.write {
+			u.Written = plumbing.ComputeHash(plumbing.BlobObject, s.content).String()
+		}
+		if s.before.mode != filemode.Empty {
+			hash, err := writeBlob(r.git.Storer, s.before.content)
+			if err != nil {
+				return err
+			}
+			u.Before = idOf(file{s.before.mode, hash})
+		}
+		u.Staged = u.WasThen
+		switch {
+		case s.dropEntry:
+			u.Staged = idOf(file{})
+		case s.set:
+			u.Staged = idOf(s.entry)
+		}
+		log.Files = append(log.Files, u)
+	}
+	content, err := json.Marshal(log)
+	if err != nil {
+		return err
+	}
+	next := l.path(undoName + ".new")
+	if err := os.WriteFile(next, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, l.path(undoName))
+}
+
+// finish says that the steps are done.
+func (l *lock) finish() error { return ignoreMissing(os.Remove(l.path(undoName))) }
+
+// Recover takes back what a killed command has left half-way in the working tree and in the index. What a person has changed since stays.
+func (r *Repo) Recover(ctx context.Context) error {
+	if _, err := os.Lstat(filepath.Join(r.gitDir, undoName)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	l, err := r.acquire(ctx) // which does it
+	if err != nil {
+		return err
+	}
+	return l.release()
+}
+
+// recover is Recover for who holds the lock.
+func (r *Repo) recover(ctx context.Context, l *lock) error {
+	content, err := os.ReadFile(l.path(undoName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var log undoLog
+	if err := json.Unmarshal(content, &log); err != nil {
+		return fmt.Errorf("read %s: %w", l.path(undoName), err)
+	}
+	if log.Branch != "" {
+		at, err := r.reference(plumbing.ReferenceName(log.Branch))
+		if err != nil {
+			return err
+		}
+		if at.String() == log.Commit {
+			return l.finish()
+		}
+	}
+	w, err := r.worktree(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	for _, u := range log.Files {
+		if err := w.takeBack(l, u); err != nil {
+			return fmt.Errorf("take back what a command that was killed has made of %s: %w", u.Path, err)
+		}
+	}
+	if l.changed {
+		if err := l.writeIndex(); err != nil {
+			return err
+		}
+	}
+	return l.finish()
+}
+
+func (w *worktree) takeBack(l *lock, u undo) error {
+	if err := checkPath(u.Path); err != nil {
+		return err
+	}
+	if was := u.WasThen.file(); u.Staged != u.WasThen && entryID(l.entries[u.Path]) == u.Staged {
+		if delete(l.entries, u.Path); was.mode != filemode.Empty {
+			l.entries[u.Path] = &index.Entry{Name: u.Path, Hash: was.hash, Mode: was.mode}
+		}
+		l.changed = true
+	}
+	if !u.Disk {
+		return nil
+	}
+	stands, err := w.bytesHash(u.Path)
+	if err != nil || stands != u.Written {
+		return err
+	}
+	before := u.Before.file()
+	if before.mode == filemode.Empty {
+		return w.remove(u.Path)
+	}
+	content, err := readBlob(w.store, before.hash)
+	if err != nil {
+		return err
+	}
+	return w.put(u.Path, content, before.mode)
+}
+
+// bytesHash is the hash of what stands on disk, "" for nothing.
+func (w *worktree) bytesHash(p string) (string, error) {
+	name := filepath.FromSlash(p)
+	info, err := w.root.Lstat(name)
+	if err != nil || info.IsDir() {
+		return "", nil //nolint:nilerr // nothing that could have been written
+	}
+	var content []byte
+	if info.Mode()&fs.ModeSymlink != 0 {
+		target, err := w.root.Readlink(name)
+		if err != nil {
+			return "", err
+		}
+		content = []byte(target)
+	} else if content, err = w.root.ReadFile(name); err != nil {
+		return "", err
+	}
+	return plumbing.ComputeHash(plumbing.BlobObject, content).String(), nil
+}
