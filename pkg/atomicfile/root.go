@@ -40,7 +40,14 @@ func IsTemporary(name string) (of string, ok bool) {
 
 // Sweep removes the temporary files that killed writers left in a folder. Its caller holds the lock that keeps living ones out. A folder
 // that is not there has none.
-func Sweep(dir string) error {
+func Sweep(dir string) error { return sweep(dir, func(string) bool { return true }) }
+
+// SweepFor is Sweep for those of one file alone.
+func SweepFor(path string) error {
+	return sweep(filepath.Dir(path), func(of string) bool { return of == filepath.Base(path) })
+}
+
+func sweep(dir string, wanted func(of string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -49,7 +56,7 @@ func Sweep(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if _, ok := IsTemporary(e.Name()); !ok || !e.Type().IsRegular() {
+		if of, ok := IsTemporary(e.Name()); !ok || !wanted(of) || !e.Type().IsRegular() {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {

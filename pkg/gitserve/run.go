@@ -104,4 +104,3 @@ func lockAlive(ctx context.Context, lock *flock.Flock) error {
 	_, err := lock.TryLockContext(ctx, lockPoll)
 	return err
 }
-
