@@ -19,6 +19,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -104,7 +105,7 @@ func openCached(ctx context.Context, f *os.File, o options) (*Bundle, error) {
 	if err := unpackVerified(ctx, f, partial, o.limits); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(partial))
 	}
-	if err := os.Rename(partial, dir); err != nil {
+	if err := errors.Join(atomicfile.SyncTree(partial), os.Rename(partial, dir)); err != nil {
 		return nil, err
 	}
 	return openFolder(ctx, dir)

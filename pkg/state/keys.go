@@ -11,8 +11,8 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
 const folderHint = "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write"
@@ -25,7 +25,7 @@ func (s Store) WriteKeys(fleet string, content []byte) error {
 	if err := privateFolder(filepath.Join(s.Dir, "keys")); err != nil {
 		return diag.Wrap("create the folder for keys", err, folderHint)
 	}
-	return manifest.WriteFile(s.KeyFile(fleet), content, 0o600)
+	return atomicfile.Write(s.KeyFile(fleet), content, 0o600)
 }
 
 // LockKeys waits until no other process of this user reads and changes the age keys of a fleet. The operating system releases the lock with
@@ -62,7 +62,7 @@ func (s Store) KeepEdit(fleet, file string, content []byte) (string, error) {
 	}
 	stem, _, _ := strings.Cut(filepath.Base(filepath.FromSlash(file)), ".")
 	path := filepath.Join(dir, fmt.Sprintf("%s-%s.age", stem, strings.ToLower(rand.Text()[:8])))
-	return path, manifest.WriteFile(path, content, 0o600)
+	return path, atomicfile.Write(path, content, 0o600)
 }
 
 // DropEdit removes a file that KeepEdit made. Any other one stays.
@@ -75,7 +75,7 @@ func (s Store) DropEdit(fleet, path string) error {
 
 // privateFolder makes a folder that only its owner can read.
 func privateFolder(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	return os.Chmod(dir, 0o700) //nolint:gosec // a folder needs its x

@@ -14,8 +14,8 @@ import (
 
 	"github.com/adrg/xdg"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
 const recordFile = "cluster.json"
@@ -115,12 +115,12 @@ func (c Cluster) Write(name string, content []byte) error {
 	if err := c.ensure(); err != nil {
 		return err
 	}
-	return manifest.WriteFile(c.Path(name), content, 0o600)
+	return atomicfile.Write(c.Path(name), content, 0o600)
 }
 
 // ensure makes the folder, readable by its owner alone.
 func (c Cluster) ensure() error {
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+	if err := atomicfile.MkdirAll(c.Dir, 0o700); err != nil {
 		return diag.Wrap("create the state folder of "+c.Name, err, "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
 	}
 	return nil

@@ -14,9 +14,9 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 // stateDir is the host's folder.
@@ -42,6 +42,9 @@ func ours(name string) bool {
 	known := []string{
 		configFile, identityFile, completeFile, supervisorLog, aliveFile, startingFile, controlPlaneDir, programsDir, runnerDir,
 		processesDir,
+	}
+	if of, ok := atomicfile.IsTemporary(name); ok {
+		name = of
 	}
 	return slices.ContainsFunc(known, func(k string) bool { return name == k || strings.HasPrefix(name, k+".") })
 }
@@ -99,10 +102,10 @@ func (d stateDir) writeJSON(name string, value any) error {
 
 // writeFile replaces a private file as a whole, and makes the folder for this user alone.
 func (d stateDir) writeFile(name string, content []byte) error {
-	if err := os.MkdirAll(string(d), 0o700); err != nil {
+	if err := atomicfile.MkdirAll(string(d), 0o700); err != nil {
 		return err
 	}
-	return privatefile.Write(d.path(name), content)
+	return atomicfile.Write(d.path(name), content, 0o600)
 }
 
 // completed tells whether the host was ready once: then its data are worth keeping.

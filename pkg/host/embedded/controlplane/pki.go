@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // How long certificates hold. A leaf is made anew when less than a quarter of its life is left: at every start, and by the
@@ -193,10 +193,10 @@ func (p pki) sign(name string, template *x509.Certificate, by signer, key *ecdsa
 	if err != nil {
 		return signer{}, err
 	}
-	if err := privatefile.Write(p.key(name), keyPEM); err != nil {
+	if err := atomicfile.Write(p.key(name), keyPEM, 0o600); err != nil {
 		return signer{}, err
 	}
-	err = privatefile.Write(p.cert(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	err = atomicfile.Write(p.cert(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
 	return signer{cert: cert, key: key}, err
 }
 
@@ -209,14 +209,14 @@ func (p pki) newServiceAccountKey() error {
 	if err != nil {
 		return err
 	}
-	if err := privatefile.Write(p.cert(serviceAccountName), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})); err != nil {
+	if err := atomicfile.Write(p.cert(serviceAccountName), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600); err != nil {
 		return err
 	}
 	private, err := encodeKey(key)
 	if err != nil {
 		return err
 	}
-	return privatefile.Write(p.key(serviceAccountName), private)
+	return atomicfile.Write(p.key(serviceAccountName), private, 0o600)
 }
 
 // read reads a key pair; fs.ErrNotExist where there is none.

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 const portsFile = "ports.json"
@@ -48,7 +48,7 @@ func choosePorts(ctx context.Context, dir string) (p ports, moved bool, err erro
 	if raw, err = json.Marshal(p); err != nil {
 		return p, false, err
 	}
-	return p, before != 0 && before != p.APIServer, privatefile.Write(path, raw)
+	return p, before != 0 && before != p.APIServer, atomicfile.Write(path, raw, 0o600)
 }
 
 // fillPorts holds all of them open at once while it chooses, so that none is chosen twice.

@@ -21,6 +21,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -158,18 +159,7 @@ func (s *Store) tag(ref reference.Named, hex string) error {
 	if _, digested := ref.(reference.Digested); digested {
 		return nil
 	}
-	f, err := os.CreateTemp(s.path(tmpDir), "ref-")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(hex)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), s.refFile(ref))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return atomicfile.WriteVolatile(s.refFile(ref), []byte(hex), 0o600) // an empty one is as good as none
 }
 
 // alias makes the index with the digest index stand for one of its images.
