@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -96,6 +98,8 @@ func openCached(ctx context.Context, f *os.File, o options) (*Bundle, error) {
 		return b, nil
 	} else if ctx.Err() != nil {
 		return nil, ctx.Err()
+	} else if system := syscall.Errno(0); errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err // it cannot be read: that says nothing of what is there
 	}
 	// Nothing there, or damaged since: unpack it (again).
 	partial := dir + ".partial"

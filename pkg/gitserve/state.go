@@ -56,6 +56,10 @@ func (s *state) identity() string {
 
 func newState() *state { return &state{Username: username, Password: rand.Text()} }
 
+// errDamaged is for a state that says nothing, as a power cut may leave it. A new one loses only the port and the password, which Flux gets
+// again.
+var errDamaged = errors.New("it is damaged")
+
 // readState returns fs.ErrNotExist if there is none.
 func readState(dir string) (*state, error) {
 	content, err := os.ReadFile(filepath.Join(dir, stateFile))
@@ -64,7 +68,7 @@ func readState(dir string) (*state, error) {
 	}
 	s := &state{}
 	if err := json.Unmarshal(content, s); err != nil {
-		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, stateFile), err)
+		return nil, fmt.Errorf("read %s: %w: %w", filepath.Join(dir, stateFile), errDamaged, err)
 	}
 	return s, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
@@ -82,7 +83,8 @@ func (d stateDir) readConfig() (*config, error) {
 	}
 	c := &config{}
 	if err := json.Unmarshal(raw, c); err != nil {
-		return nil, fmt.Errorf("read %s: %w", d.path(configFile), err)
+		return nil, diag.Wrap("read "+d.path(configFile), err,
+			"put it back from a backup; without it, remove the folder "+string(d)+" with all the data of the management cluster, and run `fleetctl init`")
 	}
 	return c, nil
 }
@@ -108,10 +110,13 @@ func (d stateDir) writeFile(name string, content []byte) error {
 	return atomicfile.Write(d.path(name), content, 0o600)
 }
 
-// completed tells whether the host was ready once: then its data are worth keeping.
-func (d stateDir) completed() bool {
+// completed tells whether the host was ready once: then its data are worth keeping. That this cannot be told is not that it was not.
+func (d stateDir) completed() (bool, error) {
 	_, err := os.Stat(d.path(completeFile))
-	return err == nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // alive says whether a supervisor runs. Unlike a process id, the lock cannot be somebody else's.

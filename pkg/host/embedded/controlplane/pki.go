@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -95,7 +96,7 @@ func (p pki) ensure(now time.Time) (made []string, err error) {
 		made = append(made, l.name)
 	}
 	// Tokens that are signed with it live in Secrets, so this key stays for the life of the host.
-	if _, err := os.Stat(p.key(serviceAccountName)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := readPEM(p.key(serviceAccountName)); errors.Is(err, fs.ErrNotExist) {
 		if err := p.newServiceAccountKey(); err != nil {
 			return made, fmt.Errorf("key for service account tokens: %w", err)
 		}
@@ -248,6 +249,9 @@ func readPEM(path string) ([]byte, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
+	}
+	if len(bytes.Trim(raw, "\x00 \n")) == 0 { // what a power cut may leave of a write that was not flushed: what it held is lost already
+		return nil, fmt.Errorf("read %s: it is empty: %w", path, fs.ErrNotExist)
 	}
 	block, _ := pem.Decode(raw)
 	if block == nil {
