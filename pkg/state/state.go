@@ -59,18 +59,6 @@ func (s Store) Cluster(name string) Cluster {
 	return Cluster{Name: name, Dir: filepath.Join(s.Dir, "clusters", name)}
 }
 
-// KeyFile is the private file with the age keys of a fleet. It is no cluster's: what is encrypted in Git outlives them.
-func (s Store) KeyFile(fleet string) string { return filepath.Join(s.Dir, "keys", fleet+".agekey") }
-
-// WriteKeys replaces the file with the age keys of a fleet, atomically and private.
-func (s Store) WriteKeys(fleet string, content []byte) error {
-	path := s.KeyFile(fleet)
-	if err := atomicfile.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return diag.Wrap("create the folder for keys", err, "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
-	}
-	return atomicfile.Write(path, content, 0o600)
-}
-
 // List returns the records of all management clusters, by name. A folder without a record is left out.
 func (s Store) List() ([]Record, error) {
 	entries, err := os.ReadDir(filepath.Join(s.Dir, "clusters"))
