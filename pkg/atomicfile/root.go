@@ -142,23 +142,36 @@ func (w writer) syncFolder(root *os.Root, name string) error {
 	return errors.Join(err, dir.Close())
 }
 
-// SyncTree flushes all files and folders below dir, and dir itself: for a folder that takes its place as a whole.
+// SyncTree flushes all files and folders below dir, and dir itself: for a folder that takes its place as a whole. What this user may not read
+// is left out: it is of no use to them.
 func SyncTree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir():
-			return syncFolder(path)
-		case !d.Type().IsRegular():
+		if err == nil {
+			err = syncEntry(path, d)
+		}
+		if errors.Is(err, fs.ErrPermission) {
 			return nil
 		}
-		f, err := os.OpenFile(path, os.O_RDWR, 0) //nolint:gosec // a tree of the caller's
-		if err != nil {
-			return err
-		}
-		return errors.Join(f.Sync(), f.Close())
+		return err
 	})
+}
+
+func syncEntry(path string, d fs.DirEntry) error {
+	switch {
+	case d.IsDir():
+		return syncFolder(path)
+	case !d.Type().IsRegular():
+		return nil
+	}
+	flag := os.O_RDONLY // a program may be nobody's to write
+	if runtime.GOOS == "windows" {
+		flag = os.O_RDWR // without which nothing is flushed there
+	}
+	f, err := os.OpenFile(path, flag, 0) //nolint:gosec // a tree of the caller's
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // flush waits until a file or folder is on the disk.
