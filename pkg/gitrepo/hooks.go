@@ -217,7 +217,11 @@ func (r *Repo) writeHookIndex(ctx context.Context, w *worktree, l *lock, path st
 		}
 		next.entries[f.path] = e
 	}
-	return next.writeIndexTo(path)
+	content, err := next.encodeIndex()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o644) //nolint:gosec // as git writes it
 }
 
 // readHookIndex is the tree of what hooks have left in the index: as with git, what they add is committed.

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/gofrs/flock"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -58,6 +59,9 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 			_ = l.own.Unlock() // the first error tells more
 		}
 	}()
+	if err := atomicfile.Sweep(r.gitDir); err != nil { // of those before us that were killed
+		return nil, err
+	}
 	if err := l.lockIndex(wait); err != nil {
 		return nil, busy(ctx, err, "git works in "+r.dir, "wait for it to end; if no git runs there, remove "+l.path("index.lock"))
 	}
@@ -159,18 +163,28 @@ func (l *lock) release() error {
 
 // writeIndex replaces the index at once: a reader sees the old or the new one.
 func (l *lock) writeIndex() error {
-	next := l.path("index." + lockName)
-	if err := l.writeIndexTo(next); err != nil {
+	content, err := l.encodeIndex()
+	if err != nil {
 		return err
 	}
-	if err := os.Rename(next, l.path("index")); err != nil {
-		return errors.Join(err, os.Remove(next))
+	if err := l.replace("index", content, 0o644); err != nil {
+		return fmt.Errorf("write the index: %w", err)
 	}
 	l.changed = false
 	return nil
 }
 
-func (l *lock) writeIndexTo(path string) error {
+// replace writes a file of .git at once.
+func (l *lock) replace(name string, content []byte, mode fs.FileMode) error {
+	root, err := os.OpenRoot(l.gitDir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return atomicfile.Replace(root, name, content, mode, false)
+}
+
+func (l *lock) encodeIndex() ([]byte, error) {
 	l.index.Entries = l.index.Entries[:0]
 	for _, e := range l.entries {
 		l.index.Entries = append(l.index.Entries, e)
@@ -178,7 +192,7 @@ func (l *lock) writeIndexTo(path string) error {
 	l.index.Cache, l.index.ResolveUndo, l.index.EndOfIndexEntry = nil, nil, nil // they describe the old entries
 	var content bytes.Buffer
 	if err := index.NewEncoder(&content).Encode(l.index); err != nil {
-		return fmt.Errorf("encode the index: %w", err)
+		return nil, fmt.Errorf("encode the index: %w", err)
 	}
-	return os.WriteFile(path, content.Bytes(), 0o644)
+	return content.Bytes(), nil
 }

@@ -85,11 +85,7 @@ func (r *Repo) announce(l *lock, steps []*step, branch plumbing.ReferenceName, c
 	if err != nil {
 		return err
 	}
-	next := l.path(undoName + ".new")
-	if err := os.WriteFile(next, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, l.path(undoName))
+	return l.replace(undoName, content, 0o600)
 }
 
 // finish says that the steps are done.

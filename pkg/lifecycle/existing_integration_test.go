@@ -67,6 +67,7 @@ func newExistingCluster(t *testing.T) *existingCluster {
 // options are those of init, with a fleet.yaml that names a context.
 func (e *existingCluster) options(t *testing.T, context string) InitOptions {
 	t.Helper()
+	t.Setenv("CI", "true") // nobody has told git a name
 	for name, content := range map[string]string{
 		"ca.pem": string(e.git.CA),
 		v1alpha1.FileName: `apiVersion: fleetctl.dev/v1alpha1
