@@ -26,6 +26,7 @@ func Main(m *testing.M, watched func(dir string) error) {
 		os.Exit(1)
 	case confined:
 		out := os.NewFile(answers, "answers")
+		fmt.Fprintln(out) // what packages do before there is a main is not what is watched
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 			said := "ok"
 			if err := watched(lines.Text()); err != nil {
@@ -100,6 +101,9 @@ func start() (*Child, error) {
 	}
 	c := &Child{command: command, watcher: &watcher{listener: listener, self: self}, folders: folders, answers: bufio.NewReader(read), served: make(chan error, 1)}
 	go func() { c.served <- c.watcher.serve() }()
+	if _, err := c.answers.ReadString('\n'); err != nil {
+		return nil, fmt.Errorf("it did not begin: %w", errors.Join(err, command.Wait()))
+	}
 	return c, nil
 }
 

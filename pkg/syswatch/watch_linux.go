@@ -25,7 +25,6 @@ type watcher struct {
 	mu     sync.Mutex
 	folder string // what may be read
 	did    []string
-	began  bool // the child's second life has begun
 }
 
 // question is struct seccomp_notif, answer struct seccomp_notif_resp.
@@ -190,11 +189,14 @@ var (
 	ofTheProcess       = []string{"cgroup", "mountinfo", "maps", "auxv", "exe", "stat", "status", "task"}
 )
 
+// userFolders is what a library for the folders of users reads in each process that it is part of, whatever that does.
+const userFolders = "user-dirs.dirs"
+
 func (w *watcher) mayRead(name string) bool {
 	w.mu.Lock()
 	folder := w.folder
 	w.mu.Unlock()
-	if name == w.self || folder != "" && within(name, folder) || slices.Contains(ofEverybody, name) {
+	if name == w.self || filepath.Base(name) == userFolders || folder != "" && within(name, folder) || slices.Contains(ofEverybody, name) {
 		return true
 	}
 	if rest, ok := strings.CutPrefix(name, "/proc/"); ok {
