@@ -16,7 +16,8 @@ type check func(b *bounds, args []reflect.Value) error
 const (
 	costLargeKey = maxSteps / 5
 	costKey      = maxSteps / 20
-	costHash     = maxSteps / 100
+	costInclude  = 10
+	costHash     = maxSteps / 25
 )
 
 // checks are those of functions that make more than they are given, by the functions' names.

@@ -195,6 +195,9 @@ func (x *execution) execute(name string, data any) (string, error) {
 }
 
 func (x *execution) executeIn(parsed *template.Template, name string, data any) (string, error) {
+	if err := x.bounds.spend(costInclude); err != nil {
+		return "", err
+	}
 	text := &bytes.Buffer{}
 	if last := len(x.buffers) - 1; last >= 0 {
 		text, x.buffers = x.buffers[last], x.buffers[:last]
