@@ -85,7 +85,7 @@ var attributeLines = []string{
 func TestCommitAsGitDoes(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // which cases are tried
+			r := rand.New(rand.NewPCG(seed, 1))
 			config := tess + fmt.Sprintf("[core]\n\tautocrlf = %s\n", pick(r, "false", "true", "input")) + pick(r, "", "\teol = lf\n", "\teol = crlf\n")
 			config += "[filter \"upper\"]\n\tclean = tr a-z A-Z\n\tsmudge = tr A-Z a-z\n\trequired = true\n"
 			sandbox(t, config)
@@ -166,7 +166,7 @@ func TestCommitKeepsEdits(t *testing.T) {
 	refused, merged := 0, 0
 	for seed := range uint64(80) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // which cases are tried
+			r := rand.New(rand.NewPCG(seed, 2))
 			sandbox(t, tess)
 			dir := t.TempDir()
 			run(t, dir, "init", "-q", "-b", "main")

@@ -97,7 +97,7 @@ func (r *Repo) verify(ctx context.Context, w *worktree, l *lock, by identity, tr
 	if r.NoVerify {
 		names = []string{hookPrepare} // git runs that one all the same
 	}
-	if any, err := r.anyHook(all, names...); err != nil || !any {
+	if found, err := r.anyHook(all, names...); err != nil || !found {
 		return tree, v.message, err
 	}
 	base, err := treeOf(r.git.Storer, v.base)
@@ -136,7 +136,7 @@ func (r *Repo) verify(ctx context.Context, w *worktree, l *lock, by identity, tr
 // verifyMessage lets the hooks see and change the message.
 func (r *Repo) verifyMessage(ctx context.Context, all settings, env []string, message string) (string, error) {
 	file := filepath.Join(r.gitDir, messageFile)
-	if err := os.WriteFile(file, []byte(strings.TrimRight(message, "\n")+"\n"), 0o644); err != nil { //nolint:gosec // as git writes it
+	if err := os.WriteFile(file, []byte(strings.TrimRight(message, "\n")+"\n"), 0o644); err != nil {
 		return "", err
 	}
 	given := file
@@ -221,7 +221,7 @@ func (r *Repo) writeHookIndex(ctx context.Context, w *worktree, l *lock, path st
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, content, 0o644) //nolint:gosec // as git writes it
+	return os.WriteFile(path, content, 0o644)
 }
 
 // readHookIndex is the tree of what hooks have left in the index: as with git, what they add is committed.

@@ -101,7 +101,7 @@ func (o ChangeOptions) compare(ctx context.Context, m *made) error {
 		return nil //nolint:nilerr // what is wrong there is in no commit
 	}
 	if m.onDisk, err = o.edit(ctx, repo); err != nil {
-		return ctx.Err() //nolint:nilerr // nor is that
+		return ctx.Err() // nor is that
 	}
 	named := m.onDisk.Changes.Paths()
 	for _, p := range m.edit.Changes.Paths() {

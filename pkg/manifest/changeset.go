@@ -45,12 +45,12 @@ type Change struct {
 }
 
 // Compare is the change of a file from one content to another; nil stands for no file.
-func Compare(path string, old, new []byte) Change { //nolint:predeclared // as the fields are called
-	c := Change{Path: path, Action: ActionUpdate, old: old, new: new}
+func Compare(path string, before, after []byte) Change {
+	c := Change{Path: path, Action: ActionUpdate, old: before, new: after}
 	switch {
-	case old == nil:
+	case before == nil:
 		c.Action = ActionCreate
-	case new == nil:
+	case after == nil:
 		c.Action = ActionDelete
 	}
 	return c
