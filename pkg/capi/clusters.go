@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -208,6 +209,11 @@ func (m *Manager) WorkloadKubeconfig(ctx context.Context, cluster kube.Key) ([]b
 	kubeconfig, err := m.kube.SecretValue(ctx, secret, "value")
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster, err)
+	}
+	// What is no kubeconfig at all is said where it is used.
+	if command, err := kube.Command(kubeconfig); err == nil && command != "" { // it would run here, as who runs fleetctl or kubectl
+		return nil, diag.Errorf("Cluster API writes kubeconfigs with certificates or tokens: find out who wrote the Secret "+secret.String(),
+			"the kubeconfig of Cluster %s runs a command on the machine that uses it: %s", cluster, command)
 	}
 	return kubeconfig, nil
 }

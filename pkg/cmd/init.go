@@ -152,26 +152,26 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 }
 
 func planView(w io.Writer, p *lifecycle.Plan) error {
-	fmt.Fprintf(w, "Steps for the management cluster %s of fleet %s:\n", p.Cluster, p.Fleet)
+	ui.Fprintf(w, "Steps for the management cluster %s of fleet %s:\n", p.Cluster, p.Fleet)
 	for _, s := range p.Steps {
 		after := ""
 		if len(s.Needs) > 0 {
 			after = "  (after: " + strings.Join(s.Needs, ", ") + ")"
 		}
-		fmt.Fprintf(w, "  %s%s\n", s.Name, after)
+		ui.Fprintf(w, "  %s%s\n", s.Name, after)
 	}
-	_, err := fmt.Fprintf(w, "\nThe manifests are in %s (%d files). Nothing else was changed.\n", p.ManifestDir, len(p.Manifests))
+	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%d files). Nothing else was changed.\n", p.ManifestDir, len(p.Manifests))
 	return err
 }
 
 func initView(w io.Writer, r *lifecycle.InitResult) error {
-	fmt.Fprintf(w, "\nManagement cluster %s follows %s (%s) at %s.\n", r.Cluster, r.GitURL, r.Branch, short(r.Revision))
+	ui.Fprintf(w, "\nManagement cluster %s follows %s (%s) at %s.\n", r.Cluster, r.GitURL, r.Branch, short(r.Revision))
 	if r.DeployKey != "" {
-		fmt.Fprintf(w, "Flux reads it with this deploy key:\n  %s\n", r.DeployKey)
+		ui.Fprintf(w, "Flux reads it with this deploy key:\n  %s\n", r.DeployKey)
 	}
 	fmt.Fprintln(w, "\nNext:")
 	for _, line := range r.Next {
-		if _, err := fmt.Fprintf(w, "  %s\n", line); err != nil {
+		if _, err := ui.Fprintf(w, "  %s\n", line); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,7 @@ const grace = 1500 * time.Millisecond
 // Main runs fleetctl with args and returns its exit code. When ctx ends (Ctrl-C, SIGTERM) it returns within two seconds and says
 // how to go on.
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
+	streams = streams.Guarded()
 	f := newFactory(streams)
 	root := newRootCmd(f)
 	root.SetArgs(args)

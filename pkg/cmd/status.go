@@ -92,7 +92,7 @@ func watchStatus(ctx context.Context, f *factory, target *lifecycle.Target, time
 			if now := fingerprint(report); now != last {
 				last = now
 				if f.format == ui.Human {
-					fmt.Fprintf(f.streams.Out, "\n%s\n", report.Time.Local().Format(time.DateTime))
+					ui.Fprintf(f.streams.Out, "\n%s\n", report.Time.Local().Format(time.DateTime))
 				}
 				if err := printStatus(f, report); err != nil {
 					return err

@@ -3,8 +3,10 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -43,6 +45,20 @@ func WriteKubeconfig(path string, kubeconfig []byte) error {
 		err = os.Rename(temp.Name(), path)
 	}
 	return diag.Wrap("write kubeconfig "+path, err, "")
+}
+
+// Command is the first command that a kubeconfig has clients run for a user's credentials; "" where it has none.
+func Command(kubeconfig []byte) (string, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return "", diag.Wrap("read kubeconfig", err, "")
+	}
+	for _, name := range slices.Sorted(maps.Keys(config.AuthInfos)) {
+		if exec := config.AuthInfos[name].Exec; exec != nil {
+			return exec.Command, nil
+		}
+	}
+	return "", nil
 }
 
 // MergeKubeconfig puts the current context of kubeconfig into the file at path under name (context, cluster and user alike),

@@ -32,7 +32,7 @@ type DoctorReport struct {
 }
 
 // Doctor runs init's preflight checks alone. It changes nothing but one thing: it makes Flux's deploy key, whose public half is what
-// the user has to give to the remote.
+// the user has to give to the remote. With opts.NoCommands it runs no command that the fleet repo names.
 func Doctor(ctx context.Context, deps Deps, opts InitOptions) (*DoctorReport, error) {
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
@@ -178,9 +178,16 @@ func (s *session) checkName(ctx context.Context) preflight.Result {
 // checkVariables resolves what fleet.yaml says of the providers' variables. Those that components need and nobody sets are found
 // when the components are read, before anything is created as well.
 func (s *session) checkVariables(ctx context.Context) preflight.Result {
-	values, err := resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.LookupEnv)
+	providers, commands := s.mgmt.Providers, []string(nil)
+	if s.opts.NoCommands {
+		providers, commands = withoutCommands(providers)
+	}
+	values, err := resolveVariables(ctx, providers, s.opts.Dir, s.LookupEnv)
 	if err != nil {
 		return preflight.FailWith(err)
+	}
+	if len(commands) > 0 {
+		return preflight.OK("%d declared; those of commands were not asked for, which --run-commands does: %s", len(values)+len(commands), strings.Join(commands, ", "))
 	}
 	return preflight.OK("%d declared, all have a value", len(values))
 }

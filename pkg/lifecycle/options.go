@@ -45,6 +45,8 @@ type InitOptions struct {
 	SkipPreflight []string
 	// MergeKubeconfig is the user's kubeconfig that gets a context for the cluster; empty: none does.
 	MergeKubeconfig string
+	// NoCommands keeps commands that the fleet repo names from being run.
+	NoCommands bool
 	// Ephemeral marks a cluster that a pipeline made and will tear down.
 	Ephemeral bool
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // SecretOptions say which file of the fleet repo is worked on, and with which key.
@@ -276,7 +277,7 @@ func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	e.Summary = fmt.Sprintf("Encrypt %d files with a new age key", len(names))
 	e.Notes = append(e.Notes, "The old key stays on the management cluster and on this machine: earlier revisions need it.",
 		"What was secret before is known to whoever has the old key: change the passwords too, if that is why.")
-	rules, err := os.ReadFile(filepath.Join(r.Dir, secret.RulesFile))
+	rules, err := within.ReadFile(r.Dir, secret.RulesFile, maxRepoFile)
 	if err != nil {
 		return nil, err
 	}
@@ -310,11 +311,10 @@ func ruleFor(r *fleetrepo.Repo, file string) (secret.Rule, error) {
 
 // readSecret reads a file of the repo.
 func readSecret(r *fleetrepo.Repo, name string) ([]byte, error) {
-	local, err := manifest.SafeJoin(r.Dir, name)
-	if err != nil {
+	if _, err := manifest.SafeJoin(r.Dir, name); err != nil {
 		return nil, diag.Usage("name a file in the fleet repo", "%v", err)
 	}
-	content, err := os.ReadFile(local)
+	content, err := within.ReadFile(r.Dir, name, maxRepoFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		names, _ := encryptedFiles(r.Dir) // for the hint alone
 		hint := "`fleetctl secret encrypt` makes one"

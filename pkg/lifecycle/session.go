@@ -21,6 +21,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
+// maxRepoFile is what lifecycle reads of a file of the fleet repo at most; Flux's own manifests have some 900 KiB.
+const maxRepoFile = 64 << 20
+
 // session is one run of init or bootstrap on one management cluster. What steps find out for the steps that need them is
 // kept here; the needs of the steps order the accesses.
 type session struct {
@@ -87,6 +90,11 @@ func (s *session) settle(ctx context.Context) (err error) {
 	}
 	if e := s.mgmt.Host.Existing; e != nil && e.Kubeconfig != "" {
 		e.Kubeconfig = s.inRepo(e.Kubeconfig) // later commands may run in another folder
+	}
+	if s.opts.NoCommands {
+		if err := s.refuseCommands(); err != nil {
+			return err
+		}
 	}
 	s.cluster = s.Store.Cluster(s.mgmt.Name)
 	if s.mgmt.Parent != "" {

@@ -202,6 +202,9 @@ func (r *run) providerCRDs(ctx context.Context, keep components.CRDs, wanted v1a
 			return kept, err
 		}
 	}
+	if v1alpha1.IsLocalURL(wanted.URL) && !r.opts.LocalReleases {
+		return nil, errors.New("its url is a place of this machine, which is read with --local-releases alone")
+	}
 	reader, err := r.components(ctx)
 	if err != nil {
 		return nil, err
