@@ -20,7 +20,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // The files in a state folder. Everything that must outlive the server is in stateFile.
@@ -44,17 +44,30 @@ type state struct {
 	Port     int        `json:"port"`
 	Username string     `json:"username"`
 	Password string     `json:"password"`
+	// Host is the name or address that Flux knows the server by.
+	Host string `json:"host,omitempty"`
+	// Authority has signed the certificate that clients ask the server for. nil: the server is one from before, without TLS, which Flux still
+	// reads; the next init gives it one.
+	Authority *authority `json:"authority,omitempty"`
 }
 
 func (s *state) address() string { return net.JoinHostPort(s.Listen.String(), strconv.Itoa(s.Port)) }
 
 // identity tells a server that was started with this state from one that was started with another.
 func (s *state) identity() string {
-	digest := sha256.Sum256([]byte(strings.Join([]string{s.RepoDir, s.Listen.String(), s.Username, s.Password}, "\x00")))
+	parts := []string{s.RepoDir, s.Listen.String(), s.Username, s.Password}
+	if s.Authority != nil {
+		parts = append(parts, s.Host, s.Authority.Certificate)
+	}
+	digest := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(digest[:])
 }
 
 func newState() *state { return &state{Username: username, Password: rand.Text()} }
+
+// errDamaged is for a state that says nothing, as a power cut may leave it. A new one loses only the port and the password, which Flux gets
+// again.
+var errDamaged = errors.New("it is damaged")
 
 // readState returns fs.ErrNotExist if there is none.
 func readState(dir string) (*state, error) {
@@ -64,7 +77,7 @@ func readState(dir string) (*state, error) {
 	}
 	s := &state{}
 	if err := json.Unmarshal(content, s); err != nil {
-		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, stateFile), err)
+		return nil, fmt.Errorf("read %s: %w: %w", filepath.Join(dir, stateFile), errDamaged, err)
 	}
 	return s, nil
 }
@@ -74,13 +87,16 @@ func (s *state) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return manifest.WriteFile(filepath.Join(dir, stateFile), append(content, '\n'), private)
+	return atomicfile.Write(filepath.Join(dir, stateFile), append(content, '\n'), private)
 }
 
 // alive says whether the server of dir runs. Unlike a process id, the lock cannot be somebody else's.
 func alive(dir string) (bool, error) {
+	if _, err := os.Stat(filepath.Join(dir, aliveFile)); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	lock := flock.New(filepath.Join(dir, aliveFile))
-	free, err := lock.TryLock()
+	free, err := lock.TryRLock() // shared: two that look at once do not take each other for the server
 	if err != nil {
 		return false, fmt.Errorf("look whether the git server of %s runs: %w", dir, err)
 	}
@@ -94,7 +110,7 @@ func alive(dir string) (bool, error) {
 func waitDead(ctx context.Context, dir string) error {
 	const poll = 20 * time.Millisecond // the end of a process that is no child of ours cannot be waited for portably
 	lock := flock.New(filepath.Join(dir, aliveFile))
-	if _, err := lock.TryLockContext(ctx, poll); err != nil {
+	if _, err := lock.TryRLockContext(ctx, poll); err != nil {
 		return err
 	}
 	return lock.Unlock()
@@ -112,7 +128,8 @@ func readPID(dir string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(content)))
 }
 
-// healthy says whether a server answers that was started with this state.
+// healthy says whether a server answers that was started with this state. Only one whose certificate shows that it is ours hears the
+// password. Who asks has seen that a server of ours runs (alive): whoever else has bound its port is not even spoken to.
 func (s *state) healthy(ctx context.Context) bool {
 	const timeout = 3 * time.Second
 	if s.Port == 0 {
@@ -120,17 +137,29 @@ func (s *state) healthy(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.reachable()+healthPath, nil)
+	if s.Authority == nil {
+		return s.answers(ctx)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.reachable()+healthPath, nil)
 	if err != nil {
 		return false
 	}
 	req.SetBasicAuth(s.Username, s.Password)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy: this is our own machine
+	client := &http.Client{ // no proxy: this is our own machine
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: s.Authority.client()},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	res, err := client.Do(req)
 	if err != nil {
 		return false
 	}
 	return res.Body.Close() == nil && res.StatusCode == http.StatusNoContent && res.Header.Get(identityHeader) == s.identity()
+}
+
+// answers says whether something listens where the server should. Without TLS nobody can tell who it is: it hears nothing.
+func (s *state) answers(ctx context.Context) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.reachable())
+	return err == nil && conn.Close() == nil
 }
 
 // reachable is the address for a client on this machine.
