@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -70,7 +71,7 @@ func pullChart(ctx context.Context, ref string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	image, err := remote.Image(parsed, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	image, err := remote.Image(parsed, remote.WithContext(ctx), remote.WithTransport(contact.Transport(remote.DefaultTransport)), remote.WithAuthFromKeychain(authn.DefaultKeychain))
 	if err != nil {
 		return nil, diag.Wrap("", err, pullHint(parsed, err))
 	}

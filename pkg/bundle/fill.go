@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
@@ -139,7 +140,7 @@ func (w *Writer) pull(ctx context.Context, ref string, platform v1.Platform) err
 		return diag.Wrap(op, err, "")
 	}
 	found, err := remote.Get(parsed,
-		remote.WithContext(ctx), remote.WithPlatform(platform), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+		remote.WithContext(ctx), remote.WithTransport(contact.Transport(remote.DefaultTransport)), remote.WithPlatform(platform), remote.WithAuthFromKeychain(authn.DefaultKeychain))
 	if err != nil {
 		return diag.Wrap(op, err, pullHint(parsed, err))
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -36,6 +38,8 @@ type SourceOptions struct {
 	CertManagerVersion string
 	// CertManagerURL is where its manifest is, as clusterctl takes it: …/<version>/cert-manager.yaml. Default: its own releases.
 	CertManagerURL string
+	// Servers that other sources know already; may be nil.
+	Servers *contact.Servers
 	// Tuning of the managers; one that no provider has is ignored, see CheckTuning.
 	Tuning []kube.Tuning
 }
@@ -59,6 +63,9 @@ type Source struct {
 func NewSource(opts SourceOptions) (*Source, error) {
 	listen(nil)
 	// Where ClusterClasses are not served, most examples of providers do not work; aws-eks and gcp-gke need the others.
+	if opts.Servers == nil {
+		opts.Servers = &contact.Servers{}
+	}
 	variables := map[string]string{"CLUSTER_TOPOLOGY": "true", "EXP_MACHINE_POOL": "true", "EXP_CAPG_GKE": "true"}
 	maps.Copy(variables, opts.Variables)
 	root := ""
@@ -371,9 +378,36 @@ func (s *Source) client(ctx context.Context, p Provider) (repository.Client, err
 	if err != nil {
 		return nil, diag.Wrap("find "+p.String(), err, "")
 	}
-	client, err := repository.New(ctx, config.NewProvider(p.Name, location, p.clusterctlType()), s.config)
+	client, err := s.open(ctx, config.NewProvider(p.Name, location, p.clusterctlType()))
 	if err != nil {
 		return nil, diag.Wrap("find "+p.String(), err, "")
 	}
 	return client, nil
+}
+
+// open is clusterctl's client for a repository whose server can be reached: clusterctl itself goes on asking for two minutes.
+func (s *Source) open(ctx context.Context, p config.Provider) (repository.Client, error) {
+	if at, err := url.Parse(p.URL()); err == nil && at.Scheme == "https" {
+		if err := s.options.Servers.Check(ctx, downloadURL(at)); err != nil {
+			return nil, diag.Wrap("", err, offlineHint)
+		}
+	}
+	return repository.New(ctx, p, s.config)
+}
+
+const offlineHint = "check the network or the proxy (HTTPS_PROXY); without a network, give an offline bundle: --bundle PATH, see docs/tasks/offline.md"
+
+// downloadURL is where a file of a repository is in the end: GitHub's are on another server, which redirects lead to.
+func downloadURL(at *url.URL) string {
+	const releases = "/releases/"
+	before, after, ok := strings.Cut(at.Path, releases)
+	if at.Host != "github.com" || !ok {
+		return at.String()
+	}
+	if rest, ok := strings.CutPrefix(after, "latest/"); ok {
+		after = "latest/download/" + rest
+	} else {
+		after = "download/" + after
+	}
+	return "https://" + at.Host + before + releases + after
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -98,7 +99,7 @@ func (s *Store) pull(ctx context.Context, ref string, keychain Keychain) (Image,
 	}
 	platform := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 	remoteImage, err := remote.Image(source,
-		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.NewMultiKeychain(keychains...)), remote.WithPlatform(platform))
+		remote.WithContext(ctx), remote.WithTransport(contact.Transport(remote.DefaultTransport)), remote.WithAuthFromKeychain(authn.NewMultiKeychain(keychains...)), remote.WithPlatform(platform))
 	if err != nil {
 		return Image{}, err
 	}
