@@ -23,6 +23,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // chartsDir holds the Helm charts among a bundle's files, as <name>-<version>.tgz.
@@ -71,7 +72,8 @@ func pullChart(ctx context.Context, ref string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	image, err := remote.Image(parsed, remote.WithContext(ctx), remote.WithTransport(contact.Transport(remote.DefaultTransport)), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	image, err := remote.Image(parsed, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithTransport(sameorigin.Registry(contact.Transport(remote.DefaultTransport), parsed.Context().RegistryStr())))
 	if err != nil {
 		return nil, diag.Wrap("", err, pullHint(parsed, err))
 	}

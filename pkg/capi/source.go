@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // SourceOptions of NewSource.
@@ -38,7 +40,7 @@ type SourceOptions struct {
 	CertManagerVersion string
 	// CertManagerURL is where its manifest is, as clusterctl takes it: …/<version>/cert-manager.yaml. Default: its own releases.
 	CertManagerURL string
-	// Servers that other sources know already; may be nil.
+	// Servers that other sources know already. Default: NewServers.
 	Servers *contact.Servers
 	// Tuning of the managers; one that no provider has is ignored, see CheckTuning.
 	Tuning []kube.Tuning
@@ -59,12 +61,17 @@ type Source struct {
 	named  map[Provider]map[string]*string    // variables with their defaults, likewise: finding them takes a while
 }
 
+// NewServers knows no server yet.
+func NewServers() *contact.Servers {
+	return contact.NewServers(sameorigin.Download(http.DefaultTransport))
+}
+
 // NewSource checks opts and returns a Source. It reads nothing yet.
 func NewSource(opts SourceOptions) (*Source, error) {
 	listen(nil)
 	// Where ClusterClasses are not served, most examples of providers do not work; aws-eks and gcp-gke need the others.
 	if opts.Servers == nil {
-		opts.Servers = &contact.Servers{}
+		opts.Servers = NewServers()
 	}
 	variables := map[string]string{"CLUSTER_TOPOLOGY": "true", "EXP_MACHINE_POOL": "true", "EXP_CAPG_GKE": "true"}
 	maps.Copy(variables, opts.Variables)

@@ -125,11 +125,17 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// Servers remembers which servers could be reached, so that many who need the same one find out at once. The zero value knows none. It is
-// safe for use by several goroutines.
+// Servers remembers which servers could be reached, so that many who need the same one find out at once. It is safe for use by several
+// goroutines.
 type Servers struct {
-	mu    sync.Mutex
-	known map[string]*server
+	client *http.Client
+	mu     sync.Mutex
+	known  map[string]*server
+}
+
+// NewServers knows none yet. It asks over next; nil is Go's own transport.
+func NewServers(next http.RoundTripper) *Servers {
+	return &Servers{client: &http.Client{Transport: Transport(next), Timeout: answer}, known: map[string]*server{}}
 }
 
 type server struct {
@@ -151,7 +157,7 @@ func (s *Servers) Check(ctx context.Context, address string) error {
 	if one.checked {
 		return one.err
 	}
-	err = check(ctx, address)
+	err = s.ask(ctx, address)
 	if ctx.Err() == nil {
 		one.checked, one.err = true, err
 	}
@@ -161,21 +167,18 @@ func (s *Servers) Check(ctx context.Context, address string) error {
 func (s *Servers) server(name string) *server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known == nil {
-		s.known = map[string]*server{}
-	}
 	if s.known[name] == nil {
 		s.known[name] = &server{}
 	}
 	return s.known[name]
 }
 
-func check(ctx context.Context, address string) error {
+func (s *Servers) ask(ctx context.Context, address string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
 	if err != nil {
 		return err
 	}
-	resp, err := (&http.Client{Transport: Transport(nil), Timeout: answer}).Do(req)
+	resp, err := s.client.Do(req)
 	if err == nil {
 		return resp.Body.Close()
 	}

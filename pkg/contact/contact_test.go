@@ -152,7 +152,7 @@ func TestServers(t *testing.T) {
 	defer there.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	var servers contact.Servers
+	servers := contact.NewServers(nil)
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	if err := servers.Check(stopped, there.URL+"/stopped"); !errors.Is(err, context.Canceled) {

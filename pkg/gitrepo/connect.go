@@ -11,6 +11,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/fleetctl/fleetctl/pkg/contact"
 )
 
 // connectTimeout bounds what go-git offers no context for: the TCP connection and the SSH handshake.
@@ -52,7 +54,11 @@ func newRemote(url string, auth Auth) (*remote, error) {
 
 // fail wraps err with what was attempted on this remote.
 func (r *remote) fail(verb string, err error) error {
-	return remoteError(verb+" "+display(r.endpoint), err, r.auth.secrets()...)
+	secrets := r.auth.secrets()
+	if r.ssh == nil && r.endpoint.User != "" {
+		secrets = append(secrets, r.endpoint.User+"@") // it may be a token
+	}
+	return remoteError(verb+" "+display(r.endpoint), err, secrets...)
 }
 
 // upload opens a session that reads; the caller closes it.
@@ -123,7 +129,7 @@ func (s *sshAuth) ClientConfig() (*ssh.ClientConfig, error) {
 		User:              s.user,
 		Auth:              []ssh.AuthMethod{ssh.PublicKeysCallback(s.keys)},
 		HostKeyAlgorithms: s.hosts.algorithms,
-		Timeout:           connectTimeout,
+		Timeout:           2 * contact.Limit, // of the connection; the handshake may ask for a passphrase
 		HostKeyCallback: func(hostname string, remote net.Addr, key ssh.PublicKey) error {
 			s.hostErr = s.hosts.check(hostname, remote, key)
 			s.verified = s.hostErr == nil
