@@ -50,7 +50,9 @@ inside() {
     mount --bind "/dev/$file" "$new/dev/$file"
   done
   ln -s /proc/self/fd "$new/dev/fd"
-  mkdir "$new/dev/shm"
+  ln -s pts/ptmx "$new/dev/ptmx"
+  mkdir "$new/dev/pts" "$new/dev/shm"
+  mount -t devpts -o newinstance,ptmxmode=0666 devpts "$new/dev/pts"
   mount -t tmpfs tmpfs "$new/dev/shm"
   mount --bind "$home/.tmp" "$new/tmp"
   mount -t tmpfs tmpfs "$new/run"

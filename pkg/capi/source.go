@@ -402,7 +402,7 @@ func (s *Source) open(ctx context.Context, p config.Provider) (repository.Client
 	return repository.New(ctx, p, s.config)
 }
 
-const offlineHint = "check the network or the proxy (HTTPS_PROXY); without a network, give an offline bundle: --bundle PATH, see docs/tasks/offline.md"
+const offlineHint = "check the network or the proxy, or use an offline bundle: --bundle PATH, see docs/tasks/offline.md"
 
 // downloadURL is where a file of a repository is in the end: GitHub's are on another server, which redirects lead to.
 func downloadURL(at *url.URL) string {

@@ -21,7 +21,7 @@ const (
 	// maxManifests bounds what an archive may unpack to; a release has less than 2 MB.
 	maxManifests = 32 << 20
 
-	airGapHint = "check the network or the proxy, or give an offline bundle: --bundle PATH, see docs/tasks/offline.md"
+	airGapHint = "check the network or the proxy, or use an offline bundle: --bundle PATH, see docs/tasks/offline.md"
 )
 
 // download unpacks the manifests of a Flux release into the new folder dir.
