@@ -112,7 +112,7 @@ settings=(GOTOOLCHAIN=local)
 for name in GOCACHE GOMODCACHE GOPROXY GOSUMDB GOPRIVATE GONOPROXY GONOSUMDB GOINSECURE GOFLAGS; do
   settings+=("$name=$(go env "$name")")
 done
-for name in HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy CI TERM FLEETCTL_OFFLINE; do
+for name in HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy CI TERM FLEETCTL_OFFLINE FLEETCTL_TEST_TIMES; do
   [[ -z ${!name:-} ]] || settings+=("$name=${!name}")
 done
 
