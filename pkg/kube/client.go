@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -218,4 +219,18 @@ func IsAbsent(err error) bool {
 func IsUnreachable(err error) bool {
 	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsTimeout(err) ||
 		errors.Is(err, context.DeadlineExceeded)
+}
+
+// Lost tells whether err says that this very API server does not answer any more; that another server does not is not meant.
+func (c *Client) Lost(err error) bool {
+	request, ok := errors.AsType[*url.Error](err)
+	if !ok || !(utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)) {
+		return false
+	}
+	asked, err := url.Parse(request.URL)
+	if err != nil {
+		return false
+	}
+	ours, err := url.Parse(c.config.Host)
+	return err == nil && asked.Host == ours.Host
 }
