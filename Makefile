@@ -141,6 +141,15 @@ e2e-embedded-first: build bundle-embedded
 e2e-embedded-second: build bundle-embedded gitea
 	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|^(TestMasterOfMasters|TestPivot|TestQuickstart)$$|/^kind$$')
 
+KILLS ?= 200
+SEED ?= 0
+
+.PHONY: test-kill
+test-kill: build bundle-embedded ## Kill -9 what keeps a fleet, KILLS times at random from SEED, run it to its end and look at what is there; not in CI, where e2e kills a few times
+	$(GO_TEST) . -trimpath -count=1 -timeout 30m -run '^TestScripts$$/killed' ./cmd/fleetctl -args -kills $(KILLS) -seed $(SEED)
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
+	$(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 6h -run '^TestKills$$' ./cmd/fleetctl/e2e -args -kills $(KILLS) -seed $(SEED)
+
 # The bundle with the clouds' infrastructure providers in it: the first time it takes long to build, most of that for Azure.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers
 CLOUDS ?= aws,gcp,azure,vsphere
