@@ -1,0 +1,163 @@
+//go:build integration
+
+package capi
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+)
+
+// Whoever deletes a management cluster asks which Clusters it has. "No such kind" is "none" only where no core provider was ever installed.
+func TestNoSuchKindIsNoClustersOnlyWithoutACoreProvider(t *testing.T) {
+	for name, tc := range map[string]struct {
+		arrange func(ctx context.Context, t *testing.T, c *kube.Client)
+		trace   string // "" is a cluster without Cluster API
+	}{
+		"a new cluster": {func(context.Context, *testing.T, *kube.Client) {}, ""},
+		"the kinds of a provider alone": {func(ctx context.Context, t *testing.T, c *kube.Client) {
+			apply(ctx, t, c, crdOf("dockerclusters", "DockerCluster", "infrastructure.cluster.x-k8s.io", "v1beta2"))
+		}, ""},
+		"an installation that was killed early": {func(ctx context.Context, t *testing.T, c *kube.Client) {
+			apply(ctx, t, c, crdOf("machines", "Machine", "cluster.x-k8s.io", "v1beta2"))
+		}, ""},
+		"the CRDs were deleted": {func(ctx context.Context, t *testing.T, c *kube.Client) {
+			coreDeployment(ctx, t, c)
+		}, "Deployment capi-system/capi-controller-manager"},
+		"the CRDs were deleted, and the Deployment too": {func(ctx context.Context, t *testing.T, c *kube.Client) {
+			apply(ctx, t, c, crdOf("providers", "Provider", "clusterctl.cluster.x-k8s.io", "v1alpha3"))
+			apply(ctx, t, c, "{apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3, kind: Provider, metadata: {name: cluster-api, namespace: default}, providerName: cluster-api, type: CoreProvider, version: v1.14.2}")
+		}, "inventory has the core provider cluster-api"},
+		"an older core provider, with other versions of the kinds": {func(ctx context.Context, t *testing.T, c *kube.Client) {
+			apply(ctx, t, c, crdOf("clusters", "Cluster", "cluster.x-k8s.io", "v1beta1"))
+		}, "CRD clusters.cluster.x-k8s.io"},
+		"an aggregated API that does not answer": {func(ctx context.Context, t *testing.T, c *kube.Client) {
+			apply(ctx, t, c, "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1beta2.cluster.x-k8s.io}, spec: {group: cluster.x-k8s.io, version: v1beta2, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {namespace: default, name: nobody}}}")
+		}, "APIService v1beta2.cluster.x-k8s.io"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _ := kubetest.Start(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			tc.arrange(ctx, t, c)
+			m, err := New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key := kube.Key{Namespace: "default", Name: "alpha"}
+			for what, ask := range map[string]func() error{
+				"Clusters":        func() error { _, err := m.Clusters(ctx); return err },
+				"Cluster":         func() error { _, err := m.Cluster(ctx, key); return err },
+				"WaitGone":        func() error { return m.WaitGone(ctx, key, nil) },
+				"WaitUnprotected": func() error { return m.WaitUnprotected(ctx, key, nil) },
+				"DeleteClusters":  func() error { return m.DeleteClusters(ctx, []kube.Key{key}, nil) },
+			} {
+				err := ask()
+				untold, refused := errors.AsType[*UntoldError](err)
+				switch {
+				case tc.trace == "" && err != nil:
+					t.Errorf("%s: %v", what, err)
+				case tc.trace != "" && (!refused || !strings.Contains(untold.Trace, tc.trace)):
+					t.Errorf("%s: got %v; want an error that names %s", what, err, tc.trace)
+				case tc.trace != "" && (kube.IsAbsent(err) || diag.Hint(err) == ""):
+					t.Errorf("%s: %v can be taken for an absence, or has no hint", what, err)
+				}
+			}
+		})
+	}
+}
+
+// A client that has seen the kind is told "no such path" once its CRD is gone.
+func TestKindThatGoesAwayIsNoAbsence(t *testing.T) {
+	c, _ := kubetest.Start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for _, name := range []string{"Cluster", "Machine"} {
+		apply(ctx, t, c, crdOf(strings.ToLower(name)+"s", name, "cluster.x-k8s.io", "v1beta2"))
+	}
+	coreDeployment(ctx, t, c)
+	m, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if clusters, err := m.Clusters(ctx); err != nil || len(clusters) != 0 {
+		t.Fatalf("got %v, %v", clusters, err)
+	}
+	key := kube.Key{Namespace: "default", Name: "alpha"}
+	if found, err := m.Cluster(ctx, key); err != nil || found != nil {
+		t.Fatalf("got %v, %v", found, err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: clusterCRD}}
+	if err := c.Delete(ctx, []*unstructured.Unstructured{asUnstructured(t, crdOf("clusters", "Cluster", "cluster.x-k8s.io", "v1beta2"))}, kube.DeleteOptions{Wait: true}); err != nil {
+		t.Fatalf("delete %s: %v", crd.Name, err)
+	}
+	// The API server takes a moment to stop serving it.
+	for {
+		err := c.List(ctx, &clusterv1.ClusterList{})
+		if kube.IsAbsent(err) {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("still served: %v", err)
+		}
+	}
+	for what, ask := range map[string]func() error{
+		"Clusters": func() error { _, err := m.Clusters(ctx); return err },
+		"Cluster":  func() error { _, err := m.Cluster(ctx, key); return err },
+	} {
+		if _, refused := errors.AsType[*UntoldError](ask()); !refused {
+			t.Errorf("%s: got %v", what, ask())
+		}
+	}
+}
+
+func coreDeployment(ctx context.Context, t *testing.T, c *kube.Client) {
+	t.Helper()
+	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "capi-system"}}); err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]string{clusterv1.ProviderNameLabel: "cluster-api"}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: "capi-controller-manager", Labels: labels}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Labels = labels
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "manager", Image: "manager"}}
+	if err := c.Create(ctx, d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func crdOf(plural, kind, group, version string) string {
+	return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ` + plural + "." + group + `}, spec: {group: ` + group +
+		`, scope: Namespaced, names: {plural: ` + plural + `, kind: ` + kind + `}, versions: [{name: ` + version +
+		`, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`
+}
+
+func asUnstructured(t *testing.T, manifest string) *unstructured.Unstructured {
+	t.Helper()
+	objects, err := kube.ParseYAML([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects[0]
+}
+
+func apply(ctx context.Context, t *testing.T, c *kube.Client, manifest string) {
+	t.Helper()
+	if _, err := c.ApplyYAML(ctx, []byte(manifest), kube.ApplyOptions{FieldManager: "test"}); err != nil {
+		t.Fatal(err)
+	}
+}
