@@ -22,6 +22,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // chartsDir holds the Helm charts among a bundle's files, as <name>-<version>.tgz.
@@ -70,7 +71,8 @@ func pullChart(ctx context.Context, ref string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	image, err := remote.Image(parsed, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	image, err := remote.Image(parsed, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithTransport(sameorigin.Registry(remote.DefaultTransport, parsed.Context().RegistryStr())))
 	if err != nil {
 		return nil, diag.Wrap("", err, pullHint(parsed, err))
 	}

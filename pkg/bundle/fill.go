@@ -18,6 +18,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // defaultParallel is how many images are pulled at once where Sources does not say.
@@ -139,7 +140,8 @@ func (w *Writer) pull(ctx context.Context, ref string, platform v1.Platform) err
 		return diag.Wrap(op, err, "")
 	}
 	found, err := remote.Get(parsed,
-		remote.WithContext(ctx), remote.WithPlatform(platform), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+		remote.WithContext(ctx), remote.WithPlatform(platform), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithTransport(sameorigin.Registry(remote.DefaultTransport, parsed.Context().RegistryStr())))
 	if err != nil {
 		return diag.Wrap(op, err, pullHint(parsed, err))
 	}

@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -22,29 +21,21 @@ func Pack(ctx context.Context, dir, dest string) error {
 	return diag.Wrap("pack bundle "+dir, pack(ctx, dir, dest), "")
 }
 
-func pack(ctx context.Context, dir, dest string) (err error) {
+func pack(ctx context.Context, dir, dest string) error {
 	b, err := openFolder(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = b.Close() }() // it was only read
-	f, err := os.CreateTemp(filepath.Dir(dest), "."+filepath.Base(dest)+".*")
+	f, err := atomicfile.New(dest, 0o644)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
+	defer f.Discard()
 	if err := b.pack(ctx, f); err != nil {
 		return err
 	}
-	if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), dest)
+	return f.Commit()
 }
 
 // pack writes the small files first, so that a reader knows what comes, then the blobs by their digests.

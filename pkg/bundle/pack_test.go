@@ -95,3 +95,18 @@ func TestCache(t *testing.T) {
 		t.Errorf("left behind: %v", err)
 	}
 }
+
+// What cannot be read is not damaged: it stays.
+func TestCacheThatCannotBeRead(t *testing.T) {
+	cache, archive := filepath.Join(t.TempDir(), "cache"), filepath.Join(t.TempDir(), "b.tar.zst")
+	must(t, Pack(t.Context(), newBundle(t), archive))
+	root := openBundle(t, archive, WithCache(cache)).root.Name()
+	must(t, os.Rename(root, root+".aside"))
+	must(t, os.Symlink(filepath.Base(root), root)) // leads to itself: neither there nor not there
+	if b, err := Open(t.Context(), archive, WithCache(cache)); err == nil {
+		t.Errorf("opened: %v", b.Close())
+	}
+	if _, err := os.Lstat(root); err != nil {
+		t.Errorf("it was removed: %v", err)
+	}
+}

@@ -102,7 +102,7 @@ func (s store) put(ctx context.Context, d v1.Descriptor, content io.ReadCloser) 
 	if err := copyTo(ctx, f, &verifyingReader{ReadCloser: content, want: d.Digest, left: d.Size, hash: sha256.New()}); err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return s.root.Rename(partial, blobPath(d.Digest))

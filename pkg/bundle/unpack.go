@@ -9,16 +9,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -95,6 +98,8 @@ func openCached(ctx context.Context, f *os.File, o options) (*Bundle, error) {
 		return b, nil
 	} else if ctx.Err() != nil {
 		return nil, ctx.Err()
+	} else if system := syscall.Errno(0); errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err // it cannot be read: that says nothing of what is there
 	}
 	// Nothing there, or damaged since: unpack it (again).
 	partial := dir + ".partial"
@@ -104,7 +109,7 @@ func openCached(ctx context.Context, f *os.File, o options) (*Bundle, error) {
 	if err := unpackVerified(ctx, f, partial, o.limits); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(partial))
 	}
-	if err := os.Rename(partial, dir); err != nil {
+	if err := errors.Join(atomicfile.SyncTree(partial), os.Rename(partial, dir)); err != nil {
 		return nil, err
 	}
 	return openFolder(ctx, dir)

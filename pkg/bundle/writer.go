@@ -18,6 +18,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 )
@@ -77,7 +78,7 @@ func create(dir string) (_ *Writer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := root.WriteFile(layoutFile, []byte(layoutContent), 0o644); err != nil {
+	if err := putWhole(root, layoutFile, []byte(layoutContent)); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	return &Writer{
@@ -302,16 +303,22 @@ func (w *Writer) writeIndex() error {
 	if err != nil {
 		return err
 	}
-	partial := partialDir + "/" + indexFile
-	f, err := w.root.Create(partial)
+	if err := atomicfile.SyncFolder(w.root, blobsDir); err != nil { // what it names is on the disk before it
+		return err
+	}
+	return putWhole(w.root, indexFile, append(raw, '\n'))
+}
+
+// putWhole replaces a file of the bundle. What a killed process leaves is in the folder of partial files, where it does no harm.
+func putWhole(root *os.Root, name string, content []byte) error {
+	temp, err := atomicfile.Stage(root, partialDir+"/"+name, content, 0o644, false)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(raw, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err := root.Rename(temp, name); err != nil {
 		return err
 	}
-	return w.root.Rename(partial, indexFile)
+	return atomicfile.SyncFolder(root, ".")
 }
 
 func (w *Writer) writeFilesManifest() (v1.Descriptor, error) {

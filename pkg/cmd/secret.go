@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 )
 
@@ -148,44 +148,49 @@ func (o *secretEncryptOptions) newSecret(f *factory, file string) (*lifecycle.Ne
 
 func newSecretEditCmd(f *factory) *cobra.Command {
 	var o changeFlags
-	var keyFile string
+	var e lifecycle.SecretEdit
 	c := &cobra.Command{
 		Use:   "edit FILE",
 		Short: "Edit an encrypted file in your editor",
 		Long: `Edit an encrypted file in the editor that VISUAL or EDITOR names (default: vi). It gets a private temporary file, in memory where the system
-offers that, which is gone when the editor ends. Values that stay the same stay as they are in the file.` + editingFlags + encrypting,
+offers that, which is gone when the editor ends. Values that stay the same stay as they are in the file.
+
+Where the text cannot be encrypted, committed or pushed, it is kept in the state folder, encrypted for the same recipients, and the error says
+where: --from goes on with it, and removes it when it is in its place.` + editingFlags + encrypting,
 		Example: `  fleetctl secret edit providers/docker/v1/clusters/dev/common/sync/registry.sops.yaml --commit
   EDITOR="code --wait" fleetctl secret edit registry.sops.yaml`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			dir, file, err := f.secretInRepo(args[0])
-			if err != nil {
-				return err
-			}
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			change, err := lifecycle.EditSecret(deps, lifecycle.SecretOptions{Dir: dir, File: file, AgeKeyFile: keyFile},
-				func(text []byte, problem error) ([]byte, error) {
-					if problem != nil {
-						fmt.Fprintf(f.streams.Err, "error: %v\n", problem)
-					}
-					edited, err := editText(c.Context(), f, filepath.Base(file), text)
-					if err == nil && problem != nil && bytes.Equal(edited, text) {
-						err = diag.Wrap("edit "+file, problem, "nothing was changed")
-					}
-					return edited, err
-				})
-			if err != nil {
-				return err
-			}
-			return edit(c, f, &o, change)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return runSecretEdit(c, f, &o, e, args[0]) },
 	}
-	addKeyFlag(c, &keyFile)
+	addKeyFlag(c, &e.AgeKeyFile)
+	c.Flags().StringVar(&e.From, "from", "", "begin with what an earlier edit that failed has kept in this file")
 	o.add(c)
 	return c
+}
+
+func runSecretEdit(c *cobra.Command, f *factory, o *changeFlags, e lifecycle.SecretEdit, name string) (err error) {
+	if e.Dir, e.File, err = f.secretInRepo(name); err != nil {
+		return err
+	}
+	if _, err := f.changeOptions(o); err != nil { // before somebody has worked in the editor
+		return err
+	}
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	e.Change = func(text []byte, problem error) ([]byte, error) {
+		if problem != nil {
+			fmt.Fprintf(f.streams.Err, "error: %v\n", problem)
+		}
+		edited, err := editText(c.Context(), f, filepath.Base(e.File), text)
+		if err == nil && problem != nil && bytes.Equal(edited, text) {
+			err = diag.Wrap("edit "+e.File, problem, "nothing was changed")
+		}
+		return edited, err
+	}
+	e.Write = func(change func(*fleetrepo.Repo) (*fleetrepo.Edit, error)) error { return edit(c, f, o, change) }
+	return lifecycle.EditSecret(c.Context(), deps, e)
 }
 
 func addKeyFlag(c *cobra.Command, keyFile *string) {
@@ -212,15 +217,12 @@ func editText(ctx context.Context, f *factory, name string, text []byte) (edited
 	editor := strings.Fields(editorProgram())
 	cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], path)...) //nolint:gosec // the user's own editor, as they named it
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = f.streams.In, f.streams.Err, f.streams.Err
-	if err := cmd.Run(); err != nil {
-		return nil, diag.Wrap("run the editor "+editor[0], err, "set EDITOR to the editor that you use")
+	ended := diag.Wrap("run the editor "+editor[0], cmd.Run(), "set EDITOR to the editor that you use")
+	edited, err = os.ReadFile(path) // also what an editor that was ended has written
+	if ended != nil {
+		return edited, ended
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(file)
+	return edited, err
 }
 
 func editorProgram() string {
@@ -261,11 +263,13 @@ clusters of the fleet that this machine knows get it beside the old one: they de
 				rotate.Files = append(rotate.Files, file)
 			}
 			rotate.DryRun = o.dryRun
-			change, err := lifecycle.RotateSecrets(c.Context(), deps, rotate)
-			if err != nil {
-				return err
-			}
-			return edit(c, f, &o, change)
+			return deps.HoldSecrets(c.Context(), rotate.Dir, func() error {
+				change, err := lifecycle.RotateSecrets(c.Context(), deps, rotate)
+				if err != nil {
+					return err
+				}
+				return edit(c, f, &o, change)
+			})
 		},
 	}
 	addKeyFlag(c, &rotate.AgeKeyFile)

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -89,7 +90,11 @@ func watchStatus(ctx context.Context, f *factory, target *lifecycle.Target, time
 		report := collectStatus(ctx, target, timeout)
 		if ctx.Err() == nil {
 			ready = report.Ready
-			if now := fingerprint(report); now != last {
+			now, err := fingerprint(report)
+			if err != nil {
+				return err
+			}
+			if now != last {
 				last = now
 				if f.format == ui.Human {
 					fmt.Fprintf(f.streams.Out, "\n%s\n", report.Time.Local().Format(time.DateTime))
@@ -110,9 +115,10 @@ func watchStatus(ctx context.Context, f *factory, target *lifecycle.Target, time
 	}
 }
 
-// fingerprint is a report without what changes by itself.
-func fingerprint(r *status.Report) string {
+// fingerprint is a report without what changes by itself: what the programs that read it would see.
+func fingerprint(r *status.Report) (string, error) {
 	still := *r
 	still.Time = time.Time{}
-	return fmt.Sprintf("%+v", still)
+	raw, err := json.Marshal(still)
+	return string(raw), err
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // CRDs keeps the CRDs of providers, so that they are fetched once.
@@ -55,7 +55,7 @@ func (c CRDs) Fetch(ctx context.Context, r *Reader, wanted v1alpha1.LockedCompon
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("keep the CRDs of %s: %w", wanted, err)
 	}
-	if err := manifest.WriteFile(c.file(wanted), append([]byte(digestLine+read.SHA256+"\n"), crds...), 0o644); err != nil {
+	if err := atomicfile.Write(c.file(wanted), append([]byte(digestLine+read.SHA256+"\n"), crds...), 0o644); err != nil {
 		return nil, fmt.Errorf("keep the CRDs of %s: %w", wanted, err)
 	}
 	return crds, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxcd/pkg/tar"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 const (
@@ -32,7 +33,7 @@ func download(ctx context.Context, dir, releasesURL, version string) error {
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := (&http.Client{Transport: sameorigin.Download(http.DefaultTransport)}).Do(req)
 	if err != nil {
 		return diag.Wrap(op, err, airGapHint)
 	}
@@ -40,16 +41,16 @@ func download(ctx context.Context, dir, releasesURL, version string) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		return diag.Wrap(op, fmt.Errorf("%s: no such release", url), "check spec.flux.version in fleet.yaml")
+		return diag.Wrap(op, fmt.Errorf("%s: no such release", sameorigin.Display(url)), "check spec.flux.version in fleet.yaml")
 	default:
-		return diag.Wrap(op, fmt.Errorf("%s: %s", url, resp.Status), airGapHint)
+		return diag.Wrap(op, fmt.Errorf("%s: %s", sameorigin.Display(url), resp.Status), airGapHint)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return diag.Wrap(op, err, "")
 	}
 	body := io.LimitReader(resp.Body, maxManifests)
 	if err := tar.Untar(body, dir, tar.WithMaxUntarSize(maxManifests), tar.WithSkipSymlinks()); err != nil {
-		return diag.Wrap(op, fmt.Errorf("unpack %s: %w", url, err), airGapHint)
+		return diag.Wrap(op, fmt.Errorf("unpack %s: %w", sameorigin.Display(url), err), airGapHint)
 	}
 	return nil
 }

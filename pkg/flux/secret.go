@@ -1,11 +1,21 @@
 package flux
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"fmt"
 
 	"github.com/fluxcd/flux2/v2/pkg/manifestgen/sourcesecret"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // SourceCredentials are what Flux needs to read the fleet repo: Username and Password (a token, or the basic credentials of the
@@ -70,12 +80,34 @@ func SourceSecret(c SourceCredentials) (*corev1.Secret, error) {
 	}, nil
 }
 
-// KeySecret is the Secret with the private age keys, as a file of age-keygen has them, that Flux decrypts with.
-func KeySecret(keys []byte) *corev1.Secret {
-	return &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Name: DecryptionSecret, Namespace: Namespace},
-		Type:       corev1.SecretTypeOpaque,
-		Data:       map[string][]byte{DecryptionKey: keys},
-	}
+// AddKeys makes the private age keys, a file as age-keygen writes it, of the Flux of a cluster what merge makes of those that are there; nil
+// where there are none. Where somebody else changes them at the same moment, merge is asked again. No error quotes them.
+func (s *System) AddKeys(ctx context.Context, merge func(there []byte) ([]byte, error)) error {
+	key := types.NamespacedName{Namespace: Namespace, Name: DecryptionSecret}
+	op := fmt.Sprintf("give the Secret %s its keys", key)
+	err := retry.OnError(retry.DefaultBackoff, func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }, func() error {
+		there := &corev1.Secret{}
+		err := s.client.Get(ctx, key, there)
+		absent := kube.IsAbsent(err)
+		if err != nil && !absent {
+			return err
+		}
+		keys, err := merge(there.Data[DecryptionKey])
+		switch {
+		case err != nil:
+			return err
+		case absent:
+			return s.client.Create(ctx, &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}, Type: corev1.SecretTypeOpaque, Data: map[string][]byte{DecryptionKey: keys},
+			}, client.FieldOwner(kube.FieldManager))
+		case bytes.Equal(keys, there.Data[DecryptionKey]):
+			return nil
+		}
+		if there.Data == nil {
+			there.Data = map[string][]byte{}
+		}
+		there.Data[DecryptionKey] = keys
+		return s.client.Update(ctx, there, client.FieldOwner(kube.FieldManager)) // refused where it is not what was read
+	})
+	return diag.Wrap(op, err, "")
 }

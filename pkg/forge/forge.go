@@ -4,8 +4,6 @@ package forge
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // ErrUnknownForge says that nobody knows which forge has the repository.
@@ -112,7 +111,11 @@ func newClient(o Options) (client, error) {
 	if !ok {
 		return nil, diag.Errorf("its path has an owner and a name", "%s is no repository of a forge", o.Remote.Redacted())
 	}
-	hc := httpClient(o.CA)
+	home, err := api(o)
+	if err != nil {
+		return nil, err
+	}
+	hc := httpClient(o.CA, home)
 	switch o.Type {
 	case v1alpha1.ForgeGitHub:
 		return newGitHub(hc, o, owner, name)
@@ -132,6 +135,14 @@ func web(remote *url.URL) string {
 	return remote.Scheme + "://" + remote.Host
 }
 
+// api is where the forge's API answers: GitHub's own has a host for itself.
+func api(o Options) (*url.URL, error) {
+	if o.Type == v1alpha1.ForgeGitHub && o.Remote.Hostname() == gitHubHost {
+		return url.Parse(gitHubAPI)
+	}
+	return url.Parse(web(o.Remote))
+}
+
 func cutLast(path string) (owner, name string, ok bool) {
 	i := strings.LastIndexByte(path, '/')
 	if i <= 0 || i == len(path)-1 {
@@ -140,21 +151,10 @@ func cutLast(path string) (owner, name string, ok bool) {
 	return path[:i], path[i+1:], true
 }
 
-func httpClient(ca []byte) *http.Client {
-	base, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		base = &http.Transport{Proxy: http.ProxyFromEnvironment}
-	}
-	rt := base.Clone()
-	if len(ca) > 0 {
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool() // then only ours
-		}
-		pool.AppendCertsFromPEM(ca) // the push has read them already
-		rt.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	return &http.Client{Transport: rt, Timeout: timeout}
+// httpClient asks the API at home and nobody else: neither a redirect nor a link in an answer takes the token to another server.
+func httpClient(ca []byte, home *url.URL) *http.Client {
+	rt, _ := sameorigin.NewTransport(ca) // the push has read them already
+	return &http.Client{Transport: sameorigin.Bind(rt, home), Timeout: timeout}
 }
 
 // statusError is a forge's refusal.
@@ -187,6 +187,9 @@ func explain(op string, err error, token string) error {
 		case http.StatusNotFound:
 			hint = "check the URL, that the token may see the repository, and that the repository takes pull requests"
 		}
+	}
+	if refused, ok := errors.AsType[*sameorigin.Error](err); ok {
+		hint = "if you trust " + refused.To + ", give its address as the URL of the repository (spec.git.url in " + v1alpha1.FileName + ")"
 	}
 	if token != "" && strings.Contains(err.Error(), token) {
 		err = errors.New(strings.ReplaceAll(err.Error(), token, "***"))

@@ -7,7 +7,10 @@ import (
 	"github.com/google/go-github/v84/github"
 )
 
-const gitHubHost = "github.com"
+const (
+	gitHubHost = "github.com"
+	gitHubAPI  = "https://api.github.com/"
+)
 
 type gitHub struct {
 	client      *github.Client

@@ -1,13 +1,14 @@
 package gitrepo
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // Auth is how fleetctl proves who it is to a remote, and how it knows the remote. The URL's protocol decides which of the
@@ -54,24 +56,12 @@ func (a Auth) secrets() []string { return []string{a.Token} }
 
 // httpTransport is a client for ep over http or https, and the credentials for it.
 func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transport.AuthMethod, error) {
-	base, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		base = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	rt, found := sameorigin.NewTransport(a.CA)
+	if len(a.CA) > 0 && !found {
+		return nil, nil, diag.Errorf("give PEM files that begin with -----BEGIN CERTIFICATE-----", "%w: no certificate found in the given authorities", ErrTLS)
 	}
-	rt := base.Clone()
-	if len(a.CA) > 0 {
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool() // Windows and stripped-down systems: then only ours
-		}
-		if !pool.AppendCertsFromPEM(a.CA) {
-			return nil, nil, diag.Errorf("give PEM files that begin with -----BEGIN CERTIFICATE-----", "%w: no certificate found in the given authorities", ErrTLS)
-		}
-		rt.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	client := githttp.NewClient(&http.Client{Transport: rt})
 	if a.Token == "" {
-		return client, nil, nil
+		return githttp.NewClient(&http.Client{Transport: sameorigin.Download(rt)}), nil, nil
 	}
 	if Protocol(ep.Protocol) == ProtocolHTTP && !isLoopback(ep.Host) {
 		return nil, nil, diag.Errorf("use the https URL of the repository", "%w: a token is not sent over http, which is not encrypted", ErrURL)
@@ -83,6 +73,11 @@ func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transp
 	if user == "" {
 		user = gitssh.DefaultUsername
 	}
+	home := &url.URL{Scheme: ep.Protocol, Host: ep.Host}
+	if ep.Port != 0 {
+		home.Host = net.JoinHostPort(trimBrackets(ep.Host), strconv.Itoa(ep.Port))
+	}
+	client := githttp.NewClient(&http.Client{Transport: sameorigin.Bind(rt, home)})
 	return client, &githttp.BasicAuth{Username: user, Password: a.Token}, nil
 }
 

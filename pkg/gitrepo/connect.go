@@ -52,7 +52,11 @@ func newRemote(url string, auth Auth) (*remote, error) {
 
 // fail wraps err with what was attempted on this remote.
 func (r *remote) fail(verb string, err error) error {
-	return remoteError(verb+" "+display(r.endpoint), err, r.auth.secrets()...)
+	secrets := r.auth.secrets()
+	if r.ssh == nil && r.endpoint.User != "" {
+		secrets = append(secrets, r.endpoint.User+"@") // it may be a token
+	}
+	return remoteError(verb+" "+display(r.endpoint), err, secrets...)
 }
 
 // upload opens a session that reads; the caller closes it.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // What can be wrong with a remote. Every error of this package that stems from one of these matches it with errors.Is.
@@ -38,6 +39,8 @@ var (
 	ErrProtectedBranch = errors.New("the server refuses pushes to the branch")
 	// ErrNonFastForward: the remote branch has commits that the local one lacks.
 	ErrNonFastForward = errors.New("the remote branch has moved")
+	// ErrRedirect: the server sends clients to another one, which credentials are not taken to.
+	ErrRedirect = errors.New("redirected to another server")
 	// ErrURL: the repository URL cannot be used.
 	ErrURL = errors.New("invalid repository URL")
 )
@@ -88,6 +91,7 @@ var hints = []struct {
 	{ErrAuth, "check the user name and that the token or key is valid and may access the repository"},
 	{ErrNotFound, "check the URL, that the repository exists, and that the credentials may see it"},
 	{ErrTLS, "give the certificate authority of the server (spec.git.caFile in fleet.yaml, or --git-ca-file)"},
+	{ErrRedirect, "if you trust that server, give its address as the URL of the repository (spec.git.url in fleet.yaml)"},
 	{ErrNetwork, "check the address, your connection and the proxy settings (HTTPS_PROXY, NO_PROXY)"},
 	{ErrNoPushRight, "give credentials with write access to the repository"},
 	{ErrProtectedBranch, "allow this account to push to the branch, or choose another branch (spec.git.branch in fleet.yaml)"},
@@ -141,6 +145,9 @@ func classify(err error) error {
 	}
 	if errors.Is(err, context.Canceled) {
 		return nil
+	}
+	if _, ok := errors.AsType[*sameorigin.Error](err); ok {
+		return ErrRedirect
 	}
 	err = unwrapUnexpected(err)
 	var status *githttp.Err

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/gofrs/flock"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -58,6 +59,9 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 			_ = l.own.Unlock() // the first error tells more
 		}
 	}()
+	if err := atomicfile.Sweep(r.gitDir); err != nil { // of those before us that were killed
+		return nil, err
+	}
 	if err := l.lockIndex(wait); err != nil {
 		return nil, busy(ctx, err, "git works in "+r.dir, "wait for it to end; if no git runs there, remove "+l.path("index.lock"))
 	}
@@ -163,12 +167,13 @@ func (l *lock) writeIndex() error {
 	if err := index.NewEncoder(&content).Encode(l.index); err != nil {
 		return fmt.Errorf("encode the index: %w", err)
 	}
-	next := l.path("index." + lockName)
-	if err := os.WriteFile(next, content.Bytes(), 0o644); err != nil {
+	root, err := os.OpenRoot(l.gitDir)
+	if err != nil {
 		return err
 	}
-	if err := os.Rename(next, l.path("index")); err != nil {
-		return errors.Join(err, os.Remove(next))
+	defer root.Close()
+	if err := atomicfile.Replace(root, "index", content.Bytes(), 0o644, false); err != nil {
+		return fmt.Errorf("write the index: %w", err)
 	}
 	l.changed = false
 	return nil

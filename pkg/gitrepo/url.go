@@ -1,7 +1,6 @@
 package gitrepo
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
@@ -88,5 +87,11 @@ func isLoopback(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// display is the URL as it may stand in errors: it has no password, as parseEndpoint has checked.
-func display(ep *transport.Endpoint) string { return fmt.Sprint(ep) }
+// display is the URL as it may stand in errors: it has no password, as parseEndpoint has checked, and over https the user may be a token.
+func display(ep *transport.Endpoint) string {
+	shown := *ep
+	if Protocol(ep.Protocol) != ProtocolSSH {
+		shown.User = ""
+	}
+	return shown.String()
+}

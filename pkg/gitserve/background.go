@@ -74,7 +74,7 @@ func Ensure(ctx context.Context, spec Spec) (_ *Endpoint, started bool, err erro
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	s, err := readState(spec.StateDir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged) {
 		s = newState()
 	} else if err != nil {
 		return nil, false, err
@@ -283,6 +283,10 @@ type ServerStatus struct {
 // Status looks at the server of a state folder without changing anything. It needs no lock.
 func Status(ctx context.Context, stateDir string) (*ServerStatus, error) {
 	s, err := readState(stateDir)
+	if errors.Is(err, errDamaged) {
+		runs, err := alive(stateDir)
+		return &ServerStatus{Running: runs}, err
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return &ServerStatus{}, nil
 	}

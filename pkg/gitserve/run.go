@@ -2,7 +2,6 @@ package gitserve
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,13 +15,15 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/background"
 )
 
 // Run is the background server itself: what the command does that Ensure starts. It serves what the state folder says until ctx
 // ends. It prints one line to hello, Ensure's end of a pipe, when it listens or when it cannot; and its log to log. changed, if not nil, is
 // called after commits and tags; what it returns is logged.
 func Run(ctx context.Context, stateDir string, hello, log io.Writer, changed func(context.Context) error) error {
+	defer background.Outlive()()
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	err := run(ctx, stateDir, hello, logger, changed)
 	if err != nil {
@@ -37,15 +38,18 @@ func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logge
 	lock := flock.New(filepath.Join(stateDir, aliveFile))
 	if err := lockAlive(ctx, lock); err != nil {
 		err = fmt.Errorf("another git server runs for %s: %w", stateDir, err)
-		return errors.Join(err, say(out, hello{Error: err.Error()}))
+		return errors.Join(err, background.Greet(out, hello{Error: err.Error()}))
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if err := manifest.WriteFile(filepath.Join(stateDir, pidFile), []byte(strconv.Itoa(os.Getpid())+"\n"), private); err != nil {
-		return errors.Join(err, say(out, hello{Error: err.Error()}))
+	if err := atomicfile.Sweep(stateDir); err != nil { // who writes here either waits for us or has to end us first
+		return errors.Join(err, background.Greet(out, hello{Error: err.Error()}))
+	}
+	if err := atomicfile.Write(filepath.Join(stateDir, pidFile), []byte(strconv.Itoa(os.Getpid())+"\n"), private); err != nil {
+		return errors.Join(err, background.Greet(out, hello{Error: err.Error()}))
 	}
 	s, err := readState(stateDir)
 	if err != nil {
-		return errors.Join(err, say(out, hello{Error: err.Error()}))
+		return errors.Join(err, background.Greet(out, hello{Error: err.Error()}))
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address())
 	if err != nil {
@@ -54,7 +58,7 @@ func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logge
 		if errors.Is(err, errAddressInUse) {
 			no.Taken = s.address()
 		}
-		return errors.Join(err, say(out, no))
+		return errors.Join(err, background.Greet(out, no))
 	}
 	h := newHandler(s.RepoDir, Credentials{Username: s.Username, Password: s.Password}, logger)
 	bound, ok := listener.Addr().(*net.TCPAddr)
@@ -63,7 +67,7 @@ func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logge
 	}
 	h.identity = s.identity()
 	logger.Info("the git server listens", "address", listener.Addr().String(), "repository", s.RepoDir)
-	if err := say(out, hello{Port: bound.Port}); err != nil {
+	if err := background.Greet(out, hello{Port: bound.Port}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	if changed == nil {
@@ -101,11 +105,3 @@ func lockAlive(ctx context.Context, lock *flock.Flock) error {
 	return err
 }
 
-func say(out io.Writer, h hello) error {
-	line, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(append(line, '\n'))
-	return err
-}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // The files in a state folder. Everything that must outlive the server is in stateFile.
@@ -56,6 +56,10 @@ func (s *state) identity() string {
 
 func newState() *state { return &state{Username: username, Password: rand.Text()} }
 
+// errDamaged is for a state that says nothing, as a power cut may leave it. A new one loses only the port and the password, which Flux gets
+// again.
+var errDamaged = errors.New("it is damaged")
+
 // readState returns fs.ErrNotExist if there is none.
 func readState(dir string) (*state, error) {
 	content, err := os.ReadFile(filepath.Join(dir, stateFile))
@@ -64,7 +68,7 @@ func readState(dir string) (*state, error) {
 	}
 	s := &state{}
 	if err := json.Unmarshal(content, s); err != nil {
-		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, stateFile), err)
+		return nil, fmt.Errorf("read %s: %w: %w", filepath.Join(dir, stateFile), errDamaged, err)
 	}
 	return s, nil
 }
@@ -74,13 +78,16 @@ func (s *state) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return manifest.WriteFile(filepath.Join(dir, stateFile), append(content, '\n'), private)
+	return atomicfile.Write(filepath.Join(dir, stateFile), append(content, '\n'), private)
 }
 
 // alive says whether the server of dir runs. Unlike a process id, the lock cannot be somebody else's.
 func alive(dir string) (bool, error) {
+	if _, err := os.Stat(filepath.Join(dir, aliveFile)); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	lock := flock.New(filepath.Join(dir, aliveFile))
-	free, err := lock.TryLock()
+	free, err := lock.TryRLock() // shared: two that look at once do not take each other for the server
 	if err != nil {
 		return false, fmt.Errorf("look whether the git server of %s runs: %w", dir, err)
 	}
@@ -94,7 +101,7 @@ func alive(dir string) (bool, error) {
 func waitDead(ctx context.Context, dir string) error {
 	const poll = 20 * time.Millisecond // the end of a process that is no child of ours cannot be waited for portably
 	lock := flock.New(filepath.Join(dir, aliveFile))
-	if _, err := lock.TryLockContext(ctx, poll); err != nil {
+	if _, err := lock.TryRLockContext(ctx, poll); err != nil {
 		return err
 	}
 	return lock.Unlock()

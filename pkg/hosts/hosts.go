@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -76,6 +77,8 @@ func Find(ctx context.Context, name string, cluster state.Cluster) (host.Host, e
 	inFolder := v1alpha1.Host{Type: v1alpha1.HostEmbedded}
 	if _, err := os.Stat(cluster.Path(embeddedDir)); err == nil {
 		return New(ctx, name, inFolder, cluster, "")
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("look for the host of management cluster %s: %w", name, err)
 	}
 	h, err := New(ctx, name, v1alpha1.Host{Type: v1alpha1.HostKind}, cluster, "")
 	if none, ok := errors.AsType[*engine.NotFoundError](err); ok && len(none.Tried) == 0 {

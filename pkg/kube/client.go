@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -31,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // FieldManager is the name under which fleetctl owns the fields that it applies.
@@ -106,12 +108,16 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 	if timeout == 0 {
 		timeout = 30 * time.Second
 	}
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, diag.Wrap("use kubeconfig", err, "")
+	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &roundTimeout{next: next, timeout: timeout}
+		return &roundTimeout{next: sameorigin.Bind(next, server), timeout: timeout}
 	})
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+		return nil, fmt.Errorf("connect to %s: %w", sameorigin.Display(config.Host), err)
 	}
 	scheme, err := newScheme(opts.AddToScheme)
 	if err != nil {
@@ -119,15 +125,15 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 	}
 	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+		return nil, fmt.Errorf("connect to %s: %w", sameorigin.Display(config.Host), err)
 	}
 	c, err := client.NewWithWatch(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: mapper})
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+		return nil, fmt.Errorf("connect to %s: %w", sameorigin.Display(config.Host), err)
 	}
 	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
+		return nil, fmt.Errorf("connect to %s: %w", sameorigin.Display(config.Host), err)
 	}
 	return &Client{WithWatch: c, config: config, http: httpClient, discovery: disco}, nil
 }
@@ -141,7 +147,7 @@ func (c *Client) WithScheme(add ...func(*runtime.Scheme) error) (*Client, error)
 	}
 	wider, err := client.NewWithWatch(c.config, client.Options{HTTPClient: c.http, Scheme: scheme, Mapper: c.RESTMapper()})
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", c.config.Host, err)
+		return nil, fmt.Errorf("connect to %s: %w", c.Host(), err)
 	}
 	return &Client{WithWatch: wider, config: c.config, http: c.http, discovery: c.discovery}, nil
 }
@@ -149,18 +155,18 @@ func (c *Client) WithScheme(add ...func(*runtime.Scheme) error) (*Client, error)
 // Config returns a copy of how the cluster is reached. It holds credentials.
 func (c *Client) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Host is the address of the API server.
-func (c *Client) Host() string { return c.config.Host }
+// Host is the address of the API server, as it may be printed.
+func (c *Client) Host() string { return sameorigin.Display(c.config.Host) }
 
 // ServerVersion asks the API server for its version ("v1.36.3").
 func (c *Client) ServerVersion(ctx context.Context) (string, error) {
 	body, err := c.discovery.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
 	if err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", c.config.Host, err)
+		return "", fmt.Errorf("ask %s for its version: %w", c.Host(), err)
 	}
 	var info version.Info
 	if err := json.Unmarshal(body, &info); err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", c.config.Host, err)
+		return "", fmt.Errorf("ask %s for its version: %w", c.Host(), err)
 	}
 	return info.GitVersion, nil
 }
@@ -226,4 +232,18 @@ func IsObjectAbsent(err error) bool {
 func IsUnreachable(err error) bool {
 	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsTimeout(err) ||
 		errors.Is(err, context.DeadlineExceeded)
+}
+
+// Lost tells whether err says that this very API server does not answer any more; that another server does not is not meant.
+func (c *Client) Lost(err error) bool {
+	request, ok := errors.AsType[*url.Error](err)
+	if !ok || !(utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)) {
+		return false
+	}
+	asked, err := url.Parse(request.URL)
+	if err != nil {
+		return false
+	}
+	ours, err := url.Parse(c.config.Host)
+	return err == nil && asked.Host == ours.Host
 }

@@ -2,7 +2,9 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -24,25 +27,10 @@ const lockMark = "fleetctl"
 // WriteKubeconfig writes kubeconfig to path, readable by its owner only, whole or not at all. Missing folders are made,
 // private, too.
 func WriteKubeconfig(path string, kubeconfig []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := atomicfile.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return diag.Wrap("write kubeconfig", err, "")
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*") // made with 0600
-	if err != nil {
-		return diag.Wrap("write kubeconfig", err, "")
-	}
-	defer func() { _ = os.Remove(temp.Name()) }() // gone already when all went well
-	_, err = temp.Write(kubeconfig)
-	if err == nil {
-		err = temp.Sync()
-	}
-	if closeErr := temp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	return diag.Wrap("write kubeconfig "+path, err, "")
+	return diag.Wrap("write kubeconfig "+path, atomicfile.Write(path, kubeconfig, 0o600), "")
 }
 
 // MergeKubeconfig puts the current context of kubeconfig into the file at path under name (context, cluster and user alike),
@@ -142,16 +130,14 @@ func lockKubeconfig(ctx context.Context, path string) (unlock func(), err error)
 	}
 	theirs := path + ".lock"
 	for {
-		file, err := os.OpenFile(theirs, os.O_CREATE|os.O_EXCL, 0o600)
+		err := atomicfile.Create(theirs, []byte(lockMark), 0o600) // the mark is for the next of us, should this process be killed; the name is the lock
 		if err == nil {
-			_, _ = file.WriteString(lockMark) // for the next of us, should this process be killed; the name alone is the lock
-			_ = file.Close()
 			return func() {
 				_ = os.Remove(theirs)
 				_ = ours.Close()
 			}, nil
 		}
-		if !os.IsExist(err) {
+		if !errors.Is(err, fs.ErrExist) {
 			_ = ours.Close()
 			return nil, diag.Wrap("lock kubeconfig "+path, err, "")
 		}

@@ -71,7 +71,7 @@ func (s *session) mayFollow(ctx context.Context, now *flux.Following, there *cla
 		return known
 	case git.URL == "":
 		// Served from this machine, on a port that a lost state folder has forgotten.
-		return now.Ref == git.Branch && (s.serves(ctx, now.URL) || known && there.url == "")
+		return now.Ref == git.Branch && (s.servedHere(ctx, now.URL) || known && there.url == "")
 	case sameRepository(now.URL, git.URL):
 		return now.Ref == git.Branch
 	}
@@ -79,8 +79,8 @@ func (s *session) mayFollow(ctx context.Context, now *flux.Following, there *cla
 	return known && there.url == "" && isServed(now.URL)
 }
 
-// serves tells whether url is that of the server that this machine has for the management cluster.
-func (s *session) serves(ctx context.Context, served string) bool {
+// servedHere tells whether a URL is that of the server that this machine has for the management cluster.
+func (s *session) servedHere(ctx context.Context, served string) bool {
 	server, err := gitserve.Status(ctx, s.cluster.Path(gitServeDir))
 	if err != nil || server.Port == 0 {
 		return false

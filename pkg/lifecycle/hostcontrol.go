@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -206,8 +207,8 @@ func (t *Target) keepAccess(ctx context.Context, h host.Host) error {
 // serveAgain starts the server of a fleet repo without a remote where there was one.
 func (t *Target) serveAgain(ctx context.Context, deps Deps) (bool, error) {
 	dir := t.Cluster.Path(gitServeDir)
-	if _, err := os.Stat(dir); err != nil {
-		return false, nil //nolint:nilerr // none is the usual case
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
 	was, err := gitserve.Status(ctx, dir)
 	if err != nil || was.RepoDir == "" {

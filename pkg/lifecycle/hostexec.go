@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -75,7 +76,7 @@ func HostExec(ctx context.Context, deps Deps, o HostExecOptions) (err error) {
 		return err
 	}
 	file := filepath.Join(dir, kubeconfigFile)
-	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+	if err := atomicfile.WriteVolatile(file, kubeconfig, 0o600); err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, program, o.Command[1:]...) //nolint:gosec // the user's own command

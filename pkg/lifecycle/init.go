@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,10 +28,29 @@ const (
 )
 
 // Init makes the management cluster that opts and fleet.yaml describe and returns when Flux has applied the pushed revision and
-// all that it applied is healthy. It converges: run again after any failure or kill, it does only what is missing.
+// all that it applied is healthy. It converges: run again after any failure or kill, it does only what is missing. Where the host or the
+// server of the fleet repo ends while it works, it does that by itself, a few times.
 func Init(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error) {
 	ctx, cancel := withTimeout(ctx, opts.Timeout)
 	defer cancel()
+	changed := false
+	for again := 1; ; again++ {
+		r, err := initOnce(ctx, deps, opts)
+		gone, is := errors.AsType[*goneError](err)
+		if is && again <= revivals && ctx.Err() == nil {
+			deps.Report.Warn(fmt.Sprintf("%s has ended while init worked: starting it again (%d of %d)", gone.what, again, revivals))
+			changed = true
+			continue
+		}
+		if r != nil {
+			r.Changed = r.Changed || changed
+		}
+		return r, err
+	}
+}
+
+// initOnce is one run of the steps, which looks at the world anew.
+func initOnce(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error) {
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
 		return nil, timedOut(ctx, err)
@@ -52,7 +72,7 @@ func (s *session) runInit(ctx context.Context) (*InitResult, error) {
 		return nil, diag.Errorf("look at it with `fleetctl status`; `fleetctl host start` serves a fleet repo without a remote to it again",
 			"the management cluster %s was pivoted to %s: init would make a second one for the same fleet", r.Name, r.PivotedTo)
 	}
-	if err := Run(ctx, s.Report, s.initSteps()); err != nil {
+	if err := s.runWatched(ctx); err != nil {
 		return nil, err
 	}
 	return s.initResult(), nil

@@ -213,7 +213,7 @@ func (s *session) applySync(ctx context.Context, system *flux.System, sync []byt
 
 // applyKeys gives the Flux of a cluster the keys to what is encrypted in the fleet repo.
 func (s *session) applyKeys(ctx context.Context, system *flux.System) error {
-	return system.ApplySecret(ctx, flux.KeySecret(s.keys.File()))
+	return system.AddKeys(ctx, withKeys(s.keys))
 }
 
 // waitSynced returns when Flux has applied the revision that was pushed, and all that it applied is healthy.

@@ -79,6 +79,7 @@ func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
 		display: s.opts.Dir, local: true,
 		credentials: flux.SourceCredentials{Username: at.Username, Password: at.Password},
 	}
+	s.serves.Store(true)
 	if !started {
 		return nothingToDo("it is being served")
 	}

@@ -29,8 +29,8 @@ const keyringHint = "give the file with it: --age-key-file or " + keyFileVariabl
 	flux.Namespace + "/" + flux.DecryptionSecret + " of its management cluster"
 
 // localKeys are the age keys of a fleet that this machine knows: those of the file given, of sops' environment variables, and of the state
-// folder. stored are those of the last.
-func (d Deps) localKeys(fleet, file string) (keys, stored secret.Keys, err error) {
+// folder.
+func (d Deps) localKeys(fleet, file string) (keys secret.Keys, err error) {
 	add := func(name string, must bool) error {
 		content, err := os.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) && !must {
@@ -46,28 +46,37 @@ func (d Deps) localKeys(fleet, file string) (keys, stored secret.Keys, err error
 	fromVariable, _ := d.LookupEnv(keyFileVariable)
 	if name := cmp.Or(file, fromVariable); name != "" {
 		if strings.Contains(name, "AGE-SECRET-KEY-") { // no error may quote it
-			return nil, nil, diag.Usage("put it into a private file and name that; the variable "+keyVariable+" takes the key itself", "there is an age key where the name of its file belongs")
+			return nil, diag.Usage("put it into a private file and name that; the variable "+keyVariable+" takes the key itself", "there is an age key where the name of its file belongs")
 		}
 		if err := add(name, true); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if text, _ := d.LookupEnv(keyVariable); text != "" {
 		more, err := secret.ParseKeys([]byte(text))
 		if err != nil {
-			return nil, nil, diag.Wrap("read the environment variable "+keyVariable, err, "")
+			return nil, diag.Wrap("read the environment variable "+keyVariable, err, "")
 		}
 		keys = append(keys, more...)
 	}
-	before := len(keys)
-	if err := add(d.Store.KeyFile(fleet), false); err != nil {
-		return nil, nil, err
-	}
-	return keys, keys[before:], nil
+	return keys, add(d.Store.KeyFile(fleet), false)
 }
 
-// keepKeys adds keys to those that the state folder has.
-func (d Deps) keepKeys(fleet string, stored, keys secret.Keys) error {
+// keepKeys adds keys to those that the state folder has by now.
+func (d Deps) keepKeys(ctx context.Context, fleet string, keys secret.Keys) error {
+	unlock, err := d.Store.LockKeys(ctx, fleet)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var stored secret.Keys
+	content, err := os.ReadFile(d.Store.KeyFile(fleet))
+	if err == nil {
+		stored, err = secret.ParseKeys(content)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diag.Wrap("read "+d.Store.KeyFile(fleet), err, "")
+	}
 	known := stored.Recipients()
 	more := slices.DeleteFunc(slices.Clone(keys), func(k secret.Key) bool { return slices.Contains(known, k.Recipient()) })
 	if len(more) == 0 {
@@ -131,7 +140,7 @@ func (s *session) checkKeys(ctx context.Context) error {
 	if err != nil || rules == nil {
 		return err
 	}
-	keys, _, err := s.localKeys(s.fleet.Metadata.Name, s.opts.AgeKeyFile)
+	keys, err := s.localKeys(s.fleet.Metadata.Name, s.opts.AgeKeyFile)
 	if err != nil || len(keys.For(rules.Recipients())) > 0 {
 		return err
 	}
@@ -167,7 +176,7 @@ func (s *session) ensureKeys(ctx context.Context, root string) (secret.Keys, err
 	if s.keys != nil {
 		return s.keys, nil
 	}
-	keys, stored, err := s.localKeys(s.fleet.Metadata.Name, s.opts.AgeKeyFile)
+	keys, err := s.localKeys(s.fleet.Metadata.Name, s.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +206,7 @@ func (s *session) ensureKeys(ctx context.Context, root string) (secret.Keys, err
 		keys = secret.Keys{key}
 	}
 	keys = unique(keys)
-	if err := s.keepKeys(s.fleet.Metadata.Name, stored, keys); err != nil {
+	if err := s.keepKeys(ctx, s.fleet.Metadata.Name, keys); err != nil {
 		return nil, err
 	}
 	s.keys = keys

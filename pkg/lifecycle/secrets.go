@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -89,50 +88,6 @@ func privateEdit(summary string, files ...manifest.File) *fleetrepo.Edit {
 	return e
 }
 
-// EditSecret is the edit that puts what change makes of a file's clear text in its place. change is called until what it returns can be
-// encrypted, with the error of the time before; its own error ends it.
-func EditSecret(deps Deps, o SecretOptions, change func(text []byte, problem error) ([]byte, error)) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
-	repo, err := fleetrepo.Open(o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	base, err := readSecret(repo, o.File)
-	if err != nil {
-		return nil, err
-	}
-	keys, _, err := deps.localKeys(repo.Fleet.Metadata.Name, o.AgeKeyFile)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := secret.Decrypt(base, keys)
-	if err != nil {
-		return nil, diag.Wrap(o.File, err, "")
-	}
-	sealed := base
-	var problem error
-	for edited := plain; ; {
-		if edited, err = change(edited, problem); err != nil {
-			return nil, err
-		}
-		if bytes.Equal(edited, plain) {
-			break
-		}
-		if sealed, problem = secret.Update(base, edited, keys); problem == nil {
-			break
-		}
-	}
-	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		there, err := readSecret(r, o.File)
-		if err != nil {
-			return nil, err
-		}
-		if !bytes.Equal(there, base) && !bytes.Equal(there, sealed) {
-			return nil, diag.Errorf("run it again", "%s was changed by others meanwhile", o.File)
-		}
-		return privateEdit("Change "+o.File, manifest.File{Path: o.File, Content: sealed}), nil
-	}, nil
-}
-
 // RotateOptions say what `fleetctl secret rotate` encrypts anew.
 type RotateOptions struct {
 	Dir        string
@@ -156,7 +111,7 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 		return nil, err
 	}
 	name := repo.Fleet.Metadata.Name
-	keys, stored, err := deps.localKeys(name, o.AgeKeyFile)
+	keys, err := deps.localKeys(name, o.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +141,7 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 		return rotation.edit, nil
 	}
 	keys = append(secret.Keys{key}, keys...)
-	if err := deps.keepKeys(name, stored, keys); err != nil {
+	if err := deps.keepKeys(ctx, name, keys); err != nil {
 		return nil, err
 	}
 	if !o.Offline {
@@ -195,6 +150,21 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 		}
 	}
 	return rotation.edit, nil
+}
+
+// HoldSecrets calls do while no other command of this user encrypts files of the fleet anew whose repo dir is in: what do reads of keys, rules
+// and files is still so when it writes them.
+func (d Deps) HoldSecrets(ctx context.Context, dir string, do func() error) error {
+	repo, err := fleetrepo.Open(dir)
+	if err != nil {
+		return err
+	}
+	unlock, err := d.Store.LockSecrets(ctx, repo.Fleet.Metadata.Name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return do()
 }
 
 // giveKeys adds keys to those that the management clusters of a fleet decrypt with. Older ones that only a cluster knows stay there.
@@ -229,13 +199,23 @@ func (d Deps) giveKeys(ctx context.Context, repo *fleetrepo.Repo, keys secret.Ke
 	return nil
 }
 
+// addKeys puts keys before those that the Flux of a cluster has by now.
 func addKeys(ctx context.Context, client *kube.Client, keys secret.Keys) error {
-	there, err := clusterKeys(ctx, client)
-	if err != nil {
-		return err
+	return flux.NewSystem(client).AddKeys(ctx, withKeys(keys))
+}
+
+// withKeys puts keys before those of a file.
+func withKeys(keys secret.Keys) func(content []byte) ([]byte, error) {
+	return func(content []byte) ([]byte, error) {
+		var there secret.Keys
+		if len(content) > 0 {
+			var err error
+			if there, err = secret.ParseKeys(content); err != nil {
+				return nil, err
+			}
+		}
+		return unique(slices.Concat(keys, there)).File(), nil
 	}
-	all := unique(slices.Concat(keys, there))
-	return flux.NewSystem(client).ApplySecret(ctx, flux.KeySecret(all.File()))
 }
 
 // rotation encrypts files anew.

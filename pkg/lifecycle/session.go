@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
@@ -65,6 +66,7 @@ type session struct {
 	api           *apiAnswer
 	manifestsRead chan struct{} // closed when plan is whole
 	podsRun       chan struct{} // closed when the host runs pods, and has their images
+	serves        atomic.Bool   // the server of the fleet repo runs
 }
 
 // openSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. Apart from

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // Apply brings the folder root to what the set wants, makes root if it is missing, and returns what it changed, sorted by
@@ -71,7 +73,7 @@ func (tx *transaction) stage(c Change) error {
 	if !exact {
 		mode = defaultMode
 	}
-	temp, err := stage(tx.root, c.local, c.new, mode, exact)
+	temp, err := atomicfile.Stage(tx.root, c.local, c.new, mode, exact)
 	if err == nil {
 		tx.temps[c.local] = temp
 	}
@@ -129,7 +131,7 @@ func (tx *transaction) settle(changes []Change) error {
 	slices.Sort(dirs)
 	var errs []error
 	for _, dir := range slices.Compact(dirs) {
-		if err := syncFolder(tx.root, dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := atomicfile.SyncFolder(tx.root, dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("flush folder %s: %w", dir, err))
 		}
 	}
@@ -144,7 +146,7 @@ func (tx *transaction) undo() error {
 		if c.Action == ActionCreate {
 			err = tx.root.Remove(c.local)
 		} else {
-			err = replace(tx.root, c.local, c.old, c.oldMode, true)
+			err = atomicfile.Replace(tx.root, c.local, c.old, c.oldMode, true)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("put %s back: %w", c.Path, err))

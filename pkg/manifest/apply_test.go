@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -57,46 +56,6 @@ func TestUndo(t *testing.T) {
 		if info, err := root.Stat(name); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v; want %v", name, info.Mode(), err, mode)
 		}
-	}
-}
-
-func TestWriteFile(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "kubeconfig")
-	for _, content := range []string{"one", "a longer two", ""} {
-		if err := WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path)
-		if err != nil || string(got) != content {
-			t.Errorf("holds %q, %v; want %q", got, err, content)
-		}
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
-	link := filepath.Join(dir, "link")
-	if err := os.Symlink("kubeconfig", link); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteFile(link, []byte("through"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != fs.ModeSymlink {
-		t.Errorf("the link is gone: %v, %v", info.Mode(), err)
-	}
-	if got, err := os.ReadFile(path); err != nil || string(got) != "through" {
-		t.Errorf("holds %q, %v", got, err)
-	}
-	if err := WriteFile(filepath.Join(dir, "no", "file"), nil, 0o600); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing folder: %v", err)
-	}
-	if err := WriteFile(dir, nil, 0o600); err == nil {
-		t.Error("a folder was replaced")
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 2 {
-		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }
 

@@ -25,13 +25,11 @@ func (b *builds) run(dir string, names []string, files *closure, spec buildSpec)
 	fail := func(err error) ([]*content, diag.Findings) {
 		return nil, diag.Findings{buildFinding(b.repo, dir, names, err)}
 	}
-	disk := filesys.MakeFsInMemory()
-	for name, content := range files.files {
-		if err := disk.WriteFile("/"+name, content); err != nil {
-			return fail(err)
-		}
+	disk, err := files.disk()
+	if err != nil {
+		return fail(err)
 	}
-	own, keepOrigin, err := kustomization(b.repo, dir, names, files, spec)
+	own, keepOrigin, err := kustomization(dir, names, files, spec)
 	if err != nil {
 		return fail(err)
 	}
@@ -95,27 +93,26 @@ func runKustomize(disk filesys.FileSystem, dir string, openAPI bool) (out []*res
 
 // kustomization is the kustomization.yaml that kustomize-controller would build from: that of the folder, or one that lists names, with
 // what the spec says on top. keepOrigin says that the fleet itself asks for the annotation that we need.
-func kustomization(r *repo, dir string, names []string, files *closure, spec buildSpec) (content []byte, keepOrigin bool, err error) {
-	k := kustypes.Kustomization{TypeMeta: kustypes.TypeMeta{APIVersion: kustypes.KustomizationVersion, Kind: kustypes.KustomizationKind}}
+func kustomization(dir string, names []string, files *closure, spec buildSpec) (content []byte, keepOrigin bool, err error) {
+	var k kustypes.Kustomization
 	if names == nil {
-		if err := sigsyaml.Unmarshal(files.files[r.kustomizationFile(dir)], &k); err != nil {
-			return nil, false, err
-		}
+		k = *files.tops[dir]
 	}
+	k.APIVersion, k.Kind = cmp.Or(k.APIVersion, kustypes.KustomizationVersion), cmp.Or(k.Kind, kustypes.KustomizationKind)
 	for _, name := range names {
-		k.Resources = append(k.Resources, relative(dir, name))
+		k.Resources = append(k.Resources, given(dir, name))
 	}
 	keepOrigin = slices.Contains(k.BuildMetadata, kustypes.OriginAnnotations)
 	if !keepOrigin {
-		k.BuildMetadata = append(k.BuildMetadata, kustypes.OriginAnnotations)
+		k.BuildMetadata = append(slices.Clip(k.BuildMetadata), kustypes.OriginAnnotations)
 	}
-	spec.addTo(&k, r, dir)
+	spec.addTo(&k)
 	content, err = sigsyaml.Marshal(k)
 	return content, keepOrigin, err
 }
 
 // addTo does what the generator of kustomize-controller does with the fields of a Flux Kustomization.
-func (s buildSpec) addTo(k *kustypes.Kustomization, r *repo, dir string) {
+func (s buildSpec) addTo(k *kustypes.Kustomization) {
 	if s.TargetNamespace != "" {
 		k.Namespace = s.TargetNamespace
 	}
@@ -128,12 +125,7 @@ func (s buildSpec) addTo(k *kustypes.Kustomization, r *repo, dir string) {
 	for _, p := range s.Patches {
 		k.Patches = append(k.Patches, patchOf(p))
 	}
-	for _, component := range s.Components {
-		if name, ok := inside(dir, component); s.IgnoreMissingComponents && (!ok || !r.isDir(name)) {
-			continue
-		}
-		k.Components = append(k.Components, component)
-	}
+	k.Components = append(k.Components, s.Components...)
 	for _, image := range s.Images {
 		k.Images = addImage(k.Images, image)
 	}

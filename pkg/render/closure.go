@@ -6,36 +6,31 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-	"sigs.k8s.io/kustomize/api/konfig"
+	kustypes "sigs.k8s.io/kustomize/api/types"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// closure is all that a build reads, gathered before kustomize runs. Kustomize then sees these files and nothing else: it can leave the
-// repo neither by a path nor over the network, and no file of it is a bomb.
+// closure is all that a build reads, gathered before kustomize runs. Kustomize then sees these files and nothing else, and of kustomizations
+// what was decoded of them, written anew: every path in it leads to one of these files, and begins in a way that no URL does. So it can leave
+// the repo neither by a path nor over the network, and no file of it is a bomb.
 type closure struct {
-	repo     *repo
-	files    map[string][]byte
-	visited  map[string]bool
-	findings diag.Findings
+	repo  *repo
+	files map[string][]byte
+	// written are those among the files that are not as they are in the repo, asIs those that something needs as they are.
+	written, asIs map[string]bool
+	tops          map[string]*kustypes.Kustomization
+	weights       map[string]int
+	within        []string // folders of plugin configurations that are being built around this
+	findings      diag.Findings
 	// openAPI says that a schema of somebody's own is read, which kustomize keeps for all builds of the process.
 	openAPI bool
 }
 
 func newClosure(r *repo) *closure {
-	return &closure{repo: r, files: map[string][]byte{}, visited: map[string]bool{}}
-}
-
-// kustomizationFile returns the kustomization.yaml of a folder, by any of its names, or "".
-func (r *repo) kustomizationFile(dir string) string {
-	for _, name := range konfig.RecognizedKustomizationFileNames() {
-		if file := path.Join(dir, name); r.isFile(file) {
-			return file
-		}
-	}
-	return ""
+	return &closure{repo: r, files: map[string][]byte{}, written: map[string]bool{}, asIs: map[string]bool{}, tops: map[string]*kustypes.Kustomization{}, weights: map[string]int{}}
 }
 
 func (c *closure) problem(rule string, at place, summary, hint string) {
@@ -44,147 +39,184 @@ func (c *closure) problem(rule string, at place, summary, hint string) {
 	})
 }
 
-// place is where something is named.
-type place struct {
-	file         string
-	line, column int
+// maxFolders is how many folders kustomize goes through in one build. It builds one that is named twice twice, and all below it.
+const maxFolders = 100_000
+
+// folder takes a kustomization and all that it names, and returns how many folders kustomize goes through for it.
+func (c *closure) folder(dir string, from place) int {
+	if weight, ok := c.weights[dir]; ok {
+		if weight == 0 {
+			c.problem(RuleKustomize, from, fmt.Sprintf("a cycle: %s is made of itself", dir), "")
+		}
+		return weight
+	}
+	c.weights[dir] = 0 // for as long as what it names is looked at
+	c.weights[dir] = c.newFolder(dir, from)
+	return c.weights[dir]
 }
 
-func placeOf(file string, n *yaml.Node) place { return place{file, n.Line, n.Column} }
-
-// folder takes a kustomization and all that it names.
-func (c *closure) folder(dir string, from place) {
-	if c.visited[dir] {
-		return
-	}
-	c.visited[dir] = true
-	file := c.repo.kustomizationFile(dir)
-	if file == "" {
+// newFolder is folder for one that was not looked at yet.
+func (c *closure) newFolder(dir string, from place) int {
+	files := c.repo.kustomizationFiles(dir)
+	if len(files) == 0 {
 		c.problem(RulePath, from, fmt.Sprintf("the folder %s has no kustomization.yaml", dir), "name its files, or add one")
-		return
+		return 1
 	}
-	content := c.file(file, from)
+	if len(files) > 1 {
+		c.problem(RuleKustomize, place{file: files[1]}, fmt.Sprintf("%s is there as well: kustomize takes one of them in a folder", files[0]), "put them together, or give this one a folder of its own")
+		return 1
+	}
+	content := c.file(files[0], from)
 	if content == nil {
-		return
+		return 1
 	}
-	documents, err := yamledit.ParseWithin(content, Limits)
+	k, findings := decodeKustomization(files[0], content)
+	if findings != nil {
+		c.findings = append(c.findings, findings...)
+		return 1
+	}
+	before := len(c.findings)
+	weight := c.kustomization(dir, k)
+	if len(c.findings) > before {
+		return weight
+	}
+	if weight > maxFolders {
+		c.problem(RuleScreen, k.at(), fmt.Sprintf("kustomize would go through more than %d folders: those that are named several times are built as often", maxFolders), "name each folder once")
+		return 1
+	}
+	c.tops[dir] = &k.Kustomization
+	c.write(files[0], k.Kustomization, k.at())
+	return weight
+}
+
+// write gives kustomize a kustomization as it was decoded.
+func (c *closure) write(file string, k kustypes.Kustomization, at place) {
+	if k.CheckEmpty() == nil && len(k.BuildMetadata) == 0 {
+		// A list without items is enough for kustomize, and not written. What a kustomization below another one says here does not count.
+		k.BuildMetadata = []string{kustypes.OriginAnnotations}
+	}
+	text, err := sigsyaml.Marshal(k)
 	if err != nil {
-		c.findings = append(c.findings, syntaxFinding(RuleSyntax, file, content, err))
+		c.problem(RuleKustomize, at, err.Error(), "")
 		return
 	}
-	for _, n := range documents {
-		c.kustomization(file, n)
+	c.rewrite(file, text, at)
+}
+
+// rewrite gives kustomize a file in another form.
+func (c *closure) rewrite(file string, text []byte, at place) {
+	c.files[file], c.written[file] = text, true
+	c.once(file, at)
+}
+
+// once refuses a file that is used in two ways, of which one needs it as it is in the repo.
+func (c *closure) once(file string, at place) {
+	if c.written[file] && c.asIs[file] {
+		c.problem(RuleKustomize, at, file+" is used as what configures kustomize, and as a file like others", "make a copy of it for one of them")
 	}
 }
 
-// kustomization takes what the fields of a kustomization.yaml name.
-func (c *closure) kustomization(file string, n *yaml.Node) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		field, value := n.Content[i].Value, yamledit.Resolve(n.Content[i+1])
-		switch field {
-		case "resources", "bases", "components":
-			c.each(value, func(item *yaml.Node) { c.named(file, item, item.Value, true) })
-		case "crds", "configurations":
-			c.each(value, func(item *yaml.Node) { c.named(file, item, item.Value, false) })
-		case "generators", "transformers", "validators":
-			c.each(value, func(item *yaml.Node) { c.plugin(file, item) })
-		case "patches", "patchesJson6902", "replacements":
-			c.each(value, func(item *yaml.Node) { c.field(file, item, "path") })
-		case "openapi":
-			c.openAPI = true
-			c.field(file, value, "path")
-		case "patchesStrategicMerge":
-			c.each(value, func(item *yaml.Node) {
-				if !strings.Contains(item.Value, "\n") {
-					c.named(file, item, item.Value, false)
-				}
-			})
-		case "configMapGenerator", "secretGenerator":
-			c.each(value, func(item *yaml.Node) { c.generator(file, item) })
-		case "helmCharts", "helmChartInflationGenerator", "helmGlobals":
-			c.problem(RuleKustomize, placeOf(file, n.Content[i]), field+" is not available in Flux", "use a HelmRelease")
+// kustomization takes what the fields of a kustomization.yaml name, and makes of every path one that leads there and nowhere else.
+func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
+	weight = 1
+	several := func(field string, list []string, what target) {
+		for i := range list {
+			weight += c.path(dir, &list[i], what, k.at(field, i), fmt.Sprintf("%s[%d]", field, i))
+			weight = min(weight, maxFolders+1)
 		}
 	}
+	several("resources", k.Resources, aFile|aFolder)
+	several("bases", k.Bases, aFile|aFolder)
+	several("components", k.Components, aFolder)
+	several("crds", k.Crds, aFile)
+	several("configurations", k.Configurations, aFile)
+	for field, patches := range map[string][]kustypes.Patch{"patches": k.Patches, "patchesJson6902": k.PatchesJson6902} {
+		for i := range patches {
+			c.optional(dir, &patches[i].Path, k.at(field, i, "path"), fmt.Sprintf("%s[%d].path", field, i))
+		}
+	}
+	for i := range k.Replacements {
+		c.optional(dir, &k.Replacements[i].Path, k.at("replacements", i, "path"), fmt.Sprintf("replacements[%d].path", i))
+	}
+	if name, ok := k.OpenAPI["path"]; ok {
+		c.openAPI = true
+		c.path(dir, &name, aFile, k.at("openapi", "path"), "openapi.path")
+		k.OpenAPI["path"] = name
+	}
+	for i := range k.PatchesStrategicMerge {
+		c.patch(dir, &k.PatchesStrategicMerge[i], k.at("patchesStrategicMerge", i), fmt.Sprintf("patchesStrategicMerge[%d]", i))
+	}
+	for i := range k.ConfigMapGenerator {
+		c.generator(dir, &k.ConfigMapGenerator[i].KvPairSources, fmt.Sprintf("configMapGenerator[%d].", i), func(path ...any) place {
+			return k.at(append([]any{"configMapGenerator", i}, path...)...)
+		})
+	}
+	for i := range k.SecretGenerator {
+		c.generator(dir, &k.SecretGenerator[i].KvPairSources, fmt.Sprintf("secretGenerator[%d].", i), func(path ...any) place {
+			return k.at(append([]any{"secretGenerator", i}, path...)...)
+		})
+	}
+	c.plugins(dir, k, "generators", k.Generators)
+	c.plugins(dir, k, "transformers", k.Transformers)
+	c.plugins(dir, k, "validators", k.Validators)
+	for field, there := range map[string]bool{
+		"helmCharts": k.HelmCharts != nil, "helmGlobals": k.HelmGlobals != nil, "helmChartInflationGenerator": k.HelmChartInflationGenerator != nil,
+	} {
+		if there {
+			c.problem(RuleKustomize, k.key(field), field+" is not available in Flux", "use a HelmRelease")
+		}
+	}
+	return weight
 }
 
-func (c *closure) each(list *yaml.Node, visit func(item *yaml.Node)) {
-	if list.Kind != yaml.SequenceNode {
-		return // kustomize says it better
-	}
-	for _, item := range list.Content {
-		visit(yamledit.Resolve(item))
-	}
-}
-
-func (c *closure) field(file string, n *yaml.Node, name string) {
-	if value := yamledit.Lookup(n, name); value != nil && value.Value != "" {
-		c.named(file, value, value.Value, false)
+// patch takes one that stands in place, or the file that it is in.
+func (c *closure) patch(dir string, patch *kustypes.PatchStrategicMerge, at place, field string) {
+	switch _, err := resourcesIn([]byte(*patch)); {
+	case isBomb([]byte(*patch), 0):
+		c.expands(at)
+	case err != nil:
+		name := string(*patch)
+		c.path(dir, &name, aFile, at, field)
+		*patch = kustypes.PatchStrategicMerge(name)
 	}
 }
 
 // generator takes the files that a ConfigMap or Secret is made of.
-func (c *closure) generator(file string, n *yaml.Node) {
-	for _, name := range []string{"files", "envs"} {
-		if list := yamledit.Lookup(n, name); list != nil {
-			c.each(list, func(item *yaml.Node) {
-				_, from, keyed := strings.Cut(item.Value, "=")
-				if !keyed || name == "envs" {
-					from = item.Value
-				}
-				c.named(file, item, from, false)
-			})
+func (c *closure) generator(dir string, from *kustypes.KvPairSources, field string, at func(path ...any) place) {
+	for i, source := range from.FileSources {
+		key, name, keyed := strings.Cut(source, "=")
+		if !keyed {
+			key, name = "", source
 		}
-	}
-	c.field(file, n, "env")
-}
-
-// plugin takes the configuration of a generator or transformer, which stands in place or in a file, and the files beside it, for it may
-// name any of them.
-func (c *closure) plugin(file string, item *yaml.Node) {
-	text, dir := item.Value, path.Dir(file)
-	if !strings.Contains(item.Value, "\n") {
-		c.named(file, item, item.Value, true)
-		clean, _ := inside(dir, item.Value)
-		text, dir = string(c.files[clean]), path.Dir(clean)
-	}
-	for _, scheme := range []string{"http://", "https://"} {
-		if strings.Contains(text, scheme) {
-			c.remote(placeOf(file, item), item.Value)
-			return
+		c.path(dir, &name, aFile, at("files", i), fmt.Sprintf("%sfiles[%d]", field, i))
+		if keyed {
+			name = key + "=" + name
 		}
+		from.FileSources[i] = name
 	}
-	for _, name := range c.repo.filesIn(dir) {
-		c.file(name, placeOf(file, item))
+	for i := range from.EnvSources {
+		c.path(dir, &from.EnvSources[i], aFile, at("envs", i), fmt.Sprintf("%senvs[%d]", field, i))
+	}
+	c.optional(dir, &from.EnvSource, at("env"), field+"env")
+}
+
+// optional is path for a field that may be empty.
+func (c *closure) optional(dir string, name *string, at place, field string) {
+	if *name != "" {
+		c.path(dir, name, aFile, at, field)
 	}
 }
 
-// named takes the file or folder that a kustomization.yaml names.
-func (c *closure) named(file string, item *yaml.Node, name string, folders bool) {
-	at := placeOf(file, item)
-	if isRemote(name) {
-		c.remote(at, name)
-		return
-	}
-	clean, ok := inside(path.Dir(file), name)
-	switch {
-	case !ok:
-		c.problem(RulePath, at, fmt.Sprintf("%q leads out of the fleet repo", name), "Flux sees only what is in the repo: bring it in")
-	case folders && c.repo.isDir(clean):
-		c.folder(clean, at)
-	case c.repo.isFile(clean):
-		c.file(clean, at)
-	default:
-		c.problem(RulePath, at, fmt.Sprintf("there is no %s in the repo", clean), "")
-	}
-}
-
-func (c *closure) remote(at place, name string) {
-	c.problem(RuleRemote, at, fmt.Sprintf("%.100q would have to be fetched from elsewhere", name), "copy it into the repo: what a fleet is made of is reviewed, and there when its origin is not")
+// expands says of a text that it is a bomb.
+func (c *closure) expands(at place) {
+	f := syntaxFinding(RuleScreen, at.file, nil, yamledit.ErrExpands)
+	f.Line, f.Column = at.line, at.column
+	c.findings = append(c.findings, f)
 }
 
 // file takes one file, screened, and returns what is in it; nil where it cannot be read.
 func (c *closure) file(name string, at place) []byte {
-	if content, ok := c.files[name]; ok {
+	if content, ok := c.files[name]; ok && !c.written[name] {
 		return content
 	}
 	content, err := c.repo.read(name)
@@ -196,7 +228,9 @@ func (c *closure) file(name string, at place) []byte {
 		c.findings = append(c.findings, findings...)
 		return nil
 	}
-	c.files[name] = content
+	if !c.written[name] {
+		c.files[name] = content
+	}
 	return content
 }
 
@@ -214,18 +248,11 @@ func (c *closure) digest() key {
 	return digest(parts...)
 }
 
-// isRemote says of what kustomize takes for a URL. What is left is a path, and has to be there.
-func isRemote(name string) bool {
-	lower := strings.ToLower(name)
-	for _, start := range []string{"git::", "gh:", "git@", "github.com/", "github.com:"} {
-		if strings.HasPrefix(lower, start) {
-			return true
-		}
+// given is the path of a file of the repo as kustomize gets it in a file in dir. What begins with a dot and a slash is neither a URL nor the
+// address of a Git repository to it, whatever follows.
+func given(dir, name string) string {
+	if name = relative(dir, name); strings.HasPrefix(name, "../") {
+		return name
 	}
-	return strings.Contains(lower, "://") || strings.Contains(lower, "?ref=") || strings.Contains(lower, ".git/") ||
-		strings.HasSuffix(lower, ".git") || strings.Contains(lower, "_git/")
-}
-
-func isYAML(name string) bool {
-	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+	return "./" + path.Clean(name)
 }

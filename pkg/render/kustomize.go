@@ -12,6 +12,7 @@ import (
 	"github.com/fluxcd/pkg/apis/kustomize"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/sync/errgroup"
+	kustypes "sigs.k8s.io/kustomize/api/types"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -19,13 +20,13 @@ import (
 
 // buildSpec is what a Flux Kustomization adds to the folder that it builds.
 type buildSpec struct {
-	TargetNamespace         string            `json:"targetNamespace,omitempty"`
-	NamePrefix              string            `json:"namePrefix,omitempty"`
-	NameSuffix              string            `json:"nameSuffix,omitempty"`
-	Patches                 []kustomize.Patch `json:"patches,omitempty"`
-	Images                  []kustomize.Image `json:"images,omitempty"`
-	Components              []string          `json:"components,omitempty"`
-	IgnoreMissingComponents bool              `json:"ignoreMissingComponents,omitempty"`
+	TargetNamespace string            `json:"targetNamespace,omitempty"`
+	NamePrefix      string            `json:"namePrefix,omitempty"`
+	NameSuffix      string            `json:"nameSuffix,omitempty"`
+	Patches         []kustomize.Patch `json:"patches,omitempty"`
+	Images          []kustomize.Image `json:"images,omitempty"`
+	// Components are folders with a kustomization, by the paths that kustomize gets.
+	Components []string `json:"components,omitempty"`
 }
 
 // plain says that the folder is applied as it is.
@@ -95,39 +96,43 @@ func (b *builds) folder(ctx context.Context, dir string, spec buildSpec, specTex
 }
 
 // resources are the files and kustomizations of a folder, if it is no more than a list of them: those of its kustomization.yaml where
-// that has nothing else in it, or those that kustomize-controller puts into the one that it generates. nil: it is more.
+// that has nothing else in it, or those that kustomize-controller puts into the one that it generates. nil: it is more, or something is wrong
+// with it, which whole says.
 func (b *builds) resources(dir string) ([]string, diag.Findings) {
-	file := b.repo.kustomizationFile(dir)
-	if file == "" {
+	files := b.repo.kustomizationFiles(dir)
+	if len(files) == 0 {
 		names := b.repo.manifests(dir)
 		if names == nil {
 			names = []string{}
 		}
 		return names, nil
 	}
-	content, err := b.repo.read(file)
+	content, err := b.repo.read(files[0])
 	if err != nil {
-		return nil, diag.Findings{{Severity: diag.SeverityError, Rule: RulePath, File: file, Summary: why(err)}}
+		return nil, diag.Findings{{Severity: diag.SeverityError, Rule: RulePath, File: files[0], Summary: why(err)}}
 	}
 	documents, err := yamledit.ParseWithin(content, Limits)
 	if err != nil {
-		return nil, diag.Findings{syntaxFinding(RuleSyntax, file, content, err)}
+		return nil, diag.Findings{syntaxFinding(RuleSyntax, files[0], content, err)}
 	}
-	if len(documents) != 1 {
+	if len(documents) != 1 || len(files) > 1 {
 		return nil, nil
 	}
 	var names []string
+	seen := map[string]bool{}
 	for i := 0; i+1 < len(documents[0].Content); i += 2 {
-		switch value := yamledit.Resolve(documents[0].Content[i+1]); documents[0].Content[i].Value {
-		case "apiVersion", "kind", "metadata":
-		case "resources":
-			if value.Kind != yaml.SequenceNode {
-				return nil, nil
-			}
+		field, value := documents[0].Content[i].Value, yamledit.Resolve(documents[0].Content[i+1])
+		known := seen[field]
+		seen[field] = true
+		switch {
+		case known:
+			return nil, nil
+		case field == "apiVersion" && value.Value == kustypes.KustomizationVersion, field == "kind" && value.Value == kustypes.KustomizationKind:
+		case field == "resources" && value.Kind == yaml.SequenceNode:
 			for _, item := range value.Content {
-				name, ok := inside(dir, yamledit.Resolve(item).Value)
-				if !ok || isRemote(item.Value) || !b.repo.isFile(name) && b.repo.kustomizationFile(name) == "" {
-					return nil, nil // whole says what is wrong
+				name, ok := b.listed(dir, yamledit.Resolve(item))
+				if !ok {
+					return nil, nil
 				}
 				names = append(names, name)
 			}
@@ -136,6 +141,18 @@ func (b *builds) resources(dir string) ([]string, diag.Findings) {
 		}
 	}
 	return names, nil
+}
+
+// listed is the file or folder that an item of a list of resources names, if it is there.
+func (b *builds) listed(dir string, item *yaml.Node) (string, bool) {
+	if item.ShortTag() != "!!str" || item.Value == "" || isRemote(item.Value) || isGitAddress(item.Value) {
+		return "", false
+	}
+	name, ok := inside(dir, item.Value)
+	if name == "." || strings.HasPrefix(dir+"/", name+"/") { // a cycle
+		return "", false
+	}
+	return name, ok && (b.repo.isFile(name) && !isKustomization(name) || b.repo.kustomizationFile(name) != "")
 }
 
 // independent are the kinds in which kustomize changes nothing on behalf of other objects, and for which it changes no other.
@@ -238,14 +255,14 @@ func (b *builds) whole(dir string, names []string, spec buildSpec, specText []by
 	}
 	for _, name := range names {
 		if b.repo.isFile(name) {
+			files.asIs[name] = true
 			files.file(name, place{file: name})
 		} else {
 			files.folder(name, place{file: name})
 		}
 	}
-	for _, component := range spec.Components {
-		name, ok := inside(dir, component)
-		if ok && b.repo.isDir(name) {
+	for _, component := range spec.Components { // which are there, and inside: see components
+		if name, ok := inside(dir, component); ok {
 			files.folder(name, place{file: dir})
 		}
 	}

@@ -45,7 +45,7 @@ func kustomizeObjects(all []*content, spec buildSpec) (out []*content, err error
 	templates := map[string]*content{}
 	for i, c := range all {
 		name := fmt.Sprintf("%06d.yaml", i)
-		k.Resources = append(k.Resources, name)
+		k.Resources = append(k.Resources, "./"+name)
 		templates[name] = c
 		if err := disk.WriteFile("/"+name, c.json); err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func kustomizeObjects(all []*content, spec buildSpec) (out []*content, err error
 		return nil, fmt.Errorf("postRenderers: %w", err)
 	}
 	k.BuildMetadata = []string{kustypes.OriginAnnotations}
-	spec.addTo(&k, nil, ".")
+	spec.addTo(&k)
 	own, err := sigsyaml.Marshal(k)
 	if err != nil {
 		return nil, err

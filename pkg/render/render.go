@@ -25,6 +25,7 @@ const (
 	RulePath       = "render-path"       // a folder or file that is not in the repo
 	RuleRemote     = "render-remote"     // something that would have to be fetched
 	RuleKustomize  = "render-kustomize"  // kustomize cannot build it
+	RuleField      = "render-field"      // a field of a kustomization.yaml that kustomize does not have, or not written like that
 	RuleSubstitute = "render-substitute" // a variable that cannot be filled in
 	RuleSource     = "render-source"     // a source that is not this repo: nothing of it is rendered
 	RuleChartRef   = "render-chart-ref"  // a HelmChart that is not applied: what it is for is not rendered

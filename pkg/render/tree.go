@@ -213,7 +213,11 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 	}
 	spec := buildSpec{
 		TargetNamespace: it.spec.TargetNamespace, NamePrefix: it.spec.NamePrefix, NameSuffix: it.spec.NameSuffix, Patches: it.spec.Patches,
-		Images: it.spec.Images, Components: it.spec.Components, IgnoreMissingComponents: it.spec.IgnoreMissingComponents,
+		Images: it.spec.Images,
+	}
+	var findings diag.Findings
+	if spec.Components, findings = w.components(it); findings != nil {
+		return nil, findings
 	}
 	if err := spec.screen(); err != nil {
 		return nil, fail(RuleScreen, err.Error(), "")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -32,6 +33,10 @@ func (c Cluster) Lock(command string) (unlock func(), err error) {
 	}
 	if !got {
 		return nil, c.heldError()
+	}
+	if err := atomicfile.Sweep(c.Dir); err != nil {
+		_ = lock.Unlock()
+		return nil, fmt.Errorf("clean up the state folder of %s: %w", c.Name, err)
 	}
 	raw, err := json.Marshal(holder{PID: os.Getpid(), Command: command, Since: time.Now().UTC()})
 	if err == nil {

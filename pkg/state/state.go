@@ -14,8 +14,8 @@ import (
 
 	"github.com/adrg/xdg"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
 const recordFile = "cluster.json"
@@ -60,18 +60,6 @@ type Cluster struct {
 // Cluster returns the folder of a management cluster; it need not exist yet.
 func (s Store) Cluster(name string) Cluster {
 	return Cluster{Name: name, Dir: filepath.Join(s.Dir, "clusters", name)}
-}
-
-// KeyFile is the private file with the age keys of a fleet. It is no cluster's: what is encrypted in Git outlives them.
-func (s Store) KeyFile(fleet string) string { return filepath.Join(s.Dir, "keys", fleet+".agekey") }
-
-// WriteKeys replaces the file with the age keys of a fleet, atomically and private.
-func (s Store) WriteKeys(fleet string, content []byte) error {
-	path := s.KeyFile(fleet)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return diag.Wrap("create the folder for keys", err, "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
-	}
-	return manifest.WriteFile(path, content, 0o600)
 }
 
 // List returns the records of all management clusters, by name. A folder without a record is left out.
@@ -130,12 +118,12 @@ func (c Cluster) Write(name string, content []byte) error {
 	if err := c.ensure(); err != nil {
 		return err
 	}
-	return manifest.WriteFile(c.Path(name), content, 0o600)
+	return atomicfile.Write(c.Path(name), content, 0o600)
 }
 
 // ensure makes the folder, readable by its owner alone.
 func (c Cluster) ensure() error {
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+	if err := atomicfile.MkdirAll(c.Dir, 0o700); err != nil {
 		return diag.Wrap("create the state folder of "+c.Name, err, "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
 	}
 	return nil

@@ -3,7 +3,9 @@ package status
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -60,7 +62,28 @@ type collector struct {
 func (c *collector) missing(what string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.failed = append(c.failed, Problem{Object: what, Reason: err.Error()})
+	c.failed = append(c.failed, Problem{Object: what, Reason: reason(err)})
+}
+
+// reason is what an error says, without the port that this side of a broken connection had: it is another one each time, and tells nothing.
+func reason(err error) string {
+	text := err.Error()
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Source != nil && op.Addr != nil {
+		text = strings.Replace(text, op.Source.String()+"->", "", 1)
+	}
+	return text
+}
+
+// inOrder puts what could not be read, which is known in the order in which the sources gave up, into the order of the tree.
+func inOrder(failed []Problem) []Problem {
+	order := []string{repoServer, "fleet repo ", apiServer, partProviders, partFlux, partClusters}
+	place := func(p Problem) int {
+		return slices.IndexFunc(order, func(name string) bool { return strings.HasPrefix(p.Object, name) })
+	}
+	slices.SortStableFunc(failed, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.Object, b.Object))
+	})
+	return failed
 }
 
 // unknown notes a part of the report that could not be read.
@@ -91,7 +114,7 @@ func (c *collector) git(ctx context.Context) {
 	}
 	served, err := c.from.Served(ctx)
 	if err != nil {
-		c.missing("fleet repo server", err)
+		c.missing(repoServer, err)
 		return
 	}
 	g.Served = &served
@@ -100,7 +123,7 @@ func (c *collector) git(ctx context.Context) {
 func (c *collector) version(ctx context.Context) {
 	v, err := c.from.Client.ServerVersion(ctx)
 	if err != nil {
-		c.missing("API server", err)
+		c.missing(apiServer, err)
 		return
 	}
 	c.report.Cluster.Kubernetes = v
@@ -200,7 +223,7 @@ func (c *collector) judge() {
 	if err := c.from.Trouble; err != nil {
 		r.blame("host of management cluster "+r.Cluster.Name, err.Error(), diag.Hint(err))
 	}
-	for _, p := range c.failed {
+	for _, p := range inOrder(c.failed) {
 		r.blame(p.Object, p.Reason, "")
 	}
 	c.judgeInstalled()

@@ -139,8 +139,10 @@ type Problem struct {
 	Hint   string `json:"hint,omitempty"`
 }
 
-// The parts that Unknown names.
+// The parts that Unknown names, and other sources.
 const (
+	repoServer    = "fleet repo server"
+	apiServer     = "API server"
 	partProviders = "providers"
 	partFlux      = "Flux"
 	partClusters  = "workload clusters"

@@ -119,24 +119,17 @@ func (t *tree) kustomizeParts() map[string]bool {
 	return parts
 }
 
-// checkKustomizations reports fields that kustomize does not know. It refuses them itself; Flux drops them without a word.
+// checkKustomizations reports what is refused of every kustomization.yaml, applied or not: fields that kustomize does not know, or would read
+// in another way than what is seen here. Where it is applied, the renderer says the same of it.
 func checkKustomizations(t *tree) diag.Findings {
 	var out diag.Findings
 	for _, f := range t.files {
-		if !isKustomization(f.path) {
+		if !isKustomization(f.path) || f.broken || f.content == nil {
 			continue
 		}
-		for _, d := range f.documents {
-			problems, err := schema.CheckFields(render.NewKustomization(), d.object)
-			if err != nil {
-				continue // its build says what is wrong
-			}
-			for _, p := range problems {
-				if p.Type == schema.Unknown {
-					at := locate(d.node, p.Path)
-					out = append(out, finding(RuleUnknownField, f.path, at.Line, at.Column, p.Path+": "+p.Summary, p.Hint))
-				}
-			}
+		for _, found := range render.CheckKustomization(f.path, f.content) {
+			found.Rule = renderedRules[found.Rule]
+			out = append(out, found)
 		}
 	}
 	return out

@@ -67,7 +67,7 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 	}
 	s.findOpaque()
 	var out diag.Findings
-	if !r.tree.isBroken() { // else what is missing may be in a file that cannot be read
+	if !r.tree.isBroken() && !r.lacksObjects() { // else what is missing may be in a file that cannot be read, or in a folder that does not build
 		for _, o := range applied {
 			out = append(out, s.check(o)...)
 		}

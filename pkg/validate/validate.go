@@ -182,7 +182,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 var renderedRules = map[string]string{
 	render.RuleScreen: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath, render.RuleRemote: RuleKustomize,
 	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
-	render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleConflict: RuleConflict,
+	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleConflict: RuleConflict,
 }
 
 // renderFindings are the renderer's, less what was said already: a file that cannot be read, a chart that is missing, values that the chart
@@ -243,6 +243,14 @@ func (r *run) brokenAt(f diag.Finding) bool {
 		}
 	}
 	return false
+}
+
+// unbuilt are the rules of the renderer by which the objects of a whole folder are missing.
+var unbuilt = []string{render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField, render.RuleKustomize}
+
+// lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it.
+func (r *run) lacksObjects() bool {
+	return slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError && slices.Contains(unbuilt, f.Rule) })
 }
 
 // checkLock reports where fleet.lock does not know what fleet.yaml names.

@@ -15,6 +15,7 @@ import (
 
 // proc is one process of this machine, as /proc tells of it.
 type proc struct {
+	pid     int
 	parent  int
 	name    string
 	command string // the arguments, with spaces between them
@@ -45,6 +46,7 @@ func processTable(tb testing.TB) map[int]proc {
 			tb.Fatal(err)
 		}
 		if p, ok := readProcess(dir); ok {
+			p.pid = pid
 			out[pid] = p
 		}
 	}

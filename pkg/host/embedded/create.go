@@ -21,6 +21,19 @@ func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	if opts.Detail == nil {
 		opts.Detail = func(string) {}
 	}
+	for again := 1; ; again++ {
+		err := h.create(ctx, opts)
+		if !errors.Is(err, errKilled) || again == starts || ctx.Err() != nil {
+			return err
+		}
+		opts.Detail("its supervisor was killed: starting it again")
+	}
+}
+
+// starts bounds how often one Create starts a supervisor that is killed.
+const starts = 3
+
+func (h *Host) create(ctx context.Context, opts host.CreateOptions) error {
 	state, err := h.State(ctx)
 	if err != nil {
 		return err

@@ -107,7 +107,14 @@ func (h *Host) State(context.Context) (host.State, error) {
 		return "", err
 	case runs:
 		return host.StateRunning, nil
-	case c.Ephemeral || !h.dir.completed():
+	case c.Ephemeral:
+		return host.StateBroken, nil
+	}
+	whole, err := h.dir.completed()
+	if err != nil {
+		return "", fmt.Errorf("look whether the management cluster %s was ever whole: %w", h.name, err)
+	}
+	if !whole {
 		return host.StateBroken, nil
 	}
 	return host.StateStopped, nil

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/fleetctl/fleetctl/pkg/background"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/egress"
@@ -40,6 +40,7 @@ type Streams struct {
 // for an ephemeral host until streams.In ends, and returns when all its processes are gone.
 func Run(ctx context.Context, stateDir string, streams Streams) error {
 	keepPrivate()
+	defer background.Outlive()()
 	streams.Log = &patientWriter{to: streams.Log}
 	s := &supervisor{
 		dir: absolute(stateDir), streams: streams,
@@ -140,12 +141,7 @@ func (s *supervisor) lock(ctx context.Context) (alive, starting *flock.Flock, er
 
 func (s *supervisor) say(h hello) error {
 	s.greeted = true
-	line, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	_, err = s.streams.Hello.Write(append(line, '\n'))
-	return err
+	return background.Greet(s.streams.Hello, h)
 }
 
 // hold runs the processes until ctx ends, and calls ready once the API server is.

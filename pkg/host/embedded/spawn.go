@@ -67,14 +67,31 @@ func (h *Host) spawn(ctx context.Context) error {
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // reaped, if we live that long; how it ended is in its log
+		_ = cmd.Wait() // reaped, if we live that long; how it ended is in its log, unless it was killed
 		close(ended)
 	}()
 	err = listenTo(ctx, said)
 	if err == nil {
 		return nil
 	}
-	return h.startFailed(ctx, ended, err)
+	failed := h.startFailed(ctx, ended, err)
+	select {
+	case <-ended:
+		// Nobody but a stranger, or a system short of memory, kills one that has said nothing yet: we ask it to end first.
+		if errors.Is(err, errNothingSaid) && killed(cmd.ProcessState) {
+			return fmt.Errorf("%w: %w", errKilled, failed)
+		}
+	default:
+	}
+	return failed
+}
+
+// errKilled is for a supervisor that was killed before its host was ready: nothing says that it would not have become so.
+var errKilled = errors.New("its supervisor was killed")
+
+func killed(how *os.ProcessState) bool {
+	status, ok := how.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // holdLifeline gives an ephemeral supervisor a pipe as its standard input that closes when we end, also by kill -9.

@@ -14,9 +14,10 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 // stateDir is the host's folder.
@@ -42,6 +43,9 @@ func ours(name string) bool {
 	known := []string{
 		configFile, identityFile, completeFile, supervisorLog, aliveFile, startingFile, controlPlaneDir, programsDir, runnerDir,
 		processesDir,
+	}
+	if of, ok := atomicfile.IsTemporary(name); ok {
+		name = of
 	}
 	return slices.ContainsFunc(known, func(k string) bool { return name == k || strings.HasPrefix(name, k+".") })
 }
@@ -79,7 +83,8 @@ func (d stateDir) readConfig() (*config, error) {
 	}
 	c := &config{}
 	if err := json.Unmarshal(raw, c); err != nil {
-		return nil, fmt.Errorf("read %s: %w", d.path(configFile), err)
+		return nil, diag.Wrap("read "+d.path(configFile), err,
+			"put it back from a backup; without it, remove the folder "+string(d)+" with all the data of the management cluster, and run `fleetctl init`")
 	}
 	return c, nil
 }
@@ -99,16 +104,19 @@ func (d stateDir) writeJSON(name string, value any) error {
 
 // writeFile replaces a private file as a whole, and makes the folder for this user alone.
 func (d stateDir) writeFile(name string, content []byte) error {
-	if err := os.MkdirAll(string(d), 0o700); err != nil {
+	if err := atomicfile.MkdirAll(string(d), 0o700); err != nil {
 		return err
 	}
-	return privatefile.Write(d.path(name), content)
+	return atomicfile.Write(d.path(name), content, 0o600)
 }
 
-// completed tells whether the host was ready once: then its data are worth keeping.
-func (d stateDir) completed() bool {
+// completed tells whether the host was ready once: then its data are worth keeping. That this cannot be told is not that it was not.
+func (d stateDir) completed() (bool, error) {
 	_, err := os.Stat(d.path(completeFile))
-	return err == nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // alive says whether a supervisor runs. Unlike a process id, the lock cannot be somebody else's.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // stateDir is the host's folder on this machine. What is in it is convenience: the truth is in the engine.
@@ -56,7 +56,7 @@ func (d stateDir) writeFile(name string, data []byte) error {
 	if err := d.make(); err != nil {
 		return err
 	}
-	return privatefile.Write(d.path(name), data)
+	return atomicfile.Write(d.path(name), data, 0o600)
 }
 
 // remove removes our files, and the folder if nothing else is in it.

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -17,7 +18,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // How long certificates hold. A leaf is made anew when less than a quarter of its life is left: at every start, and by the
@@ -95,7 +96,7 @@ func (p pki) ensure(now time.Time) (made []string, err error) {
 		made = append(made, l.name)
 	}
 	// Tokens that are signed with it live in Secrets, so this key stays for the life of the host.
-	if _, err := os.Stat(p.key(serviceAccountName)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := readPEM(p.key(serviceAccountName)); errors.Is(err, fs.ErrNotExist) {
 		if err := p.newServiceAccountKey(); err != nil {
 			return made, fmt.Errorf("key for service account tokens: %w", err)
 		}
@@ -193,10 +194,10 @@ func (p pki) sign(name string, template *x509.Certificate, by signer, key *ecdsa
 	if err != nil {
 		return signer{}, err
 	}
-	if err := privatefile.Write(p.key(name), keyPEM); err != nil {
+	if err := atomicfile.Write(p.key(name), keyPEM, 0o600); err != nil {
 		return signer{}, err
 	}
-	err = privatefile.Write(p.cert(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	err = atomicfile.Write(p.cert(name), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
 	return signer{cert: cert, key: key}, err
 }
 
@@ -209,14 +210,14 @@ func (p pki) newServiceAccountKey() error {
 	if err != nil {
 		return err
 	}
-	if err := privatefile.Write(p.cert(serviceAccountName), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})); err != nil {
+	if err := atomicfile.Write(p.cert(serviceAccountName), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600); err != nil {
 		return err
 	}
 	private, err := encodeKey(key)
 	if err != nil {
 		return err
 	}
-	return privatefile.Write(p.key(serviceAccountName), private)
+	return atomicfile.Write(p.key(serviceAccountName), private, 0o600)
 }
 
 // read reads a key pair; fs.ErrNotExist where there is none.
@@ -248,6 +249,9 @@ func readPEM(path string) ([]byte, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
+	}
+	if len(bytes.Trim(raw, "\x00 \n")) == 0 { // what a power cut may leave of a write that was not flushed: what it held is lost already
+		return nil, fmt.Errorf("read %s: it is empty: %w", path, fs.ErrNotExist)
 	}
 	block, _ := pem.Decode(raw)
 	if block == nil {

@@ -146,3 +146,42 @@ func TestPortsAreKeptAndReplacedWhenTaken(t *testing.T) {
 		t.Errorf("chose %+v after %+v was taken (moved: %v, %v)", other, first, moved, err)
 	}
 }
+
+// What a power cut has emptied is made anew, for what it held is lost; what only looks wrong is not.
+func TestEmptiedKeys(t *testing.T) {
+	p := pki{dir: filepath.Join(t.TempDir(), "pki")}
+	ensured(t, p.dir, start)
+	for name, emptied := range map[string]string{
+		authorityName: p.cert(authorityName), adminName: p.key(adminName), serviceAccountName: p.key(serviceAccountName),
+	} {
+		for _, content := range []string{"", "\x00\x00\x00"} {
+			if err := os.WriteFile(emptied, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if made := ensured(t, p.dir, start); !slices.Contains(made, name) {
+				t.Errorf("%s emptied: made %v", name, made)
+			}
+			verify(t, p.dir, start)
+		}
+	}
+	if err := os.WriteFile(p.key(serviceAccountName), []byte("somebody's notes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := p.ensure(start); err == nil {
+		t.Errorf("made %v over what is no key", made)
+	}
+}
+
+func TestDamagedPorts(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, portsFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	chosen, moved, err := choosePorts(t.Context(), dir)
+	if err != nil || !moved || chosen.APIServer == 0 {
+		t.Errorf("chose %+v, moved %v, %v", chosen, moved, err)
+	}
+	if again, moved, err := choosePorts(t.Context(), dir); err != nil || moved || again != chosen {
+		t.Errorf("then %+v, moved %v, %v", again, moved, err)
+	}
+}

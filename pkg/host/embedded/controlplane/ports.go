@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 const portsFile = "ports.json"
@@ -33,10 +33,11 @@ func (p *ports) all() []*int { return []*int{&p.APIServer, &p.Etcd, &p.EtcdPeer}
 func choosePorts(ctx context.Context, dir string) (p ports, moved bool, err error) {
 	path := filepath.Join(dir, portsFile)
 	raw, err := os.ReadFile(path)
+	damaged := false
 	switch {
 	case err == nil:
-		if err := json.Unmarshal(raw, &p); err != nil {
-			return p, false, fmt.Errorf("read %s: %w", path, err)
+		if json.Unmarshal(raw, &p) != nil { // new ones do as well, once clients are told
+			p, damaged = ports{}, true
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return p, false, err
@@ -48,7 +49,7 @@ func choosePorts(ctx context.Context, dir string) (p ports, moved bool, err erro
 	if raw, err = json.Marshal(p); err != nil {
 		return p, false, err
 	}
-	return p, before != 0 && before != p.APIServer, privatefile.Write(path, raw)
+	return p, damaged || before != 0 && before != p.APIServer, atomicfile.Write(path, raw, 0o600)
 }
 
 // fillPorts holds all of them open at once while it chooses, so that none is chosen twice.

@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/egress"
 	"github.com/fleetctl/fleetctl/pkg/host/internal/apiserver"
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 const (
@@ -106,7 +106,7 @@ func (c *ControlPlane) writeConfigs() error {
 	if err != nil {
 		return err
 	}
-	return privatefile.Write(c.path(egressConfig), content)
+	return atomicfile.Write(c.path(egressConfig), content, 0o600)
 }
 
 func (c *ControlPlane) kubeconfig(user string) *clientcmdapi.Config {
@@ -124,7 +124,7 @@ func writeKubeconfig(path string, config *clientcmdapi.Config) error {
 	if err != nil {
 		return err
 	}
-	return privatefile.Write(path, content)
+	return atomicfile.Write(path, content, 0o600)
 }
 
 // Kubeconfig reads the administrator's kubeconfig of the control plane in a folder; fs.ErrNotExist where none ever ran.

@@ -72,7 +72,7 @@ func unpackLayer(r io.Reader, dir string) error {
 		return err
 	}
 	defer root.Close()
-	u := unpacker{root: root, in: tar.NewReader(plain), left: maxLayerBytes}
+	u := unpacker{root: root, in: tar.NewReader(plain), left: maxLayerBytes, links: map[string]string{}}
 	for range maxLayerEntries {
 		switch done, err := u.next(); {
 		case err != nil:
@@ -109,6 +109,8 @@ type unpacker struct {
 	root *os.Root
 	in   *tar.Reader
 	left int64
+	// links are the targets of the links by their names, as the layer has them: on this machine they are written in another way.
+	links map[string]string
 }
 
 func (u *unpacker) next() (done bool, err error) {
@@ -178,22 +180,36 @@ func (u *unpacker) link(name, target string) error {
 	if err := makeWay(u.root, name); err != nil {
 		return err
 	}
+	u.links[name] = target
 	return u.root.Symlink(relativeTarget(name, target), name)
 }
 
 func (u *unpacker) hardLink(name, target string) error {
-	target, err := inside(target)
+	clean, err := inside(target)
 	if err != nil {
 		return fmt.Errorf("it links to %q: %w", target, err)
 	}
-	target, err = realName(u.root, target)
+	real, err := realName(u.root, clean)
 	if err != nil {
 		return err
+	}
+	info, err := u.root.Lstat(real)
+	switch {
+	case err != nil:
+		return err
+	case real == name:
+		return nil
+	case info.Mode()&fs.ModeSymlink != 0:
+		// A hard link to a link is the same link at another place. Its target as it is written here is for the first place: at the second one
+		// the way up may lead out.
+		return u.link(name, u.links[real])
+	case !info.Mode().IsRegular():
+		return errors.New("it links to what is no file")
 	}
 	if err := makeWay(u.root, name); err != nil {
 		return err
 	}
-	return u.root.Link(target, name)
+	return u.root.Link(real, name)
 }
 
 // makeWay removes what is at name, unless it is a folder, and makes the folder that it is in.

@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -93,7 +94,11 @@ func applyWhiteouts(dir string, target *os.Root) error {
 		if !strings.HasPrefix(base, whiteoutPrefix) {
 			return nil
 		}
-		resolved, err := realName(target, path.Join(path.Dir(name), strings.TrimPrefix(base, whiteoutPrefix)))
+		hidden := strings.TrimPrefix(base, whiteoutPrefix)
+		if hidden == "" || hidden == "." || hidden == ".." {
+			return fmt.Errorf("entry %q hides no file", name)
+		}
+		resolved, err := realName(target, path.Join(path.Dir(name), hidden))
 		if err != nil {
 			return err
 		}

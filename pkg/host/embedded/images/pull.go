@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // Keychain finds the credentials for a registry.
@@ -98,7 +99,8 @@ func (s *Store) pull(ctx context.Context, ref string, keychain Keychain) (Image,
 	}
 	platform := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 	remoteImage, err := remote.Image(source,
-		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.NewMultiKeychain(keychains...)), remote.WithPlatform(platform))
+		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.NewMultiKeychain(keychains...)), remote.WithPlatform(platform),
+		remote.WithTransport(sameorigin.Registry(remote.DefaultTransport, source.Context().RegistryStr())))
 	if err != nil {
 		return Image{}, err
 	}

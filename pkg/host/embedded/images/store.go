@@ -21,6 +21,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -126,8 +127,8 @@ func (s *Store) image(ref, hex string) (Image, bool, error) {
 		return Image{}, false, err
 	}
 	var config v1.ConfigFile
-	if err := json.Unmarshal(raw, &config); err != nil {
-		return Image{}, false, fmt.Errorf("image store: %s: %w", hex, err)
+	if json.Unmarshal(raw, &config) != nil {
+		return Image{}, false, nil // cut short by a power cut: get it again
 	}
 	root, err := filepath.EvalSymlinks(s.path(imagesDir, hex, "root"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,18 +159,7 @@ func (s *Store) tag(ref reference.Named, hex string) error {
 	if _, digested := ref.(reference.Digested); digested {
 		return nil
 	}
-	f, err := os.CreateTemp(s.path(tmpDir), "ref-")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(hex)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), s.refFile(ref))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return atomicfile.WriteVolatile(s.refFile(ref), []byte(hex), 0o600) // an empty one is as good as none
 }
 
 // alias makes the index with the digest index stand for one of its images.

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // Record is what Spec.Records holds of a process while it runs.
@@ -38,7 +40,7 @@ func note(dir string, r Record) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(recordFile(dir, r.PID), content, 0o600)
+	return atomicfile.WriteVolatile(recordFile(dir, r.PID), content, 0o600) // after a reboot it means nothing
 }
 
 // keepNoted writes the record, again and again where a full disk does not take it, until the process ends. The record is a backstop:

@@ -17,7 +17,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // tokenSeconds is how long a process's token lives. It is renewed after a part of that; clients read the file again every
@@ -98,10 +98,10 @@ func (c *credentials) refresh(ctx context.Context, a account, server *rest.Confi
 	// The names are those of the folder that a pod has.
 	err = errors.Join(
 		os.MkdirAll(c.dir, 0o700),
-		privatefile.Write(filepath.Join(c.dir, "token"), token),
-		privatefile.Write(filepath.Join(c.dir, "ca.crt"), ca),
-		privatefile.Write(filepath.Join(c.dir, "namespace"), []byte(a.namespace)),
-		privatefile.Write(c.kubeconfig(), raw),
+		atomicfile.WriteVolatile(filepath.Join(c.dir, "token"), token, 0o600),
+		atomicfile.WriteVolatile(filepath.Join(c.dir, "ca.crt"), ca, 0o600),
+		atomicfile.WriteVolatile(filepath.Join(c.dir, "namespace"), []byte(a.namespace), 0o600),
+		atomicfile.WriteVolatile(c.kubeconfig(), raw, 0o600),
 	)
 	if err == nil {
 		c.next = time.Now().Add(a.keep(tokenSeconds))

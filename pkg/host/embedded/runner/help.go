@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 // helpTimeout bounds a program that does not know --help and starts to work instead. A machine that reads the program from a slow
@@ -82,7 +82,7 @@ func (h *helpTexts) load(ctx context.Context, key, path string, words []string) 
 		return nil, err
 	}
 	if whole {
-		_ = privatefile.Write(file, []byte(text)) // only speed depends on it
+		_ = atomicfile.Write(file, []byte(text), 0o600) // only speed depends on it
 	}
 	return parseHelp(text), nil
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // Ports come from below those that the kernel gives to outgoing connections, and from above the 20000 to 24000 that the API servers of
@@ -127,7 +127,7 @@ func (p *ports) save() error {
 	if err != nil {
 		return err
 	}
-	return privatefile.Write(p.file, raw)
+	return atomicfile.Write(p.file, raw, 0o600)
 }
 
 // portFree tells whether a program could listen there, on loopback or everywhere.

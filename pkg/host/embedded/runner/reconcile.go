@@ -16,8 +16,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
-	"github.com/fleetctl/fleetctl/pkg/host/internal/privatefile"
 )
 
 // startPatience is how long a process that is not ready keeps others from starting.
@@ -180,7 +180,7 @@ func (r *Runner) recordOf(ctx context.Context, d *appsv1.Deployment) (*record, e
 		}
 	}
 	rec.uid = d.UID
-	return rec, privatefile.Write(filepath.Join(rec.dir, uidFile), []byte(d.UID))
+	return rec, atomicfile.Write(filepath.Join(rec.dir, uidFile), []byte(d.UID), 0o600)
 }
 
 // sweep removes what Deployments left that went while no runner ran.

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // interval between two questions. /readyz cannot be watched.
@@ -31,11 +33,12 @@ func New(kubeconfig []byte) (*Client, error) {
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
 	config.Timeout = 10 * time.Second
-	client, err := rest.HTTPClientFor(config)
+	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("use kubeconfig: %w", err)
 	}
-	server, _, err := rest.DefaultServerUrlFor(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return sameorigin.Bind(next, server) })
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("use kubeconfig: %w", err)
 	}

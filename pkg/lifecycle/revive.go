@@ -1,0 +1,112 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/host"
+)
+
+const (
+	// revivals bounds how often one run of init starts again what has ended under it.
+	revivals = 3
+	// lookPause lies between two looks at what init stands on: a step may wait for minutes on what ended long ago.
+	lookPause = 2 * time.Second
+)
+
+// goneError says that something which init had started, or found running, ended while init worked.
+type goneError struct {
+	what string
+	err  error // what the steps say about it; nil where a look found it
+}
+
+func (e *goneError) Error() string {
+	if e.err == nil {
+		return e.what + " has ended"
+	}
+	return fmt.Sprintf("%s has ended: %v", e.what, e.err)
+}
+
+func (e *goneError) Unwrap() error { return e.err }
+
+// runWatched runs the steps of init, and ends them with a *goneError when the host or the server of the fleet repo ends meanwhile.
+func (s *session) runWatched(ctx context.Context) error {
+	watched, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if gone := s.watch(watched); gone != nil {
+			cancel(gone)
+		}
+	}()
+	err := Run(watched, s.Report, s.initSteps())
+	cancel(nil)
+	<-done
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if gone, ok := context.Cause(watched).(*goneError); ok { //nolint:errorlint // set above, never wrapped
+		return gone
+	}
+	if what := s.ended(ctx, err); what != "" {
+		return &goneError{what: what, err: err}
+	}
+	return err
+}
+
+// watch looks, from when the host is whole, until something has ended or ctx does.
+func (s *session) watch(ctx context.Context) *goneError {
+	if wait(ctx, s.podsRun) != nil {
+		return nil
+	}
+	tick := time.NewTicker(lookPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if what := s.stopped(ctx); what != "" && ctx.Err() == nil {
+			return &goneError{what: what}
+		}
+	}
+}
+
+// stopped names what has ended of that which ran; "" if nothing. What cannot be looked at has not ended.
+func (s *session) stopped(ctx context.Context) string {
+	if st, err := s.host.State(ctx); err == nil && (st == host.StateStopped || st == host.StateBroken) {
+		return "management cluster " + s.mgmt.Name
+	}
+	if !s.serves.Load() {
+		return ""
+	}
+	if st, err := gitserve.Status(ctx, s.cluster.Path(gitServeDir)); err == nil && !st.Running {
+		return "the server of the fleet repo"
+	}
+	return ""
+}
+
+// ended names what a failure of the steps comes from, if it is that something has ended. The API server alone may have: its host starts it
+// again, sooner or later.
+func (s *session) ended(ctx context.Context, err error) string {
+	select {
+	case <-s.podsRun:
+	default:
+		if s.host == nil {
+			return ""
+		}
+		if st, lookErr := s.host.State(ctx); lookErr != nil || st != host.StateStopped {
+			return "" // it never was whole: what creates it knows more
+		}
+	}
+	if what := s.stopped(ctx); what != "" {
+		return what
+	}
+	if s.client != nil && s.client.Lost(err) {
+		return "the API server of management cluster " + s.mgmt.Name
+	}
+	return ""
+}

@@ -1,0 +1,148 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+)
+
+// SecretEdit says which encrypted file is edited, and how.
+type SecretEdit struct {
+	SecretOptions
+	// From is a file that an earlier edit was kept in; empty: the edit begins with what the fleet repo has.
+	From string
+	// Change returns what becomes of the clear text. It is called until that can be encrypted, with the error of the time before; its own
+	// error ends the edit. What it returns beside an error is kept.
+	Change func(text []byte, problem error) ([]byte, error)
+	// Write makes the edit of the fleet repo.
+	Write func(edit func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)) error
+}
+
+// EditSecret puts what is made of a file's clear text in its place. Where that fails, at whatever step, the text is kept in the state folder,
+// encrypted for the same recipients, and the hint of the error says where.
+func EditSecret(ctx context.Context, deps Deps, o SecretEdit) error {
+	e, err := openSecret(deps, o)
+	if err != nil {
+		return err
+	}
+	if err := e.run(ctx); err != nil {
+		return e.keep(err)
+	}
+	if o.From != "" {
+		return diag.Wrap("remove what an earlier edit was kept in", deps.Store.DropEdit(e.fleet, o.From), "remove it by hand: its content is in the fleet repo")
+	}
+	return nil
+}
+
+// secretEdit is a file that is being edited.
+type secretEdit struct {
+	SecretEdit
+	deps  Deps
+	repo  *fleetrepo.Repo
+	fleet string
+	keys  secret.Keys
+
+	base, plain []byte // the file, and what it says
+	text        []byte // what became of that so far
+	sealed      []byte // encrypted; nil until it could be
+}
+
+func openSecret(deps Deps, o SecretEdit) (*secretEdit, error) {
+	repo, err := fleetrepo.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	e := &secretEdit{SecretEdit: o, deps: deps, repo: repo, fleet: repo.Fleet.Metadata.Name}
+	if e.base, err = readSecret(repo, o.File); err != nil {
+		return nil, err
+	}
+	if e.keys, err = deps.localKeys(e.fleet, o.AgeKeyFile); err != nil {
+		return nil, err
+	}
+	if e.plain, err = secret.Decrypt(e.base, e.keys); err != nil {
+		return nil, diag.Wrap(o.File, err, "")
+	}
+	e.text = e.plain
+	if o.From == "" {
+		return e, nil
+	}
+	kept, err := os.ReadFile(o.From)
+	if err == nil {
+		e.text, err = secret.OpenText(kept, e.keys)
+	}
+	return e, diag.Wrap("read "+o.From, err, "")
+}
+
+func (e *secretEdit) run(ctx context.Context) error {
+	var problem error
+	for {
+		edited, err := e.Change(e.text, problem)
+		if edited != nil {
+			e.text = edited
+		}
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(e.text, e.plain) {
+			e.sealed = e.base
+			break
+		}
+		if e.sealed, problem = secret.Update(e.base, e.text, e.keys); problem == nil {
+			break
+		}
+	}
+	return e.deps.HoldSecrets(ctx, e.Dir, func() error { return e.Write(e.edit) })
+}
+
+func (e *secretEdit) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	there, err := readSecret(r, e.File)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(there, e.base) && !bytes.Equal(there, e.sealed) {
+		return nil, diag.Errorf("run it again", "%s was changed by others meanwhile", e.File)
+	}
+	return privateEdit("Change "+e.File, manifest.File{Path: e.File, Content: e.sealed}), nil
+}
+
+// keep puts the text away, unless it is where it should be already, and adds to an error where that is.
+func (e *secretEdit) keep(cause error) error {
+	if bytes.Equal(e.text, e.plain) {
+		return cause
+	}
+	where := func(text string) error {
+		hints := []string{text}
+		if hint := diag.Hint(cause); hint != "" {
+			hints = []string{hint, text}
+		}
+		return &diag.Error{Err: cause, Hint: strings.Join(hints, "; ")}
+	}
+	if there, err := readSecret(e.repo, e.File); err == nil && e.sealed != nil && bytes.Equal(there, e.sealed) {
+		return where("your edit is in " + e.File + ", encrypted: it is not lost")
+	}
+	if e.From != "" {
+		if kept, err := os.ReadFile(e.From); err == nil {
+			if text, err := secret.OpenText(kept, e.keys); err == nil && bytes.Equal(text, e.text) {
+				return where("your edit is still kept in " + e.From)
+			}
+		}
+	}
+	recipients, err := secret.Recipients(e.base)
+	var path string
+	if err == nil {
+		var content []byte
+		if content, err = secret.SealText(e.text, recipients); err == nil {
+			path, err = e.deps.Store.KeepEdit(e.fleet, e.File, content)
+		}
+	}
+	if err != nil {
+		return where("your edit is lost: it could not be kept: " + err.Error())
+	}
+	return where("your edit is kept, encrypted, in " + path + ": `fleetctl secret edit " + e.File + " --from " + path + "` goes on with it; remove it if you do not need it")
+}

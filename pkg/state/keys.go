@@ -1,0 +1,82 @@
+package state
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+const folderHint = "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write"
+
+// KeyFile is the private file with the age keys of a fleet. It is no cluster's: what is encrypted in Git outlives them.
+func (s Store) KeyFile(fleet string) string { return filepath.Join(s.Dir, "keys", fleet+".agekey") }
+
+// WriteKeys replaces the file with the age keys of a fleet, atomically and private. Who makes the content from what is there holds LockKeys.
+func (s Store) WriteKeys(fleet string, content []byte) error {
+	if err := privateFolder(filepath.Join(s.Dir, "keys")); err != nil {
+		return diag.Wrap("create the folder for keys", err, folderHint)
+	}
+	return atomicfile.Write(s.KeyFile(fleet), content, 0o600)
+}
+
+// LockKeys waits until no other process of this user reads and changes the age keys of a fleet. The operating system releases the lock with
+// the process.
+func (s Store) LockKeys(ctx context.Context, fleet string) (unlock func(), err error) {
+	return s.lock(ctx, "the age keys of "+fleet, fleet+".agekey.lock")
+}
+
+// LockSecrets waits until no other process of this user encrypts files of a fleet anew. LockKeys may be taken while it is held.
+func (s Store) LockSecrets(ctx context.Context, fleet string) (unlock func(), err error) {
+	return s.lock(ctx, "the secrets of "+fleet, fleet+".secrets.lock")
+}
+
+func (s Store) lock(ctx context.Context, what, name string) (func(), error) {
+	const poll = 20 * time.Millisecond // a file lock cannot be waited for in another way that a context could end
+	if err := privateFolder(filepath.Join(s.Dir, "keys")); err != nil {
+		return nil, diag.Wrap("lock "+what, err, folderHint)
+	}
+	lock := flock.New(filepath.Join(s.Dir, "keys", name))
+	if _, err := lock.TryLockContext(ctx, poll); err != nil {
+		return nil, diag.Wrap("lock "+what, err, "another fleetctl works with them; wait for it to end")
+	}
+	return func() { _ = lock.Unlock() }, nil
+}
+
+// editsDir holds what was edited and did not get to its place.
+const editsDir = "edits"
+
+// KeepEdit writes what was made of a file of the fleet repo to a private file of its own, and returns its path. The content is encrypted.
+func (s Store) KeepEdit(fleet, file string, content []byte) (string, error) {
+	dir := filepath.Join(s.Dir, editsDir, fleet)
+	if err := privateFolder(dir); err != nil {
+		return "", err
+	}
+	stem, _, _ := strings.Cut(filepath.Base(filepath.FromSlash(file)), ".")
+	path := filepath.Join(dir, fmt.Sprintf("%s-%s.age", stem, strings.ToLower(rand.Text()[:8])))
+	return path, atomicfile.Write(path, content, 0o600)
+}
+
+// DropEdit removes a file that KeepEdit made. Any other one stays.
+func (s Store) DropEdit(fleet, path string) error {
+	if dir, err := filepath.Abs(filepath.Dir(path)); err != nil || dir != filepath.Join(s.Dir, editsDir, fleet) {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// privateFolder makes a folder that only its owner can read.
+func privateFolder(dir string) error {
+	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o700) //nolint:gosec // a folder needs its x
+}
