@@ -5,12 +5,11 @@ package capi
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,37 +22,42 @@ import (
 
 // Whoever deletes a management cluster asks which Clusters it has. "No such kind" is "none" only where no core provider was ever installed.
 func TestNoSuchKindIsNoClustersOnlyWithoutACoreProvider(t *testing.T) {
+	_, kubeconfig := kubetest.Start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
 	for name, tc := range map[string]struct {
-		arrange func(ctx context.Context, t *testing.T, c *kube.Client)
-		trace   string // "" is a cluster without Cluster API
+		there []string // manifests
+		trace string   // "" is a cluster without Cluster API
 	}{
-		"a new cluster": {func(context.Context, *testing.T, *kube.Client) {}, ""},
-		"the kinds of a provider alone": {func(ctx context.Context, t *testing.T, c *kube.Client) {
-			apply(ctx, t, c, crdOf("dockerclusters", "DockerCluster", "infrastructure.cluster.x-k8s.io", "v1beta2"))
+		"a new cluster": {nil, ""},
+		"the kinds of a provider alone": {[]string{
+			crdOf("dockerclusters", "DockerCluster", "infrastructure.cluster.x-k8s.io", "v1beta2"),
 		}, ""},
-		"an installation that was killed early": {func(ctx context.Context, t *testing.T, c *kube.Client) {
-			apply(ctx, t, c, crdOf("machines", "Machine", "cluster.x-k8s.io", "v1beta2"))
+		"an installation that was killed early": {[]string{
+			crdOf("machines", "Machine", "cluster.x-k8s.io", "v1beta2"),
 		}, ""},
-		"the CRDs were deleted": {func(ctx context.Context, t *testing.T, c *kube.Client) {
-			coreDeployment(ctx, t, c)
+		"the CRDs were deleted": {[]string{
+			coreNamespace, coreDeployment,
 		}, "Deployment capi-system/capi-controller-manager"},
-		"the CRDs were deleted, and the Deployment too": {func(ctx context.Context, t *testing.T, c *kube.Client) {
-			apply(ctx, t, c, crdOf("providers", "Provider", "clusterctl.cluster.x-k8s.io", "v1alpha3"))
-			apply(ctx, t, c, "{apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3, kind: Provider, metadata: {name: cluster-api, namespace: default}, providerName: cluster-api, type: CoreProvider, version: v1.14.2}")
+		"the CRDs were deleted, and the Deployment too": {[]string{
+			crdOf("providers", "Provider", "clusterctl.cluster.x-k8s.io", "v1alpha3"),
+			"{apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3, kind: Provider, metadata: {name: cluster-api, namespace: default}, providerName: cluster-api, type: CoreProvider, version: v1.14.2}",
 		}, "inventory has the core provider cluster-api"},
-		"an older core provider, with other versions of the kinds": {func(ctx context.Context, t *testing.T, c *kube.Client) {
-			apply(ctx, t, c, crdOf("clusters", "Cluster", "cluster.x-k8s.io", "v1beta1"))
+		"an older core provider, with other versions of the kinds": {[]string{
+			crdOf("clusters", "Cluster", "cluster.x-k8s.io", "v1beta1"),
 		}, "CRD clusters.cluster.x-k8s.io"},
-		"an aggregated API that does not answer": {func(ctx context.Context, t *testing.T, c *kube.Client) {
-			apply(ctx, t, c, "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1beta2.cluster.x-k8s.io}, spec: {group: cluster.x-k8s.io, version: v1beta2, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {namespace: default, name: nobody}}}")
+		"an aggregated API that does not answer": {[]string{
+			"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1beta2.cluster.x-k8s.io}, spec: {group: cluster.x-k8s.io, version: v1beta2, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {namespace: default, name: nobody}}}",
 		}, "APIService v1beta2.cluster.x-k8s.io"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, _ := kubetest.Start(t)
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			tc.arrange(ctx, t, c)
+			c, err := kube.New(kubeconfig, kube.Options{}) // which knows no kinds yet
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, manifest := range tc.there {
+				apply(ctx, t, c, manifest)
+			}
 			m, err := New(c)
 			if err != nil {
 				t.Fatal(err)
@@ -77,6 +81,14 @@ func TestNoSuchKindIsNoClustersOnlyWithoutACoreProvider(t *testing.T) {
 					t.Errorf("%s: %v can be taken for an absence, or has no hint", what, err)
 				}
 			}
+			for _, manifest := range slices.Backward(tc.there) {
+				if manifest == coreNamespace { // nobody finishes the deletion of namespaces here
+					continue
+				}
+				if err := c.Delete(ctx, []*unstructured.Unstructured{asUnstructured(t, manifest)}, kube.DeleteOptions{Wait: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
 		})
 	}
 }
@@ -89,7 +101,8 @@ func TestKindThatGoesAwayIsNoAbsence(t *testing.T) {
 	for _, name := range []string{"Cluster", "Machine"} {
 		apply(ctx, t, c, crdOf(strings.ToLower(name)+"s", name, "cluster.x-k8s.io", "v1beta2"))
 	}
-	coreDeployment(ctx, t, c)
+	apply(ctx, t, c, coreNamespace)
+	apply(ctx, t, c, coreDeployment)
 	m, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -125,20 +138,11 @@ func TestKindThatGoesAwayIsNoAbsence(t *testing.T) {
 	}
 }
 
-func coreDeployment(ctx context.Context, t *testing.T, c *kube.Client) {
-	t.Helper()
-	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "capi-system"}}); err != nil {
-		t.Fatal(err)
-	}
-	labels := map[string]string{clusterv1.ProviderNameLabel: "cluster-api"}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: "capi-controller-manager", Labels: labels}}
-	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
-	d.Spec.Template.Labels = labels
-	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "manager", Image: "manager"}}
-	if err := c.Create(ctx, d); err != nil {
-		t.Fatal(err)
-	}
-}
+const (
+	coreNamespace  = "{apiVersion: v1, kind: Namespace, metadata: {name: capi-system}}"
+	coreDeployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: capi-controller-manager, namespace: capi-system, labels: {cluster.x-k8s.io/provider: cluster-api}}, " +
+		"spec: {selector: {matchLabels: {app: capi}}, template: {metadata: {labels: {app: capi}}, spec: {containers: [{name: manager, image: manager}]}}}}"
+)
 
 func crdOf(plural, kind, group, version string) string {
 	return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ` + plural + "." + group + `}, spec: {group: ` + group +

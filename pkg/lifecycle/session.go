@@ -108,7 +108,9 @@ func (s *session) settle(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.host, s.hostErr = hosts.New(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.CacheDir))
+	if s.host, s.hostErr = hosts.New(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.CacheDir)); s.hostErr != nil {
+		s.host = nil // and not a nil of some kind of host, which is no nil
+	}
 	return s.openBundle(ctx)
 }
 
