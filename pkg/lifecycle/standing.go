@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -108,6 +110,9 @@ func (s *session) checkMark(ctx context.Context) preflight.Result {
 // unanswered is where an API server that should answer does not. A record of ours says enough until it does: before anything is installed it is
 // asked again.
 func (s *session) unanswered(err error) preflight.Result {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return preflight.Skip("the user may not look there; init refuses then: see name")
+	}
 	if record, loadErr := s.cluster.Load(); kube.IsUnreachable(err) && loadErr == nil && record.FleetID == s.identity() {
 		return preflight.Skip("its API server does not answer; it is asked again before anything is installed")
 	}
