@@ -46,9 +46,6 @@ func TestNoSuchKindIsNoClustersOnlyWithoutACoreProvider(t *testing.T) {
 		"an older core provider, with other versions of the kinds": {[]string{
 			crdOf("clusters", "Cluster", "cluster.x-k8s.io", "v1beta1"),
 		}, "CRD clusters.cluster.x-k8s.io"},
-		"an aggregated API that does not answer": {[]string{
-			"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1beta2.cluster.x-k8s.io}, spec: {group: cluster.x-k8s.io, version: v1beta2, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {namespace: default, name: nobody}}}",
-		}, "APIService v1beta2.cluster.x-k8s.io"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := kube.New(kubeconfig, kube.Options{}) // which knows no kinds yet
@@ -90,6 +87,25 @@ func TestNoSuchKindIsNoClustersOnlyWithoutACoreProvider(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An API server behind this one that is to serve Clusters, and does not answer, is no absence of them.
+func TestDiscoveryThatFailsIsNoAbsence(t *testing.T) {
+	c, _ := kubetest.Start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	apply(ctx, t, c, "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1beta2.cluster.x-k8s.io}, spec: {group: cluster.x-k8s.io, version: v1beta2, "+
+		"groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {namespace: default, name: nobody}}}")
+	m, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if clusters, err := m.Clusters(ctx); err == nil || kube.IsAbsent(err) {
+		t.Errorf("got %v, %v", clusters, err)
+	}
+	if _, err := m.Cluster(ctx, kube.Key{Namespace: "default", Name: "alpha"}); err == nil || kube.IsAbsent(err) {
+		t.Errorf("got %v", err)
 	}
 }
 
