@@ -12,10 +12,10 @@ import (
 func TestSameRepository(t *testing.T) {
 	const url = "https://git.example.com/acme/fleet.git"
 	for other, want := range map[string]bool{
-		url:                                   true,
-		"https://git.example.com/acme/fleet":  true,
-		"https://git.example.com/acme/fleet/": true,
-		"https://me@git.example.com:443/acme/fleet":    true,
+		url:                                            true,
+		"https://git.example.com/acme/fleet":           true,
+		"https://git.example.com/acme/fleet/":          true,
+		"https://git.example.com:443/acme/fleet":       true,
 		"https://GIT.example.com/acme/fleet.git":       true,
 		"ssh://git@git.example.com/acme/fleet.git":     true,
 		"ssh://git@git.example.com:2222/acme/fleet":    true,
