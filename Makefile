@@ -119,6 +119,15 @@ e2e-kind: build ## The part of it that needs a container engine
 e2e-embedded: build bundle-embedded gitea ## The rest of it, on the embedded host alone: no container engine, no root
 	$(call e2e,$(EMBEDDED_BUNDLE),,$(WITHOUT_KIND))
 
+KILLS ?= 200
+SEED ?= 0
+
+.PHONY: test-kill
+test-kill: build bundle-embedded ## Kill -9 what keeps a fleet, KILLS times at random from SEED, run it to its end and look at what is there; not in CI, where e2e kills a few times
+	$(GO) test -count=1 -timeout 30m -run '^TestScripts$$/killed' ./cmd/fleetctl -args -kills $(KILLS) -seed $(SEED)
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
+	$(GO) test -tags e2e -count=1 -v -timeout 6h -run '^TestKills$$' ./cmd/fleetctl/e2e -args -kills $(KILLS) -seed $(SEED)
+
 # The bundle with the clouds' infrastructure providers in it: the first time it takes long to build, most of that for Azure.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers
 CLOUDS ?= aws,gcp,azure,vsphere

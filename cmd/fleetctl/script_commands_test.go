@@ -28,6 +28,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"exits":         exits,
 		"terminal":      terminal,
 		"interrupt":     interrupt,
+		"killing":       killing,
 		"expand":        expand,
 		"lock":          lock,
 		"empty":         empty,
@@ -104,13 +105,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	if i := slices.Index(args, "SILENT"); i >= 0 {
 		args[i] = "https://" + silent.Addr().String() + "/fleet.git"
 	}
-	own, _, _ := strings.Cut(ts.Getenv("PATH"), string(filepath.ListSeparator))
-	c := exec.CommandContext(tb(ts).Context(), filepath.Join(own, "fleetctl"), args...)
-	c.Dir = ts.MkAbs(".")
-	c.Stdout, c.Stderr = ts.Stdout(), ts.Stderr()
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "NO_COLOR"} {
-		c.Env = append(c.Env, name+"="+ts.Getenv(name))
-	}
+	c := program(ts, args)
 	ts.Check(c.Start())
 	connection, err := silent.Accept()
 	ts.Check(err)

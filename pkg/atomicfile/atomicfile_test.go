@@ -202,6 +202,12 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := SweepFor(filepath.Join(dir, "another")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.Stat(temp); err != nil {
+		t.Errorf("it was another file's: %v", err)
+	}
 	if err := errors.Join(Sweep(dir), Sweep(filepath.Join(dir, "missing"))); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,14 @@ func IsTemporary(name string) (of string, ok bool) {
 
 // Sweep removes the temporary files that killed writers left in a folder. Its caller holds the lock that keeps living ones out. A folder
 // that is not there has none.
-func Sweep(dir string) error {
+func Sweep(dir string) error { return sweep(dir, func(string) bool { return true }) }
+
+// SweepFor is Sweep for those of one file alone.
+func SweepFor(path string) error {
+	return sweep(filepath.Dir(path), func(of string) bool { return of == filepath.Base(path) })
+}
+
+func sweep(dir string, wanted func(of string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -49,7 +56,7 @@ func Sweep(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if _, ok := IsTemporary(e.Name()); !ok || !e.Type().IsRegular() {
+		if of, ok := IsTemporary(e.Name()); !ok || !wanted(of) || !e.Type().IsRegular() {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -135,23 +142,36 @@ func (w writer) syncFolder(root *os.Root, name string) error {
 	return errors.Join(err, dir.Close())
 }
 
-// SyncTree flushes all files and folders below dir, and dir itself: for a folder that takes its place as a whole.
+// SyncTree flushes all files and folders below dir, and dir itself: for a folder that takes its place as a whole. What this user may not read
+// is left out: it is of no use to them.
 func SyncTree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir():
-			return syncFolder(path)
-		case !d.Type().IsRegular():
+		if err == nil {
+			err = syncEntry(path, d)
+		}
+		if errors.Is(err, fs.ErrPermission) {
 			return nil
 		}
-		f, err := os.OpenFile(path, os.O_RDWR, 0) //nolint:gosec // a tree of the caller's
-		if err != nil {
-			return err
-		}
-		return errors.Join(f.Sync(), f.Close())
+		return err
 	})
+}
+
+func syncEntry(path string, d fs.DirEntry) error {
+	switch {
+	case d.IsDir():
+		return syncFolder(path)
+	case !d.Type().IsRegular():
+		return nil
+	}
+	flag := os.O_RDONLY // a program may be nobody's to write
+	if runtime.GOOS == "windows" {
+		flag = os.O_RDWR // without which nothing is flushed there
+	}
+	f, err := os.OpenFile(path, flag, 0) //nolint:gosec // a tree of the caller's
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // flush waits until a file or folder is on the disk.

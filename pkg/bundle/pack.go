@@ -26,7 +26,10 @@ func pack(ctx context.Context, dir, dest string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = b.Close() }() // it was only read
+	defer func() { _ = b.Close() }()                  // it was only read
+	if err := atomicfile.SweepFor(dest); err != nil { // an archive is large, and a killed run leaves a part of one
+		return err
+	}
 	f, err := atomicfile.New(dest, 0o644)
 	if err != nil {
 		return err

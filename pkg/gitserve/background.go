@@ -2,7 +2,9 @@ package gitserve
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +37,11 @@ type Spec struct {
 	RepoDir string
 	// Listen is the address to bind.
 	Listen netip.Addr
+	// Host is the name or address that clients know the server by; empty: that of last time.
+	Host string
+	// Started says that only what served before is to serve again, and nobody tells Flux of anything: a server from before, without TLS, stays as
+	// it is.
+	Started bool
 	// Port to listen on; 0: the port of last time, or a free one, which is then kept.
 	Port int
 	// Executable and Args start a process that calls Run with StateDir and its standard output.
@@ -48,6 +55,9 @@ type Endpoint struct {
 	Port int
 	// Username and Password that it asks for. They stay the same for the life of a state folder.
 	Username, Password string
+	// CA is PEM of the authority of its certificate: Flux asks nobody for the repository, and tells nobody the password, who has none of it.
+	// Empty: the server is one from before, without TLS.
+	CA string
 }
 
 // PortTakenError says that another program has the port which the server had, and which Flux therefore knows.
@@ -83,6 +93,9 @@ func Ensure(ctx context.Context, spec Spec) (_ *Endpoint, started bool, err erro
 	if err != nil {
 		return nil, false, err
 	}
+	if err := s.secure(spec); err != nil {
+		return nil, false, err
+	}
 	if runs && s.fits(spec) && s.healthy(ctx) {
 		return s.endpoint(), false, nil
 	}
@@ -92,7 +105,7 @@ func Ensure(ctx context.Context, spec Spec) (_ *Endpoint, started bool, err erro
 	if err := CheckGit(ctx); err != nil {
 		return nil, false, err
 	}
-	s.RepoDir, s.Listen = spec.RepoDir, spec.Listen
+	s.RepoDir, s.Listen, s.Host = spec.RepoDir, spec.Listen, cmp.Or(spec.Host, s.Host)
 	if spec.Port != 0 {
 		s.Port = spec.Port
 	}
@@ -103,11 +116,27 @@ func Ensure(ctx context.Context, spec Spec) (_ *Endpoint, started bool, err erro
 }
 
 func (s *state) fits(spec Spec) bool {
-	return s.RepoDir == spec.RepoDir && s.Listen == spec.Listen && (spec.Port == 0 || spec.Port == s.Port)
+	return s.RepoDir == spec.RepoDir && s.Listen == spec.Listen && (spec.Port == 0 || spec.Port == s.Port) &&
+		(spec.Host == "" || spec.Host == s.Host)
+}
+
+// secure gives the server an authority where it has none, or one that soon counts no longer, and a new password with it: over the
+// connections of before, everybody on this machine could have heard the old one. What runs with another state is not healthy any more.
+func (s *state) secure(spec Spec) (err error) {
+	if spec.Started && s.Port != 0 || s.Authority != nil && s.Authority.lasts() {
+		return nil
+	}
+	s.Authority, err = newAuthority()
+	s.Password = rand.Text()
+	return err
 }
 
 func (s *state) endpoint() *Endpoint {
-	return &Endpoint{Port: s.Port, Username: s.Username, Password: s.Password}
+	at := &Endpoint{Port: s.Port, Username: s.Username, Password: s.Password}
+	if s.Authority != nil {
+		at.CA = s.Authority.Certificate
+	}
+	return at
 }
 
 func hint(err error, dir string) string {
@@ -272,6 +301,8 @@ func end(ctx context.Context, dir string) error {
 type ServerStatus struct {
 	// Running: its process lives. Healthy: it answers as it should.
 	Running, Healthy bool
+	// TLS: it has a certificate that Flux checks. Servers of versions before have none, until the next init.
+	TLS bool
 	// PID of its process, 0 if there is none.
 	PID int
 	// RepoDir, Listen and Port are those of the running server, or of the last one.
@@ -293,13 +324,12 @@ func Status(ctx context.Context, stateDir string) (*ServerStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &ServerStatus{RepoDir: s.RepoDir, Listen: s.Listen, Port: s.Port, Healthy: s.healthy(ctx)}
-	if st.Running = st.Healthy; !st.Running {
-		if st.Running, err = alive(stateDir); err != nil {
-			return nil, err
-		}
+	st := &ServerStatus{RepoDir: s.RepoDir, Listen: s.Listen, Port: s.Port, TLS: s.Authority != nil}
+	if st.Running, err = alive(stateDir); err != nil {
+		return nil, err
 	}
 	if st.Running {
+		st.Healthy = s.healthy(ctx)
 		st.PID, err = readPID(stateDir)
 	}
 	return st, err

@@ -80,8 +80,13 @@ func status(t *testing.T, s gitserve.Spec) *gitserve.ServerStatus {
 // served is the content of fleet.yaml as a client gets it.
 func served(t *testing.T, e gitserve.Endpoint) string {
 	t.Helper()
-	url := strings.Replace(gitserve.URL("127.0.0.1", e.Port), "http://", fmt.Sprintf("http://%s:%s@", e.Username, e.Password), 1)
+	url := strings.Replace(gitserve.URL("127.0.0.1", e.Port), "https://", fmt.Sprintf("https://%s:%s@", e.Username, e.Password), 1)
 	into := filepath.Join(t.TempDir(), "clone")
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, []byte(e.CA), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_SSL_CAINFO", ca)
 	gittest.Git(t, t.TempDir(), "clone", "--quiet", "--depth", "1", url, into)
 	return fileAt(t, into)
 }

@@ -43,7 +43,7 @@ func URL(host string, port int) string {
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {
 		host = "[" + host + "]"
 	}
-	return (&url.URL{Scheme: "http", Host: host + ":" + strconv.Itoa(port), Path: RepoPath}).String()
+	return (&url.URL{Scheme: "https", Host: host + ":" + strconv.Itoa(port), Path: RepoPath}).String()
 }
 
 // Handler serves the repository in repoDir, a working tree or a bare one, for reading, at RepoPath, to who has the credentials.

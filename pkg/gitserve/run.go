@@ -2,6 +2,7 @@ package gitserve
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -66,6 +67,13 @@ func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logge
 		return errors.Join(fmt.Errorf("listen on %s: no TCP", s.address()), listener.Close())
 	}
 	h.identity = s.identity()
+	if s.Authority != nil {
+		config, err := s.Authority.issue(s.names()...)
+		if err != nil {
+			return errors.Join(err, background.Greet(out, hello{Error: err.Error()}), listener.Close())
+		}
+		listener = tls.NewListener(listener, config)
+	}
 	logger.Info("the git server listens", "address", listener.Addr().String(), "repository", s.RepoDir)
 	if err := background.Greet(out, hello{Port: bound.Port}); err != nil {
 		return errors.Join(err, listener.Close())
@@ -79,6 +87,15 @@ func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logge
 	defer watch.Wait()
 	defer cancel()
 	return serve(ctx, listener, h)
+}
+
+// names are what clients know the server by: Flux, and this machine's own look at it.
+func (s *state) names() []string {
+	host, _, err := net.SplitHostPort(s.reachable())
+	if err != nil {
+		host = ""
+	}
+	return []string{s.Host, s.Listen.String(), host}
 }
 
 // tell calls changed after commits and tags. Without it they are found later: what goes wrong is logged.
@@ -104,4 +121,3 @@ func lockAlive(ctx context.Context, lock *flock.Flock) error {
 	_, err := lock.TryLockContext(ctx, lockPoll)
 	return err
 }
-

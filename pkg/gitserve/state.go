@@ -44,13 +44,22 @@ type state struct {
 	Port     int        `json:"port"`
 	Username string     `json:"username"`
 	Password string     `json:"password"`
+	// Host is the name or address that Flux knows the server by.
+	Host string `json:"host,omitempty"`
+	// Authority has signed the certificate that clients ask the server for. nil: the server is one from before, without TLS, which Flux still
+	// reads; the next init gives it one.
+	Authority *authority `json:"authority,omitempty"`
 }
 
 func (s *state) address() string { return net.JoinHostPort(s.Listen.String(), strconv.Itoa(s.Port)) }
 
 // identity tells a server that was started with this state from one that was started with another.
 func (s *state) identity() string {
-	digest := sha256.Sum256([]byte(strings.Join([]string{s.RepoDir, s.Listen.String(), s.Username, s.Password}, "\x00")))
+	parts := []string{s.RepoDir, s.Listen.String(), s.Username, s.Password}
+	if s.Authority != nil {
+		parts = append(parts, s.Host, s.Authority.Certificate)
+	}
+	digest := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(digest[:])
 }
 
@@ -119,7 +128,8 @@ func readPID(dir string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(content)))
 }
 
-// healthy says whether a server answers that was started with this state.
+// healthy says whether a server answers that was started with this state. Only one whose certificate shows that it is ours hears the
+// password. Who asks has seen that a server of ours runs (alive): whoever else has bound its port is not even spoken to.
 func (s *state) healthy(ctx context.Context) bool {
 	const timeout = 3 * time.Second
 	if s.Port == 0 {
@@ -127,17 +137,29 @@ func (s *state) healthy(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.reachable()+healthPath, nil)
+	if s.Authority == nil {
+		return s.answers(ctx)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.reachable()+healthPath, nil)
 	if err != nil {
 		return false
 	}
 	req.SetBasicAuth(s.Username, s.Password)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy: this is our own machine
+	client := &http.Client{ // no proxy: this is our own machine
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: s.Authority.client()},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	res, err := client.Do(req)
 	if err != nil {
 		return false
 	}
 	return res.Body.Close() == nil && res.StatusCode == http.StatusNoContent && res.Header.Get(identityHeader) == s.identity()
+}
+
+// answers says whether something listens where the server should. Without TLS nobody can tell who it is: it hears nothing.
+func (s *state) answers(ctx context.Context) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.reachable())
+	return err == nil && conn.Close() == nil
 }
 
 // reachable is the address for a client on this machine.

@@ -29,7 +29,7 @@ type PlanStep struct {
 }
 
 // placeholderURL stands, in a dry run, for the address that only a running management cluster could tell.
-const placeholderURL = "http://fleetctl.invalid/fleet.git"
+const placeholderURL = "https://fleetctl.invalid/fleet.git"
 
 // DryRun lists Init's steps and writes, below dir, the manifests that Init would apply (apply/) and commit (repo/). It changes nothing
 // else. Secrets are left out. Of a cluster that is there it says what its Flux follows now, where Init would change that.

@@ -215,7 +215,7 @@ func (t *Target) serveAgain(ctx context.Context, deps Deps) (bool, error) {
 		return false, err
 	}
 	_, started, err := gitserve.Ensure(ctx, gitserve.Spec{
-		StateDir: dir, RepoDir: was.RepoDir, Listen: was.Listen, Executable: deps.Executable, Args: []string{"git-serve", dir},
+		StateDir: dir, RepoDir: was.RepoDir, Listen: was.Listen, Started: true, Executable: deps.Executable, Args: []string{"git-serve", dir},
 	})
 	return started, err
 }

@@ -68,7 +68,7 @@ func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
 		return err
 	}
 	at, started, err := gitserve.Ensure(ctx, gitserve.Spec{
-		StateDir: s.cluster.Path(gitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen,
+		StateDir: s.cluster.Path(gitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
 		Executable: s.Executable, Args: []string{"git-serve", s.cluster.Path(gitServeDir)},
 	})
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
 	s.endpoint = &gitEndpoint{
 		url:     gitserve.URL(gateway.Host, at.Port),
 		display: s.opts.Dir, local: true,
-		credentials: flux.SourceCredentials{Username: at.Username, Password: at.Password},
+		credentials: flux.SourceCredentials{Username: at.Username, Password: at.Password, CA: []byte(at.CA)},
 	}
 	s.serves.Store(true)
 	if !started {

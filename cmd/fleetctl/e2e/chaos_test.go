@@ -86,21 +86,23 @@ func (c *chaos) tracked(path string) bool {
 type victim struct {
 	name   string
 	weight int
+	// spares: the command lives on.
+	spares bool
 	kill   func(c *chaos, command *exec.Cmd) (what string)
 }
 
 var victims = []victim{
-	{"the command", 5, func(_ *chaos, command *exec.Cmd) string {
+	{"the command", 5, false, func(_ *chaos, command *exec.Cmd) string {
 		_ = syscall.Kill(command.Process.Pid, syscall.SIGKILL)
 		return ""
 	}},
-	{"its process group", 3, func(_ *chaos, command *exec.Cmd) string {
+	{"its process group", 3, false, func(_ *chaos, command *exec.Cmd) string {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		return ""
 	}},
-	{"the supervisor", 2, func(c *chaos, _ *exec.Cmd) string { return c.killOne(isSupervisor) }},
-	{"the git server", 1, func(c *chaos, _ *exec.Cmd) string { return c.killOne(isGitServer) }},
-	{"any program of the host", 3, func(c *chaos, command *exec.Cmd) string {
+	{"the supervisor", 2, true, func(c *chaos, _ *exec.Cmd) string { return c.killOne(isSupervisor) }},
+	{"the git server", 1, true, func(c *chaos, _ *exec.Cmd) string { return c.killOne(isGitServer) }},
+	{"any program of the host", 3, true, func(c *chaos, command *exec.Cmd) string {
 		table := processTable(c.t)
 		below := family(table, func(pid int, p proc) bool { return p.belongsTo(c.base) && isSupervisor(p) })
 		return c.killOne(func(p proc) bool {
@@ -218,8 +220,10 @@ func (c *chaos) one() string {
 		how = who.kill(c, cmd)
 		select {
 		case err := <-ended:
-			if err == nil && cmd.ProcessState.Success() {
+			if err == nil {
 				how += ": it went on to the end"
+			} else if who.spares && strings.HasPrefix(op.name, "init") {
+				c.t.Errorf("kill %d: init does not start again what ends under it: %v\n%s", c.round, err, said.String())
 			}
 		case <-time.After(5 * time.Minute):
 			_ = cmd.Process.Kill()

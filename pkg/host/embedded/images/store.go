@@ -172,8 +172,13 @@ func (s *Store) alias(index, image string) error {
 }
 
 // publish moves a finished folder to its place. That another process was faster is no error: both have the same content.
+//
+// What is there is never looked at again, so it has to be on the disk before: a power cut would leave programs of nothing but zeros.
 func publish(from, to string) error {
-	err := os.Rename(from, to)
+	err := atomicfile.SyncTree(from)
+	if err == nil {
+		err = os.Rename(from, to)
+	}
 	if err == nil {
 		return nil
 	}
