@@ -109,3 +109,22 @@ type Gateway struct {
 	// Host is the name or address that pods use.
 	Host string
 }
+
+// Neighbours is what other users of this machine reach of a host whose programs are processes of this machine, without a credential.
+type Neighbours struct {
+	// Private tells that programs listen where those do not reach them, but for what always is in the open.
+	Private bool
+	// Reason is why not, where that is known.
+	Reason string
+	// Open is what they reach.
+	Open []Listener
+}
+
+// Listener is a program that waits for connections at an address of this machine.
+type Listener struct {
+	Program string
+	Address netip.AddrPort
+}
+
+// String names both.
+func (l Listener) String() string { return l.Program + " at " + l.Address.String() }

@@ -103,6 +103,9 @@ func (s *session) checks() []preflight.Check {
 			checks = append(checks, engine.SocketCheck())
 		}
 	}
+	if s.traits().Processes {
+		checks = append(checks, preflight.Check{Name: "other users", Run: s.checkNeighbours})
+	}
 	if s.traits().Processes && s.usesEngine() {
 		checks = append(checks, preflight.Check{Name: "docker provider's port", Run: s.checkProviderPort})
 	}

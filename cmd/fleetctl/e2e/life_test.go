@@ -62,7 +62,7 @@ var life = []scenario{
 	{name: "host stop and host start", only: "embedded", play: stopAndStart},
 	{name: "status tells of a controller that crashes", only: "embedded", play: crashLoops},
 	{name: "a committed in-memory cluster becomes Available", only: "embedded", play: inMemoryCluster},
-	{name: "nothing listens off loopback but what the docs name", only: "embedded", play: listensOnLoopback},
+	{name: "other users of the machine reach nothing but what the docs name", only: "embedded", play: outOfReach},
 	{name: "clusters of containers come up in two environments", only: "kind", play: clustersOfContainers},
 	{name: "each applies what its environment has, a feature and a tenant", only: "kind", play: applied},
 	{name: "promote moves production, and only production", only: "kind", play: promotedOnly},

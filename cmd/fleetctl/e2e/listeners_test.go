@@ -10,11 +10,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/privatenet"
 )
 
 // listener is a TCP socket that a process waits for connections on.
@@ -29,44 +30,84 @@ func (l listener) String() string {
 	return fmt.Sprintf("process %d (%s) on %s", l.pid, programName(l.proc), net.JoinHostPort(l.ip.String(), strconv.Itoa(l.port)))
 }
 
-// listensOnLoopback: with Cluster API, the docker provider with a cluster of its own, and Flux, nothing of the host can be reached from
-// another machine, but what docs/embedded.md says no flag can narrow.
-func listensOnLoopback(t *testing.T, s *story) {
-	all := listeners(t, hostFamily(t, s.base, ""))
-	inside := slices.ContainsFunc(all, func(l listener) bool { return l.ip.IsLoopback() })
-	outside := slices.ContainsFunc(all, func(l listener) bool { return !l.ip.IsLoopback() })
-	if !inside || !outside { // the API server, and the managers' webhooks
-		t.Fatalf("there must be some listeners on loopback and some that are not: %v", all)
+// outOfReach: with Cluster API, the docker provider with a cluster of its own, and Flux, other users of this machine can connect to what
+// docs/embedded.md names, and to nothing else of the host; on other machines nobody can.
+func outOfReach(t *testing.T, s *story) {
+	if err := privatenet.Check(); err != nil {
+		t.Fatalf("this machine lets its users reach what the host listens on, as docs/embedded.md says: %v", err)
 	}
-	for _, l := range all {
-		if !l.ip.IsLoopback() && !cannotBeNarrowed(l) {
-			t.Errorf("%s can be reached from other machines, and docs/embedded.md does not say so: %s", l, l.proc.command)
+	family := hostFamily(t, s.base, "")
+	seen := map[string]bool{}
+	for _, l := range listeners(t, family) {
+		what := inReach(l)
+		if !l.ip.IsLoopback() || what == "" {
+			t.Errorf("%s can be reached, and docs/embedded.md does not say so: %s", l, l.proc.command)
+		}
+		seen[what] = true
+	}
+	for _, what := range []string{"API server", "debug server", "in-memory cluster"} {
+		if !seen[what] {
+			t.Errorf("nobody listens as %s: %v", what, seen)
+		}
+	}
+	hidden := hiddenListeners(t, family)
+	for _, program := range []string{"etcd", "source-controller", "notification-controller", "capi-controller-manager"} {
+		if !slices.ContainsFunc(hidden, func(l listener) bool { return strings.Contains(l.proc.dir+" "+l.proc.command, program) }) {
+			t.Errorf("%s does not listen on the host's loopback, where these do: %v", program, hidden)
 		}
 	}
 }
 
-// portOnlyFlag matches the flags that docs/embedded.md names: they take a port and no address.
-var portOnlyFlag = regexp.MustCompile(`(?:^| )--?(?:webhook-port|secure-port|healthz-port)[= ](\d+)`)
-
-// cannotBeNarrowed tells whether docs/embedded.md names the listener among those that are open on all addresses.
-func cannotBeNarrowed(l listener) bool {
-	for _, flag := range portOnlyFlag.FindAllStringSubmatch(l.proc.command, -1) {
-		if flag[1] == strconv.Itoa(l.port) {
-			return true
-		}
+// inReach says what docs/embedded.md calls a listener that stays on the machine's loopback; empty if it names none.
+func inReach(l listener) string {
+	const debugServer, firstAPIServer, lastAPIServer = 19000, 20000, 24999
+	switch inMemory := strings.Contains(l.proc.dir, "capd-controller-manager"); {
+	case programName(l.proc) == "kube-apiserver":
+		return "API server"
+	case strings.Contains(l.proc.command, " git-serve "):
+		return "git server" // wants a password
+	case inMemory && l.port == debugServer:
+		return "debug server"
+	case inMemory && l.port >= firstAPIServer && l.port <= lastAPIServer:
+		return "in-memory cluster"
 	}
-	const debugServer, firstAPIServer = 19000, 20000 // of the in-memory clusters
-	return strings.Contains(l.proc.dir, "capd-controller-manager") && (l.port == debugServer || l.port >= firstAPIServer)
+	return ""
 }
 
-// listeners are those of the processes. What ends meanwhile has none.
+// hiddenListeners are those on the host's own loopback: the network of that process of its family which is in another one than we are.
+func hiddenListeners(t *testing.T, family map[int]proc) []listener {
+	t.Helper()
+	ours, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid := range family {
+		if theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err == nil && theirs != ours {
+			return listenersIn(t, pid, family)
+		}
+	}
+	t.Fatal("no process is in a network of its own")
+	return nil
+}
+
+// listeners are those of the processes, in the network that each is in. What ends meanwhile has none.
 func listeners(t *testing.T, processes map[int]proc) []listener {
 	t.Helper()
 	var out []listener
 	for pid, p := range processes {
+		out = append(out, listenersIn(t, pid, map[int]proc{pid: p})...)
+	}
+	return out
+}
+
+// listenersIn are those of the processes in the network that the process in is in.
+func listenersIn(t *testing.T, in int, processes map[int]proc) []listener {
+	t.Helper()
+	var out []listener
+	for pid, p := range processes {
 		own := socketsOf(t, pid)
-		for _, table := range []string{"tcp", "tcp6"} { // of the process, which may be in a network of its own
-			content, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table))
+		for _, table := range []string{"tcp", "tcp6"} {
+			content, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", in, table))
 			if err != nil {
 				continue
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/egress"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/images"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/privatenet"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
@@ -38,7 +39,12 @@ type Streams struct {
 
 // Run is the supervisor: what the command does that Create starts. It runs what the state folder says until ctx ends, and
 // for an ephemeral host until streams.In ends, and returns when all its processes are gone.
+//
+// The same command is also the helper that Run itself starts, see package privatenet.
 func Run(ctx context.Context, stateDir string, streams Streams) error {
+	if privatenet.IsHelper() {
+		return privatenet.Help()
+	}
 	keepPrivate()
 	defer background.Outlive()()
 	streams.Log = &patientWriter{to: streams.Log}
@@ -110,7 +116,10 @@ func (s *supervisor) run(ctx context.Context) (err error) {
 			cancel()
 		}()
 	}
-	return s.hold(ctx, func() error {
+	return s.holdInNetwork(ctx, func() error {
+		if s.greeted {
+			return nil
+		}
 		if err := s.dir.writeFile(completeFile, nil); err != nil {
 			return err
 		}
@@ -144,8 +153,8 @@ func (s *supervisor) say(h hello) error {
 	return background.Greet(s.streams.Hello, h)
 }
 
-// hold runs the processes until ctx ends, and calls ready once the API server is.
-func (s *supervisor) hold(ctx context.Context, ready func() error) (err error) {
+// hold runs the processes on a loopback until ctx ends, and calls ready once the API server is.
+func (s *supervisor) hold(ctx context.Context, network privatenet.Loopback, ready func() error) (err error) {
 	dir := s.dir.path(controlPlaneDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -161,11 +170,12 @@ func (s *supervisor) hold(ctx context.Context, ready func() error) (err error) {
 			return err
 		}
 	}
-	work := newWorkloads(s)
+	work := newWorkloads(s, network)
 	proxy, err := egress.Listen(ctx, filepath.Join(dir, egressSocket), work.Resolve, s.logf)
 	if err != nil {
 		return err
 	}
+	proxy.Dial = network.Dial
 	// The API server may call webhooks until it is gone, so the proxy ends after it.
 	proxyCtx, endProxy := context.WithCancel(context.WithoutCancel(ctx))
 	proxyDone := make(chan error, 1)
@@ -177,7 +187,7 @@ func (s *supervisor) hold(ctx context.Context, ready func() error) (err error) {
 	began := time.Now()
 	plane, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: dir, Programs: *programs, Durable: !s.config.Ephemeral, EgressSocket: egressSocket, Log: s.logf,
-		Records: s.dir.path(processesDir),
+		Network: network, Records: s.dir.path(processesDir),
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/privatenet"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/runner"
 )
 
@@ -15,12 +16,15 @@ import (
 // so before they can be: until Run, nothing is found.
 type workloads struct {
 	supervisor *supervisor
+	network    privatenet.Loopback
 
 	mu     sync.Mutex
 	runner *runner.Runner
 }
 
-func newWorkloads(s *supervisor) *workloads { return &workloads{supervisor: s} }
+func newWorkloads(s *supervisor, network privatenet.Loopback) *workloads {
+	return &workloads{supervisor: s, network: network}
+}
 
 // Resolve implements egress.Resolver.
 func (w *workloads) Resolve(ctx context.Context, host, port string) (string, error) {
@@ -37,6 +41,7 @@ func (w *workloads) Resolve(ctx context.Context, host, port string) (string, err
 func (w *workloads) Run(ctx context.Context, config *rest.Config, ready func() error) error {
 	r, err := runner.New(config, w.supervisor.store, runner.Options{
 		Dir: w.supervisor.dir.path(runnerDir), Records: w.supervisor.dir.path(processesDir),
+		Network: w.network,
 		HelpDir: filepath.Join(w.supervisor.config.ImageDir, "help"),
 	})
 	if err != nil {

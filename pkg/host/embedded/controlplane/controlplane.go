@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/privatenet"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
@@ -41,6 +42,8 @@ type Options struct {
 	// EgressSocket is the Unix socket of an egress.Proxy; empty lets the API server dial Services itself. A relative path is
 	// relative to Dir.
 	EgressSocket string
+	// Network is what the processes listen on. Default: the machine's own. The API server's port is opened, the others are claimed.
+	Network privatenet.Loopback
 	// Records is process.Spec.Records of each process.
 	Records string
 	// Log, if not nil, is told of restarts, renewals and changed ports.
@@ -72,6 +75,9 @@ const (
 // Names of the programs, each after those that it needs.
 func Names() []string { return []string{etcdName, apiServerName, managerName} }
 
+// WantsCertificate tells whether a program of that name answers nobody without a certificate of the control plane.
+func WantsCertificate(name string) bool { return name == etcdName || name == apiServerName }
+
 const (
 	pkiDir  = "pki"
 	dataDir = "etcd"
@@ -99,6 +105,9 @@ const (
 func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
+	}
+	if o.Network == nil {
+		o.Network = privatenet.Machine{}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -143,6 +152,9 @@ func (c *ControlPlane) startOnce(ctx context.Context) (err error) {
 	if moved {
 		c.options.Log("the API server's port is taken, it has another one from now on: %d", c.ports.APIServer)
 	}
+	c.options.Network.Open(c.ports.APIServer)
+	c.options.Network.Claim(c.ports.Etcd)
+	c.options.Network.Claim(c.ports.EtcdPeer)
 	if err := c.writeConfigs(); err != nil {
 		return err
 	}

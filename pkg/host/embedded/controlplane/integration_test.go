@@ -5,7 +5,9 @@ package controlplane_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,13 +164,43 @@ func TestNobodyElseGetsIn(t *testing.T) {
 	c := start(t, controlplane.Options{Dir: t.TempDir()})
 	stranger := rest.AnonymousClientConfig(c.Config())
 	_, err := clientset(t, stranger).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
-	if !apierrors.IsForbidden(err) {
+	if !apierrors.IsUnauthorized(err) {
 		t.Errorf("anonymous: %v", err)
 	}
+	wantNothing(t, stranger)
 	for _, p := range c.Processes() {
 		for _, l := range listeners(t, p.Status().Identity.PID) {
 			if !strings.HasPrefix(l, "127.0.0.1:") {
 				t.Errorf("%s listens on %s", p.Name(), l)
+			}
+		}
+	}
+}
+
+// wantNothing asks without a credential for what an API server has for everybody by its own default, and for more.
+func wantNothing(t *testing.T, stranger *rest.Config) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(stranger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		"/", "/version", "/version/", "/healthz", "/livez", "/readyz", "/readyz?verbose", "/readyz/etcd", "/metrics", "/api", "/apis", "/api/v1/namespaces",
+		"/openapi/v2", "/openapi/v3", "/.well-known/openid-configuration", "/openid/v1/jwks", "/logs", "/debug/pprof/", "/none",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodOptions} {
+			req, err := http.NewRequestWithContext(t.Context(), method, stranger.Host+path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if err != nil || resp.StatusCode != http.StatusUnauthorized || strings.Contains(string(body), "v1.") {
+				t.Errorf("%s %s: %s, %v: %.200s", method, path, resp.Status, err, body)
 			}
 		}
 	}

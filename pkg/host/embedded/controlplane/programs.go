@@ -56,6 +56,8 @@ func (c *ControlPlane) apiServerArgs() []string {
 		"--etcd-servers=https://" + address(c.ports.Etcd), "--etcd-cafile=" + c.keys.cert(authorityName),
 		"--etcd-certfile=" + c.keys.cert(etcdClientName), "--etcd-keyfile=" + c.keys.key(etcdClientName),
 		"--authorization-mode=RBAC",
+		// Loopback is everybody's on this machine: who shows nothing gets nothing, not the version, not even whether it is ready.
+		"--anonymous-auth=false",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + c.keys.cert(serviceAccountName),
 		"--service-account-signing-key-file=" + c.keys.key(serviceAccountName),
@@ -143,7 +145,7 @@ func (c *ControlPlane) etcdReady() (func(context.Context) error, error) {
 		return nil, errors.New("the control plane's certificate authority cannot be read")
 	}
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true,
+		DisableKeepAlives: true, DialContext: c.options.Network.Dial,
 		TLSClientConfig: &tls.Config{
 			RootCAs: roots, MinVersion: tls.VersionTLS12,
 			// Read anew each time: the certificate may be renewed while etcd is down.

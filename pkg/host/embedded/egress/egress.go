@@ -30,6 +30,9 @@ const dialTime = 10 * time.Second
 
 // Proxy serves CONNECT on a Unix socket.
 type Proxy struct {
+	// Dial, if it is set before Serve, is asked in place of net.Dialer's DialContext.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 	resolve  Resolver
 	listener net.Listener
 	folder   *os.File // keeps a long path short, see listen
@@ -47,7 +50,7 @@ func Listen(ctx context.Context, socket string, resolve Resolver, log func(forma
 	if log == nil {
 		log = func(string, ...any) {}
 	}
-	p := &Proxy{resolve: resolve, log: log, tunnels: map[net.Conn]struct{}{}}
+	p := &Proxy{Dial: (&net.Dialer{}).DialContext, resolve: resolve, log: log, tunnels: map[net.Conn]struct{}{}}
 	if err := p.listen(ctx, socket); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", socket, err)
 	}
@@ -146,7 +149,7 @@ func (p *Proxy) dial(ctx context.Context, target string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	return p.Dial(ctx, "tcp", address)
 }
 
 // refuse puts the reason into the status line: it is the only part of the answer that the API server passes on.

@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -23,10 +24,10 @@ func FuzzProc(f *testing.F) {
 		if err != nil || s != (stat{state: 'S', group: group, start: start}) {
 			t.Errorf("%q, %d, %d: read as %+v, %v", name, group, start, s, err)
 		}
-		found := map[string]bool{}
+		found := map[string]netip.AddrPort{}
 		table := fmt.Appendf(other, "\n   9: 00000000000000000000000000000000:%04X 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0\n", port)
-		addListening(found, table, int(port))
-		if !found["socket:[4711]"] {
+		addListening(found, table)
+		if found["socket:[4711]"] != netip.AddrPortFrom(netip.IPv6Unspecified(), port) {
 			t.Errorf("the socket on port %d is not among %v", port, found)
 		}
 	})

@@ -2,10 +2,15 @@ package process
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -50,11 +55,22 @@ func hasInEnvironment(pid int, mark string) bool {
 	return err == nil && bytes.Contains(raw, []byte(mark))
 }
 
-// Listener tells whether anybody listens on a TCP port of our network, and who: the process, and what the kernel calls its program. Those
-// are empty where it is another user's, whose files we may not see.
-func Listener(port int) (id Identity, program string, listens bool) {
-	sockets, err := listening(os.Getpid(), port)
-	if err != nil || len(sockets) == 0 {
+// Listener tells whether anybody listens on a TCP port of our network, or of that of the processes beside, and who: the process, and what
+// the kernel calls its program. Those are empty where it is another user's, whose files we may not see.
+func Listener(port int, beside ...int) (id Identity, program string, listens bool) {
+	sockets := map[string]bool{}
+	for _, pid := range append(beside, os.Getpid()) {
+		found, err := listening(pid)
+		if err != nil {
+			continue // it has ended
+		}
+		for socket, at := range found {
+			if int(at.Port()) == port {
+				sockets[socket] = true
+			}
+		}
+	}
+	if len(sockets) == 0 {
 		return id, "", false
 	}
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -76,27 +92,51 @@ func Listener(port int) (id Identity, program string, listens bool) {
 
 // Listens tells whether the process has a TCP socket that listens on port, on any address.
 func (i Identity) Listens(port int) bool {
-	sockets, err := listening(i.PID, port)
-	return err == nil && len(sockets) > 0 && hasOpen(i.PID, sockets) && i.Alive()
+	return slices.ContainsFunc(i.Listening(), func(at netip.AddrPort) bool { return int(at.Port()) == port })
+}
+
+// Listening are the addresses of the network that the process was started in on which it waits for TCP connections, sorted; none of one that has ended.
+func (i Identity) Listening() []netip.AddrPort {
+	sockets, err := listening(i.PID)
+	if err != nil || len(sockets) == 0 {
+		return nil
+	}
+	var at []netip.AddrPort
+	for _, socket := range openFiles(i.PID) {
+		if address, ok := sockets[socket]; ok {
+			at = append(at, address)
+		}
+	}
+	if !i.Alive() {
+		return nil
+	}
+	slices.SortFunc(at, netip.AddrPort.Compare)
+	return slices.Compact(at)
 }
 
 // hasOpen tells whether a process has one of the sockets.
 func hasOpen(pid int, sockets map[string]bool) bool {
-	links, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
-	if err != nil {
-		return false
-	}
-	for _, link := range links {
-		if to, err := os.Readlink(link); err == nil && sockets[to] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(openFiles(pid), func(file string) bool { return sockets[file] })
 }
 
-// listening are the sockets, by the name that they have as a file, that listen on port in the process's network.
-func listening(pid, port int) (map[string]bool, error) {
-	found := map[string]bool{}
+// openFiles are what a process has open, by the names that the kernel gives.
+func openFiles(pid int) []string {
+	links, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
+	if err != nil {
+		return nil
+	}
+	files := make([]string, 0, len(links))
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil {
+			files = append(files, to)
+		}
+	}
+	return files
+}
+
+// listening are the sockets, by the name that they have as a file, that listen in the process's network, and where.
+func listening(pid int) (map[string]netip.AddrPort, error) {
+	found := map[string]netip.AddrPort{}
 	for _, table := range []string{"tcp", "tcp6"} {
 		raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/net/" + table)
 		if errors.Is(err, os.ErrNotExist) && table == "tcp6" {
@@ -105,13 +145,13 @@ func listening(pid, port int) (map[string]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		addListening(found, raw, port)
+		addListening(found, raw)
 	}
 	return found, nil
 }
 
 // addListening adds those of one table, the content of /proc/PID/net/tcp or tcp6.
-func addListening(found map[string]bool, table []byte, port int) {
+func addListening(found map[string]netip.AddrPort, table []byte) {
 	const (
 		local, state, inode = 1, 3, 9 // columns
 		listens             = "0A"
@@ -121,9 +161,24 @@ func addListening(found map[string]bool, table []byte, port int) {
 		if len(f) <= inode || string(f[state]) != listens {
 			continue
 		}
-		at, err := strconv.ParseUint(string(f[local][bytes.LastIndexByte(f[local], ':')+1:]), 16, 16)
-		if err == nil && int(at) == port {
-			found["socket:["+string(f[inode])+"]"] = true
+		if at, ok := parseAddress(string(f[local])); ok {
+			found["socket:["+string(f[inode])+"]"] = at
 		}
 	}
+}
+
+// parseAddress reads an address of those tables: words of 32 bits in the machine's own order, and the port.
+func parseAddress(text string) (at netip.AddrPort, ok bool) {
+	const word = 4
+	address, number, _ := strings.Cut(text, ":")
+	port, err := strconv.ParseUint(number, 16, 16)
+	raw, hexErr := hex.DecodeString(address)
+	if errors.Join(err, hexErr) != nil || len(raw)%word != 0 {
+		return at, false
+	}
+	for i := 0; i < len(raw); i += word {
+		binary.NativeEndian.PutUint32(raw[i:], binary.BigEndian.Uint32(raw[i:]))
+	}
+	ip, ok := netip.AddrFromSlice(raw)
+	return netip.AddrPortFrom(ip, uint16(port)), ok
 }

@@ -1,9 +1,12 @@
 package process
 
 import (
+	"encoding/binary"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -158,6 +161,13 @@ func TestListens(t *testing.T) {
 	if !us.Listens(port) || other.Identity().Listens(port) {
 		t.Errorf("port %d: we %v, another %v", port, us.Listens(port), other.Identity().Listens(port))
 	}
+	if at := us.Listening(); !slices.Contains(at, netip.AddrPortFrom(netip.IPv6Unspecified(), uint16(port))) &&
+		!slices.Contains(at, netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(port))) {
+		t.Errorf("port %d: we listen on %v", port, at)
+	}
+	if at := other.Identity().Listening(); len(at) > 0 {
+		t.Errorf("another listens on %v", at)
+	}
 	if who, program, ok := Listener(port); !ok || who != us || program != "process.test" {
 		t.Errorf("port %d: %v, %q, %v", port, who, program, ok)
 	}
@@ -169,6 +179,22 @@ func TestListens(t *testing.T) {
 	}
 	if us.Listens(port) {
 		t.Error("nothing listens there any more")
+	}
+}
+
+// TestAddressesOfTheKernel are those of its tables on a machine of this kind: 127.0.0.1 and ::1, port 631.
+func TestAddressesOfTheKernel(t *testing.T) {
+	for text, want := range map[string]string{
+		"0100007F:0277": "127.0.0.1:631", "00000000000000000000000001000000:0277": "[::1]:631", "0000000000000000FFFF00000100007F:0277": "[::ffff:127.0.0.1]:631",
+		"": "", "0100007F": "", "01:0277": "", "0100007F:10277": "", "010000XX:0277": "",
+	} {
+		if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+			return // tables of a machine of the other kind
+		}
+		got, ok := parseAddress(text)
+		if ok != (want != "") || (ok && got.String() != want) {
+			t.Errorf("%q: %v, %v", text, got, ok)
+		}
 	}
 }
 

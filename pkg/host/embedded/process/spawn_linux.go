@@ -30,6 +30,17 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return jobs
 })
 
+// OnSpawner runs f on the thread that starts all children: they inherit what f changes of it, a filter of system calls for one, and a child
+// that f starts may ask the kernel for a signal at our end.
+func OnSpawner(f func()) {
+	done := make(chan struct{})
+	spawner() <- func() {
+		defer close(done)
+		f()
+	}
+	<-done
+}
+
 // spawn starts cmd in a group of its own; it is killed when our process ends.
 func spawn(cmd *exec.Cmd) (Identity, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"net/netip"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -11,6 +12,9 @@ import (
 )
 
 var errUnsupported = diag.Errorf("use --host kind", "supervised processes need Linux, this is %s", runtime.GOOS)
+
+// OnSpawner runs f.
+func OnSpawner(f func()) { f() }
 
 func spawn(*exec.Cmd) (Identity, error) { return Identity{}, errUnsupported }
 
@@ -29,7 +33,10 @@ func (Identity) kill() error { return errUnsupported }
 func leftOf(Identity, string) ([]Identity, error) { return nil, nil }
 
 // Listener tells whether anybody listens on a TCP port, and who.
-func Listener(int) (Identity, string, bool) { return Identity{}, "", false }
+func Listener(int, ...int) (Identity, string, bool) { return Identity{}, "", false }
+
+// Listening are the addresses on which the process waits for TCP connections.
+func (Identity) Listening() []netip.AddrPort { return nil }
 
 // Listens tells whether the process has a TCP socket that listens on port, on any address.
 func (Identity) Listens(int) bool { return false }

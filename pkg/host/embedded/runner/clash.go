@@ -47,7 +47,7 @@ func (r *Runner) lookForClash(rec *record, log []string) string {
 	}
 	slices.Sort(ports)
 	for _, port := range ports {
-		if holder, program, listens := process.Listener(int(port)); listens {
+		if holder, program, listens := process.Listener(int(port), r.opts.Network.Process()); listens {
 			return fmt.Sprintf("port %d, which no flag of this program moves, is taken by %s: end that one, or use --host kind, where each program has ports of its own",
 				port, r.nameOf(holder, program))
 		}

@@ -12,6 +12,7 @@ import (
 type instance struct {
 	plan       *plan
 	generation int64 // of the Deployment that it was planned from
+	dial       dialFunc
 	supervisor *process.Supervisor
 	// changed is told that there is something new to say; it does not block.
 	changed func()
@@ -29,8 +30,8 @@ type instance struct {
 
 // start carries out a plan. refresh gives each further start its spec anew: what Secrets give to the environment may have
 // changed.
-func start(p *plan, generation int64, opts process.SupervisorOptions, changed func()) *instance {
-	i := &instance{plan: p, generation: generation, changed: changed, answered: make(chan struct{}), stopProbes: func() {}}
+func start(p *plan, generation int64, dial dialFunc, opts process.SupervisorOptions, changed func()) *instance {
+	i := &instance{plan: p, generation: generation, dial: dial, changed: changed, answered: make(chan struct{}), stopProbes: func() {}}
 	opts.OnChange = i.onChange
 	i.mu.Lock() // onChange may come before the field is set
 	i.supervisor = process.Supervise(p.spec, opts)
@@ -61,7 +62,7 @@ func (i *instance) startProbes(identity process.Identity) {
 	ctx, cancel := context.WithCancel(context.Background())
 	i.stopProbes = cancel
 	i.reason = ""
-	probes := newProber(i.plan)
+	probes := newProber(i.dial, i.plan)
 	probes.ready = func(ok bool, reason string) { i.setReady(ctx, ok, reason) }
 	probes.unhealthy = func(reason string) { i.end(ctx, identity, reason) }
 	go probes.run(ctx)

@@ -27,7 +27,8 @@ const (
 // ports gives each listener of each Deployment a port of this machine, and the same again for as long as the Deployment
 // exists. They are kept in a file.
 type ports struct {
-	file string
+	file  string
+	claim func(port int) // is told each that is given
 
 	mu    sync.Mutex
 	byKey map[string]int32
@@ -35,8 +36,8 @@ type ports struct {
 }
 
 // openPorts reads what was given before; a file that is gone or damaged only means new numbers.
-func openPorts(file string) (*ports, error) {
-	p := &ports{file: file, byKey: map[string]int32{}, taken: map[int32]bool{}}
+func openPorts(file string, claim func(port int)) (*ports, error) {
+	p := &ports{file: file, claim: claim, byKey: map[string]int32{}, taken: map[int32]bool{}}
 	raw, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -50,7 +51,7 @@ func openPorts(file string) (*ports, error) {
 			delete(p.byKey, key) // no number that was given
 			continue
 		}
-		p.taken[port] = true
+		p.take(key, port)
 	}
 	return p, nil
 }
@@ -71,8 +72,13 @@ func (p *ports) get(owner string, container int32) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	p.byKey[key], p.taken[port] = port, true
+	p.take(key, port)
 	return port, p.save()
+}
+
+func (p *ports) take(key string, port int32) {
+	p.byKey[key], p.taken[port] = port, true
+	p.claim(int(port))
 }
 
 // choose picks at random, so that another runner on this machine does not race for the same numbers.
@@ -100,7 +106,7 @@ func (p *ports) replace(owner string) (bool, error) {
 		if err != nil {
 			return changed, err
 		}
-		p.byKey[key], p.taken[next] = next, true // the old one stays marked: it is not ours
+		p.take(key, next) // the old one stays marked: it is not ours
 		changed = true
 	}
 	if !changed {

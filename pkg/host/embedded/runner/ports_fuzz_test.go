@@ -19,7 +19,7 @@ func FuzzPorts(f *testing.F) {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p, err := openPorts(file)
+		p, err := openPorts(file, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func FuzzPorts(f *testing.F) {
 			}
 			owners[port] = key
 		}
-		again, err := openPorts(file)
+		again, err := openPorts(file, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}

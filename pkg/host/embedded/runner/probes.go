@@ -22,9 +22,13 @@ import (
 // kubelet waits between two looks.
 const eagerPeriod = 50 * time.Millisecond
 
+// dialFunc connects, as net.Dialer's DialContext does.
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // prober asks one process how it is, as its container's probes say.
 type prober struct {
 	plan *plan
+	dial dialFunc
 	http *http.Client
 	// ready is told each change, with the reason why not.
 	ready func(ok bool, reason string)
@@ -32,12 +36,13 @@ type prober struct {
 	unhealthy func(reason string)
 }
 
-func newProber(p *plan) *prober {
-	return &prober{plan: p, http: &http.Client{
+func newProber(dial dialFunc, p *plan) *prober {
+	return &prober{plan: p, dial: dial, http: &http.Client{
 		// As the kubelet: certificates are not verified, connections not kept, redirects within the host followed.
 		Transport: &http.Transport{
 			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // what is asked is how the process is
 			DisableKeepAlives: true,
+			DialContext:       dial,
 			Proxy:             nil,
 		},
 	}}
@@ -162,7 +167,7 @@ func (p *prober) ask(ctx context.Context, probe *corev1.Probe) error {
 		if !ok {
 			return fmt.Errorf("the container has no port %s", probe.TCPSocket.Port.String())
 		}
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.address(port))
+		conn, err := p.dial(ctx, "tcp", p.address(port))
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -30,7 +31,7 @@ func TestThresholds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProber(&plan{pod: &corev1.PodSpec{}, probes: map[string]*corev1.Probe{"readinessProbe": {
+	p := newProber((&net.Dialer{}).DialContext, &plan{pod: &corev1.PodSpec{}, probes: map[string]*corev1.Probe{"readinessProbe": {
 		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt(port)}},
 		PeriodSeconds: 1, SuccessThreshold: 3, FailureThreshold: 2, TimeoutSeconds: 5,
 	}}})

@@ -137,7 +137,7 @@ func (r *Runner) launch(ctx context.Context, d *appsv1.Deployment, rec *record, 
 	}
 	key := rec.key
 	opts := process.SupervisorOptions{BackOff: r.opts.BackOff, MaxBackOff: r.opts.MaxBackOff}
-	i := start(p, d.Generation, opts, func() { r.changed(key) }) //nolint:contextcheck // it outlives this call
+	i := start(p, d.Generation, r.opts.Network.Dial, opts, func() { r.changed(key) }) //nolint:contextcheck // it outlives this call
 	rec.setInstance(i)
 	r.mu.Unlock()
 	go func() {

@@ -5,8 +5,8 @@
 //
 // There are no Pods, ReplicaSets or Endpoints; Resolve tells where the process behind a Service is. One process stands for
 // any number of replicas. Processes run as the user that runs the host, without the walls of a container: the image is not
-// their root, security contexts and resource limits are not enforced, and a port whose flag takes no address (CAPI's
-// --webhook-port) is open on all of the machine's addresses.
+// their root, security contexts and resource limits are not enforced, and without a private network a port whose flag takes no
+// address (CAPI's --webhook-port) is open on all of the machine's addresses.
 package runner
 
 import (
@@ -43,6 +43,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/images"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/privatenet"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
@@ -52,6 +53,9 @@ type Options struct {
 	Dir string
 	// HelpDir keeps what programs say of their flags. Runners may share it. Default: a folder in Dir.
 	HelpDir string
+	// Network is what the processes listen on, which are private to it where it can: the ports that the runner gives them are claimed.
+	// Default: the machine's own.
+	Network privatenet.Loopback
 	// Records is process.Spec.Records of each process.
 	Records string
 	// BackOff and MaxBackOff are the pauses between restarts. Default: the kubelet's, 10 s doubling to 5 min.
@@ -94,7 +98,7 @@ func New(cfg *rest.Config, store *images.Store, opts Options) (*Runner, error) {
 			return nil, fmt.Errorf("make the runner's folder: %w", err)
 		}
 	}
-	known, err := openPorts(filepath.Join(opts.Dir, "ports.json"))
+	known, err := openPorts(filepath.Join(opts.Dir, "ports.json"), opts.Network.Claim)
 	if err != nil {
 		return nil, fmt.Errorf("read the runner's ports: %w", err)
 	}
@@ -124,6 +128,9 @@ func New(cfg *rest.Config, store *images.Store, opts Options) (*Runner, error) {
 func setDefaults(opts *Options) {
 	if opts.HelpDir == "" {
 		opts.HelpDir = filepath.Join(opts.Dir, "help")
+	}
+	if opts.Network == nil {
+		opts.Network = privatenet.Machine{}
 	}
 	if opts.Parallel <= 0 {
 		opts.Parallel = max(4, 2*runtime.NumCPU())

@@ -1,0 +1,219 @@
+package privatenet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// call is a bind or connect that waits for an answer.
+type call struct {
+	*notification
+	broker *broker
+}
+
+func (c *call) binds() bool { return c.Call == unix.SYS_BIND }
+
+// take does the call in the private network where it belongs there. done is false where the kernel shall do what it was asked for.
+func (n *Network) take(c *call) (errno syscall.Errno, done bool) {
+	raw, at, ok := c.address()
+	port := int(at.Port())
+	switch {
+	case !ok:
+		return 0, false
+	case c.binds() && port == 0: // the own end of a connection, as a rule
+		return 0, false
+	case c.binds() && n.open(port) && !at.Addr().IsUnspecified():
+		return 0, false
+	case !c.binds() && !n.private(port):
+		return 0, false
+	}
+	theirs, err := c.socket()
+	if err != nil {
+		n.leave(c, at, err)
+		return 0, false
+	}
+	defer unix.Close(theirs)
+	if !isTCP(theirs) {
+		return 0, false
+	}
+	if c.binds() && n.open(port) {
+		return n.narrow(theirs, port), true
+	}
+	ours, err := n.twin(theirs)
+	if err != nil {
+		n.options.Log("private network: %v", err)
+		return syscall.ENETDOWN, true // never in the open because of us
+	}
+	defer unix.Close(ours)
+	number := uintptr(unix.SYS_CONNECT)
+	if c.binds() {
+		number = unix.SYS_BIND
+	}
+	_, _, errno = unix.Syscall(number, uintptr(ours), uintptr(unsafe.Pointer(&raw[0])), uintptr(len(raw))) //nolint:gosec // as the kernel wants it
+	if errno != 0 && errno != unix.EINPROGRESS {
+		return errno, true
+	}
+	if c.binds() {
+		n.Claim(port)
+	}
+	if err := c.replace(ours); err != nil && !errors.Is(err, unix.ENOENT) { // who asked may be gone
+		n.options.Log("private network: give process %d its socket: %v", c.Thread, err)
+		return syscall.EIO, true
+	}
+	return errno, true
+}
+
+// narrow binds a socket that asked for all addresses of the machine to its loopback.
+func (n *Network) narrow(theirs, port int) syscall.Errno {
+	var at unix.Sockaddr = &unix.SockaddrInet4{Port: port, Addr: netip.AddrFrom4([4]byte{127, 0, 0, 1}).As4()}
+	domain, err := unix.GetsockoptInt(theirs, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err == nil && domain == unix.AF_INET6 {
+		at = &unix.SockaddrInet6{Port: port, Addr: netip.MustParseAddr("::ffff:127.0.0.1").As16()}
+		if only, err := unix.GetsockoptInt(theirs, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY); err == nil && only != 0 {
+			at = &unix.SockaddrInet6{Port: port, Addr: netip.IPv6Loopback().As16()}
+		}
+	}
+	if err == nil {
+		err = unix.Bind(theirs, at)
+	}
+	var errno syscall.Errno
+	if err != nil && !errors.As(err, &errno) {
+		errno = syscall.EIO
+	}
+	return errno
+}
+
+// leave tells of what was left in the machine's network.
+func (n *Network) leave(c *call, at netip.AddrPort, err error) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EBADF) {
+		return // it is gone, or asks for nothing that is a socket
+	}
+	n.options.Log("what process %d does at %s stays in the machine's network: %v", c.Thread, at, err)
+}
+
+// address reads the address that the call is about; ok is false where it is none of loopback, or of all addresses.
+func (c *call) address() (raw []byte, at netip.AddrPort, ok bool) {
+	length := c.Arguments[2]
+	if length < unix.SizeofSockaddrInet4 || length > unix.SizeofSockaddrAny {
+		return nil, at, false
+	}
+	raw = make([]byte, length)
+	local := []unix.Iovec{{Base: &raw[0]}}
+	local[0].SetLen(len(raw))
+	remote := []unix.RemoteIovec{{Base: uintptr(c.Arguments[1]), Len: len(raw)}}
+	read, err := unix.ProcessVMReadv(int(c.Thread), local, remote, 0)
+	if err != nil || read != len(raw) || !c.valid() {
+		return nil, at, false
+	}
+	at, ok = parseAddress(raw)
+	return raw, at, ok && (at.Addr().IsLoopback() || at.Addr().IsUnspecified())
+}
+
+// parseAddress reads a struct sockaddr_in or sockaddr_in6.
+func parseAddress(raw []byte) (at netip.AddrPort, ok bool) {
+	const port, address4, address6 = 2, 4, 8
+	var ip netip.Addr
+	switch family := binary.NativeEndian.Uint16(raw); {
+	case family == unix.AF_INET && len(raw) >= unix.SizeofSockaddrInet4:
+		ip, ok = netip.AddrFromSlice(raw[address4 : address4+4])
+	case family == unix.AF_INET6 && len(raw) >= unix.SizeofSockaddrInet6:
+		ip, ok = netip.AddrFromSlice(raw[address6 : address6+16])
+	}
+	if !ok {
+		return at, false
+	}
+	return netip.AddrPortFrom(ip.Unmap(), binary.BigEndian.Uint16(raw[port:])), true
+}
+
+// valid tells whether the call still waits: else its thread's number may be another's by now.
+func (c *call) valid() bool {
+	id := c.ID
+	return ioctl(c.broker.fd, ioctlValid, unsafe.Pointer(&id)) == nil //nolint:gosec // as the kernel wants it
+}
+
+// socket is the one that the call is about, for us as well.
+func (c *call) socket() (int, error) {
+	pid, err := c.process()
+	if err != nil {
+		return -1, err
+	}
+	handle, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return -1, os.NewSyscallError("pidfd_open", err)
+	}
+	defer unix.Close(handle)
+	if !c.valid() {
+		return -1, unix.ESRCH
+	}
+	fd, err := unix.PidfdGetfd(handle, int(int32(c.Arguments[0])), 0) //nolint:gosec // the kernel takes the lower half
+	return fd, os.NewSyscallError("pidfd_getfd", err)
+}
+
+// process is the one that the thread belongs to.
+func (c *call) process() (int, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Thread))
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(raw) {
+		if pid, ok := bytes.CutPrefix(line, []byte("Tgid:")); ok {
+			return strconv.Atoi(string(bytes.TrimSpace(pid)))
+		}
+	}
+	return 0, unix.ESRCH
+}
+
+func isTCP(fd int) bool {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	protocol, protocolErr := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
+	return errors.Join(err, protocolErr) == nil && kind == unix.SOCK_STREAM &&
+		(protocol == unix.IPPROTO_TCP || protocol == unix.IPPROTO_MPTCP)
+}
+
+// kept are the options that change what a bind means.
+var kept = []struct{ level, option int }{
+	{unix.SOL_SOCKET, unix.SO_REUSEADDR}, {unix.SOL_SOCKET, unix.SO_REUSEPORT}, {unix.IPPROTO_IPV6, unix.IPV6_V6ONLY},
+}
+
+// twin is a socket of the private network that is as theirs, before it was bound or connected.
+func (n *Network) twin(theirs int) (int, error) {
+	domain, err := unix.GetsockoptInt(theirs, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	flags, flagsErr := unix.FcntlInt(uintptr(theirs), unix.F_GETFL, 0) //nolint:gosec // a descriptor is no negative number
+	if err := errors.Join(err, flagsErr); err != nil {
+		return -1, err
+	}
+	ours, err := n.helper.socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|flags&unix.O_NONBLOCK, unix.IPPROTO_TCP)
+	if err != nil {
+		return -1, err
+	}
+	for _, each := range kept {
+		if each.level == unix.IPPROTO_IPV6 && domain != unix.AF_INET6 {
+			continue
+		}
+		value, err := unix.GetsockoptInt(theirs, each.level, each.option)
+		if err == nil {
+			err = unix.SetsockoptInt(ours, each.level, each.option, value)
+		}
+		if err != nil {
+			return -1, errors.Join(os.NewSyscallError("setsockopt", err), unix.Close(ours))
+		}
+	}
+	return ours, nil
+}
+
+// replace puts our socket in the place of the one that the call is about. Like Go's own it does not outlive an exec.
+func (c *call) replace(ours int) error {
+	r := replacement{
+		ID: c.ID, Flags: unix.SECCOMP_ADDFD_FLAG_SETFD, Source: uint32(ours), Target: uint32(c.Arguments[0]), About: unix.O_CLOEXEC, //nolint:gosec // the kernel takes the lower half
+	}
+	return ioctl(c.broker.fd, ioctlReplace, unsafe.Pointer(&r)) //nolint:gosec // as the kernel wants it
+}

@@ -1,0 +1,210 @@
+//go:build amd64 || arm64
+
+package review_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/fleetctl/fleetctl/pkg/review"
+	"github.com/fleetctl/fleetctl/pkg/syswatch"
+	"github.com/fleetctl/fleetctl/pkg/validate"
+)
+
+func TestMain(m *testing.M) { syswatch.Main(m, look) }
+
+// planted is a folder that has this file: what is looked at then is not the repo alone, so that a test sees that it would be found.
+const planted = "planted"
+
+// look does with a fleet repo what a pull request of a stranger has done with it.
+func look(dir string) error {
+	if content, err := os.ReadFile(filepath.Join(dir, planted)); err == nil {
+		return plant(dir, string(content))
+	}
+	ctx := context.Background()
+	_, rendered := review.Render(ctx, review.RenderOptions{Dir: dir})
+	_, validated := validate.Run(ctx, validate.Options{Dir: dir, Offline: true})
+	return errors.Join(rendered, validated)
+}
+
+// plant renders a repo after it has done what rendering must never do.
+func plant(dir, what string) error {
+	var err error
+	switch what {
+	case "read":
+		_, err = os.ReadFile(filepath.Join(dir, "..", "..", "outside"))
+	case "kustomize": // without what makes it safe
+		_, err = krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(dir, "base"))
+	case "write":
+		err = os.WriteFile(filepath.Join(os.TempDir(), "outside"), nil, 0o600)
+	case "run":
+		var process *os.Process
+		if process, err = os.StartProcess("/bin/sh", []string{"sh", "-c", "exit"}, &os.ProcAttr{}); err == nil {
+			_, err = process.Wait()
+		}
+	}
+	_, rendered := review.Render(context.Background(), review.RenderOptions{Dir: dir})
+	return errors.Join(err, rendered)
+}
+
+const hostileFleet = `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: test}
+spec:
+  git: {url: https://git.example.com/fleet.git}
+  environments: [{name: dev}]
+  managementClusters:
+  - name: mgmt
+    kubernetesVersion: v1.36.3
+    providers: [{name: docker}]
+`
+
+const hostileApply = `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: base, namespace: flux-system}
+spec: {interval: 10m, path: ./base, prune: true, sourceRef: {kind: GitRepository, name: flux-system}%s}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: web, namespace: flux-system}
+spec: {interval: 10m, chart: {spec: {chart: %s, sourceRef: {kind: GitRepository, name: flux-system}}}, values: {a: %s}}
+`
+
+// hostilePlaces are where a path can stand, by the file that it stands in; %s is the path, as YAML or as what a template has in quotes.
+var hostilePlaces = []struct{ file, text string }{
+	{"base/kustomization.yaml", "resources: [%s]\n"},
+	{"base/kustomization.yaml", "bases: [%s]\n"},
+	{"base/kustomization.yaml", "components: [%s]\n"},
+	{"base/kustomization.yaml", "crds: [%s]\n"},
+	{"base/kustomization.yaml", "configurations: [%s]\n"},
+	{"base/kustomization.yaml", "openapi: {path: %s}\n"},
+	{"base/kustomization.yaml", "resources: [a.yaml]\npatches: [{path: %s}]\n"},
+	{"base/kustomization.yaml", "resources: [a.yaml]\npatchesStrategicMerge: [%s]\n"},
+	{"base/kustomization.yaml", "resources: [a.yaml]\npatchesJson6902: [{path: %s, target: {kind: ConfigMap, name: a, version: v1}}]\n"},
+	{"base/kustomization.yaml", "resources: [a.yaml]\nreplacements: [{path: %s}]\n"},
+	{"base/kustomization.yaml", "configMapGenerator: [{name: b, files: [%s]}]\n"},
+	{"base/kustomization.yaml", "configMapGenerator: [{name: b, envs: [%s]}]\n"},
+	{"base/kustomization.yaml", "secretGenerator: [{name: b, env: %s}]\n"},
+	{"base/kustomization.yaml", "generators: [%s]\n"},
+	{"base/kustomization.yaml", "resources: [a.yaml]\ntransformers: [%s]\n"},
+	{"base/kustomization.yaml", "resources: [a.yaml]\nvalidators: [%s]\n"},
+	{"base/kustomization.yaml", "helmCharts: [{name: a, repo: %s}]\n"},
+	{"base/kustomization.yaml", "helmGlobals: {chartHome: %s}\nhelmCharts: [{name: a}]\n"},
+	{"base/kustomization.yaml", "generators: ['{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: b}, files: [\"x=http://127.0.0.1:9/\"]}', %s]\n"},
+	{"base/kustomization.yaml", "<<: {resources: [%s]}\n"},
+	{"base/kustomization.yaml", "configMapGenerator: [{name: b, <<: {files: [%s]}}]\n"},
+	{"base/Kustomization", "resources: [%s]\n"},
+	{"base/g.yaml", "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: b}\nfiles: [%s]\n"},
+	{"base/g.yaml", "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: b}\npath: %s\ntarget: {kind: ConfigMap}\n"},
+	{"base/g.yaml", "apiVersion: builtin\nkind: ReplacementTransformer\nmetadata: {name: b}\nreplacements: [{path: %s}]\n"},
+	{"base/g.yaml", "apiVersion: builtin\nkind: PatchStrategicMergeTransformer\nmetadata: {name: b}\npaths: [%s]\n"},
+	{"base/g.yaml", "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: b}\nname: a\nrepo: %s\n"},
+	{"base/g.yaml", "apiVersion: example.com/v1\nkind: X\nmetadata:\n  name: b\n  annotations: {config.kubernetes.io/function: 'exec: {path: %s}'}\n"},
+	{"components", "%s"},
+	{"chart", "%s"},
+	{"values", "%s"},
+	{"charts/web/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: {{ .Files.Get %s | quote }}}\n"},
+	{"charts/web/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: {{ getHostByName %s | quote }}, b: {{ tpl %[1]s . | quote }}}\n"},
+	{"charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies: [{name: x, version: 1.0.0, repository: %s}]\n"},
+	{"charts/web/values.schema.json", `{"$ref": %s}`},
+}
+
+// hostileRepo is a fleet repo with a path in one of the places.
+func hostileRepo(place, change int, value string) map[string]string {
+	p := hostilePlaces[place]
+	quoted := fmt.Sprintf("%q", value)
+	files := map[string]string{
+		"fleet.yaml": hostileFleet, "base/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "base/kustomization.yaml": "resources: [a.yaml]\n",
+		"charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "charts/web/templates/a.yaml": "",
+	}
+	components, chart, values := "", "./charts/web", "b"
+	switch p.file {
+	case "components":
+		components = ", components: [" + quoted + "]"
+	case "chart":
+		chart = quoted
+	case "values":
+		values = quoted
+	case "base/Kustomization":
+		delete(files, "base/kustomization.yaml")
+	case "base/g.yaml":
+		files["base/kustomization.yaml"] = []string{"generators: [g.yaml]\n", "resources: [a.yaml]\ntransformers: [g.yaml]\n", "resources: [a.yaml]\nvalidators: [../base/g.yaml]\n"}[change%3]
+	}
+	files["providers/docker/v1/mgmt/apply.yaml"] = fmt.Sprintf(hostileApply, components, chart, values)
+	if strings.Contains(p.file, "/") {
+		files[p.file] = fmt.Sprintf(p.text, quoted)
+		if strings.HasSuffix(strings.ToLower(p.file), "kustomization.yaml") || strings.HasSuffix(p.file, "g.yaml") {
+			files[p.file] = changed(files[p.file], change/3)
+		}
+	}
+	return files
+}
+
+// changed is a text whose first field, or another one, is written in another case.
+func changed(text string, change int) string {
+	fields := strings.Count(text, ": ")
+	if change == 0 || fields == 0 {
+		return text
+	}
+	at := 0
+	for range change % fields {
+		at += strings.Index(text[at:], ": ") + 2
+	}
+	end := at + strings.Index(text[at:], ": ")
+	return text[:at] + strings.ToUpper(text[at:end]) + text[end:]
+}
+
+func writeHostile(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "repo")
+	for name, content := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "base", "link")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Whatever path stands in a fleet repo, wherever it stands: no program is started, no socket opened, and no file outside of the repo read or written.
+func FuzzHostileRepo(f *testing.F) {
+	child := syswatch.Start(f)
+	values := []string{
+		"https://127.0.0.1:9/x?ref=--upload-pack=date&timeout=1", "HTTP://127.0.0.1:9/x", "x@127.0.0.1:a/b", "x=http://127.0.0.1:9/", "../../../../../../etc/passwd", "link", "g",
+	}
+	for place := range hostilePlaces {
+		for i, value := range values {
+			f.Add(uint8(place), uint8(i), value)
+		}
+		f.Add(uint8(place), uint8(3), values[0])
+	}
+	f.Fuzz(func(t *testing.T, place, change uint8, value string) {
+		files := hostileRepo(int(place)%len(hostilePlaces), int(change), value)
+		if did, said := child.Run(t, writeHostile(t, files)); len(did) > 0 {
+			t.Errorf("the repo had it %s (%s)", strings.Join(did, "; "), said)
+		}
+	})
+}
+
+// Had rendering a hole, the target above would say so.
+func TestHostileOracle(t *testing.T) {
+	child := syswatch.Start(t)
+	for fault, says := range map[string]string{"run": "started", "read": "read", "write": "wrote", "kustomize": "opened a socket"} {
+		files := hostileRepo(0, 0, "http://127.0.0.1:9/x")
+		files[planted] = fault
+		if did, _ := child.Run(t, writeHostile(t, files)); len(did) == 0 || !strings.HasPrefix(did[0], says) {
+			t.Errorf("%s: reported %q", fault, did)
+		}
+	}
+}
