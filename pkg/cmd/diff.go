@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -54,7 +55,7 @@ cluster remove, or the newer side cannot be rendered. Both steps at once are suc
 }
 
 func runDiff(c *cobra.Command, f *factory, o *diffOptions) error {
-	defer collectLate()()
+	defer confine.CollectLate()()
 	dir, err := f.repoDir()
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/review"
@@ -80,7 +81,7 @@ func runRender(c *cobra.Command, f *factory, o *renderOptions) error {
 	if err != nil {
 		return err
 	}
-	defer collectLate()()
+	defer confine.CollectLate()()
 	options := review.RenderOptions{Dir: dir, Cluster: o.cluster, Environment: o.environment}
 	if !o.noCache {
 		options.CacheDir = f.cacheDir()

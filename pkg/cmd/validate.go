@@ -40,7 +40,6 @@ It exits with 3 where there is an error. -o sarif is for code scanning, -o githu
 				return err
 			}
 			o.CacheDir, o.Paths = f.cacheDir(), args
-			defer collectLate()()
 			result, err := validate.Run(c.Context(), o)
 			if err != nil {
 				return err
