@@ -59,7 +59,7 @@ type Machine struct {
 }
 
 // Clusters lists all workload clusters with their machines, by namespace and name. Where Cluster API is not installed there
-// are none.
+// are none; where it is and its kinds are not served, it is an *UntoldError.
 func (m *Manager) Clusters(ctx context.Context) ([]Cluster, error) {
 	clusters, machines := &clusterv1.ClusterList{}, &clusterv1.MachineList{}
 	group, ctx := errgroup.WithContext(ctx)
@@ -91,19 +91,26 @@ func (m *Manager) Clusters(ctx context.Context) ([]Cluster, error) {
 func (m *Manager) Cluster(ctx context.Context, key kube.Key) (*Cluster, error) {
 	found := &clusterv1.Cluster{}
 	err := m.kube.Get(ctx, key, found)
-	if kube.IsAbsent(err) {
+	switch {
+	case err == nil:
+		cluster := clusterFrom(found)
+		return &cluster, nil
+	case kube.IsObjectAbsent(err):
 		return nil, nil
 	}
-	if err != nil {
+	if err := m.absent(ctx, err); err != nil {
 		return nil, fmt.Errorf("look at Cluster %s: %w", key, err)
 	}
-	cluster := clusterFrom(found)
-	return &cluster, nil
+	return nil, nil
 }
 
-// listAll fills list; a kind that is not installed leaves it empty.
+// listAll fills list; where Cluster API is not installed it stays empty. See absent.
 func (m *Manager) listAll(ctx context.Context, what string, list kube.ObjectList) error {
-	if err := m.kube.List(ctx, list); err != nil && !kube.IsAbsent(err) {
+	err := m.kube.List(ctx, list)
+	if err == nil {
+		return nil
+	}
+	if err := m.absent(ctx, err); err != nil {
 		return fmt.Errorf("list %s: %w", what, err)
 	}
 	return nil

@@ -79,6 +79,7 @@ func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
 	fs.StringVar(&o.AgeKeyFile, "age-key-file", "", "file with the private age key of a fleet repo that has one (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or a new one)")
 	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
 	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "names of preflight checks whose failure is accepted")
+	fs.BoolVar(&o.TakeOverFlux, "take-over-flux", false, "point a Flux that follows something else at this fleet repo; what it applied before is kept")
 	fs.BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
 }
 
@@ -159,6 +160,15 @@ func planView(w io.Writer, p *lifecycle.Plan) error {
 			after = "  (after: " + strings.Join(s.Needs, ", ") + ")"
 		}
 		ui.Fprintf(w, "  %s%s\n", s.Name, after)
+	}
+	if now := p.Flux; now != nil {
+		ui.Fprintf(w, "\nFlux on the cluster follows %s.\ninit refuses to point it at %s without --take-over-flux.\n", now.Follows, now.Wanted)
+		if len(now.WouldDelete) > 0 {
+			fmt.Fprintln(w, "It applied these, which this repo does not have; --take-over-flux keeps them, and pruning would delete them:")
+		}
+		for _, name := range now.WouldDelete {
+			ui.Fprintf(w, "  %s\n", name)
+		}
 	}
 	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%d files). Nothing else was changed.\n", p.ManifestDir, len(p.Manifests))
 	return err

@@ -53,7 +53,7 @@ func (s *session) preflight(ctx context.Context, _ func(string)) error {
 		switch {
 		case r.Status == preflight.StatusWarn:
 			s.Report.Warn(r.Name + ": " + r.Summary + hintBehind(r.Hint))
-		case r.Status == preflight.StatusFail && slices.Contains(s.opts.SkipPreflight, r.Name):
+		case r.Status == preflight.StatusFail && mayBeSkipped(r.Name) && slices.Contains(s.opts.SkipPreflight, r.Name):
 			s.Report.Warn(r.Name + ": " + r.Summary + " (skipped as asked)")
 		case r.Status == preflight.StatusFail:
 			failed = append(failed, diag.Errorf(r.Hint, "%s: %s", r.Name, r.Summary))
@@ -89,9 +89,13 @@ func (s *session) checks() []preflight.Check {
 		preflight.Disk("disk for state", s.Store.Dir, minFree),
 		preflight.Disk("disk for cache", s.CacheDir, minFree),
 		preflight.Clock(time.Now, buildDate()),
-		{Name: "name", Run: s.checkName},
-		{Name: "provider variables", Run: s.checkVariables},
 	}
+	if s.stranger != nil { // all else would look into what is another fleet's
+		return append(checks, preflight.Check{Name: checkFleetName, Run: s.checkFleet})
+	}
+	checks = append(checks, preflight.Check{Name: "name", Run: s.checkName})
+	checks = append(checks, s.ownershipChecks()...)
+	checks = append(checks, preflight.Check{Name: "provider variables", Run: s.checkVariables})
 	if s.traits().Containers {
 		engine := preflight.NewEngine(nil)
 		checks = append(checks, engine.Checks()...)
@@ -160,8 +164,7 @@ func (s *session) checkName(ctx context.Context) preflight.Result {
 		return preflight.FailWith(err)
 	}
 	if st == host.StateForeign {
-		return preflight.Fail("choose another name in fleet.yaml, or remove that cluster with the tool that made it",
-			"there is a cluster %s that fleetctl did not make", s.mgmt.Name)
+		return preflight.FailWith(foreignError(ctx, s.host))
 	}
 	if st == host.StateAbsent {
 		return preflight.OK("%s is free", s.mgmt.Name)

@@ -289,6 +289,11 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	for _, f := range files {
 		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content})
 	}
+	identity, err := s.identityFile(root, dirty)
+	if err != nil {
+		return nil, err
+	}
+	changes = append(changes, identity...)
 	encrypted, err := s.secretFiles(ctx, root)
 	return append(changes, encrypted...), err
 }

@@ -146,7 +146,7 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 		return nil, err
 	}
 	if !o.Offline {
-		if err := deps.giveKeys(ctx, name, keys); err != nil {
+		if err := deps.giveKeys(ctx, repo, keys); err != nil {
 			return nil, err
 		}
 	}
@@ -169,15 +169,20 @@ func (d Deps) HoldSecrets(ctx context.Context, dir string, do func() error) erro
 }
 
 // giveKeys adds keys to those that the management clusters of a fleet decrypt with. Older ones that only a cluster knows stay there.
-func (d Deps) giveKeys(ctx context.Context, fleet string, keys secret.Keys) error {
+func (d Deps) giveKeys(ctx context.Context, repo *fleetrepo.Repo, keys secret.Keys) error {
+	id, err := fleetrepo.ReadIdentity(repo.Dir)
+	if err != nil {
+		return err
+	}
+	self := newRepoOf(repo.Dir, id, repo.Fleet)
 	records, err := d.Store.List()
 	if err != nil {
 		return err
 	}
 	given := 0
 	for i, r := range records {
-		if r.Fleet != fleet {
-			continue
+		if !self.owns(&r) {
+			continue // another fleet's, which may have the same name
 		}
 		client, err := (&Target{Name: r.Name, Cluster: d.Store.Cluster(r.Name), Record: &records[i]}).Client(ctx)
 		if err == nil {
@@ -190,7 +195,7 @@ func (d Deps) giveKeys(ctx context.Context, fleet string, keys secret.Keys) erro
 	}
 	if given == 0 {
 		return diag.Errorf("run it where `fleetctl init` was run; or give --offline, and run `fleetctl init` before the change is pushed",
-			"no management cluster of the fleet %s is known on this machine", fleet)
+			"no management cluster of the fleet %s is known on this machine", self.name)
 	}
 	return nil
 }

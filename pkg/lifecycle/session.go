@@ -36,6 +36,12 @@ type session struct {
 	fleetFile []byte // fleet.yaml as it is, or as it will be written
 	newFleet  bool   // there was no fleet.yaml
 
+	self        *repoOf
+	id          string // of the fleet; see identity
+	provisional bool   // it is not in the repo yet
+	stranger    error  // why the record of this management cluster is not ours to use
+	kept        []string
+
 	cluster state.Cluster
 	host    host.Host
 	hostErr error          // why there is no host: no engine answers. Preflight tells it together with all else.
@@ -99,12 +105,20 @@ func (s *session) settle(ctx context.Context) (err error) {
 		}
 	}
 	s.cluster = s.Store.Cluster(s.mgmt.Name)
+	if err := s.settleIdentity(); err != nil {
+		return err
+	}
+	if s.stranger != nil {
+		return nil // what is in that folder, and the host that it leads to, are not ours to look at
+	}
 	if s.mgmt.Parent != "" {
 		if err := s.askParent(ctx); err != nil {
 			return err
 		}
 	}
-	s.host, s.hostErr = hosts.New(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.CacheDir))
+	if s.host, s.hostErr = hosts.New(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.CacheDir)); s.hostErr != nil {
+		s.host = nil // and not a nil of some kind of host, which is no nil
+	}
 	return s.openBundle(ctx)
 }
 
@@ -265,7 +279,7 @@ func (s *session) did() {
 // record is what the state folder remembers of this management cluster.
 func (s *session) record() state.Record {
 	r := state.Record{
-		Name: s.mgmt.Name, Fleet: s.fleet.Metadata.Name, Repo: s.opts.Dir,
+		Name: s.mgmt.Name, Fleet: s.fleet.Metadata.Name, FleetID: s.identity(), Repo: s.opts.Dir, GitURL: s.fleet.Spec.Git.URL,
 		HostType: string(s.mgmt.Host.Type), Ephemeral: s.opts.Ephemeral, MergedInto: s.opts.MergeKubeconfig,
 	}
 	if e := s.mgmt.Host.Existing; e != nil {
