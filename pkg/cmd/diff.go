@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -54,7 +55,7 @@ cluster remove, or the newer side cannot be rendered. Both steps at once are suc
 }
 
 func runDiff(c *cobra.Command, f *factory, o *diffOptions) error {
-	defer collectLate()()
+	defer confine.CollectLate()()
 	dir, err := f.repoDir()
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func reportView(w io.Writer, s ui.Streams, r *review.Report, wordsOnly bool) err
 		fmt.Fprintln(out)
 	}
 	for _, i := range r.Impact {
-		fmt.Fprintln(out, i.Summary)
+		ui.Fprintf(out, "%s\n", i.Summary)
 	}
 	return nil
 }

@@ -11,8 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/validate"
 )
 
 // grace is how long an interrupted command may take to end by itself. Some libraries take no context: kind's node keeps being
@@ -22,6 +26,10 @@ const grace = 1500 * time.Millisecond
 // Main runs fleetctl with args and returns its exit code. When ctx ends (Ctrl-C, SIGTERM) it returns within two seconds and says
 // how to go on.
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
+	if len(args) == 1 && args[0] == confine.Argument {
+		return confine.Serve(validate.Task, validate.AddonTask, review.RenderTask, review.DiffTask, lifecycle.DeclaredTask)
+	}
+	streams = streams.Guarded()
 	f := newFactory(streams)
 	root := newRootCmd(f)
 	root.SetArgs(args)
@@ -30,7 +38,13 @@ func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	root.SetErr(streams.Err)
 
 	result := make(chan error, 1)
-	go func() { result <- root.ExecuteContext(ctx) }()
+	go func() {
+		inside, err := confined(ctx)
+		if err == nil {
+			err = root.ExecuteContext(inside)
+		}
+		result <- err
+	}()
 
 	var err error
 	select {

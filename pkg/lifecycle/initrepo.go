@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/version"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // gitEndpoint is the fleet repo as Flux reaches it.
@@ -275,7 +276,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 		return nil, err
 	}
 	files, err := s.repoFiles(ctx, root, func(f manifest.File) bool {
-		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Path)))
+		content, err := within.ReadFile(root, f.Path, maxRepoFile)
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
 		}
@@ -288,6 +289,11 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 	for _, f := range files {
 		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content})
 	}
+	identity, err := s.identityFile(root, dirty)
+	if err != nil {
+		return nil, err
+	}
+	changes = append(changes, identity...)
 	encrypted, err := s.secretFiles(ctx, root)
 	return append(changes, encrypted...), err
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -20,7 +21,7 @@ func (o ChangeOptions) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetre
 		return nil, err
 	}
 	if e.Renders != "" {
-		err = judgeEdit(repo, e)
+		err = judgeEdit(ctx, repo, e)
 	}
 	if err == nil && e.Applies != "" {
 		err = judgeAddon(ctx, repo, e)
@@ -37,7 +38,7 @@ func (o ChangeOptions) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetre
 
 // judgeEdit renders the cluster that an edit changes as it would be. What its chart refuses is an error with the chart's own words. Where they
 // are the same without the edit, it makes nothing worse: then a note says so.
-func judgeEdit(repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
+func judgeEdit(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
 	files := e.Changes.Files()
 	i := slices.IndexFunc(files, func(f manifest.File) bool { return f.Path == e.Renders })
 	if i < 0 {
@@ -47,18 +48,25 @@ func judgeEdit(repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
 	if err != nil {
 		return err
 	}
-	r := render.New(disk, repo.Fleet, render.Options{Schemas: &repo.Schemas})
-	after := r.Declared(e.Renders, files[i].Content)
-	if after.Err() == nil {
-		return nil
-	}
+	q := declarations{Dirs: []string{repo.Dir}, Files: []declaration{{Path: e.Renders, Content: files[i].Content}}}
 	src, err := fs.ReadFile(disk, e.Renders)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	var before diag.Findings
 	if err == nil {
-		before = r.Declared(e.Renders, src)
+		q.Files = append(q.Files, declaration{Path: e.Renders, Content: src, OnlyAfterFailure: true})
+	}
+	found, err := DeclaredTask.Run(ctx, q, confine.Needs{Read: q.Dirs})
+	if err != nil {
+		return err
+	}
+	after := found[0].Findings
+	if after.Err() == nil {
+		return nil
+	}
+	var before diag.Findings
+	if len(found) > 1 {
+		before = found[1].Findings
 	}
 	if slices.EqualFunc(before, after, func(a, b diag.Finding) bool { return a.Summary == b.Summary }) {
 		e.Notes = append(e.Notes, "The chart refuses the values of this cluster, with this change as without it: "+after[0].Summary)

@@ -2,16 +2,13 @@ package lifecycle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
@@ -62,48 +59,42 @@ func brokenByCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit
 		return nil, 0, fmt.Errorf("render the changed charts: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // it is temporary
-	changed, err := changedCharts(repo, e, dir)
-	if err != nil {
+	if err := changedCharts(repo, e, dir); err != nil {
 		return nil, 0, fmt.Errorf("render the changed charts: %w", err)
 	}
-	before, after := render.New(disk, repo.Fleet, render.Options{Schemas: &repo.Schemas}), render.New(changed, repo.Fleet, render.Options{})
-	was, is := make([]diag.Findings, len(clusters)), make([]diag.Findings, len(clusters))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, c := range clusters {
-		group.Go(func() error {
-			src, err := fs.ReadFile(disk, c.File)
-			if err == nil {
-				was[i], is[i] = before.Declared(c.File, src), after.Declared(c.File, src)
-			}
-			return errors.Join(err, ctx.Err())
-		})
+	q := declarations{Dirs: []string{repo.Dir, dir}}
+	for _, c := range clusters {
+		src, err := fs.ReadFile(disk, c.File)
+		if err != nil {
+			return nil, 0, err
+		}
+		q.Files = append(q.Files, declaration{Path: c.File, Content: src}, declaration{Dir: 1, Path: c.File, Content: src})
 	}
-	if err := group.Wait(); err != nil {
+	found, err := DeclaredTask.Run(ctx, q, confine.Needs{Read: q.Dirs})
+	if err != nil {
 		return nil, 0, err
 	}
 	for i := range clusters {
-		if was[i].Err() != nil {
+		was, is := found[2*i].Findings, found[2*i+1].Findings
+		if was.Err() != nil {
 			continue
 		}
 		judged++
-		if at := slices.IndexFunc(is[i], func(f diag.Finding) bool { return f.Severity == diag.SeverityError }); at >= 0 {
-			broken = append(broken, is[i][at])
+		if at := slices.IndexFunc(is, func(f diag.Finding) bool { return f.Severity == diag.SeverityError }); at >= 0 {
+			broken = append(broken, is[at])
 		}
 	}
 	return broken, judged, nil
 }
 
 // changedCharts are the charts of an edit as it would leave them, written to a folder.
-func changedCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, dir string) (fs.FS, error) {
+func changedCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, dir string) error {
 	for _, flavour := range e.Charts {
 		from := filepath.Join(repo.Dir, scaffold.ChartsDir, flavour)
 		if err := os.CopyFS(filepath.Join(dir, scaffold.ChartsDir, flavour), os.DirFS(from)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if _, err := e.Changes.Apply(dir); err != nil {
-		return nil, err
-	}
-	return render.Dir(dir)
+	_, err := e.Changes.Apply(dir)
+	return err
 }

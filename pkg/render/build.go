@@ -43,7 +43,10 @@ func (b *builds) run(dir string, names []string, files *closure, spec buildSpec)
 	if err := disk.WriteFile("/"+file, own); err != nil {
 		return fail(err)
 	}
-	resources, err := runKustomize(disk, "/"+dir, files.openAPI)
+	resources, refused, err := b.kustomize(disk, dir, names, files.openAPI)
+	if refused != nil {
+		return nil, refused
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -67,13 +70,36 @@ func (b *builds) run(dir string, names []string, files *closure, spec buildSpec)
 	return objects, nil
 }
 
+// kustomize runs kustomize in a folder. What it was the end of in an earlier process it is not given again: that is a finding.
+func (b *builds) kustomize(disk filesys.FileSystem, dir string, names []string, openAPI bool) ([]*resource.Resource, diag.Findings, error) {
+	at := dir
+	if len(names) == 1 {
+		at = names[0]
+	}
+	kustomizing.Lock() // the time that others take does not count
+	defer kustomizing.Unlock()
+	end, err := b.begin("kustomize build of "+at, "")
+	defer end()
+	if err != nil {
+		f := buildFinding(b.repo, dir, names, err)
+		f.Rule = RuleLimits
+		return nil, diag.Findings{f}, nil
+	}
+	out, err := kustomizeNow(disk, "/"+dir, openAPI)
+	return out, nil, err
+}
+
 // kustomizing keeps builds apart: kustomize has a schema that belongs to the process (kustomize issue 3659).
 var kustomizing sync.Mutex
 
 // runKustomize builds a folder of a file system that has nothing but what the build needs.
-func runKustomize(disk filesys.FileSystem, dir string, openAPI bool) (out []*resource.Resource, err error) {
+func runKustomize(disk filesys.FileSystem, dir string, openAPI bool) ([]*resource.Resource, error) {
 	kustomizing.Lock()
 	defer kustomizing.Unlock()
+	return kustomizeNow(disk, dir, openAPI)
+}
+
+func kustomizeNow(disk filesys.FileSystem, dir string, openAPI bool) (out []*resource.Resource, err error) {
 	defer func() {
 		if openAPI {
 			openapi.ResetOpenAPI()

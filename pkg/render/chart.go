@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
@@ -46,6 +47,7 @@ type loadedChart struct {
 	parseErr error
 
 	prepare   sync.Once
+	beyond    atomic.Int32     // how many releases its templates went beyond bounds for
 	templates *parsedTemplates // nil where Helm's engine renders the chart
 }
 

@@ -26,6 +26,8 @@ import (
 type parsedTemplates struct {
 	names  []string // of the files that are rendered
 	parsed *template.Template
+	funcs  template.FuncMap // that they were parsed with
+	marks  marks
 	ready  sync.Pool // of *execution
 	// included is nil where it may not be remembered.
 	included *included
@@ -34,13 +36,10 @@ type parsedTemplates struct {
 // execution is a copy of the templates for one release at a time: include belongs to it.
 type execution struct {
 	parsed   *template.Template
-	depth    map[string]int
+	bounds   bounds
 	buffers  []*bytes.Buffer // that nothing is written to
 	included *included
 }
-
-// tooDeep bounds how often templates include themselves, as Helm does.
-const tooDeep = 1000
 
 // newTemplates parses a chart's templates; nil where Helm's engine has to do it: charts in charts, files that templates read, and functions that are
 // not here, tpl among them.
@@ -48,7 +47,8 @@ func newTemplates(c *chart.Chart) *parsedTemplates {
 	if len(c.Dependencies()) > 0 || c.Metadata.Type == "library" || len(c.Metadata.Dependencies) > 0 {
 		return nil
 	}
-	all := &parsedTemplates{included: &included{}, parsed: template.New("gotpl").Option(missingKey).Funcs(functions())}
+	funcs := functions()
+	all := &parsedTemplates{included: &included{}, funcs: funcs, marks: marks{}, parsed: template.New("gotpl").Option(missingKey).Funcs(funcs)}
 	files := slices.Clone(c.Templates)
 	slices.SortFunc(files, func(a, b *common.File) int { return compareDepth(a.Name, b.Name) })
 	for _, f := range files {
@@ -67,6 +67,7 @@ func newTemplates(c *chart.Chart) *parsedTemplates {
 			all.names = append(all.names, name)
 		}
 	}
+	all.marks.put(all.parsed)
 	return all
 }
 
@@ -87,12 +88,31 @@ func compareDepth(a, b string) int {
 // renderTemplates makes of a chart and its values what Helm makes of them, by file.
 func (l *loadedChart) renderTemplates(c *chart.Chart, top common.Values) (map[string]string, error) {
 	l.prepare.Do(func() { l.templates = newTemplates(l.chart) })
-	if l.templates != nil && c == l.chart {
-		if files, err := l.templates.render(c, top); err == nil {
-			return files, nil
-		}
+	if l.beyond.Load() >= mayGoBeyond {
+		return nil, beyond("the chart went beyond what its templates may take for %d others already", mayGoBeyond)
 	}
-	return engine.Render(c, top)
+	files, err := l.renderWithin(c, top)
+	if bound := boundOf(err); bound != nil {
+		l.beyond.Add(1)
+		return nil, bound
+	}
+	return files, err
+}
+
+// mayGoBeyond is for how many releases the templates of a chart may go beyond bounds, which takes long, before they are not run any more.
+const mayGoBeyond = 3
+
+func (l *loadedChart) renderWithin(c *chart.Chart, top common.Values) (files map[string]string, err error) {
+	if l.templates != nil && c == l.chart {
+		files, err = l.templates.render(c, top)
+	} else {
+		files, err = renderInside(c, top)
+	}
+	if err == nil || boundOf(err) != nil {
+		return files, err
+	}
+	// It goes wrong within bounds, or wants a function that is not here: Helm's engine says what is wrong, or renders it.
+	return engine.Engine{CustomTemplateFuncs: boundFunctions(withPrinting(functions()), &bounds{})}.Render(c, top)
 }
 
 // render runs the templates. What the error says is for nobody: Helm's engine says it better.
@@ -116,6 +136,7 @@ func (t *parsedTemplates) render(c *chart.Chart, top common.Values) (files map[s
 	if err != nil {
 		return nil, err
 	}
+	run.bounds.reset()
 	files = make(map[string]string, len(t.names))
 	for _, name := range t.names {
 		values["Template"] = common.Values{"Name": name, "BasePath": path.Join(c.ChartFullPath(), "templates")}
@@ -149,24 +170,19 @@ func (t *parsedTemplates) take() (*execution, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &execution{parsed: parsed.Option(missingKey), depth: map[string]int{}, included: t.included}
-	run.parsed.Funcs(template.FuncMap{"include": run.include})
+	run := &execution{parsed: parsed.Option(missingKey), included: t.included, bounds: bounds{marks: t.marks}}
+	run.parsed.Funcs(boundFunctions(withPrinting(t.funcs), &run.bounds)).Funcs(template.FuncMap{"include": run.include})
 	return run, nil
 }
 
 func (x *execution) include(name string, data any) (string, error) {
-	if x.depth[name] > tooDeep {
-		return "", errTemplate
-	}
 	from, pure := data.(string)
 	if pure {
 		if text, ok := x.included.get(name, from); ok {
 			return text, nil
 		}
 	}
-	x.depth[name]++
 	text, err := x.execute(name, data)
-	x.depth[name]--
 	if pure && err == nil {
 		x.included.put(name, from, text)
 	}
@@ -175,11 +191,18 @@ func (x *execution) include(name string, data any) (string, error) {
 
 // execute runs one template. Those that it includes run meanwhile.
 func (x *execution) execute(name string, data any) (string, error) {
+	return x.executeIn(x.parsed, name, data)
+}
+
+func (x *execution) executeIn(parsed *template.Template, name string, data any) (string, error) {
+	if err := x.bounds.spend(costInclude); err != nil {
+		return "", err
+	}
 	text := &bytes.Buffer{}
 	if last := len(x.buffers) - 1; last >= 0 {
 		text, x.buffers = x.buffers[last], x.buffers[:last]
 	}
-	err := x.parsed.ExecuteTemplate(text, name, data)
+	err := parsed.ExecuteTemplate(meter{text, &x.bounds}, name, data)
 	out := text.String()
 	text.Reset()
 	x.buffers = append(x.buffers, text)

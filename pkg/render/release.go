@@ -44,6 +44,15 @@ type job struct {
 	configMap func(name string) (map[string]string, bool)
 }
 
+// name tells a release from all others of the fleet.
+func (j *job) name() string {
+	where := j.object.Source.File
+	if len(j.object.Targets) > 0 {
+		where += " on " + j.object.Targets[0]
+	}
+	return fmt.Sprintf("%s (%s)", j.release.Owner, where)
+}
+
 func (j *job) finding(severity diag.Severity, rule, summary, hint string) diag.Findings {
 	at := j.object.Source
 	return diag.Findings{{Severity: severity, Rule: rule, File: at.File, Line: at.Line, Summary: j.release.Owner.String() + ": " + summary, Hint: hint}}
@@ -58,6 +67,11 @@ func (j *job) failed(rule string, err error) diag.Findings {
 
 // renderRelease returns what Helm would install, in its order.
 func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
+	end, err := r.begin(j.name(), "the chart "+j.release.Chart)
+	defer end()
+	if err != nil {
+		return nil, j.failed(RuleLimits, err)
+	}
 	loaded, err := r.charts.load(j.release.Chart, j.planned)
 	if err != nil {
 		return nil, j.failed(RuleChart, err)

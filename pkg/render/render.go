@@ -32,6 +32,7 @@ const (
 	RuleValues     = "render-values"     // values that the chart's schema refuses, or that cannot be put together
 	RuleChart      = "render-chart"      // a chart that cannot be loaded, or whose templates fail
 	RuleDuplicate  = "render-duplicate"  // two declarations of one object
+	RuleLimits     = "render-limits"     // what takes more memory or time than is given to one thing
 	RuleConflict   = "render-conflict"   // an object that two Flux objects make in one cluster
 )
 
@@ -41,6 +42,21 @@ type Options struct {
 	CacheDir string
 	// Schemas are those of values that the caller has compiled; what they took is not judged again. nil: there are none.
 	Schemas *fleetrepo.Schemas
+	// Begin, if set, is told what is worked on, and says what is not to be: see confine.Watch.
+	Begin func(name, group string) (end func(), err error)
+}
+
+// CacheDirs are the folders that a Renderer with this CacheDir writes in. They are made, where that is possible: one that renders need not be
+// able to make them.
+func CacheDirs(dir string) []string {
+	if dir == "" {
+		return nil
+	}
+	name := newCache(dir).dir
+	if os.MkdirAll(name, 0o700) != nil {
+		return nil // then nothing is kept
+	}
+	return []string{name}
 }
 
 // Renderer renders a fleet repo. Its methods may be called at once; what is read and built is shared between them, so a Renderer
@@ -51,13 +67,17 @@ type Renderer struct {
 	cache  *cache
 	charts *charts
 	builds *builds
+	begin  func(name, group string) (end func(), err error)
 }
 
 // New returns a Renderer of the fleet repo in files, whose fleet.yaml is fleet. For a folder use Dir.
 func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 	r := &Renderer{repo: &repo{files: files}, fleet: fleet, cache: newCache(o.CacheDir)}
+	if r.begin = o.Begin; r.begin == nil {
+		r.begin = func(string, string) (func(), error) { return func() {}, nil }
+	}
 	r.charts = &charts{repo: r.repo, schemas: cmp.Or(o.Schemas, &fleetrepo.Schemas{})}
-	r.builds = &builds{repo: r.repo, cache: r.cache}
+	r.builds = &builds{repo: r.repo, cache: r.cache, begin: r.begin}
 	return r
 }
 

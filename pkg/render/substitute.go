@@ -26,7 +26,12 @@ type variables struct {
 	values map[string]string
 	open   bool
 	always bool
+	// made is how many bytes all objects of the Kustomization have become.
+	made int
 }
+
+// maxFilled is what the objects of a Kustomization may be with their variables filled in, all together.
+const maxFilled = 64 << 20
 
 // variablesOf puts together what postBuild of a Kustomization names. lookup finds the data of a ConfigMap in its namespace.
 func variablesOf(k *Kustomization, post *kustomizev1.PostBuild, lookup func(name string) (map[string]string, bool)) (*variables, diag.Findings) {
@@ -68,6 +73,40 @@ func variablesOf(k *Kustomization, post *kustomizev1.PostBuild, lookup func(name
 	return v, findings
 }
 
+// replaces finds variables in whose values something is replaced: those may grow.
+var replaces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[^}/]*/`) })
+
+// fill fills the variables of a text in, unless that makes too much of it.
+func (v *variables) fill(before string) (string, error) {
+	size, grows, largest := len(before), replaces().MatchString(before), ""
+	text, err := envsubst.Eval(before, func(name string) (string, bool) {
+		value, ok := v.values[name]
+		if !ok && v.open {
+			return "${" + name + "}", true
+		}
+		if size += len(value); grows {
+			size += len(value) * len(before)
+		}
+		if size > maxText {
+			if largest == "" {
+				largest = name
+			}
+			return "", true // so that what is not wanted any more is not made
+		}
+		return value, true
+	})
+	switch {
+	case largest != "":
+		return "", beyond("with the variable %s it would have more than %d MiB", largest, maxText>>20)
+	case err != nil:
+		return "", err
+	}
+	if v.made += len(text); v.made > maxFilled {
+		return "", beyond("all objects together have more than %d MiB with their variables", maxFilled>>20)
+	}
+	return text, nil
+}
+
 // apply fills the variables in. An object that has none is returned as it is.
 func (v *variables) apply(c *content) (*content, error) {
 	if v == nil || len(v.values) == 0 && !v.always && !v.open || !bytes.Contains(c.json, []byte("$")) {
@@ -90,13 +129,7 @@ func (v *variables) apply(c *content) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := envsubst.Eval(string(before), func(name string) (string, bool) {
-		value, ok := v.values[name]
-		if !ok && v.open {
-			return "${" + name + "}", true
-		}
-		return value, true
-	})
+	text, err := v.fill(string(before))
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,15 @@ type item struct {
 	findings diag.Findings
 }
 
+// name tells a Kustomization from all others of the fleet.
+func (it *item) name() string {
+	text := fmt.Sprintf("the variables of %s (%s)", it.k.Owner, it.k.Path)
+	if len(it.k.Targets) > 0 {
+		text += " on " + it.k.Targets[0]
+	}
+	return text
+}
+
 // render follows all management clusters.
 func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 	defer r.cache.use()()
@@ -227,6 +236,15 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 
 // finishOne does what kustomize-controller does behind kustomize, and looks for objects that are declared twice.
 func (w *walk) finishOne(it *item) {
+	end, err := w.r.begin(it.name(), "")
+	defer end()
+	if err != nil {
+		it.objects, it.findings = nil, append(slices.Clip(it.findings), diag.Finding{
+			Severity: diag.SeverityError, Rule: RuleLimits, File: it.k.Source.File, Line: it.k.Source.Line,
+			Summary: fmt.Sprintf("fill in the variables of %s: %v", it.k.Owner, err),
+		})
+		return
+	}
 	v, findings := variablesOf(it.k, it.spec.PostBuild, func(name string) (map[string]string, bool) {
 		return w.configMap(nil, it.namespace, name) // a Kustomization takes them from where it is itself, not from its target
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
@@ -93,25 +94,57 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 	if report.From, report.To, err = revisions(git, o); err != nil {
 		return nil, err
 	}
-	before, err := renderCommit(ctx, git, report.From, o.CacheDir)
+	sides := sides{Dir: repo.Dir, CacheDir: o.CacheDir}
+	if sides.Before, err = snapshotOf(git, report.From); err != nil {
+		return nil, err
+	}
+	if report.To != "" {
+		if sides.After, err = snapshotOf(git, report.To); err != nil {
+			return nil, err
+		}
+	}
+	found, err := DiffTask.Run(ctx, sides, confine.Needs{Read: []string{repo.Dir}, Write: render.CacheDirs(o.CacheDir)})
+	if err != nil {
+		return nil, err
+	}
+	report.Objects, report.Impact = append([]ObjectChange{}, found.Objects...), append([]Impact{}, found.Impact...)
+	if err := report.findSteps(ctx, git); err != nil {
+		return nil, err
+	}
+	report.Problems, report.OldProblems = append(diag.Findings{}, found.Problems...), append(diag.Findings{}, found.OldProblems...)
+	return report, nil
+}
+
+// sides are what the process that compares is given: it has no Git repository. After is nil where it is the folder.
+type sides struct {
+	Dir, CacheDir string
+	Before, After *snapshot
+}
+
+// DiffTask is the part of Diff that reads what the fleet repo says.
+var DiffTask = confine.New("diff", diffTask)
+
+func diffTask(ctx context.Context, s sides) (*Report, error) {
+	before, err := s.Before.render(ctx, s.CacheDir)
 	if err != nil {
 		return nil, err
 	}
 	var after *render.Result
-	if report.To != "" {
-		after, err = renderCommit(ctx, git, report.To, o.CacheDir)
+	if s.After != nil {
+		after, err = s.After.render(ctx, s.CacheDir)
 	} else {
-		after, err = Render(ctx, RenderOptions{Dir: repo.Dir, CacheDir: o.CacheDir})
+		after, err = renderDir(ctx, RenderOptions{Dir: s.Dir, CacheDir: s.CacheDir})
 	}
 	if err != nil {
 		return nil, err
 	}
-	report.Objects = compare(before.Objects, after.Objects)
-	report.Impact = impactOf(report.Objects, before.Objects, after.Objects, failedFiles(before.Findings, after.Findings))
-	if err := report.findSteps(ctx, git); err != nil {
+	end, err := confine.Begin(ctx, "the comparison of the two sides", "")
+	defer end()
+	if err != nil {
 		return nil, err
 	}
-	report.Problems, report.OldProblems = append(diag.Findings{}, after.Findings...), append(diag.Findings{}, before.Findings...)
+	report := &Report{Objects: compare(before.Objects, after.Objects), Problems: after.Findings, OldProblems: before.Findings}
+	report.Impact = impactOf(report.Objects, before.Objects, after.Objects, failedFiles(before.Findings, after.Findings))
 	return report, nil
 }
 
@@ -147,21 +180,18 @@ func revisions(git *gitrepo.Repo, o DiffOptions) (from, to string, err error) {
 	return from, "", err
 }
 
-// renderCommit renders the fleet as it is in a commit; one without a fleet.yaml has no objects.
-func renderCommit(ctx context.Context, git *gitrepo.Repo, commit, cacheDir string) (*render.Result, error) {
-	files, err := git.Files(commit)
-	if err != nil {
-		return nil, err
-	}
+// render renders the fleet as it is in a commit; one without a fleet.yaml has no objects.
+func (s *snapshot) render(ctx context.Context, cacheDir string) (*render.Result, error) {
+	files := s.files()
 	content, err := fs.ReadFile(files, v1alpha1.FileName)
 	if err != nil {
 		return &render.Result{}, nil //nolint:nilerr // the fleet begins after this commit
 	}
 	fleet, err := v1alpha1.Decode(v1alpha1.FileName, content)
 	if err != nil {
-		return nil, diag.Wrap("read "+v1alpha1.FileName+" of commit "+commit[:12], err, "compare with a revision whose fleet.yaml is right")
+		return nil, diag.Wrap("read "+v1alpha1.FileName+" of commit "+s.Commit[:12], err, "compare with a revision whose fleet.yaml is right")
 	}
-	return render.New(files, fleet, render.Options{CacheDir: cacheDir}).All(ctx)
+	return render.New(files, fleet, render.Options{CacheDir: cacheDir, Begin: confine.Watch(ctx)}).All(ctx)
 }
 
 // id is what an object is on one of the clusters that it is applied to.

@@ -60,8 +60,8 @@ type Impact struct {
 	// Objects that change, where Kind is other.
 	Objects int `json:"objects,omitempty"`
 
-	// file declares the cluster that leaves the repo. partly says that some of it is kept.
-	file   string
+	// File declares the cluster that leaves the repo, for who looks for it in history. partly says that some of it is kept.
+	File   string `json:"-"`
 	partly bool
 }
 

@@ -125,7 +125,7 @@ const (
 
 // removal says what becomes of a cluster that was guarded so and that the newer side does not make.
 func (s *side) removal(g *guard, now *side) Impact {
-	i := Impact{Kind: ImpactDeleteCluster, file: g.cluster.Source.File}
+	i := Impact{Kind: ImpactDeleteCluster, File: g.cluster.Source.File}
 	uninstalled := g.release != nil && now.same(g.release) == nil
 	paused := g.release != nil && fieldsOf(g.release)["suspend"] == true
 	i.Requested = g.requested && uninstalled && !paused && g.releaseOpen && g.clusterOpen
@@ -191,7 +191,7 @@ func (j *judge) staying(before, after *side) {
 		if was.namespaceGoes(after) {
 			j.whole[clusterIn(cluster)] = true
 			j.addTo(cluster, Impact{
-				Kind: ImpactDeleteCluster, Reason: namespaceOpen, Machines: machinesIn(before.all, clusterIn(old)), file: old.Source.File,
+				Kind: ImpactDeleteCluster, Reason: namespaceOpen, Machines: machinesIn(before.all, clusterIn(old)), File: old.Source.File,
 			}, was.namespace.Suspended)
 			continue
 		}

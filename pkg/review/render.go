@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -35,6 +36,27 @@ type RenderOptions struct {
 // Render returns what Flux would apply. What is wrong with the files is in the result; errors are those of opening the repo, and unknown
 // names.
 func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
+	dir, err := fleetrepo.Find(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Dir = dir
+	out, err := RenderTask.Run(ctx, o, confine.Needs{Read: []string{dir}, Write: render.CacheDirs(o.CacheDir)})
+	if err != nil {
+		return nil, err
+	}
+	return (*render.Result)(out), nil
+}
+
+// RenderTask is all of Render that reads what the fleet repo says.
+var RenderTask = confine.New("render", renderTask)
+
+func renderTask(ctx context.Context, o RenderOptions) (*rendered, error) {
+	out, err := renderDir(ctx, o)
+	return (*rendered)(out), err
+}
+
+func renderDir(ctx context.Context, o RenderOptions) (*render.Result, error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
 		return nil, err
@@ -43,7 +65,7 @@ func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := render.New(files, repo.Fleet, render.Options{CacheDir: o.CacheDir})
+	r := render.New(files, repo.Fleet, render.Options{CacheDir: o.CacheDir, Begin: confine.Watch(ctx)})
 	switch {
 	case o.Cluster != "":
 		return r.Cluster(ctx, o.Cluster)

@@ -21,7 +21,7 @@ func (r *Report) findSteps(ctx context.Context, git *gitrepo.Repo) error {
 	var commits []gitrepo.Commit
 	for n := range r.Impact {
 		i := &r.Impact[n]
-		if i.Kind != ImpactDeleteCluster || !i.Runs || i.file == "" {
+		if i.Kind != ImpactDeleteCluster || !i.Runs || i.File == "" {
 			continue
 		}
 		if commits == nil {
@@ -30,7 +30,7 @@ func (r *Report) findSteps(ctx context.Context, git *gitrepo.Repo) error {
 				return err
 			}
 		}
-		found, err := prepared(git, commits, i.file)
+		found, err := prepared(git, commits, i.File)
 		if err != nil {
 			return err
 		}

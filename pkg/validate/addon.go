@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/render"
@@ -18,12 +19,26 @@ import (
 // is in the repo: files are all that is in it, dir is its path there. It knows the kinds of Kubernetes and those whose CRDs are among the files; of
 // others it warns that they are not checked. Errors are those of ctx.
 func Addon(ctx context.Context, dir string, files []manifest.File) (diag.Findings, error) {
+	return AddonTask.Run(ctx, addon{dir, files}, confine.Needs{})
+}
+
+// addon is what the process that looks at a folder is asked.
+type addon struct {
+	Dir   string
+	Files []manifest.File
+}
+
+// AddonTask is all of Addon.
+var AddonTask = confine.New("addon", addonTask)
+
+func addonTask(ctx context.Context, a addon) (diag.Findings, error) {
+	dir, files := a.Dir, a.Files
 	t, findings := treeOf(files)
 	findings = append(findings, checkSecrets(t)...)
 	if !t.isBroken() {
 		r := &run{tree: t, rendered: &render.Result{}}
 		var nothing embed.FS // all files are in the tree
-		r.rendered.Objects, r.rendered.Findings = render.New(t.filesOver(nothing), &v1alpha1.Fleet{}, render.Options{}).Folder(ctx, dir)
+		r.rendered.Objects, r.rendered.Findings = render.New(t.filesOver(nothing), &v1alpha1.Fleet{}, render.Options{Begin: confine.Watch(ctx)}).Folder(ctx, dir)
 		findings = append(findings, r.renderFindings(&layout{})...)
 		s := newSchemas(nil)
 		s.addTree(t)

@@ -16,6 +16,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
@@ -172,16 +173,46 @@ func (r *run) judge(ctx context.Context, s *schemas, kinds map[kschema.GroupVers
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for chunk := range slices.Chunk(all, 64) {
 		group.Go(func() error {
-			for _, o := range chunk {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				o.judge(ctx, s, &r.accepted)
-			}
-			return nil
+			return r.judgeChunk(ctx, s, chunk)
 		})
 	}
 	return group.Wait()
+}
+
+// judgeChunk judges some objects; one by one where an earlier process ended while it judged them, and without the one that it ended at.
+func (r *run) judgeChunk(ctx context.Context, s *schemas, chunk []*object) error {
+	end, err := confine.Begin(ctx, fmt.Sprintf("%d objects from %s on", len(chunk), chunk[0].name()), "")
+	defer end()
+	for _, o := range chunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err != nil {
+			o.judgeAlone(ctx, s, &r.accepted)
+			continue
+		}
+		o.judge(ctx, s, &r.accepted)
+	}
+	return nil
+}
+
+func (o *object) judgeAlone(ctx context.Context, s *schemas, like *accepted) {
+	end, err := confine.Begin(ctx, "the object "+o.name(), "")
+	defer end()
+	if err != nil {
+		o.findings = diag.Findings{o.at("", RuleLimit, err.Error(), "")}
+		return
+	}
+	o.judge(ctx, s, like)
+}
+
+// name tells an object from all others.
+func (o *object) name() string {
+	text := fmt.Sprintf("%s (%s:%d)", o.ID(), o.Source.File, o.Source.Line)
+	if len(o.Targets) > 0 {
+		text += " on " + o.Targets[0]
+	}
+	return text
 }
 
 func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {

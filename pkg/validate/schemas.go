@@ -116,12 +116,11 @@ func (s *schemas) addBelow(name string) (found int, err error) {
 func (s *schemas) addProviders(ctx context.Context, r *run, kinds map[kschema.GroupVersionKind]bool) {
 	wanted := slices.DeleteFunc(components.Providers(r.fleet), func(p v1alpha1.LockedComponent) bool { return !s.needs(p, kinds) })
 	found, errs := make([][]byte, len(wanted)), make([]error, len(wanted))
-	keep := components.CRDs{Dir: filepath.Join(r.opts.CacheDir, "crds"), Only: schema.OnlyCRDs}
 	var group errgroup.Group
 	group.SetLimit(2 * runtime.GOMAXPROCS(0)) // most of it is waiting
 	for i, w := range wanted {
 		group.Go(func() error {
-			found[i], errs[i] = r.providerCRDs(ctx, keep, w)
+			found[i], errs[i] = askCRDs(ctx, w)
 			return nil
 		})
 	}
@@ -191,42 +190,6 @@ func mayBeOf(p v1alpha1.LockedComponent, k kschema.GroupVersionKind) bool {
 	case v1alpha1.ProviderIPAM, v1alpha1.ProviderAddon, v1alpha1.ProviderRuntimeExtension:
 	}
 	return true
-}
-
-func (r *run) providerCRDs(ctx context.Context, keep components.CRDs, wanted v1alpha1.LockedComponent) ([]byte, error) {
-	if wanted.Version == "" {
-		return nil, errors.New("fleet.yaml names no version")
-	}
-	if r.opts.CacheDir != "" {
-		if kept, err := keep.Kept(wanted, r.lock); err != nil || kept != nil {
-			return kept, err
-		}
-	}
-	reader, err := r.components(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
-	return keep.Fetch(ctx, reader, wanted, r.lock)
-}
-
-// components is the reader of the run: it is made where the first provider needs it, since a bundle has to be unpacked.
-func (r *run) components(ctx context.Context) (*components.Reader, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.reader != nil {
-		return r.reader, nil
-	}
-	if r.opts.Offline && r.opts.Bundle == "" {
-		return nil, errors.New("it was not fetched earlier (--offline)")
-	}
-	reader, err := components.Open(ctx, r.opts.Bundle, r.opts.CacheDir)
-	if err != nil {
-		return nil, err
-	}
-	r.reader = reader
-	return reader, nil
 }
 
 // providerLine is where fleet.yaml names a provider; the first line where it is a default.

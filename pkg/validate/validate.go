@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
@@ -33,6 +33,8 @@ type Options struct {
 	// Bundle is an offline bundle that the providers' CRDs come from. Offline fetches nothing over the network.
 	Bundle  string
 	Offline bool
+	// LocalReleases reads providers whose url in fleet.yaml is a place of this machine. Without it nothing outside the repo is read.
+	LocalReleases bool
 	// CacheDir keeps what was fetched and rendered; "" keeps nothing.
 	CacheDir string
 
@@ -66,10 +68,18 @@ type run struct {
 
 	rendered *render.Result
 	accepted accepted
-
-	mu     sync.Mutex
-	reader *components.Reader
 }
+
+// request is what the process that validates is asked.
+type request struct {
+	Options Options
+	// Dir is the fleet repo, Only are the files and folders in it whose findings are of interest.
+	Dir, Prefix string
+	Only        []string
+}
+
+// Task is the part of Run that reads what the fleet repo says.
+var Task = confine.New("validate", runTask)
 
 // Run finds all problems of a fleet repo at once. What is wrong with the repo is in the result; errors say that it cannot be looked at.
 func Run(ctx context.Context, o Options) (*Result, error) {
@@ -81,17 +91,29 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	p := &provider{opts: o, dir: dir}
+	defer p.close()
+	needs := confine.Needs{
+		Read: append([]string{dir}, o.CRDs...), Write: render.CacheDirs(o.CacheDir),
+		Calls: map[string]func(context.Context, []byte) ([]byte, error){callCRDs: p.answer},
+	}
+	out, err := Task.Run(ctx, request{Options: o, Dir: dir, Prefix: gitPrefix(dir), Only: only}, needs)
+	if err != nil {
+		return nil, err
+	}
+	out.Findings = append(diag.Findings{}, out.Findings...) // an empty list, not null
+	return out, nil
+}
+
+func runTask(ctx context.Context, q request) (*Result, error) {
+	dir, o := q.Dir, q.Options
 	r := &run{opts: o}
-	defer func() {
-		if r.reader != nil {
-			_ = r.reader.Close() // temporary files
-		}
-	}()
+	var err error
 	var findings diag.Findings
 	if r.tree, findings, err = readTree(ctx, dir); err != nil {
 		return nil, err
 	}
-	out := &Result{FormatVersion: "1", Repo: dir, Prefix: gitPrefix(dir), Files: len(r.tree.files)}
+	out := &Result{FormatVersion: "1", Repo: dir, Prefix: q.Prefix, Files: len(r.tree.files)}
 	findings = append(findings, r.readFleet()...)
 	secrets := checkSecrets(r.tree)
 	findings = append(findings, secrets...)
@@ -104,7 +126,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		findings = append(findings, more...)
 	}
 	out.Findings, out.Ignored = r.tree.silence(tidy(findings))
-	out.Findings = within(tidy(out.Findings), only)
+	out.Findings = isWithin(tidy(out.Findings), q.Only)
 	for i := range out.Findings {
 		f := &out.Findings[i]
 		if o.Strict {
@@ -153,7 +175,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	if err != nil {
 		return nil, err
 	}
-	if r.rendered, err = render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas}).All(ctx); err != nil {
+	if r.rendered, err = render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx)}).All(ctx); err != nil {
 		return nil, err
 	}
 	findings = append(findings, r.renderFindings(layout)...)
@@ -180,7 +202,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 
 // renderedRules are the rules that a renderer's findings are about.
 var renderedRules = map[string]string{
-	render.RuleScreen: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath, render.RuleRemote: RuleKustomize,
+	render.RuleScreen: RuleLimit, render.RuleLimits: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath, render.RuleRemote: RuleKustomize,
 	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
 	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleConflict: RuleConflict,
 }
@@ -320,7 +342,7 @@ func relativePaths(dir string, given []string) ([]string, error) {
 }
 
 // within keeps the findings about the paths that are of interest.
-func within(findings diag.Findings, only []string) diag.Findings {
+func isWithin(findings diag.Findings, only []string) diag.Findings {
 	out := make(diag.Findings, 0, len(findings)) // an empty list, not null
 	for _, f := range findings {
 		if len(only) == 0 || slices.ContainsFunc(only, func(p string) bool {

@@ -1,4 +1,4 @@
-package cmd
+package confine
 
 import (
 	"math"
@@ -13,14 +13,19 @@ import (
 // garbage in a second or two and then ends: to collect it as it comes costs a quarter of the time.
 const roomyHeap = 256 << 20
 
-// collectLate lets the heap grow to roomyHeap before garbage is collected, and above that collects as always. It holds for the process: call the
+// CollectLate lets the heap grow to roomyHeap before garbage is collected, and above that collects as always. It holds for the process: call the
 // function that it returns when the command is done. Where GOGC or GOMEMLIMIT is set somebody knows better, and nothing changes.
-func collectLate() (restore func()) {
+func CollectLate() (restore func()) { return collectLate(math.MaxInt64) }
+
+// collectBelow does the same for a process that may have so much memory: near to that it collects whatever there is.
+func collectBelow(memory int64) { _ = collectLate(memory / 10 * 9) }
+
+func collectLate(most int64) (restore func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
-	c := &collector{percent: debug.SetGCPercent(-1)}
-	debug.SetMemoryLimit(roomyHeap)
+	c := &collector{percent: debug.SetGCPercent(-1), most: most}
+	debug.SetMemoryLimit(min(roomyHeap, most))
 	c.afterNext()
 	return func() {
 		c.mu.Lock()
@@ -32,7 +37,8 @@ func collectLate() (restore func()) {
 }
 
 type collector struct {
-	percent int // as it was before
+	percent int   // as it was before
+	most    int64 // that memory may grow to
 	mu      sync.Mutex
 	done    bool
 }
@@ -44,7 +50,7 @@ func (c *collector) follow() {
 	if c.done {
 		return
 	}
-	debug.SetMemoryLimit(math.MaxInt64)
+	debug.SetMemoryLimit(c.most)
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	if n := int(live[0].Value.Uint64()); n > 0 { //nolint:gosec // no heap is that large

@@ -1,0 +1,261 @@
+package confine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/confine"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+var (
+	echo    = confine.New("echo", func(ctx context.Context, in string) (string, error) { return in, nil })
+	failing = confine.New("failing", func(context.Context, string) (string, error) { return "", diag.Usage("try again", "no good") })
+	asking  = confine.New("asking", func(ctx context.Context, in string) (string, error) {
+		out, err := confine.Call(ctx, "question", []byte(in))
+		return string(out), err
+	})
+	trying = confine.New("trying", try)
+	// working does what it is told for each thing, in order, and says what it could not work on.
+	working = confine.New("working", func(ctx context.Context, things []thing) ([]string, error) {
+		var out []string
+		for _, t := range things {
+			out = append(out, t.work(ctx))
+		}
+		return out, nil
+	})
+	waiting = confine.New("waiting", func(ctx context.Context, in string) (string, error) {
+		if _, err := confine.Call(ctx, "pid", []byte(strconv.Itoa(os.Getpid()))); err != nil {
+			return "", err
+		}
+		select {}
+	})
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == confine.Argument {
+		os.Exit(confine.Serve(echo, failing, asking, trying, working, waiting))
+	}
+	if dir := os.Getenv("CONFINE_TEST_PARENT"); dir != "" {
+		os.Exit(parent(dir))
+	}
+	os.Exit(m.Run())
+}
+
+// limits leave room for the test's own program.
+var limits = confine.Limits{Memory: 768 << 20, Time: time.Minute}
+
+func inside(t *testing.T, l confine.Limits) context.Context {
+	t.Helper()
+	p, err := confine.Self(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return confine.With(t.Context(), p)
+}
+
+func TestTask(t *testing.T) {
+	large := strings.Repeat("x", 3<<20)
+	for name, ctx := range map[string]context.Context{"here": t.Context(), "in a process of its own": inside(t, limits)} {
+		t.Run(name, func(t *testing.T) {
+			if out, err := echo.Run(ctx, large, confine.Needs{}); err != nil || out != large {
+				t.Errorf("%d bytes came back, %v", len(out), err)
+			}
+			_, err := failing.Run(ctx, "", confine.Needs{})
+			if err == nil || err.Error() != "no good" || diag.Code(err) != diag.ExitUsage || diag.Hint(err) != "try again" {
+				t.Errorf("the error is %v", err)
+			}
+			answer := func(_ context.Context, in []byte) ([]byte, error) { return append(in, " or not"...), nil }
+			needs := confine.Needs{Calls: map[string]func(context.Context, []byte) ([]byte, error){"question": answer}}
+			if out, err := asking.Run(ctx, "to be", needs); err != nil || out != "to be or not" {
+				t.Errorf("the answer is %q, %v", out, err)
+			}
+			if _, err := asking.Run(ctx, "to be", confine.Needs{}); err == nil {
+				t.Error("somebody answers")
+			}
+		})
+	}
+}
+
+// attempts are what a process is to try.
+type attempts struct{ Program, Address, Outside, Inside, Kept string }
+
+// try does what nothing that renders may, and says what worked.
+func try(_ context.Context, a attempts) ([]string, error) {
+	var worked []string
+	note := func(what string, err error) {
+		if err == nil {
+			worked = append(worked, what)
+		}
+	}
+	for _, v := range os.Environ() {
+		if strings.Contains(v, "SECRET") || strings.HasPrefix(v, "PATH=") || strings.HasPrefix(v, "HOME=") {
+			worked = append(worked, "environment "+v)
+		}
+	}
+	_, err := exec.LookPath("sh")
+	note("look a program up", err)
+	note("run a program", exec.Command(a.Program).Run())
+	_, err = http.Get("http://" + a.Address) //nolint:bodyclose,noctx // there is none
+	note("HTTP", err)
+	_, err = (&http.Client{Transport: &http.Transport{}}).Get("http://" + a.Address) //nolint:bodyclose,noctx // there is none
+	note("HTTP with a transport of its own", err)
+	_, err = net.Dial("tcp", a.Address) //nolint:noctx // it does not get far
+	note("connect", err)
+	_, err = net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not get far
+	note("listen", err)
+	_, err = net.LookupHost("localhost.example.com") //nolint:noctx // it does not get far
+	note("DNS", err)
+	_, err = os.ReadFile(a.Outside)
+	note("read outside", err)
+	note("write outside", os.WriteFile(a.Outside, []byte("x"), 0o600))
+	note("write where it may read", os.WriteFile(a.Inside, []byte("x"), 0o600))
+	if _, err := os.ReadFile(a.Inside); err != nil {
+		worked = append(worked, "what it needs it cannot read: "+err.Error())
+	}
+	if err := os.WriteFile(a.Kept, []byte("x"), 0o600); err != nil {
+		worked = append(worked, "what it keeps it cannot write: "+err.Error())
+	}
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err == nil && len(fds) > 0 {
+		worked = append(worked, "read /proc")
+	}
+	return worked, nil
+}
+
+func TestReachesNothing(t *testing.T) {
+	t.Setenv("MY_SECRET", "hunter2")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	readable, writable, other := t.TempDir(), t.TempDir(), t.TempDir()
+	a := attempts{
+		Program: os.Args[0], Address: listener.Addr().String(), Outside: filepath.Join(other, "x"), Inside: filepath.Join(readable, "x"),
+		Kept: filepath.Join(writable, "x"),
+	}
+	for _, name := range []string{a.Outside, a.Inside} {
+		if err := os.WriteFile(name, []byte("private"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	worked, err := trying.Run(inside(t, limits), a, confine.Needs{Read: []string{readable}, Write: []string{writable}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range worked {
+		t.Errorf("it can: %s", what)
+	}
+}
+
+// thing is something to work on: it takes memory, or time, or ends the process, or is fine.
+type thing struct{ Name, Group, Trouble string }
+
+func (th thing) work(ctx context.Context) string {
+	end, err := confine.Begin(ctx, th.Name, th.Group)
+	defer end()
+	if err != nil {
+		return th.Name + ": " + err.Error()
+	}
+	switch th.Trouble {
+	case "memory":
+		for {
+			hoard = append(hoard, make([]byte, 64<<20))
+		}
+	case "time":
+		for i := 0; ; i++ {
+			if i < 0 {
+				break
+			}
+		}
+	case "stack":
+		return fmt.Sprint(deep(1))
+	}
+	return th.Name + " is fine"
+}
+
+// hoard is what is not given back.
+var hoard [][]byte
+
+func deep(n int) int { return deep(n+1) + 1 }
+
+func TestTroubleIsNamed(t *testing.T) {
+	l := limits
+	l.Time = 5 * time.Second
+	out, err := working.Run(inside(t, l), []thing{
+		{Name: "a"},
+		{Name: "b", Group: "chart x", Trouble: "memory"},
+		{Name: "c"},
+		{Name: "d", Trouble: "time"},
+		{Name: "e", Group: "chart x", Trouble: "memory"},
+		{Name: "f", Group: "chart x", Trouble: "memory"},
+		{Name: "g", Trouble: "stack"},
+		{Name: "h"},
+	}, confine.Needs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const memory = "out of memory: it takes more than 768 MiB"
+	for i, want := range []string{"a is fine", "b: " + memory, "c is fine", "d: out of time: it takes longer than 5s", "e: " + memory, "f: " + memory, "g: ", "h is fine"} {
+		if !strings.HasPrefix(out[i], want) {
+			t.Errorf("got %q, want %q", out[i], want)
+		}
+	}
+}
+
+func TestTroubleAtNothing(t *testing.T) {
+	var death *confine.Death
+	_, err := working.Run(inside(t, limits), []thing{{Name: ""}}, confine.Needs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(inside(t, limits))
+	needs := confine.Needs{Calls: map[string]func(context.Context, []byte) ([]byte, error){"pid": func(_ context.Context, in []byte) ([]byte, error) {
+		pid, err := strconv.Atoi(string(in))
+		if err != nil {
+			return nil, err
+		}
+		p, err := os.FindProcess(pid)
+		if err != nil {
+			return nil, err
+		}
+		return nil, p.Kill()
+	}}}
+	if _, err := waiting.Run(ctx, "", needs); !errors.As(err, &death) || death.Cause != confine.Memory {
+		t.Errorf("a process that is killed: %v", err)
+	}
+	needs.Calls["pid"] = func(context.Context, []byte) ([]byte, error) {
+		cancel()
+		return nil, nil
+	}
+	if _, err := waiting.Run(ctx, "", needs); !errors.Is(err, context.Canceled) {
+		t.Errorf("a process that is not wanted any more: %v", err)
+	}
+}
+
+// parent runs a task that never ends, and says in a file which process does it.
+func parent(dir string) int {
+	p, err := confine.Self(limits)
+	if err != nil {
+		return 1
+	}
+	write := func(_ context.Context, in []byte) ([]byte, error) {
+		if err := os.WriteFile(filepath.Join(dir, "new"), in, 0o600); err != nil {
+			return nil, err
+		}
+		return nil, os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "pid"))
+	}
+	_, _ = waiting.Run(confine.With(context.Background(), p), "", confine.Needs{Calls: map[string]func(context.Context, []byte) ([]byte, error){"pid": write}})
+	return 1
+}

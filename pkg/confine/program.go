@@ -1,0 +1,344 @@
+package confine
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Program is what runs tasks: this one, as a rule, which calls Serve where its first argument is Argument.
+type Program struct {
+	// Path of the program, and Name that it is called by.
+	Path, Name string
+	Limits     Limits
+}
+
+// Self is the program that runs now.
+func Self(limits Limits) (*Program, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the fleetctl program: %w", err)
+	}
+	return &Program{Path: path, Name: os.Args[0], Limits: limits}, nil
+}
+
+// marker is in the environment of a process that runs a task: such a one starts no other.
+const marker = "FLEETCTL_CONFINED"
+
+// kept are the variables that a process gets where they are set: they tune Go's runtime. It has no others.
+var kept = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOCOVERDIR", "SYSTEMROOT"}
+
+func environment() []string {
+	env := []string{marker + "=1", "TZ=UTC"} // as Flux's controllers have it
+	for _, name := range kept {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// run has a process do a task, and begins anew without what it dies of.
+func (p *Program) run(ctx context.Context, name string, in any, decode func(io.Reader) error, needs Needs) error {
+	if os.Getenv(marker) != "" {
+		return errors.New("a process that renders starts no other")
+	}
+	s := start{Task: name, Limits: p.Limits, Read: needs.Read, Write: needs.Write, Refused: map[string]string{}}
+	groups := map[string]int{}
+	for range maxDeaths {
+		end := &attempt{program: p, start: &s, needs: needs, active: map[uint64]*activity{}}
+		err := end.run(ctx, in, decode)
+		death, died := errors.AsType[*Death](err)
+		if !died || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		at := end.culprit()
+		switch {
+		case at != nil && s.Refused[at.name] == "":
+			death.At = at.name
+			s.Refused[at.name] = (&Death{Cause: death.Cause, Limits: death.Limits, Detail: death.Detail}).Error()
+			if groups[at.group]++; at.group != "" && groups[at.group] > 1 {
+				s.Refused[at.group] = fmt.Sprintf("%s, as does %s", s.Refused[at.name], death.At)
+			}
+			s.Alone = true
+		case len(end.active) > 1 && !s.Alone:
+			s.Alone = true // then it is known which one it was
+		default:
+			return p.failed(death)
+		}
+	}
+	return p.failed(&Death{Cause: Crashed, Limits: p.Limits, Detail: fmt.Sprintf("it did so %d times, each time at something else", maxDeaths)})
+}
+
+// failed is a death that no single thing is the reason of.
+func (p *Program) failed(d *Death) error {
+	hint := "see docs/troubleshooting.md; FLEETCTL_RENDER_MEMORY and FLEETCTL_RENDER_TIME set other limits"
+	return diag.Wrap("render", d, hint)
+}
+
+// activity is what a process works on.
+type activity struct {
+	name, group string
+	since       time.Time
+}
+
+// attempt is one process.
+type attempt struct {
+	program *Program
+	start   *start
+	needs   Needs
+
+	mu     sync.Mutex
+	active map[uint64]*activity
+	late   *activity // that took too long: the process was killed for it
+}
+
+// culprit is what the process died of; nil where that is not known.
+func (a *attempt) culprit() *activity {
+	if a.late != nil {
+		return a.late
+	}
+	if len(a.active) == 1 {
+		for _, one := range a.active {
+			return one
+		}
+	}
+	return nil
+}
+
+func (a *attempt) run(ctx context.Context, in any, decode func(io.Reader) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	said := &tail{}
+	child, err := spawn(func() *exec.Cmd {
+		cmd := exec.Command(a.program.Path) //nolint:gosec,noctx // it is this program; kill ends it
+		cmd.Args = []string{a.program.Name, Argument}
+		cmd.Env, cmd.Stderr = environment(), said
+		return cmd
+	})
+	if err != nil {
+		return fmt.Errorf("start the process that renders: %w", err)
+	}
+	defer child.kill()
+	stop := context.AfterFunc(ctx, child.kill)
+	defer stop()
+	to := &writeFrames{to: child.in}
+	go a.send(to, in) // what fails shows in what comes back
+	watched := make(chan struct{})
+	defer close(watched)
+	ready := make(chan struct{})
+	go a.watchTime(child, ready, watched)
+
+	failed, result := a.listen(ctx, bufio.NewReaderSize(child.out, partSize), to, ready, decode)
+	if result != nil { // it has said how it went
+		_ = child.in.Close() // it has nothing more to say
+		return failed
+	}
+	child.kill()
+	state := child.wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case a.lateOne() != nil:
+		return &Death{Cause: Time, Limits: a.start.Limits}
+	case failed != nil && !errors.Is(failed, io.EOF) && !errors.Is(failed, io.ErrUnexpectedEOF):
+		return fmt.Errorf("hear of the process that renders: %w", failed)
+	}
+	return a.death(state, said.text())
+}
+
+// death reads from how a process ended what it ran out of. Go's runtime has no other way to say that than in words.
+func (a *attempt) death(state *os.ProcessState, said string) error {
+	if state != nil && state.ExitCode() == exitNotStarted {
+		return fmt.Errorf("start the process that renders: %s", strings.TrimSpace(said))
+	}
+	memory := state != nil && (state.ExitCode() == exitMemory || killed(state))
+	for _, words := range []string{"out of memory", "cannot allocate memory", "newosproc", "pthread_create failed"} {
+		memory = memory || strings.Contains(said, words)
+	}
+	if memory {
+		return &Death{Cause: Memory, Limits: a.start.Limits}
+	}
+	detail := "it crashed"
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "panic: ") {
+			detail = line
+			break
+		}
+	}
+	return &Death{Cause: Crashed, Limits: a.start.Limits, Detail: detail}
+}
+
+// send tells the process what to do.
+func (a *attempt) send(to *writeFrames, in any) {
+	var head bytes.Buffer
+	if err := gob.NewEncoder(&head).Encode(a.start); err != nil || to.send(frameStart, head.Bytes()) != nil {
+		return
+	}
+	buffer := bufio.NewWriterSize(parts{to, frameIn}, partSize)
+	if err := gob.NewEncoder(buffer).Encode(in); err != nil || buffer.Flush() != nil {
+		return
+	}
+	_ = to.send(frameIn) // a process that is gone shows in what comes back
+}
+
+// watchTime kills a process that works on one thing for too long, or does not get ready.
+func (a *attempt) watchTime(child *process, ready, done <-chan struct{}) {
+	starting := time.NewTimer(startTime)
+	defer starting.Stop()
+	select {
+	case <-done:
+		return
+	case <-starting.C:
+		child.kill()
+		return
+	case <-ready:
+	}
+	tick := time.NewTicker(min(a.start.Limits.Time/10, time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case now := <-tick.C:
+			if a.overdue(now) {
+				child.kill()
+				return
+			}
+		}
+	}
+}
+
+func (a *attempt) overdue(now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, one := range a.active {
+		if now.Sub(one.since) > a.start.Limits.Time {
+			a.late = one
+			return true
+		}
+	}
+	return false
+}
+
+func (a *attempt) lateOne() *activity {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.late
+}
+
+// listen takes what the process says, to its end. done is nil where it ended without a word.
+func (a *attempt) listen(ctx context.Context, from *bufio.Reader, to *writeFrames, ready chan<- struct{}, decode func(io.Reader) error) (failed error, done *outcome) { //nolint:revive // the error is not of this function
+	result, feed := io.Pipe()
+	decoded := make(chan error, 1)
+	go func() {
+		err := decode(result)
+		_ = result.CloseWithError(err) // it returns nil always
+		decoded <- err
+	}()
+	defer func() { _ = feed.CloseWithError(io.ErrUnexpectedEOF) }() // it returns nil always
+	for {
+		letter, body, err := readFrame(from)
+		if err != nil {
+			return err, nil
+		}
+		switch letter {
+		case frameReady:
+			close(ready)
+		case frameBegin, frameEnd:
+			err = a.note(letter, body)
+		case frameCall:
+			go a.answer(ctx, to, body)
+		case frameOut:
+			if _, err := feed.Write(body); err != nil {
+				return fmt.Errorf("read the result: %w", err), nil
+			}
+		case frameDone:
+			done = &outcome{}
+			if err := gob.NewDecoder(bytes.NewReader(body)).Decode(done); err != nil {
+				return err, nil
+			}
+			if failed = done.err(); failed != nil {
+				return failed, done
+			}
+			_ = feed.Close() // it returns nil always
+			return <-decoded, done
+		default:
+			err = errFrame
+		}
+		if err != nil {
+			return err, nil
+		}
+	}
+}
+
+// note keeps what is worked on.
+func (a *attempt) note(letter byte, body []byte) error {
+	id, rest, err := number(body)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if letter == frameEnd {
+		delete(a.active, id)
+		return nil
+	}
+	one := &activity{since: time.Now()}
+	if one.name, rest, err = text(rest); err == nil {
+		one.group, _, err = text(rest)
+	}
+	a.active[id] = one
+	return err
+}
+
+// answer answers a call.
+func (a *attempt) answer(ctx context.Context, to *writeFrames, body []byte) {
+	id, rest, err := number(body)
+	if err != nil {
+		return
+	}
+	name, rest, err := text(rest)
+	if err != nil {
+		return
+	}
+	failed, out := "", []byte(nil)
+	if do := a.needs.Calls[name]; do == nil {
+		failed = fmt.Sprintf("no one answers %q", name)
+	} else if out, err = do(ctx, rest); err != nil {
+		failed, out = err.Error(), nil
+	}
+	head := appendText(binary.AppendUvarint(nil, id), failed)
+	_ = to.send(frameAnswer, head, out) // a process that is gone needs no answer
+}
+
+// tail keeps the first of what a process says on standard error: a crash begins with its reason.
+type tail struct {
+	mu   sync.Mutex
+	said []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.said = append(t.said, b[:min(len(b), max(0, 8<<10-len(t.said)))]...)
+	return len(b), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.said)
+}

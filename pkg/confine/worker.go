@@ -1,0 +1,216 @@
+package confine
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// Argument is the first argument of this program where it is to be a process that runs a task.
+const Argument = "confined-task"
+
+// Known is a Task, whatever it takes and makes.
+type Known interface {
+	called() string
+	serve(ctx context.Context, in io.Reader, out io.Writer) error
+}
+
+func (t *Task[In, Out]) called() string { return t.name }
+
+func (t *Task[In, Out]) serve(ctx context.Context, from io.Reader, to io.Writer) error {
+	var in In
+	if err := gob.NewDecoder(from).Decode(&in); err != nil {
+		return fmt.Errorf("read what is to be done: %w", err)
+	}
+	out, err := t.do(ctx, in)
+	if err != nil {
+		return err
+	}
+	buffer := bufio.NewWriterSize(to, partSize)
+	if err := gob.NewEncoder(buffer).Encode(out); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return buffer.Flush()
+}
+
+// Serve is all that a process does that was started with Argument: one of the tasks, which its parent names. It returns the exit code; where the
+// parent ends it ends with it.
+func Serve(tasks ...Known) int {
+	to := &writeFrames{to: os.Stdout}
+	os.Stdout = os.Stderr // what a library prints is no message
+	from := bufio.NewReaderSize(os.Stdin, partSize)
+	letter, body, err := readFrame(from)
+	if err != nil || letter != frameStart {
+		fmt.Fprintln(os.Stderr, "this is a part of fleetctl that it starts itself")
+		return exitNotStarted
+	}
+	var s start
+	if err := gob.NewDecoder(bytes.NewReader(body)).Decode(&s); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitNotStarted
+	}
+	refuseNetwork()
+	debug.SetTraceback("none") // what a crash says first is what is read
+	if err := restrict(&s); err != nil {
+		fmt.Fprintf(os.Stderr, "give up what rendering does not need: %v\n", err)
+		return exitNotStarted
+	}
+	collectBelow(s.Limits.Memory)
+	if err := to.send(frameReady); err != nil {
+		return exitNotStarted
+	}
+	w := &watch{to: to, refused: s.Refused, answers: map[uint64]chan answer{}}
+	if s.Alone {
+		w.alone = make(chan struct{}, 1)
+	}
+	in, feed := io.Pipe()
+	go w.listen(from, feed)
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), watchKey{}, w))
+	defer cancel()
+	err = fmt.Errorf("there is no task %q", s.Task)
+	for _, t := range tasks {
+		if t.called() == s.Task {
+			err = t.serve(ctx, in, parts{to, frameOut})
+		}
+	}
+	var done bytes.Buffer
+	if failed := gob.NewEncoder(&done).Encode(outcomeOf(err)); failed != nil || to.send(frameDone, done.Bytes()) != nil {
+		return exitNotStarted
+	}
+	return 0
+}
+
+// Exit codes of a process that dies by itself, besides those of Go's runtime.
+const (
+	exitNotStarted = 85
+	exitMemory     = 86
+)
+
+// watch is what a process tells of itself, and asks.
+type watch struct {
+	to      *writeFrames
+	refused map[string]string
+	alone   chan struct{}
+	last    atomic.Uint64
+
+	mu      sync.Mutex
+	answers map[uint64]chan answer
+
+	// calls are answered in this process, where it is the one that started the task.
+	calls map[string]func(ctx context.Context, in []byte) ([]byte, error)
+}
+
+type answer struct {
+	failed string
+	body   []byte
+}
+
+func (w *watch) begin(name, group string) (end func(), err error) {
+	if w.to == nil {
+		return func() {}, nil
+	}
+	for _, known := range []string{name, group} {
+		if why := w.refused[known]; known != "" && why != "" {
+			return func() {}, errors.New(why)
+		}
+	}
+	if w.alone != nil {
+		w.alone <- struct{}{}
+	}
+	id := w.last.Add(1)
+	body := appendText(appendText(binary.AppendUvarint(nil, id), name), group)
+	if err := w.to.send(frameBegin, body); err != nil {
+		return func() {}, err
+	}
+	return func() {
+		_ = w.to.send(frameEnd, binary.AppendUvarint(nil, id)) // without a parent the process ends
+		if w.alone != nil {
+			<-w.alone
+		}
+	}, nil
+}
+
+func (w *watch) call(ctx context.Context, name string, in []byte) ([]byte, error) {
+	if w.to == nil {
+		do := w.calls[name]
+		if do == nil {
+			return nil, fmt.Errorf("no one answers %q", name)
+		}
+		return do(ctx, in)
+	}
+	id, got := w.last.Add(1), make(chan answer, 1)
+	w.mu.Lock()
+	w.answers[id] = got
+	w.mu.Unlock()
+	if err := w.to.send(frameCall, appendText(binary.AppendUvarint(nil, id), name), in); err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-got:
+		if a.failed != "" {
+			return nil, errors.New(a.failed)
+		}
+		return a.body, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// listen takes what the parent sends. Where the parent is gone there is nothing left to do.
+func (w *watch) listen(from *bufio.Reader, feed *io.PipeWriter) {
+	for {
+		letter, body, err := readFrame(from)
+		if err != nil {
+			os.Exit(exitNotStarted)
+		}
+		switch letter {
+		case frameIn:
+			if len(body) == 0 {
+				_ = feed.Close() // it returns nil always
+			} else if _, err := feed.Write(body); err != nil {
+				continue // the task is done with it
+			}
+		case frameAnswer:
+			id, rest, err := number(body)
+			if err != nil {
+				continue
+			}
+			failed, rest, err := text(rest)
+			if err != nil {
+				continue
+			}
+			w.mu.Lock()
+			got := w.answers[id]
+			delete(w.answers, id)
+			w.mu.Unlock()
+			if got != nil {
+				got <- answer{failed, rest}
+			}
+		}
+	}
+}
+
+var errNetwork = errors.New("what renders a fleet repo has no network")
+
+// refusing is an HTTP transport that goes nowhere.
+type refusing struct{}
+
+func (refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errNetwork }
+
+// refuseNetwork takes the network away from what goes there through Go's own clients, on every system.
+func refuseNetwork() {
+	http.DefaultTransport = refusing{}
+	http.DefaultClient = &http.Client{Transport: refusing{}}
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNetwork }}
+}

@@ -1,0 +1,394 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+	"text/template"
+	"unicode/utf8"
+)
+
+// check says that the arguments of a function would have it make, or take, too much.
+type check func(b *bounds, args []reflect.Value) error
+
+// steps that functions cost which take much time: a key of 4096 bits takes seconds, one of 2048 a quarter of one, a hash of a password some hundredths.
+const (
+	costLargeKey = maxSteps / 5
+	costKey      = maxSteps / 20
+	costInclude  = 10
+	costHash     = maxSteps / 25
+)
+
+// checks are those of functions that make more than they are given, by the functions' names.
+var checks = map[string]check{
+	"repeat": func(_ *bounds, a []reflect.Value) error { return product(number(a[0]), length(a[1])) },
+	"until":  func(b *bounds, a []reflect.Value) error { return b.items(abs(number(a[0]))) },
+	"untilStep": func(b *bounds, a []reflect.Value) error {
+		return b.items(turns(number(a[0]), number(a[2]), number(a[1])))
+	},
+	"seq":             func(b *bounds, a []reflect.Value) error { return b.items(sequence(a)) },
+	"indent":          indents,
+	"nindent":         indents,
+	"randBytes":       func(_ *bounds, a []reflect.Value) error { return product(number(a[0]), 1) },
+	"replace":         func(_ *bounds, a []reflect.Value) error { return replacement(a[2], a[1], countOf(a[0], a[2])) },
+	"wrapWith":        func(_ *bounds, a []reflect.Value) error { return replacement(a[2], a[1], length(a[2])) },
+	"wrap":            func(b *bounds, a []reflect.Value) error { return b.reads(a[1]) },
+	"printf":          printed,
+	"deepEqual":       walked,
+	"toToml":          walked,
+	"mustToToml":      walked,
+	"buildCustomCert": func(b *bounds, _ []reflect.Value) error { return b.spend(costHash) },
+}
+
+// families are checks of functions that are alike.
+var families = []struct {
+	names []string
+	check check
+}{
+	{[]string{"randAlphaNum", "randAlpha", "randAscii", "randNumeric"}, func(_ *bounds, a []reflect.Value) error { return product(number(a[0]), 1) }},
+	{[]string{"regexReplaceAll", "mustRegexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAllLiteral"}, func(b *bounds, a []reflect.Value) error {
+		if err := b.reads(a[0], a[1]); err != nil {
+			return err
+		}
+		return replacement(a[1], a[2], length(a[1])+1)
+	}},
+	{
+		[]string{"regexMatch", "mustRegexMatch", "regexFind", "mustRegexFind", "regexFindAll", "mustRegexFindAll", "regexSplit", "mustRegexSplit"},
+		func(b *bounds, a []reflect.Value) error { return b.reads(a[0], a[1]) },
+	},
+	{[]string{"genPrivateKey"}, func(b *bounds, _ []reflect.Value) error { return b.spend(costLargeKey) }},
+	{
+		[]string{"genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey"},
+		func(b *bounds, _ []reflect.Value) error { return b.spend(costKey) },
+	},
+	{[]string{"bcrypt", "htpasswd", "derivePassword", "encryptAES", "decryptAES"}, func(b *bounds, _ []reflect.Value) error { return b.spend(costHash) }},
+	{[]string{
+		"toYaml", "mustToYaml", "toYamlPretty", "toJson", "mustToJson", "toPrettyJson", "mustToPrettyJson", "toRawJson", "mustToRawJson",
+		"deepCopy", "mustDeepCopy", "toString", "toStrings", "quote", "squote", "cat", "print", "println", "join",
+	}, walked},
+}
+
+// made are functions that change a map they are given: a map that holds itself has no end for who prints it.
+var made = []string{"set", "merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite"}
+
+// boundFunctions are functions that keep to bounds: all of those given that could go beyond them.
+func boundFunctions(given template.FuncMap, b *bounds) template.FuncMap {
+	out := template.FuncMap{}
+	add := func(name string, c check) {
+		if f := given[name]; f != nil {
+			out[name] = guard(b, f, c, nil)
+		}
+	}
+	for name, c := range checks {
+		add(name, c)
+	}
+	for _, family := range families {
+		for _, name := range family.names {
+			add(name, family.check)
+		}
+	}
+	for _, name := range made {
+		if f := given[name]; f != nil {
+			out[name] = guard(b, f, nil, func(args []reflect.Value) error { return b.walk(args...) })
+		}
+	}
+	return out
+}
+
+// withPrinting are functions with those of text/template that could go beyond bounds.
+func withPrinting(all template.FuncMap) template.FuncMap {
+	all = maps.Clone(all)
+	all["printf"], all["print"], all["println"] = fmt.Sprintf, fmt.Sprint, fmt.Sprintln
+	return all
+}
+
+var errorType = reflect.TypeFor[error]()
+
+// guard is a function that looks at its arguments, before, and after it has run.
+func guard(b *bounds, function any, before check, after func(args []reflect.Value) error) any {
+	if f := quickGuard(b, function, before); f != nil && after == nil {
+		return f
+	}
+	f := reflect.ValueOf(function)
+	t := f.Type()
+	in := make([]reflect.Type, t.NumIn())
+	for i := range in {
+		in[i] = t.In(i)
+	}
+	out := []reflect.Type{t.Out(0), errorType}
+	return reflect.MakeFunc(reflect.FuncOf(in, out, t.IsVariadic()), func(args []reflect.Value) []reflect.Value {
+		fail := func(err error) []reflect.Value {
+			return []reflect.Value{reflect.Zero(out[0]), reflect.ValueOf(&err).Elem()}
+		}
+		err := b.spend(1)
+		if err == nil && before != nil {
+			err = before(b, flat(args, t.IsVariadic()))
+		}
+		if err != nil {
+			return fail(err)
+		}
+		var results []reflect.Value
+		if t.IsVariadic() {
+			results = f.CallSlice(args)
+		} else {
+			results = f.Call(args)
+		}
+		if after != nil {
+			err = after(flat(args, t.IsVariadic()))
+		}
+		if text, ok := results[0].Interface().(string); ok && len(text) > maxText {
+			err = tooMuch(float64(len(text)))
+		}
+		if err != nil {
+			return fail(err)
+		}
+		if len(results) == 1 {
+			results = append(results, reflect.Zero(errorType))
+		}
+		return results
+	}).Interface()
+}
+
+// quickGuard is guard for the functions that charts call most, without reflection; nil for others.
+func quickGuard(b *bounds, function any, before check) any {
+	small := func(text string, err error) (string, error) {
+		if err == nil && len(text) > maxText {
+			err = tooMuch(float64(len(text)))
+		}
+		return text, err
+	}
+	switch f := function.(type) {
+	case func(...any) string: // all of them print what they are given
+		return func(values ...any) (string, error) {
+			if err := b.walkAll(values); err != nil {
+				return "", err
+			}
+			return small(f(values...), nil)
+		}
+	case func(any) string:
+		return func(value any) (string, error) {
+			if err := b.walkAll([]any{value}); err != nil {
+				return "", err
+			}
+			return small(f(value), nil)
+		}
+	case func(int, string) string:
+		return func(n int, text string) (string, error) {
+			if err := before(b, []reflect.Value{reflect.ValueOf(n), reflect.ValueOf(text)}); err != nil {
+				return "", err
+			}
+			return small(f(n, text), b.spend(1))
+		}
+	}
+	return nil
+}
+
+// walkAll walks through values that may be plain.
+func (b *bounds) walkAll(values []any) error {
+	for _, v := range values {
+		switch v := v.(type) {
+		case nil, bool, int, int64, float64:
+		case string:
+			if len(v) > maxText {
+				return tooMuch(float64(len(v)))
+			}
+		default:
+			if err := b.walk(reflect.ValueOf(v)); err != nil {
+				return err
+			}
+		}
+	}
+	return b.spend(1)
+}
+
+// flat has the arguments of a variadic function beside the others.
+func flat(args []reflect.Value, variadic bool) []reflect.Value {
+	if !variadic {
+		return args
+	}
+	rest := args[len(args)-1]
+	out := append([]reflect.Value{}, args[:len(args)-1]...)
+	for i := range rest.Len() {
+		out = append(out, rest.Index(i))
+	}
+	return out
+}
+
+func tooMuch(bytes float64) error {
+	return beyond("it would make %.0f bytes, and %d MiB is the most at once", bytes, maxText>>20)
+}
+
+// number and length are of an argument; 0 where it is none such. They are floating: products of them do not overflow.
+func number(v reflect.Value) float64 {
+	if v.CanInt() {
+		return float64(v.Int())
+	}
+	return 0
+}
+
+func length(v reflect.Value) float64 {
+	if v.Kind() == reflect.String {
+		return float64(v.Len())
+	}
+	return 0
+}
+
+func abs(n float64) float64 { return max(n, -n) }
+
+func product(n, size float64) error {
+	if n*size > maxText {
+		return tooMuch(n * size)
+	}
+	return nil
+}
+
+// replacement is for a text in which so many places get another one.
+func replacement(text, by reflect.Value, places float64) error {
+	if size := length(text) + places*length(by); size > 8*maxText { // most places do not match, and what comes of it is looked at again
+		return tooMuch(size)
+	}
+	return nil
+}
+
+func countOf(old, text reflect.Value) float64 {
+	if length(old) == 0 {
+		return length(text) + 1
+	}
+	return float64(strings.Count(text.String(), old.String()))
+}
+
+func indents(_ *bounds, a []reflect.Value) error {
+	return product(abs(number(a[0])), float64(1+strings.Count(a[1].String(), "\n")))
+}
+
+// reads counts what it takes to look through texts.
+func (b *bounds) reads(texts ...reflect.Value) error {
+	size := 0.0
+	for _, t := range texts {
+		size += length(t)
+	}
+	return b.spend(int(size / 100))
+}
+
+func (b *bounds) items(n float64) error {
+	if n > maxItems {
+		return beyond("it would make %.0f items, and %d are the most", n, maxItems)
+	}
+	return b.spend(int(n / 100))
+}
+
+// turns is how many numbers there are from one to another.
+func turns(from, step, to float64) float64 {
+	if step == 0 {
+		return 0
+	}
+	return max(0, (to-from)/step)
+}
+
+func sequence(a []reflect.Value) float64 {
+	switch len(a) {
+	case 1:
+		return abs(number(a[0]))
+	case 2:
+		return abs(number(a[1]) - number(a[0]))
+	case 3:
+		return turns(number(a[0]), number(a[1]), number(a[2]))
+	}
+	return 0
+}
+
+// printed estimates from above what printf makes: widths and precisions, and for each verb the longest text that it is given.
+func printed(b *bounds, a []reflect.Value) error {
+	if len(a) == 0 || a[0].Kind() != reflect.String {
+		return nil
+	}
+	longest, widest := 0.0, 0.0
+	for _, v := range a[1:] {
+		if v.Kind() == reflect.Interface {
+			v = v.Elem()
+		}
+		longest, widest = max(longest, length(v)), max(widest, abs(number(v)))
+	}
+	format, size := a[0].String(), length(a[0])
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' {
+			continue
+		}
+		size += longest
+		for i++; i < len(format) && strings.IndexByte("+-# 0123456789.[]*", format[i]) >= 0; i++ {
+			n := 0.0
+			for ; i < len(format) && format[i] >= '0' && format[i] <= '9'; i++ {
+				n = n*10 + float64(format[i]-'0')
+			}
+			size += min(n, 1e6) // wider than that fmt refuses
+			if i < len(format) && format[i] == '*' {
+				size += min(widest, 1e6)
+			}
+			if i < len(format) && strings.IndexByte("+-# .[]*", format[i]) < 0 {
+				break
+			}
+		}
+	}
+	if size > maxText {
+		return tooMuch(size)
+	}
+	return walked(b, a[1:])
+}
+
+// walked is for functions that print all there is in a value.
+func walked(b *bounds, a []reflect.Value) error { return b.walk(a...) }
+
+// walk goes through values as who prints them does, and says that there is no end, or too much.
+func (b *bounds) walk(values ...reflect.Value) error {
+	w := walker{}
+	for _, v := range values {
+		if err := w.value(v); err != nil {
+			return err
+		}
+	}
+	return b.spend(w.items / 100)
+}
+
+// maxHeld is how deep a value may be. Deeper ones, and those that hold themselves, are the end of who prints them.
+const maxHeld = 200
+
+type walker struct{ items, size, depth int }
+
+func (w *walker) value(v reflect.Value) error {
+	if v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if w.items++; w.items > maxItems {
+		return beyond("a value has more than %d items in it, counted wherever they are", maxItems)
+	}
+	switch v.Kind() { //nolint:exhaustive // the others hold nothing
+	case reflect.String:
+		if w.size += v.Len(); w.size > 4*maxText || v.Len() > maxText && utf8.ValidString(v.String()) {
+			return tooMuch(float64(w.size))
+		}
+	case reflect.Map, reflect.Slice, reflect.Array:
+		if v.Kind() != reflect.Map && v.Type().Elem().Kind() == reflect.Uint8 {
+			return nil
+		}
+		if w.depth++; w.depth > maxHeld {
+			return beyond("a value is more than %d deep: it holds itself", maxHeld)
+		}
+		defer func() { w.depth-- }()
+		if v.Kind() == reflect.Map {
+			for each := v.MapRange(); each.Next(); {
+				w.size += len(each.Key().String())
+				if err := w.value(each.Value()); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		for i := range v.Len() {
+			if err := w.value(v.Index(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"text/template"
+	syntax "text/template/parse"
+)
+
+// What the templates of one release may take. Charts of fleets make a few hundred KiB in some thousand steps, the largest public ones some MiB.
+const (
+	// maxText is the most that a function, or a template, may make at once: no larger file is read in a fleet repo either.
+	maxText = maxBytes
+	// maxTexts is all that its templates may make together, those included counted wherever they are.
+	maxTexts = 256 << 20
+	// maxSteps is how many steps they may take: turns of loops, templates that are run, and what functions cost.
+	maxSteps = 5_000_000
+	// maxItems is how many items a function may make.
+	maxItems = 1_000_000
+	// tooDeep is how deep templates may include each other, as with Helm.
+	tooDeep = 1000
+)
+
+// boundError says that a template goes beyond what is given to a release.
+type boundError struct{ text string }
+
+func (e *boundError) Error() string { return e.text }
+
+func beyond(format string, args ...any) error { return &boundError{fmt.Sprintf(format, args...)} }
+
+// bounds count what one release has taken.
+type bounds struct {
+	texts, steps int
+	// running are the templates that run, outermost first.
+	running []string
+	marks   marks
+}
+
+func (b *bounds) reset() { b.texts, b.steps, b.running = 0, 0, b.running[:0] }
+
+// spend counts steps.
+func (b *bounds) spend(steps int) error {
+	if b.steps += steps; b.steps > maxSteps {
+		return beyond("it takes more than %d steps: a loop, or what it calls in one, goes on for too long", maxSteps)
+	}
+	return nil
+}
+
+// at is the template that runs, and the file that it is run for.
+func (b *bounds) at() string {
+	if len(b.running) == 0 {
+		return "a template"
+	}
+	file, last := b.running[0], b.running[len(b.running)-1]
+	if file == last {
+		return "template " + file
+	}
+	return fmt.Sprintf("template %q, for %s,", last, file)
+}
+
+// enter begins a template. Whatever it was called by counts: the action template, include or tpl.
+func (b *bounds) enter(name string) error {
+	b.running = append(b.running, name)
+	if len(b.running) > tooDeep {
+		return beyond("%s includes others more than %d deep: it, or one of them, includes itself", b.at(), tooDeep)
+	}
+	if err := b.spend(1); err != nil {
+		return beyond("%s includes too much: %v", b.at(), err)
+	}
+	return nil
+}
+
+func (b *bounds) leave() { b.running = b.running[:max(0, len(b.running)-1)] }
+
+// marks are texts that stand in parsed templates to be noticed when they are written, and are not: by the address of their only byte.
+type marks map[*byte]mark
+
+// mark is where a template begins, its name, or ends, or where a loop begins its next turn.
+type mark struct {
+	kind byte
+	name string
+}
+
+const (
+	markEnter = 'e'
+	markLeave = 'l'
+	markTurn  = 't'
+)
+
+// put puts marks into templates that have none yet.
+func (m marks) put(all *template.Template) {
+	for _, t := range all.Templates() {
+		if t.Tree == nil || t.Tree.Root == nil || m.in(t.Tree.Root) {
+			continue
+		}
+		m.loops(t.Tree.Root)
+		nodes := append([]syntax.Node{m.node(mark{markEnter, t.Name()})}, t.Tree.Root.Nodes...)
+		t.Tree.Root.Nodes = append(nodes, m.node(mark{kind: markLeave}))
+	}
+}
+
+func (m marks) in(list *syntax.ListNode) bool {
+	if len(list.Nodes) == 0 {
+		return false
+	}
+	first, ok := list.Nodes[0].(*syntax.TextNode)
+	if !ok || len(first.Text) != 1 {
+		return false
+	}
+	_, ok = m[&first.Text[0]]
+	return ok
+}
+
+func (m marks) node(k mark) *syntax.TextNode {
+	text := []byte{k.kind}
+	m[&text[0]] = k
+	return &syntax.TextNode{NodeType: syntax.NodeText, Text: text}
+}
+
+// loops marks the turns of loops.
+func (m marks) loops(list *syntax.ListNode) {
+	if list == nil {
+		return
+	}
+	for _, n := range list.Nodes {
+		switch n := n.(type) {
+		case *syntax.IfNode:
+			m.loops(n.List)
+			m.loops(n.ElseList)
+		case *syntax.WithNode:
+			m.loops(n.List)
+			m.loops(n.ElseList)
+		case *syntax.RangeNode:
+			m.loops(n.List)
+			m.loops(n.ElseList)
+			n.List.Nodes = append([]syntax.Node{m.node(mark{kind: markTurn})}, n.List.Nodes...)
+		}
+	}
+}
+
+// meter is what a template writes to.
+type meter struct {
+	to     *bytes.Buffer
+	bounds *bounds
+}
+
+// Write implements io.Writer.
+func (w meter) Write(p []byte) (int, error) {
+	b := w.bounds
+	if len(p) == 1 {
+		if k, ok := b.marks[&p[0]]; ok {
+			return 1, b.pass(k)
+		}
+	}
+	if b.texts += len(p); b.texts > maxTexts || w.to.Len()+len(p) > maxText {
+		return 0, beyond("%s makes more than %d MiB: range, include or a value makes too much", b.at(), min(maxText, maxTexts)>>20)
+	}
+	return w.to.Write(p)
+}
+
+func (b *bounds) pass(k mark) error {
+	switch k.kind {
+	case markEnter:
+		return b.enter(k.name)
+	case markLeave:
+		b.leave()
+		return nil
+	}
+	if err := b.spend(1); err != nil {
+		return beyond("range in %s: %v", b.at(), err)
+	}
+	return nil
+}
+
+// boundOf is the error of going beyond a bound, with the place in the template that is nearest to it; nil for other errors.
+func boundOf(err error) error {
+	bound, ok := errors.AsType[*boundError](err)
+	if !ok {
+		return nil
+	}
+	var at error = bound
+	for err != nil {
+		if exec, ok := err.(template.ExecError); ok { //nolint:errorlint // walks the chain itself
+			at = exec
+		}
+		err = errors.Unwrap(err)
+	}
+	return &boundError{at.Error()}
+}

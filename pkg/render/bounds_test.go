@@ -1,0 +1,102 @@
+package render_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// chartRepo is a fleet repo whose one release has these files in its chart, beside Chart.yaml.
+func chartRepo(files map[string]string) (fstest.MapFS, *v1alpha1.Fleet, string) {
+	const file = "providers/docker/v1/clusters/dev/shop/cluster.yaml"
+	all := fstest.MapFS{
+		"charts/bad/Chart.yaml": {Data: []byte("apiVersion: v2\nname: bad\nversion: 1.0.0\n")},
+		file: {Data: []byte(`apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: shop, namespace: shop}
+spec:
+  interval: 1m
+  chart: {spec: {chart: ./charts/bad, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}
+`)},
+	}
+	for name, text := range files {
+		all["charts/bad/"+name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return all, &v1alpha1.Fleet{}, file
+}
+
+// TestTemplatesKeepToBounds renders charts whose templates would take all memory there is, or for ever, or would end the process. Each is an error
+// that names the template and what it calls, and soon.
+func TestTemplatesKeepToBounds(t *testing.T) {
+	const laughs = `{{define "l0"}}ha{{end}}`
+	var include, action strings.Builder
+	include.WriteString(laughs)
+	action.WriteString(laughs)
+	for i := 1; i < 40; i++ {
+		fmt.Fprintf(&include, `{{define "l%d"}}{{include "l%d" .}}{{include "l%d" .}}{{end}}`, i, i-1, i-1)
+		fmt.Fprintf(&action, `{{define "l%d"}}{{template "l%d" .}}{{template "l%d" .}}{{end}}`, i, i-1, i-1)
+	}
+	for name, tt := range map[string]struct{ text, called string }{
+		"repeat":              {`{{ repeat 1000000000 "x" }}`, "repeat"},
+		"repeat that wraps":   {`{{ repeat 4611686018427387904 "xxxx" }}`, "repeat"},
+		"until":               {`{{ until 1000000000 | len }}`, "until"},
+		"until in until":      {`{{ range until 900000 }}{{ range until 900000 }}{{ end }}{{ end }}`, "range"},
+		"untilStep":           {`{{ untilStep 0 2000000000 1 | len }}`, "untilStep"},
+		"seq":                 {`{{ seq 1 1000000000 }}`, "seq"},
+		"range over a number": {`{{ range 100000000000 }}{{ end }}`, "range"},
+		"loop that prints":    {`{{ range 100000000000 }}xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx{{ end }}`, "range"},
+		"indent":              {`{{ indent 1000000000 "x" }}`, "indent"},
+		"nindent":             {`{{ nindent 1000000000 "x" }}`, "nindent"},
+		"randAlphaNum":        {`{{ randAlphaNum 1000000000 }}`, "randAlphaNum"},
+		"randBytes":           {`{{ randBytes 1000000000 }}`, "randBytes"},
+		"replace":             {`{{ $x := repeat 1000000 "x" }}{{ replace "x" $x $x }}`, "replace"},
+		"regexReplaceAll":     {`{{ $x := repeat 1000000 "x" }}{{ regexReplaceAll "x" $x $x }}`, "regexReplaceAll"},
+		"regex in a loop":     {`{{ $x := repeat 8000000 "x" }}{{ range 100000 }}{{ regexMatch "y" $x }}{{ end }}`, "regexMatch"},
+		"wrapWith":            {`{{ $x := repeat 1000000 "x" }}{{ wrapWith 1 $x $x }}`, "wrapWith"},
+		"printf":              {`{{ printf (repeat 1000 "%999999d") 1 }}`, "printf"},
+		"printf with a star":  {`{{ printf (repeat 1000 "%[1]*[2]d") 999999 1 }}`, "printf"},
+		"genPrivateKey":       {`{{ range 1000000 }}{{ genPrivateKey "ecdsa" }}{{ end }}`, "genPrivateKey"},
+		"genCA":               {`{{ range 1000000 }}{{ $x := genCA "x" 1 }}{{ end }}`, "genCA"},
+		"derivePassword":      {`{{ range 1000000 }}{{ $x := bcrypt "x" }}{{ end }}`, "bcrypt"},
+		"include of itself":   {`{{define "x"}}{{include "x" .}}{{end}}{{include "x" .}}`, "include"},
+		"template of itself":  {`{{define "x"}}{{template "x" .}}{{end}}{{template "x" .}}`, `"x"`},
+		"both of itself":      {`{{define "x"}}{{template "y" .}}{{end}}{{define "y"}}{{include "x" .}}{{end}}{{template "x" .}}`, "include"},
+		"tpl of itself":       {`{{ tpl .Chart.Description . }}`, "tpl"},
+		"doubling includes":   {include.String() + `{{include "l39" .}}`, "include"},
+		"doubling templates":  {action.String() + `{{template "l39" .}}`, `"l`},
+		"text that doubles":   {`{{ $x := "x" }}{{ range 60 }}{{ $x = cat $x $x }}{{ end }}`, "cat"},
+		"map in itself":       {`{{ $x := dict }}{{ $x = set $x "x" $x }}{{ $x }}`, "set"},
+		"merge of itself":     {`{{ $x := dict "a" 1 }}{{ $x = merge $x (dict "x" $x) }}{{ $x }}`, "merge"},
+		"map that doubles":    {`{{ $x := dict "a" 1 }}{{ range 60 }}{{ $x = dict "a" $x "b" $x }}{{ end }}{{ toJson $x }}`, "toJson"},
+		"deepCopy":            {`{{ $x := dict "a" 1 }}{{ range 60 }}{{ $x = dict "a" $x "b" $x }}{{ end }}{{ $y := deepCopy $x }}`, "deepCopy"},
+	} {
+		for _, way := range []string{"alone", "with a chart in it"} {
+			t.Run(name+", "+way, func(t *testing.T) {
+				t.Parallel()
+				files := map[string]string{"templates/evil.yaml": tt.text}
+				if name == "tpl of itself" {
+					files["Chart.yaml"] = "apiVersion: v2\nname: bad\nversion: 1.0.0\ndescription: '{{ tpl .Chart.Description . }}'\n"
+				}
+				if way != "alone" {
+					files["charts/inner/Chart.yaml"] = "apiVersion: v2\nname: inner\nversion: 1.0.0\n"
+				}
+				repo, fleet, file := chartRepo(files)
+				findings := render.New(repo, fleet, render.Options{}).Declared(file, repo[file].Data)
+				if len(findings) != 1 {
+					t.Fatalf("findings: %v", findings)
+				}
+				text := findings[0].Summary
+				if !strings.Contains(text, "evil.yaml") && !strings.Contains(text, `"x"`) || !strings.Contains(text, tt.called) || !strings.Contains(text, "HelmRelease shop/shop") {
+					t.Errorf("it says neither which template nor what it calls: %s", text)
+				}
+				if len(text) > 1500 {
+					t.Errorf("it says too much: %d bytes", len(text))
+				}
+			})
+		}
+	}
+}

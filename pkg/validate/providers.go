@@ -1,0 +1,159 @@
+package validate
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/confine"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/validate/schema"
+)
+
+// callCRDs is what the process that validates asks who started it: it has no network itself.
+const callCRDs = "crds"
+
+// provided is the answer.
+type provided struct {
+	CRDs []byte
+	// Failed says why there are none. Mismatch is it where they are not what fleet.lock knows.
+	Failed, Hint string
+	Mismatch     *v1alpha1.DigestError
+}
+
+// askCRDs returns the CRDs of a provider of fleet.yaml.
+func askCRDs(ctx context.Context, wanted v1alpha1.LockedComponent) ([]byte, error) {
+	var question bytes.Buffer
+	if err := gob.NewEncoder(&question).Encode(wanted); err != nil {
+		return nil, err
+	}
+	text, err := confine.Call(ctx, callCRDs, question.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	var p provided
+	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&p); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Mismatch != nil:
+		return nil, &diag.Error{Err: p.Mismatch, Hint: p.Hint}
+	case p.Failed != "":
+		return nil, &diag.Error{Err: errors.New(p.Failed), Hint: p.Hint}
+	}
+	return p.CRDs, nil
+}
+
+// provider gets what the process that validates asks for.
+type provider struct {
+	opts Options
+	dir  string
+
+	mu     sync.Mutex
+	reader *components.Reader
+}
+
+// answer answers callCRDs. It gives the CRDs of the providers that fleet.yaml names, and fetches nothing else, whatever it is asked for.
+func (p *provider) answer(ctx context.Context, question []byte) ([]byte, error) {
+	var wanted v1alpha1.LockedComponent
+	if err := gob.NewDecoder(bytes.NewReader(question)).Decode(&wanted); err != nil {
+		return nil, err
+	}
+	var out provided
+	var err error
+	if out.CRDs, err = p.crds(ctx, wanted); err != nil {
+		out.Failed, out.Hint = err.Error(), diag.Hint(err)
+		out.Mismatch, _ = errors.AsType[*v1alpha1.DigestError](err)
+	}
+	var text bytes.Buffer
+	err = gob.NewEncoder(&text).Encode(out)
+	return text.Bytes(), err
+}
+
+func (p *provider) crds(ctx context.Context, wanted v1alpha1.LockedComponent) ([]byte, error) {
+	fleet, lock, err := p.declared()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(components.Providers(fleet), wanted) {
+		return nil, fmt.Errorf("fleet.yaml does not name %s", wanted)
+	}
+	if wanted.Version == "" {
+		return nil, errors.New("fleet.yaml names no version")
+	}
+	keep := components.CRDs{Dir: filepath.Join(p.opts.CacheDir, "crds"), Only: schema.OnlyCRDs}
+	if p.opts.CacheDir != "" {
+		if kept, err := keep.Kept(wanted, lock); err != nil || kept != nil {
+			return kept, err
+		}
+	}
+	if v1alpha1.IsLocalURL(wanted.URL) && !p.opts.LocalReleases {
+		return nil, errors.New("its url is a place of this machine, which is read with --local-releases alone")
+	}
+	reader, err := p.components(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	return keep.Fetch(ctx, reader, wanted, lock)
+}
+
+// declared is what fleet.yaml and fleet.lock say. A lock that cannot be read is none, which is reported elsewhere.
+func (p *provider) declared() (*v1alpha1.Fleet, *v1alpha1.Lock, error) {
+	root, err := os.OpenRoot(p.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	content, err := root.ReadFile(v1alpha1.FileName)
+	if err != nil {
+		return nil, nil, err
+	}
+	fleet, err := v1alpha1.Decode(v1alpha1.FileName, content)
+	if err != nil {
+		return nil, nil, err
+	}
+	content, err = root.ReadFile(v1alpha1.LockFileName)
+	if err != nil {
+		return fleet, nil, nil //nolint:nilerr // there is none
+	}
+	lock, err := v1alpha1.DecodeLock(v1alpha1.LockFileName, content)
+	if err != nil {
+		return fleet, nil, nil //nolint:nilerr // it is reported where it stands
+	}
+	return fleet, lock, nil
+}
+
+// components is the reader of the run: it is made where the first provider needs it, since a bundle has to be unpacked.
+func (p *provider) components(ctx context.Context) (*components.Reader, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reader != nil {
+		return p.reader, nil
+	}
+	if p.opts.Offline && p.opts.Bundle == "" {
+		return nil, errors.New("it was not fetched earlier (--offline)")
+	}
+	reader, err := components.Open(ctx, p.opts.Bundle, p.opts.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	p.reader = reader
+	return reader, nil
+}
+
+// close removes temporary files.
+func (p *provider) close() {
+	if p.reader != nil {
+		_ = p.reader.Close() // they are temporary
+	}
+}
