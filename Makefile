@@ -77,10 +77,14 @@ lint: ## Layering, style and correctness (golangci-lint), shell scripts, workflo
 fmt: ## Format the Go files the way lint wants them
 	scripts/tool.sh golangci-lint fmt ./...
 
+# The programs are built without C, and so are their tests: a machine without a C compiler compiles the same, and what `make build`
+# has compiled serves the tests too. Only -race needs C.
+GO_TEST := $(if $(filter -race,$(TESTFLAGS)),,env CGO_ENABLED=0 )scripts/gotest.sh
+
 .PHONY: test
-test: ## Unit and command tests: no network, no container engine
-	$(GO) test -timeout 10m $(TESTFLAGS) ./...
-	$(GO) -C scripts/offline test -timeout 10m $(TESTFLAGS) ./...
+test: ## Unit and command tests: no network, no container engine, no root
+	$(GO_TEST) . -trimpath -timeout 10m $(TESTFLAGS) ./...
+	$(GO_TEST) scripts/offline -trimpath -timeout 10m $(TESTFLAGS) ./...
 
 # Only the packages that have such tests, the one that takes longest first; more at a time than processors, for they wait a lot.
 INTEGRATION_PACKAGES = ./pkg/host/embedded/runner $(addprefix ./,$(sort $(dir $(shell grep -rl '^//go:build integration' --include='*_test.go' pkg templates examples))))
@@ -90,7 +94,7 @@ test-integration: bundle ## Tests against a real kube-apiserver and etcd, built 
 	# One program acts as all of Kubernetes, by the name that it is called.
 	ln -sfn kubernetes "$(PROGRAMS)/kube-apiserver"
 	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
-	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO) test -tags integration -timeout 15m -p 4 $(TESTFLAGS) $(INTEGRATION_PACKAGES)
+	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags integration -timeout 15m -p 4 $(TESTFLAGS) $(INTEGRATION_PACKAGES)
 
 # The environment and the command of the end-to-end tests.
 define e2e
@@ -98,35 +102,53 @@ define e2e
 	FLEETCTL_E2E_BUNDLE="$(1)" \
 	FLEETCTL_E2E_NODE_IMAGE="$(E2E_NODE_IMAGE)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
-	$(2) $(GO) test -tags e2e -count=1 -v -timeout 55m $(3) $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+	$(2) $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 100m $(3) $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 endef
 
-# Each part leaves out what the other runs; a test that is in neither list runs in both.
-WITHOUT_KIND := -skip '^TestMasterOfMasters$$|/^kind$$'
-WITHOUT_EMBEDDED := -skip '^TestExample|^TestFleetOnSSH$$|^TestHostExec$$|^TestQuickstart$$|^TestPullRequestsOnGitea$$|/^embedded$$'
+# What needs a container engine; a test that is not named here runs on the embedded host alone.
+WITHOUT_KIND := -skip '^(TestMasterOfMasters|TestPivot)$$|/^kind$$'
+# Of that, what kind alone can show of every commit: a fleet's whole life with clusters of containers, and what it meets on the engine. Kills
+# in the midst of init, which are the same on every host but for two steps, the pivot and what stands on it are for e2e-all.
+ON_KIND := -run '^(TestFleetWithoutRemote|TestSomebodyElses)$$/^kind$$'
+# The embedded host's tests in two parts that take as long as each other; what is not named in the first is in the second.
+EMBEDDED_FIRST := ^(TestExample.*|TestFleetOnSSH|TestHostExec|TestSomebodyElses)$$
 
 .PHONY: e2e
-e2e: build gitea ## The main job on every host, offline; sets up Podman for kind if no engine answers (needs root then)
+e2e: e2e-embedded e2e-kind ## What CI runs of the main job, offline: on the embedded host, and on kind what only kind can show
+
+.PHONY: e2e-all
+e2e-all: build gitea ## The main job on every host, all of it, and conformance: some 50 minutes; sets up Podman if no engine answers (needs root then)
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
 	$(call e2e,$(BUNDLE),scripts/with-engine.sh,)
+	$(MAKE) --no-print-directory conformance
 
 .PHONY: e2e-kind
-e2e-kind: build ## The part of it that needs a container engine
+e2e-kind: build ## What only kind can show; sets up Podman if no engine answers (needs root then)
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
-	$(call e2e,$(BUNDLE),scripts/with-engine.sh,$(WITHOUT_EMBEDDED))
+	$(call e2e,$(BUNDLE),scripts/with-engine.sh,$(ON_KIND))
 
 .PHONY: e2e-embedded
-e2e-embedded: build bundle-embedded gitea ## The rest of it, on the embedded host alone: no container engine, no root
+e2e-embedded: build bundle-embedded gitea ## The main job on the embedded host alone: no container engine, no root
 	$(call e2e,$(EMBEDDED_BUNDLE),,$(WITHOUT_KIND))
+
+# The two parts of it, for a machine that runs them side by side, each in a network namespace of its own. `make quickstart` on a fresh machine
+# is more than TestQuickstart shows.
+.PHONY: e2e-embedded-first
+e2e-embedded-first: build bundle-embedded
+	$(call e2e,$(EMBEDDED_BUNDLE),,$(WITHOUT_KIND) -run '$(EMBEDDED_FIRST)')
+
+.PHONY: e2e-embedded-second
+e2e-embedded-second: build bundle-embedded gitea
+	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|^(TestMasterOfMasters|TestPivot|TestQuickstart)$$|/^kind$$')
 
 KILLS ?= 200
 SEED ?= 0
 
 .PHONY: test-kill
 test-kill: build bundle-embedded ## Kill -9 what keeps a fleet, KILLS times at random from SEED, run it to its end and look at what is there; not in CI, where e2e kills a few times
-	$(GO) test -count=1 -timeout 30m -run '^TestScripts$$/killed' ./cmd/fleetctl -args -kills $(KILLS) -seed $(SEED)
+	$(GO_TEST) . -trimpath -count=1 -timeout 30m -run '^TestScripts$$/killed' ./cmd/fleetctl -args -kills $(KILLS) -seed $(SEED)
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
-	$(GO) test -tags e2e -count=1 -v -timeout 6h -run '^TestKills$$' ./cmd/fleetctl/e2e -args -kills $(KILLS) -seed $(SEED)
+	$(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 6h -run '^TestKills$$' ./cmd/fleetctl/e2e -args -kills $(KILLS) -seed $(SEED)
 
 # The bundle with the clouds' infrastructure providers in it: the first time it takes long to build, most of that for Azure.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers
@@ -158,7 +180,7 @@ conformance: build ## Stock clusterctl against the embedded host and against kin
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
-	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -v -timeout 15m $(TESTFLAGS) ./cmd/fleetctl/conformance/...
+	scripts/with-engine.sh $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 15m $(TESTFLAGS) ./cmd/fleetctl/conformance/...
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (20s)

@@ -28,7 +28,7 @@ if ! diff -ru "$generated/committed" "$generated/now"; then
 fi
 
 echo "lint: shell scripts"
-mapfile -t shell_scripts < <(git ls-files '*.sh' .ci/run)
+mapfile -t shell_scripts < <(git ls-files '*.sh' .ci)
 for script in "${shell_scripts[@]}"; do
   bash -n "$script"
 done

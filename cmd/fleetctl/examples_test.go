@@ -9,10 +9,40 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/cmd"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
+
+// Who tries one example after the other on one machine does not take the management cluster of the last for that of the next.
+func TestExamplesHaveManagementClustersOfTheirOwn(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", v1alpha1.FileName))
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	seen := map[string]string{}
+	for _, file := range files {
+		fleet, err := v1alpha1.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{"fleet " + fleet.Metadata.Name}
+		for _, m := range fleet.Spec.ManagementClusters {
+			names = append(names, "management cluster "+m.Name)
+		}
+		for _, name := range names {
+			if other := seen[name]; other != "" {
+				t.Errorf("%s is in %s and in %s", name, other, file)
+			}
+			seen[name] = file
+		}
+		if _, err := os.Lstat(filepath.Join(filepath.Dir(file), fleetrepo.IdentityFile)); err == nil {
+			t.Errorf("%s has an identity: all copies of the example would be one fleet", filepath.Dir(file))
+		}
+	}
+}
 
 // adds finds the commands of a README that declare its clusters.
 var adds = regexp.MustCompile(`(?m)^ *fleetctl (cluster add (\S+) --flavour \S+ --environment (\S+).*) --push$`)

@@ -11,10 +11,15 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"fleetctl": main})
+	testscript.Main(m, map[string]func(){
+		"fleetctl": main,
+		"ssh":      func() { os.Exit(gittest.SSHClient(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }, // not every machine has one
+	})
 }
 
 // TestScripts drives the real program. No script may reach a container engine, a cluster or the user's own files: PATH holds
@@ -77,7 +82,7 @@ type testKey struct{}
 func programs(t testing.TB, path string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"git", "ssh", "sh", "cat"} {
+	for _, name := range []string{"git", "sh", "cat"} {
 		found, err := exec.LookPath(name)
 		if err != nil {
 			continue // the script that needs it says so

@@ -93,7 +93,7 @@ func pullRequests(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// gitSSH starts an OpenSSH server with a Git repository, and a key that may push to it: git-ssh. It sets GIT_URL and writes the key to
+// gitSSH starts an SSH server with a Git repository, and a key that may push to it: git-ssh. It sets GIT_URL and writes the key to
 // id, the server's host keys to known_hosts, and somebody else's for the same address to other_hosts.
 func gitSSH(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 0, "git-ssh")

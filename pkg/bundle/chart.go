@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
@@ -72,7 +73,7 @@ func pullChart(ctx context.Context, ref string) ([]byte, error) {
 		return nil, err
 	}
 	image, err := remote.Image(parsed, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithTransport(sameorigin.Registry(remote.DefaultTransport, parsed.Context().RegistryStr())))
+		remote.WithTransport(sameorigin.Registry(contact.Transport(remote.DefaultTransport), parsed.Context().RegistryStr())))
 	if err != nil {
 		return nil, diag.Wrap("", err, pullHint(parsed, err))
 	}

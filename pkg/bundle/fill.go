@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
@@ -141,7 +142,7 @@ func (w *Writer) pull(ctx context.Context, ref string, platform v1.Platform) err
 	}
 	found, err := remote.Get(parsed,
 		remote.WithContext(ctx), remote.WithPlatform(platform), remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithTransport(sameorigin.Registry(remote.DefaultTransport, parsed.Context().RegistryStr())))
+		remote.WithTransport(sameorigin.Registry(contact.Transport(remote.DefaultTransport), parsed.Context().RegistryStr())))
 	if err != nil {
 		return diag.Wrap(op, err, pullHint(parsed, err))
 	}

@@ -35,7 +35,7 @@ func (s *Source) CertManager(ctx context.Context) (*Manifest, error) {
 		location = fileURL(filepath.Join(s.repository, certManager, wanted, certManagerFile))
 	}
 	// clusterctl itself reads cert-manager as if it were a provider without a type.
-	client, err := repository.New(ctx, config.NewProvider(certManager, location, ""), s.config)
+	client, err := s.open(ctx, config.NewProvider(certManager, location, ""))
 	if err != nil {
 		return nil, diag.Wrap("find cert-manager", err, "")
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -58,7 +59,7 @@ type Machine struct {
 }
 
 // Clusters lists all workload clusters with their machines, by namespace and name. Where Cluster API is not installed there
-// are none.
+// are none; where it is and its kinds are not served, it is an *UntoldError.
 func (m *Manager) Clusters(ctx context.Context) ([]Cluster, error) {
 	clusters, machines := &clusterv1.ClusterList{}, &clusterv1.MachineList{}
 	group, ctx := errgroup.WithContext(ctx)
@@ -90,19 +91,26 @@ func (m *Manager) Clusters(ctx context.Context) ([]Cluster, error) {
 func (m *Manager) Cluster(ctx context.Context, key kube.Key) (*Cluster, error) {
 	found := &clusterv1.Cluster{}
 	err := m.kube.Get(ctx, key, found)
-	if kube.IsAbsent(err) {
+	switch {
+	case err == nil:
+		cluster := clusterFrom(found)
+		return &cluster, nil
+	case kube.IsObjectAbsent(err):
 		return nil, nil
 	}
-	if err != nil {
+	if err := m.absent(ctx, err); err != nil {
 		return nil, fmt.Errorf("look at Cluster %s: %w", key, err)
 	}
-	cluster := clusterFrom(found)
-	return &cluster, nil
+	return nil, nil
 }
 
-// listAll fills list; a kind that is not installed leaves it empty.
+// listAll fills list; where Cluster API is not installed it stays empty. See absent.
 func (m *Manager) listAll(ctx context.Context, what string, list kube.ObjectList) error {
-	if err := m.kube.List(ctx, list); err != nil && !kube.IsAbsent(err) {
+	err := m.kube.List(ctx, list)
+	if err == nil {
+		return nil
+	}
+	if err := m.absent(ctx, err); err != nil {
 		return fmt.Errorf("list %s: %w", what, err)
 	}
 	return nil
@@ -208,6 +216,11 @@ func (m *Manager) WorkloadKubeconfig(ctx context.Context, cluster kube.Key) ([]b
 	kubeconfig, err := m.kube.SecretValue(ctx, secret, "value")
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster, err)
+	}
+	// What is no kubeconfig at all is said where it is used.
+	if command, err := kube.Command(kubeconfig); err == nil && command != "" { // it would run here, as who runs fleetctl or kubectl
+		return nil, diag.Errorf("Cluster API writes kubeconfigs with certificates or tokens: find out who wrote the Secret "+secret.String(),
+			"the kubeconfig of Cluster %s runs a command on the machine that uses it: %s", cluster, command)
 	}
 	return kubeconfig, nil
 }

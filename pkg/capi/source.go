@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,8 +20,10 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // SourceOptions of NewSource.
@@ -36,6 +40,8 @@ type SourceOptions struct {
 	CertManagerVersion string
 	// CertManagerURL is where its manifest is, as clusterctl takes it: …/<version>/cert-manager.yaml. Default: its own releases.
 	CertManagerURL string
+	// Servers that other sources know already. Default: NewServers.
+	Servers *contact.Servers
 	// Tuning of the managers; one that no provider has is ignored, see CheckTuning.
 	Tuning []kube.Tuning
 }
@@ -55,10 +61,18 @@ type Source struct {
 	named  map[Provider]map[string]*string    // variables with their defaults, likewise: finding them takes a while
 }
 
+// NewServers knows no server yet.
+func NewServers() *contact.Servers {
+	return contact.NewServers(sameorigin.Download(http.DefaultTransport))
+}
+
 // NewSource checks opts and returns a Source. It reads nothing yet.
 func NewSource(opts SourceOptions) (*Source, error) {
 	listen(nil)
 	// Where ClusterClasses are not served, most examples of providers do not work; aws-eks and gcp-gke need the others.
+	if opts.Servers == nil {
+		opts.Servers = NewServers()
+	}
 	variables := map[string]string{"CLUSTER_TOPOLOGY": "true", "EXP_MACHINE_POOL": "true", "EXP_CAPG_GKE": "true"}
 	maps.Copy(variables, opts.Variables)
 	root := ""
@@ -371,9 +385,36 @@ func (s *Source) client(ctx context.Context, p Provider) (repository.Client, err
 	if err != nil {
 		return nil, diag.Wrap("find "+p.String(), err, "")
 	}
-	client, err := repository.New(ctx, config.NewProvider(p.Name, location, p.clusterctlType()), s.config)
+	client, err := s.open(ctx, config.NewProvider(p.Name, location, p.clusterctlType()))
 	if err != nil {
 		return nil, diag.Wrap("find "+p.String(), err, "")
 	}
 	return client, nil
+}
+
+// open is clusterctl's client for a repository whose server can be reached: clusterctl itself goes on asking for two minutes.
+func (s *Source) open(ctx context.Context, p config.Provider) (repository.Client, error) {
+	if at, err := url.Parse(p.URL()); err == nil && at.Scheme == "https" {
+		if err := s.options.Servers.Check(ctx, downloadURL(at)); err != nil {
+			return nil, diag.Wrap("", err, offlineHint)
+		}
+	}
+	return repository.New(ctx, p, s.config)
+}
+
+const offlineHint = "check the network or the proxy, or use an offline bundle: --bundle PATH, see docs/tasks/offline.md"
+
+// downloadURL is where a file of a repository is in the end: GitHub's are on another server, which redirects lead to.
+func downloadURL(at *url.URL) string {
+	const releases = "/releases/"
+	before, after, ok := strings.Cut(at.Path, releases)
+	if at.Host != "github.com" || !ok {
+		return at.String()
+	}
+	if rest, ok := strings.CutPrefix(after, "latest/"); ok {
+		after = "latest/download/" + rest
+	} else {
+		after = "download/" + after
+	}
+	return "https://" + at.Host + before + releases + after
 }

@@ -90,10 +90,7 @@ func (m *Manager) DeleteClusters(ctx context.Context, clusters []kube.Key, detai
 		}
 		return len(left) == 0, nil
 	})
-	if kube.IsAbsent(err) { // Cluster API is not installed: there is nothing to delete
-		return nil
-	}
-	return waitError(ctx, "delete workload clusters", err, left)
+	return waitError(ctx, "delete workload clusters", m.absent(ctx, err), left)
 }
 
 // blocker says what keeps a Cluster that is being deleted.
@@ -190,8 +187,5 @@ func (m *Manager) waitCluster(ctx context.Context, op string, cluster kube.Key, 
 		}
 		return len(left) == 0, nil
 	})
-	if kube.IsAbsent(err) { // Cluster API is not installed
-		return nil
-	}
-	return waitError(ctx, op, err, left)
+	return waitError(ctx, op, m.absent(ctx, err), left)
 }

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -61,16 +60,16 @@ func bootstrapView(w io.Writer, r *lifecycle.BootstrapResult) error {
 		if !c.Available {
 			state = "not Available: " + c.Reason
 		}
-		fmt.Fprintf(w, "%s/%s  %s\n", c.Namespace, c.Name, state)
+		ui.Fprintf(w, "%s/%s  %s\n", c.Namespace, c.Name, state)
 	}
 	if r.Error != "" {
 		return nil // it is printed after this
 	}
 	if r.PivotedTo != "" {
-		_, err := fmt.Fprintf(w, "\nThe management cluster is now %s; the bootstrap cluster is gone. Its kubeconfig: %s\n", r.PivotedTo, r.Kubeconfig)
+		_, err := ui.Fprintf(w, "\nThe management cluster is now %s; the bootstrap cluster is gone. Its kubeconfig: %s\n", r.PivotedTo, r.Kubeconfig)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nThe management cluster %s is kept: its Clusters (%s) live only there. Its kubeconfig: %s\n",
+	_, err := ui.Fprintf(w, "\nThe management cluster %s is kept: its Clusters (%s) live only there. Its kubeconfig: %s\n",
 		r.Cluster, strings.Join(r.ClusterNames(), ", "), r.Kubeconfig)
 	return err
 }

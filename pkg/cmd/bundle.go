@@ -116,7 +116,7 @@ func newBundleVerifyCmd(f *factory) *cobra.Command {
 			}
 			f.closeReporter()
 			return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s is whole: %d entries.\n", result.Path, len(result.Entries))
+				_, err := ui.Fprintf(w, "%s is whole: %d entries.\n", result.Path, len(result.Entries))
 				return err
 			})
 		},
@@ -128,7 +128,7 @@ func (f *factory) showBundle(r *lifecycle.BundleResult) error {
 	return ui.Print(f.streams, f.format, r, func(w io.Writer) error {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, e := range r.Entries {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Kind, e.Name, mebibytes(e.Size), e.Digest)
+			ui.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Kind, e.Name, mebibytes(e.Size), e.Digest)
 		}
 		return t.Flush()
 	})

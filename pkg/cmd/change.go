@@ -92,7 +92,7 @@ func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult) error {
 		return err
 	}
 	for _, passed := range r.LeftAlone {
-		fmt.Fprintln(s.Err, passed)
+		ui.Fprintf(s.Err, "%s\n", passed)
 	}
 	switch {
 	case !r.Changed && len(r.LeftAlone) > 0:
@@ -104,18 +104,18 @@ func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult) error {
 	case r.DryRun:
 		fmt.Fprintln(s.Err, "Nothing was changed (--dry-run).")
 	case r.PullRequest != nil && r.PullRequest.Created:
-		fmt.Fprintf(s.Err, "%s: pull request %s.\n", r.Summary, r.PullRequest.URL)
+		ui.Fprintf(s.Err, "%s: pull request %s.\n", r.Summary, r.PullRequest.URL)
 	case r.PullRequest != nil:
-		fmt.Fprintf(s.Err, "%s: pull request %s is up to date.\n", r.Summary, r.PullRequest.URL)
+		ui.Fprintf(s.Err, "%s: pull request %s is up to date.\n", r.Summary, r.PullRequest.URL)
 	case r.Pushed:
-		fmt.Fprintf(s.Err, "%s: pushed as %s.\n", r.Summary, short(r.Commit))
+		ui.Fprintf(s.Err, "%s: pushed as %s.\n", r.Summary, short(r.Commit))
 	case r.Commit != "":
-		fmt.Fprintf(s.Err, "%s: committed as %s.\n", r.Summary, short(r.Commit))
+		ui.Fprintf(s.Err, "%s: committed as %s.\n", r.Summary, short(r.Commit))
 	default:
-		fmt.Fprintf(s.Err, "%s: written. Commit it to make it so.\n", r.Summary)
+		ui.Fprintf(s.Err, "%s: written. Commit it to make it so.\n", r.Summary)
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintln(s.Err, note)
+		ui.Fprintf(s.Err, "%s\n", note)
 	}
 	return nil
 }

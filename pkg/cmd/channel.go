@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newChannelCmd(f *factory) *cobra.Command {
@@ -88,7 +88,7 @@ func channelView(w io.Writer, all []fleetrepo.Channel) error {
 		if c.Pattern != "" {
 			follows, at = "tags "+c.Pattern, cmp.Or(positions(c.At), "no tag yet")
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Name, follows, at, strings.Join(c.Environments, ", "))
+		ui.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Name, follows, at, strings.Join(c.Environments, ", "))
 	})
 }
 

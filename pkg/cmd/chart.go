@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -9,6 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newChartCmd(f *factory) *cobra.Command {
@@ -49,7 +49,7 @@ func chartView(w io.Writer, all []fleetrepo.Chart) error {
 		if c.State == fleetrepo.ChartOwn {
 			changed = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Name, c.State, from, changed)
+		ui.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Name, c.State, from, changed)
 	})
 }
 

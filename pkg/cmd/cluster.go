@@ -95,7 +95,7 @@ func clusterListView(w io.Writer, clusters []fleetrepo.Cluster) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "ENVIRONMENT\tNAME\tFLAVOUR\tVERSION\tCONTROL PLANE\tPOOLS\tSTATE")
 	for _, c := range clusters {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Environment, c.Name, c.Flavour, c.KubernetesVersion, controlPlane(c), pools(c), clusterState(c))
+		ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Environment, c.Name, c.Flavour, c.KubernetesVersion, controlPlane(c), pools(c), clusterState(c))
 	}
 	return t.Flush()
 }
@@ -167,7 +167,7 @@ func clusterView(w io.Writer, c *fleetrepo.Cluster) error {
 		{"File", fmt.Sprintf("%s:%d", c.File, c.Line)},
 	} {
 		if row[1] != "" {
-			fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
+			ui.Fprintf(t, "%s\t%s\n", row[0], row[1])
 		}
 	}
 	for _, p := range c.Pools {
@@ -175,7 +175,7 @@ func clusterView(w io.Writer, c *fleetrepo.Cluster) error {
 		if p.KubernetesVersion != "" {
 			line += ", " + p.KubernetesVersion
 		}
-		fmt.Fprintf(t, "Pool %s\t%s\n", p.Name, line)
+		ui.Fprintf(t, "Pool %s\t%s\n", p.Name, line)
 	}
 	return t.Flush()
 }

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newCNICmd(f *factory) *cobra.Command {
@@ -66,7 +66,7 @@ func newCNIListCmd(f *factory) *cobra.Command {
 
 func networkView(w io.Writer, all []fleetrepo.Network) error {
 	return listView(w, all, "There are no networks; `fleetctl cni add` brings one in.", "NETWORK\tFLAVOURS\tCLUSTERS", func(t io.Writer, n fleetrepo.Network) {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", n.Name, strings.Join(n.Flavours, ", "), strings.Join(n.Clusters, ", "))
+		ui.Fprintf(t, "%s\t%s\t%s\n", n.Name, strings.Join(n.Flavours, ", "), strings.Join(n.Clusters, ", "))
 	})
 }
 

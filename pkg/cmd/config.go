@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"text/tabwriter"
 
@@ -38,10 +37,10 @@ func configView(w io.Writer, settings []config.Setting, origin bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range settings {
 		if origin {
-			fmt.Fprintf(t, "%s\t%v\t%s\n", s.Key, s.Value, s.Origin)
+			ui.Fprintf(t, "%s\t%v\t%s\n", s.Key, s.Value, s.Origin)
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%v\n", s.Key, s.Value)
+		ui.Fprintf(t, "%s\t%v\n", s.Key, s.Value)
 	}
 	return t.Flush()
 }

@@ -103,7 +103,7 @@ func reportView(w io.Writer, s ui.Streams, r *review.Report, wordsOnly bool) err
 		fmt.Fprintln(out)
 	}
 	for _, i := range r.Impact {
-		fmt.Fprintln(out, i.Summary)
+		ui.Fprintf(out, "%s\n", i.Summary)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -13,11 +12,15 @@ import (
 
 func newDoctorCmd(f *factory) *cobra.Command {
 	o := &initOptions{}
+	runCommands := false
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that this machine and the fleet repo are fit for init",
 		Long: `Run the checks that init runs before it creates anything: the container engine, cgroups and inotify limits, disk, ports, the
-Git remote and the right to push to it, the variables that the providers need, and names that are taken. Each failure comes with its fix.`,
+Git remote and the right to push to it, the variables that the providers need, and names that are taken. Each failure comes with its fix.
+
+A fleet repo can name commands: those that variables of providers come from, and those of a kubeconfig in it. They are run only with
+--run-commands.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.complete(f); err != nil {
@@ -27,6 +30,7 @@ Git remote and the right to push to it, the variables that the providers need, a
 			if err != nil {
 				return err
 			}
+			o.NoCommands = !runCommands
 			report, err := lifecycle.Doctor(c.Context(), deps, o.InitOptions)
 			if err != nil {
 				return err
@@ -41,17 +45,18 @@ Git remote and the right to push to it, the variables that the providers need, a
 		},
 	}
 	o.addFlags(f, c.Flags())
+	c.Flags().BoolVar(&runCommands, "run-commands", false, "run the commands of fleet.yaml that variables come from, and those of a kubeconfig in the fleet repo")
 	return c
 }
 
 func doctorView(s ui.Streams, w io.Writer, r *lifecycle.DoctorReport) error {
 	for _, check := range r.Checks {
-		fmt.Fprintf(w, "%s %s  %s\n", checkMark(s, check.Status), check.Name, check.Summary)
+		ui.Fprintf(w, "%s %s  %s\n", checkMark(s, check.Status), check.Name, check.Summary)
 		if check.Hint != "" {
-			fmt.Fprintf(w, "    %s\n", check.Hint)
+			ui.Fprintf(w, "    %s\n", check.Hint)
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%d checks, %d failed, %d warnings\n", len(r.Checks), r.Failed, r.Warned)
+	_, err := ui.Fprintf(w, "\n%d checks, %d failed, %d warnings\n", len(r.Checks), r.Failed, r.Warned)
 	return err
 }
 

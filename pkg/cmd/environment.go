@@ -1,12 +1,12 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newEnvironmentCmd(f *factory) *cobra.Command {
@@ -93,7 +93,7 @@ func environmentView(w io.Writer, all []fleetrepo.Environment) error {
 		if !e.Declared {
 			note = "\tnot listed in fleet.yaml"
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s%s\n", e.Name, e.Clusters, e.Channel, yesNo(e.Production), note)
+		ui.Fprintf(t, "%s\t%d\t%s\t%s%s\n", e.Name, e.Clusters, e.Channel, yesNo(e.Production), note)
 	})
 }
 

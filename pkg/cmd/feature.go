@@ -1,13 +1,13 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newFeatureCmd(f *factory) *cobra.Command {
@@ -83,7 +83,7 @@ func newFeatureListCmd(f *factory) *cobra.Command {
 
 func featureView(w io.Writer, all []fleetrepo.Feature) error {
 	return listView(w, all, "There are no features; `fleetctl feature add` makes one.", "FEATURE\tENVIRONMENTS\tCLUSTERS", func(t io.Writer, feature fleetrepo.Feature) {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", feature.Name, strings.Join(feature.Environments, ", "), strings.Join(feature.Clusters, ", "))
+		ui.Fprintf(t, "%s\t%s\t%s\n", feature.Name, strings.Join(feature.Environments, ", "), strings.Join(feature.Clusters, ", "))
 	})
 }
 

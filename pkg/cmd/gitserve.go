@@ -14,7 +14,7 @@ func newGitServeCmd(f *factory) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return lifecycle.ServeRepo(c.Context(), args[0], f.streams.Out, f.streams.Err)
+			return lifecycle.ServeRepo(c.Context(), args[0], f.streams.Raw().Out, f.streams.Raw().Err)
 		},
 	}
 }

@@ -65,7 +65,7 @@ func hostListView(w io.Writer, list *lifecycle.HostList) error {
 		if h.Trouble != "" {
 			state += ", in trouble"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", h.Name, h.Type, state, h.Fleet, h.Repo)
+		ui.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", h.Name, h.Type, state, h.Fleet, h.Repo)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func hostListView(w io.Writer, list *lifecycle.HostList) error {
 		if h.Trouble == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s\n", h.Name, h.Trouble); err != nil {
+		if _, err := ui.Fprintf(w, "%s: %s\n", h.Name, h.Trouble); err != nil {
 			return err
 		}
 	}
@@ -165,13 +165,13 @@ func showHost(f *factory, result *lifecycle.HostResult, err error, changed, unch
 	f.closeReporter()
 	return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
 		for _, left := range result.Leftovers {
-			fmt.Fprintf(w, "Left over: %s\n", left)
+			ui.Fprintf(w, "Left over: %s\n", left)
 		}
 		text := unchanged
 		if result.Changed {
 			text = changed
 		}
-		_, err := fmt.Fprintf(w, text, result.Name)
+		_, err := ui.Fprintf(w, text, result.Name)
 		return err
 	})
 }
@@ -208,7 +208,7 @@ NAMESPACE/NAME. Without an argument it lists them.`,
 			list := hostLogList{FormatVersion: "1", Logs: names}
 			return ui.Print(f.streams, f.format, list, func(w io.Writer) error {
 				for _, name := range names {
-					if _, err := fmt.Fprintln(w, name); err != nil {
+					if _, err := ui.Fprintf(w, "%s\n", name); err != nil {
 						return err
 					}
 				}
@@ -242,7 +242,7 @@ func newHostRunCmd(f *factory) *cobra.Command {
 		Args:   cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			f.setGrace(patience)
-			return embedded.Run(c.Context(), args[0], embedded.Streams{In: f.streams.In, Hello: f.streams.Out, Log: f.streams.Err})
+			return embedded.Run(c.Context(), args[0], embedded.Streams{In: f.streams.In, Hello: f.streams.Raw().Out, Log: f.streams.Raw().Err})
 		},
 	}
 }

@@ -24,7 +24,8 @@ The exit code is the command's.`,
 				return err
 			}
 			o.Command = args
-			o.Stdin, o.Stdout, o.Stderr = f.streams.In, f.streams.Out, f.streams.Err
+			raw := f.streams.Raw() // what the command prints is the user's
+			o.Stdin, o.Stdout, o.Stderr = raw.In, raw.Out, raw.Err
 			return lifecycle.HostExec(c.Context(), deps, o)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -80,6 +80,7 @@ func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
 	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
 	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "names of preflight checks whose failure is accepted")
 	fs.BoolVar(&o.NoVerify, "no-verify", false, "leave out the Git hooks that could refuse the commit of the fleet repo: pre-commit, commit-msg and pre-push")
+	fs.BoolVar(&o.TakeOverFlux, "take-over-flux", false, "point a Flux that follows something else at this fleet repo; what it applied before is kept")
 	fs.BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
 }
 
@@ -153,26 +154,35 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 }
 
 func planView(w io.Writer, p *lifecycle.Plan) error {
-	fmt.Fprintf(w, "Steps for the management cluster %s of fleet %s:\n", p.Cluster, p.Fleet)
+	ui.Fprintf(w, "Steps for the management cluster %s of fleet %s:\n", p.Cluster, p.Fleet)
 	for _, s := range p.Steps {
 		after := ""
 		if len(s.Needs) > 0 {
 			after = "  (after: " + strings.Join(s.Needs, ", ") + ")"
 		}
-		fmt.Fprintf(w, "  %s%s\n", s.Name, after)
+		ui.Fprintf(w, "  %s%s\n", s.Name, after)
 	}
-	_, err := fmt.Fprintf(w, "\nThe manifests are in %s (%d files). Nothing else was changed.\n", p.ManifestDir, len(p.Manifests))
+	if now := p.Flux; now != nil {
+		ui.Fprintf(w, "\nFlux on the cluster follows %s.\ninit refuses to point it at %s without --take-over-flux.\n", now.Follows, now.Wanted)
+		if len(now.WouldDelete) > 0 {
+			fmt.Fprintln(w, "It applied these, which this repo does not have; --take-over-flux keeps them, and pruning would delete them:")
+		}
+		for _, name := range now.WouldDelete {
+			ui.Fprintf(w, "  %s\n", name)
+		}
+	}
+	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%d files). Nothing else was changed.\n", p.ManifestDir, len(p.Manifests))
 	return err
 }
 
 func initView(w io.Writer, r *lifecycle.InitResult) error {
-	fmt.Fprintf(w, "\nManagement cluster %s follows %s (%s) at %s.\n", r.Cluster, r.GitURL, r.Branch, short(r.Revision))
+	ui.Fprintf(w, "\nManagement cluster %s follows %s (%s) at %s.\n", r.Cluster, r.GitURL, r.Branch, short(r.Revision))
 	if r.DeployKey != "" {
-		fmt.Fprintf(w, "Flux reads it with this deploy key:\n  %s\n", r.DeployKey)
+		ui.Fprintf(w, "Flux reads it with this deploy key:\n  %s\n", r.DeployKey)
 	}
 	fmt.Fprintln(w, "\nNext:")
 	for _, line := range r.Next {
-		if _, err := fmt.Fprintf(w, "  %s\n", line); err != nil {
+		if _, err := ui.Fprintf(w, "  %s\n", line); err != nil {
 			return err
 		}
 	}

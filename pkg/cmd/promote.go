@@ -90,15 +90,15 @@ func runPromote(c *cobra.Command, f *factory, deps lifecycle.Deps, o lifecycle.P
 func promoteView(w io.Writer, s ui.Streams, r *lifecycle.PromoteResult) error {
 	switch {
 	case r.Tagged && r.Change.DryRun:
-		fmt.Fprintf(s.Err, "Would tag %s as %s.\n", short(r.Commit), r.Tag)
+		ui.Fprintf(s.Err, "Would tag %s as %s.\n", short(r.Commit), r.Tag)
 	case r.Tagged:
-		fmt.Fprintf(s.Err, "Tagged %s as %s.\n", short(r.Commit), r.Tag)
+		ui.Fprintf(s.Err, "Tagged %s as %s.\n", short(r.Commit), r.Tag)
 	}
 	if r.ReleaseNotes != "" {
-		fmt.Fprintf(w, "%s\n", r.ReleaseNotes)
+		fmt.Fprintln(w, r.ReleaseNotes) // several lines
 	}
 	if !r.Change.Changed {
-		fmt.Fprintf(s.Err, "Nothing to do: channel %s is at %s.\n", r.Channel, r.Tag)
+		ui.Fprintf(s.Err, "Nothing to do: channel %s is at %s.\n", r.Channel, r.Tag)
 		return nil
 	}
 	if err := changeView(w, s, r.Change); err != nil {
@@ -109,7 +109,7 @@ func promoteView(w io.Writer, s ui.Streams, r *lifecycle.PromoteResult) error {
 		if r.Change.PullRequest != nil {
 			when = "When it is merged and Flux has applied it"
 		}
-		fmt.Fprintf(s.Err, "%s, %s follows %s: `fleetctl promote --status` shows it.\n", when, strings.Join(r.Environments, ", "), r.Tag)
+		ui.Fprintf(s.Err, "%s, %s follows %s: `fleetctl promote --status` shows it.\n", when, strings.Join(r.Environments, ", "), r.Tag)
 	}
 	return nil
 }
@@ -127,20 +127,20 @@ func promotionsView(w io.Writer, r *lifecycle.PromotionStatus) error {
 	fmt.Fprintln(t, "ENVIRONMENT\tMANAGEMENT CLUSTER\tCHANNEL\tGIT\tRUNS\tREADY\tWAITING")
 	for _, e := range r.Environments {
 		git := cmp.Or(e.Tag, short(e.Wanted), "no tag yet")
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", e.Name, e.ManagementCluster, e.Channel, git, cmp.Or(short(e.Applied), "?"), yesNo(e.Ready), len(e.Waiting))
+		ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", e.Name, e.ManagementCluster, e.Channel, git, cmp.Or(short(e.Applied), "?"), yesNo(e.Ready), len(e.Waiting))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, e := range r.Environments {
 		if e.Reason != "" {
-			fmt.Fprintf(w, "\n%s on %s: %s\n", e.Name, e.ManagementCluster, e.Reason)
+			ui.Fprintf(w, "\n%s on %s: %s\n", e.Name, e.ManagementCluster, e.Reason)
 		}
 		if len(e.Waiting) > 0 {
-			fmt.Fprintf(w, "\nWaits for %s on %s:\n", e.Name, e.ManagementCluster)
+			ui.Fprintf(w, "\nWaits for %s on %s:\n", e.Name, e.ManagementCluster)
 		}
 		for _, commit := range e.Waiting {
-			fmt.Fprintf(w, "  %s %s (%s)\n", short(commit.Commit), commit.Subject, commit.Author)
+			ui.Fprintf(w, "  %s %s (%s)\n", short(commit.Commit), commit.Subject, commit.Author)
 		}
 	}
 	return nil

@@ -81,7 +81,7 @@ func providerView(w io.Writer, all []fleetrepo.Provider) error {
 		if version == "" {
 			version = "init chooses"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.ManagementCluster, p.Name, p.Type, version)
+		ui.Fprintf(t, "%s\t%s\t%s\t%s\n", p.ManagementCluster, p.Name, p.Type, version)
 	}
 	return t.Flush()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -126,7 +127,7 @@ func writeRendered(f *factory, dir string, result *render.Result) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(f.streams.Err, "%d files in %s: %d written, %d removed.\n", written.Files, dir, written.Changed, written.Removed)
+	ui.Fprintf(f.streams.Err, "%d files in %s: %d written, %d removed.\n", written.Files, dir, written.Changed, written.Removed)
 	return nil
 }
 
@@ -150,7 +151,7 @@ func renderView(w io.Writer, result *render.Result) error {
 	buffer := make([]byte, 0, 1<<16)
 	for _, o := range result.Objects {
 		buffer = append(buffer[:0], "---\n# "...)
-		buffer = append(buffer, origin(o)...)
+		buffer = append(buffer, plain.Line(origin(o))...)
 		buffer = append(buffer, '\n')
 		if _, err := w.Write(render.AppendYAML(buffer, o.JSON)); err != nil {
 			return err

@@ -29,6 +29,7 @@ func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	if len(args) == 1 && args[0] == confine.Argument {
 		return confine.Serve(validate.Task, validate.AddonTask, review.RenderTask, review.DiffTask, lifecycle.DeclaredTask)
 	}
+	streams = streams.Guarded()
 	f := newFactory(streams)
 	root := newRootCmd(f)
 	root.SetArgs(args)

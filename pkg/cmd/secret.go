@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 // encrypting is what the help of the secret commands says.
@@ -181,7 +181,7 @@ func runSecretEdit(c *cobra.Command, f *factory, o *changeFlags, e lifecycle.Sec
 	}
 	e.Change = func(text []byte, problem error) ([]byte, error) {
 		if problem != nil {
-			fmt.Fprintf(f.streams.Err, "error: %v\n", problem)
+			ui.Fail(f.streams, problem)
 		}
 		edited, err := editText(c.Context(), f, filepath.Base(e.File), text)
 		if err == nil && problem != nil && bytes.Equal(edited, text) {
@@ -216,7 +216,8 @@ func editText(ctx context.Context, f *factory, name string, text []byte) (edited
 	}
 	editor := strings.Fields(editorProgram())
 	cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], path)...) //nolint:gosec // the user's own editor, as they named it
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = f.streams.In, f.streams.Err, f.streams.Err
+	raw := f.streams.Raw()                                                  // the editor owns the terminal while it runs
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = raw.In, raw.Err, raw.Err
 	ended := diag.Wrap("run the editor "+editor[0], cmd.Run(), "set EDITOR to the editor that you use")
 	edited, err = os.ReadFile(path) // also what an editor that was ended has written
 	if ended != nil {

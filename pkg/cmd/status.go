@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
@@ -97,7 +96,7 @@ func watchStatus(ctx context.Context, f *factory, target *lifecycle.Target, time
 			if now != last {
 				last = now
 				if f.format == ui.Human {
-					fmt.Fprintf(f.streams.Out, "\n%s\n", report.Time.Local().Format(time.DateTime))
+					ui.Fprintf(f.streams.Out, "\n%s\n", report.Time.Local().Format(time.DateTime))
 				}
 				if err := printStatus(f, report); err != nil {
 					return err

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"time"
 
@@ -72,16 +71,16 @@ func deleteQuestion(cluster string, clusters []string) string {
 
 func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
 	for _, left := range r.Leftovers {
-		fmt.Fprintf(w, "Left over: %s\n", left)
+		ui.Fprintf(w, "Left over: %s\n", left)
 	}
 	if !r.Changed {
-		_, err := fmt.Fprintf(w, "There is no management cluster %s; nothing to do.\n", r.Cluster)
+		_, err := ui.Fprintf(w, "There is no management cluster %s; nothing to do.\n", r.Cluster)
 		return err
 	}
 	outcome := "The management cluster %s is gone."
 	if len(r.Leftovers) > 0 {
 		outcome = "This machine has forgotten the management cluster %s; what is left over is yours to remove."
 	}
-	_, err := fmt.Fprintf(w, outcome+" The fleet repo is as it was.\n", r.Cluster)
+	_, err := ui.Fprintf(w, outcome+" The fleet repo is as it was.\n", r.Cluster)
 	return err
 }

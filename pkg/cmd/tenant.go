@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -88,7 +87,7 @@ func newTenantListCmd(f *factory) *cobra.Command {
 func tenantView(w io.Writer, all []fleetrepo.Tenant) error {
 	return listView(w, all, "There are no tenants; `fleetctl tenant add` makes one.", "TENANT\tENVIRONMENT\tCLOUD\tGROUP\tROLE", func(t io.Writer, tenant fleetrepo.Tenant) {
 		for _, e := range tenant.Environments {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", tenant.Name, e.Name, e.Cloud, e.Group, e.Role)
+			ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", tenant.Name, e.Name, e.Cloud, e.Group, e.Role)
 		}
 	})
 }

@@ -58,6 +58,7 @@ It exits with 3 where there is an error. -o sarif is for code scanning, -o githu
 	fs.StringSliceVar(&o.CRDs, "crds", nil, "folder or file with CRDs, which win over all others (repeatable)")
 	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle that the providers' CRDs come from (folder or .tar.zst)")
 	fs.BoolVar(&o.Offline, "offline", false, "fetch nothing over the network")
+	fs.BoolVar(&o.LocalReleases, "local-releases", false, "read providers whose url in fleet.yaml is a place of this machine; otherwise nothing outside the fleet repo is read")
 	fs.BoolVar(&listRules, "rules", false, "list the rules and look at nothing")
 	return c
 }
@@ -73,7 +74,7 @@ func printValidation(f *factory, r *validate.Result) error {
 		if err := ui.PrintFindings(f.streams, w, r.Findings); err != nil {
 			return err
 		}
-		fmt.Fprintf(f.streams.Err, "%s in %s, %s and %s\n", tally(r), count(r.Files, "file"), count(r.Clusters, "cluster"), count(r.Objects, "object"))
+		ui.Fprintf(f.streams.Err, "%s in %s, %s and %s\n", tally(r), count(r.Files, "file"), count(r.Clusters, "cluster"), count(r.Objects, "object"))
 		return nil
 	})
 }
@@ -105,7 +106,7 @@ func printRules(f *factory) error {
 	return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, r := range result.Rules {
-			fmt.Fprintf(t, "%s\t%s\t%s\n", r.ID, r.Severity, r.Summary)
+			ui.Fprintf(t, "%s\t%s\t%s\n", r.ID, r.Severity, r.Summary)
 		}
 		return t.Flush()
 	})

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"text/tabwriter"
@@ -26,18 +25,18 @@ func newVersionCmd(f *factory) *cobra.Command {
 
 func versionView(w io.Writer, info version.Info) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "fleetctl\t%s\n", info.Version)
+	ui.Fprintf(t, "fleetctl\t%s\n", info.Version)
 	if info.Commit != "" {
-		fmt.Fprintf(t, "commit\t%s\n", info.Commit)
+		ui.Fprintf(t, "commit\t%s\n", info.Commit)
 	}
-	fmt.Fprintf(t, "go\t%s %s\n", info.Go, info.Platform)
+	ui.Fprintf(t, "go\t%s %s\n", info.Go, info.Platform)
 	names := make([]string, 0, len(info.Libraries))
 	for name := range info.Libraries {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		fmt.Fprintf(t, "%s\t%s\n", name, info.Libraries[name])
+		ui.Fprintf(t, "%s\t%s\n", name, info.Libraries[name])
 	}
 	return t.Flush()
 }

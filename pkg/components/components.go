@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/version"
@@ -34,12 +35,14 @@ func Defaults() v1alpha1.Defaults {
 type Reader struct {
 	// folder holds a bundle's manifests; "" without a bundle.
 	folder string
+	// servers that could be reached, or not.
+	servers *contact.Servers
 }
 
 // Open returns a Reader of the offline bundle at path, "" standing for the network; cacheDir is where bundles are unpacked to. Close it.
 func Open(ctx context.Context, path, cacheDir string) (_ *Reader, err error) {
 	if path == "" {
-		return &Reader{}, nil
+		return &Reader{servers: capi.NewServers()}, nil
 	}
 	b, err := bundle.Open(ctx, path, bundle.WithCache(filepath.Join(cacheDir, "bundles")))
 	if err != nil {
@@ -50,7 +53,7 @@ func Open(ctx context.Context, path, cacheDir string) (_ *Reader, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a temporary folder: %w", err)
 	}
-	r := &Reader{folder: folder}
+	r := &Reader{folder: folder, servers: capi.NewServers()}
 	for _, part := range []struct{ dir, prefix string }{
 		{folder, "providers"}, {folder, "flux"}, {r.providers(), "cert-manager"},
 	} {
@@ -114,7 +117,7 @@ func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) 
 		return nil, diag.Errorf("`fleetctl init` chooses one, or name it in fleet.yaml", "%s provider %s has no version", wanted.Type, wanted.Name)
 	}
 	p := capi.Provider{Name: wanted.Name, Type: capi.ProviderType(wanted.Type), Version: wanted.Version, URL: wanted.URL}
-	source, err := capi.NewSource(capi.SourceOptions{Providers: []capi.Provider{p}, Repository: r.providers()}) //nolint:contextcheck // it reads nothing yet
+	source, err := capi.NewSource(capi.SourceOptions{Providers: []capi.Provider{p}, Repository: r.providers(), Servers: r.servers}) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +132,7 @@ func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) 
 // CertManager reads cert-manager's manifest: the version that fleet.yaml names, or the one that would be installed.
 func (r *Reader) CertManager(ctx context.Context, wanted v1alpha1.CertManager) (*Component, error) {
 	source, err := capi.NewSource(capi.SourceOptions{ //nolint:contextcheck // it reads nothing yet
-		Repository: r.providers(), CertManagerVersion: wanted.Version, CertManagerURL: wanted.URL,
+		Repository: r.providers(), CertManagerVersion: wanted.Version, CertManagerURL: wanted.URL, Servers: r.servers,
 	})
 	if err != nil {
 		return nil, err

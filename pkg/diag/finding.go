@@ -3,6 +3,8 @@ package diag
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Severity of a Finding.
@@ -29,7 +31,7 @@ type Finding struct {
 func (f Finding) String() string {
 	var b strings.Builder
 	if f.File != "" {
-		b.WriteString(f.File)
+		b.WriteString(plain.Unbroken(f.File))
 		if f.Line > 0 {
 			fmt.Fprintf(&b, ":%d", f.Line)
 			if f.Column > 0 {
@@ -38,7 +40,7 @@ func (f Finding) String() string {
 		}
 		b.WriteString(": ")
 	}
-	b.WriteString(f.Summary)
+	b.WriteString(plain.Unbroken(f.Summary))
 	return b.String()
 }
 
@@ -51,7 +53,7 @@ func (fs Findings) Error() string {
 	for _, f := range fs {
 		line := f.String()
 		if f.Hint != "" {
-			line += " (" + f.Hint + ")"
+			line += " (" + plain.Unbroken(f.Hint) + ")"
 		}
 		lines = append(lines, line)
 	}

@@ -3,9 +3,7 @@ package fleetrepo
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -13,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // What a chart says, in its annotations, of the clusters that it makes.
@@ -226,12 +225,15 @@ func (r *Repo) copyCredentials(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 	return nil
 }
 
+// maxGenerated is more than Flux's manifests have, some 900 KiB.
+const maxGenerated = 16 << 20
+
 // generated reads a file that fleetctl has written, which may be large; nil where there is none.
 func (r *Repo) generated(name string) ([]byte, error) {
 	if !r.exists(name) {
 		return nil, nil
 	}
-	content, err := os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(name)))
+	content, err := within.ReadFile(r.Dir, name, maxGenerated)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/version"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Lock is the edit that makes fleet.lock know the components that were read, and no others, and the charts of the repo.
@@ -102,7 +102,7 @@ func (r *Repo) writeLock(e *Edit, lock *v1alpha1.Lock) error {
 	if err != nil {
 		return err
 	}
-	if have, err := os.ReadFile(filepath.Join(r.Dir, v1alpha1.LockFileName)); err == nil && bytes.Equal(have, content) {
+	if have, err := within.ReadFile(r.Dir, v1alpha1.LockFileName, int64(len(content))+1); err == nil && bytes.Equal(have, content) {
 		return nil
 	}
 	e.Changes.Write(manifest.File{Path: v1alpha1.LockFileName, Content: content})
@@ -165,7 +165,7 @@ func (r *Repo) filesIn(dir string) ([]manifest.File, error) {
 		return nil, nil
 	}
 	var files []manifest.File
-	err := fs.WalkDir(os.DirFS(r.Dir), dir, func(file string, entry fs.DirEntry, err error) error {
+	err := within.WalkDir(r.Dir, dir, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Network is one that the pods of clusters can be given: a folder of addons/cni.
@@ -224,7 +223,8 @@ func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 // besides are the files below a folder, by their paths in it, that are not among names; a kustomization.yaml is nobody's.
 func (r *Repo) besides(dir string, names []string) ([]string, error) {
 	var left []string
-	err := fs.WalkDir(os.DirFS(filepath.Join(r.Dir, filepath.FromSlash(dir))), ".", func(name string, entry fs.DirEntry, err error) error {
+	err := within.WalkDir(r.Dir, dir, func(file string, entry fs.DirEntry, err error) error {
+		name := strings.TrimPrefix(file, dir+"/")
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/within"
 	"github.com/fleetctl/fleetctl/templates"
 )
 
@@ -114,19 +114,22 @@ func (r *Repo) keeps(flavour string) (bool, error) {
 		return false, err
 	}
 	dir := path.Join(scaffold.ChartsDir, flavour, "templates")
-	chart := fs.FS(templates.Charts)
-	if ch.inRepo {
-		chart = os.DirFS(r.Dir)
-	}
 	found := false
-	err = fs.WalkDir(chart, dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || found || !entry.Type().IsRegular() {
+	look := func(read func(name string) ([]byte, error)) fs.WalkDirFunc {
+		return func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || found || !entry.Type().IsRegular() {
+				return err
+			}
+			content, err := read(name)
+			found = found || strings.Contains(string(content), "helm.sh/resource-policy")
 			return err
 		}
-		content, err := fs.ReadFile(chart, name)
-		found = found || strings.Contains(string(content), "helm.sh/resource-policy")
-		return err
-	})
+	}
+	if ch.inRepo {
+		err = within.WalkDir(r.Dir, dir, look(r.read))
+	} else {
+		err = fs.WalkDir(templates.Charts, dir, look(templates.Charts.ReadFile))
+	}
 	if err != nil {
 		return false, fmt.Errorf("read the chart of flavour %s: %w", flavour, err)
 	}

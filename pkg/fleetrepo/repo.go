@@ -6,7 +6,6 @@ package fleetrepo
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -20,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // clusterFile declares a cluster; commonDir holds what an environment's clusters have in common; kustomizationFile lists what of a folder is applied.
@@ -135,16 +135,7 @@ func OpenCopy(dir, workTree string) (*Repo, error) {
 
 // read returns the file at a slash-separated path of the repo, which may be so large at most.
 func (r *Repo) read(name string) ([]byte, error) {
-	local, err := manifest.SafeJoin(r.Dir, name)
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.Open(local)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, yamledit.MaxBytes+1))
+	content, err := within.ReadFile(r.Dir, name, yamledit.MaxBytes+1)
 	if err == nil && len(content) > yamledit.MaxBytes {
 		err = fmt.Errorf("%s is larger than %d KiB", name, yamledit.MaxBytes>>10)
 	}
@@ -153,7 +144,7 @@ func (r *Repo) read(name string) ([]byte, error) {
 
 // folders lists the folders in a folder of the repo; one that is missing has none.
 func (r *Repo) folders(dir string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(r.Dir, filepath.FromSlash(dir)))
+	entries, err := within.ReadDir(r.Dir, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -170,8 +161,7 @@ func (r *Repo) folders(dir string) ([]string, error) {
 }
 
 func (r *Repo) exists(name string) bool {
-	_, err := os.Stat(filepath.Join(r.Dir, filepath.FromSlash(name)))
-	return err == nil
+	return within.Exists(r.Dir, name)
 }
 
 // clustersDir is the folder of all environments of a management cluster.

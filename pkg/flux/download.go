@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxcd/pkg/tar"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
@@ -20,7 +21,7 @@ const (
 	// maxManifests bounds what an archive may unpack to; a release has less than 2 MB.
 	maxManifests = 32 << 20
 
-	airGapHint = "check the network or the proxy, or use an offline bundle: fleetctl init --bundle PATH"
+	airGapHint = "check the network or the proxy, or use an offline bundle: --bundle PATH, see docs/tasks/offline.md"
 )
 
 // download unpacks the manifests of a Flux release into the new folder dir.
@@ -33,7 +34,7 @@ func download(ctx context.Context, dir, releasesURL, version string) error {
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
-	resp, err := (&http.Client{Transport: sameorigin.Download(http.DefaultTransport)}).Do(req)
+	resp, err := (&http.Client{Transport: sameorigin.Download(contact.Transport(nil))}).Do(req)
 	if err != nil {
 		return diag.Wrap(op, err, airGapHint)
 	}

@@ -21,13 +21,28 @@ const parallelism = 12
 
 // Suspend stops Flux from changing anything in the cluster: all Kustomizations, the system's own first, for it would put the
 // others back; then all HelmReleases; then the sources. It notes on each object that it did, and skips what is suspended already. A
-// reconciliation that is running is not stopped by it. It returns what it suspended.
+// reconciliation that is running is not stopped by it, so it looks again until there is nothing new to suspend. It returns what it suspended.
 //
 // What is suspended is not undone when it is deleted: kustomize-controller prunes nothing and helm-controller uninstalls nothing. So an
 // object that works on a cluster which is gone (see Remote) no longer holds up its own deletion, nor its namespace's. Suspending is for
 // the whole of Flux, before a teardown or a pivot. To keep Flux off one object while everything else goes on, annotate that object with
 // kustomize.toolkit.fluxcd.io/reconcile: disabled.
 func (s *System) Suspend(ctx context.Context) ([]kube.Ref, error) {
+	var all []kube.Ref
+	for range suspendRounds {
+		suspended, err := s.suspendOnce(ctx)
+		all = append(all, suspended...)
+		if err != nil || len(suspended) == 0 {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// suspendRounds bounds Suspend: a Kustomization that is at it when it is suspended can make others and HelmReleases, and those no more.
+const suspendRounds = 4
+
+func (s *System) suspendOnce(ctx context.Context) ([]kube.Ref, error) {
 	system := kube.Ref{GroupVersionKind: kustomizationKind, Key: systemKey}
 	return s.toggle(ctx, "suspend", suspendOrder(), system, func(obj *unstructured.Unstructured) map[string]any {
 		if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); suspended {
@@ -40,10 +55,19 @@ func (s *System) Suspend(ctx context.Context) ([]kube.Ref, error) {
 // Resume lets Flux go on with what Suspend suspended: sources, HelmReleases, Kustomizations, the system's own last. It returns
 // what it resumed.
 func (s *System) Resume(ctx context.Context) ([]kube.Ref, error) {
+	return s.resume(ctx, func(kube.Ref) bool { return true })
+}
+
+// ResumeOnly is Resume for those of the objects that refs name.
+func (s *System) ResumeOnly(ctx context.Context, refs []kube.Ref) ([]kube.Ref, error) {
+	return s.resume(ctx, func(r kube.Ref) bool { return slices.Contains(refs, r) })
+}
+
+func (s *System) resume(ctx context.Context, wanted func(kube.Ref) bool) ([]kube.Ref, error) {
 	order := suspendOrder()
 	slices.Reverse(order)
 	return s.toggle(ctx, "resume", order, kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {
-		if _, ours := obj.GetAnnotations()[suspendedAnnotation]; !ours {
+		if _, ours := obj.GetAnnotations()[suspendedAnnotation]; !ours || !wanted(kube.RefOf(obj)) {
 			return nil
 		}
 		return toggled(nil, nil)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
@@ -154,7 +155,7 @@ func cutLast(path string) (owner, name string, ok bool) {
 // httpClient asks the API at home and nobody else: neither a redirect nor a link in an answer takes the token to another server.
 func httpClient(ca []byte, home *url.URL) *http.Client {
 	rt, _ := sameorigin.NewTransport(ca) // the push has read them already
-	return &http.Client{Transport: sameorigin.Bind(rt, home), Timeout: timeout}
+	return &http.Client{Transport: sameorigin.Bind(contact.Transport(rt), home), Timeout: timeout}
 }
 
 // statusError is a forge's refusal.

@@ -11,6 +11,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/fleetctl/fleetctl/pkg/contact"
 )
 
 // connectTimeout bounds what go-git offers no context for: the TCP connection and the SSH handshake.
@@ -127,7 +129,7 @@ func (s *sshAuth) ClientConfig() (*ssh.ClientConfig, error) {
 		User:              s.user,
 		Auth:              []ssh.AuthMethod{ssh.PublicKeysCallback(s.keys)},
 		HostKeyAlgorithms: s.hosts.algorithms,
-		Timeout:           connectTimeout,
+		Timeout:           2 * contact.Limit, // of the connection; the handshake may ask for a passphrase
 		HostKeyCallback: func(hostname string, remote net.Addr, key ssh.PublicKey) error {
 			s.hostErr = s.hosts.check(hostname, remote, key)
 			s.verified = s.hostErr == nil

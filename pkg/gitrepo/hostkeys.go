@@ -20,6 +20,7 @@ import (
 	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -199,7 +200,7 @@ func ScanHostKeys(ctx context.Context, addr string) ([]ScannedKey, error) {
 }
 
 func scanHostKey(ctx context.Context, addr, algorithm string) (ssh.PublicKey, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	conn, err := (&net.Dialer{Timeout: 2 * contact.Limit}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,9 @@ package gitrepo_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
 	"errors"
 	"net"
 	"os"
@@ -9,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
@@ -239,10 +244,22 @@ func TestSSHAuth(t *testing.T) {
 
 func TestEncryptedKey(t *testing.T) {
 	s := gittest.NewSSH(t, gittest.Options{})
-	keygen := gittest.Require(t, "ssh-keygen", "openssh-client")
-	path := filepath.Join(t.TempDir(), "id")
-	command(t, keygen, "-q", "-t", "ed25519", "-N", "open sesame", "-f", path)
-	s.AuthorizeKey(read(t, filepath.Dir(path), "id.pub"), true)
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte("open sesame")) // as ssh-keygen writes it
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "id")
+	write(t, dir, "id", string(pem.EncodeToMemory(block)))
+	known, err := ssh.NewPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.AuthorizeKey(string(ssh.MarshalAuthorizedKey(known)), true)
 	auth := gitrepo.Auth{KeyFile: path, KnownHosts: s.KnownHosts}
 	var locked *gitrepo.PassphraseError
 	if _, err := gitrepo.Probe(t.Context(), s.URL, auth, "main"); !errors.As(err, &locked) || locked.Name != path {

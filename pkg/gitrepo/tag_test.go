@@ -2,8 +2,6 @@ package gitrepo_test
 
 import (
 	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,9 +93,22 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// What git is configured to sign is signed, so that git itself finds the signature good; where that cannot be done nothing is made.
 func TestSigning(t *testing.T) {
-	for name, prepare := range map[string]func(t *testing.T, repo *gitrepo.Repo){"ssh": signBySSH, "openpgp": signByGPG} {
+	checkSigning(t, signers())
+	repo := initLocal(t)
+	gittest.Git(t, repo.Dir(), "config", "tag.gpgSign", "true")
+	gittest.Git(t, repo.Dir(), "config", "gpg.format", "runes")
+	hash, _ := commit(t, repo, gitrepo.Change{Path: "a", Content: []byte("1")})
+	if _, err := repo.Tag(t.Context(), "v0.1.0", hash, "x"); !errors.Is(err, gitrepo.ErrSigning) {
+		t.Errorf("an unknown format: %v", err)
+	}
+}
+
+// checkSigning checks that what git is configured to sign is signed, so that git itself finds the signature good; where that cannot be
+// done nothing is made.
+func checkSigning(t *testing.T, by map[string]func(t *testing.T, repo *gitrepo.Repo)) {
+	t.Helper()
+	for name, prepare := range by {
 		t.Run(name, func(t *testing.T) {
 			repo := initLocal(t)
 			prepare(t, repo)
@@ -125,45 +136,4 @@ func TestSigning(t *testing.T) {
 			}
 		})
 	}
-	repo := initLocal(t)
-	gittest.Git(t, repo.Dir(), "config", "tag.gpgSign", "true")
-	gittest.Git(t, repo.Dir(), "config", "gpg.format", "runes")
-	hash, _ := commit(t, repo, gitrepo.Change{Path: "a", Content: []byte("1")})
-	if _, err := repo.Tag(t.Context(), "v0.1.0", hash, "x"); !errors.Is(err, gitrepo.ErrSigning) {
-		t.Errorf("an unknown format: %v", err)
-	}
-}
-
-func signBySSH(t *testing.T, repo *gitrepo.Repo) {
-	t.Helper()
-	gittest.Require(t, "ssh-keygen", "openssh-client")
-	key, err := gitrepo.GenerateDeployKey("me")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	file, allowed := filepath.Join(dir, "key"), filepath.Join(dir, "allowed")
-	for name, content := range map[string]string{file: string(key.Private), allowed: "* " + key.Public} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, value := range map[string]string{"gpg.format": "ssh", "user.signingKey": file, "gpg.ssh.allowedSignersFile": allowed} {
-		gittest.Git(t, repo.Dir(), "config", name, value)
-	}
-}
-
-func signByGPG(t *testing.T, repo *gitrepo.Repo) {
-	t.Helper()
-	gpg := gittest.Require(t, "gpg", "gnupg")
-	home, err := os.MkdirTemp("", "gpg-*") //nolint:usetesting // its socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	t.Setenv("GNUPGHOME", home)
-	if out, err := exec.CommandContext(t.Context(), gpg, "--batch", "--passphrase", "", "--quick-generate-key", "Ann <ann@example.com>", "ed25519", "sign", "never").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	gittest.Git(t, repo.Dir(), "config", "user.signingKey", "ann@example.com")
 }

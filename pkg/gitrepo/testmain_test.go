@@ -11,7 +11,12 @@ import (
 )
 
 // TestMain gives the tests a home without keys, known hosts or git configuration: the developer's must not matter.
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+func TestMain(m *testing.M) {
+	if isOne, code := signingProgram(filepath.Base(os.Args[0]), os.Args[1:]); isOne {
+		os.Exit(code)
+	}
+	os.Exit(runTests(m))
+}
 
 func runTests(m *testing.M) int {
 	home, err := os.MkdirTemp("", "gitrepo-home-*")

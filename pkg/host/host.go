@@ -24,6 +24,8 @@ const (
 type CreateOptions struct {
 	// KubernetesVersion is the wanted version ("v1.36.3"); empty leaves it to the host.
 	KubernetesVersion string
+	// Fleet is the identity of the fleet that it is made for; a host that can keeps it where it shows also while it does not run.
+	Fleet string
 	// Image overrides the node image.
 	Image string
 	// ExtraMounts are made in the node, as docker's -v does it.

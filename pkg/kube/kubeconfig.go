@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -31,6 +33,20 @@ func WriteKubeconfig(path string, kubeconfig []byte) error {
 		return diag.Wrap("write kubeconfig", err, "")
 	}
 	return diag.Wrap("write kubeconfig "+path, atomicfile.Write(path, kubeconfig, 0o600), "")
+}
+
+// Command is the first command that a kubeconfig has clients run for a user's credentials; "" where it has none.
+func Command(kubeconfig []byte) (string, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return "", diag.Wrap("read kubeconfig", err, "")
+	}
+	for _, name := range slices.Sorted(maps.Keys(config.AuthInfos)) {
+		if exec := config.AuthInfos[name].Exec; exec != nil {
+			return exec.Command, nil
+		}
+	}
+	return "", nil
 }
 
 // MergeKubeconfig puts the current context of kubeconfig into the file at path under name (context, cluster and user alike),

@@ -77,6 +77,9 @@ func Bootstrap(ctx context.Context, deps Deps, o BootstrapOptions) (*BootstrapRe
 		return nil, timedOut(ctx, err)
 	}
 	defer s.close()
+	if s.stranger != nil {
+		return nil, s.stranger
+	}
 	unlock, err := s.cluster.Lock("fleetctl bootstrap")
 	if err != nil {
 		return nil, err
@@ -215,10 +218,42 @@ func (b *bootstrap) checkPivoted(ctx context.Context, t *Target) error {
 	return flux.NewSystem(client).WaitWorkloads(ctx, nil)
 }
 
+// deleteBootstrap deletes the bootstrap cluster, once all that it managed is at the target: what has come since the move lives only there.
 func (b *bootstrap) deleteBootstrap(ctx context.Context, _ func(string)) error {
+	if err := b.checkHandedOver(ctx); err != nil {
+		return err
+	}
 	left, err := b.host.Delete(ctx)
 	b.result.Leftovers = append(b.result.Leftovers, left...)
 	return err
+}
+
+// checkHandedOver looks at the bootstrap cluster once more, which it starts for it where it was stopped.
+func (b *bootstrap) checkHandedOver(ctx context.Context) error {
+	st, err := b.host.State(ctx)
+	if err == nil && st == host.StateStopped {
+		st, err = b.host.Start(ctx, nil)
+	}
+	if err != nil || st != host.StateRunning {
+		return err
+	}
+	kubeconfig, err := b.host.Kubeconfig(ctx)
+	if err != nil {
+		return err
+	}
+	client, err := kube.New(kubeconfig, kube.Options{})
+	if err != nil {
+		return err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	clusters, err := manager.Clusters(ctx)
+	if err != nil {
+		return diag.Wrap("list the workload clusters that are left on "+b.mgmt.Name, err, "")
+	}
+	return appeared(b.mgmt.Name, nil, clusters, "since the others were moved")
 }
 
 // finish fills the result in.

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -15,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/forge"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // ChangeOptions say what to do with an edit of the fleet repo.
@@ -216,7 +215,7 @@ func checkPromoted(git *gitrepo.Repo, dir, file, tag string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	now, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
+	now, err := within.ReadFile(dir, file, maxRepoFile)
 	if err != nil {
 		return err
 	}

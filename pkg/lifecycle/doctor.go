@@ -32,7 +32,7 @@ type DoctorReport struct {
 }
 
 // Doctor runs init's preflight checks alone. It changes nothing but one thing: it makes Flux's deploy key, whose public half is what
-// the user has to give to the remote.
+// the user has to give to the remote. With opts.NoCommands it runs no command that the fleet repo names.
 func Doctor(ctx context.Context, deps Deps, opts InitOptions) (*DoctorReport, error) {
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *session) preflight(ctx context.Context, _ func(string)) error {
 		switch {
 		case r.Status == preflight.StatusWarn:
 			s.Report.Warn(r.Name + ": " + r.Summary + hintBehind(r.Hint))
-		case r.Status == preflight.StatusFail && slices.Contains(s.opts.SkipPreflight, r.Name):
+		case r.Status == preflight.StatusFail && mayBeSkipped(r.Name) && slices.Contains(s.opts.SkipPreflight, r.Name):
 			s.Report.Warn(r.Name + ": " + r.Summary + " (skipped as asked)")
 		case r.Status == preflight.StatusFail:
 			failed = append(failed, diag.Errorf(r.Hint, "%s: %s", r.Name, r.Summary))
@@ -89,9 +89,13 @@ func (s *session) checks() []preflight.Check {
 		preflight.Disk("disk for state", s.Store.Dir, minFree),
 		preflight.Disk("disk for cache", s.CacheDir, minFree),
 		preflight.Clock(time.Now, buildDate()),
-		{Name: "name", Run: s.checkName},
-		{Name: "provider variables", Run: s.checkVariables},
 	}
+	if s.stranger != nil { // all else would look into what is another fleet's
+		return append(checks, preflight.Check{Name: checkFleetName, Run: s.checkFleet})
+	}
+	checks = append(checks, preflight.Check{Name: "name", Run: s.checkName})
+	checks = append(checks, s.ownershipChecks()...)
+	checks = append(checks, preflight.Check{Name: "provider variables", Run: s.checkVariables})
 	if s.traits().Containers {
 		engine := preflight.NewEngine(nil)
 		checks = append(checks, engine.Checks()...)
@@ -160,8 +164,7 @@ func (s *session) checkName(ctx context.Context) preflight.Result {
 		return preflight.FailWith(err)
 	}
 	if st == host.StateForeign {
-		return preflight.Fail("choose another name in fleet.yaml, or remove that cluster with the tool that made it",
-			"there is a cluster %s that fleetctl did not make", s.mgmt.Name)
+		return preflight.FailWith(foreignError(ctx, s.host))
 	}
 	if st == host.StateAbsent {
 		return preflight.OK("%s is free", s.mgmt.Name)
@@ -181,9 +184,16 @@ func (s *session) checkName(ctx context.Context) preflight.Result {
 // checkVariables resolves what fleet.yaml says of the providers' variables. Those that components need and nobody sets are found
 // when the components are read, before anything is created as well.
 func (s *session) checkVariables(ctx context.Context) preflight.Result {
-	values, err := resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.LookupEnv)
+	providers, commands := s.mgmt.Providers, []string(nil)
+	if s.opts.NoCommands {
+		providers, commands = withoutCommands(providers)
+	}
+	values, err := resolveVariables(ctx, providers, s.opts.Dir, s.LookupEnv)
 	if err != nil {
 		return preflight.FailWith(err)
+	}
+	if len(commands) > 0 {
+		return preflight.OK("%d declared; those of commands were not asked for, which --run-commands does: %s", len(values)+len(commands), strings.Join(commands, ", "))
 	}
 	return preflight.OK("%d declared, all have a value", len(values))
 }

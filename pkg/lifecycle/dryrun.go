@@ -18,6 +18,8 @@ type Plan struct {
 	// ManifestDir holds the manifests that would be applied and committed, and Manifests are their paths in it.
 	ManifestDir string   `json:"manifestDir"`
 	Manifests   []string `json:"manifests"`
+	// Flux is what Flux follows on a cluster that is there, where that is something else; nil where nothing changes for it.
+	Flux *FluxNow `json:"flux,omitempty"`
 }
 
 // PlanStep is a step and the steps it waits for.
@@ -30,13 +32,16 @@ type PlanStep struct {
 const placeholderURL = "https://fleetctl.invalid/fleet.git"
 
 // DryRun lists Init's steps and writes, below dir, the manifests that Init would apply (apply/) and commit (repo/). It changes nothing
-// else. Secrets are left out.
+// else. Secrets are left out. Of a cluster that is there it says what its Flux follows now, where Init would change that.
 func DryRun(ctx context.Context, deps Deps, opts InitOptions, dir string) (*Plan, error) {
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
+	if s.stranger != nil {
+		return nil, s.stranger
+	}
 	if err := s.chooseVersions(ctx, func(string) {}); err != nil {
 		return nil, err
 	}
@@ -58,6 +63,9 @@ func DryRun(ctx context.Context, deps Deps, opts InitOptions, dir string) (*Plan
 		return nil, err
 	}
 	plan := &Plan{FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, ManifestDir: dir}
+	if plan.Flux, err = s.planFollowing(ctx); err != nil {
+		return nil, err
+	}
 	for _, f := range set.Files() {
 		plan.Manifests = append(plan.Manifests, f.Path)
 	}

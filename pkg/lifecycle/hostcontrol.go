@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -136,6 +137,12 @@ func onHost(ctx context.Context, t *Target, command string, work func(h host.Hos
 		return nil, err
 	}
 	defer unlock()
+	if st, err = h.State(ctx); err != nil { // as it is now that nobody else works on it
+		return nil, err
+	}
+	if st == host.StateForeign {
+		return nil, foreignError(ctx, h)
+	}
 	if result.Changed, result.Leftovers, err = work(h, st); err != nil {
 		return nil, err
 	}
@@ -179,6 +186,13 @@ func StartHost(ctx context.Context, deps Deps, t *Target) (*HostResult, error) {
 func (t *Target) keepAccess(ctx context.Context, h host.Host) error {
 	kubeconfig, err := h.Kubeconfig(ctx)
 	if err != nil {
+		return err
+	}
+	client, err := kube.New(kubeconfig, kube.Options{})
+	if err != nil {
+		return err
+	}
+	if err := t.checkWhose(ctx, client); err != nil {
 		return err
 	}
 	if err := kube.WriteKubeconfig(t.Cluster.Path(kubeconfigFile), kubeconfig); err != nil {
@@ -278,7 +292,24 @@ func (t *Target) mayDelete(ctx context.Context, st host.State) error {
 		return diag.Errorf("delete or move them first (see `fleetctl teardown --help`); --force leaves them without a management cluster",
 			"workload clusters live only on the management cluster %s: %s", t.Name, strings.Join(fullNames(clusters), ", "))
 	}
-	return nil
+	return t.stillEmpty(ctx, client, manager)
+}
+
+// stillEmpty suspends Flux, which may be about to make a Cluster, and looks again; where there is one, Flux goes on.
+func (t *Target) stillEmpty(ctx context.Context, client *kube.Client, manager *capi.Manager) error {
+	system := flux.NewSystem(client)
+	suspended, err := system.Suspend(ctx)
+	if err == nil {
+		var now []capi.Cluster
+		if now, err = manager.Clusters(ctx); err == nil {
+			err = appeared(t.Name, nil, now, "before Flux was suspended")
+		}
+	}
+	if err != nil && len(suspended) > 0 {
+		_, resumeErr := system.ResumeOnly(context.WithoutCancel(ctx), suspended)
+		err = errors.Join(err, resumeErr)
+	}
+	return err
 }
 
 // HostLogs names the programs of a host that have a log.

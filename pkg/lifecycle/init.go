@@ -61,6 +61,9 @@ func initOnce(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, er
 }
 
 func (s *session) runInit(ctx context.Context) (*InitResult, error) {
+	if s.stranger != nil {
+		return nil, s.stranger
+	}
 	unlock, err := s.cluster.Lock("fleetctl init")
 	if err != nil {
 		return nil, err
@@ -144,7 +147,7 @@ func (s *session) initResult() *InitResult {
 	r := &InitResult{
 		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Host: string(s.mgmt.Host.Type),
 		Repo: s.opts.Dir, GitURL: s.endpoint.display, Branch: s.fleet.Spec.Git.Branch, Revision: s.revision,
-		Kubeconfig: s.cluster.Path(kubeconfigFile), Changed: s.changed,
+		Kubeconfig: s.cluster.Path(kubeconfigFile), Changed: s.changed, Kept: s.kept,
 	}
 	if s.deployKey != nil {
 		r.DeployKey = s.deployKey.Public

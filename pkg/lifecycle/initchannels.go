@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 func (s *session) layout() scaffold.Layout {
@@ -39,7 +40,7 @@ func (s *session) channelFiles(system []manifest.File) ([]manifest.File, error) 
 			continue
 		}
 		name := s.layout().SourceFile(c.Name)
-		there, err := os.ReadFile(s.inRepo(filepath.FromSlash(name)))
+		there, err := within.ReadFile(s.opts.Dir, name, maxRepoFile)
 		switch {
 		case err == nil:
 			content, err := scaffold.FollowSync(there, sync)

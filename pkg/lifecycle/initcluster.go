@@ -35,7 +35,7 @@ func (s *session) createHost(ctx context.Context, detail func(string)) error {
 	if err := s.cluster.Save(s.record()); err != nil {
 		return err
 	}
-	o := host.CreateOptions{KubernetesVersion: s.mgmt.KubernetesVersion, Detail: detail, Answers: s.api.answer}
+	o := host.CreateOptions{KubernetesVersion: s.mgmt.KubernetesVersion, Fleet: s.identity(), Detail: detail, Answers: s.api.answer}
 	if k := s.mgmt.Host.Kind; k != nil {
 		o.Image = k.Image
 		for _, m := range k.ExtraMounts {
@@ -99,8 +99,10 @@ func (s *session) awaitAPI(ctx context.Context, _ func(string)) (err error) {
 	if err := wait(ctx, s.api.came); err != nil {
 		return err
 	}
-	s.client, err = kube.New(s.api.kubeconfig, kube.Options{})
-	return err
+	if s.client, err = kube.New(s.api.kubeconfig, kube.Options{}); err != nil {
+		return err
+	}
+	return s.claimCluster(ctx, s.client) // nothing is done to it before
 }
 
 // awaitPods waits until pods can run in the management cluster and their images are there.
@@ -177,11 +179,14 @@ func installFlux(ctx context.Context, client *kube.Client, components *flux.Comp
 // connect gives Flux its credentials and the source to follow, and lets it go on where a teardown that was called off suspended it.
 func (s *session) connect(ctx context.Context, detail func(string)) error {
 	system := flux.NewSystem(s.client)
-	resumed, err := system.Resume(ctx)
-	if err != nil {
+	if err := s.follow(ctx, system, detail); err != nil {
 		return err
 	}
-	if err := s.applySync(ctx, system, detail); err != nil {
+	if err := s.cluster.Save(s.record()); err != nil { // with the identity that is in the repo now
+		return err
+	}
+	resumed, err := system.Resume(ctx)
+	if err != nil {
 		return err
 	}
 	if synced, err := system.Synced(ctx, s.revision); err == nil && synced && len(resumed) == 0 {
@@ -192,7 +197,7 @@ func (s *session) connect(ctx context.Context, detail func(string)) error {
 }
 
 // applySync gives the Flux of a cluster the fleet repo, and the key to what is encrypted there.
-func (s *session) applySync(ctx context.Context, system *flux.System, detail func(string)) error {
+func (s *session) applySync(ctx context.Context, system *flux.System, sync []byte, detail func(string)) error {
 	var secret *corev1.Secret
 	if !s.endpoint.credentials.Empty() {
 		var err error
@@ -201,10 +206,6 @@ func (s *session) applySync(ctx context.Context, system *flux.System, detail fun
 		}
 	}
 	if err := s.applyKeys(ctx, system); err != nil {
-		return err
-	}
-	sync, err := flux.GenerateSync(s.syncOptions())
-	if err != nil {
 		return err
 	}
 	return system.ApplySync(ctx, secret, sync, detail)

@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/version"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // gitEndpoint is the fleet repo as Flux reaches it.
@@ -297,7 +298,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {
 			return true
 		}
-		content, err := os.ReadFile(s.inRepo(filepath.FromSlash(f.Path)))
+		content, err := within.ReadFile(s.opts.Dir, f.Path, maxRepoFile)
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
 		}
@@ -311,6 +312,11 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 		// The cluster is made from fleet.yaml as it stands on disk.
 		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content, Replace: f.Path == v1alpha1.FileName})
 	}
+	identity, err := s.identityFile(root)
+	if err != nil {
+		return nil, err
+	}
+	changes = append(changes, identity...)
 	encrypted, err := s.secretFiles(ctx, root)
 	return append(changes, encrypted...), err
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"sigs.k8s.io/yaml"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // managedAnnotation marks credentials that init keeps up to date. Who takes it off keeps their own.
@@ -59,7 +58,7 @@ func (s *session) secretFiles(ctx context.Context, root string) ([]gitrepo.Chang
 	}
 	recipients := keys[:1].Recipients()
 	var changes []gitrepo.Change
-	content, err := os.ReadFile(filepath.Join(root, secret.RulesFile))
+	content, err := within.ReadFile(root, secret.RulesFile, maxRepoFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		content = secret.NewRules(recipients)
@@ -90,7 +89,7 @@ func (s *session) secretFiles(ctx context.Context, root string) ([]gitrepo.Chang
 		if err != nil {
 			return nil, err
 		}
-		file, err := renewed(filepath.Join(root, filepath.FromSlash(name)), credentials, rule, keys)
+		file, err := renewed(root, name, credentials, rule, keys)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -102,8 +101,8 @@ func (s *session) secretFiles(ctx context.Context, root string) ([]gitrepo.Chang
 }
 
 // renewed is the encrypted file with the credentials, or nil where what is there is as good or somebody's own.
-func renewed(path string, credentials []byte, rule secret.Rule, keys secret.Keys) ([]byte, error) {
-	there, err := os.ReadFile(path)
+func renewed(root, name string, credentials []byte, rule secret.Rule, keys secret.Keys) ([]byte, error) {
+	there, err := within.ReadFile(root, name, maxRepoFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

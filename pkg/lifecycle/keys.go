@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // The environment variables that the sops program reads its age keys from.
@@ -99,7 +100,7 @@ func clusterKeys(ctx context.Context, client *kube.Client) (secret.Keys, error) 
 
 // readRules are the rules of the fleet repo at root, nil where it has none.
 func readRules(root string) (*secret.Rules, error) {
-	content, err := os.ReadFile(filepath.Join(root, secret.RulesFile))
+	content, err := within.ReadFile(root, secret.RulesFile, maxRepoFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

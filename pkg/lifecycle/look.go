@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
@@ -30,7 +31,11 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 	kubeconfig, err := t.Kubeconfig(ctx)
 	if err == nil {
 		from.Cluster.State = "running"
-		from.Client, err = kube.New(kubeconfig, kube.Options{})
+		if from.Client, err = kube.New(kubeconfig, kube.Options{}); err == nil {
+			if other := t.checkWhose(ctx, from.Client); errors.Is(other, ErrOtherFleet) { // what else is wrong, the report says
+				from.Client, err = nil, other
+			}
+		}
 		from.Trouble = t.trouble(ctx)
 	} else {
 		from.Cluster.State = t.state(ctx)

@@ -47,6 +47,10 @@ type InitOptions struct {
 	SkipPreflight []string
 	// MergeKubeconfig is the user's kubeconfig that gets a context for the cluster; empty: none does.
 	MergeKubeconfig string
+	// NoCommands keeps commands that the fleet repo names from being run.
+	NoCommands bool
+	// TakeOverFlux points a Flux that follows something else at the fleet repo; what it applied before is kept.
+	TakeOverFlux bool
 	// Ephemeral marks a cluster that a pipeline made and will tear down.
 	Ephemeral bool
 }
@@ -67,17 +71,19 @@ type GitCredentials struct {
 
 // InitResult is what Init did, for people and scripts.
 type InitResult struct {
-	FormatVersion string           `json:"formatVersion"`
-	Fleet         string           `json:"fleet"`
-	Cluster       string           `json:"cluster"`
-	Host          string           `json:"host"`
-	Repo          string           `json:"repo"`
-	GitURL        string           `json:"gitURL"`
-	Branch        string           `json:"branch"`
-	Revision      string           `json:"revision"`
-	Kubeconfig    string           `json:"kubeconfig"`
-	DeployKey     string           `json:"deployKey,omitempty"`
-	Changed       bool             `json:"changed"`
-	Steps         []progress.Event `json:"steps"`
-	Next          []string         `json:"next"`
+	FormatVersion string `json:"formatVersion"`
+	Fleet         string `json:"fleet"`
+	Cluster       string `json:"cluster"`
+	Host          string `json:"host"`
+	Repo          string `json:"repo"`
+	GitURL        string `json:"gitURL"`
+	Branch        string `json:"branch"`
+	Revision      string `json:"revision"`
+	Kubeconfig    string `json:"kubeconfig"`
+	DeployKey     string `json:"deployKey,omitempty"`
+	Changed       bool   `json:"changed"`
+	// Kept is what Flux applied before it was taken over, and the fleet repo does not have.
+	Kept  []string         `json:"kept,omitempty"`
+	Steps []progress.Event `json:"steps"`
+	Next  []string         `json:"next"`
 }

@@ -15,7 +15,7 @@ import (
 func (s *session) askParent(ctx context.Context) error {
 	name, parent := s.mgmt.Name, s.mgmt.Parent
 	op := fmt.Sprintf("ask management cluster %s for %s", parent, name)
-	above, err := FindTarget(s.Store, parent, "")
+	above, err := FindTarget(s.Store, parent, s.opts.Dir)
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}

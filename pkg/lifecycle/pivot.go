@@ -71,6 +71,9 @@ func (p *pivot) reach(ctx context.Context, _ func(string)) (err error) {
 	if _, err := p.client.ServerVersion(ctx); err != nil {
 		return diag.Wrap("reach the API server of "+p.opts.PivotTo, err, "this machine must be able to reach it")
 	}
+	if err := p.claimCluster(ctx, p.client); err != nil {
+		return err
+	}
 	p.to, err = capi.New(p.client)
 	return err
 }
@@ -104,22 +107,32 @@ func (p *pivot) installFlux(ctx context.Context, detail func(string)) error {
 // moveObjects keeps Flux at the source from undoing the move, checks both sides, and moves. From the moment it begins the objects may
 // be on both sides; the bootstrap cluster is only deleted once the target has taken over.
 func (p *pivot) moveObjects(ctx context.Context, detail func(string)) error {
-	plan, err := capi.MovePreflight(ctx, p.from, p.to)
+	if _, err := capi.MovePreflight(ctx, p.from, p.to); err != nil {
+		return err // while Flux can still mend it
+	}
+	if _, err := flux.NewSystem(p.session.client).Suspend(ctx); err != nil {
+		return err
+	}
+	plan, err := capi.MovePreflight(ctx, p.from, p.to) // again: what Flux made until now is moved too
 	if err != nil {
 		return err
 	}
 	for _, left := range plan.Left {
 		p.Report.Warn("the target needs " + left.String() + ", which a move leaves behind")
 	}
-	if _, err := flux.NewSystem(p.session.client).Suspend(ctx); err != nil {
-		return err
-	}
 	return capi.Move(ctx, p.from, p.to, plan, detail)
 }
 
 // attach points the target's Flux at the fleet repo.
 func (p *pivot) attach(ctx context.Context, detail func(string)) error {
-	return p.applySync(ctx, flux.NewSystem(p.client), detail)
+	sync, err := flux.GenerateSync(p.syncOptions())
+	if err != nil {
+		return err
+	}
+	if err := p.applySync(ctx, flux.NewSystem(p.client), sync, detail); err != nil {
+		return err
+	}
+	return p.confirmClaim(ctx, p.client)
 }
 
 // waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.

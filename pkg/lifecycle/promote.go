@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -323,7 +324,7 @@ func (p *promotion) notes(ctx context.Context, tag string) (string, error) {
 	}
 	for _, c := range commits {
 		if !c.Merge && slices.ContainsFunc(c.Files, scaffold.InChannels) {
-			fmt.Fprintf(&b, "- %s (%.8s, %s)\n", c.Subject, c.Hash, c.Author)
+			fmt.Fprintf(&b, "- %s (%.8s, %s)\n", plain.Markdown(c.Subject), c.Hash, plain.Markdown(c.Author))
 		}
 	}
 	return b.String(), nil

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -65,10 +67,28 @@ func AwaitRemoval(ctx context.Context, deps Deps, o RemovalOptions) error {
 				if err := system.WaitForgotten(ctx, key.Namespace, detail); err != nil {
 					return err
 				}
+				if err := checkEmptied(ctx, manager, key.Namespace); err != nil {
+					return err
+				}
 				return deleteNamespace(ctx, client, key.Namespace)
 			},
 		},
 	})
+}
+
+// checkEmptied looks once more before a namespace is deleted with all that is in it: somebody may have declared a cluster there again, or
+// made another one.
+func checkEmptied(ctx context.Context, manager *capi.Manager, namespace string) error {
+	clusters, err := manager.Clusters(ctx)
+	if err != nil {
+		return diag.Wrap("look whether the namespace "+namespace+" is empty", err, "")
+	}
+	clusters = slices.DeleteFunc(clusters, func(c capi.Cluster) bool { return c.Namespace != namespace })
+	if len(clusters) == 0 {
+		return nil
+	}
+	return diag.Errorf("if they are not wanted, remove them first and run the same command again",
+		"the namespace %s is kept: workload clusters have appeared in it: %s", namespace, strings.Join(fullNames(clusters), ", "))
 }
 
 // deleteNamespace deletes the namespace of a cluster that is gone, if it is the one that the fleet repo made.

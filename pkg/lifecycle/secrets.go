@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // SecretOptions say which file of the fleet repo is worked on, and with which key.
@@ -149,7 +150,7 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 		return nil, err
 	}
 	if !o.Offline {
-		if err := deps.giveKeys(ctx, name, keys); err != nil {
+		if err := deps.giveKeys(ctx, repo, keys); err != nil {
 			return nil, err
 		}
 	}
@@ -172,15 +173,20 @@ func (d Deps) HoldSecrets(ctx context.Context, dir string, do func() error) erro
 }
 
 // giveKeys adds keys to those that the management clusters of a fleet decrypt with. Older ones that only a cluster knows stay there.
-func (d Deps) giveKeys(ctx context.Context, fleet string, keys secret.Keys) error {
+func (d Deps) giveKeys(ctx context.Context, repo *fleetrepo.Repo, keys secret.Keys) error {
+	id, err := fleetrepo.ReadIdentity(repo.Dir)
+	if err != nil {
+		return err
+	}
+	self := newRepoOf(repo.Dir, id, repo.Fleet)
 	records, err := d.Store.List()
 	if err != nil {
 		return err
 	}
 	given := 0
 	for i, r := range records {
-		if r.Fleet != fleet {
-			continue
+		if !self.owns(&r) {
+			continue // another fleet's, which may have the same name
 		}
 		client, err := (&Target{Name: r.Name, Cluster: d.Store.Cluster(r.Name), Record: &records[i]}).Client(ctx)
 		if err == nil {
@@ -193,7 +199,7 @@ func (d Deps) giveKeys(ctx context.Context, fleet string, keys secret.Keys) erro
 	}
 	if given == 0 {
 		return diag.Errorf("run it where `fleetctl init` was run; or give --offline, and run `fleetctl init` before the change is pushed",
-			"no management cluster of the fleet %s is known on this machine", fleet)
+			"no management cluster of the fleet %s is known on this machine", self.name)
 	}
 	return nil
 }
@@ -260,7 +266,7 @@ func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	e.Summary = fmt.Sprintf("Encrypt %d files with a new age key", len(names))
 	e.Notes = append(e.Notes, "The old key stays on the management cluster and on this machine: earlier revisions need it.",
 		"What was secret before is known to whoever has the old key: change the passwords too, if that is why.")
-	rules, err := os.ReadFile(filepath.Join(r.Dir, secret.RulesFile))
+	rules, err := within.ReadFile(r.Dir, secret.RulesFile, maxRepoFile)
 	if err != nil {
 		return nil, err
 	}
@@ -294,11 +300,10 @@ func ruleFor(r *fleetrepo.Repo, file string) (secret.Rule, error) {
 
 // readSecret reads a file of the repo.
 func readSecret(r *fleetrepo.Repo, name string) ([]byte, error) {
-	local, err := manifest.SafeJoin(r.Dir, name)
-	if err != nil {
+	if _, err := manifest.SafeJoin(r.Dir, name); err != nil {
 		return nil, diag.Usage("name a file in the fleet repo", "%v", err)
 	}
-	content, err := os.ReadFile(local)
+	content, err := within.ReadFile(r.Dir, name, maxRepoFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		names, _ := encryptedFiles(r.Dir) // for the hint alone
 		hint := "`fleetctl secret encrypt` makes one"

@@ -22,6 +22,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
+// maxRepoFile is what lifecycle reads of a file of the fleet repo at most; Flux's own manifests have some 900 KiB.
+const maxRepoFile = 64 << 20
+
 // session is one run of init or bootstrap on one management cluster. What steps find out for the steps that need them is
 // kept here; the needs of the steps order the accesses.
 type session struct {
@@ -32,6 +35,12 @@ type session struct {
 	mgmt      *v1alpha1.ManagementCluster
 	fleetFile []byte // fleet.yaml as it is, or as it will be written
 	newFleet  bool   // there was no fleet.yaml
+
+	self        *repoOf
+	id          string // of the fleet; see identity
+	provisional bool   // it is not in the repo yet
+	stranger    error  // why the record of this management cluster is not ours to use
+	kept        []string
 
 	cluster state.Cluster
 	host    host.Host
@@ -90,13 +99,26 @@ func (s *session) settle(ctx context.Context) (err error) {
 	if e := s.mgmt.Host.Existing; e != nil && e.Kubeconfig != "" {
 		e.Kubeconfig = s.inRepo(e.Kubeconfig) // later commands may run in another folder
 	}
+	if s.opts.NoCommands {
+		if err := s.refuseCommands(); err != nil {
+			return err
+		}
+	}
 	s.cluster = s.Store.Cluster(s.mgmt.Name)
+	if err := s.settleIdentity(); err != nil {
+		return err
+	}
+	if s.stranger != nil {
+		return nil // what is in that folder, and the host that it leads to, are not ours to look at
+	}
 	if s.mgmt.Parent != "" {
 		if err := s.askParent(ctx); err != nil {
 			return err
 		}
 	}
-	s.host, s.hostErr = hosts.New(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.CacheDir))
+	if s.host, s.hostErr = hosts.New(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.CacheDir)); s.hostErr != nil {
+		s.host = nil // and not a nil of some kind of host, which is no nil
+	}
 	return s.openBundle(ctx)
 }
 
@@ -257,7 +279,7 @@ func (s *session) did() {
 // record is what the state folder remembers of this management cluster.
 func (s *session) record() state.Record {
 	r := state.Record{
-		Name: s.mgmt.Name, Fleet: s.fleet.Metadata.Name, Repo: s.opts.Dir,
+		Name: s.mgmt.Name, Fleet: s.fleet.Metadata.Name, FleetID: s.identity(), Repo: s.opts.Dir, GitURL: s.fleet.Spec.Git.URL,
 		HostType: string(s.mgmt.Host.Type), Ephemeral: s.opts.Ephemeral, MergedInto: s.opts.MergeKubeconfig,
 	}
 	if e := s.mgmt.Host.Existing; e != nil {

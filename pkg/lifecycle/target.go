@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -22,25 +23,26 @@ type Target struct {
 	Cluster state.Cluster
 	// Record is nil where this machine remembers nothing of it.
 	Record *state.Record
+
+	// repo is the fleet repo that the command runs in; nil where it runs in none, or in one that has no such management cluster.
+	repo *repoOf
 }
 
 // ErrUnknownCluster says that this machine knows no such management cluster.
 var ErrUnknownCluster = errors.New("no such management cluster is known on this machine")
 
-// FindTarget finds the management cluster called name; with an empty name it is the one whose fleet repo is dir, or the only
-// one that there is.
+// ErrOtherFleet says that a management cluster is another fleet's than the one that is worked with.
+var ErrOtherFleet = errors.New("belongs to another fleet")
+
+// FindTarget finds the management cluster called name; with an empty name it is the one of the fleet repo that dir is in or, where dir is in none,
+// the only one that there is. Another fleet's cluster of the name that the fleet repo gives its own is an ErrOtherFleet.
 func FindTarget(store state.Store, name, dir string) (*Target, error) {
+	repo, err := repoAt(dir)
+	if err != nil {
+		return nil, err
+	}
 	if name != "" {
-		if name != filepath.Base(name) || name == "." || name == ".." { // it is a folder's name too
-			return nil, diag.Usage("give the name of a management cluster, as in fleet.yaml", "%.80q cannot be the name of a management cluster", name)
-		}
-		t := &Target{Name: name, Cluster: store.Cluster(name)}
-		r, err := t.Cluster.Load()
-		if errors.Is(err, fs.ErrNotExist) {
-			return t, nil
-		}
-		t.Record = r
-		return t, err
+		return namedTarget(store, name, repo)
 	}
 	records, err := store.List()
 	if err != nil {
@@ -48,24 +50,90 @@ func FindTarget(store state.Store, name, dir string) (*Target, error) {
 	}
 	here := records[:0:0]
 	for _, r := range records {
-		if r.Repo == dir {
+		mine := r.Repo == dir
+		if repo != nil && repo.declares(r.Name) {
+			mine = repo.owns(&r)
+		}
+		if mine {
 			here = append(here, r)
 		}
 	}
-	if len(here) == 0 {
+	if len(here) == 0 && repo != nil {
+		for i := range records {
+			if repo.declares(records[i].Name) {
+				return nil, repo.notOurs(&records[i])
+			}
+		}
+	}
+	if len(here) == 0 && repo == nil {
 		here = records
 	}
 	switch len(here) {
 	case 0:
 		return nil, diag.Wrap("find the management cluster", ErrUnknownCluster, "run `fleetctl init`, or name one with --cluster")
 	case 1:
-		return &Target{Name: here[0].Name, Cluster: store.Cluster(here[0].Name), Record: &here[0]}, nil
+		return newTarget(store, &here[0], repo), nil
 	}
 	names := make([]string, 0, len(here))
 	for _, r := range here {
 		names = append(names, r.Name)
 	}
 	return nil, diag.Usage("choose one with --cluster", "this machine has several management clusters: %s", strings.Join(names, ", "))
+}
+
+func namedTarget(store state.Store, name string, repo *repoOf) (*Target, error) {
+	if name != filepath.Base(name) || name == "." || name == ".." { // it is a folder's name too
+		return nil, diag.Usage("give the name of a management cluster, as in fleet.yaml", "%.80q cannot be the name of a management cluster", name)
+	}
+	if repo != nil && !repo.declares(name) {
+		repo = nil // it is not about this repo
+	}
+	t := &Target{Name: name, Cluster: store.Cluster(name), repo: repo}
+	r, err := t.Cluster.Load()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return t, nil
+	case err != nil:
+		return nil, err
+	case repo != nil && !repo.owns(r):
+		return nil, repo.notOurs(r)
+	}
+	t.Record = r
+	return t, nil
+}
+
+func newTarget(store state.Store, r *state.Record, repo *repoOf) *Target {
+	if repo != nil && !repo.declares(r.Name) {
+		repo = nil
+	}
+	return &Target{Name: r.Name, Cluster: store.Cluster(r.Name), Record: r, repo: repo}
+}
+
+// checkWhose refuses the cluster that client reaches where it is another fleet's than what this machine remembers, and the repo here, say. One
+// that knows no fleet was made before clusters did.
+func (t *Target) checkWhose(ctx context.Context, client *kube.Client) error {
+	there, err := readClaim(ctx, client)
+	if err != nil || there == nil {
+		return err
+	}
+	refuse := func(here string) error {
+		return diag.Errorf("work with it from its own fleet repo, or in no fleet repo at all with --cluster; "+chooseNameHint,
+			"the cluster %s %w: %s; this is %s", t.Name, ErrOtherFleet, there, here)
+	}
+	if r := t.Record; r != nil && (r.FleetID != "" && r.FleetID != there.fleet || r.FleetID == "" && r.Fleet != there.name || r.Name != there.cluster) {
+		return refuse(describeFleet(r.Fleet, r.FleetID, cmp.Or(r.GitURL, r.Repo)) + ", as management cluster " + r.Name)
+	}
+	if t.repo == nil || t.Record != nil { // FindTarget has compared the repo with the record
+		return nil
+	}
+	mine := t.repo.id == there.fleet
+	if t.repo.id == "" {
+		mine = t.repo.name == there.name && sameRepository(t.repo.url, there.url)
+	}
+	if !mine {
+		return refuse(describeFleet(t.repo.name, t.repo.id, t.repo.place()))
+	}
+	return nil
 }
 
 // Host of the target. Without a record it is looked for: the state folder may have been lost.
@@ -101,16 +169,20 @@ func (t *Target) Kubeconfig(ctx context.Context) ([]byte, error) {
 		return nil, diag.NotReady("finish it with `fleetctl init`", "the management cluster %s is half made", t.Name)
 	case host.StateForeign:
 	}
-	return nil, diag.Errorf("choose another name", "there is a cluster %s that fleetctl did not make", t.Name)
+	return nil, foreignError(ctx, h)
 }
 
-// Client of the target.
+// Client of the target. A cluster that belongs to another fleet is an error.
 func (t *Target) Client(ctx context.Context) (*kube.Client, error) {
 	kubeconfig, err := t.Kubeconfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return kube.New(kubeconfig, kube.Options{})
+	client, err := kube.New(kubeconfig, kube.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return client, t.checkWhose(ctx, client)
 }
 
 // KubeconfigOptions say which kubeconfig is wanted.

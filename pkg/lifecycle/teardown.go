@@ -2,7 +2,9 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +48,7 @@ func Teardown(ctx context.Context, deps Deps, o TeardownOptions) (*TeardownResul
 	t := &teardown{Deps: deps, opts: o, result: &TeardownResult{
 		FormatVersion: "1", Cluster: o.Target.Name, DeletedClusters: []string{}, Leftovers: []string{},
 	}}
-	if err := t.look(ctx); err != nil {
+	if err := t.find(ctx); err != nil {
 		return nil, timedOut(ctx, err)
 	}
 	if t.state == host.StateAbsent && o.Target.Record == nil {
@@ -57,8 +59,14 @@ func Teardown(ctx context.Context, deps Deps, o TeardownOptions) (*TeardownResul
 		return nil, err
 	}
 	defer unlock()
+	if err := t.look(ctx); err != nil {
+		return nil, timedOut(ctx, err)
+	}
 	if err := t.agree(); err != nil {
 		return nil, err
+	}
+	if err := t.lookAgain(ctx, "while you were asked"); err != nil {
+		return nil, timedOut(ctx, err)
 	}
 	if err := Run(ctx, deps.Report, t.steps()); err != nil {
 		return nil, err
@@ -75,11 +83,11 @@ type teardown struct {
 	state    host.State
 	client   *kube.Client
 	manager  *capi.Manager
-	clusters []capi.Cluster
+	clusters []capi.Cluster // what was agreed upon
 }
 
-// look finds out what there is, and changes nothing.
-func (t *teardown) look(ctx context.Context) (err error) {
+// find finds the host and the state that it is in. It changes nothing.
+func (t *teardown) find(ctx context.Context) (err error) {
 	if r := t.opts.Target.Record; t.opts.Target.pivoted() {
 		return diag.Errorf("pivot back to an ephemeral management cluster first, or delete the cluster where it was made",
 			"the management cluster %s is the workload cluster %s: it is permanent and manages itself", r.Name, r.PivotedTo)
@@ -90,15 +98,22 @@ func (t *teardown) look(ctx context.Context) (err error) {
 	if t.state, err = t.host.State(ctx); err != nil {
 		return err
 	}
-	switch t.state {
-	case host.StateForeign:
-		return diag.Errorf("remove it with the tool that made it", "there is a cluster %s that fleetctl did not make", t.opts.Target.Name)
-	case host.StateStopped:
-		// Its Clusters may still run in a cloud: only its own API server can tell.
+	if t.state == host.StateForeign {
+		return foreignError(ctx, t.host)
+	}
+	return nil
+}
+
+// look finds out, under the lock, what there is to lose. All that it changes is to start what is stopped: its Clusters may still run in a
+// cloud, and only its own API server can tell.
+func (t *teardown) look(ctx context.Context) (err error) {
+	if err := t.find(ctx); err != nil {
+		return err
+	}
+	if t.state == host.StateStopped {
 		if t.state, err = t.host.Start(ctx, nil); err != nil {
 			return diag.Wrap("start the management cluster to see which workload clusters live there", err, "")
 		}
-	case host.StateRunning, host.StateAbsent, host.StateBroken:
 	}
 	if t.state != host.StateRunning {
 		return nil
@@ -109,8 +124,40 @@ func (t *teardown) look(ctx context.Context) (err error) {
 	if t.manager, err = capi.New(t.client); err != nil {
 		return err
 	}
-	t.clusters, err = t.manager.Clusters(ctx)
-	return diag.Wrap("list the workload clusters of "+t.opts.Target.Name, err, "")
+	t.clusters, err = t.list(ctx)
+	return err
+}
+
+func (t *teardown) list(ctx context.Context) ([]capi.Cluster, error) {
+	clusters, err := t.manager.Clusters(ctx)
+	return clusters, diag.Wrap("list the workload clusters of "+t.opts.Target.Name, err, "")
+}
+
+// lookAgain lists anew, because what is deleted next is for good: the list that was agreed upon is stale as soon as it is made. A cluster that is
+// not in it ends the command. since says what has happened since then.
+func (t *teardown) lookAgain(ctx context.Context, since string) error {
+	if t.manager == nil {
+		return nil
+	}
+	now, err := t.list(ctx)
+	if err != nil {
+		return err
+	}
+	return appeared(t.opts.Target.Name, t.clusters, now, since)
+}
+
+// appeared is an error that names the clusters in now that are not in before.
+func appeared(management string, before, now []capi.Cluster, since string) error {
+	known := map[kube.Key]bool{}
+	for _, c := range before {
+		known[c.Key()] = true
+	}
+	unknown := slices.DeleteFunc(slices.Clone(now), func(c capi.Cluster) bool { return known[c.Key()] })
+	if len(unknown) == 0 {
+		return nil
+	}
+	return diag.Errorf("look at them with `fleetctl status`, then run the same command again: these were not touched",
+		"on the management cluster %s workload clusters have appeared %s: %s", management, since, strings.Join(fullNames(unknown), ", "))
 }
 
 // agree refuses, or asks, before anything is deleted.
@@ -129,7 +176,7 @@ func (t *teardown) agree() error {
 
 func (t *teardown) steps() []Step {
 	return []Step{
-		{Name: "suspend Flux", Done: t.noClusters, Run: t.suspendFlux, Timeout: 2 * time.Minute},
+		{Name: "suspend Flux", Done: t.nothingRuns, Run: t.suspendFlux, Timeout: 2 * time.Minute},
 		{
 			Name: "delete workload clusters", Needs: []string{"suspend Flux"}, Done: t.noClusters, Run: t.deleteClusters,
 			Timeout: deleteTimeout, Hint: "`fleetctl status` shows what holds them; run teardown again to go on",
@@ -143,13 +190,26 @@ func (t *teardown) steps() []Step {
 	}
 }
 
+func (t *teardown) nothingRuns(context.Context) (string, bool, error) {
+	return "it does not run", t.client == nil, nil
+}
+
 func (t *teardown) noClusters(context.Context) (string, bool, error) {
 	return "there are no workload clusters", len(t.clusters) == 0, nil
 }
 
-// suspendFlux keeps Flux from making anew what is being deleted.
+// suspendFlux keeps Flux from making anew what is being deleted, or what is not there yet: a commit may be on its way. Where one has come
+// true in between, Flux goes on as before.
 func (t *teardown) suspendFlux(ctx context.Context, _ func(string)) error {
-	_, err := flux.NewSystem(t.client).Suspend(ctx)
+	system := flux.NewSystem(t.client)
+	suspended, err := system.Suspend(ctx)
+	if err == nil {
+		err = t.lookAgain(ctx, "before Flux was suspended")
+	}
+	if err != nil && len(suspended) > 0 {
+		_, resumeErr := system.ResumeOnly(context.WithoutCancel(ctx), suspended)
+		err = errors.Join(err, resumeErr)
+	}
 	return err
 }
 
@@ -173,9 +233,22 @@ func (t *teardown) noHost(context.Context) (string, bool, error) {
 	return "it does not exist", t.state == host.StateAbsent, nil
 }
 
+// deleteHost deletes what has no Cluster any more; what Flux was at when it was suspended may have made one.
 func (t *teardown) deleteHost(ctx context.Context, _ func(string)) error {
+	t.clusters = nil
+	if err := t.lookAgain(ctx, "while the others were deleted"); err != nil {
+		return err
+	}
 	left, err := t.host.Delete(ctx)
 	t.result.Leftovers = append(t.result.Leftovers, left...)
+	if err != nil || t.client == nil || len(t.result.DeletedClusters) > 0 {
+		return err
+	}
+	// A cluster of the user's own stays, and nothing on it was deleted: its Flux goes on.
+	if st, err := t.host.State(ctx); err != nil || st != host.StateRunning {
+		return err
+	}
+	_, err = flux.NewSystem(t.client).Resume(ctx)
 	return err
 }
 

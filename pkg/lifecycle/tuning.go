@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -14,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // tuningOf is the tuning of a management cluster in the words of those that apply it.
@@ -74,7 +73,7 @@ func (s *session) systemFiles(root string, present func(manifest.File) bool) ([]
 
 // usesTuning asks the kustomization.yaml in the fleet repo at root.
 func usesTuning(root, name string) (bool, error) {
-	content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	content, err := within.ReadFile(root, name, maxRepoFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

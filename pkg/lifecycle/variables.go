@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // resolveVariables gets the value of every variable that providers declare, from where fleet.yaml says, and of every other one that
@@ -68,4 +69,63 @@ func variableFromCommand(ctx context.Context, command []string, dir string) (str
 		return "", diag.Errorf("run it by hand in "+dir, "command %s: %w: %s", command[0], err, strings.TrimSpace(stderr.String()))
 	}
 	return strings.TrimSuffix(string(out), "\n"), nil
+}
+
+// withoutCommands are the providers without the variables that come from commands, and those variables' names, each with its program.
+func withoutCommands(providers []v1alpha1.Provider) (kept []v1alpha1.Provider, commands []string) {
+	for _, p := range providers {
+		variables := p.Variables
+		p.Variables = nil
+		for _, v := range variables {
+			if v.Value == nil && v.File == "" && len(v.Command) > 0 {
+				commands = append(commands, fmt.Sprintf("%s (%s)", v.Name, v.Command[0]))
+			} else {
+				p.Variables = append(p.Variables, v)
+			}
+		}
+		kept = append(kept, p)
+	}
+	return kept, commands
+}
+
+// refuseCommands is an error where the fleet repo has a kubeconfig that has a command run, as kubectl runs it for a user's credentials. A
+// kubeconfig outside the repo is the user's own.
+func (s *session) refuseCommands() error {
+	for _, m := range s.fleet.Spec.ManagementClusters {
+		if m.Host.Existing == nil || m.Host.Existing.Kubeconfig == "" {
+			continue
+		}
+		file := s.inRepo(m.Host.Existing.Kubeconfig)
+		inside, err := isInside(s.opts.Dir, file)
+		if err != nil || !inside {
+			continue // what is not there is said where it is read
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if command, err := kube.Command(content); err == nil && command != "" {
+			return diag.Errorf("look at the file, then add --run-commands", "management cluster %s: its kubeconfig %s is part of the fleet repo and runs a command: %s",
+				m.Name, m.Host.Existing.Kubeconfig, command)
+		}
+	}
+	return nil
+}
+
+// isInside says whether a file is below a folder, whatever symbolic links lead to it.
+func isInside(dir, file string) (bool, error) {
+	realDir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false, err
+	}
+	direct, err := filepath.Rel(dir, file)
+	if err != nil {
+		return false, err
+	}
+	realFile, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return false, err
+	}
+	resolved, err := filepath.Rel(realDir, realFile)
+	return err == nil && (filepath.IsLocal(direct) || filepath.IsLocal(resolved)), err
 }

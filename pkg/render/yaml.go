@@ -2,10 +2,11 @@ package render
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // AppendYAML appends a JSON value to dst as YAML in block style, fields in the order in which they stand. It is here because the
@@ -240,6 +241,9 @@ func isBlock(s string) bool {
 			return false
 		}
 	}
+	if (strings.Contains(s, "::") || strings.Contains(s, "##")) && plain.Suspicious(s) {
+		return false
+	}
 	// A last line of spaces would be taken for the end of the block.
 	return strings.TrimSpace(s[strings.LastIndexByte(strings.TrimRight(s, "\n"), '\n')+1:]) != ""
 }
@@ -265,7 +269,7 @@ func isPlain(s string) bool {
 			return false
 		case c == ':' && (i+1 == len(s) || s[i+1] == ' '):
 			return false
-		case c == '#' && s[i-1] == ' ':
+		case c == '#' && (s[i-1] == ' ' || s[i-1] == '#'): // two of them may be a command to a runner of CI, see appendQuoted
 			return false
 		}
 	}
@@ -284,13 +288,13 @@ func isPlain(s string) bool {
 // isNoNumber says of text that begins with a digit whether it has something that no number and no date of YAML has.
 func isNoNumber(s string) bool { return strings.ContainsAny(s, "ghijklmnpqrsuvwyGHIJKLMNPQRSUVWY/") }
 
-const hexDigits = "0123456789abcdef"
-
 // appendQuoted writes s in double quotes.
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	for _, r := range s {
+	for i, r := range s {
 		switch {
+		case r == '#' && i > 0 && s[i-1] == '#': // ##[command] in a log
+			dst = plain.AppendEscaped(dst, r)
 		case r == '"' || r == '\\':
 			dst = append(dst, '\\', byte(r))
 		case r == '\n':
@@ -299,17 +303,9 @@ func appendQuoted(dst []byte, s string) []byte {
 			dst = append(dst, '\\', 't')
 		case isPrintable(r):
 			dst = utf8.AppendRune(dst, r)
-		case r < 0x100:
-			dst = append(dst, '\\', 'x', hexDigits[r>>4], hexDigits[r&15])
-		case r < 0x10000:
-			dst = append(dst, '\\', 'u')
-			dst = append(dst, leftPad(strconv.FormatInt(int64(r), 16), 4)...)
 		default:
-			dst = append(dst, '\\', 'U')
-			dst = append(dst, leftPad(strconv.FormatInt(int64(r), 16), 8)...)
+			dst = plain.AppendEscaped(dst, r)
 		}
 	}
 	return append(dst, '"')
 }
-
-func leftPad(s string, n int) string { return strings.Repeat("0", n-len(s)) + s }

@@ -3,6 +3,8 @@ package review
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // What a comment may be at most: GitHub takes 65,536 characters, GitLab a million. The words come first, the differences as far as there
@@ -39,7 +41,7 @@ func (r *Report) Markdown() string {
 				fmt.Fprintf(&b, "- and %d more\n", n-i)
 				break
 			}
-			fmt.Fprintf(&b, "- %s\n", cell(cut(f.String(), 300)))
+			fmt.Fprintf(&b, "- %s\n", plain.Markdown(cut(f.String(), 300)))
 		}
 	}
 	r.folded(&b)
@@ -54,32 +56,17 @@ func (r *Report) folded(b *strings.Builder) {
 	fmt.Fprintf(b, "\n<details><summary>%s</summary>\n\n", count(len(r.Objects), "changed object"))
 	left := 0
 	for i := range r.Objects {
-		diff := r.Objects[i].Diff
-		fence := fenceFor(diff)
-		if b.Len()+len(diff)+2*len(fence)+200 > maxComment {
+		block := plain.Fenced("diff", r.Objects[i].Diff)
+		if b.Len()+len(block)+200 > maxComment {
 			left++
 			continue
 		}
-		fmt.Fprintf(b, "%sdiff\n%s%s\n", fence, strings.TrimSuffix(diff, "\n")+"\n", fence)
+		b.WriteString(block)
 	}
 	if left > 0 {
 		fmt.Fprintf(b, "\n%s not shown: there is no room. `fleetctl diff` shows all.\n", count(left, "more object"))
 	}
 	b.WriteString("\n</details>\n")
-}
-
-// fenceFor is longer than any run of backticks in the text.
-func fenceFor(text string) string {
-	longest, run := 2, 0
-	for _, r := range text {
-		if r != '`' {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
-	}
-	return strings.Repeat("`", longest+1)
 }
 
 // mark draws the eye to what cannot be taken back.
@@ -96,7 +83,7 @@ func mark(i Impact) string {
 
 // cell makes text fit for a cell of a table: names in the repo are anybody's to choose.
 func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "@", "&#64;", "`", "'").Replace(text)
+	return strings.ReplaceAll(plain.Markdown(text), "|", `\|`)
 }
 
 func cut(text string, limit int) string {

@@ -31,7 +31,7 @@ func TestMarkdown(t *testing.T) {
 	if len(got) > 65_536 {
 		t.Errorf("%d bytes are too many", len(got))
 	}
-	for _, want := range []string{"and 200 more", "more objects not shown", "````diff\n", "a\\|b", "&lt;b>", "&#64;team", "</details>"} {
+	for _, want := range []string{"and 200 more", "more objects not shown", "````diff\n", "| `a\\|b` |", "``scales <b> @team `7`\\n\\| x`` |", "</details>"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in:\n%.2000s", want, got)
 		}

@@ -18,7 +18,10 @@ import (
 )
 
 // The pipeline of GitLab writes one note on a merge request, and writes it anew with each push; without a token it writes none.
-func TestNoteOnGitLab(t *testing.T) {
+func TestNoteOnGitLab(t *testing.T) { writesOneNote(t, withCurl(t)) }
+
+func writesOneNote(t *testing.T, path string) {
+	t.Helper()
 	script := noteScript(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "impact.md"), []byte("replaces 3 machines & more\n"), 0o600); err != nil {
@@ -42,7 +45,7 @@ func TestNoteOnGitLab(t *testing.T) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", script)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "FLEET_NOTE_TOKEN="+token, "CI_API_V4_URL="+server.URL+"/api/v4", "CI_PROJECT_ID=5", "CI_MERGE_REQUEST_IID=3", "no_proxy=127.0.0.1")
+		cmd.Env = append(os.Environ(), path, "FLEET_NOTE_TOKEN="+token, "CI_API_V4_URL="+server.URL+"/api/v4", "CI_PROJECT_ID=5", "CI_MERGE_REQUEST_IID=3", "no_proxy=127.0.0.1")
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
 		if err := cmd.Run(); err != nil {

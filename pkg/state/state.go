@@ -31,10 +31,13 @@ type Record struct {
 	FormatVersion string `json:"formatVersion"`
 	// Name of the management cluster.
 	Name string `json:"name"`
-	// Fleet it belongs to.
-	Fleet string `json:"fleet"`
+	// Fleet it belongs to, by name, and by its identity, which only a record of an older fleetctl lacks.
+	Fleet   string `json:"fleet"`
+	FleetID string `json:"fleetID,omitempty"`
 	// Repo is the absolute path of the fleet repo's folder on this machine.
 	Repo string `json:"repo"`
+	// GitURL is the remote of the fleet repo; empty where there is none.
+	GitURL string `json:"gitURL,omitempty"`
 	// HostType is kind, embedded or existing.
 	HostType string `json:"hostType"`
 	// Context and KubeconfigSource are set for an existing host.

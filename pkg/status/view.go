@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Style paints the parts of the tree; the zero value paints nothing.
@@ -39,9 +41,9 @@ func Tree(w io.Writer, r *Report, style Style) error {
 	var b strings.Builder
 	write(&b, root, "", "")
 	for _, p := range r.Problems {
-		fmt.Fprintf(&b, "\n%s %s: %s", apply(style.Bad, "✗"), p.Object, p.Reason)
+		fmt.Fprintf(&b, "\n%s %s: %s", apply(style.Bad, "✗"), plain.Unbroken(p.Object), plain.Unbroken(p.Reason))
 		if p.Hint != "" {
-			fmt.Fprintf(&b, "\n  hint: %s", p.Hint)
+			fmt.Fprintf(&b, "\n  hint: %s", plain.Unbroken(p.Hint))
 		}
 	}
 	if len(r.Problems) > 0 {
@@ -52,7 +54,7 @@ func Tree(w io.Writer, r *Report, style Style) error {
 }
 
 func write(b *strings.Builder, n node, first, rest string) {
-	b.WriteString(first + n.text + "\n")
+	b.WriteString(first + plain.Unbroken(n.text) + "\n")
 	for i, c := range n.children {
 		if i == len(n.children)-1 {
 			write(b, c, rest+"└─ ", rest+"   ")

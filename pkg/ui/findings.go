@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -9,11 +8,13 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
 // PrintFindings prints findings for a person: a line each, with the place first, so that editors and terminals make a link of it.
 func PrintFindings(s Streams, w io.Writer, findings diag.Findings) error {
+	w = guarded(w)
 	bold, bad, warn, dim := Painter(s, bold), Painter(s, Bad), Painter(s, Warn), Painter(s, Dim)
 	for _, f := range findings {
 		mark := bad("error:")
@@ -21,11 +22,11 @@ func PrintFindings(s Streams, w io.Writer, findings diag.Findings) error {
 			mark = warn("warning:")
 		}
 		place := diag.Finding{File: f.File, Line: f.Line, Column: f.Column}.String()
-		if _, err := fmt.Fprintf(w, "%s%s %s %s\n", bold(place), mark, f.Summary, dim("["+f.Rule+"]")); err != nil {
+		if _, err := Fprintf(w, "%s%s %s %s\n", bold(place), mark, f.Summary, dim("["+f.Rule+"]")); err != nil {
 			return err
 		}
 		if f.Hint != "" {
-			fmt.Fprintf(w, "    %s\n", f.Hint)
+			Fprintf(w, "    %s\n", f.Hint)
 		}
 	}
 	return nil
@@ -34,12 +35,13 @@ func PrintFindings(s Streams, w io.Writer, findings diag.Findings) error {
 // PrintAnnotations prints findings as GitHub's workflow commands: they appear at their lines in a pull request. prefix is the path of the
 // files' top in the Git repository.
 func PrintAnnotations(w io.Writer, prefix string, findings diag.Findings) error {
+	w = guarded(w)
 	for _, f := range findings {
 		level := "error"
 		if f.Severity != diag.SeverityError {
 			level = "warning"
 		}
-		properties := []string{"file=" + escapeProperty(path.Join(prefix, f.File))}
+		properties := []string{"file=" + escapeProperty(plain.Line(path.Join(prefix, f.File)))}
 		if f.Line > 0 {
 			properties = append(properties, fmt.Sprintf("line=%d", f.Line))
 			if f.Column > 0 {
@@ -51,7 +53,7 @@ func PrintAnnotations(w io.Writer, prefix string, findings diag.Findings) error 
 		if f.Hint != "" {
 			message += "\n" + f.Hint
 		}
-		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", level, strings.Join(properties, ","), escapeData(message)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s %s%s%s\n", plain.Command, level, strings.Join(properties, ","), plain.Command, escapeData(plain.Lines(message))); err != nil {
 			return err
 		}
 	}
@@ -156,10 +158,7 @@ func PrintSARIF(w io.Writer, prefix string, rules []diag.Rule, findings diag.Fin
 		}
 		results = append(results, r)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(sarifLog{
+	return writeJSON(w, sarifLog{
 		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0",
 		Runs: []sarifRun{{Tool: sarifTool{driver}, Columns: "utf16CodeUnits", Results: results}},
 	})

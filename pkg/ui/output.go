@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Format is how a result is printed.
@@ -42,15 +44,16 @@ func ParseFormat(s string, more ...string) (Format, error) {
 
 // Print writes v as JSON or YAML, or calls human for a person.
 func Print(s Streams, format Format, v any, human func(w io.Writer) error) error {
+	s = s.Guarded()
 	switch format {
 	case JSON:
-		enc := json.NewEncoder(s.Out)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(v)
+		return writeJSON(s.Out, v)
 	case YAML:
 		out, err := yaml.Marshal(v)
 		if err != nil {
+			return err
+		}
+		if out, err = plain.YAML(out); err != nil {
 			return err
 		}
 		_, err = s.Out.Write(out)
@@ -60,10 +63,24 @@ func Print(s Streams, format Format, v any, human func(w io.Writer) error) error
 	return human(s.Out)
 }
 
+// writeJSON writes v as people and programs can both read it.
+func writeJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(plain.JSON(b.Bytes()))
+	return err
+}
+
 // Fail prints err and its hint as every command does it.
 func Fail(s Streams, err error) {
-	fmt.Fprintf(s.Err, "%s %s\n", paint(s.ErrColor, red, "error:"), err)
+	s = s.Guarded()
+	fmt.Fprintf(s.Err, "%s %s\n", paint(s.ErrColor, plain.Red, "error:"), plain.Indented(err.Error()))
 	if hint := diag.Hint(err); hint != "" {
-		fmt.Fprintf(s.Err, "%s %s\n", paint(s.ErrColor, bold, "hint:"), hint)
+		fmt.Fprintf(s.Err, "%s %s\n", paint(s.ErrColor, plain.Bold, "hint:"), plain.Indented(hint))
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
@@ -31,7 +33,7 @@ type Reporter struct {
 
 // NewReporter starts a Reporter on the streams; quiet keeps it from writing anything but warnings. Close ends it.
 func NewReporter(s Streams, quiet bool) *Reporter {
-	r := &Reporter{w: s.Err, color: s.ErrColor, live: s.ErrSmart, quiet: quiet, start: time.Now(), stop: make(chan struct{})}
+	r := &Reporter{w: guarded(s.Err), color: s.ErrColor, live: s.ErrSmart, quiet: quiet, start: time.Now(), stop: make(chan struct{})}
 	r.ended.Go(r.tick)
 	return r
 }
@@ -64,7 +66,7 @@ func (r *Reporter) Start(name string) progress.Step {
 	defer r.mu.Unlock()
 	r.active = append(r.active, s)
 	if !r.live {
-		r.line(paint(r.color, dim, "…"), name, "")
+		r.line(paint(r.color, plain.Dim, "…"), name, "")
 	}
 	r.redraw()
 	return s
@@ -75,7 +77,7 @@ func (r *Reporter) Warn(message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.erase()
-	fmt.Fprintf(r.w, "%s %s\n", paint(r.color, yellow, "warning:"), message)
+	fmt.Fprintf(r.w, "%s %s\n", paint(r.color, plain.Yellow, "warning:"), plain.Indented(message))
 	r.redraw()
 }
 
@@ -107,7 +109,7 @@ func (r *Reporter) beat() {
 	for _, s := range r.active {
 		if time.Since(s.told) >= heartbeat {
 			s.told = time.Now()
-			r.line(paint(r.color, dim, "…"), s.name, fmt.Sprintf("still running, %s%s", seconds(time.Since(s.start)), behind(s.detail)))
+			r.line(paint(r.color, plain.Dim, "…"), s.name, fmt.Sprintf("still running, %s%s", seconds(time.Since(s.start)), behind(s.detail)))
 		}
 	}
 }
@@ -125,15 +127,15 @@ func (r *Reporter) line(mark, name, text string) {
 		return
 	}
 	if text != "" {
-		text = "  " + paint(r.color, dim, text)
+		text = "  " + paint(r.color, plain.Dim, text)
 	}
-	fmt.Fprintf(r.w, "%s %s%s\n", mark, name, text)
+	Fprintf(r.w, "%s %s%s\n", mark, name, text)
 }
 
 // erase removes the live block; the caller holds the lock.
 func (r *Reporter) erase() {
 	if r.drawn > 0 {
-		fmt.Fprintf(r.w, "\x1b[%dA\x1b[J", r.drawn)
+		fmt.Fprint(r.w, strings.Repeat(plain.Up.String(), r.drawn)+plain.Erase.String())
 		r.drawn = 0
 	}
 }
@@ -149,7 +151,7 @@ func (r *Reporter) redraw() {
 	frame := frames[int(time.Since(r.start)/(120*time.Millisecond))%len(frames)]
 	for _, s := range r.active {
 		text := seconds(time.Since(s.start)) + behind(s.detail)
-		fmt.Fprintf(r.w, "%s %s  %s\x1b[K\n", frame, s.name, paint(r.color, dim, clip(text, 90)))
+		Fprintf(r.w, "%s %s  %s%s\n", frame, s.name, paint(r.color, plain.Dim, clip(plain.Line(text), 90)), plain.EraseTo)
 		r.drawn++
 	}
 }
@@ -177,12 +179,12 @@ func (s *step) Detail(text string) {
 	s.detail = text
 }
 
-func (s *step) Done()           { s.end("done", "", "✓", green) }
-func (s *step) Skip(why string) { s.end("skipped", why, "✓", green) }
-func (s *step) Stop()           { s.end("stopped", "", "-", dim) }
-func (s *step) Fail(err error)  { s.end("failed", err.Error(), "✗", red) }
+func (s *step) Done()           { s.end("done", "", "✓", plain.Green) }
+func (s *step) Skip(why string) { s.end("skipped", why, "✓", plain.Green) }
+func (s *step) Stop()           { s.end("stopped", "", "-", plain.Dim) }
+func (s *step) Fail(err error)  { s.end("failed", err.Error(), "✗", plain.Red) }
 
-func (s *step) end(outcome, detail, mark, color string) {
+func (s *step) end(outcome, detail, mark string, color plain.Control) {
 	r := s.reporter
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // ConfirmTyped asks the user to type word. It returns nil when they did. Without a terminal it fails at once and names flag, the
@@ -17,7 +18,7 @@ func ConfirmTyped(s Streams, question, word, flag string) error {
 	if !s.InTerminal {
 		return diag.Usage("add "+flag+" to go ahead without a question", "this needs a confirmation and standard input is not a terminal")
 	}
-	fmt.Fprintf(s.Err, "%s\nType %s to go ahead: ", question, paint(s.ErrColor, bold, word))
+	fmt.Fprintf(s.Err, "%s\nType %s to go ahead: ", question, paint(s.ErrColor, plain.Bold, word))
 	line, err := bufio.NewReader(s.In).ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("read the confirmation: %w", err)
@@ -48,7 +49,7 @@ func Ask(s Streams, question, missing, hint string) (string, error) {
 	if !s.InTerminal {
 		return "", diag.Usage(hint, "%s", missing)
 	}
-	fmt.Fprintf(s.Err, "%s: ", question)
+	Fprintf(s.Err, "%s: ", question)
 	line, err := bufio.NewReader(s.In).ReadString('\n')
 	answer := strings.TrimSpace(line)
 	if errors.Is(err, io.EOF) && answer == "" {
@@ -80,9 +81,9 @@ type Question struct {
 func (q Question) Ask(s Streams) (string, error) {
 	list := q.list()
 	if s.InTerminal && len(q.Choices) <= maxChoices {
-		fmt.Fprintf(s.Err, "%s:\n", q.Text)
+		Fprintf(s.Err, "%s:\n", q.Text)
 		for i, choice := range q.Choices {
-			fmt.Fprintf(s.Err, "  %d  %s\n", i+1, choice)
+			Fprintf(s.Err, "  %d  %s\n", i+1, choice)
 		}
 	}
 	text := "Number or name"

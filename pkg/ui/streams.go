@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Streams are the three streams of a command and what is known of the terminal behind them.
@@ -46,35 +48,52 @@ func isTerminal(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd()))
 }
 
-const (
-	red    = "\x1b[31m"
-	green  = "\x1b[32m"
-	yellow = "\x1b[33m"
-	dim    = "\x1b[2m"
-	bold   = "\x1b[1m"
-	reset  = "\x1b[0m"
-)
+// Guarded are s with all that is written to them kept from doing anything to the terminal or to CI: what a fleet repo, a cluster or a forge
+// says reaches people as text. Only what this package paints goes through.
+func (s Streams) Guarded() Streams {
+	s.Out, s.Err = guarded(s.Out), guarded(s.Err)
+	return s
+}
+
+func guarded(w io.Writer) io.Writer {
+	if _, ok := w.(*plain.Guard); ok || w == nil {
+		return w
+	}
+	return &plain.Guard{W: w}
+}
+
+// Raw are the streams themselves: for a program of the user's that takes them over, an editor for instance.
+func (s Streams) Raw() Streams {
+	if g, ok := s.Out.(*plain.Guard); ok {
+		s.Out = g.W
+	}
+	if g, ok := s.Err.(*plain.Guard); ok {
+		s.Err = g.W
+	}
+	return s
+}
 
 // paint wraps text in a colour where colour is welcome.
-func paint(on bool, color, text string) string {
+func paint(on bool, color plain.Control, text string) string {
 	if !on {
 		return text
 	}
-	return color + text + reset
+	return color.String() + text + plain.Reset.String()
 }
 
 // Tone is what a piece of text means.
-type Tone string
+type Tone plain.Control
 
 // The tones.
 const (
-	Good Tone = green
-	Bad  Tone = red
-	Warn Tone = yellow
-	Dim  Tone = dim
+	Good = Tone(plain.Green)
+	Bad  = Tone(plain.Red)
+	Warn = Tone(plain.Yellow)
+	Dim  = Tone(plain.Dim)
+	bold = Tone(plain.Bold)
 )
 
 // Painter returns a function that gives text its tone on standard output, where colour is welcome.
 func Painter(s Streams, tone Tone) func(string) string {
-	return func(text string) string { return paint(s.OutColor, string(tone), text) }
+	return func(text string) string { return paint(s.OutColor, plain.Control(tone), text) }
 }

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -18,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // maxFile bounds what is read of a file. What people and generators write is below; of what is larger only the size is told.
@@ -127,7 +126,7 @@ func (t *tree) walk(ctx context.Context) error {
 
 // read reads one file from the disk.
 func (t *tree) read(f *file, parse bool) (diag.Findings, error) {
-	content, err := readLimited(filepath.Join(t.dir, filepath.FromSlash(f.path)))
+	content, err := within.ReadFile(t.dir, f.path, maxFile+1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // it went while we looked
 	}
@@ -162,15 +161,6 @@ func (t *tree) take(f *file, content []byte, parse bool) diag.Findings {
 		f.documents = documents
 	}
 	return findings
-}
-
-func readLimited(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 
 func isYAML(name string) bool {

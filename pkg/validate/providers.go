@@ -95,6 +95,9 @@ func (p *provider) crds(ctx context.Context, wanted v1alpha1.LockedComponent) ([
 			return kept, err
 		}
 	}
+	if v1alpha1.IsLocalURL(wanted.URL) && !p.opts.LocalReleases {
+		return nil, errors.New("its url is a place of this machine, which is read with --local-releases alone")
+	}
 	reader, err := p.components(ctx)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ type Options struct {
 	// Bundle is an offline bundle that the providers' CRDs come from. Offline fetches nothing over the network.
 	Bundle  string
 	Offline bool
+	// LocalReleases reads providers whose url in fleet.yaml is a place of this machine. Without it nothing outside the repo is read.
+	LocalReleases bool
 	// CacheDir keeps what was fetched and rendered; "" keeps nothing.
 	CacheDir string
 
@@ -124,7 +126,7 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 		findings = append(findings, more...)
 	}
 	out.Findings, out.Ignored = r.tree.silence(tidy(findings))
-	out.Findings = within(tidy(out.Findings), q.Only)
+	out.Findings = isWithin(tidy(out.Findings), q.Only)
 	for i := range out.Findings {
 		f := &out.Findings[i]
 		if o.Strict {
@@ -340,7 +342,7 @@ func relativePaths(dir string, given []string) ([]string, error) {
 }
 
 // within keeps the findings about the paths that are of interest.
-func within(findings diag.Findings, only []string) diag.Findings {
+func isWithin(findings diag.Findings, only []string) diag.Findings {
 	out := make(diag.Findings, 0, len(findings)) // an empty list, not null
 	for _, f := range findings {
 		if len(only) == 0 || slices.ContainsFunc(only, func(p string) bool {

@@ -98,7 +98,7 @@ func TestExampleAppDelivery(t *testing.T) {
 		gitURL, "    branch: main\n", "    - image-reflector-controller\n", "", "    - image-automation-controller\n", "",
 	).Replace(files["fleet.yaml"])
 	delete(files, images)
-	f := newFleetOn(t, onEmbedded, "mgmt")
+	f := newFleetOn(t, onEmbedded, "app-delivery")
 	f.git("init", "--quiet", "--initial-branch", "main")
 	f.commit("the example", files)
 	mgmt := f.client(decode[initResult](t, f.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout).Kubeconfig)

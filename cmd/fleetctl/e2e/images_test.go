@@ -24,7 +24,7 @@ func TestImageAutomation(t *testing.T) {
 		"image: registry.example.com/shop\n", "image: "+registry+"/shop\n  insecure: true\n", "interval: 5m", "interval: 5s",
 	).Replace(files[images])
 	server := serve(t, files)
-	f := newFleetOn(t, onEmbedded, "mgmt")
+	f := newFleetOn(t, onEmbedded, "app-delivery")
 	mgmt := f.client(f.initExample(server).Kubeconfig)
 	f.allReady("shop-production", "shop-staging")
 	before := server.Head(t, "main")

@@ -59,7 +59,7 @@ func (f *fleet) leavesRemote(repo *gittest.Repo, teardown func()) {
 // TestFleetOnSSH has its fleet repo on OpenSSH, with the user's own key for pushing and a deploy key that init makes for Flux.
 func TestFleetOnSSH(t *testing.T) {
 	f := newFleetOn(t, onEmbedded, "e2e-ssh")
-	server := gittest.NewSSH(t, gittest.Options{Listen: "127.0.0.1:0"}) // controllers on the embedded host are on this machine
+	server := gittest.NewOpenSSH(t, gittest.Options{Listen: "127.0.0.1:0"}) // controllers on the embedded host are on this machine
 	own, err := gitrepo.GenerateDeployKey("e2e")
 	if err != nil {
 		t.Fatal(err)

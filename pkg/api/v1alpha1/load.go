@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // What a fleet.yaml may be at most. A real one is far below; a hostile one must not take the memory of the machine.
@@ -24,17 +26,12 @@ const (
 
 // Load reads the fleet.yaml at path. Errors are those of Decode, or say that the file cannot be read.
 func Load(path string) (*Fleet, error) {
-	file, err := os.Open(path)
+	content, err := within.ReadFile(filepath.Dir(path), filepath.Base(path), maxBytes+1) // one more, so that Decode sees what is too long
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, diag.Wrap("read fleet", err, "run fleetctl in the folder of the fleet repo, or make one with `fleetctl init`")
 	}
 	if err != nil {
-		return nil, diag.Wrap("read fleet", err, "")
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxBytes+1)) // one more, so that Decode sees what is too long
-	if err != nil {
-		return nil, diag.Wrap("read fleet", err, "")
+		return nil, diag.Wrap("read fleet", err, "it has to be a file of the fleet repo, readable by you")
 	}
 	return Decode(path, content)
 }

@@ -3,14 +3,14 @@ package v1alpha1
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // LockKind is the kind of every fleet.lock; LockFileName is where it stands, beside fleet.yaml.
@@ -75,12 +75,7 @@ type LockedChart struct {
 // LoadLock reads the fleet.lock at path. Errors are those of DecodeLock, or say that the file cannot be read: errors.Is knows
 // os.ErrNotExist.
 func LoadLock(path string) (*Lock, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the lock: %w", err)
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxBytes+1)) // one more, so that DecodeLock sees what is too long
+	content, err := within.ReadFile(filepath.Dir(path), filepath.Base(path), maxBytes+1) // one more, so that DecodeLock sees what is too long
 	if err != nil {
 		return nil, fmt.Errorf("read the lock: %w", err)
 	}

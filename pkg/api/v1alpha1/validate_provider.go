@@ -47,6 +47,12 @@ func (v *validator) providers(at string, all []Provider) {
 	}
 }
 
+// IsLocalURL says whether a url of fleet.yaml, of components or of releases, is a place of the machine that it is read on.
+func IsLocalURL(address string) bool {
+	u, err := url.Parse(address)
+	return path.IsAbs(address) || filepath.IsAbs(address) || err == nil && strings.EqualFold(u.Scheme, "file")
+}
+
 // releaseURL checks where manifests come from that run as administrator.
 func (v *validator) releaseURL(at, address string) {
 	if address == "" {
@@ -54,7 +60,7 @@ func (v *validator) releaseURL(at, address string) {
 	}
 	u, err := url.Parse(address)
 	switch {
-	case path.IsAbs(address) || filepath.IsAbs(address) || err == nil && u.Scheme == "file" && u.Host == "":
+	case IsLocalURL(address):
 		v.warnf(RuleValue, at, "publish the components at an https URL", "only this machine has these components")
 	case err != nil || u.Scheme == "" || u.Hostname() == "":
 		v.errorf(RuleValue, at, "use https://host/path", "not a URL")

@@ -1,5 +1,6 @@
-// Package gittest runs real Git servers for tests: git http-backend behind TLS with a token, and OpenSSH. They are ended with the
-// test. What they need (git, sshd) is not optional: where it is missing the test fails and says what to install.
+// Package gittest runs real Git servers for tests: git http-backend behind TLS with a token, and git behind SSH. They are ended with the
+// test, and need no program but git. Only NewOpenSSH needs sshd. Neither is optional: where it is missing the test fails and says what to
+// install.
 package gittest
 
 import (

@@ -1,28 +1,19 @@
 package gittest
 
 import (
-	"bufio"
-	"context"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
-	"encoding/pem"
-	"fmt"
-	"io"
 	"net"
-	"os"
-	"os/exec"
-	"os/user"
-	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// SSH is a running OpenSSH server that offers one Git repository.
+// SSH is a running SSH server that offers one Git repository.
 type SSH struct {
 	*Repo
 	// URL of the repository.
@@ -32,192 +23,115 @@ type SSH struct {
 	// KnownHosts are the lines for known_hosts, one for each host key.
 	KnownHosts string
 
-	t      testing.TB
-	listen string
-	config string // the folder with keys and configuration
-	stop   func()
+	t       testing.TB
+	backend sshBackend
+
+	lock    sync.Mutex // of what follows: sessions read it
+	hosts   []crypto.Signer
+	allowed []authorized
 }
 
-// NewSSH starts a server. Nobody may log in until AuthorizeKey. It ends with the test.
+// sshBackend is the program that speaks SSH: this one's own, or OpenSSH.
+type sshBackend interface {
+	// hostKeysChanged and authorizedChanged take effect for who connects from now on.
+	hostKeysChanged(s *SSH)
+	authorizedChanged(s *SSH)
+}
+
+// authorized is a key that may log in.
+type authorized struct {
+	key      ssh.PublicKey
+	readOnly bool
+}
+
+// NewSSH starts a server that needs no program but git. Nobody may log in until AuthorizeKey. It ends with the test.
 func NewSSH(t testing.TB, opts Options) *SSH {
 	t.Helper()
 	opts = opts.withDefaults(t)
-	host, port, err := net.SplitHostPort(opts.Listen)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", opts.Listen)
 	if err != nil {
 		t.Fatalf("gittest: %v", err)
 	}
-	if port == "0" {
-		port = freePort(t, host)
-	}
-	me, err := user.Current()
+	s := newSSH(t, opts, "git", listener.Addr().String())
+	server := &sshServer{listener: listener, open: map[net.Conn]bool{}}
+	s.backend = server
+	server.serve(s)
+	t.Cleanup(server.close)
+	return s
+}
+
+// newSSH is a server with host keys that nothing serves yet.
+func newSSH(t testing.TB, opts Options, user, listen string) *SSH {
+	t.Helper()
+	_, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		t.Fatalf("gittest: %v", err)
 	}
-	s := &SSH{Repo: NewRepo(t, opts), t: t, config: t.TempDir(), listen: net.JoinHostPort(host, port), Addr: net.JoinHostPort(opts.Host, port)}
-	s.URL = "ssh://" + me.Username + "@" + s.Addr + s.Dir
-	s.write("authorized_keys", "")
-	s.writeConfig()
-	s.writeHostKeys()
-	s.start()
-	t.Cleanup(func() { s.stop() })
+	s := &SSH{Repo: NewRepo(t, opts), t: t, Addr: net.JoinHostPort(opts.Host, port)}
+	s.URL = "ssh://" + user + "@" + s.Addr + s.Dir
+	s.newHostKeys()
 	return s
 }
 
 // AuthorizeKey lets the holder of a public key (a line for authorized_keys) read the repository, and write unless readOnly.
 func (s *SSH) AuthorizeKey(public string, readOnly bool) {
 	s.t.Helper()
-	allowed := "git-upload-pack|git-receive-pack"
-	if readOnly {
-		allowed = "git-upload-pack"
-	}
-	f, err := os.OpenFile(filepath.Join(s.config, "authorized_keys"), os.O_APPEND|os.O_WRONLY, 0o600)
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(public)) //nolint:dogsled // a comment, options and a rest that nobody needs
 	if err != nil {
-		s.t.Fatalf("gittest: %v", err)
+		s.t.Fatalf("gittest: authorize %q: %v", public, err)
 	}
-	_, err = fmt.Fprintf(f, "restrict,command=\"%s '%s'\" %s\n", s.gate(), allowed, strings.TrimSpace(public))
-	if err != nil || f.Close() != nil {
-		s.t.Fatalf("gittest: write authorized_keys: %v", err)
-	}
+	s.lock.Lock()
+	s.allowed = append(s.allowed, authorized{key, readOnly})
+	s.lock.Unlock()
+	s.backend.authorizedChanged(s)
 }
 
-// RotateHostKeys gives the server new host keys, as an attacker or a reinstalled machine would show them, and restarts it.
-// KnownHosts has the new ones; what was read from it before no longer fits.
+// RotateHostKeys gives the server new host keys, as an attacker or a reinstalled machine would show them. KnownHosts has the new ones;
+// what was read from it before no longer fits.
 func (s *SSH) RotateHostKeys() {
 	s.t.Helper()
-	s.stop()
-	s.writeHostKeys()
-	s.start()
+	s.newHostKeys()
+	s.backend.hostKeysChanged(s)
 }
 
-// gate is the program that a key is confined to: it lets the allowed Git services through, for this repository only.
-func (s *SSH) gate() string {
-	path := filepath.Join(s.config, "gate")
-	script := `#!/bin/sh
-export ` + strings.Join(Environment(), " ") + `
-case "$SSH_ORIGINAL_COMMAND" in
-"git-upload-pack '` + s.Dir + `'") service=git-upload-pack ;;
-"git-receive-pack '` + s.Dir + `'") service=git-receive-pack ;;
-*) echo "ERROR: Repository not found." >&2; exit 1 ;;
-esac
-case "|$1|" in
-*"|$service|"*) exec git "${service#git-}" '` + s.Dir + `' ;;
-esac
-echo "ERROR: The key you are authenticating with has been marked as read only." >&2
-exit 1
-`
-	s.write("gate", script)
-	if err := os.Chmod(path, 0o700); err != nil {
-		s.t.Fatalf("gittest: %v", err)
-	}
-	return path
-}
-
-func (s *SSH) writeConfig() {
-	host, port, err := net.SplitHostPort(s.listen)
-	if err != nil {
-		s.t.Fatalf("gittest: %v", err)
-	}
-	s.write("sshd_config", strings.Join([]string{
-		"ListenAddress " + host, "Port " + port,
-		"HostKey " + filepath.Join(s.config, "host_ed25519"), "HostKey " + filepath.Join(s.config, "host_ecdsa"),
-		"AuthorizedKeysFile " + filepath.Join(s.config, "authorized_keys"),
-		"PidFile none", "StrictModes no", "UsePAM no", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
-		"PermitRootLogin prohibit-password", "MaxStartups 100", "MaxAuthTries 20", "",
-	}, "\n"))
-}
-
-func (s *SSH) writeHostKeys() {
+// newHostKeys makes two, of different types: clients have to cope with knowing only one of them.
+func (s *SSH) newHostKeys() {
+	s.t.Helper()
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		s.t.Fatalf("gittest: %v", err)
 	}
-	s.KnownHosts = s.hostKey("host_ed25519", edwards) + s.hostKey("host_ecdsa", newKey(s.t))
-}
-
-// hostKey writes a private host key and returns its line for known_hosts.
-func (s *SSH) hostKey(name string, key crypto.Signer) string {
-	block, err := ssh.MarshalPrivateKey(key, "gittest")
-	if err != nil {
-		s.t.Fatalf("gittest: %v", err)
-	}
-	s.write(name, string(pem.EncodeToMemory(block)))
-	public, err := ssh.NewPublicKey(key.Public())
-	if err != nil {
-		s.t.Fatalf("gittest: %v", err)
-	}
-	return knownhosts.Line([]string{knownhosts.Normalize(s.Addr)}, public) + "\n"
-}
-
-func (s *SSH) write(name, content string) {
-	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.config, name), []byte(content), 0o600); err != nil {
-		s.t.Fatalf("gittest: %v", err)
-	}
-}
-
-// start runs sshd and returns when it says that it listens.
-func (s *SSH) start() {
-	s.t.Helper()
-	path := Require(s.t, "sshd", "openssh-server")
-	if os.Geteuid() == 0 {
-		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
+	var lines strings.Builder
+	hosts := []crypto.Signer{edwards, newKey(s.t)}
+	for _, key := range hosts {
+		public, err := ssh.NewPublicKey(key.Public())
+		if err != nil {
 			s.t.Fatalf("gittest: %v", err)
 		}
+		lines.WriteString(knownhosts.Line([]string{knownhosts.Normalize(s.Addr)}, public) + "\n")
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(s.t.Context()), path, "-D", "-e", "-f", filepath.Join(s.config, "sshd_config"))
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		s.t.Fatalf("gittest: %v", err)
-	}
-	if err := cmd.Start(); err != nil {
-		s.t.Fatalf("gittest: start sshd: %v", err)
-	}
-	ended := make(chan struct{})
-	listening := make(chan string, 1)
-	go func() {
-		defer close(ended)
-		listening <- waitListening(stderr)
-		_, _ = io.Copy(io.Discard, stderr) // sshd must not block on a full pipe
-		_ = cmd.Wait()
-	}()
-	s.stop = func() {
-		_ = cmd.Process.Kill()
-		<-ended
-	}
-	select {
-	case problem := <-listening:
-		if problem != "" {
-			s.stop()
-			s.t.Fatalf("gittest: sshd does not start: %s", problem)
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.hosts, s.KnownHosts = hosts, lines.String()
+}
+
+// service is the Git service that a command asks for, if this is what the key may do with this repository. Else it is what to answer, with
+// the words of a forge.
+func (s *SSH) service(command string, readOnly bool) (service, refusal string) {
+	switch command {
+	case "git-upload-pack '" + s.Dir + "'":
+		return "upload-pack", ""
+	case "git-receive-pack '" + s.Dir + "'":
+		if readOnly {
+			return "", keyReadOnly
 		}
-	case <-time.After(20 * time.Second):
-		s.stop()
-		s.t.Fatalf("gittest: sshd does not start")
+		return "receive-pack", ""
+	default:
+		return "", noRepository
 	}
 }
 
-// waitListening reads what sshd says until it listens, and returns "", or all of it if it ends before that.
-func waitListening(stderr io.Reader) string {
-	var said []string
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "Server listening on ") {
-			return ""
-		}
-		said = append(said, lines.Text())
-	}
-	return "it says: " + strings.Join(said, "; ")
-}
-
-func freePort(t testing.TB, host string) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Fatalf("gittest: %v", err)
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil || l.Close() != nil {
-		t.Fatalf("gittest: find a port: %v", err)
-	}
-	return port
-}
+const (
+	noRepository = "ERROR: Repository not found."
+	keyReadOnly  = "ERROR: The key you are authenticating with has been marked as read only."
+)

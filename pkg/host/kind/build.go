@@ -26,7 +26,7 @@ func (h *Host) build(ctx context.Context, opts host.CreateOptions) error {
 	if err := h.state.make(); err != nil {
 		return err
 	}
-	if err := h.recordNetwork(ctx); err != nil {
+	if err := h.recordOurs(ctx); err != nil {
 		return err
 	}
 	answers := func([]byte) {}

@@ -137,6 +137,12 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 // config is what we ask of kind: one node that carries our mark.
 func (h *Host) config(image string, opts host.CreateOptions) *v1alpha4.Cluster {
 	mounts := []v1alpha4.Mount{{HostPath: markSource, ContainerPath: markTarget, Readonly: true}}
+	if h.owner != "" {
+		mounts = append(mounts, v1alpha4.Mount{HostPath: markSource, ContainerPath: ownerTarget + string(h.owner), Readonly: true})
+	}
+	if opts.Fleet != "" {
+		mounts = append(mounts, v1alpha4.Mount{HostPath: markSource, ContainerPath: fleetTarget + segment(opts.Fleet), Readonly: true})
+	}
 	for _, m := range opts.ExtraMounts {
 		mounts = append(mounts, v1alpha4.Mount{HostPath: m.HostPath, ContainerPath: m.ContainerPath, Readonly: m.ReadOnly})
 	}
@@ -208,15 +214,20 @@ func findRef(names []string, ref string) (string, bool) {
 	return names[i], true
 }
 
-// recordNetwork remembers, before kind makes its network, that it was not there: then Delete may remove it.
-func (h *Host) recordNetwork(ctx context.Context) error {
+// recordOurs remembers, before kind makes them, as whom the nodes are made, and whether its network was not there: then Delete may remove it.
+func (h *Host) recordOurs(ctx context.Context) error {
+	now, err := h.state.read()
+	if err != nil {
+		return err
+	}
+	now.Owner = string(h.owner)
 	name := h.engine.NetworkName()
 	_, exists, err := h.engine.Network(ctx, name)
 	if err != nil {
 		return err
 	}
-	if exists {
-		return nil
+	if !exists {
+		now.Network = name
 	}
-	return h.state.write(record{Network: name})
+	return h.state.write(now)
 }

@@ -36,6 +36,7 @@ type Host struct {
 	name   string
 	state  stateDir
 	engine *engine.Engine
+	owner  owner
 
 	mu sync.Mutex
 	// creating is closed when a call of kind that outlived its context has ended; nil if there is none.
@@ -66,7 +67,7 @@ func New(ctx context.Context, name string, opts Options) (*Host, error) {
 			return nil, err
 		}
 	}
-	return &Host{name: name, state: stateDir(opts.StateDir), engine: e}, nil
+	return &Host{name: name, state: stateDir(opts.StateDir), engine: e, owner: here()}, nil
 }
 
 // Name of the management cluster.

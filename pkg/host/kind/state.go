@@ -35,6 +35,15 @@ func (h *Host) look(ctx context.Context) (host.State, []engine.Container, error)
 		return "", nil, err
 	}
 	state := classify(containers)
+	if state != host.StateAbsent && state != host.StateForeign {
+		others, err := h.othersOf(containers)
+		if err != nil {
+			return "", nil, err
+		}
+		if others != "" {
+			state = host.StateForeign
+		}
+	}
 	if state != host.StateRunning {
 		return state, containers, nil
 	}
@@ -107,6 +116,9 @@ func (h *Host) exec(ctx context.Context, script string) (string, error) {
 }
 
 func (h *Host) foreignError(containers []engine.Container) error {
+	if err := h.strangerError(containers); err != nil {
+		return err
+	}
 	var names []string
 	for _, c := range containers {
 		if !marked(c) {

@@ -16,6 +16,8 @@ type stateDir string
 type record struct {
 	// Network that Create made because it was not there.
 	Network string `json:"network,omitempty"`
+	// Owner is as whom Create made the nodes: whoever has this folder may work with them.
+	Owner string `json:"owner,omitempty"`
 }
 
 const (

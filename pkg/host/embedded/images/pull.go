@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
@@ -100,7 +101,7 @@ func (s *Store) pull(ctx context.Context, ref string, keychain Keychain) (Image,
 	platform := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 	remoteImage, err := remote.Image(source,
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.NewMultiKeychain(keychains...)), remote.WithPlatform(platform),
-		remote.WithTransport(sameorigin.Registry(remote.DefaultTransport, source.Context().RegistryStr())))
+		remote.WithTransport(sameorigin.Registry(contact.Transport(remote.DefaultTransport), source.Context().RegistryStr())))
 	if err != nil {
 		return Image{}, err
 	}

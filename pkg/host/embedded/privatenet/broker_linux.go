@@ -57,7 +57,7 @@ func filterCalls() (int, error) {
 		end(unix.SECCOMP_RET_ALLOW),
 		end(unix.SECCOMP_RET_USER_NOTIF),
 	}
-	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]} //nolint:gosec // a handful
 	// Who is not root may filter calls only of those that can never become root.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return -1, fmt.Errorf("prctl: %w", err)
@@ -67,8 +67,8 @@ func filterCalls() (int, error) {
 		fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|flags, uintptr(unsafe.Pointer(&filter))) //nolint:gosec // as the kernel wants it
 		switch errno {
 		case 0:
-			unix.CloseOnExec(int(fd)) //nolint:gosec // a descriptor
-			return int(fd), nil       //nolint:gosec // a descriptor
+			unix.CloseOnExec(int(fd))
+			return int(fd), nil
 		case unix.EINVAL:
 			continue
 		}
@@ -120,7 +120,7 @@ func checkSizes() error {
 
 func ioctl(fd int, request uintptr, argument unsafe.Pointer) error {
 	for {
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(argument)) //nolint:gosec // as the kernel wants it
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(argument))
 		switch errno {
 		case 0:
 			return nil

@@ -41,7 +41,7 @@ func (n *Network) take(c *call) (errno syscall.Errno, done bool) {
 		n.leave(c, at, err)
 		return 0, false
 	}
-	defer unix.Close(theirs)
+	defer func() { _ = unix.Close(theirs) }() // nothing was written to it that could be lost
 	if !isTCP(theirs) {
 		return 0, false
 	}
@@ -53,7 +53,7 @@ func (n *Network) take(c *call) (errno syscall.Errno, done bool) {
 		n.options.Log("private network: %v", err)
 		return syscall.ENETDOWN, true // never in the open because of us
 	}
-	defer unix.Close(ours)
+	defer func() { _ = unix.Close(ours) }() // nothing was written to it that could be lost
 	number := uintptr(unix.SYS_CONNECT)
 	if c.binds() {
 		number = unix.SYS_BIND
@@ -150,7 +150,7 @@ func (c *call) socket() (int, error) {
 	if err != nil {
 		return -1, os.NewSyscallError("pidfd_open", err)
 	}
-	defer unix.Close(handle)
+	defer func() { _ = unix.Close(handle) }() // nothing was written to it that could be lost
 	if !c.valid() {
 		return -1, unix.ESRCH
 	}
@@ -187,7 +187,7 @@ var kept = []struct{ level, option int }{
 // twin is a socket of the private network that is as theirs, before it was bound or connected.
 func (n *Network) twin(theirs int) (int, error) {
 	domain, err := unix.GetsockoptInt(theirs, unix.SOL_SOCKET, unix.SO_DOMAIN)
-	flags, flagsErr := unix.FcntlInt(uintptr(theirs), unix.F_GETFL, 0) //nolint:gosec // a descriptor is no negative number
+	flags, flagsErr := unix.FcntlInt(uintptr(theirs), unix.F_GETFL, 0)
 	if err := errors.Join(err, flagsErr); err != nil {
 		return -1, err
 	}

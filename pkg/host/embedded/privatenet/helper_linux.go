@@ -67,7 +67,7 @@ func startHelperWith(ctx context.Context, attributes *syscall.SysProcAttr) (*hel
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
 	}
-	theirs := os.NewFile(uintptr(pair[1]), "helper") //nolint:gosec // a descriptor is no negative number
+	theirs := os.NewFile(uintptr(pair[1]), "helper")
 	defer theirs.Close()
 	limit := unix.NsecToTimeval(helperTime.Nanoseconds())
 	if err := unix.SetsockoptTimeval(pair[0], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
@@ -226,12 +226,12 @@ func makeSocket(question []byte) error {
 	fd, err := unix.Socket(asked(0), asked(1), asked(2))
 	var errno syscall.Errno
 	if err == nil {
-		defer unix.Close(fd)
+		defer func() { _ = unix.Close(fd) }() // nothing was written to it that could be lost
 		beside = unix.UnixRights(fd)
 	} else if !errors.As(err, &errno) {
 		return err
 	}
-	said = binary.NativeEndian.AppendUint32(said, uint32(errno)) //nolint:gosec // a small number
+	said = binary.NativeEndian.AppendUint32(said, uint32(errno))
 	return again(func() error { return unix.Sendmsg(helperSocket, said, beside, nil, unix.MSG_NOSIGNAL) })
 }
 
@@ -241,7 +241,7 @@ func raiseLoopback() error {
 	if err != nil {
 		return os.NewSyscallError("socket", err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // nothing was written to it that could be lost
 	request, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err

@@ -151,24 +151,21 @@ func (n *Network) dial(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	var sa unix.Sockaddr = &unix.SockaddrInet4{Port: int(to.Port())}
-	family := unix.AF_INET
+	family, at := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()})
 	if to.Addr().Is4() {
-		sa = &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}
-	} else {
-		family, sa = unix.AF_INET6, &unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()}
+		family, at = unix.AF_INET, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}
 	}
 	fd, err := n.helper.socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
 	if err != nil {
 		return nil, err
 	}
-	file := os.NewFile(uintptr(fd), "tcp") //nolint:gosec // a descriptor is no negative number
-	defer file.Close()                     // FileConn has its own
+	file := os.NewFile(uintptr(fd), "tcp")
+	defer file.Close() // FileConn has its own
 	limit := unix.NsecToTimeval(dialTime.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit); err != nil {
 		return nil, os.NewSyscallError("setsockopt", err)
 	}
-	if err := unix.Connect(fd, sa); err != nil {
+	if err := unix.Connect(fd, at); err != nil {
 		return nil, os.NewSyscallError("connect", err)
 	}
 	return net.FileConn(file)

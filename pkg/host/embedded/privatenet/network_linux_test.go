@@ -65,6 +65,7 @@ func child(does, at string) {
 		os.Exit(0)
 	}
 	content, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
 	fmt.Printf("got %d bytes, %v: %.6s\n", len(content), err, content)
 	os.Exit(0)
 }

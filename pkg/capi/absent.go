@@ -1,0 +1,103 @@
+package capi
+
+import (
+	"context"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+var apiServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
+
+// UntoldError says that a cluster with a core provider, or with what one leaves, does not tell which workload clusters it has.
+type UntoldError struct {
+	// Trace of the core provider.
+	Trace string
+	// Err is what the API server said. It is not wrapped: nobody must match it as "there are none".
+	Err error
+}
+
+// Error names the trace.
+func (e *UntoldError) Error() string {
+	return fmt.Sprintf("nobody can tell which workload clusters there are: %s, but %v", e.Trace, e.Err)
+}
+
+// absent returns nil where err says "no such kind" because Cluster API was never installed: then there is no Cluster. Where there is a trace of a
+// core provider, the kind is missing for another reason (a CRD deleted or serving other versions only, a discovery that failed), the
+// Clusters may well be there, and the error says so.
+func (m *Manager) absent(ctx context.Context, err error) error {
+	if !kube.IsAbsent(err) {
+		return err
+	}
+	trace, lookErr := m.coreTrace(ctx)
+	if lookErr != nil {
+		return fmt.Errorf("look whether Cluster API is installed: %w", lookErr)
+	}
+	if trace == "" {
+		return nil
+	}
+	return diag.Wrap("", &UntoldError{Trace: trace, Err: err},
+		"see `kubectl get crd clusters.cluster.x-k8s.io` and `kubectl get apiservices`; `fleetctl init` installs what is missing of Cluster API")
+}
+
+// coreTrace names what tells that a core provider is, or was, installed; "" where nothing does.
+func (m *Manager) coreTrace(ctx context.Context) (string, error) {
+	deployments := &metav1.PartialObjectMetadataList{}
+	deployments.SetGroupVersionKind(deploymentKind.GroupVersion().WithKind("DeploymentList"))
+	if err := m.kube.List(ctx, deployments, kube.MatchingLabels{clusterv1.ProviderNameLabel: coreLabel}); err != nil && !kube.IsAbsent(err) {
+		return "", err // an API server that knows no Deployments carries no provider
+	}
+	if len(deployments.Items) > 0 {
+		d := deployments.Items[0]
+		return fmt.Sprintf("the core provider is here (Deployment %s/%s)", d.Namespace, d.Name), nil
+	}
+	inventory, err := m.inventory(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range inventory {
+		if typeOf(p.GetProviderType()) == Core {
+			return fmt.Sprintf("clusterctl's inventory has the core provider %s", p.ProviderName), nil
+		}
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	switch err := m.kube.Get(ctx, kube.Key{Name: clusterCRD}, crd); {
+	case err == nil:
+		return "the CRD " + clusterCRD + " is here", nil
+	case !kube.IsAbsent(err):
+		return "", err
+	}
+	return m.aggregated(ctx)
+}
+
+const (
+	coreLabel  = "cluster-api"
+	clusterCRD = "clusters.cluster.x-k8s.io"
+)
+
+// aggregated names an API server behind this one that is to serve Clusters; "" where none is.
+func (m *Manager) aggregated(ctx context.Context) (string, error) {
+	services := &unstructured.UnstructuredList{}
+	services.SetGroupVersionKind(apiServiceKind.GroupVersion().WithKind("APIServiceList"))
+	if err := m.kube.List(ctx, services); err != nil {
+		if kube.IsAbsent(err) {
+			return "", nil
+		}
+		return "", err
+	}
+	for _, s := range services.Items {
+		group, _, _ := unstructured.NestedString(s.Object, "spec", "group") // the API server has checked its type
+		_, remote, _ := unstructured.NestedMap(s.Object, "spec", "service")
+		if remote && group == clusterv1.GroupVersion.Group {
+			return "another API server is to serve them (APIService " + s.GetName() + ")", nil
+		}
+	}
+	return "", nil
+}

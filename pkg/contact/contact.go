@@ -1,0 +1,189 @@
+// Package contact bounds how long it takes to find out that a server cannot be reached. What is sent and received after that is not
+// bounded by it: downloads may be slow.
+package contact
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Limits of a contact: two attempts with a pause between them are over within ten seconds, so that a command that has no network says so
+// while somebody still looks at it.
+const (
+	// Limit is how long an attempt may take: finding the address, connecting, a proxy, TLS.
+	Limit = 4 * time.Second
+
+	attempts = 2
+	pause    = time.Second
+	// answer bounds what Check waits for in all.
+	answer = attempts*Limit + pause
+)
+
+// ErrLimit is in the Error of an attempt that took too long.
+var ErrLimit = errors.New("no answer")
+
+func errLimit(limit time.Duration) error { return fmt.Errorf("%w within %s", ErrLimit, limit) }
+
+// Error says that a server was not reached: nothing was sent to it.
+type Error struct {
+	// Host as in the URL, with the port if it has one.
+	Host string
+	// Err is why the last attempt failed.
+	Err error
+}
+
+// Error names the host and the cause.
+func (e *Error) Error() string { return fmt.Sprintf("%s cannot be reached: %v", e.Host, e.Err) }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Transport returns next with first contact bounded and tried twice; nil is Go's own transport, with the proxy of the environment. Where
+// no contact is made the error matches Error.
+func Transport(next http.RoundTripper) http.RoundTripper {
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	return &transport{next: next, limit: Limit, pause: pause}
+}
+
+type transport struct {
+	next         http.RoundTripper
+	limit, pause time.Duration
+}
+
+// RoundTrip is part of http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	for attempt := 1; ; attempt++ {
+		resp, made, err := t.try(req)
+		if err == nil || made || req.Context().Err() != nil {
+			return resp, err
+		}
+		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+			return nil, err // it was reached
+		}
+		// Nothing of the request has been sent. Its body, where it has one, can be had again or was not touched.
+		if attempt == attempts || req.Body != nil && req.GetBody == nil {
+			return nil, &Error{req.URL.Host, err}
+		}
+		if req.GetBody != nil {
+			body, err := req.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			req = req.Clone(req.Context())
+			req.Body = body
+		}
+		select {
+		case <-time.After(t.pause):
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+	}
+}
+
+// try sends a request once and tells whether there was a connection for it.
+func (t *transport) try(req *http.Request) (_ *http.Response, connected bool, _ error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	timer := time.AfterFunc(t.limit, func() { cancel(errLimit(t.limit)) })
+	var made atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if timer.Stop() {
+			made.Store(true)
+		}
+	}}
+	resp, err := t.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	timer.Stop()
+	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, ErrLimit) {
+			err = cause
+		}
+		cancel(nil)
+		return nil, made.Load(), err
+	}
+	resp.Body = &body{resp.Body, cancel}
+	return resp, true, nil
+}
+
+// body ends the request's context with the answer's body.
+type body struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+func (b *body) Close() error {
+	defer b.cancel(nil)
+	return b.ReadCloser.Close()
+}
+
+// Servers remembers which servers could be reached, so that many who need the same one find out at once. It is safe for use by several
+// goroutines.
+type Servers struct {
+	client *http.Client
+	mu     sync.Mutex
+	known  map[string]*server
+}
+
+// NewServers knows none yet. It asks over next; nil is Go's own transport.
+func NewServers(next http.RoundTripper) *Servers {
+	return &Servers{client: &http.Client{Transport: Transport(next), Timeout: answer}, known: map[string]*server{}}
+}
+
+type server struct {
+	mu      sync.Mutex
+	checked bool
+	err     error
+}
+
+// Check finds out whether the server of an http or https URL can be reached, with those that it redirects to. Whatever they answer is
+// good. The error matches Error where one cannot.
+func (s *Servers) Check(ctx context.Context, address string) error {
+	at, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	one := s.server(at.Scheme + "://" + at.Host)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.checked {
+		return one.err
+	}
+	err = s.ask(ctx, address)
+	if ctx.Err() == nil {
+		one.checked, one.err = true, err
+	}
+	return err
+}
+
+func (s *Servers) server(name string) *server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[name] == nil {
+		s.known[name] = &server{}
+	}
+	return s.known[name]
+}
+
+func (s *Servers) ask(ctx context.Context, address string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := s.client.Do(req)
+	if err == nil {
+		return resp.Body.Close()
+	}
+	if missed, ok := errors.AsType[*Error](err); ok {
+		return missed // without the whole URL
+	}
+	return ctx.Err() // it was reached, and what it answers is for those to judge who ask it for something
+}

@@ -1,0 +1,171 @@
+package flux
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// fluxInstanceKind is how the Flux operator is told what Flux is, and what it follows. It puts back whatever somebody else changes.
+var fluxInstanceKind = schema.GroupVersionKind{Group: "fluxcd.controlplane.io", Version: "v1", Kind: "FluxInstance"}
+
+// Following is what the Flux of a cluster follows now. Where init would point it elsewhere, what it applied until then is pruned.
+type Following struct {
+	// SourceKind, URL and Ref are of the source of the Kustomization flux-system, or of the GitRepository flux-system where there is no such
+	// Kustomization; "" where there is neither. Ref is a branch's name, or else "tag v1", "commit …" and so on.
+	SourceKind, URL, Ref string
+	// Path that the Kustomization flux-system applies; "" where there is none.
+	Path string
+	// Prune says that it deletes what it applied and finds no more.
+	Prune bool
+	// Applied is the commit that it has applied last.
+	Applied string
+	// Operator is the FluxInstance, NAMESPACE/NAME, that decides about this Flux; "" where there is none.
+	Operator string
+	// Others are the Kustomizations that somebody else than flux-system made, with what they follow.
+	Others []string
+}
+
+// Nothing tells whether Flux follows nothing.
+func (f *Following) Nothing() bool {
+	return f.SourceKind == "" && f.Path == "" && f.Operator == "" && len(f.Others) == 0
+}
+
+// Synced tells whether the sync flux-system is there, whatever it follows.
+func (f *Following) Synced() bool { return f.SourceKind != "" || f.Path != "" }
+
+// String says it in words.
+func (f *Following) String() string {
+	var parts []string
+	if f.Operator != "" {
+		parts = append(parts, "what FluxInstance "+f.Operator+" of the Flux operator says")
+	}
+	if f.Synced() {
+		text := cmp.Or(f.URL, "a source that is not there")
+		if f.SourceKind != sourcev1.GitRepositoryKind && f.SourceKind != "" {
+			text = f.SourceKind + " " + text
+		}
+		if f.Ref != "" {
+			text += ", " + f.Ref
+		}
+		if f.Path != "" {
+			text += ", path " + f.Path
+		}
+		parts = append(parts, text)
+	}
+	parts = append(parts, f.Others...)
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Following looks at what Flux follows. A cluster without Flux follows nothing.
+func (s *System) Following(ctx context.Context) (*Following, error) {
+	w, err := s.look(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look at what flux follows: %w", err)
+	}
+	f := &Following{}
+	if f.Operator, err = s.operator(ctx); err != nil {
+		return nil, err
+	}
+	source := kube.Ref{GroupVersionKind: gitRepositoryKind, Key: systemKey}
+	if obj := w[kustomizationKind][systemKey]; obj != nil {
+		var k kustomizev1.Kustomization
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &k); err != nil {
+			return nil, fmt.Errorf("read %s: %w", kube.RefOf(obj), err)
+		}
+		f.Path, f.Prune, f.Applied = CleanPath(k.Spec.Path), k.Spec.Prune, commitOf(k.Status.LastAppliedRevision)
+		f.SourceKind = k.Spec.SourceRef.Kind
+		source = sourceOf(&k)
+	}
+	if obj := w[source.GroupVersionKind][source.Key]; obj != nil {
+		f.SourceKind, f.URL, f.Ref = source.Kind, sourceURL(obj), refOf(obj)
+	}
+	for _, ref := range w.refs(kustomizationKind) {
+		obj := w[kustomizationKind][ref.Key]
+		if ref.Key == systemKey || obj.GetLabels()[AppliedBy] != "" || ownedByFlux(obj) {
+			continue
+		}
+		var k kustomizev1.Kustomization
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &k); err != nil {
+			return nil, fmt.Errorf("read %s: %w", ref, err)
+		}
+		from := sourceOf(&k)
+		text := fmt.Sprintf("%s (%s", ref, from)
+		if obj := w[from.GroupVersionKind][from.Key]; obj != nil {
+			text += ", " + sourceURL(obj)
+		}
+		f.Others = append(f.Others, text+", path "+CleanPath(k.Spec.Path)+")")
+	}
+	return f, nil
+}
+
+// ownedByFlux tells whether a release of Helm's made obj for Flux: somebody declared that release, and it is followed there.
+func ownedByFlux(obj *unstructured.Unstructured) bool {
+	return obj.GetLabels()["helm.toolkit.fluxcd.io/name"] != ""
+}
+
+// operator is the name of a FluxInstance, "" where there is none.
+func (s *System) operator(ctx context.Context) (string, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(fluxInstanceKind.GroupVersion().WithKind(fluxInstanceKind.Kind + "List"))
+	err := s.client.List(ctx, list)
+	if kube.IsAbsent(err) || err == nil && len(list.Items) == 0 {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("list %s: %w", fluxInstanceKind.Kind, err)
+	}
+	return kube.RefOf(&list.Items[0]).Key.String(), nil
+}
+
+func sourceOf(k *kustomizev1.Kustomization) kube.Ref {
+	ref := kube.Ref{Key: kube.Key{Namespace: cmp.Or(k.Spec.SourceRef.Namespace, k.Namespace), Name: k.Spec.SourceRef.Name}}
+	i := slices.IndexFunc(sourceKinds(), func(gvk schema.GroupVersionKind) bool { return gvk.Kind == k.Spec.SourceRef.Kind })
+	if i < 0 {
+		ref.Kind = k.Spec.SourceRef.Kind // a kind that fleetctl does not know
+		return ref
+	}
+	ref.GroupVersionKind = sourceKinds()[i]
+	return ref
+}
+
+// sourceURL is where a source comes from; a bucket has an endpoint and a name.
+func sourceURL(source *unstructured.Unstructured) string {
+	if url := urlOf(*source); url != "" {
+		return url
+	}
+	endpoint, _, _ := unstructured.NestedString(source.Object, "spec", "endpoint")
+	bucket, _, _ := unstructured.NestedString(source.Object, "spec", "bucketName")
+	return strings.Trim(endpoint+"/"+bucket, "/")
+}
+
+// refOf is what a source follows: a branch's name alone, else what it is with its name.
+func refOf(source *unstructured.Unstructured) string {
+	ref, found, _ := unstructured.NestedStringMap(source.Object, "spec", "ref")
+	if !found && source.GetKind() == sourcev1.GitRepositoryKind {
+		return "master" // Flux's own default
+	}
+	for _, field := range []string{"commit", "name", "semver", "tag", "digest"} { // the stronger first
+		if ref[field] != "" {
+			return field + " " + ref[field]
+		}
+	}
+	return ref["branch"]
+}
+
+// CleanPath is a path in a repo as fleetctl writes it: without ./ and trailing slashes.
+func CleanPath(p string) string { return strings.TrimPrefix(path.Clean("/"+p), "/") }

@@ -1,0 +1,279 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// A Flux that is pointed elsewhere deletes what it applied before and finds no more: its Kustomizations, and what those applied, Clusters with
+// all their machines among it. So init goes on where Flux follows nothing, what it is to follow, or what this same fleet moved away from, and
+// refuses all else. Taking over is a flag of its own.
+
+// FluxNow is what the Flux of the management cluster follows before init, where that is not what init would have it follow.
+type FluxNow struct {
+	// Follows says it in words.
+	Follows string `json:"follows"`
+	// Wanted is what init would have it follow.
+	Wanted string `json:"wanted"`
+	// WouldDelete is what it applied and the fleet repo does not have: what it would delete there with pruning on. --take-over-flux keeps it.
+	WouldDelete []string `json:"wouldDelete"`
+}
+
+const takeOverHint = "if this fleet repo is to take its place, give --take-over-flux: what Flux applied before and this repo does not have is then kept, and is yours to remove; " +
+	"`fleetctl init --dry-run` shows it"
+
+// checkFollowing refuses a cluster whose Flux follows something else. there is what the cluster knows of its fleet.
+func (s *session) checkFollowing(ctx context.Context, client *kube.Client, there *claim) error {
+	now, err := flux.NewSystem(client).Following(ctx)
+	if err != nil {
+		return err
+	}
+	if now.Operator != "" {
+		return diag.Errorf("take its sync and its Flux out of the FluxInstance's hands first (annotate it with fluxcd.controlplane.io/prune=disabled and delete it); or name another cluster",
+			"Flux on the cluster %s is the Flux operator's, which would undo what init does: FluxInstance %s", s.mgmt.Name, now.Operator)
+	}
+	if s.opts.TakeOverFlux || s.mayFollow(ctx, now, there) {
+		return nil
+	}
+	return diag.Errorf(takeOverHint, "Flux on the cluster %s follows something else: %s; init would point it at %s%s",
+		s.mgmt.Name, now, s.wanted(), s.lossOf(ctx, client))
+}
+
+// mayFollow tells whether init may point a Flux that follows now at this fleet repo.
+func (s *session) mayFollow(ctx context.Context, now *flux.Following, there *claim) bool {
+	if there == nil && len(now.Others) > 0 {
+		return false // another tool's, or another team's: on a cluster of ours they are the user's own
+	}
+	if !now.Synced() {
+		return true
+	}
+	if now.SourceKind != "GitRepository" && now.SourceKind != "" {
+		return false
+	}
+	if now.Path != "" && now.Path != path.Clean(s.mgmt.Dir()) {
+		return false
+	}
+	git := s.fleet.Spec.Git
+	known := there != nil && there.fleet == s.identity()
+	switch {
+	case now.URL == "": // a Kustomization whose source somebody deleted
+		return known
+	case git.URL == "":
+		// Served from this machine, on a port that a lost state folder has forgotten.
+		return now.Ref == git.Branch && (s.servedHere(ctx, now.URL) || known && there.url == "")
+	case sameRepository(now.URL, git.URL):
+		return now.Ref == git.Branch
+	}
+	// A fleet repo that was served from its folder has got a remote. That it has what Flux applied is looked at when it is there: see sameHistory.
+	return known && there.url == "" && isServed(now.URL)
+}
+
+// servedHere tells whether a URL is that of the server that this machine has for the management cluster.
+func (s *session) servedHere(ctx context.Context, served string) bool {
+	server, err := gitserve.Status(ctx, s.cluster.Path(gitServeDir))
+	if err != nil || server.Port == 0 {
+		return false
+	}
+	gateway, err := s.host.Gateway(ctx)
+	if err != nil {
+		return false
+	}
+	u, err := url.Parse(served)
+	return err == nil && isServed(served) && u.Hostname() == gateway.Host && u.Port() == strconv.Itoa(server.Port)
+}
+
+// isServed tells whether a URL has the form of our own server's.
+func isServed(served string) bool {
+	u, err := url.Parse(served)
+	if err != nil || u.Port() == "" {
+		return false
+	}
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Path == gitserve.RepoPath
+}
+
+// wanted is what init would have Flux follow, in words.
+func (s *session) wanted() string {
+	return fmt.Sprintf("%s, %s, path %s", s.self.place(), s.fleet.Spec.Git.Branch, s.mgmt.Dir())
+}
+
+// lossOf says in an error what would be deleted.
+func (s *session) lossOf(ctx context.Context, client *kube.Client) string {
+	lost, err := s.wouldDelete(ctx, client)
+	if err != nil || len(lost) == 0 {
+		return ""
+	}
+	const most = 8
+	names := refNames(lost)
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[:most]
+	}
+	return fmt.Sprintf(", which has none of these, so that Flux would delete them: %s%s", strings.Join(names, ", "), more)
+}
+
+// wouldDelete lists what the Flux of a cluster applied and this fleet repo, as its folder is now, does not have for it.
+func (s *session) wouldDelete(ctx context.Context, client *kube.Client) ([]kube.Ref, error) {
+	wanted, err := s.renders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return flux.NewSystem(client).WouldDelete(ctx, func(r kube.Ref) bool {
+		r.Version = "" // another version of it is the same object
+		return wanted[r]
+	})
+}
+
+// renders are the objects that Flux would apply to the management cluster of what is in the folder, and those that init adds to it.
+func (s *session) renders(ctx context.Context) (map[kube.Ref]bool, error) {
+	wanted := map[kube.Ref]bool{}
+	add := func(group, kind, namespace, name string) {
+		r := kube.Ref{Key: kube.Key{Namespace: namespace, Name: name}}
+		r.Group, r.Kind = group, kind
+		wanted[r] = true
+	}
+	if s.plan != nil && s.plan.flux != nil {
+		objects, err := kube.ParseYAML(s.plan.flux.Content)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objects {
+			add(o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName())
+		}
+	}
+	add("source.toolkit.fluxcd.io", "GitRepository", flux.Namespace, flux.Name)
+	add("kustomize.toolkit.fluxcd.io", "Kustomization", flux.Namespace, flux.Name)
+	if s.newFleet && emptyDir(s.opts.Dir) {
+		return wanted, nil
+	}
+	files, err := s.filesToRender()
+	if err != nil {
+		return nil, err
+	}
+	result, err := render.New(files, s.fleet, render.Options{CacheDir: s.CacheDir}).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range result.Objects {
+		if o.ManagementCluster == s.mgmt.Name && len(o.Targets) == 0 && !o.Suspended {
+			group, _, found := strings.Cut(o.APIVersion, "/")
+			if !found {
+				group = ""
+			}
+			add(group, o.Kind, o.Namespace, o.Name)
+		}
+	}
+	return wanted, nil
+}
+
+// filesToRender are those of the commit that Flux is to apply, or before there is one those of the folder.
+func (s *session) filesToRender() (fs.FS, error) {
+	if s.repo != nil && s.revision != "" {
+		return s.repo.Files(s.revision)
+	}
+	return render.Dir(s.opts.Dir)
+}
+
+func refNames(refs []kube.Ref) []string {
+	names := make([]string, 0, len(refs))
+	for _, r := range refs {
+		names = append(names, r.String())
+	}
+	return names
+}
+
+// fluxNow is what a dry run and doctor say of a cluster that is there; nil where Flux follows nothing, or what it is to follow.
+func (s *session) fluxNow(ctx context.Context, client *kube.Client, there *claim) (*FluxNow, error) {
+	now, err := flux.NewSystem(client).Following(ctx)
+	if err != nil || now.Nothing() || now.Operator == "" && s.mayFollow(ctx, now, there) {
+		return nil, err
+	}
+	out := &FluxNow{Follows: now.String(), Wanted: s.wanted(), WouldDelete: []string{}}
+	lost, err := s.wouldDelete(ctx, client)
+	out.WouldDelete = append(out.WouldDelete, refNames(lost)...)
+	return out, err
+}
+
+// follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed since the
+// run began. What a take-over keeps is in kept.
+func (s *session) follow(ctx context.Context, system *flux.System, detail func(string)) error {
+	there, err := readClaim(ctx, s.client)
+	if err != nil {
+		return err
+	}
+	if err := s.checkClaim(there); err != nil {
+		return err
+	}
+	if err := s.checkFollowing(ctx, s.client, there); err != nil {
+		return err
+	}
+	now, err := system.Following(ctx)
+	if err != nil {
+		return err
+	}
+	sync, err := flux.GenerateSync(s.syncOptions())
+	if err != nil {
+		return err
+	}
+	switch url := s.fleet.Spec.Git.URL; {
+	case !s.mayFollow(ctx, now, there): // --take-over-flux
+		if sync, err = s.takeOver(ctx, system, sync); err != nil {
+			return err
+		}
+	case now.URL != "" && url != "" && !sameRepository(now.URL, url):
+		if err := s.sameHistory(ctx, now); err != nil {
+			return err
+		}
+	}
+	if err := s.applySync(ctx, system, sync, detail); err != nil {
+		return err
+	}
+	return s.confirmClaim(ctx, s.client)
+}
+
+// takeOver lets Flux change over to this fleet repo without a loss: it is suspended; what it applied and the repo does not have is listed, which
+// only now is the whole of it, and kept; and it goes on without pruning. Its next reconciliation, of what is in the repo, turns that on again.
+func (s *session) takeOver(ctx context.Context, system *flux.System, sync []byte) ([]byte, error) {
+	if _, err := system.Suspend(ctx); err != nil {
+		return nil, err
+	}
+	kept, err := s.wouldDelete(ctx, s.client)
+	if err != nil {
+		return nil, err
+	}
+	if err := system.Spare(ctx, kept); err != nil {
+		return nil, err
+	}
+	s.kept = refNames(kept)
+	for _, name := range s.kept {
+		s.Report.Warn("kept, and no longer in any Git repository that Flux follows: " + name)
+	}
+	return flux.WithoutPrune(sync)
+}
+
+// sameHistory refuses to point Flux at a remote that lacks the commit which it has applied last: then it is not the repo that was served.
+func (s *session) sameHistory(ctx context.Context, now *flux.Following) error {
+	if now.Applied == "" || now.Applied == s.revision {
+		return nil
+	}
+	has, err := s.repo.Includes(ctx, s.pushAuth(), s.revision, now.Applied)
+	if err != nil {
+		return err
+	}
+	if !has {
+		return diag.Errorf(takeOverHint, "the remote %s does not have the commit %.8s, which Flux on %s has applied: it is not the repo that Flux follows now",
+			s.self.place(), now.Applied, s.mgmt.Name)
+	}
+	return nil
+}

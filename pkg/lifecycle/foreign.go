@@ -1,0 +1,25 @@
+package lifecycle
+
+import (
+	"context"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+)
+
+// chooseNameHint is the way out where a name is taken.
+const chooseNameHint = "choose another name: managementClusters[].name in fleet.yaml, or --cluster for a new fleet"
+
+// foreignError says of a host in StateForeign whose it is, as far as that is known.
+func foreignError(ctx context.Context, h host.Host) error {
+	if s, ok := h.(interface {
+		// Stranger says who else has made what has our name; nil where that was no fleetctl.
+		Stranger(ctx context.Context) error
+	}); ok {
+		if err := s.Stranger(ctx); err != nil {
+			return diag.Wrap("", err, chooseNameHint)
+		}
+	}
+	return diag.Errorf(chooseNameHint+"; or remove that cluster with the tool that made it",
+		"there is a cluster %s that fleetctl did not make", h.Name())
+}

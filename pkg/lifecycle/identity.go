@@ -1,0 +1,192 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// settleIdentity finds out which fleet this is, and whether the record of its management cluster on this machine is of that fleet. A fleet that
+// has no identity yet gets one, which counts once it is in the repo: see identityFile.
+func (s *session) settleIdentity() error {
+	id, err := fleetrepo.ReadIdentity(s.opts.Dir)
+	if err != nil {
+		return err
+	}
+	s.self = newRepoOf(s.opts.Dir, id, s.fleet)
+	record, err := s.cluster.Load()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // preflight says what is wrong with such a folder
+		return err
+	}
+	if record != nil {
+		s.stranger = s.checkRecord(record)
+	}
+	s.id, s.provisional = id, id == ""
+	if s.provisional && record != nil && s.stranger == nil {
+		s.id = record.FleetID // of a run that was killed before it committed it
+	}
+	if s.id == "" {
+		s.id = string(uuid.NewUUID())
+	}
+	return nil
+}
+
+// checkRecord refuses the record of another fleet's management cluster, and one that follows another folder that is still there.
+func (s *session) checkRecord(record *state.Record) error {
+	if !s.self.owns(record) {
+		return s.self.notOurs(record)
+	}
+	if s.self.url == "" && record.GitURL == "" && record.Repo != "" && !sameFolder(record.Repo, s.opts.Dir) && holdsFleet(record.Repo) && !s.opts.TakeOverFlux {
+		return diag.Errorf("run it in "+record.Repo+"; or, if this folder is to take its place, give --take-over-flux",
+			"Flux on the management cluster %s follows the folder %s, and this is a copy of it", record.Name, record.Repo)
+	}
+	return nil
+}
+
+// identity of the fleet. It is another one from the moment that another run turns out to have been faster.
+func (s *session) identity() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// adopt takes the identity that another run has given the fleet in place of one that was not in the repo yet.
+func (s *session) adopt(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id = id
+}
+
+// claim is what the management cluster is to know.
+func (s *session) claim() *claim {
+	git := s.fleet.Spec.Git
+	return &claim{
+		fleet: s.identity(), name: s.fleet.Metadata.Name, cluster: s.mgmt.Name,
+		url: git.URL, branch: git.Branch, folder: s.opts.Dir, by: somebody(),
+	}
+}
+
+// checkClaim refuses a cluster that belongs to another fleet, or is another management cluster of this one. Where the repo has no identity yet
+// and is the one that the cluster knows, it gets the cluster's.
+func (s *session) checkClaim(c *claim) error {
+	if c == nil {
+		return nil
+	}
+	samePlace := c.url == "" && s.self.url == "" && c.folder == s.opts.Dir && !c.confirmed
+	if s.self.url != "" {
+		samePlace = sameRepository(c.url, s.self.url) && c.branch == s.self.branch
+	}
+	switch {
+	case c.fleet == s.identity():
+	case samePlace && (s.provisional || !c.confirmed):
+		if s.provisional && c.confirmed {
+			s.adopt(c.fleet)
+		}
+	default:
+		return diag.Errorf(fmt.Sprintf("%s. A clone of its repo has the identity in %s, once that is committed and pushed", chooseNameHint, fleetrepo.IdentityFile),
+			"the cluster %s %w: %s; this is %s", s.mgmt.Name, ErrOtherFleet, c, describeFleet(s.self.name, s.self.id, s.self.place()))
+	}
+	if c.cluster != s.mgmt.Name {
+		return diag.Errorf("give each management cluster a cluster of its own: host in fleet.yaml",
+			"the cluster that fleet.yaml names for %s is %s", s.mgmt.Name, c)
+	}
+	return nil
+}
+
+// place is where the repo is, for people to read.
+func (r *repoOf) place() string {
+	if r.url != "" {
+		return r.url
+	}
+	return r.dir
+}
+
+// claimCluster makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux
+// follows something else.
+func (s *session) claimCluster(ctx context.Context, client *kube.Client) error {
+	for {
+		there, err := readClaim(ctx, client)
+		if err != nil {
+			return err
+		}
+		if err := s.checkClaim(there); err != nil {
+			return err
+		}
+		if err := s.checkFollowing(ctx, client, there); err != nil {
+			return err
+		}
+		if there != nil {
+			return nil
+		}
+		err = s.claim().create(ctx, client)
+		if !apierrors.IsAlreadyExists(err) {
+			return diag.Wrap("note in the cluster which fleet it belongs to", err, "")
+		}
+	}
+}
+
+// confirmClaim notes in the cluster where its fleet repo is, once the identity is there.
+func (s *session) confirmClaim(ctx context.Context, client *kube.Client) error {
+	const op = "note in the cluster which fleet it belongs to"
+	for {
+		there, err := readClaim(ctx, client)
+		if err != nil {
+			return err
+		}
+		if there == nil {
+			return diag.Errorf("run the same command again", "the ConfigMap %s, which says which fleet the cluster belongs to, was deleted meanwhile", claimKey)
+		}
+		if err := s.checkClaim(there); err != nil {
+			return err
+		}
+		wanted := s.claim()
+		wanted.confirmed, wanted.by, wanted.version = true, there.by, there.version
+		if *wanted == *there {
+			return nil
+		}
+		err = wanted.update(ctx, client)
+		if !apierrors.IsConflict(err) {
+			return diag.Wrap(op, err, "")
+		}
+	}
+}
+
+// identityFile is the change that brings the identity into the repo, where it is not yet; root has what is committed. What another run has brought
+// there counts.
+func (s *session) identityFile(root string) ([]gitrepo.Change, error) {
+	there, err := fleetrepo.ReadIdentity(root)
+	if err != nil {
+		return nil, err
+	}
+	if there != "" && there != s.identity() {
+		if !s.provisional {
+			return nil, diag.Errorf("see which of the two management clusters know, and commit that one",
+				"%s in the remote is not the one in %s", fleetrepo.IdentityFile, s.opts.Dir)
+		}
+		s.adopt(there)
+	}
+	content := fleetrepo.IdentityContent(s.identity())
+	if there != "" {
+		return nil, nil
+	}
+	if now, err := os.ReadFile(filepath.Join(s.opts.Dir, fleetrepo.IdentityFile)); err == nil && !bytes.Equal(now, content) {
+		if onDisk, err := fleetrepo.ReadIdentity(s.opts.Dir); err == nil && onDisk == s.identity() {
+			return nil, nil // somebody is writing to it; the identity is the same
+		}
+	}
+	return []gitrepo.Change{{Path: fleetrepo.IdentityFile, Content: content}}, nil
+}

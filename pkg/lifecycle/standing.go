@@ -1,0 +1,164 @@
+package lifecycle
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+)
+
+// The checks that nobody may skip: they are about what is somebody else's.
+const (
+	checkFleetName = "fleet"
+	checkFluxName  = "flux"
+)
+
+func mayBeSkipped(check string) bool {
+	return !slices.Contains([]string{checkFleetName, checkFluxName}, check)
+}
+
+// standing is a management cluster that is there already: whose it is, and a way to ask it for more.
+type standing struct {
+	client *kube.Client
+	claim  *claim
+}
+
+// findStanding looks at the management cluster; nil where there is none that runs.
+func (s *session) findStanding(ctx context.Context) (*standing, error) {
+	st, err := s.host.State(ctx)
+	if err != nil || st != host.StateRunning {
+		return nil, err
+	}
+	kubeconfig, err := s.host.Kubeconfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kube.New(kubeconfig, kube.Options{})
+	if err != nil {
+		return nil, err
+	}
+	there, err := readClaim(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	return &standing{client: client, claim: there}, nil
+}
+
+// ownershipChecks tell whose the management cluster is, and what its Flux follows.
+func (s *session) ownershipChecks() []preflight.Check {
+	return []preflight.Check{{Name: checkFleetName, Run: s.checkFleet}, {Name: checkFluxName, Run: s.checkFlux}}
+}
+
+const (
+	noHost        = "nothing to look at: see name"
+	noClusterText = "there is no cluster yet"
+)
+
+// checkFleet looks whether the management cluster belongs to this fleet, or to none.
+func (s *session) checkFleet(ctx context.Context) preflight.Result {
+	if s.stranger != nil {
+		return preflight.FailWith(s.stranger)
+	}
+	if s.hostErr != nil {
+		return preflight.Skip(noHost)
+	}
+	there, err := s.findStanding(ctx)
+	switch {
+	case err != nil:
+		return s.unanswered(err)
+	case there == nil:
+		return s.checkMark(ctx)
+	}
+	if err := s.checkClaim(there.claim); err != nil {
+		return preflight.FailWith(err)
+	}
+	if there.claim == nil {
+		return preflight.OK("the cluster belongs to no fleet yet")
+	}
+	return preflight.OK("the cluster is this fleet's")
+}
+
+// checkMark looks at what can be told of a host that does not run.
+func (s *session) checkMark(ctx context.Context) preflight.Result {
+	marked, ok := s.host.(interface {
+		// Fleet is the identity of the fleet that the host was made for; "" where that is not known.
+		Fleet(ctx context.Context) (string, error)
+	})
+	if !ok {
+		return preflight.Skip(noClusterText)
+	}
+	id, err := marked.Fleet(ctx)
+	switch {
+	case err != nil:
+		return preflight.FailWith(err)
+	case id == "":
+		return preflight.Skip(noClusterText + ", or it does not run")
+	case id != s.identity() && !s.provisional:
+		return preflight.Fail(chooseNameHint, "there is a management cluster %s of another fleet (%.8s), which does not run", s.mgmt.Name, id)
+	case id != s.identity():
+		return preflight.Fail("start it first (`fleetctl host start`): then it can be asked; or "+chooseNameHint,
+			"there is a management cluster %s that does not run, and nothing tells that it is this fleet's", s.mgmt.Name)
+	}
+	return preflight.OK("the cluster is this fleet's, and does not run")
+}
+
+// unanswered is where an API server that should answer does not. A record of ours says enough until it does: before anything is installed it is
+// asked again.
+func (s *session) unanswered(err error) preflight.Result {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return preflight.Skip("the user may not look there; init refuses then: see name")
+	}
+	if record, loadErr := s.cluster.Load(); kube.IsUnreachable(err) && loadErr == nil && record.FleetID == s.identity() {
+		return preflight.Skip("its API server does not answer; it is asked again before anything is installed")
+	}
+	return preflight.FailWith(err)
+}
+
+// checkFlux looks at what the Flux of the management cluster follows.
+func (s *session) checkFlux(ctx context.Context) preflight.Result {
+	if s.stranger != nil || s.hostErr != nil {
+		return preflight.Skip("nothing to look at: see fleet and name")
+	}
+	there, err := s.findStanding(ctx)
+	switch {
+	case err != nil:
+		return s.unanswered(err)
+	case there == nil:
+		return preflight.Skip(noClusterText)
+	}
+	if err := s.checkFollowing(ctx, there.client, there.claim); err != nil {
+		return preflight.FailWith(err)
+	}
+	now, err := s.fluxNow(ctx, there.client, there.claim)
+	switch {
+	case err != nil:
+		return preflight.FailWith(err)
+	case now != nil: // --take-over-flux
+		return preflight.Warn("", "it follows %s, and is taken over: %d objects that it applied and this repo does not have are kept", now.Follows, len(now.WouldDelete))
+	}
+	return preflight.OK("it may follow this fleet repo")
+}
+
+// planFollowing is what a dry run says of the Flux that is there; nil where there is nothing to say.
+func (s *session) planFollowing(ctx context.Context) (*FluxNow, error) {
+	if s.hostErr != nil {
+		return nil, nil
+	}
+	there, err := s.findStanding(ctx)
+	if kube.IsUnreachable(err) || there == nil && err == nil {
+		return nil, nil //nolint:nilerr // a dry run needs no cluster that answers
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkClaim(there.claim); err != nil {
+		return nil, err
+	}
+	now, err := s.fluxNow(ctx, there.client, there.claim)
+	return now, diag.Wrap("look at what Flux follows", err, "")
+}

@@ -1,0 +1,196 @@
+package plain
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"io"
+	"sync"
+	"unicode/utf8"
+)
+
+// Control is what may reach a terminal or a log beside text: colours, moves of the cursor, commands of a runner. Only this program can make one.
+type Control string
+
+// The controls that there are.
+const (
+	Red     Control = "\x1b[31m"
+	Green   Control = "\x1b[32m"
+	Yellow  Control = "\x1b[33m"
+	Bold    Control = "\x1b[1m"
+	Dim     Control = "\x1b[2m"
+	Reset   Control = "\x1b[0m"
+	Up      Control = "\x1b[1A" // one line
+	Erase   Control = "\x1b[J"  // from the cursor to the end of the screen
+	EraseTo Control = "\x1b[K"  // from the cursor to the end of the line
+	Command Control = "::"      // begins and divides a command of GitHub's runner
+)
+
+// controls are those that Guard lets through, by the letter that stands for each behind the mark.
+var controls = map[byte]Control{
+	'r': Red, 'g': Green, 'y': Yellow, 'b': Bold, 'd': Dim, '0': Reset, 'u': Up, 'e': Erase, 'k': EraseTo, 'c': Command,
+}
+
+// mark begins a control in text on its way to a Guard. It is another one in each process, so nobody's text has it.
+var mark = sync.OnceValue(func() string {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return "\x1b" + hex.EncodeToString(random[:])
+})
+
+// String is the control as text for a Guard. Elsewhere it is noise.
+func (c Control) String() string {
+	for letter, known := range controls {
+		if c == known {
+			return mark() + string(letter)
+		}
+	}
+	return ""
+}
+
+// Guard writes text to W with all escaped that a terminal or a runner of CI would act on, but for the controls of this package: what is
+// Hidden, other than line ends and tabs; a line that begins with ::, a command to GitHub's runner; and ##[, ##vso[ and their kin, which
+// other runners look for. Line ends within a name are for who composes the line: see Line.
+//
+// Its methods may be called side by side.
+type Guard struct {
+	W io.Writer
+
+	mu   sync.Mutex
+	rest []byte // the beginning of a character or a control, of which the end has not come yet
+	line lineState
+	out  []byte
+}
+
+// lineState is what the characters so far make of the next one.
+type lineState struct {
+	begun  bool // there was something other than blanks
+	colon  bool // the first that was not blank, and the last of all, is a colon
+	hashes int  // how many # end it, letters behind two of them not counted
+}
+
+// Write writes p. A character of which p has only the beginning waits for the next Write.
+func (g *Guard) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.clear(p) {
+		return g.W.Write(p)
+	}
+	data := p
+	if len(g.rest) > 0 {
+		data = append(g.rest, p...)
+		g.rest = nil
+	}
+	var done int
+	g.out, done = g.filter(g.out[:0], data)
+	if done < len(data) {
+		g.rest = bytes.Clone(data[done:])
+	}
+	if len(g.out) == 0 {
+		return len(p), nil
+	}
+	if _, err := g.W.Write(g.out); err != nil {
+		return 0, err
+	}
+	if cap(g.out) > 1<<20 {
+		g.out = nil
+	}
+	return len(p), nil
+}
+
+// clear says whether p goes through as it is, as nearly all that is long does, and what it makes of the line.
+func (g *Guard) clear(p []byte) bool {
+	if len(g.rest) > 0 || g.line.colon || g.line.hashes > 0 || suspect(p) {
+		return false
+	}
+	last := p
+	if at := bytes.LastIndexByte(p, '\n'); at >= 0 {
+		last, g.line = p[at+1:], lineState{}
+	}
+	g.out, _ = g.filter(g.out[:0], last) // for the line's state alone
+	return true
+}
+
+// filter appends data to dst as it may be shown, and says how much of it that was: less than all where the end of a character is missing.
+func (g *Guard) filter(dst, data []byte) ([]byte, int) {
+	for i := 0; i < len(data); {
+		c := data[i]
+		switch {
+		case c == '\n':
+			g.line = lineState{}
+			dst = append(dst, c)
+			i++
+		case c == '\t' || c >= ' ' && c <= '~':
+			dst = g.line.ascii(dst, c)
+			i++
+		default:
+			if waits(data[i:]) {
+				return dst, i
+			}
+			var size int
+			dst, size = g.special(dst, data[i:])
+			i += size
+		}
+	}
+	return dst, len(data)
+}
+
+// ascii appends a character that is shown as it is, unless it completes what a runner takes for a command.
+func (l *lineState) ascii(dst []byte, c byte) []byte {
+	switch {
+	case c == ':' && l.colon, c == '[' && l.hashes >= 2:
+		dst = append(dst, '\\')
+	}
+	l.colon = c == ':' && !l.begun
+	l.begun = l.begun || c != ' ' && c != '\t'
+	switch letter := 'a' <= c|0x20 && c|0x20 <= 'z'; {
+	case c == '#':
+		l.hashes++
+	case !letter || l.hashes < 2:
+		l.hashes = 0
+	}
+	return append(dst, c)
+}
+
+// special appends what data begins with, which is not plain ASCII, and says how long it is.
+func (g *Guard) special(dst, data []byte) ([]byte, int) {
+	if data[0] == 0x1b && bytes.HasPrefix(data, []byte(mark())) {
+		if control, ok := controls[data[len(mark())]]; ok {
+			if control == Command {
+				g.line.begun = true
+			}
+			return append(dst, control...), len(mark()) + 1
+		}
+	}
+	if data[0] == '\r' && data[1] == '\n' {
+		return append(dst, '\r'), 1
+	}
+	r, size := utf8.DecodeRune(data)
+	g.line.begun, g.line.colon, g.line.hashes = true, false, 0
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return AppendEscaped(dst, rune(data[0])), 1
+	case Hidden(r):
+		return AppendEscaped(dst, r), size
+	}
+	return append(dst, data[:size]...), size
+}
+
+// waits says whether data may be the beginning of something longer.
+func waits(data []byte) bool {
+	switch {
+	case data[0] == 0x1b:
+		return len(data) <= len(mark()) && bytes.HasPrefix([]byte(mark()), data)
+	case data[0] == '\r':
+		return len(data) == 1
+	}
+	return !utf8.FullRune(data)
+}
+
+// Suspicious says whether a value, or a line of it, would not pass a Guard as it is.
+func Suspicious(value string) bool {
+	data := []byte(value)
+	var g Guard
+	out, done := g.filter(make([]byte, 0, len(data)), data)
+	return done < len(data) || !bytes.Equal(out, data)
+}

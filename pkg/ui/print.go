@@ -1,0 +1,31 @@
+package ui
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
+)
+
+// Fprintf is fmt.Fprintf for views: a text among args stays on the line, and in the column, that the format puts it in, whatever is in
+// it. All that views print goes through it, but for text of several lines, which is made safe line by line.
+func Fprintf(w io.Writer, format string, args ...any) (int, error) {
+	return fmt.Fprintf(w, format, unbroken(args)...)
+}
+
+func unbroken(args []any) []any {
+	out := make([]any, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			out[i] = plain.Unbroken(v)
+		case error:
+			out[i] = plain.Unbroken(v.Error())
+		case fmt.Stringer:
+			out[i] = plain.Unbroken(v.String())
+		default:
+			out[i] = arg
+		}
+	}
+	return out
+}

@@ -1,0 +1,75 @@
+// Package within reads files of a folder that somebody else has filled, such as a fleet repo in a pull request: nothing outside the folder is
+// ever opened, whatever symbolic links in it say, and nothing but regular files.
+package within
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrNotRegular is the cause where a name is that of a folder, a device, a pipe or a socket.
+var ErrNotRegular = errors.New("not a regular file")
+
+// ReadFile returns the first most bytes of the file at a slash-separated path below dir: who takes files up to a size asks for one byte more.
+// Symbolic links are followed as far as they stay below dir. Errors say the path, not the folder; errors.Is knows fs.ErrNotExist and
+// ErrNotRegular.
+func ReadFile(dir, name string, most int64) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return Read(root, name, most)
+}
+
+// Read is ReadFile for who reads many files of one folder.
+func Read(root *os.Root, name string, most int64) ([]byte, error) {
+	local := filepath.FromSlash(name)
+	info, err := root.Stat(local) // before it is opened: opening a pipe waits for who writes to it
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
+	}
+	f, err := root.Open(local)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// ReadDir lists the folder at a slash-separated path below dir.
+func ReadDir(dir, name string) ([]fs.DirEntry, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return fs.ReadDir(root.FS(), filepath.ToSlash(filepath.Clean(filepath.FromSlash(name))))
+}
+
+// Exists says whether there is anything at a slash-separated path below dir.
+func Exists(dir, name string) bool {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	_, err = root.Stat(filepath.FromSlash(name))
+	return err == nil
+}
+
+// WalkDir is fs.WalkDir of what is below dir, beginning at a slash-separated path. Symbolic links in it are named, not followed.
+func WalkDir(dir, name string, visit fs.WalkDirFunc) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return visit(name, nil, err)
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), name, visit)
+}
