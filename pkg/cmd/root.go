@@ -27,7 +27,7 @@ const grace = 1500 * time.Millisecond
 // how to go on.
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	if len(args) == 1 && args[0] == confine.Argument {
-		return confine.Serve(validate.Task, validate.AddonTask, review.RenderTask, review.DiffTask, lifecycle.DeclaredTask)
+		return confine.Serve(validate.Task, validate.AddonTask, review.RenderTask, review.DiffTask, lifecycle.DeclaredTask, lifecycle.WantedTask)
 	}
 	streams = streams.Guarded()
 	f := newFactory(streams)

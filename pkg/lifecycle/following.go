@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"path"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/kube"
-	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
 // A Flux that is pointed elsewhere deletes what it applied before and finds no more: its Kustomizations, and what those applied, Clusters with
@@ -157,32 +155,18 @@ func (s *session) renders(ctx context.Context) (map[kube.Ref]bool, error) {
 	if s.newFleet && emptyDir(s.opts.Dir) {
 		return wanted, nil
 	}
-	files, err := s.filesToRender()
+	objects, err := s.wantedObjects(ctx)
 	if err != nil {
 		return nil, err
 	}
-	result, err := render.New(files, s.fleet, render.Options{CacheDir: s.CacheDir}).All(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range result.Objects {
-		if o.ManagementCluster == s.mgmt.Name && len(o.Targets) == 0 && !o.Suspended {
-			group, _, found := strings.Cut(o.APIVersion, "/")
-			if !found {
-				group = ""
-			}
-			add(group, o.Kind, o.Namespace, o.Name)
+	for _, o := range objects {
+		group, _, found := strings.Cut(o.APIVersion, "/")
+		if !found {
+			group = ""
 		}
+		add(group, o.Kind, o.Namespace, o.Name)
 	}
 	return wanted, nil
-}
-
-// filesToRender are those of the commit that Flux is to apply, or before there is one those of the folder.
-func (s *session) filesToRender() (fs.FS, error) {
-	if s.repo != nil && s.revision != "" {
-		return s.repo.Files(s.revision)
-	}
-	return render.Dir(s.opts.Dir)
 }
 
 func refNames(refs []kube.Ref) []string {
