@@ -318,7 +318,7 @@ func (c *chaos) processesWhole() {
 		if !p.belongsTo(c.base) {
 			continue
 		}
-		if isSupervisor(p) {
+		if isSupervisor(p) && !isSupervisor(table[p.parent]) { // with a network of its own it is two, one inside the other
 			roots["supervisor"]++
 		}
 		if isGitServer(p) {
