@@ -128,11 +128,12 @@ func (f *wholeFile) Seek(offset int64, whence int) (int64, error) {
 }
 
 func (f *wholeFile) Write(p []byte) (int, error) {
-	if gap := f.at - int64(len(f.content)); gap > 0 {
+	end := f.at + int64(len(p))
+	if gap := end - int64(len(f.content)); gap > 0 {
 		f.content = append(f.content, make([]byte, gap)...)
 	}
-	f.content = append(f.content[:f.at], append(p[:len(p):len(p)], f.content[min(f.at+int64(len(p)), int64(len(f.content))):]...)...)
-	f.at += int64(len(p))
+	copy(f.content[f.at:end], p)
+	f.at = end
 	f.changed = true
 	return len(p), nil
 }
