@@ -39,8 +39,8 @@ func killing(ts *testscript.TestScript, neg bool, args []string) {
 		seed = uint64(time.Now().UnixNano()) % 1_000_000
 	}
 	ts.Logf("%d kills from seed %d", *kills, seed)
-	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated
-	limit := time.Second                  // until it is known what it takes
+	rng := rand.New(rand.NewPCG(seed, 0))
+	limit := time.Second // until it is known what it takes
 	for range *kills {
 		c := program(ts, args[1:])
 		began := time.Now()

@@ -18,7 +18,8 @@ const (
 	randomSize = 10
 )
 
-func tempName(name string) string {
+// TempName is a new name beside name for a file that is not yet in its place, as Sweep knows them.
+func TempName(name string) string {
 	return filepath.Join(filepath.Dir(name), tempPrefix+filepath.Base(name)+"."+rand.Text()[:randomSize]+tempSuffix)
 }
 
@@ -99,7 +100,7 @@ func (w writer) replace(root *os.Root, name string, content []byte, perm fs.File
 }
 
 func (w writer) stage(root *os.Root, name string, content []byte, perm fs.FileMode) (temp string, err error) {
-	temp = tempName(name)
+	temp = TempName(name)
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm.Perm())
 	if err != nil {
 		return "", err
@@ -167,7 +168,7 @@ func syncEntry(path string, d fs.DirEntry) error {
 	if runtime.GOOS == "windows" {
 		flag = os.O_RDWR // without which nothing is flushed there
 	}
-	f, err := os.OpenFile(path, flag, 0) //nolint:gosec // a tree of the caller's
+	f, err := os.OpenFile(path, flag, 0)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func New(path string, perm fs.FileMode) (*File, error) {
 		return nil, err
 	}
 	f := &File{root: root, name: filepath.Base(path)}
-	f.temp = tempName(f.name)
+	f.temp = TempName(f.name)
 	if f.file, err = root.OpenFile(f.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm.Perm()); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}

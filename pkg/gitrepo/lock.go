@@ -59,8 +59,10 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 			_ = l.own.Unlock() // the first error tells more
 		}
 	}()
-	if err := atomicfile.Sweep(r.gitDir); err != nil { // of those before us that were killed
-		return nil, err
+	for _, dir := range []string{r.gitDir, filepath.Join(r.gitDir, asideDir)} {
+		if err := atomicfile.Sweep(dir); err != nil { // of those before us that were killed
+			return nil, err
+		}
 	}
 	if err := l.lockIndex(wait); err != nil {
 		return nil, busy(ctx, err, "git works in "+r.dir, "wait for it to end; if no git runs there, remove "+l.path("index.lock"))

@@ -44,6 +44,9 @@ func Open(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
 	}
+	if opened, err = writeWhole(opened); err != nil {
+		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
+	}
 	gitDir, err := dotGit(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)

@@ -217,7 +217,7 @@ func (c *chaos) one() string {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	how := ""
+	var how string
 	select {
 	case err := <-ended:
 		how = fmt.Sprintf("it had ended before (%v)", err)
@@ -234,7 +234,9 @@ func (c *chaos) one() string {
 		case <-time.After(5 * time.Minute):
 			_ = cmd.Process.Kill()
 			c.t.Errorf("%s did not end within five minutes of the kill:\n%s", op.name, said.String())
-			<-ended
+			if err := <-ended; err == nil {
+				c.t.Error("it was killed, and ended well")
+			}
 		}
 	}
 	fmt.Fprintf(os.Stderr, "    kill %d of %d: %s, after %.2fs %s %s\n", c.round, *kills, op.name, after.Seconds(), who.name, how)
@@ -316,7 +318,7 @@ func (c *chaos) processesWhole() {
 		if !p.belongsTo(c.base) {
 			continue
 		}
-		if isSupervisor(p) {
+		if isSupervisor(p) && !isSupervisor(table[p.parent]) { // with a network of its own it is two, one inside the other
 			roots["supervisor"]++
 		}
 		if isGitServer(p) {

@@ -127,8 +127,8 @@ func (s *Store) image(ref, hex string) (Image, bool, error) {
 		return Image{}, false, err
 	}
 	var config v1.ConfigFile
-	if json.Unmarshal(raw, &config) != nil {
-		return Image{}, false, nil // cut short by a power cut: get it again
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return Image{}, false, nil //nolint:nilerr // cut short by a power cut: get it again
 	}
 	root, err := filepath.EvalSymlinks(s.path(imagesDir, hex, "root"))
 	if errors.Is(err, fs.ErrNotExist) {
