@@ -12,10 +12,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == confine.Argument { // a test that calls cmd.Main itself has this program render
+		main()
+	}
 	testscript.Main(m, map[string]func(){
 		"fleetctl": main,
 		"ssh":      func() { os.Exit(gittest.SSHClient(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }, // not every machine has one
