@@ -16,11 +16,11 @@ func TestFingerprint(t *testing.T) {
 			Clusters: []status.Fleet{{Name: "dev", Flux: &status.WorkloadFlux{Mode: "own", Ready: true}}},
 		}
 		change(r)
-		print, err := fingerprint(r)
+		show, err := fingerprint(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return print
+		return show
 	}
 	still := report(func(*status.Report) {})
 	for name, same := range map[string]func(*status.Report){

@@ -32,8 +32,8 @@ func filterCalls() error {
 		return fmt.Errorf("give up privileges: %w", err)
 	}
 	program := filter()
-	code := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]} //nolint:gosec // it is short
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&code)))
+	code := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}                                                                      //nolint:gosec // it is short
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&code))) //nolint:gosec // as the kernel wants it
 	runtime.KeepAlive(program)
 	if errno != 0 && !errors.Is(errno, unix.ENOSYS) && !errors.Is(errno, unix.EINVAL) {
 		return fmt.Errorf("limit system calls: %w", errno)

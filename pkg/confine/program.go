@@ -141,7 +141,7 @@ func (a *attempt) run(ctx context.Context, in any, decode func(io.Reader) error)
 	ready := make(chan struct{})
 	go a.watchTime(child, ready, watched)
 
-	failed, result := a.listen(ctx, bufio.NewReaderSize(child.out, partSize), to, ready, decode)
+	result, failed := a.listen(ctx, bufio.NewReaderSize(child.out, partSize), to, ready, decode)
 	if result != nil { // it has said how it went
 		_ = child.in.Close() // it has nothing more to say
 		return failed
@@ -240,7 +240,7 @@ func (a *attempt) lateOne() *activity {
 }
 
 // listen takes what the process says, to its end. done is nil where it ended without a word.
-func (a *attempt) listen(ctx context.Context, from *bufio.Reader, to *writeFrames, ready chan<- struct{}, decode func(io.Reader) error) (failed error, done *outcome) { //nolint:revive // the error is not of this function
+func (a *attempt) listen(ctx context.Context, from *bufio.Reader, to *writeFrames, ready chan<- struct{}, decode func(io.Reader) error) (done *outcome, failed error) {
 	result, feed := io.Pipe()
 	decoded := make(chan error, 1)
 	go func() {
@@ -252,7 +252,7 @@ func (a *attempt) listen(ctx context.Context, from *bufio.Reader, to *writeFrame
 	for {
 		letter, body, err := readFrame(from)
 		if err != nil {
-			return err, nil
+			return nil, err
 		}
 		switch letter {
 		case frameReady:
@@ -263,23 +263,23 @@ func (a *attempt) listen(ctx context.Context, from *bufio.Reader, to *writeFrame
 			go a.answer(ctx, to, body)
 		case frameOut:
 			if _, err := feed.Write(body); err != nil {
-				return fmt.Errorf("read the result: %w", err), nil
+				return nil, fmt.Errorf("read the result: %w", err)
 			}
 		case frameDone:
 			done = &outcome{}
 			if err := gob.NewDecoder(bytes.NewReader(body)).Decode(done); err != nil {
-				return err, nil
+				return nil, err
 			}
 			if failed = done.err(); failed != nil {
-				return failed, done
+				return done, failed
 			}
 			_ = feed.Close() // it returns nil always
-			return <-decoded, done
+			return done, <-decoded
 		default:
 			err = errFrame
 		}
 		if err != nil {
-			return err, nil
+			return nil, err
 		}
 	}
 }

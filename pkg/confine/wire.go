@@ -92,7 +92,7 @@ func (w *writeFrames) send(letter byte, parts ...[]byte) error {
 	}
 	frame := make([]byte, 0, 5+size)
 	frame = append(frame, letter)
-	frame = binary.LittleEndian.AppendUint32(frame, uint32(size)) //nolint:gosec // it is below maxFrame
+	frame = binary.LittleEndian.AppendUint32(frame, uint32(size))
 	for _, p := range parts {
 		frame = append(frame, p...)
 	}

@@ -23,9 +23,9 @@ func TestTokenStays(t *testing.T) {
 		strangers.Add(1)
 		_, _ = w.Write([]byte("[]"))
 	})
-	other, clear := httptest.NewTLSServer(stranger), httptest.NewServer(stranger)
+	other, open := httptest.NewTLSServer(stranger), httptest.NewServer(stranger)
 	defer other.Close()
-	defer clear.Close()
+	defer open.Close()
 	for _, kind := range v1alpha1.ForgeTypes() {
 		for _, status := range []int{301, 302, 303, 307, 308} {
 			t.Run(string(kind)+" "+http.StatusText(status), func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestTokenStays(t *testing.T) {
 					CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 				}
 				for _, to = range []string{
-					other.URL, clear.URL, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), strings.Replace(server.URL, "https", "http", 1), "create",
+					other.URL, open.URL, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), strings.Replace(server.URL, "https", "http", 1), "create",
 				} {
 					_, err := Open(t.Context(), o, Request{Branch: "fleetctl/x", Base: "main", Title: "Do x"})
 					refused := (*sameorigin.Error)(nil)

@@ -21,18 +21,18 @@ import (
 func TestRedirects(t *testing.T) {
 	var strangers atomic.Int32
 	stranger := http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) { strangers.Add(1) })
-	clear := httptest.NewServer(stranger)
-	defer clear.Close()
-	real := gittest.NewHTTPS(t, gittest.Options{})
-	real.Seed(t, "main", map[string]string{"a": "b"})
+	open := httptest.NewServer(stranger)
+	defer open.Close()
+	actual := gittest.NewHTTPS(t, gittest.Options{})
+	actual.Seed(t, "main", map[string]string{"a": "b"})
 	var to string
 	front := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, to+strings.TrimPrefix(r.URL.Path, "/old.git")+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
 	}))
 	defer front.Close()
-	ca := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}), real.CA...)
-	auth := gitrepo.Auth{Username: real.Username, Token: real.Token, CA: ca}
-	for _, to = range []string{real.URL, strings.Replace(real.URL, "127.0.0.1", "localhost", 1)} {
+	ca := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}), actual.CA...)
+	auth := gitrepo.Auth{Username: actual.Username, Token: actual.Token, CA: ca}
+	for _, to = range []string{actual.URL, strings.Replace(actual.URL, "127.0.0.1", "localhost", 1)} {
 		if _, err := gitrepo.Probe(t.Context(), front.URL+"/old.git", auth, "main"); !errors.Is(err, gitrepo.ErrRedirect) {
 			t.Errorf("read over %s: %v", to, err)
 		}
@@ -40,7 +40,7 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("push over %s: %v", to, err)
 		}
 	}
-	for _, to = range []string{clear.URL, strings.Replace(front.URL, "https", "http", 1)} {
+	for _, to = range []string{open.URL, strings.Replace(front.URL, "https", "http", 1)} {
 		if _, err := gitrepo.Probe(t.Context(), front.URL+"/old.git", auth, "main"); err == nil {
 			t.Errorf("it was read over %s", to)
 		}
@@ -48,7 +48,7 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("%s was asked", to)
 		}
 	}
-	to = clear.URL
+	to = open.URL
 	if _, err := gitrepo.Probe(t.Context(), front.URL+"/old.git", gitrepo.Auth{CA: ca}, "main"); err == nil {
 		t.Error("it was read over http")
 	}
@@ -58,17 +58,17 @@ func TestRedirects(t *testing.T) {
 }
 
 func TestRedirectWithinTheServer(t *testing.T) {
-	real := gittest.NewHTTPS(t, gittest.Options{})
-	commit := real.Seed(t, "main", map[string]string{"a": "b"})
-	backend, err := url.Parse(real.URL)
+	actual := gittest.NewHTTPS(t, gittest.Options{})
+	commit := actual.Seed(t, "main", map[string]string{"a": "b"})
+	backend, err := url.Parse(actual.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := real.CA
+	pool := actual.CA
 	front := httptest.NewTLSServer(moved(t, backend, pool))
 	defer front.Close()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})
-	auth := gitrepo.Auth{Username: real.Username, Token: real.Token, CA: ca}
+	auth := gitrepo.Auth{Username: actual.Username, Token: actual.Token, CA: ca}
 	state, err := gitrepo.Probe(t.Context(), front.URL+"/old.git", auth, "main")
 	if err != nil || state.Head != commit {
 		t.Errorf("%+v, %v", state, err)

@@ -19,9 +19,9 @@ import (
 func TestTokenStays(t *testing.T) {
 	var strangers atomic.Int32
 	stranger := http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) { strangers.Add(1) })
-	other, clear := httptest.NewTLSServer(stranger), httptest.NewServer(stranger)
+	other, open := httptest.NewTLSServer(stranger), httptest.NewServer(stranger)
 	defer other.Close()
-	defer clear.Close()
+	defer open.Close()
 	var to string
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }))
 	defer server.Close()
@@ -32,7 +32,7 @@ func TestTokenStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, to = range []string{other.URL, clear.URL, strings.Replace(server.URL, "https", "http", 1)} {
+	for _, to = range []string{other.URL, open.URL, strings.Replace(server.URL, "https", "http", 1)} {
 		refused := (*sameorigin.Error)(nil)
 		if _, err := client.ServerVersion(t.Context()); !errors.As(err, &refused) {
 			t.Errorf("to %s: %v", to, err)

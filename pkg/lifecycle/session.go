@@ -109,7 +109,7 @@ func (s *session) settle(ctx context.Context) (err error) {
 		return err
 	}
 	if s.stranger != nil {
-		return nil // what is in that folder, and the host that it leads to, are not ours to look at
+		return nil //nolint:nilerr // what is in that folder, and the host that it leads to, are not ours to look at
 	}
 	if s.mgmt.Parent != "" {
 		if err := s.askParent(ctx); err != nil {

@@ -147,11 +147,11 @@ func (s *session) checkFlux(ctx context.Context) preflight.Result {
 // planFollowing is what a dry run says of the Flux that is there; nil where there is nothing to say.
 func (s *session) planFollowing(ctx context.Context) (*FluxNow, error) {
 	if s.hostErr != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // a dry run needs no host
 	}
 	there, err := s.findStanding(ctx)
 	if kube.IsUnreachable(err) || there == nil && err == nil {
-		return nil, nil //nolint:nilerr // a dry run needs no cluster that answers
+		return nil, nil // a dry run needs no cluster that answers
 	}
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"io"
+	"slices"
 	"sync"
 	"unicode/utf8"
 )
@@ -78,7 +79,7 @@ func (g *Guard) Write(p []byte) (int, error) {
 	}
 	data := p
 	if len(g.rest) > 0 {
-		data = append(g.rest, p...)
+		data = slices.Concat(g.rest, p)
 		g.rest = nil
 	}
 	var done int
@@ -178,10 +179,10 @@ func (g *Guard) special(dst, data []byte) ([]byte, int) {
 
 // waits says whether data may be the beginning of something longer.
 func waits(data []byte) bool {
-	switch {
-	case data[0] == 0x1b:
+	switch data[0] {
+	case 0x1b:
 		return len(data) <= len(mark()) && bytes.HasPrefix([]byte(mark()), data)
-	case data[0] == '\r':
+	case '\r':
 		return len(data) == 1
 	}
 	return !utf8.FullRune(data)

@@ -137,7 +137,7 @@ func guard(b *bounds, function any, before check, after func(args []reflect.Valu
 		if after != nil {
 			err = after(flat(args, t.IsVariadic()))
 		}
-		if text, ok := results[0].Interface().(string); ok && len(text) > maxText {
+		if text, ok := reflect.TypeAssert[string](results[0]); ok && len(text) > maxText {
 			err = tooMuch(float64(len(text)))
 		}
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"text/template"
 	syntax "text/template/parse"
 )
@@ -95,8 +96,8 @@ func (m marks) put(all *template.Template) {
 			continue
 		}
 		m.loops(t.Tree.Root)
-		nodes := append([]syntax.Node{m.node(mark{markEnter, t.Name()})}, t.Tree.Root.Nodes...)
-		t.Tree.Root.Nodes = append(nodes, m.node(mark{kind: markLeave}))
+		t.Tree.Root.Nodes = slices.Concat(
+			[]syntax.Node{m.node(mark{markEnter, t.Name()})}, t.Tree.Root.Nodes, []syntax.Node{m.node(mark{kind: markLeave})})
 	}
 }
 

@@ -126,11 +126,11 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 		}
 	}
 	several("resources", k.Resources, aFile|aFolder)
-	several("bases", k.Bases, aFile|aFolder)
+	several("bases", k.Bases, aFile|aFolder) //nolint:staticcheck // deprecated, and still read
 	several("components", k.Components, aFolder)
 	several("crds", k.Crds, aFile)
 	several("configurations", k.Configurations, aFile)
-	for field, patches := range map[string][]kustypes.Patch{"patches": k.Patches, "patchesJson6902": k.PatchesJson6902} {
+	for field, patches := range map[string][]kustypes.Patch{"patches": k.Patches, "patchesJson6902": k.PatchesJson6902} { //nolint:staticcheck // deprecated, and still read
 		for i := range patches {
 			c.optional(dir, &patches[i].Path, k.at(field, i, "path"), fmt.Sprintf("%s[%d].path", field, i))
 		}
@@ -143,8 +143,8 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 		c.path(dir, &name, aFile, k.at("openapi", "path"), "openapi.path")
 		k.OpenAPI["path"] = name
 	}
-	for i := range k.PatchesStrategicMerge {
-		c.patch(dir, &k.PatchesStrategicMerge[i], k.at("patchesStrategicMerge", i), fmt.Sprintf("patchesStrategicMerge[%d]", i))
+	for i := range k.PatchesStrategicMerge { //nolint:staticcheck // deprecated, and still read
+		c.patch(dir, &k.PatchesStrategicMerge[i], k.at("patchesStrategicMerge", i), fmt.Sprintf("patchesStrategicMerge[%d]", i)) //nolint:staticcheck // as above
 	}
 	for i := range k.ConfigMapGenerator {
 		c.generator(dir, &k.ConfigMapGenerator[i].KvPairSources, fmt.Sprintf("configMapGenerator[%d].", i), func(path ...any) place {

@@ -137,21 +137,6 @@ func why(err error) string {
 	return err.Error()
 }
 
-// filesIn lists the regular files in a folder, not those below it.
-func (r *repo) filesIn(dir string) []string {
-	entries, err := fs.ReadDir(r.files, dir)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, e := range entries {
-		if e.Type().IsRegular() {
-			names = append(names, path.Join(dir, e.Name()))
-		}
-	}
-	return names
-}
-
 // manifests lists what kustomize-controller puts into the kustomization.yaml that it generates for a folder without one: every YAML
 // file at any depth, but a folder with a kustomization.yaml as one.
 func (r *repo) manifests(dir string) []string {

@@ -5,7 +5,6 @@ package sameorigin
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -54,8 +53,11 @@ func port(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return strings.TrimLeft(p, "0")
 	}
-	if p, err := net.LookupPort("tcp", strings.ToLower(u.Scheme)); err == nil {
-		return fmt.Sprint(p)
+	switch strings.ToLower(u.Scheme) {
+	case "http":
+		return "80"
+	case "https":
+		return "443"
 	}
 	return ""
 }

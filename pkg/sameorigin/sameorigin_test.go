@@ -93,7 +93,7 @@ func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "cont
 // No redirect, whatever its status, takes a request to another port, name or scheme.
 func TestBind(t *testing.T) {
 	other := start(t, true, ok)
-	clear := start(t, false, ok)
+	open := start(t, false, ok)
 	var to string
 	status := 0
 	home := start(t, true, func(w http.ResponseWriter, r *http.Request) {
@@ -108,7 +108,7 @@ func TestBind(t *testing.T) {
 	port := parse(t, home.URL).Port()
 	for _, status = range []int{301, 302, 303, 307, 308} {
 		for _, to = range []string{
-			other.URL, clear.URL, "http://127.0.0.1:" + port + "/end", "https://example.com:" + port + "/end", "//" + parse(t, other.URL).Host + "/",
+			other.URL, open.URL, "http://127.0.0.1:" + port + "/end", "https://example.com:" + port + "/end", "//" + parse(t, other.URL).Host + "/",
 			"https://127.0.0.1:" + port + "@" + parse(t, other.URL).Host + "/",
 		} {
 			for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -128,13 +128,13 @@ func TestBind(t *testing.T) {
 	if _, err := do(t, client, http.MethodGet, other.URL+"/next"); err == nil {
 		t.Error("another server was asked")
 	}
-	if n := len(other.requests()) + len(clear.requests()); n != 0 {
+	if n := len(other.requests()) + len(open.requests()); n != 0 {
 		t.Errorf("%d requests left the server", n)
 	}
 }
 
 func TestRegistry(t *testing.T) {
-	clear := start(t, false, ok)
+	open := start(t, false, ok)
 	store := start(t, true, ok)
 	var to string
 	home := start(t, true, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusTemporaryRedirect) })
@@ -173,7 +173,7 @@ func TestRegistry(t *testing.T) {
 	if _, err := do(t, client, http.MethodPost, home.URL+"/token"); !isRefusal(err) {
 		t.Errorf("a request for a token: %v", err)
 	}
-	to = clear.URL
+	to = open.URL
 	if _, err := do(t, client, http.MethodGet, home.URL+blob); !isRefusal(err) {
 		t.Errorf("content over http: %v", err)
 	}
@@ -182,18 +182,18 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("the same host over http: %v", err)
 	}
 	// A service that the registry names for tokens: with TLS it may be any, without it is the registry itself, on this machine.
-	plain := &http.Client{Transport: bearer{sameorigin.Registry(trusting(home), parse(t, clear.URL).Host)}}
-	if _, err := do(t, plain, http.MethodGet, clear.URL+"/token"); err != nil {
+	plain := &http.Client{Transport: bearer{sameorigin.Registry(trusting(home), parse(t, open.URL).Host)}}
+	if _, err := do(t, plain, http.MethodGet, open.URL+"/token"); err != nil {
 		t.Error(err)
 	}
-	for _, address := range []string{strings.Replace(clear.URL, "127.0.0.1", "localhost", 1), "http://registry.example.com/token"} {
+	for _, address := range []string{strings.Replace(open.URL, "127.0.0.1", "localhost", 1), "http://registry.example.com/token"} {
 		inClear := (*sameorigin.ClearError)(nil)
 		if _, err := do(t, plain, http.MethodGet, address); !errors.As(err, &inClear) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if len(store.requests()) != seen || len(clear.requests()) != 1 {
-		t.Errorf("%d and %d requests left the registry", len(store.requests())-seen, len(clear.requests())-1)
+	if len(store.requests()) != seen || len(open.requests()) != 1 {
+		t.Errorf("%d and %d requests left the registry", len(store.requests())-seen, len(open.requests())-1)
 	}
 }
 
@@ -203,7 +203,7 @@ func isRefusal(err error) bool {
 }
 
 func TestDownload(t *testing.T) {
-	clear := start(t, false, ok)
+	open := start(t, false, ok)
 	other := start(t, true, ok)
 	var to string
 	home := start(t, true, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
@@ -212,11 +212,11 @@ func TestDownload(t *testing.T) {
 	if got, err := do(t, client, http.MethodGet, home.URL); err != nil || got != "content" {
 		t.Errorf("from elsewhere: %q, %v", got, err)
 	}
-	to = clear.URL
+	to = open.URL
 	if _, err := do(t, client, http.MethodGet, home.URL); !isRefusal(err) {
 		t.Errorf("over http: %v", err)
 	}
-	other.reply = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, clear.URL, http.StatusFound) }
+	other.reply = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, open.URL, http.StatusFound) }
 	to = other.URL
 	if _, err := do(t, client, http.MethodGet, home.URL); !isRefusal(err) {
 		t.Errorf("over http at the second step: %v", err)

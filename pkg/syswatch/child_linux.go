@@ -83,7 +83,7 @@ func start() (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	command := exec.Command(self)
+	command := exec.Command(self) //nolint:noctx // it ends when the test closes its pipe
 	command.Env = append(os.Environ(), stageVariable+"="+confining)
 	command.Stderr = os.Stderr
 	command.ExtraFiles = []*os.File{theirs, write}
@@ -113,7 +113,7 @@ func listenerFrom(socket *os.File) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	unixConn, ok := conn.(*net.UnixConn)
 	if !ok {
 		return 0, fmt.Errorf("a connection of type %T", conn)
@@ -138,14 +138,14 @@ func listenerFrom(socket *os.File) (int, error) {
 // Run has the child do its work with a folder, and returns what it did that it must not, and what its work said.
 func (c *Child) Run(t testing.TB, dir string) (did []string, said string) {
 	t.Helper()
-	real, err := filepath.EvalSymlinks(dir)
+	actual, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.watcher.mu.Lock()
-	c.watcher.folder, c.watcher.did = real, nil
+	c.watcher.folder, c.watcher.did = actual, nil
 	c.watcher.mu.Unlock()
-	if _, err := fmt.Fprintln(c.folders, real); err != nil {
+	if _, err := fmt.Fprintln(c.folders, actual); err != nil {
 		t.Fatalf("the watched process is gone: %v", err)
 	}
 	line, err := c.answers.ReadString('\n')

@@ -53,7 +53,7 @@ const (
 
 // serve answers until the last process under the filter is gone.
 func (w *watcher) serve() error {
-	defer unix.Close(w.listener)
+	defer func() { _ = unix.Close(w.listener) }()
 	for {
 		fds := []unix.PollFd{{Fd: int32(w.listener), Events: unix.POLLIN}}
 		if _, err := unix.Poll(fds, -1); errors.Is(err, unix.EINTR) {
@@ -115,8 +115,8 @@ func (w *watcher) judge(q *question) string {
 	case number == unix.SYS_EXECVE || number == unix.SYS_EXECVEAT:
 		return w.judgeProgram(name, q.pid)
 	case opens && flags&(unix.O_ACCMODE|unix.O_CREAT|unix.O_TRUNC) == 0:
-		if real := w.real(name, q.pid, flags&unix.O_NOFOLLOW == 0); !w.mayRead(real) {
-			return "read " + real
+		if actual := w.actual(name, q.pid, flags&unix.O_NOFOLLOW == 0); !w.mayRead(actual) {
+			return "read " + actual
 		}
 		return ""
 	case name == "/dev/null":
@@ -127,8 +127,8 @@ func (w *watcher) judge(q *question) string {
 
 // judgeProgram lets this program be started, which is how the child begins its second life, and how it makes workers that do nothing but its work.
 func (w *watcher) judgeProgram(name string, pid uint32) string {
-	if real := w.real(name, pid, true); real != w.self {
-		return "started " + real
+	if actual := w.actual(name, pid, true); actual != w.self {
+		return "started " + actual
 	}
 	return ""
 }
@@ -162,20 +162,20 @@ func (w *watcher) path(pid uint32, from int32, address uint64) (string, error) {
 }
 
 // real is the path without symbolic links. Of a file that is not there it is that of its folder with the name, as far as that goes.
-func (w *watcher) real(name string, pid uint32, follow bool) string {
+func (w *watcher) actual(name string, pid uint32, follow bool) string {
 	for _, self := range []string{"/proc/self/", "/proc/thread-self/"} {
 		if rest, ok := strings.CutPrefix(name, self); ok {
 			name = fmt.Sprintf("/proc/%d/%s", pid, rest)
 		}
 	}
 	if follow {
-		if real, err := filepath.EvalSymlinks(name); err == nil {
-			return real
+		if actual, err := filepath.EvalSymlinks(name); err == nil {
+			return actual
 		}
 	}
 	dir, last := filepath.Split(filepath.Clean(name))
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return filepath.Join(real, last)
+	if actual, err := filepath.EvalSymlinks(dir); err == nil {
+		return filepath.Join(actual, last)
 	}
 	return filepath.Clean(name)
 }

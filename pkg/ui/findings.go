@@ -26,7 +26,7 @@ func PrintFindings(s Streams, w io.Writer, findings diag.Findings) error {
 			return err
 		}
 		if f.Hint != "" {
-			Fprintf(w, "    %s\n", f.Hint)
+			_, _ = Fprintf(w, "    %s\n", f.Hint)
 		}
 	}
 	return nil

@@ -129,7 +129,7 @@ func (r *Reporter) line(mark, name, text string) {
 	if text != "" {
 		text = "  " + paint(r.color, plain.Dim, text)
 	}
-	Fprintf(r.w, "%s %s%s\n", mark, name, text)
+	_, _ = Fprintf(r.w, "%s %s%s\n", mark, name, text)
 }
 
 // erase removes the live block; the caller holds the lock.
@@ -151,7 +151,7 @@ func (r *Reporter) redraw() {
 	frame := frames[int(time.Since(r.start)/(120*time.Millisecond))%len(frames)]
 	for _, s := range r.active {
 		text := seconds(time.Since(s.start)) + behind(s.detail)
-		Fprintf(r.w, "%s %s  %s%s\n", frame, s.name, paint(r.color, plain.Dim, clip(plain.Line(text), 90)), plain.EraseTo)
+		_, _ = Fprintf(r.w, "%s %s  %s%s\n", frame, s.name, paint(r.color, plain.Dim, clip(plain.Line(text), 90)), plain.EraseTo)
 		r.drawn++
 	}
 }

@@ -49,7 +49,7 @@ func Ask(s Streams, question, missing, hint string) (string, error) {
 	if !s.InTerminal {
 		return "", diag.Usage(hint, "%s", missing)
 	}
-	Fprintf(s.Err, "%s: ", question)
+	_, _ = Fprintf(s.Err, "%s: ", question)
 	line, err := bufio.NewReader(s.In).ReadString('\n')
 	answer := strings.TrimSpace(line)
 	if errors.Is(err, io.EOF) && answer == "" {
@@ -81,9 +81,9 @@ type Question struct {
 func (q Question) Ask(s Streams) (string, error) {
 	list := q.list()
 	if s.InTerminal && len(q.Choices) <= maxChoices {
-		Fprintf(s.Err, "%s:\n", q.Text)
+		_, _ = Fprintf(s.Err, "%s:\n", q.Text)
 		for i, choice := range q.Choices {
-			Fprintf(s.Err, "  %d  %s\n", i+1, choice)
+			_, _ = Fprintf(s.Err, "  %d  %s\n", i+1, choice)
 		}
 	}
 	text := "Number or name"

@@ -124,11 +124,11 @@ func (p *provider) declared() (*v1alpha1.Fleet, *v1alpha1.Lock, error) {
 	}
 	content, err = root.ReadFile(v1alpha1.LockFileName)
 	if err != nil {
-		return fleet, nil, nil //nolint:nilerr // there is none
+		return fleet, nil, nil // there is none
 	}
 	lock, err := v1alpha1.DecodeLock(v1alpha1.LockFileName, content)
 	if err != nil {
-		return fleet, nil, nil //nolint:nilerr // it is reported where it stands
+		return fleet, nil, nil // it is reported where it stands
 	}
 	return fleet, lock, nil
 }

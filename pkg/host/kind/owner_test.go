@@ -51,7 +51,7 @@ func TestOwnerOfNodes(t *testing.T) {
 			}
 		})
 	}
-	if here() != here() || !here().is(here()) || strings.ContainsAny(string(here()), ":, ") {
+	if again := here(); here() != again || !here().is(here()) || strings.ContainsAny(string(here()), ":, ") {
 		t.Errorf("here is %q", here())
 	}
 }

@@ -189,27 +189,27 @@ func (u *unpacker) hardLink(name, target string) error {
 	if err != nil {
 		return fmt.Errorf("it links to %q: %w", target, err)
 	}
-	real, err := realName(u.root, clean)
+	actual, err := realName(u.root, clean)
 	if err != nil {
 		return err
 	}
-	info, err := u.root.Lstat(real)
+	info, err := u.root.Lstat(actual)
 	switch {
 	case err != nil:
 		return err
-	case real == name:
+	case actual == name:
 		return nil
 	case info.Mode()&fs.ModeSymlink != 0:
 		// A hard link to a link is the same link at another place. Its target as it is written here is for the first place: at the second one
 		// the way up may lead out.
-		return u.link(name, u.links[real])
+		return u.link(name, u.links[actual])
 	case !info.Mode().IsRegular():
 		return errors.New("it links to what is no file")
 	}
 	if err := makeWay(u.root, name); err != nil {
 		return err
 	}
-	return u.root.Link(real, name)
+	return u.root.Link(actual, name)
 }
 
 // makeWay removes what is at name, unless it is a folder, and makes the folder that it is in.
