@@ -165,7 +165,11 @@ func (a *attempt) death(state *os.ProcessState, said string) error {
 		return fmt.Errorf("start the process that renders: %s", strings.TrimSpace(said))
 	}
 	memory := state != nil && (state.ExitCode() == exitMemory || killed(state))
-	for _, words := range []string{"out of memory", "cannot allocate memory", "newosproc", "pthread_create failed"} {
+	// The last two are Go's own garbage collector, which does not look whether it was given the memory that it asked for.
+	for _, words := range []string{
+		"out of memory", "cannot allocate memory", "newosproc", "pthread_create failed",
+		"SIGSEGV: segmentation violation\nPC=", "unexpected signal during runtime execution",
+	} {
 		memory = memory || strings.Contains(said, words)
 	}
 	if memory {
