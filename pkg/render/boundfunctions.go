@@ -12,7 +12,7 @@ import (
 // check says that the arguments of a function would have it make, or take, too much.
 type check func(b *bounds, args []reflect.Value) error
 
-// steps that functions cost which take much time: a key of 4096 bits takes seconds, one of 2048 a quarter of one, a hash of a password some hundredths.
+// steps that functions cost which take much time: the longer the key, the more. They are estimates.
 const (
 	costLargeKey = maxSteps / 5
 	costKey      = maxSteps / 20

@@ -9,7 +9,7 @@ import (
 	syntax "text/template/parse"
 )
 
-// What the templates of one release may take. Charts of fleets make a few hundred KiB in some thousand steps, the largest public ones some MiB.
+// What the templates of one release may take. The figures are estimates, generous beside the charts of fleetctl itself.
 const (
 	// maxText is the most that a function, or a template, may make at once: no larger file is read in a fleet repo either.
 	maxText = maxBytes
