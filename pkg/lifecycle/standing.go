@@ -132,12 +132,12 @@ func (s *session) checkFlux(ctx context.Context) preflight.Result {
 		return preflight.Skip(noClusterText)
 	}
 	if err := s.checkFollowing(ctx, there.client, there.claim); err != nil {
-		return preflight.FailWith(err)
+		return s.unanswered(err)
 	}
 	now, err := s.fluxNow(ctx, there.client, there.claim)
 	switch {
 	case err != nil:
-		return preflight.FailWith(err)
+		return s.unanswered(err)
 	case now != nil: // --take-over-flux
 		return preflight.Warn("", "it follows %s, and is taken over: %d objects that it applied and this repo does not have are kept", now.Follows, len(now.WouldDelete))
 	}
