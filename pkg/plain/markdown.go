@@ -12,7 +12,7 @@ import (
 // In a table, each | of the result has to be written \|.
 func Markdown(s string) string {
 	s = Line(s)
-	if !meaning.MatchString(s) {
+	if !meaning.MatchString(merged.ReplaceAllString(s, "")) {
 		return s
 	}
 	fence, pad := fence(s, 1), ""
@@ -25,6 +25,9 @@ func Markdown(s string) string {
 // meaning is what means something in the Markdown of GitHub, GitLab or Gitea, or in HTML, within a line or where one begins; a single character
 // that stands alone between words does not.
 var meaning = regexp.MustCompile("[`*_\\[\\]<>\\\\|~@#$^&{}!]|:[^ ]|%[^ ,;.)]|(?i:www\\.)|^[ \t]*([-+=]|[0-9]+[.)])")
+
+// merged is what forges end the subject of a merged pull request with: its number in the same repository.
+var merged = regexp.MustCompile(` \(#[0-9]+\)$`)
 
 // Fenced is text as a block of code of a comment at a forge, highlighted as the language says. No line of the text ends the block.
 func Fenced(language, text string) string {

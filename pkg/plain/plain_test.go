@@ -167,6 +167,8 @@ func TestMarkdown(t *testing.T) {
 		{"scales pool general of prod/shop from 3 to 5", "scales pool general of prod/shop from 3 to 5"},
 		{"upgrades cluster prod/shop to v1.36.3 (replaces 3 machines)", "upgrades cluster prod/shop to v1.36.3 (replaces 3 machines)"},
 		{"50 % of it: all", "50 % of it: all"},
+		{"Scale pool md-0 of cluster demo to replicas 3 (#2)", "Scale pool md-0 of cluster demo to replicas 3 (#2)"},
+		{"mentions acme/other#2", "`mentions acme/other#2`"},
 		{"[click](https://example.com)", "`[click](https://example.com)`"},
 		{"![x](//example.com/x.png)", "`![x](//example.com/x.png)`"},
 		{"see https://example.com", "`see https://example.com`"},

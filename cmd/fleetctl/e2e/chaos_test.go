@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// The seed and the number of kills of TestKills. CI kills a few times; `make test-kill` many times.
+// The seed and the number of kills of TestKills. `make e2e-embedded` kills a few times; `make test-kill` many times.
 var (
 	killSeed = flag.Uint64("seed", 0, "seed of TestKills; 0: one of its own, which it prints")
 	kills    = flag.Int("kills", 20, "how often TestKills kills")
