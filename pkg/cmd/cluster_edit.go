@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
@@ -216,7 +217,7 @@ func runClusterRemove(c *cobra.Command, f *factory, o *clusterRemoveOptions, nam
 	if err != nil {
 		return err
 	}
-	options := lifecycle.ChangeOptions{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	options := change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		step, err := r.Remove(name)
 		if err != nil {
 			return nil, err

@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -85,7 +86,7 @@ spec:
 			t.Fatal(err)
 		}
 	}
-	return InitOptions{Dir: e.dir, Git: GitCredentials{Token: e.git.Token}}
+	return InitOptions{Dir: e.dir, Git: change.Credentials{Token: e.git.Token}}
 }
 
 // namespaces of the cluster, by which to see whether anything was installed.

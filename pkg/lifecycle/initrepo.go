@@ -16,6 +16,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
@@ -298,7 +299,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {
 			return true
 		}
-		content, err := within.ReadFile(s.opts.Dir, f.Path, maxRepoFile)
+		content, err := within.ReadFile(s.opts.Dir, f.Path, fleetrepo.MaxFile)
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
 		}

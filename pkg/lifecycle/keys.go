@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -100,7 +101,7 @@ func clusterKeys(ctx context.Context, client *kube.Client) (secret.Keys, error) 
 
 // readRules are the rules of the fleet repo at root, nil where it has none.
 func readRules(root string) (*secret.Rules, error) {
-	content, err := within.ReadFile(root, secret.RulesFile, maxRepoFile)
+	content, err := within.ReadFile(root, secret.RulesFile, fleetrepo.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -266,7 +266,7 @@ func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	e.Summary = fmt.Sprintf("Encrypt %d files with a new age key", len(names))
 	e.Notes = append(e.Notes, "The old key stays on the management cluster and on this machine: earlier revisions need it.",
 		"What was secret before is known to whoever has the old key: change the passwords too, if that is why.")
-	rules, err := within.ReadFile(r.Dir, secret.RulesFile, maxRepoFile)
+	rules, err := within.ReadFile(r.Dir, secret.RulesFile, fleetrepo.MaxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +303,7 @@ func readSecret(r *fleetrepo.Repo, name string) ([]byte, error) {
 	if _, err := manifest.SafeJoin(r.Dir, name); err != nil {
 		return nil, diag.Usage("name a file in the fleet repo", "%v", err)
 	}
-	content, err := within.ReadFile(r.Dir, name, maxRepoFile)
+	content, err := within.ReadFile(r.Dir, name, fleetrepo.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		names, _ := encryptedFiles(r.Dir) // for the hint alone
 		hint := "`fleetctl secret encrypt` makes one"

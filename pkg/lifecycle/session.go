@@ -22,9 +22,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// maxRepoFile is what lifecycle reads of a file of the fleet repo at most; Flux's own manifests have some 900 KiB.
-const maxRepoFile = 64 << 20
-
 // session is one run of init or bootstrap on one management cluster. What steps find out for the steps that need them is
 // kept here; the needs of the steps order the accesses.
 type session struct {
