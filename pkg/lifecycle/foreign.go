@@ -5,10 +5,8 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
-
-// chooseNameHint is the way out where a name is taken.
-const chooseNameHint = "choose another name: managementClusters[].name in fleet.yaml, or --cluster for a new fleet"
 
 // foreignError says of a host in StateForeign whose it is, as far as that is known.
 func foreignError(ctx context.Context, h host.Host) error {
@@ -17,9 +15,9 @@ func foreignError(ctx context.Context, h host.Host) error {
 		Stranger(ctx context.Context) error
 	}); ok {
 		if err := s.Stranger(ctx); err != nil {
-			return diag.Wrap("", err, chooseNameHint)
+			return diag.Wrap("", err, ownership.ChooseNameHint)
 		}
 	}
-	return diag.Errorf(chooseNameHint+"; or remove that cluster with the tool that made it",
+	return diag.Errorf(ownership.ChooseNameHint+"; or remove that cluster with the tool that made it",
 		"there is a cluster %s that fleetctl did not make", h.Name())
 }

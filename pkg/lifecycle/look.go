@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
 
@@ -32,7 +33,7 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 	if err == nil {
 		from.Cluster.State = "running"
 		if from.Client, err = kube.New(kubeconfig, kube.Options{}); err == nil {
-			if other := t.checkWhose(ctx, from.Client); errors.Is(other, ErrOtherFleet) { // what else is wrong, the report says
+			if other := t.checkWhose(ctx, from.Client); errors.Is(other, ownership.ErrOtherFleet) { // what else is wrong, the report says
 				from.Client, err = nil, other
 			}
 		}

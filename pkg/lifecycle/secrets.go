@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -178,14 +179,14 @@ func (d Deps) giveKeys(ctx context.Context, repo *fleetrepo.Repo, keys secret.Ke
 	if err != nil {
 		return err
 	}
-	self := newRepoOf(repo.Dir, id, repo.Fleet)
+	self := ownership.NewRepo(repo.Dir, id, repo.Fleet)
 	records, err := d.Store.List()
 	if err != nil {
 		return err
 	}
 	given := 0
 	for i, r := range records {
-		if !self.owns(&r) {
+		if !self.Owns(&r) {
 			continue // another fleet's, which may have the same name
 		}
 		client, err := (&Target{Name: r.Name, Cluster: d.Store.Cluster(r.Name), Record: &records[i]}).Client(ctx)
@@ -199,7 +200,7 @@ func (d Deps) giveKeys(ctx context.Context, repo *fleetrepo.Repo, keys secret.Ke
 	}
 	if given == 0 {
 		return diag.Errorf("run it where `fleetctl init` was run; or give --offline, and run `fleetctl init` before the change is pushed",
-			"no management cluster of the fleet %s is known on this machine", self.name)
+			"no management cluster of the fleet %s is known on this machine", self.Name)
 	}
 	return nil
 }

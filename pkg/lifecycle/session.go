@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -33,7 +34,7 @@ type session struct {
 	fleetFile []byte // fleet.yaml as it is, or as it will be written
 	newFleet  bool   // there was no fleet.yaml
 
-	self        *repoOf
+	self        *ownership.Repo
 	id          string // of the fleet; see identity
 	provisional bool   // it is not in the repo yet
 	stranger    error  // why the record of this management cluster is not ours to use

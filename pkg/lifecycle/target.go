@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -25,19 +26,16 @@ type Target struct {
 	Record *state.Record
 
 	// repo is the fleet repo that the command runs in; nil where it runs in none, or in one that has no such management cluster.
-	repo *repoOf
+	repo *ownership.Repo
 }
 
 // ErrUnknownCluster says that this machine knows no such management cluster.
 var ErrUnknownCluster = errors.New("no such management cluster is known on this machine")
 
-// ErrOtherFleet says that a management cluster is another fleet's than the one that is worked with.
-var ErrOtherFleet = errors.New("belongs to another fleet")
-
 // FindTarget finds the management cluster called name; with an empty name it is the one of the fleet repo that dir is in or, where dir is in none,
 // the only one that there is. Another fleet's cluster of the name that the fleet repo gives its own is an ErrOtherFleet.
 func FindTarget(store state.Store, name, dir string) (*Target, error) {
-	repo, err := repoAt(dir)
+	repo, err := ownership.RepoAt(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +49,8 @@ func FindTarget(store state.Store, name, dir string) (*Target, error) {
 	here := records[:0:0]
 	for _, r := range records {
 		mine := r.Repo == dir
-		if repo != nil && repo.declares(r.Name) {
-			mine = repo.owns(&r)
+		if repo != nil && repo.Declares(r.Name) {
+			mine = repo.Owns(&r)
 		}
 		if mine {
 			here = append(here, r)
@@ -60,8 +58,8 @@ func FindTarget(store state.Store, name, dir string) (*Target, error) {
 	}
 	if len(here) == 0 && repo != nil {
 		for i := range records {
-			if repo.declares(records[i].Name) {
-				return nil, repo.notOurs(&records[i])
+			if repo.Declares(records[i].Name) {
+				return nil, repo.NotOurs(&records[i])
 			}
 		}
 	}
@@ -81,11 +79,11 @@ func FindTarget(store state.Store, name, dir string) (*Target, error) {
 	return nil, diag.Usage("choose one with --cluster", "this machine has several management clusters: %s", strings.Join(names, ", "))
 }
 
-func namedTarget(store state.Store, name string, repo *repoOf) (*Target, error) {
+func namedTarget(store state.Store, name string, repo *ownership.Repo) (*Target, error) {
 	if name != filepath.Base(name) || name == "." || name == ".." { // it is a folder's name too
 		return nil, diag.Usage("give the name of a management cluster, as in fleet.yaml", "%.80q cannot be the name of a management cluster", name)
 	}
-	if repo != nil && !repo.declares(name) {
+	if repo != nil && !repo.Declares(name) {
 		repo = nil // it is not about this repo
 	}
 	t := &Target{Name: name, Cluster: store.Cluster(name), repo: repo}
@@ -95,15 +93,15 @@ func namedTarget(store state.Store, name string, repo *repoOf) (*Target, error) 
 		return t, nil
 	case err != nil:
 		return nil, err
-	case repo != nil && !repo.owns(r):
-		return nil, repo.notOurs(r)
+	case repo != nil && !repo.Owns(r):
+		return nil, repo.NotOurs(r)
 	}
 	t.Record = r
 	return t, nil
 }
 
-func newTarget(store state.Store, r *state.Record, repo *repoOf) *Target {
-	if repo != nil && !repo.declares(r.Name) {
+func newTarget(store state.Store, r *state.Record, repo *ownership.Repo) *Target {
+	if repo != nil && !repo.Declares(r.Name) {
 		repo = nil
 	}
 	return &Target{Name: r.Name, Cluster: store.Cluster(r.Name), Record: r, repo: repo}
@@ -112,26 +110,26 @@ func newTarget(store state.Store, r *state.Record, repo *repoOf) *Target {
 // checkWhose refuses the cluster that client reaches where it is another fleet's than what this machine remembers, and the repo here, say. One
 // that knows no fleet was made before clusters did.
 func (t *Target) checkWhose(ctx context.Context, client *kube.Client) error {
-	there, err := readClaim(ctx, client)
+	there, err := ownership.ReadClaim(ctx, client)
 	if err != nil || there == nil {
 		return err
 	}
 	refuse := func(here string) error {
-		return diag.Errorf("work with it from its own fleet repo, or in no fleet repo at all with --cluster; "+chooseNameHint,
-			"the cluster %s %w: %s; this is %s", t.Name, ErrOtherFleet, there, here)
+		return diag.Errorf("work with it from its own fleet repo, or in no fleet repo at all with --cluster; "+ownership.ChooseNameHint,
+			"the cluster %s %w: %s; this is %s", t.Name, ownership.ErrOtherFleet, there, here)
 	}
-	if r := t.Record; r != nil && (r.FleetID != "" && r.FleetID != there.fleet || r.FleetID == "" && r.Fleet != there.name || r.Name != there.cluster) {
-		return refuse(describeFleet(r.Fleet, r.FleetID, cmp.Or(r.GitURL, r.Repo)) + ", as management cluster " + r.Name)
+	if r := t.Record; r != nil && (r.FleetID != "" && r.FleetID != there.Fleet || r.FleetID == "" && r.Fleet != there.Name || r.Name != there.Cluster) {
+		return refuse(ownership.Describe(r.Fleet, r.FleetID, cmp.Or(r.GitURL, r.Repo)) + ", as management cluster " + r.Name)
 	}
 	if t.repo == nil || t.Record != nil { // FindTarget has compared the repo with the record
 		return nil
 	}
-	mine := t.repo.id == there.fleet
-	if t.repo.id == "" {
-		mine = t.repo.name == there.name && sameRepository(t.repo.url, there.url)
+	mine := t.repo.ID == there.Fleet
+	if t.repo.ID == "" {
+		mine = t.repo.Name == there.Name && ownership.SameRepository(t.repo.URL, there.URL)
 	}
 	if !mine {
-		return refuse(describeFleet(t.repo.name, t.repo.id, t.repo.place()))
+		return refuse(ownership.Describe(t.repo.Name, t.repo.ID, t.repo.Place()))
 	}
 	return nil
 }
