@@ -42,7 +42,7 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 			if merge {
 				o.MergeInto = userKubeconfig()
 			}
-			content, err := lifecycle.Kubeconfig(c.Context(), deps, o)
+			content, err := lifecycle.Kubeconfig(c.Context(), o)
 			if err != nil || merge || output != "" {
 				return err
 			}

@@ -19,10 +19,6 @@ name, or by namespace/name where the name alone is not enough.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.completeWorkloadClusters,
 		RunE: func(c *cobra.Command, args []string) error {
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
 			target, err := f.target()
 			if err != nil {
 				return err
@@ -34,7 +30,7 @@ name, or by namespace/name where the name alone is not enough.`,
 			if merge {
 				o.MergeInto = userKubeconfig()
 			}
-			content, err := lifecycle.Kubeconfig(c.Context(), deps, o)
+			content, err := lifecycle.Kubeconfig(c.Context(), o)
 			if err != nil || merge {
 				return err
 			}

@@ -132,9 +132,6 @@ func (s *session) keepAccess(ctx context.Context, kubeconfig []byte) error {
 	return kube.MergeKubeconfig(ctx, s.opts.MergeKubeconfig, contextName(s.mgmt.Name), kubeconfig)
 }
 
-// contextName is the context that a management cluster has in the user's kubeconfig.
-func contextName(cluster string) string { return "fleetctl-" + cluster }
-
 func (s *session) installProviders(ctx context.Context, detail func(string)) error {
 	manager, err := capi.New(s.client)
 	if err != nil {

@@ -22,9 +22,9 @@ func TestKeepKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		group.Go(func() {
-			there, err := deps.localKeys("acme", "")
+			there, err := localKeys(deps, "acme", "")
 			if err == nil {
-				err = deps.keepKeys(t.Context(), "acme", append(secret.Keys{made[i]}, there...))
+				err = keepKeys(t.Context(), deps, "acme", append(secret.Keys{made[i]}, there...))
 			}
 			if err != nil {
 				t.Error(err)

@@ -62,7 +62,7 @@ func openSecret(deps Deps, o SecretEdit) (*secretEdit, error) {
 	if e.base, err = readSecret(repo, o.File); err != nil {
 		return nil, err
 	}
-	if e.keys, err = deps.localKeys(e.fleet, o.AgeKeyFile); err != nil {
+	if e.keys, err = localKeys(deps, e.fleet, o.AgeKeyFile); err != nil {
 		return nil, err
 	}
 	if e.plain, err = secret.Decrypt(e.base, e.keys); err != nil {
@@ -97,7 +97,7 @@ func (e *secretEdit) run(ctx context.Context) error {
 			break
 		}
 	}
-	return e.deps.HoldSecrets(ctx, e.Dir, func() error { return e.Write(e.edit) })
+	return HoldSecrets(ctx, e.deps, e.Dir, func() error { return e.Write(e.edit) })
 }
 
 func (e *secretEdit) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {

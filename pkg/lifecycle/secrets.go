@@ -117,7 +117,7 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 		return nil, err
 	}
 	name := repo.Fleet.Metadata.Name
-	keys, err := deps.localKeys(name, o.AgeKeyFile)
+	keys, err := localKeys(deps, name, o.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -147,11 +147,11 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 		return rotation.edit, nil
 	}
 	keys = append(secret.Keys{key}, keys...)
-	if err := deps.keepKeys(ctx, name, keys); err != nil {
+	if err := keepKeys(ctx, deps, name, keys); err != nil {
 		return nil, err
 	}
 	if !o.Offline {
-		if err := deps.giveKeys(ctx, repo, keys); err != nil {
+		if err := giveKeys(ctx, deps, repo, keys); err != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +160,7 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 
 // HoldSecrets calls do while no other command of this user encrypts files of the fleet anew whose repo dir is in: what do reads of keys, rules
 // and files is still so when it writes them.
-func (d Deps) HoldSecrets(ctx context.Context, dir string, do func() error) error {
+func HoldSecrets(ctx context.Context, d Deps, dir string, do func() error) error {
 	repo, err := fleetrepo.Open(dir)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (d Deps) HoldSecrets(ctx context.Context, dir string, do func() error) erro
 }
 
 // giveKeys adds keys to those that the management clusters of a fleet decrypt with. Older ones that only a cluster knows stay there.
-func (d Deps) giveKeys(ctx context.Context, repo *fleetrepo.Repo, keys secret.Keys) error {
+func giveKeys(ctx context.Context, d Deps, repo *fleetrepo.Repo, keys secret.Keys) error {
 	id, err := fleetrepo.ReadIdentity(repo.Dir)
 	if err != nil {
 		return err

@@ -9,13 +9,18 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// Files of a management cluster's state folder, besides those of its host and of init.
+const (
+	kubeconfigFile = "kubeconfig"
+	gitServeDir    = "git-serve"
 )
 
 // Target is a management cluster that an earlier command made, as the commands that look at it or remove it find it again.
@@ -181,117 +186,4 @@ func (t *Target) Client(ctx context.Context) (*kube.Client, error) {
 		return nil, err
 	}
 	return client, t.checkWhose(ctx, client)
-}
-
-// KubeconfigOptions say which kubeconfig is wanted.
-type KubeconfigOptions struct {
-	Target *Target
-	// Workload is NAME or NAMESPACE/NAME of a workload cluster; empty: the management cluster itself.
-	Workload string
-	// Declared says that the fleet repo has that workload cluster: where it is not there, it is not there yet.
-	Declared bool
-	// MergeInto is a kubeconfig file that gets a context for it.
-	MergeInto string
-	// OutputFile is a private file that it is written to.
-	OutputFile string
-}
-
-// Kubeconfig returns a kubeconfig for the management cluster or one of its workload clusters.
-func Kubeconfig(ctx context.Context, _ Deps, o KubeconfigOptions) ([]byte, error) {
-	content, err := o.Target.Kubeconfig(ctx)
-	if err != nil {
-		return nil, err
-	}
-	name := o.Target.Name
-	if o.Workload != "" {
-		client, err := kube.New(content, kube.Options{})
-		if err != nil {
-			return nil, err
-		}
-		manager, err := capi.New(client)
-		if err != nil {
-			return nil, err
-		}
-		cluster, err := findCluster(ctx, manager, o.Workload)
-		if o.Declared && diag.Code(err) == diag.ExitUsage {
-			return nil, diag.NotReady("`fleetctl status` shows what Flux has applied", "the management cluster %s has not made cluster %s yet", o.Target.Name, o.Workload)
-		}
-		if err != nil {
-			return nil, err
-		}
-		content, err = manager.WorkloadKubeconfig(ctx, cluster.Key())
-		if kube.IsAbsent(err) {
-			return nil, diag.NotReady("`fleetctl status` shows how far it is", "cluster %s has no kubeconfig yet", cluster.FullName())
-		}
-		if err != nil {
-			return nil, err
-		}
-		name = cluster.Name
-	}
-	if o.OutputFile != "" {
-		return content, kube.WriteKubeconfig(o.OutputFile, content)
-	}
-	if o.MergeInto == "" {
-		return content, nil
-	}
-	if err := kube.MergeKubeconfig(ctx, o.MergeInto, contextName(name), content); err != nil {
-		return nil, err
-	}
-	if o.Workload == "" && o.Target.Record != nil {
-		r := *o.Target.Record
-		r.MergedInto = o.MergeInto
-		return content, o.Target.Cluster.Save(r)
-	}
-	return content, nil
-}
-
-// findCluster finds a workload cluster by NAME or NAMESPACE/NAME.
-func findCluster(ctx context.Context, manager *capi.Manager, wanted string) (*capi.Cluster, error) {
-	clusters, err := manager.Clusters(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var found []capi.Cluster
-	for _, c := range clusters {
-		if wanted == c.Name || wanted == c.FullName() {
-			found = append(found, c)
-		}
-	}
-	switch len(found) {
-	case 1:
-		return &found[0], nil
-	case 0:
-		hint := "there are none"
-		if len(clusters) > 0 {
-			hint = "there are: " + strings.Join(fullNames(clusters), ", ")
-		}
-		return nil, diag.Usage(hint, "no workload cluster %s", wanted)
-	}
-	return nil, diag.Usage("write NAMESPACE/NAME: "+strings.Join(fullNames(found), " or "), "there are %d workload clusters called %s", len(found), wanted)
-}
-
-// fullNames are the clusters as NAMESPACE/NAME.
-func fullNames(clusters []capi.Cluster) []string {
-	names := make([]string, 0, len(clusters))
-	for _, c := range clusters {
-		names = append(names, c.FullName())
-	}
-	return names
-}
-
-// WorkloadNames lists the workload clusters of the target as NAMESPACE/NAME.
-func WorkloadNames(ctx context.Context, t *Target) ([]string, error) {
-	client, err := t.Client(ctx)
-	if err != nil {
-		return nil, err
-	}
-	manager, err := capi.New(client)
-	if err != nil {
-		return nil, err
-	}
-	clusters, err := manager.Clusters(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return fullNames(clusters), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -144,20 +143,6 @@ func (t *teardown) lookAgain(ctx context.Context, since string) error {
 		return err
 	}
 	return appeared(t.opts.Target.Name, t.clusters, now, since)
-}
-
-// appeared is an error that names the clusters in now that are not in before.
-func appeared(management string, before, now []capi.Cluster, since string) error {
-	known := map[kube.Key]bool{}
-	for _, c := range before {
-		known[c.Key()] = true
-	}
-	unknown := slices.DeleteFunc(slices.Clone(now), func(c capi.Cluster) bool { return known[c.Key()] })
-	if len(unknown) == 0 {
-		return nil
-	}
-	return diag.Errorf("look at them with `fleetctl status`, then run the same command again: these were not touched",
-		"on the management cluster %s workload clusters have appeared %s: %s", management, since, strings.Join(fullNames(unknown), ", "))
 }
 
 // agree refuses, or asks, before anything is deleted.
