@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -244,7 +245,7 @@ func awaitRemoval(c *cobra.Command, f *factory, o *clusterRemoveOptions, repo *f
 	if err != nil {
 		return err
 	}
-	target, err := lifecycle.FindTarget(deps.Store, step.Cluster.ManagementCluster, repo.Dir)
+	target, err := management.Find(deps.Store, step.Cluster.ManagementCluster, repo.Dir)
 	if err != nil {
 		return err
 	}

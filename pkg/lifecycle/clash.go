@@ -5,12 +5,13 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 )
 
 // checkProviderPort looks whether the docker provider can have its port on this machine, and names who has it.
 func (s *session) checkProviderPort(ctx context.Context) preflight.Result {
-	return checkPort(ctx, s.Store, s.mgmt.Name, s.host, inMemoryPort)
+	return management.CheckPort(ctx, s.Store, s.mgmt.Name, s.host, management.InMemoryPort)
 }
 
 // checkPivotSource refuses, before anything is made, a fleet repo that the cluster which is to take over could never read: what an

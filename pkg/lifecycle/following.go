@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
 
@@ -80,7 +81,7 @@ func (s *session) mayFollow(ctx context.Context, now *flux.Following, there *own
 
 // servedHere tells whether a URL is that of the server that this machine has for the management cluster.
 func (s *session) servedHere(ctx context.Context, served string) bool {
-	server, err := gitserve.Status(ctx, s.cluster.Path(gitServeDir))
+	server, err := gitserve.Status(ctx, s.cluster.Path(management.GitServeDir))
 	if err != nil || server.Port == 0 {
 		return false
 	}

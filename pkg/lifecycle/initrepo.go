@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/version"
@@ -70,8 +71,8 @@ func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
 		return err
 	}
 	at, started, err := gitserve.Ensure(ctx, gitserve.Spec{
-		StateDir: s.cluster.Path(gitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
-		Executable: s.Executable, Args: []string{"git-serve", s.cluster.Path(gitServeDir)},
+		StateDir: s.cluster.Path(management.GitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
+		Executable: s.Executable, Args: []string{"git-serve", s.cluster.Path(management.GitServeDir)},
 	})
 	if err != nil {
 		return err

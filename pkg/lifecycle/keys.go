@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -32,7 +33,7 @@ const keyringHint = "give the file with it: --age-key-file or " + keyFileVariabl
 
 // localKeys are the age keys of a fleet that this machine knows: those of the file given, of sops' environment variables, and of the state
 // folder.
-func localKeys(d Deps, fleet, file string) (keys secret.Keys, err error) {
+func localKeys(d management.Deps, fleet, file string) (keys secret.Keys, err error) {
 	add := func(name string, must bool) error {
 		content, err := os.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) && !must {
@@ -65,7 +66,7 @@ func localKeys(d Deps, fleet, file string) (keys secret.Keys, err error) {
 }
 
 // keepKeys adds keys to those that the state folder has by now.
-func keepKeys(ctx context.Context, d Deps, fleet string, keys secret.Keys) error {
+func keepKeys(ctx context.Context, d management.Deps, fleet string, keys secret.Keys) error {
 	unlock, err := d.Store.LockKeys(ctx, fleet)
 	if err != nil {
 		return err

@@ -6,13 +6,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // Several commands that come by new keys at once keep all of them.
 func TestKeepKeys(t *testing.T) {
-	deps := Deps{Store: state.Store{Dir: t.TempDir()}, LookupEnv: func(string) (string, bool) { return "", false }}
+	deps := management.Deps{Store: state.Store{Dir: t.TempDir()}, LookupEnv: func(string) (string, bool) { return "", false }}
 	const many = 8
 	made := make(secret.Keys, many)
 	var group sync.WaitGroup

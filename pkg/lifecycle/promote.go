@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -57,7 +58,7 @@ type PromoteResult struct {
 
 // promotion is one run.
 type promotion struct {
-	Deps
+	management.Deps
 	opts    PromoteOptions
 	repo    *fleetrepo.Repo
 	git     *gitrepo.Repo
@@ -72,7 +73,7 @@ type promotion struct {
 // that commit, or one that is there, which is how to roll back too. First the tag is made and pushed, then the change is: killed
 // in between, the next run goes on where this one was. Tags are never moved. Errors: those of fleetrepo's Promote, of the health check (not
 // ready), of gitrepo's Fetch, Tag and PushTag, and of Change.
-func Promote(ctx context.Context, deps Deps, o PromoteOptions) (*PromoteResult, error) {
+func Promote(ctx context.Context, deps management.Deps, o PromoteOptions) (*PromoteResult, error) {
 	p, err := newPromotion(ctx, deps, o)
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (p *promotion) carries() bool { return p.opts.Change.Push || p.opts.Change.
 
 // newPromotion opens the fleet repo and finds the newest commit of the branch, at the remote where there is one. Where no channel is named, the only
 // one that goes through tags is meant.
-func newPromotion(ctx context.Context, deps Deps, o PromoteOptions) (*promotion, error) {
+func newPromotion(ctx context.Context, deps management.Deps, o PromoteOptions) (*promotion, error) {
 	p := &promotion{Deps: deps, opts: o}
 	var err error
 	if p.repo, err = fleetrepo.Open(o.Change.Dir); err != nil {

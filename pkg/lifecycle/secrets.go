@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
@@ -111,7 +112,7 @@ type RotateOptions struct {
 // RotateSecrets is the edit that encrypts files with new data keys, and with a new age key where that is asked for: all of them or none.
 // A new age key is first kept on this machine and given to the management clusters of the fleet, beside the old ones: their Flux decrypts
 // the revision before the change and the one after it.
-func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
+func RotateSecrets(ctx context.Context, deps management.Deps, o RotateOptions) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
 		return nil, err
@@ -160,7 +161,7 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 
 // HoldSecrets calls do while no other command of this user encrypts files of the fleet anew whose repo dir is in: what do reads of keys, rules
 // and files is still so when it writes them.
-func HoldSecrets(ctx context.Context, d Deps, dir string, do func() error) error {
+func HoldSecrets(ctx context.Context, d management.Deps, dir string, do func() error) error {
 	repo, err := fleetrepo.Open(dir)
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ func HoldSecrets(ctx context.Context, d Deps, dir string, do func() error) error
 }
 
 // giveKeys adds keys to those that the management clusters of a fleet decrypt with. Older ones that only a cluster knows stay there.
-func giveKeys(ctx context.Context, d Deps, repo *fleetrepo.Repo, keys secret.Keys) error {
+func giveKeys(ctx context.Context, d management.Deps, repo *fleetrepo.Repo, keys secret.Keys) error {
 	id, err := fleetrepo.ReadIdentity(repo.Dir)
 	if err != nil {
 		return err
@@ -189,7 +190,7 @@ func giveKeys(ctx context.Context, d Deps, repo *fleetrepo.Repo, keys secret.Key
 		if !self.Owns(&r) {
 			continue // another fleet's, which may have the same name
 		}
-		client, err := (&Target{Name: r.Name, Cluster: d.Store.Cluster(r.Name), Record: &records[i]}).Client(ctx)
+		client, err := (&management.Target{Name: r.Name, Cluster: d.Store.Cluster(r.Name), Record: &records[i]}).Client(ctx)
 		if err == nil {
 			err = addKeys(ctx, client, keys)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -26,7 +27,7 @@ import (
 // session is one run of init or bootstrap on one management cluster. What steps find out for the steps that need them is
 // kept here; the needs of the steps order the accesses.
 type session struct {
-	Deps
+	management.Deps
 	opts InitOptions
 
 	fleet     *v1alpha1.Fleet
@@ -72,7 +73,7 @@ type session struct {
 
 // openSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. Apart from
 // cloning an existing fleet repo into an empty folder it changes nothing.
-func openSession(ctx context.Context, deps Deps, opts InitOptions) (*session, error) {
+func openSession(ctx context.Context, deps management.Deps, opts InitOptions) (*session, error) {
 	s := &session{
 		Deps: deps, opts: opts,
 		api: newAPIAnswer(), manifestsRead: make(chan struct{}), podsRun: make(chan struct{}),

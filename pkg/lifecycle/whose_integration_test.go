@@ -24,6 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -90,7 +91,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		if head := second.git.Head(t, "main"); head != "" {
 			t.Errorf("%s was pushed", head)
 		}
-		for _, name := range []string{"cluster.json", kubeconfigFile} {
+		for _, name := range []string{"cluster.json", management.KubeconfigFile} {
 			if _, err := os.Stat(second.deps.Store.Cluster("mgmt").Path(name)); err == nil {
 				t.Errorf("%s was written", name)
 			}
@@ -125,7 +126,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		if err := s.cluster.Save(s.record()); err != nil {
 			t.Fatal(err)
 		}
-		target, err := FindTarget(second.deps.Store, "mgmt", second.dir)
+		target, err := management.Find(second.deps.Store, "mgmt", second.dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,9 +136,9 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		refused(t, err, first.git.URL)
 		err = AwaitRemoval(ctx, second.deps, RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
 		refused(t, err, first.git.URL)
-		_, err = StartHost(ctx, second.deps, target)
+		_, err = management.StartHost(ctx, second.deps, target)
 		refused(t, err, first.git.URL)
-		if from := StatusSources(ctx, target); from.Client != nil || !errors.Is(from.Unreachable, ownership.ErrOtherFleet) {
+		if from := management.StatusSources(ctx, target); from.Client != nil || !errors.Is(from.Unreachable, ownership.ErrOtherFleet) {
 			t.Errorf("status reads it: %v", from.Unreachable)
 		}
 	})
@@ -147,9 +148,9 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		before := read(t, first.deps.Store.Cluster("mgmt").Path("cluster.json"))
 		_, err := Init(ctx, stranger.deps, stranger.options(t, "admin"))
 		refused(t, err, first.git.URL)
-		_, err = FindTarget(first.deps.Store, "mgmt", stranger.dir)
+		_, err = management.Find(first.deps.Store, "mgmt", stranger.dir)
 		refused(t, err, first.git.URL)
-		_, err = FindTarget(first.deps.Store, "", stranger.dir)
+		_, err = management.Find(first.deps.Store, "", stranger.dir)
 		refused(t, err, first.git.URL)
 		if after := read(t, first.deps.Store.Cluster("mgmt").Path("cluster.json")); after != before {
 			t.Errorf("the record is\n%s\nwas\n%s", after, before)
@@ -410,7 +411,7 @@ func TestTeardownLooksAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.makeCluster(ctx, t)
-	target, err := FindTarget(e.deps.Store, "", e.dir)
+	target, err := management.Find(e.deps.Store, "", e.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

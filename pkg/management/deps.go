@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"github.com/fleetctl/fleetctl/pkg/progress"

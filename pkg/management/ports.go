@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// inMemoryPort is where the docker provider's manager listens on all addresses, and no flag of it says otherwise; the API servers of
+// InMemoryPort is where the docker provider's manager listens on all addresses, and no flag of it says otherwise; the API servers of
 // its in-memory clusters are on the ports from 20000 up. In pods each has them for itself, as processes of one machine they clash.
-const inMemoryPort = 19000
+const InMemoryPort = 19000
 
 // portOwner is a host whose programs listen on ports of this machine.
 type portOwner interface {
@@ -36,14 +36,14 @@ func (t *Target) checkRestart(ctx context.Context, store state.Store, h host.Hos
 	if err != nil || !slices.Contains(ran, inMemoryManager) {
 		return err
 	}
-	r := checkPort(ctx, store, t.Name, h, port)
+	r := CheckPort(ctx, store, t.Name, h, port)
 	if r.Status != preflight.StatusFail {
 		return nil
 	}
 	return diag.Errorf(r.Hint, "%s", r.Summary)
 }
 
-func checkPort(ctx context.Context, store state.Store, name string, h host.Host, port uint16) preflight.Result {
+func CheckPort(ctx context.Context, store state.Store, name string, h host.Host, port uint16) preflight.Result {
 	own, ok := h.(portOwner)
 	if !ok {
 		return preflight.Skip("its programs have ports of their own")

@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 		from.Cluster.Fleet, from.Cluster.Host = r.Fleet, r.HostType
 		from.Cluster.PivotedTo, from.Cluster.Ephemeral = r.PivotedTo, r.Ephemeral
 	}
-	dir := t.Cluster.Path(gitServeDir)
+	dir := t.Cluster.Path(GitServeDir)
 	if _, err := os.Stat(dir); err == nil {
 		from.Served = func(ctx context.Context) (bool, error) {
 			st, err := gitserve.Status(ctx, dir)
@@ -47,7 +47,7 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 
 // trouble is what the host that carries the target says of itself; after a pivot that is not ours to ask.
 func (t *Target) trouble(ctx context.Context) error {
-	if t.pivoted() {
+	if t.Pivoted() {
 		return nil
 	}
 	h, err := t.Host(ctx)

@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// contextName is the context that a management cluster has in the user's kubeconfig.
-func contextName(cluster string) string { return "fleetctl-" + cluster }
+// ContextName is the context that a management cluster has in the user's kubeconfig.
+func ContextName(cluster string) string { return "fleetctl-" + cluster }
 
 // KubeconfigOptions say which kubeconfig is wanted.
 type KubeconfigOptions struct {
@@ -42,7 +42,7 @@ func Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		cluster, err := findCluster(ctx, manager, o.Workload)
+		cluster, err := FindCluster(ctx, manager, o.Workload)
 		if o.Declared && diag.Code(err) == diag.ExitUsage {
 			return nil, diag.NotReady("`fleetctl status` shows what Flux has applied", "the management cluster %s has not made cluster %s yet", o.Target.Name, o.Workload)
 		}
@@ -64,7 +64,7 @@ func Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	if o.MergeInto == "" {
 		return content, nil
 	}
-	if err := kube.MergeKubeconfig(ctx, o.MergeInto, contextName(name), content); err != nil {
+	if err := kube.MergeKubeconfig(ctx, o.MergeInto, ContextName(name), content); err != nil {
 		return nil, err
 	}
 	if o.Workload == "" && o.Target.Record != nil {
@@ -75,8 +75,8 @@ func Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	return content, nil
 }
 
-// findCluster finds a workload cluster by NAME or NAMESPACE/NAME.
-func findCluster(ctx context.Context, manager *capi.Manager, wanted string) (*capi.Cluster, error) {
+// FindCluster finds a workload cluster by NAME or NAMESPACE/NAME.
+func FindCluster(ctx context.Context, manager *capi.Manager, wanted string) (*capi.Cluster, error) {
 	clusters, err := manager.Clusters(ctx)
 	if err != nil {
 		return nil, err
@@ -93,15 +93,15 @@ func findCluster(ctx context.Context, manager *capi.Manager, wanted string) (*ca
 	case 0:
 		hint := "there are none"
 		if len(clusters) > 0 {
-			hint = "there are: " + strings.Join(fullNames(clusters), ", ")
+			hint = "there are: " + strings.Join(FullNames(clusters), ", ")
 		}
 		return nil, diag.Usage(hint, "no workload cluster %s", wanted)
 	}
-	return nil, diag.Usage("write NAMESPACE/NAME: "+strings.Join(fullNames(found), " or "), "there are %d workload clusters called %s", len(found), wanted)
+	return nil, diag.Usage("write NAMESPACE/NAME: "+strings.Join(FullNames(found), " or "), "there are %d workload clusters called %s", len(found), wanted)
 }
 
-// fullNames are the clusters as NAMESPACE/NAME.
-func fullNames(clusters []capi.Cluster) []string {
+// FullNames are the clusters as NAMESPACE/NAME.
+func FullNames(clusters []capi.Cluster) []string {
 	names := make([]string, 0, len(clusters))
 	for _, c := range clusters {
 		names = append(names, c.FullName())
@@ -123,11 +123,11 @@ func WorkloadNames(ctx context.Context, t *Target) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fullNames(clusters), nil
+	return FullNames(clusters), nil
 }
 
-// appeared is an error that names the clusters in now that are not in before.
-func appeared(management string, before, now []capi.Cluster, since string) error {
+// Appeared is an error that names the clusters in now that are not in before.
+func Appeared(management string, before, now []capi.Cluster, since string) error {
 	known := map[kube.Key]bool{}
 	for _, c := range before {
 		known[c.Key()] = true
@@ -137,5 +137,5 @@ func appeared(management string, before, now []capi.Cluster, since string) error
 		return nil
 	}
 	return diag.Errorf("look at them with `fleetctl status`, then run the same command again: these were not touched",
-		"on the management cluster %s workload clusters have appeared %s: %s", management, since, strings.Join(fullNames(unknown), ", "))
+		"on the management cluster %s workload clusters have appeared %s: %s", management, since, strings.Join(FullNames(unknown), ", "))
 }

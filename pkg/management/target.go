@@ -1,4 +1,6 @@
-package lifecycle
+// Package management works with a management cluster that is there: it finds it, connects to it, starts and stops its host, runs commands on a
+// host of their own, and serves the fleet repo to it. What makes and removes management clusters is pkg/lifecycle.
+package management
 
 import (
 	"cmp"
@@ -19,8 +21,8 @@ import (
 
 // Files of a management cluster's state folder, besides those of its host and of init.
 const (
-	kubeconfigFile = "kubeconfig"
-	gitServeDir    = "git-serve"
+	KubeconfigFile = "kubeconfig"
+	GitServeDir    = "git-serve"
 )
 
 // Target is a management cluster that an earlier command made, as the commands that look at it or remove it find it again.
@@ -37,9 +39,9 @@ type Target struct {
 // ErrUnknownCluster says that this machine knows no such management cluster.
 var ErrUnknownCluster = errors.New("no such management cluster is known on this machine")
 
-// FindTarget finds the management cluster called name; with an empty name it is the one of the fleet repo that dir is in or, where dir is in none,
-// the only one that there is. Another fleet's cluster of the name that the fleet repo gives its own is an ErrOtherFleet.
-func FindTarget(store state.Store, name, dir string) (*Target, error) {
+// Find finds the management cluster called name; with an empty name it is the one of the fleet repo that dir is in or, where dir is in none,
+// the only one that there is. Another fleet's cluster of the name that the fleet repo gives its own is an ownership.ErrOtherFleet.
+func Find(store state.Store, name, dir string) (*Target, error) {
 	repo, err := ownership.RepoAt(dir)
 	if err != nil {
 		return nil, err
@@ -126,7 +128,7 @@ func (t *Target) checkWhose(ctx context.Context, client *kube.Client) error {
 	if r := t.Record; r != nil && (r.FleetID != "" && r.FleetID != there.Fleet || r.FleetID == "" && r.Fleet != there.Name || r.Name != there.Cluster) {
 		return refuse(ownership.Describe(r.Fleet, r.FleetID, cmp.Or(r.GitURL, r.Repo)) + ", as management cluster " + r.Name)
 	}
-	if t.repo == nil || t.Record != nil { // FindTarget has compared the repo with the record
+	if t.repo == nil || t.Record != nil { // Find has compared the repo with the record
 		return nil
 	}
 	mine := t.repo.ID == there.Fleet
@@ -149,8 +151,8 @@ func (t *Target) Host(ctx context.Context) (host.Host, error) {
 
 // Kubeconfig of the target, from its host; after a pivot it is the one of the cluster that took over.
 func (t *Target) Kubeconfig(ctx context.Context) ([]byte, error) {
-	if t.pivoted() {
-		raw, err := os.ReadFile(t.Cluster.Path(kubeconfigFile))
+	if t.Pivoted() {
+		raw, err := os.ReadFile(t.Cluster.Path(KubeconfigFile))
 		return raw, diag.Wrap("read the kubeconfig of "+t.Record.PivotedTo, err, "")
 	}
 	h, err := t.Host(ctx)
@@ -172,7 +174,7 @@ func (t *Target) Kubeconfig(ctx context.Context) ([]byte, error) {
 		return nil, diag.NotReady("finish it with `fleetctl init`", "the management cluster %s is half made", t.Name)
 	case host.StateForeign:
 	}
-	return nil, foreignError(ctx, h)
+	return nil, ForeignError(ctx, h)
 }
 
 // Client of the target. A cluster that belongs to another fleet is an error.

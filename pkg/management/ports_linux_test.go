@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"encoding/json"
@@ -45,7 +45,7 @@ func TestPortOfAnotherEmbeddedHostIsToldByItsName(t *testing.T) {
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	check := func(s *machine, want preflight.Status, words ...string) {
 		t.Helper()
-		r := checkPort(t.Context(), store, s.name, s.host, port)
+		r := CheckPort(t.Context(), store, s.name, s.host, port)
 		if r.Status != want {
 			t.Errorf("%s: %+v, want %s", s.name, r, want)
 		}

@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
 
-// foreignError says of a host in StateForeign whose it is, as far as that is known.
-func foreignError(ctx context.Context, h host.Host) error {
+// ForeignError says of a host in StateForeign whose it is, as far as that is known.
+func ForeignError(ctx context.Context, h host.Host) error {
 	if s, ok := h.(interface {
 		// Stranger says who else has made what has our name; nil where that was no fleetctl.
 		Stranger(ctx context.Context) error
