@@ -90,10 +90,8 @@ test: ## Unit and command tests: no network, no container engine, no root
 INTEGRATION_PACKAGES = ./pkg/host/embedded/runner $(addprefix ./,$(sort $(dir $(shell grep -rl '^//go:build integration' --include='*_test.go' pkg templates examples))))
 
 .PHONY: test-integration
-test-integration: bundle ## Tests against a real kube-apiserver and etcd, built from their Go modules
-	# One program acts as all of Kubernetes, by the name that it is called.
-	ln -sfn kubernetes "$(PROGRAMS)/kube-apiserver"
-	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
+test-integration: ## Tests against a real kube-apiserver and etcd, built from their Go modules
+	$(OFFLINE_BUILD) -only programs
 	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags integration -timeout 15m -p 4 $(TESTFLAGS) $(INTEGRATION_PACKAGES)
 
 # The environment and the command of the end-to-end tests.

@@ -19,6 +19,7 @@ import (
 
 // The parts of a build that --only chooses from.
 const (
+	Programs  = "programs"  // those of the bundle, without images: for tests
 	Bundle    = "bundle"    // the controllers' images and manifests
 	Node      = "node"      // the kind node and load balancer images
 	Peers     = "peers"     // kind, clusterctl and helm
@@ -28,7 +29,7 @@ const (
 
 // Parts are all parts, and which of them a build makes when none is chosen.
 var (
-	Parts        = []string{Bundle, Node, Peers, Gitea, Providers}
+	Parts        = []string{Programs, Bundle, Node, Peers, Gitea, Providers}
 	DefaultParts = []string{Bundle, Node}
 )
 
@@ -117,6 +118,11 @@ type builder struct {
 
 func (b *builder) run(ctx context.Context) error {
 	wants := func(part string) bool { return slices.Contains(b.Only, part) }
+	if wants(Programs) {
+		if err := b.buildPrograms(ctx, slices.Concat(recipe.Controllers, recipe.ControlPlane)); err != nil {
+			return err
+		}
+	}
 	if wants(Peers) {
 		if err := b.buildPrograms(ctx, recipe.Peers); err != nil {
 			return err
