@@ -74,7 +74,7 @@ func startControllers(t *testing.T, kubeconfig []byte) {
 		if name == "source-controller" {
 			args = append(args, "--storage-path="+t.TempDir(), "--storage-addr="+storage, "--storage-adv-addr="+storage)
 		}
-		cmd := exec.Command(filepath.Join(testprograms.Folder(t), name), args...)
+		cmd := exec.Command(filepath.Join(testprograms.Flux(t), name), args...)
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+config, "RUNTIME_NAMESPACE="+Namespace, "TMPDIR="+t.TempDir(), "HOME="+t.TempDir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		log := &bytes.Buffer{}

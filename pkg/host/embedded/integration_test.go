@@ -33,7 +33,10 @@ const patience = time.Minute
 
 func programs(t *testing.T) *controlplane.Programs {
 	t.Helper()
-	dir := testprograms.Folder(t)
+	return programsIn(testprograms.ControlPlane(t))
+}
+
+func programsIn(dir string) *controlplane.Programs {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	return &controlplane.Programs{Etcd: path("etcd"), APIServer: path("kube-apiserver"), ControllerManager: path("kube-controller-manager")}
 }
@@ -201,13 +204,13 @@ func sessionOf(t *testing.T, pid int) int {
 	return session
 }
 
-// makeEphemeral is a command that makes an ephemeral host, says so, and waits to be killed.
-func makeEphemeral(dir string) {
+// makeEphemeral is a command that makes an ephemeral host of the programs in a folder, says so, and waits to be killed.
+func makeEphemeral(dir, programs string) {
 	exe, err := os.Executable()
 	if err == nil {
 		var h *embedded.Host
 		h, err = embedded.New("test", embedded.Options{
-			StateDir: dir, Programs: programs(t), Ephemeral: true, Executable: exe, Args: []string{supervisorArg},
+			StateDir: dir, Programs: programsIn(programs), Ephemeral: true, Executable: exe, Args: []string{supervisorArg},
 		})
 		if err == nil {
 			err = h.Create(context.Background(), host.CreateOptions{})
@@ -228,7 +231,7 @@ func TestEphemeralEndsWithItsCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(exe, commandArg, dir)
+	command := exec.Command(exe, commandArg, dir, testprograms.ControlPlane(t))
 	out, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

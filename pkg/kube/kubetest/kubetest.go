@@ -14,7 +14,7 @@ import (
 // the programs are missing: a test that is skipped proves nothing.
 func Start(t *testing.T) (*kube.Client, []byte) {
 	t.Helper()
-	env := &envtest.Environment{BinaryAssetsDirectory: testprograms.Folder(t)}
+	env := &envtest.Environment{BinaryAssetsDirectory: testprograms.ControlPlane(t)}
 	if _, err := env.Start(); err != nil {
 		t.Fatalf("start the API server: %v", err)
 	}

@@ -38,7 +38,7 @@ const patience = 2 * time.Minute
 // programs are those that the integration tests of other packages use as well.
 func programs(t *testing.T) controlplane.Programs {
 	t.Helper()
-	dir := testprograms.Folder(t)
+	dir := testprograms.ControlPlane(t)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	return controlplane.Programs{Etcd: path("etcd"), APIServer: path("kube-apiserver"), ControllerManager: path("kube-controller-manager")}
 }

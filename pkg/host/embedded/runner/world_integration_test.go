@@ -51,7 +51,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	env := &envtest.Environment{BinaryAssetsDirectory: testprograms.Folder(t)}
+	env := &envtest.Environment{BinaryAssetsDirectory: testprograms.ControlPlane(t)}
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)
