@@ -16,11 +16,14 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 	"github.com/fleetctl/fleetctl/pkg/version"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -44,18 +47,18 @@ func (e *gitEndpoint) andPush() string {
 	return " and push"
 }
 
-// hasRemote ends the step "serve fleet repo" where there is a remote: Flux reads that.
-func (s *session) hasRemote(context.Context) (string, bool, error) {
+// offerRepo finds out where Flux reads the fleet repo: at its remote or, where it has none, at a server that it starts.
+func (s *session) offerRepo(ctx context.Context, detail func(string)) error {
 	git := s.fleet.Spec.Git
 	if git.URL == "" {
-		return "", false, nil
+		return s.serveRepo(ctx, detail)
 	}
 	credentials, err := s.sourceCredentials()
 	if err != nil {
-		return "", false, err
+		return err
 	}
 	s.endpoint = &gitEndpoint{url: sourceURL(git), display: git.URL, credentials: credentials}
-	return "Flux reads " + git.URL, true, nil
+	return steps.NothingToDo("Flux reads " + git.URL)
 }
 
 // serveRepo serves the folder of the fleet repo, read-only, to the pods of the management cluster, from a process that outlives
@@ -69,8 +72,8 @@ func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
 		return err
 	}
 	at, started, err := gitserve.Ensure(ctx, gitserve.Spec{
-		StateDir: s.cluster.Path(gitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
-		Executable: s.Executable, Args: []string{"git-serve", s.cluster.Path(gitServeDir)},
+		StateDir: s.cluster.Path(management.GitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
+		Executable: s.Executable, Args: []string{"git-serve", s.cluster.Path(management.GitServeDir)},
 	})
 	if err != nil {
 		return err
@@ -82,7 +85,7 @@ func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
 	}
 	s.serves.Store(true)
 	if !started {
-		return nothingToDo("it is being served")
+		return steps.NothingToDo("it is being served")
 	}
 	s.did()
 	return nil
@@ -253,7 +256,7 @@ func (s *session) commitAndPush(ctx context.Context, detail func(string)) error 
 			return err
 		}
 		if !made {
-			return nothingToDo("all is committed")
+			return steps.NothingToDo("all is committed")
 		}
 		s.did()
 		return nil
@@ -266,7 +269,7 @@ func (s *session) commitAndPush(ctx context.Context, detail func(string)) error 
 	}
 	s.revision = synced.Commit
 	if !synced.Pushed {
-		return nothingToDo("all is pushed")
+		return steps.NothingToDo("all is pushed")
 	}
 	s.did()
 	return nil
@@ -298,7 +301,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {
 			return true
 		}
-		content, err := within.ReadFile(s.opts.Dir, f.Path, maxRepoFile)
+		content, err := within.ReadFile(s.opts.Dir, f.Path, fleetrepo.MaxFile)
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
 		}
