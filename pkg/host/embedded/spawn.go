@@ -225,7 +225,7 @@ func (h *Host) endSupervisor(ctx context.Context) error {
 func (h *Host) waitGone(ctx context.Context) error {
 	id, err := h.dir.supervisor()
 	if err != nil {
-		return nil //nolint:nilerr // there was none, or it has left no word: then that its lock is free is all that can be known
+		return nil // there was none, or it has left no word: then that its lock is free is all that can be known
 	}
 	wait, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()
