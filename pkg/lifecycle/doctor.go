@@ -35,11 +35,14 @@ type DoctorReport struct {
 // Doctor runs init's preflight checks alone. It changes nothing but one thing: it makes Flux's deploy key, whose public half is what
 // the user has to give to the remote. With opts.NoCommands it runs no command that the fleet repo names.
 func Doctor(ctx context.Context, deps management.Deps, opts InitOptions) (*DoctorReport, error) {
-	s, err := openSession(ctx, deps, opts)
+	s, err := readSession(ctx, deps, opts)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
+	if err := s.reachHost(ctx); err != nil {
+		s.hostErr = err // a check says so, beside the others
+	}
 	checks := preflight.Run(ctx, s.checks()...)
 	return &DoctorReport{
 		FormatVersion: "1", Checks: checks,
