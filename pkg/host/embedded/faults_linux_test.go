@@ -104,7 +104,7 @@ func wantError(t *testing.T, err error, words ...string) {
 func TestFullDiskAtTheFirstStart(t *testing.T) {
 	d := newDisk(t, "16m") // etcd's first file is larger
 	dir := filepath.Join(d.dir, "host")
-	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs(t)})
 	err := h.Create(t.Context(), host.CreateOptions{})
 	wantError(t, err, noSpace, "etcd")
 	holder, children := supervisor(t, dir)
@@ -117,7 +117,7 @@ func TestFullDiskAtTheFirstStart(t *testing.T) {
 func TestFullDiskAtALaterStartLosesNothing(t *testing.T) {
 	d := newDisk(t, "512m")
 	dir := filepath.Join(d.dir, "host")
-	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs(t)})
 	create(t, h)
 	makeNamespace(t, h, "kept")
 	holder, children := supervisor(t, dir)
@@ -144,7 +144,7 @@ func TestFullDiskOfImages(t *testing.T) {
 	archive := imagestest.Archive(t, map[string]imagestest.Image{image: {Program: exe}})
 	opts := host.CreateOptions{Images: imagesOf(archive)}
 	d := newDisk(t, "8m")
-	h := newHost(t, embedded.Options{Programs: programs(), ImageDir: filepath.Join(d.dir, "images")})
+	h := newHost(t, embedded.Options{Programs: programs(t), ImageDir: filepath.Join(d.dir, "images")})
 	wantError(t, h.Create(t.Context(), opts), noSpace, image)
 	if used := d.used(); used > 1<<20 {
 		t.Errorf("%d bytes of an image that did not fit are left over", used)
@@ -228,7 +228,7 @@ func TestMirrorIsAskedWithTheUsersLogin(t *testing.T) {
 // TestOrphansOfAKilledSupervisor has a program with a child of its own: when the supervisor is killed, the kernel ends the program
 // alone. The next start ends the child, and so does Delete.
 func TestOrphansOfAKilledSupervisor(t *testing.T) {
-	p := programs()
+	p := programs(t)
 	note := filepath.Join(t.TempDir(), "child")
 	p.ControllerManager = filepath.Join(t.TempDir(), "parent")
 	script := "#!/bin/sh\nsleep 1000 &\necho $! >" + note + ".new\nmv " + note + ".new " + note + "\nexec sleep 1000\n"
@@ -290,7 +290,7 @@ func childOf(t *testing.T, note string) process.Identity {
 func TestDiskFullWhileItRuns(t *testing.T) {
 	d := newDisk(t, "512m")
 	dir := filepath.Join(d.dir, "host")
-	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs(t)})
 	createWithImage(t, h)
 	deploy(t, h, "manager")
 	wantManagers(t, h, dir, 1)

@@ -26,12 +26,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
 const patience = time.Minute
 
-func programs() *controlplane.Programs {
-	dir := os.Getenv("KUBEBUILDER_ASSETS")
+func programs(t *testing.T) *controlplane.Programs {
+	t.Helper()
+	return programsIn(testprograms.ControlPlane(t))
+}
+
+func programsIn(dir string) *controlplane.Programs {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	return &controlplane.Programs{Etcd: path("etcd"), APIServer: path("kube-apiserver"), ControllerManager: path("kube-controller-manager")}
 }
@@ -133,7 +138,7 @@ func create(t *testing.T, h *embedded.Host) {
 // TestLife is that of a persistent host: made, found, killed, started, stopped, started, deleted.
 func TestLife(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
-	o := embedded.Options{StateDir: dir, Programs: programs()}
+	o := embedded.Options{StateDir: dir, Programs: programs(t)}
 	h := newHost(t, o)
 	create(t, h)
 	makeNamespace(t, h, "kept")
@@ -199,13 +204,13 @@ func sessionOf(t *testing.T, pid int) int {
 	return session
 }
 
-// makeEphemeral is a command that makes an ephemeral host, says so, and waits to be killed.
-func makeEphemeral(dir string) {
+// makeEphemeral is a command that makes an ephemeral host of the programs in a folder, says so, and waits to be killed.
+func makeEphemeral(dir, programs string) {
 	exe, err := os.Executable()
 	if err == nil {
 		var h *embedded.Host
 		h, err = embedded.New("test", embedded.Options{
-			StateDir: dir, Programs: programs(), Ephemeral: true, Executable: exe, Args: []string{supervisorArg},
+			StateDir: dir, Programs: programsIn(programs), Ephemeral: true, Executable: exe, Args: []string{supervisorArg},
 		})
 		if err == nil {
 			err = h.Create(context.Background(), host.CreateOptions{})
@@ -226,7 +231,7 @@ func TestEphemeralEndsWithItsCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(exe, commandArg, dir)
+	command := exec.Command(exe, commandArg, dir, testprograms.ControlPlane(t))
 	out, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +242,7 @@ func TestEphemeralEndsWithItsCommand(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("the command says %q, %v", line, err)
 	}
-	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs(t)})
 	wantState(t, h, host.StateRunning)
 	holder, children := supervisor(t, dir)
 	if err := command.Process.Kill(); err != nil {
@@ -250,7 +255,7 @@ func TestEphemeralEndsWithItsCommand(t *testing.T) {
 
 func TestReasonOfAStartThatFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
-	p := programs()
+	p := programs(t)
 	p.APIServer = "/bin/false"
 	h := newHost(t, embedded.Options{StateDir: dir, Programs: p})
 	err := h.Create(t.Context(), host.CreateOptions{})
@@ -275,7 +280,7 @@ func TestReasonOfAStartThatFails(t *testing.T) {
 
 func TestInterruptedCreateLeavesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
-	p := programs()
+	p := programs(t)
 	p.APIServer = filepath.Join(t.TempDir(), "sleeps")
 	if err := os.WriteFile(p.APIServer, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700); err != nil {
 		t.Fatal(err)
