@@ -174,10 +174,8 @@ func (s *session) checkName(ctx context.Context) preflight.Result {
 		return preflight.OK("%s is free", s.mgmt.Name)
 	}
 	// A host that fleetctl does not make may not be ours to install into.
-	if access, ok := s.host.(interface {
-		CheckAccess(ctx context.Context) error
-	}); ok {
-		if err := access.CheckAccess(ctx); err != nil {
+	if guarded, ok := s.host.(host.Guarded); ok {
+		if err := guarded.CheckAccess(ctx); err != nil {
 			return preflight.FailWith(err)
 		}
 		return preflight.OK("%s is there, and we are its administrator", s.mgmt.Name)

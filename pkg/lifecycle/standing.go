@@ -86,10 +86,7 @@ func (s *session) checkFleet(ctx context.Context) preflight.Result {
 
 // checkMark looks at what can be told of a host that does not run.
 func (s *session) checkMark(ctx context.Context) preflight.Result {
-	marked, ok := s.host.(interface {
-		// Fleet is the identity of the fleet that the host was made for; "" where that is not known.
-		Fleet(ctx context.Context) (string, error)
-	})
+	marked, ok := s.host.(host.Marked)
 	if !ok {
 		return preflight.Skip(noClusterText)
 	}
