@@ -90,12 +90,14 @@ func (s *session) checks() []preflight.Check {
 		preflight.Disk("disk for cache", s.CacheDir, minFree),
 		preflight.Clock(time.Now, buildDate()),
 	}
+	cluster := &clusterChecks{session: s}
 	if s.stranger != nil { // all else would look into what is another fleet's
-		return append(checks, preflight.Check{Name: checkFleetName, Run: s.checkFleet})
+		return append(checks, preflight.Check{Name: checkFleetName, Run: cluster.checkFleet})
 	}
-	checks = append(checks, preflight.Check{Name: "name", Run: s.checkName})
-	checks = append(checks, s.ownershipChecks()...)
-	checks = append(checks, preflight.Check{Name: "provider variables", Run: s.checkVariables})
+	checks = append(checks,
+		preflight.Check{Name: "name", Run: s.checkName},
+		preflight.Check{Name: checkFleetName, Run: cluster.checkFleet}, preflight.Check{Name: checkFluxName, Run: cluster.checkFlux},
+		preflight.Check{Name: "provider variables", Run: s.checkVariables})
 	if s.traits().Containers {
 		engine := preflight.NewEngine(nil)
 		checks = append(checks, engine.Checks()...)
@@ -116,6 +118,8 @@ func (s *session) checks() []preflight.Check {
 	checks = append(checks, preflight.Check{Name: "git push", Run: s.checkPush})
 	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitSSH {
 		checks = append(checks, preflight.Check{Name: "git deploy key", Run: s.checkDeployKey})
+	} else {
+		checks = append(checks, preflight.Check{Name: "git token for flux", Run: cluster.checkFluxToken})
 	}
 	return checks
 }

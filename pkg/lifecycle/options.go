@@ -61,6 +61,11 @@ type GitCredentials struct {
 	Username string
 	// Token for https.
 	Token string
+	// FluxToken is one that may only read, for Flux on the management cluster and on workload clusters. Empty: the management cluster's
+	// Flux keeps the one that it has or gets Token, and workload clusters get Token only where fleet.yaml agrees (spec.git.sharePushToken).
+	FluxToken string
+	// FluxUsername goes with FluxToken; empty: Username.
+	FluxUsername string
 	// SSHKeyFile for ssh; empty: the user's agent.
 	SSHKeyFile string
 	// CAFile with the certificate authorities of an https remote; written to a new fleet.yaml.
