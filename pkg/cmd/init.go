@@ -76,7 +76,7 @@ func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
 	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
 	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
 	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "", "file with a token of an https remote that may only read, for Flux on all clusters (default: the environment variable FLEETCTL_FLUX_TOKEN)")
-	fs.StringVar(&o.Git.FluxUsername, "flux-username", "", "user name that goes with the token for Flux (default: that of --git-username)")
+	fs.StringVar(&o.FluxUsername, "flux-username", "", "user name that goes with the token for Flux (default: that of --git-username)")
 	fs.StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
 	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")
 	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "", "known_hosts file that pins the host keys of an ssh remote (default: the user's)")
@@ -108,7 +108,7 @@ func (o *initOptions) complete(f *factory) (err error) {
 	if o.Git.Token, err = readToken(o.tokenFile); err != nil {
 		return err
 	}
-	if o.Git.FluxToken, err = readTokenFrom(o.fluxTokenFile, "flux-token-file", fluxTokenVariable); err != nil {
+	if o.FluxToken, err = readTokenFrom(o.fluxTokenFile, "flux-token-file", fluxTokenVariable); err != nil {
 		return err
 	}
 	if o.Kubeconfig != "" {

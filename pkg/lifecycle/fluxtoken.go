@@ -35,12 +35,12 @@ func (s *session) byToken() bool { return s.fleet.Spec.Git.Scheme() == v1alpha1.
 
 // givenOwnToken tells whether this run was given a token for Flux. The one that pushes, given twice, is none.
 func (s *session) givenOwnToken() bool {
-	return s.opts.Git.FluxToken != "" && s.opts.Git.FluxToken != s.opts.Git.Token
+	return s.opts.FluxToken != "" && s.opts.FluxToken != s.opts.Git.Token
 }
 
 // readerAuth is how Flux reaches the remote with a token of its own.
 func (s *session) readerAuth() (username, token string) {
-	return cmp.Or(s.opts.Git.FluxUsername, s.fleet.Spec.Git.FluxUsername, s.pushAuth().Username), s.opts.Git.FluxToken
+	return cmp.Or(s.opts.FluxUsername, s.fleet.Spec.Git.FluxUsername, s.pushAuth().Username), s.opts.FluxToken
 }
 
 // tokenHome is the server that a token for the fleet repo is for.

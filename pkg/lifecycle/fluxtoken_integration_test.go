@@ -59,7 +59,7 @@ func (f *tokenFleet) options(t *testing.T, push, own string) InitOptions {
 			t.Fatal(err)
 		}
 	}
-	o.Git.Token, o.Git.FluxToken = push, own
+	o.Git.Token, o.FluxToken = push, own
 	return o
 }
 
@@ -165,7 +165,7 @@ func newTokenFleet(ctx context.Context, t *testing.T) *tokenFleet {
 	if err := f.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: flux.Namespace}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.session(ctx, t, "", "").claim().create(ctx, f.client); err != nil {
+	if err := f.session(ctx, t, "", "").claim().Create(ctx, f.client); err != nil {
 		t.Fatal(err)
 	}
 	return f

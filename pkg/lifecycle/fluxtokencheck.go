@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/secret"
@@ -173,7 +174,7 @@ func (h *tokensHeld) names() []string { return slices.Sorted(maps.Keys(h.files))
 
 // heldTokens looks at the management cluster, where it is this fleet's and follows this remote, and at what the repo has for workload clusters.
 func (c *clusterChecks) heldTokens(ctx context.Context) (*tokensHeld, error) {
-	keys, err := c.localKeys(c.fleet.Metadata.Name, c.opts.AgeKeyFile)
+	keys, err := localKeys(c.Deps, c.fleet.Metadata.Name, c.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +204,7 @@ func (c *clusterChecks) ours(ctx context.Context) *standing {
 		return nil
 	}
 	there, err := c.standing(ctx)
-	if err != nil || there == nil || there.claim == nil || there.claim.fleet != c.identity() || !sameRepository(there.claim.url, c.fleet.Spec.Git.URL) {
+	if err != nil || there == nil || there.claim == nil || there.claim.Fleet != c.identity() || !ownership.SameRepository(there.claim.URL, c.fleet.Spec.Git.URL) {
 		return nil
 	}
 	return there
@@ -239,7 +240,7 @@ func (c *clusterChecks) readingClusters(held *tokensHeld) []string {
 			continue
 		}
 		own := filepath.ToSlash(filepath.Join(path.Dir(filepath.ToSlash(cluster.File)), scaffold.FluxFile))
-		content, err := within.ReadFile(c.opts.Dir, own, maxRepoFile)
+		content, err := within.ReadFile(c.opts.Dir, own, fleetrepo.MaxFile)
 		if err == nil && bytes.Contains(content, []byte(path.Dir(credentials))) { // else it has no Flux, or one that does not read the repo
 			names = append(names, cluster.Name)
 		}

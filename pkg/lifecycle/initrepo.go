@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -61,8 +63,8 @@ func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
 		return err
 	}
 	at, started, err := gitserve.Ensure(ctx, gitserve.Spec{
-		StateDir: s.cluster.Path(gitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
-		Executable: s.Executable, Args: []string{"git-serve", s.cluster.Path(gitServeDir)},
+		StateDir: s.cluster.Path(management.GitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
+		Executable: s.Executable, Args: []string{"git-serve", s.cluster.Path(management.GitServeDir)},
 	})
 	if err != nil {
 		return err
@@ -167,7 +169,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {
 			return true
 		}
-		content, err := within.ReadFile(s.opts.Dir, f.Path, maxRepoFile)
+		content, err := within.ReadFile(s.opts.Dir, f.Path, fleetrepo.MaxFile)
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
 		}

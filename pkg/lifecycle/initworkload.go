@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -60,7 +61,7 @@ func (s *session) secretFiles(ctx context.Context, root string) ([]gitrepo.Chang
 	}
 	recipients := keys[:1].Recipients()
 	var changes []gitrepo.Change
-	content, err := within.ReadFile(root, secret.RulesFile, maxRepoFile)
+	content, err := within.ReadFile(root, secret.RulesFile, fleetrepo.MaxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		content = secret.NewRules(recipients)
@@ -123,7 +124,7 @@ type credentialsFile struct {
 }
 
 func readCredentialsFile(root, name string, keys secret.Keys) (*credentialsFile, error) {
-	raw, err := within.ReadFile(root, name, maxRepoFile)
+	raw, err := within.ReadFile(root, name, fleetrepo.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &credentialsFile{name: name}, nil
 	}
