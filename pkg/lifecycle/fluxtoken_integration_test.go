@@ -104,7 +104,7 @@ func (f *tokenFleet) session(ctx context.Context, t *testing.T, push, own string
 	}
 	t.Cleanup(s.close)
 	s.client = f.client
-	if _, _, err := s.hasRemote(ctx); err != nil {
+	if err := s.offerRepo(ctx, func(string) {}); s.endpoint == nil { // that there is nothing to serve is said as an error
 		t.Fatal(err)
 	}
 	return s
