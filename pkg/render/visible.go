@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -75,7 +76,7 @@ func (v *visible) patterns(dir string, domain []string) []gitignore.Pattern {
 	}
 	for _, e := range entries {
 		if e.IsDir() && e.Name() != ".git" {
-			below := append(domain[:len(domain):len(domain)], e.Name())
+			below := slices.Concat(domain, []string{e.Name()})
 			own = append(own, v.patterns(path.Join(dir, e.Name()), below)...)
 		}
 	}

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -47,9 +48,7 @@ func TestLeftOut(t *testing.T) {
 				return // where links need a privilege
 			}
 			files := map[string]string{"fleet.yaml": fleetYAML}
-			for name, content := range c.files {
-				files[name] = content
-			}
+			maps.Copy(files, c.files)
 			dir := repoWith(t, files)
 			for name, target := range c.link {
 				name = filepath.Join(dir, filepath.FromSlash(name))

@@ -114,7 +114,7 @@ func (p *provider) declared() (*v1alpha1.Fleet, *v1alpha1.Lock, error) {
 	}
 	lock, err := v1alpha1.LoadLock(filepath.Join(p.dir, v1alpha1.LockFileName))
 	if err != nil {
-		return fleet, nil, nil // there is none, or it is reported where it stands
+		return fleet, nil, nil //nolint:nilerr // there is none, or it is reported where it stands
 	}
 	return fleet, lock, nil
 }
