@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/version"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // minFree is what the state and cache folders need: kubeconfigs, unpacked manifests, an unpacked bundle.
@@ -94,12 +94,14 @@ func (s *session) checks() []preflight.Check {
 		preflight.Disk("disk for cache", s.CacheDir, minFree),
 		preflight.Clock(time.Now, buildDate()),
 	}
+	cluster := &clusterChecks{session: s}
 	if s.stranger != nil { // all else would look into what is another fleet's
-		return append(checks, preflight.Check{Name: checkFleetName, Run: s.checkFleet})
+		return append(checks, preflight.Check{Name: checkFleetName, Run: cluster.checkFleet})
 	}
-	checks = append(checks, preflight.Check{Name: "name", Run: s.checkName})
-	checks = append(checks, s.ownershipChecks()...)
-	checks = append(checks, preflight.Check{Name: "provider variables", Run: s.checkVariables})
+	checks = append(checks,
+		preflight.Check{Name: "name", Run: s.checkName},
+		preflight.Check{Name: checkFleetName, Run: cluster.checkFleet}, preflight.Check{Name: checkFluxName, Run: cluster.checkFlux},
+		preflight.Check{Name: "provider variables", Run: s.checkVariables})
 	if s.traits().Containers {
 		engine := preflight.NewEngine(nil)
 		checks = append(checks, engine.Checks()...)
@@ -120,6 +122,8 @@ func (s *session) checks() []preflight.Check {
 	checks = append(checks, preflight.Check{Name: "git push", Run: s.checkPush})
 	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitSSH {
 		checks = append(checks, preflight.Check{Name: "git deploy key", Run: s.checkDeployKey})
+	} else {
+		checks = append(checks, preflight.Check{Name: "git token for flux", Run: cluster.checkFluxToken})
 	}
 	return checks
 }
@@ -260,6 +264,6 @@ func (s *session) readCA() (err error) {
 	if file == "" {
 		return nil
 	}
-	s.ca, err = os.ReadFile(s.inRepo(file))
+	s.ca, err = within.Named(s.inRepo(file), maxNamed)
 	return diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml, or --git-ca-file, names a PEM file, relative to fleet.yaml")
 }
