@@ -61,7 +61,7 @@ func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 // EnvironmentChart makes providers/<cloud>/<generation>/clusters/<environment>/chart-<flavour>.yaml: the HelmChart that the environment's clusters of a
 // flavour have in common. With one each, source-controller would unpack the whole repo once for every cluster and commit. Errors: a bad name.
 func EnvironmentChart(layout Layout, environment, flavour string) (manifest.File, error) {
-	if err := layout.check(); err != nil {
+	if err := checkLayout(layout); err != nil {
 		return manifest.File{}, err
 	}
 	if err := CheckName("environment", environment, 40); err != nil {
@@ -77,7 +77,7 @@ func EnvironmentChart(layout Layout, environment, flavour string) (manifest.File
 }
 
 func (o ClusterOptions) check() error {
-	if err := o.Layout.check(); err != nil {
+	if err := checkLayout(o.Layout); err != nil {
 		return err
 	}
 	if err := CheckName("environment", o.Environment, 40); err != nil {

@@ -24,7 +24,7 @@ type Environment struct {
 // EnvironmentFiles make an environment: the Flux Kustomization that applies its folder, and the folder with what all its clusters
 // have in common: on the management cluster, and in apps what each of them runs.
 func EnvironmentFiles(layout Layout, env Environment) ([]manifest.File, error) {
-	if err := layout.check(); err != nil {
+	if err := checkLayout(layout); err != nil {
 		return nil, err
 	}
 	if err := CheckName("environment", env.Name, 40); err != nil {

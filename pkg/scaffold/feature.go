@@ -7,9 +7,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// FeaturesDir has one folder per feature.
-const FeaturesDir = "features"
-
 // FeatureFiles make a new feature: two folders, for what only the platform may own and for what stands in its namespace. Errors: a bad name.
 func FeatureFiles(name string) ([]manifest.File, error) {
 	if err := checkFeature(name); err != nil {
@@ -53,7 +50,7 @@ func (t FeatureTarget) FeatureFile(feature string) string {
 // EnableFeature makes what gives a feature to its target: two Flux Kustomizations, the one of the namespace after the other. A cluster's own
 // Flux applies those of its environment, and the management cluster those of one cluster. Errors: bad names.
 func EnableFeature(feature string, t FeatureTarget) (manifest.File, error) {
-	if err := t.Layout.check(); err != nil {
+	if err := checkLayout(t.Layout); err != nil {
 		return manifest.File{}, err
 	}
 	if err := checkFeature(feature); err != nil {

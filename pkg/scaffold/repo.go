@@ -166,7 +166,7 @@ func (o RepoOptions) check() error {
 	if len(o.Charts) > 0 && o.KubernetesVersion == "" {
 		return errors.New("generate fleet repo: a Kubernetes version is needed for the example of a cluster")
 	}
-	return o.Layout.check()
+	return checkLayout(o.Layout)
 }
 
 // ChartFiles are the files of the chart of a flavour, for charts/<flavour> of the fleet repo.

@@ -28,16 +28,6 @@ type TenantOptions struct {
 	Role       string
 }
 
-// Tenant is the folder of a tenant in an environment; with the environment "" the one with what it has in all of them.
-func (l Layout) Tenant(environment, name string) string {
-	return path.Join("tenants", l.Cloud, cmp.Or(environment, commonDir), name)
-}
-
-// TenantFile is the Flux Kustomization that gives a tenant to the clusters of an environment.
-func (l Layout) TenantFile(environment, name string) string {
-	return path.Join(l.Apps(environment), "tenants", name+".yaml")
-}
-
 // TenantFiles make a tenant: a namespace with a quota, limits, a network policy that denies and a service account for Flux; in the
 // environment the role of its people; and what makes the environment's clusters apply it. Errors: bad names.
 func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
@@ -78,7 +68,7 @@ func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
 }
 
 func (o TenantOptions) check() error {
-	if err := o.Layout.check(); err != nil {
+	if err := checkLayout(o.Layout); err != nil {
 		return err
 	}
 	if err := CheckName("environment", o.Environment, 40); err != nil {
