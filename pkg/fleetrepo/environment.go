@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -159,7 +160,7 @@ func (r *Repo) setEnvironment(e *Edit, name string, opts EnvironmentOptions) err
 // checkEnvironment judges what a person gave; name is "" for an environment that is there.
 func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 	if name != "" {
-		if _, err := scaffold.EnvironmentFiles(scaffold.Layout{Cloud: "x", Generation: "x"}, scaffold.Environment{Name: name}); err != nil {
+		if _, err := scaffold.EnvironmentFiles(layout.Layout{Cloud: "x", Generation: "x"}, scaffold.Environment{Name: name}); err != nil {
 			return err
 		}
 	}
@@ -176,9 +177,9 @@ func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 // applied makes what a management cluster needs to apply an environment, and lets it follow the environment's channel. released tells
 // whether there is something to follow: before that, a new environment is not applied, and another stays where it is.
 func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, released bool) error {
-	layout := layoutOf(m)
+	at := m.Layout()
 	source := r.Fleet.ChannelOf(name).Source()
-	files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
+	files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
 	if err != nil {
 		return err
 	}
@@ -189,7 +190,7 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 	if !released {
 		return nil
 	}
-	file := layout.ClustersFile(name)
+	file := at.ClustersFile(name)
 	if err := r.listed(&e.Changes, m.Dir(), path.Base(file), true); err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 	if err != nil {
 		return fmt.Errorf("read what applies environment %s: %w", name, err)
 	}
-	if src, err = followSource(src, layout, name, source); err != nil {
+	if src, err = followSource(src, at, name, source); err != nil {
 		return diag.Wrap("change "+file, err, "let its sourceRef name "+source+" in an editor")
 	}
 	e.Changes.Write(manifest.File{Path: file, Content: src})
@@ -209,7 +210,7 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 
 // followSource lets the Flux Kustomization of an environment follow another source. As long as nobody has changed the file it is made
 // anew; else the source and the patches that name it change, and nothing more.
-func followSource(src []byte, layout scaffold.Layout, name, source string) ([]byte, error) {
+func followSource(src []byte, at layout.Layout, name, source string) ([]byte, error) {
 	documents, err := yamledit.Parse(src)
 	if err != nil || len(documents) == 0 {
 		return nil, fmt.Errorf("not a Flux Kustomization: %w", err)
@@ -219,7 +220,7 @@ func followSource(src []byte, layout scaffold.Layout, name, source string) ([]by
 		return src, nil
 	}
 	made := func(source string) ([]byte, error) {
-		files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: name, Source: source})
+		files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: name, Source: source})
 		if err != nil {
 			return nil, err
 		}

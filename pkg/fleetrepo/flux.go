@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -74,12 +75,12 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 // mayRead tells whether the clusters of an environment get what they read the fleet repo with, with the changes made: credentials, unless
 // it asks for none.
 func (r *Repo) mayRead(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) (bool, error) {
-	layout := layoutOf(m)
-	credentials := layout.Credentials(environment)
+	at := m.Layout()
+	credentials := at.Credentials(environment)
 	if r.exists(credentials) || slices.ContainsFunc(cs.Files(), func(f manifest.File) bool { return f.Path == credentials }) {
 		return true, nil
 	}
-	sync, err := r.generated(layout.SyncFile())
+	sync, err := r.generated(at.SyncFile())
 	if err != nil || sync == nil {
 		return true, err
 	}
@@ -107,13 +108,13 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	if err != nil {
 		return nil, err
 	}
-	declared.Name, declared.Layout, declared.Environment, declared.Flavour = c.Name, layoutOf(c.mgmt), c.Environment, c.Flavour
+	declared.Name, declared.Layout, declared.Environment, declared.Flavour = c.Name, c.mgmt.Layout(), c.Environment, c.Flavour
 	files, err := scaffold.ClusterFiles(declared)
 	if err != nil {
 		return nil, err
 	}
 	dir := path.Dir(c.File)
-	file := path.Join(dir, scaffold.FluxFile)
+	file := path.Join(dir, layout.FluxFile)
 	there, err := r.generated(file)
 	if err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string) stri
 	if channel.Name == v1alpha1.MainChannel {
 		return ""
 	}
-	return layoutOf(m).SourceDir(channel.Name)
+	return m.Layout().SourceDir(channel.Name)
 }
 
 // fluxFollows lets the Flux of an environment's clusters follow the environment's channel. A flux.yaml that somebody has changed is left to
@@ -152,7 +153,7 @@ func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment s
 		return err
 	}
 	for _, name := range names {
-		file := path.Join(m.ClustersDir(environment), name, scaffold.FluxFile)
+		file := path.Join(m.ClustersDir(environment), name, layout.FluxFile)
 		there, err := r.generated(file)
 		if err != nil {
 			return err
@@ -179,7 +180,7 @@ func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name stri
 	if err != nil {
 		return nil, nil //nolint:nilerr // it is somebody's own
 	}
-	o := scaffold.ClusterOptions{Layout: layoutOf(m), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
+	o := scaffold.ClusterOptions{Layout: m.Layout(), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
 	for _, d := range documents {
 		switch text(yamledit.Find(d, "metadata", "labels", scaffold.FluxLabel)) {
 		case "cni":
@@ -207,19 +208,19 @@ func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name stri
 // environmentFlux adds to an edit what the Flux of an environment's clusters lacks, copied from what the management cluster and other
 // environments have. It tells whether there is anything to copy: init makes the first.
 func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) (bool, error) {
-	layout := layoutOf(m)
-	components, err := r.generated(path.Join(m.Dir(), scaffold.FluxDir, scaffold.ComponentsFile))
+	at := m.Layout()
+	components, err := r.generated(path.Join(m.Dir(), layout.FluxDir, layout.ComponentsFile))
 	if err != nil {
 		return false, err
 	}
-	sync, err := r.generated(layout.SyncFile())
+	sync, err := r.generated(at.SyncFile())
 	if err != nil {
 		return false, err
 	}
 	if components == nil || sync == nil {
-		return r.exists(layout.WorkloadFlux(environment)), nil
+		return r.exists(at.WorkloadFlux(environment)), nil
 	}
-	opts := scaffold.WorkloadFluxOptions{Layout: layout, Environment: environment, Components: components}
+	opts := scaffold.WorkloadFluxOptions{Layout: at, Environment: environment, Components: components}
 	if r.Fleet.ChannelOf(environment).Name == v1alpha1.MainChannel {
 		if opts.Source, err = scaffold.SourceOf(sync); err != nil {
 			return false, err
@@ -230,7 +231,7 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 		return false, err
 	}
 	cs.Write(scaffold.Missing(files, r.exists)...)
-	if source := path.Join(layout.Sync(environment), scaffold.SourceFile); opts.Source == nil && r.exists(source) {
+	if source := path.Join(at.Sync(environment), layout.SourceFile); opts.Source == nil && r.exists(source) {
 		cs.Delete(source)
 	}
 	return true, r.copyCredentials(cs, m, environment)
@@ -238,17 +239,17 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 
 // copyCredentials gives an environment the encrypted credentials of another one of the same management cluster: they read the same repo.
 func (r *Repo) copyCredentials(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) error {
-	layout := layoutOf(m)
-	if r.exists(layout.Credentials(environment)) {
+	at := m.Layout()
+	if r.exists(at.Credentials(environment)) {
 		return nil
 	}
 	for _, other := range r.EnvironmentNames() {
-		content, err := r.generated(layout.Credentials(other))
+		content, err := r.generated(at.Credentials(other))
 		if err != nil {
 			return err
 		}
 		if content != nil {
-			cs.Write(manifest.File{Path: layout.Credentials(environment), Content: content})
+			cs.Write(manifest.File{Path: at.Credentials(environment), Content: content})
 			return nil
 		}
 	}

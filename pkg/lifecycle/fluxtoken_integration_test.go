@@ -20,8 +20,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 // tokenFleet is a fleet repo at a real Git server that asks for a token, and its management cluster as far as an API server.
@@ -47,7 +47,7 @@ func (f *tokenFleet) options(t *testing.T, push, own string) InitOptions {
 	if f.reader {
 		files[tokenWorkload+"cluster.yaml"] = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: north, namespace: north}\n" +
 			"spec: {interval: 10m, chart: {spec: {chart: ./charts/in-memory}}, values: {}}\n"
-		files[tokenWorkload+scaffold.FluxFile] = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: north-sync, namespace: north}\n" +
+		files[tokenWorkload+layout.FluxFile] = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: north-sync, namespace: north}\n" +
 			"spec: {path: ./providers/docker/v1/clusters/dev/common/sync}\n"
 	}
 	for name, content := range files {

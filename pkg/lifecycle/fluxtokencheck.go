@@ -16,9 +16,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -239,7 +239,7 @@ func (c *clusterChecks) readingClusters(held *tokensHeld) []string {
 		if _, theirs := held.files[credentials]; theirs {
 			continue
 		}
-		own := filepath.ToSlash(filepath.Join(path.Dir(filepath.ToSlash(cluster.File)), scaffold.FluxFile))
+		own := filepath.ToSlash(filepath.Join(path.Dir(filepath.ToSlash(cluster.File)), layout.FluxFile))
 		content, err := within.ReadFile(c.opts.Dir, own, fleetrepo.MaxFile)
 		if err == nil && bytes.Contains(content, []byte(path.Dir(credentials))) { // else it has no Flux, or one that does not read the repo
 			names = append(names, cluster.Name)

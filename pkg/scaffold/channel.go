@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -16,7 +17,7 @@ type ChannelOptions struct {
 	// Branch or Tag that it is at.
 	Branch, Tag string
 	// Layout of the management cluster.
-	Layout Layout
+	Layout layout.Layout
 	// Sync is the content of its gotk-sync.yaml: the channel's source reaches the fleet repo as the GitRepository flux-system in it does.
 	Sync []byte
 }

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 // maxClusterName leaves room for what Cluster API and Helm append to a cluster's name within their 63 and 53 characters.
@@ -37,7 +38,7 @@ func CheckLabel(what, name string, limit int) error {
 }
 
 // checkLayout refuses a layout whose folders no fleet repo has.
-func checkLayout(l Layout) error {
+func checkLayout(l layout.Layout) error {
 	if err := CheckName("cloud", l.Cloud, 63); err != nil {
 		return err
 	}

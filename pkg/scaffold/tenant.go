@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -21,7 +22,7 @@ type TenantOptions struct {
 	// Group of the tenant's people, as the clusters' identity provider names it. Default: the tenant's name.
 	Group string
 	// Layout and Environment say where.
-	Layout      Layout
+	Layout      layout.Layout
 	Environment string
 	// Production gives the people the role view there, and admin elsewhere, unless Role says otherwise.
 	Production bool
@@ -43,7 +44,7 @@ func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
 		Tenant, Environment, Group, Role, Path, Common string
 		Production                                     bool
 	}{
-		opts.Name, opts.Environment, cmp.Or(opts.Group, opts.Name), cmp.Or(opts.Role, role), dir, path.Join("../..", commonDir, opts.Name), opts.Production,
+		opts.Name, opts.Environment, cmp.Or(opts.Group, opts.Name), cmp.Or(opts.Role, role), dir, path.Join("../..", layout.CommonDir, opts.Name), opts.Production,
 	}
 	var out []manifest.File
 	add := func(template, target string) error {

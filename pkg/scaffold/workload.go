@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -35,7 +36,7 @@ const FluxLabel = "fleetctl.dev/flux"
 
 // WorkloadFluxOptions are what the clusters of an environment need to run a Flux of their own.
 type WorkloadFluxOptions struct {
-	Layout      Layout
+	Layout      layout.Layout
 	Environment string
 	// Components is the content of gotk-components.yaml.
 	Components []byte
@@ -64,12 +65,12 @@ func WorkloadFluxFiles(opts WorkloadFluxOptions) ([]manifest.File, error) {
 	}
 	flux, sync := opts.Layout.WorkloadFlux(opts.Environment), opts.Layout.Sync(opts.Environment)
 	files := []manifest.File{
-		{Path: path.Join(flux, ComponentsFile), Content: opts.Components},
+		{Path: path.Join(flux, layout.ComponentsFile), Content: opts.Components},
 		{Path: path.Join(flux, "kustomization.yaml"), Content: system},
 		{Path: path.Join(sync, "apps.yaml"), Content: apps},
 	}
 	if opts.Source != nil {
-		files = append(files, manifest.File{Path: path.Join(sync, SourceFile), Content: opts.Source})
+		files = append(files, manifest.File{Path: path.Join(sync, layout.SourceFile), Content: opts.Source})
 	}
 	return files, nil
 }
@@ -103,7 +104,7 @@ func SourceOf(sync []byte) ([]byte, error) {
 // IsGenerated tells whether a file of WorkloadFluxFiles is fleetctl's to update.
 func IsGenerated(name string) bool {
 	base := path.Base(name)
-	return base == ComponentsFile || base == SourceFile
+	return base == layout.ComponentsFile || base == layout.SourceFile
 }
 
 // fluxFile makes the flux.yaml of a cluster; ok is false where it has none.
@@ -126,8 +127,8 @@ func (o ClusterOptions) fluxFile() (file manifest.File, ok bool, err error) {
 		if err := CheckName("network", o.CNI, 63); err != nil {
 			return manifest.File{}, false, err
 		}
-		data.CNI = CNIDir(o.CNI)
+		data.CNI = layout.CNIDir(o.CNI)
 	}
 	content, err := execute("flux.yaml", data)
-	return manifest.File{Path: path.Join(o.Layout.Cluster(o.Environment, o.Name), FluxFile), Content: content}, true, err
+	return manifest.File{Path: path.Join(o.Layout.Cluster(o.Environment, o.Name), layout.FluxFile), Content: content}, true, err
 }

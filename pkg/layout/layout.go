@@ -1,4 +1,6 @@
-package scaffold
+// Package layout knows where everything in a fleet repo lies: it is the one owner of its folders and of the names of its files. All paths have
+// forward slashes.
+package layout
 
 import (
 	"cmp"
@@ -14,13 +16,17 @@ type Layout struct {
 	Generation string
 }
 
+// generationDir is the folder of a generation of management cluster, with all that it makes.
+func (l Layout) generationDir() string { return path.Join("providers", l.Cloud, l.Generation) }
+
 // Management is the folder that the management cluster's Flux applies first.
-func (l Layout) Management() string { return path.Join("providers", l.Cloud, l.Generation, "mgmt") }
+func (l Layout) Management() string { return path.Join(l.generationDir(), "mgmt") }
+
+// Clusters is the folder of the environments' folders.
+func (l Layout) Clusters() string { return path.Join(l.generationDir(), "clusters") }
 
 // Environment is the folder of an environment's clusters.
-func (l Layout) Environment(name string) string {
-	return path.Join("providers", l.Cloud, l.Generation, "clusters", name)
-}
+func (l Layout) Environment(name string) string { return path.Join(l.Clusters(), name) }
 
 // ClustersFile has the Flux Kustomization that applies an environment's folder.
 func (l Layout) ClustersFile(environment string) string {
@@ -29,7 +35,7 @@ func (l Layout) ClustersFile(environment string) string {
 
 // Apps is the folder with what every cluster of an environment runs: its own Flux applies it.
 func (l Layout) Apps(environment string) string {
-	return path.Join(l.Environment(environment), commonDir, "apps")
+	return path.Join(l.Environment(environment), CommonDir, "apps")
 }
 
 // EnvironmentChart is the file with the HelmChart of a flavour.
@@ -60,8 +66,8 @@ func (l Layout) Cluster(environment, name string) string {
 // ChartsDir holds one chart per flavour of cluster.
 const ChartsDir = "charts"
 
-// commonDir holds what an environment has for all its clusters; no cluster can be called so.
-const commonDir = "common"
+// CommonDir holds what an environment has for all its clusters; no cluster can be called so.
+const CommonDir = "common"
 
 // SourceFile is the one file of SourceDir.
 func (l Layout) SourceFile(channel string) string {
@@ -84,7 +90,7 @@ func InChannels(name string) bool {
 
 // Tenant is the folder of a tenant in an environment; with the environment "" the one with what it has in all of them.
 func (l Layout) Tenant(environment, name string) string {
-	return path.Join("tenants", l.Cloud, cmp.Or(environment, commonDir), name)
+	return path.Join("tenants", l.Cloud, cmp.Or(environment, CommonDir), name)
 }
 
 // TenantFile is the Flux Kustomization that gives a tenant to the clusters of an environment.
@@ -94,13 +100,13 @@ func (l Layout) TenantFile(environment, name string) string {
 
 // WorkloadFlux is the folder with Flux itself for the clusters of an environment.
 func (l Layout) WorkloadFlux(environment string) string {
-	return path.Join(l.Environment(environment), commonDir, FluxDir)
+	return path.Join(l.Environment(environment), CommonDir, FluxDir)
 }
 
 // Sync is the folder with what connects the Flux of an environment's clusters to the fleet repo. The management cluster applies it to
 // each of them, and decrypts what is encrypted there.
 func (l Layout) Sync(environment string) string {
-	return path.Join(l.Environment(environment), commonDir, "sync")
+	return path.Join(l.Environment(environment), CommonDir, "sync")
 }
 
 // Credentials is the file with what the clusters of an environment read the fleet repo with, encrypted.
