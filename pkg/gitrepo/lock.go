@@ -36,6 +36,7 @@ var underWay = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase
 type lock struct {
 	own     *flock.Flock
 	gitDir  string
+	disk    *durable
 	index   *index.Index
 	entries map[string]*index.Entry
 	changed bool
@@ -50,7 +51,7 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 	}
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	l := &lock{own: flock.New(filepath.Join(r.gitDir, lockName)), gitDir: r.gitDir}
+	l := &lock{own: flock.New(filepath.Join(r.gitDir, lockName)), gitDir: r.gitDir, disk: r.disk}
 	if _, err := l.own.TryLockContext(wait, lockPoll); err != nil {
 		return nil, busy(ctx, err, "another fleetctl works in "+r.dir, "wait for it to end")
 	}
@@ -59,10 +60,8 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 			_ = l.own.Unlock() // the first error tells more
 		}
 	}()
-	for _, dir := range []string{r.gitDir, filepath.Join(r.gitDir, asideDir)} {
-		if err := atomicfile.Sweep(dir); err != nil { // of those before us that were killed
-			return nil, err
-		}
+	if err := r.sweepGitDir(); err != nil {
+		return nil, err
 	}
 	if err := l.lockIndex(wait); err != nil {
 		return nil, busy(ctx, err, "git works in "+r.dir, "wait for it to end; if no git runs there, remove "+l.path("index.lock"))
@@ -70,7 +69,11 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 	if err := l.readIndex(); err != nil {
 		return nil, errors.Join(err, os.Remove(l.path("index.lock")))
 	}
-	if err := r.recover(ctx, l); err != nil {
+	err = r.recover(ctx, l)
+	if err == nil {
+		err = r.sweepWorktree(l)
+	}
+	if err != nil {
 		return nil, errors.Join(err, os.Remove(l.path("index.lock")))
 	}
 	return l, nil
@@ -176,8 +179,11 @@ func (l *lock) writeIndex() error {
 	return nil
 }
 
-// replace writes a file of .git at once.
+// replace writes a file of .git at once, and after the objects that it names.
 func (l *lock) replace(name string, content []byte, mode fs.FileMode) error {
+	if err := l.disk.flush(); err != nil {
+		return err
+	}
 	root, err := os.OpenRoot(l.gitDir)
 	if err != nil {
 		return err

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -319,39 +322,54 @@ func (w *worktree) planIndex(s *step, e *index.Entry) (bool, error) {
 
 // apply carries the steps out on disk. Deletions come first, so that a file can become a folder.
 func (w *worktree) apply(ctx context.Context, steps []*step) error {
+	var removed []string
+	var files []diskFile
 	for _, s := range steps {
+		if s.write {
+			files = append(files, diskFile{s.path, s.content, s.mode})
+		}
 		if !s.remove {
 			continue
 		}
 		if err := errors.Join(ctx.Err(), w.remove(s.path)); err != nil {
 			return fmt.Errorf("remove %s: %w", s.path, err)
 		}
+		removed = append(removed, s.path)
 	}
-	for _, s := range steps {
-		if !s.write {
-			continue
-		}
-		if err := errors.Join(ctx.Err(), w.put(s.path, s.content, s.mode)); err != nil {
-			return fmt.Errorf("write %s: %w", s.path, err)
-		}
+	if err := w.put(ctx, files...); err != nil {
+		return err
 	}
-	return nil
+	return w.flushRemoval(removed)
 }
 
 // undo puts back what stood on disk before the steps.
 func (w *worktree) undo(steps []*step) error {
 	var errs []error
+	var removed []string
+	var files []diskFile
 	for _, s := range steps {
-		if s.write && s.before.mode == filemode.Empty {
+		switch {
+		case !s.write && !s.remove:
+		case s.before.mode != filemode.Empty:
+			files = append(files, diskFile{s.path, s.before.content, s.before.mode})
+		case s.write:
 			errs = append(errs, w.remove(s.path))
+			removed = append(removed, s.path)
 		}
 	}
-	for _, s := range steps {
-		if (s.write || s.remove) && s.before.mode != filemode.Empty {
-			errs = append(errs, w.put(s.path, s.before.content, s.before.mode))
-		}
-	}
+	errs = append(errs, w.put(context.Background(), files...), w.flushRemoval(removed))
 	return errors.Join(errs...)
+}
+
+// flushRemoval waits until the disk knows that files are gone.
+func (w *worktree) flushRemoval(paths []string) error {
+	folders := map[string]bool{}
+	for _, p := range paths {
+		for _, dir := range foldersTo(filepath.FromSlash(p)) {
+			folders[dir] = true
+		}
+	}
+	return atomicfile.SyncFolders(w.root, slices.Collect(maps.Keys(folders))...)
 }
 
 // enter brings the index to where the steps lead.

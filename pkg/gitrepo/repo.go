@@ -26,6 +26,8 @@ type Repo struct {
 	dir    string
 	gitDir string
 	git    *git.Repository
+	disk   *durable
+	swept  bool // what killed runs have left in the working tree is gone
 
 	// NoVerify leaves the hooks out that may refuse a commit or a push: pre-commit, commit-msg and pre-push.
 	NoVerify bool
@@ -44,14 +46,15 @@ func Open(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
 	}
-	if opened, err = writeWhole(opened); err != nil {
-		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
-	}
 	gitDir, err := dotGit(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
 	}
-	return &Repo{dir: dir, gitDir: gitDir, git: opened}, nil
+	r := &Repo{dir: dir, gitDir: gitDir}
+	if r.git, r.disk, err = keepOnDisk(opened, r.commonDir()); err != nil {
+		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
+	}
+	return r, nil
 }
 
 // dotGit is the folder with HEAD and the index: .git, or for a linked working tree the one that .git names.
