@@ -1,7 +1,6 @@
 package gitrepo
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -39,6 +38,7 @@ type lock struct {
 	disk    *durable
 	index   *index.Index
 	entries map[string]*index.Entry
+	assumed map[string]bool // to be unchanged, which git then does not look at
 	changed bool
 }
 
@@ -132,16 +132,15 @@ func createExclusive(path string) error {
 func (l *lock) readIndex() error { return l.readIndexFrom(l.path("index")) }
 
 func (l *lock) readIndexFrom(path string) error {
-	l.index, l.entries = &index.Index{Version: 2}, map[string]*index.Entry{}
-	f, err := os.Open(path)
+	l.index, l.entries, l.assumed = &index.Index{Version: 2}, map[string]*index.Entry{}, nil
+	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	if err := index.NewDecoder(bufio.NewReader(f)).Decode(l.index); err != nil {
+	if l.index, l.assumed, err = decodeIndex(content); err != nil {
 		return diag.Errorf("split and sparse indexes are not supported: git update-index --no-split-index; git sparse-checkout disable", "read %s: %w", path, err)
 	}
 	for _, e := range l.index.Entries {
@@ -198,9 +197,5 @@ func (l *lock) encodeIndex() ([]byte, error) {
 		l.index.Entries = append(l.index.Entries, e)
 	}
 	l.index.Cache, l.index.ResolveUndo, l.index.EndOfIndexEntry = nil, nil, nil // they describe the old entries
-	var content bytes.Buffer
-	if err := index.NewEncoder(&content).Encode(l.index); err != nil {
-		return nil, fmt.Errorf("encode the index: %w", err)
-	}
-	return content.Bytes(), nil
+	return encodeIndex(l.index, l.assumed)
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
 
@@ -215,12 +216,17 @@ func (w *worktree) writeNew(ctx context.Context, s *step) error {
 		s.content, err = readBlob(w.store, s.to.hash)
 		return err
 	}
-	s.content, err = w.conv.toDisk(ctx, s.path, s.to.hash)
-	return err
+	if s.content, err = w.conv.toDisk(ctx, s.path, s.to.hash); err != nil {
+		return err
+	}
+	return w.keepLineEnds(ctx, s, s.to.hash)
 }
 
 func (w *worktree) keptMode(s *step) filemode.FileMode {
 	regular := func(m filemode.FileMode) bool { return m == filemode.Regular || m == filemode.Executable }
+	if !w.knowsModes() && regular(s.before.mode) && runtime.GOOS != "windows" {
+		return s.before.mode // core.fileMode is false: it means nothing, and is left alone
+	}
 	if w.knowsModes() && regular(s.before.mode) && regular(s.from.mode) && s.before.mode != s.from.mode {
 		return s.before.mode
 	}
@@ -257,8 +263,10 @@ func (w *worktree) planMerge(ctx context.Context, s *step, content, cleaned []by
 	if s.stands, err = writeBlob(w.store, merged); err != nil {
 		return false, err
 	}
-	s.content, err = w.conv.toDisk(ctx, s.path, s.stands)
-	return true, err
+	if s.content, err = w.conv.toDisk(ctx, s.path, s.stands); err != nil {
+		return false, err
+	}
+	return true, w.keepLineEnds(ctx, s, s.stands)
 }
 
 // mergeText brings two changes of a text together. What is no text cannot be.
@@ -365,7 +373,7 @@ func (w *worktree) undo(steps []*step) error {
 func (w *worktree) flushRemoval(paths []string) error {
 	folders := map[string]bool{}
 	for _, p := range paths {
-		for _, dir := range foldersTo(filepath.FromSlash(p)) {
+		for _, dir := range foldersOfNew(w.root, filepath.FromSlash(p)) { // some of which may have gone with it
 			folders[dir] = true
 		}
 	}
@@ -387,10 +395,16 @@ func (w *worktree) enter(l *lock, steps []*step) {
 			}
 			// Of a file that git is to look into, the index says nothing else.
 			if info, err := w.root.Lstat(filepath.FromSlash(s.path)); err == nil && s.stands == s.entry.hash && !info.IsDir() {
-				e.ModifiedAt, e.Size = info.ModTime(), uint32(info.Size()) //nolint:gosec // git keeps the lower 32 bits too
+				setStat(e, info)
 			}
 			l.entries[s.path] = e
 			l.changed = true
 		}
 	}
+}
+
+// setStat is what the index says of a file that is as it should be.
+func setStat(e *index.Entry, info fs.FileInfo) {
+	e.ModifiedAt, e.Size = info.ModTime(), uint32(info.Size()) //nolint:gosec // git keeps the lower 32 bits too
+	setSystemStat(e, info)
 }

@@ -45,6 +45,7 @@ func (w *worktree) putSome(files []diskFile) error {
 	var written []*atomicfile.Staged
 	places, folders := map[string]func() error{}, map[string]bool{}
 	for _, f := range files {
+		changed := foldersOfNew(w.root, filepath.FromSlash(f.path))
 		staged, place, err := w.stage(f)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("write %s: %w", f.path, err))
@@ -55,7 +56,7 @@ func (w *worktree) putSome(files []diskFile) error {
 		}
 		if place != nil {
 			places[f.path] = place
-			for _, dir := range foldersTo(filepath.FromSlash(f.path)) {
+			for _, dir := range changed {
 				folders[dir] = true
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,9 @@ type Repo struct {
 	git    *git.Repository
 	disk   *durable
 	swept  bool // what killed runs have left in the working tree is gone
+	// left is what the hooks of a commit have made of files on disk, by their paths.
+	left       map[string]diskFile
+	leftCommit plumbing.Hash
 
 	// NoVerify leaves the hooks out that may refuse a commit or a push: pre-commit, commit-msg and pre-push.
 	NoVerify bool
@@ -39,20 +43,16 @@ func Open(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
-	if errors.Is(err, git.ErrRepositoryNotExists) {
+	gitDir, err := dotGit(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.Errorf("", "%w: %s", ErrNotARepository, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
 	}
-	gitDir, err := dotGit(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
-	}
 	r := &Repo{dir: dir, gitDir: gitDir}
-	if r.git, r.disk, err = keepOnDisk(opened, r.commonDir()); err != nil {
-		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
+	if r.git, r.disk, err = openOnDisk(dir, gitDir, r.commonDir()); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
@@ -195,6 +195,9 @@ func originConfig(url string) *config.RemoteConfig {
 func (r *Repo) Dirty(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if gitProgram() != "" {
+		return r.dirtyByGit(ctx)
 	}
 	tree, err := r.git.Worktree()
 	if err != nil {

@@ -15,41 +15,19 @@ import (
 	"sync"
 
 	"github.com/go-git/go-billy/v5"
-	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
-
-// keepOnDisk makes a repository in the folder dir (the one that all its working trees share) keep what a power cut or a kill may come into. go-git
-// empties a reference, the configuration or the index of a pack before it writes it: a kill between the two leaves a branch that is no commit, which is
-// no repository any more for git, nor for Flux. And it flushes nothing. Here these files are replaced as a whole, and objects are on the disk before
-// a reference names them: git itself is as careful where core.fsync is "objects,reference,index", which is more than its default.
-func keepOnDisk(r *git.Repository, dir string) (*git.Repository, *durable, error) {
-	store, ok := r.Storer.(*filesystem.Storage)
-	if !ok {
-		return r, nil, nil // not on a disk
-	}
-	files := &durable{Filesystem: store.Filesystem(), dir: dir, pending: map[string]bool{}}
-	var below billy.Filesystem
-	tree, err := r.Worktree()
-	switch {
-	case err == nil:
-		below = tree.Filesystem
-	case !errors.Is(err, git.ErrIsBareRepository):
-		return nil, nil, err
-	}
-	opened, err := git.Open(filesystem.NewStorage(files, cache.NewObjectLRUDefault()), below)
-	return opened, files, err
-}
 
 // asideDir is where a file is written before it takes its place: in the folder of the repository that linked working trees share, as all files that
 // this is about are, and where git looks for no references.
 const asideDir = "info"
 
-// durable is a .git folder in which what counts is replaced as a whole and flushed.
+// durable is a .git folder in which what a power cut or a kill may come into is kept. go-git empties a reference, the configuration or the index of a
+// pack before it writes it: a kill between the two leaves a branch that is no commit, which is no repository any more for git, nor for Flux. And it
+// flushes nothing. Here these files are replaced as a whole, and objects are on the disk before a reference names them: git itself is as careful
+// where core.fsync is "objects,reference,index", which is more than its default.
 type durable struct {
 	billy.Filesystem
 	dir string // of the operating system
@@ -237,6 +215,7 @@ func (f *wholeFile) Close() error {
 	}
 	defer root.Close()
 	name := filepath.Clean(f.name)
+	changed := foldersOfNew(root, name)
 	for _, dir := range []string{asideDir, filepath.Dir(name)} {
 		if err := root.MkdirAll(dir, 0o777); err != nil {
 			return err
@@ -252,15 +231,19 @@ func (f *wholeFile) Close() error {
 	if err := staged.PlaceAs(name); err != nil {
 		return err
 	}
-	return atomicfile.SyncFolders(root, foldersTo(name)...) // it may be the first in them
+	return atomicfile.SyncFolders(root, changed...)
 }
 
-// foldersTo are the folders that lead to a file below the folder that its path begins in, "." among them.
-func foldersTo(name string) []string {
+// foldersOfNew are the folders below root that get a new entry when a file is put at name: its own, and those that lead to it from the last one
+// that is there.
+func foldersOfNew(root *os.Root, name string) []string {
 	var all []string
 	for dir := filepath.Dir(name); ; dir = filepath.Dir(dir) {
 		all = append(all, dir)
 		if dir == "." || dir == filepath.Dir(dir) {
+			return all
+		}
+		if _, err := root.Lstat(dir); err == nil {
 			return all
 		}
 	}
