@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -216,7 +218,7 @@ func runClusterRemove(c *cobra.Command, f *factory, o *clusterRemoveOptions, nam
 	if err != nil {
 		return err
 	}
-	options := lifecycle.ChangeOptions{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	options := change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		step, err := r.Remove(name)
 		if err != nil {
 			return nil, err
@@ -243,7 +245,7 @@ func awaitRemoval(c *cobra.Command, f *factory, o *clusterRemoveOptions, repo *f
 	if err != nil {
 		return err
 	}
-	target, err := lifecycle.FindTarget(deps.Store, step.Cluster.ManagementCluster, repo.Dir)
+	target, err := management.Find(deps.Store, step.Cluster.ManagementCluster, repo.Dir)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -38,7 +38,7 @@ func newHostListCmd(f *factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := lifecycle.ListHosts(c.Context(), deps)
+			list, err := management.ListHosts(c.Context(), deps)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func newHostListCmd(f *factory) *cobra.Command {
 	}
 }
 
-func hostListView(w io.Writer, list *lifecycle.HostList) error {
+func hostListView(w io.Writer, list *management.HostList) error {
 	if len(list.Hosts) == 0 {
 		_, err := fmt.Fprintln(w, "This machine has no management clusters. `fleetctl init` makes one.")
 		return err
@@ -97,7 +97,7 @@ any more: start then serves a fleet repo without a remote again to the cluster t
 			if err != nil {
 				return err
 			}
-			result, err := lifecycle.StartHost(c.Context(), deps, target)
+			result, err := management.StartHost(c.Context(), deps, target)
 			if err == nil && result.Moved() {
 				return showHost(f, result, nil, "The fleet repo of management cluster %s is served again.\n",
 					"The management cluster %s has moved to another; there is nothing to start here.\n")
@@ -119,7 +119,7 @@ goes on where it was. After a pivot it ends what serves a fleet repo without a r
 			if err != nil {
 				return err
 			}
-			result, err := lifecycle.StopHost(c.Context(), target)
+			result, err := management.StopHost(c.Context(), target)
 			if err == nil && result.Moved() {
 				return showHost(f, result, nil, "The fleet repo of management cluster %s is not served any more; its Flux sees no new commits until `fleetctl host start`.\n",
 					"The management cluster %s has moved to another; there is nothing to stop here.\n")
@@ -149,7 +149,7 @@ never touched.`,
 					return err
 				}
 			}
-			result, err := lifecycle.DeleteHost(c.Context(), target, force)
+			result, err := management.DeleteHost(c.Context(), target, force)
 			return showHost(f, result, err, "The host of management cluster %s is gone.\n", "The management cluster %s has no host; nothing to do.\n")
 		},
 	}
@@ -158,7 +158,7 @@ never touched.`,
 	return c
 }
 
-func showHost(f *factory, result *lifecycle.HostResult, err error, changed, unchanged string) error {
+func showHost(f *factory, result *management.HostResult, err error, changed, unchanged string) error {
 	if err != nil {
 		return err
 	}
@@ -199,9 +199,9 @@ NAMESPACE/NAME. Without an argument it lists them.`,
 				return err
 			}
 			if len(args) > 0 {
-				return lifecycle.HostLog(c.Context(), target, args[0], lines, f.streams.Out)
+				return management.HostLog(c.Context(), target, args[0], lines, f.streams.Out)
 			}
-			names, err := lifecycle.HostLogs(c.Context(), target)
+			names, err := management.HostLogs(c.Context(), target)
 			if err != nil {
 				return err
 			}
@@ -220,7 +220,7 @@ NAMESPACE/NAME. Without an argument it lists them.`,
 			if err != nil || len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			names, err := lifecycle.HostLogs(c.Context(), target)
+			names, err := management.HostLogs(c.Context(), target)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -79,7 +80,7 @@ func tagChannelNames(r *fleetrepo.Repo, _ []string) []string {
 	return names
 }
 
-func runPromote(c *cobra.Command, f *factory, deps lifecycle.Deps, o lifecycle.PromoteOptions) error {
+func runPromote(c *cobra.Command, f *factory, deps management.Deps, o lifecycle.PromoteOptions) error {
 	result, err := lifecycle.Promote(c.Context(), deps, o)
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func promoteView(w io.Writer, s ui.Streams, r *lifecycle.PromoteResult) error {
 	return nil
 }
 
-func runPromotions(c *cobra.Command, f *factory, deps lifecycle.Deps, o lifecycle.PromoteOptions) error {
+func runPromotions(c *cobra.Command, f *factory, deps management.Deps, o lifecycle.PromoteOptions) error {
 	result, err := lifecycle.Promotions(c.Context(), deps, o)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
@@ -69,7 +70,7 @@ func (r *BootstrapResult) ClusterNames() []string {
 // of what exists in a cloud is in it alone. So every host of it, the embedded one too, lives on in the background after an error, a
 // Ctrl-C or a kill -9, and the same command goes on with it. What ends it is stepTeardown, once the target has taken over, or teardown,
 // which refuses while Clusters live only there.
-func Bootstrap(ctx context.Context, deps Deps, o BootstrapOptions) (*BootstrapResult, error) {
+func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*BootstrapResult, error) {
 	ctx, cancel := withTimeout(ctx, o.Timeout)
 	defer cancel()
 	s, err := openSession(ctx, deps, o.InitOptions)
@@ -186,12 +187,12 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 			return true, err
 		}
 	}
-	return true, b.checkPivoted(ctx, &Target{Name: b.mgmt.Name, Cluster: b.cluster, Record: r})
+	return true, b.checkPivoted(ctx, &management.Target{Name: b.mgmt.Name, Cluster: b.cluster, Record: r})
 }
 
 // checkPivoted looks, at the cluster that took over, whether all is Ready. A fleet repo without a remote is served to it from here.
-func (b *bootstrap) checkPivoted(ctx context.Context, t *Target) error {
-	if _, err := t.serveAgain(ctx, b.Deps); err != nil {
+func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) error {
+	if _, err := t.ServeAgain(ctx, b.Deps); err != nil {
 		return err
 	}
 	client, err := t.Client(ctx)
@@ -253,7 +254,7 @@ func (b *bootstrap) checkHandedOver(ctx context.Context) error {
 	if err != nil {
 		return diag.Wrap("list the workload clusters that are left on "+b.mgmt.Name, err, "")
 	}
-	return appeared(b.mgmt.Name, nil, clusters, "since the others were moved")
+	return management.Appeared(b.mgmt.Name, nil, clusters, "since the others were moved")
 }
 
 // finish fills the result in.
@@ -264,7 +265,7 @@ func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 	if b.endpoint != nil {
 		r.GitURL = b.endpoint.display
 	}
-	r.Kubeconfig = b.cluster.Path(kubeconfigFile)
+	r.Kubeconfig = b.cluster.Path(management.KubeconfigFile)
 	if err == nil && b.opts.KubeconfigOut != "" {
 		err = b.copyKubeconfig()
 	}
@@ -282,7 +283,7 @@ func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 }
 
 func (b *bootstrap) copyKubeconfig() error {
-	content, err := os.ReadFile(b.cluster.Path(kubeconfigFile)) // of the cluster that holds the work now
+	content, err := os.ReadFile(b.cluster.Path(management.KubeconfigFile)) // of the cluster that holds the work now
 	if err != nil {
 		return err
 	}

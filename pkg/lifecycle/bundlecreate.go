@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 // BundleOptions say what `fleetctl bundle create` fills.
@@ -40,7 +41,7 @@ const archiveSuffix = ".tar.zst"
 
 // BundleCreate fills an offline bundle with what init needs for the fleet: provider components and their metadata, cert-manager, Flux's
 // manifests, and all images. An interrupted run goes on where it was.
-func BundleCreate(ctx context.Context, deps Deps, o BundleOptions) (*BundleResult, error) {
+func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*BundleResult, error) {
 	ctx, cancel := withTimeout(ctx, o.Timeout)
 	defer cancel()
 	s, err := openSession(ctx, deps, o.InitOptions)
@@ -164,7 +165,7 @@ func (b *bundleRun) pack(ctx context.Context, _ func(string)) error {
 }
 
 // BundleExtract writes files of the bundle at name to the folder dir: those at or below each of prefixes, or all.
-func BundleExtract(ctx context.Context, deps Deps, name, dir string, prefixes []string) (*BundleResult, error) {
+func BundleExtract(ctx context.Context, deps management.Deps, name, dir string, prefixes []string) (*BundleResult, error) {
 	made, err := bundle.Open(ctx, name, bundle.WithCache(filepath.Join(deps.CacheDir, "bundles")))
 	if err != nil {
 		return nil, err
@@ -188,7 +189,7 @@ func BundleExtract(ctx context.Context, deps Deps, name, dir string, prefixes []
 }
 
 // BundleList lists what is in the bundle at name.
-func BundleList(ctx context.Context, deps Deps, name string) (*BundleResult, error) {
+func BundleList(ctx context.Context, deps management.Deps, name string) (*BundleResult, error) {
 	made, err := bundle.Open(ctx, name, bundle.WithCache(filepath.Join(deps.CacheDir, "bundles")))
 	if err != nil {
 		return nil, err
@@ -198,7 +199,7 @@ func BundleList(ctx context.Context, deps Deps, name string) (*BundleResult, err
 }
 
 // BundleVerify recomputes every digest of the bundle at name.
-func BundleVerify(ctx context.Context, deps Deps, name string) (*BundleResult, error) {
+func BundleVerify(ctx context.Context, deps management.Deps, name string) (*BundleResult, error) {
 	step := deps.Report.Start("verify " + name)
 	result, err := verify(ctx, name)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
@@ -33,7 +34,7 @@ type DoctorReport struct {
 
 // Doctor runs init's preflight checks alone. It changes nothing but one thing: it makes Flux's deploy key, whose public half is what
 // the user has to give to the remote. With opts.NoCommands it runs no command that the fleet repo names.
-func Doctor(ctx context.Context, deps Deps, opts InitOptions) (*DoctorReport, error) {
+func Doctor(ctx context.Context, deps management.Deps, opts InitOptions) (*DoctorReport, error) {
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func checkGit(ctx context.Context) preflight.Result {
 
 // checkServerPort looks whether the port on which Flux knows the fleet repo is still free, where its server has ended.
 func (s *session) checkServerPort(ctx context.Context) preflight.Result {
-	server, err := gitserve.Status(ctx, s.cluster.Path(gitServeDir))
+	server, err := gitserve.Status(ctx, s.cluster.Path(management.GitServeDir))
 	switch {
 	case err != nil:
 		return preflight.FailWith(err)
@@ -164,7 +165,7 @@ func (s *session) checkName(ctx context.Context) preflight.Result {
 		return preflight.FailWith(err)
 	}
 	if st == host.StateForeign {
-		return preflight.FailWith(foreignError(ctx, s.host))
+		return preflight.FailWith(management.ForeignError(ctx, s.host))
 	}
 	if st == host.StateAbsent {
 		return preflight.OK("%s is free", s.mgmt.Name)

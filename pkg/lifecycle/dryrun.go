@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -33,7 +34,7 @@ const placeholderURL = "https://fleetctl.invalid/fleet.git"
 
 // DryRun lists Init's steps and writes, below dir, the manifests that Init would apply (apply/) and commit (repo/). It changes nothing
 // else. Secrets are left out. Of a cluster that is there it says what its Flux follows now, where Init would change that.
-func DryRun(ctx context.Context, deps Deps, opts InitOptions, dir string) (*Plan, error) {
+func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir string) (*Plan, error) {
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 // The names of init's steps, as users, logs and tests see them.
@@ -31,7 +32,7 @@ const (
 // Init makes the management cluster that opts and fleet.yaml describe and returns when Flux has applied the pushed revision and
 // all that it applied is healthy. It converges: run again after any failure or kill, it does only what is missing. Where the host or the
 // server of the fleet repo ends while it works, it does that by itself, a few times.
-func Init(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error) {
+func Init(ctx context.Context, deps management.Deps, opts InitOptions) (*InitResult, error) {
 	ctx, cancel := withTimeout(ctx, opts.Timeout)
 	defer cancel()
 	changed := false
@@ -51,7 +52,7 @@ func Init(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error)
 }
 
 // initOnce is one run of the steps, which looks at the world anew.
-func initOnce(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error) {
+func initOnce(ctx context.Context, deps management.Deps, opts InitOptions) (*InitResult, error) {
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
 		return nil, timedOut(ctx, err)
@@ -147,7 +148,7 @@ func (s *session) initResult() *InitResult {
 	r := &InitResult{
 		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Host: string(s.mgmt.Host.Type),
 		Repo: s.opts.Dir, GitURL: s.endpoint.display, Branch: s.fleet.Spec.Git.Branch, Revision: s.revision,
-		Kubeconfig: s.cluster.Path(kubeconfigFile), Changed: s.changed, Kept: s.kept,
+		Kubeconfig: s.cluster.Path(management.KubeconfigFile), Changed: s.changed, Kept: s.kept,
 	}
 	if s.deployKey != nil {
 		r.DeployKey = s.deployKey.Public

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 // hostRuns tells whether the host is there and has its images.
@@ -123,17 +124,14 @@ func (s *session) keepAccess(ctx context.Context, kubeconfig []byte) error {
 	if err := s.cluster.Save(s.record()); err != nil {
 		return err
 	}
-	if err := kube.WriteKubeconfig(s.cluster.Path(kubeconfigFile), kubeconfig); err != nil {
+	if err := kube.WriteKubeconfig(s.cluster.Path(management.KubeconfigFile), kubeconfig); err != nil {
 		return err
 	}
 	if s.opts.MergeKubeconfig == "" {
 		return nil
 	}
-	return kube.MergeKubeconfig(ctx, s.opts.MergeKubeconfig, contextName(s.mgmt.Name), kubeconfig)
+	return kube.MergeKubeconfig(ctx, s.opts.MergeKubeconfig, management.ContextName(s.mgmt.Name), kubeconfig)
 }
-
-// contextName is the context that a management cluster has in the user's kubeconfig.
-func contextName(cluster string) string { return "fleetctl-" + cluster }
 
 func (s *session) installProviders(ctx context.Context, detail func(string)) error {
 	manager, err := capi.New(s.client)

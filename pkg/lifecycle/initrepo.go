@@ -16,9 +16,11 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/version"
@@ -69,8 +71,8 @@ func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
 		return err
 	}
 	at, started, err := gitserve.Ensure(ctx, gitserve.Spec{
-		StateDir: s.cluster.Path(gitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
-		Executable: s.Executable, Args: []string{"git-serve", s.cluster.Path(gitServeDir)},
+		StateDir: s.cluster.Path(management.GitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
+		Executable: s.Executable, Args: []string{"git-serve", s.cluster.Path(management.GitServeDir)},
 	})
 	if err != nil {
 		return err
@@ -298,7 +300,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {
 			return true
 		}
-		content, err := within.ReadFile(s.opts.Dir, f.Path, maxRepoFile)
+		content, err := within.ReadFile(s.opts.Dir, f.Path, fleetrepo.MaxFile)
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
 		}

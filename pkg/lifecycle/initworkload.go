@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -58,7 +59,7 @@ func (s *session) secretFiles(ctx context.Context, root string) ([]gitrepo.Chang
 	}
 	recipients := keys[:1].Recipients()
 	var changes []gitrepo.Change
-	content, err := within.ReadFile(root, secret.RulesFile, maxRepoFile)
+	content, err := within.ReadFile(root, secret.RulesFile, fleetrepo.MaxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		content = secret.NewRules(recipients)
@@ -102,7 +103,7 @@ func (s *session) secretFiles(ctx context.Context, root string) ([]gitrepo.Chang
 
 // renewed is the encrypted file with the credentials, or nil where what is there is as good or somebody's own.
 func renewed(root, name string, credentials []byte, rule secret.Rule, keys secret.Keys) ([]byte, error) {
-	there, err := within.ReadFile(root, name, maxRepoFile)
+	there, err := within.ReadFile(root, name, fleetrepo.MaxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

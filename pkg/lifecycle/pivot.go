@@ -8,6 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 // The names of the pivot's steps.
@@ -56,7 +57,7 @@ func (p *pivot) reach(ctx context.Context, _ func(string)) (err error) {
 	if p.from, err = capi.New(p.session.client); err != nil {
 		return err
 	}
-	if p.cluster, err = findCluster(ctx, p.from, p.opts.PivotTo); err != nil {
+	if p.cluster, err = management.FindCluster(ctx, p.from, p.opts.PivotTo); err != nil {
 		return err
 	}
 	if err := p.checkOwnFlux(ctx); err != nil {
@@ -140,7 +141,7 @@ func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
 	if err := flux.NewSystem(p.client).WaitSynced(ctx, p.waitOptions(detail)); err != nil {
 		return err
 	}
-	if err := kube.WriteKubeconfig(p.bootstrap.cluster.Path(kubeconfigFile), p.config); err != nil {
+	if err := kube.WriteKubeconfig(p.bootstrap.cluster.Path(management.KubeconfigFile), p.config); err != nil {
 		return err
 	}
 	r := p.record()

@@ -11,9 +11,11 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -25,7 +27,7 @@ const firstVersion = "0.1.0"
 type PromoteOptions struct {
 	// Change carries the one-line change: Dir, DryRun, Commit, Push, PullRequest and Git count. Without any of them it is pushed, or
 	// committed where there is no remote.
-	Change ChangeOptions
+	Change change.Options
 	// Channel to move; "" stands for the only one that goes through tags.
 	Channel string
 	// To is the tag to move it to: one that is there, or a new one. "" makes the next.
@@ -50,13 +52,13 @@ type PromoteResult struct {
 	// Checked are the environments that were healthy at the commit.
 	Checked []string `json:"checked"`
 	// Environments that follow the channel.
-	Environments []string      `json:"environments"`
-	Change       *ChangeResult `json:"change"`
+	Environments []string       `json:"environments"`
+	Change       *change.Result `json:"change"`
 }
 
 // promotion is one run.
 type promotion struct {
-	Deps
+	management.Deps
 	opts    PromoteOptions
 	repo    *fleetrepo.Repo
 	git     *gitrepo.Repo
@@ -71,7 +73,7 @@ type promotion struct {
 // that commit, or one that is there, which is how to roll back too. First the tag is made and pushed, then the change is: killed
 // in between, the next run goes on where this one was. Tags are never moved. Errors: those of fleetrepo's Promote, of the health check (not
 // ready), of gitrepo's Fetch, Tag and PushTag, and of Change.
-func Promote(ctx context.Context, deps Deps, o PromoteOptions) (*PromoteResult, error) {
+func Promote(ctx context.Context, deps management.Deps, o PromoteOptions) (*PromoteResult, error) {
 	p, err := newPromotion(ctx, deps, o)
 	if err != nil {
 		return nil, err
@@ -99,15 +101,15 @@ func Promote(ctx context.Context, deps Deps, o PromoteOptions) (*PromoteResult, 
 			return nil, err
 		}
 	}
-	change := p.opts.Change
-	change.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	move := p.opts.Change
+	move.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		e, err := r.Promote(p.channel.Name, tag.Name, o.Cluster)
 		if err == nil {
 			e.Body = body
 		}
 		return e, err
 	}
-	out.Change, err = Change(ctx, change)
+	out.Change, err = change.Make(ctx, move)
 	return out, err
 }
 
@@ -116,7 +118,7 @@ func (p *promotion) carries() bool { return p.opts.Change.Push || p.opts.Change.
 
 // newPromotion opens the fleet repo and finds the newest commit of the branch, at the remote where there is one. Where no channel is named, the only
 // one that goes through tags is meant.
-func newPromotion(ctx context.Context, deps Deps, o PromoteOptions) (*promotion, error) {
+func newPromotion(ctx context.Context, deps management.Deps, o PromoteOptions) (*promotion, error) {
 	p := &promotion{Deps: deps, opts: o}
 	var err error
 	if p.repo, err = fleetrepo.Open(o.Change.Dir); err != nil {
@@ -128,9 +130,9 @@ func newPromotion(ctx context.Context, deps Deps, o PromoteOptions) (*promotion,
 	if err := p.connect(ctx); err != nil {
 		return nil, err
 	}
-	change := &p.opts.Change
-	if !change.Commit && !change.Push && !change.PullRequest && !change.DryRun {
-		change.Push, change.Commit = p.remote, !p.remote
+	ways := &p.opts.Change
+	if !ways.Commit && !ways.Push && !ways.PullRequest && !ways.DryRun {
+		ways.Push, ways.Commit = p.remote, !p.remote
 	}
 	return p, nil
 }
@@ -158,7 +160,7 @@ func (p *promotion) connect(ctx context.Context) error {
 		return err
 	}
 	if p.remote = url != ""; p.remote {
-		if p.auth, err = authFor(p.repo, p.opts.Change.Git); err != nil {
+		if p.auth, err = change.AuthFor(p.repo, p.opts.Change.Git); err != nil {
 			return err
 		}
 		if p.head, err = p.git.Fetch(ctx, p.auth); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 // promoteLook bounds a look at one management cluster.
@@ -59,7 +60,7 @@ type environmentLook struct {
 func (p *promotion) environmentsOn(ctx context.Context, m *v1alpha1.ManagementCluster, environments []string, commit string) ([]environmentLook, error) {
 	ctx, cancel := context.WithTimeout(ctx, promoteLook)
 	defer cancel()
-	target, err := FindTarget(p.Store, m.Name, p.repo.Dir)
+	target, err := management.Find(p.Store, m.Name, p.repo.Dir)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -45,7 +46,7 @@ type WaitingCommit struct {
 
 // Promotions looks at all environments, or at those that follow the channel named. A management cluster that does not answer is a reason in the result, not an error. Errors: the fleet
 // repo and its remote.
-func Promotions(ctx context.Context, deps Deps, o PromoteOptions) (*PromotionStatus, error) {
+func Promotions(ctx context.Context, deps management.Deps, o PromoteOptions) (*PromotionStatus, error) {
 	p := &promotion{Deps: deps, opts: o}
 	var err error
 	if p.repo, err = fleetrepo.Open(o.Change.Dir); err != nil {

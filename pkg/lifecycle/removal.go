@@ -15,11 +15,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 // RemovalOptions say which step of a cluster's removal is waited for.
 type RemovalOptions struct {
-	Target  *Target
+	Target  *management.Target
 	Cluster fleetrepo.Cluster
 	// Deletes says that it is the second step.
 	Deletes bool
@@ -29,7 +30,7 @@ type RemovalOptions struct {
 // AwaitRemoval waits until a step of `fleetctl cluster remove`, committed and pushed, has come true. After the first that is when the
 // cluster has lost its protection. After the second it is when Cluster API has taken down all that the cluster had; then the namespace goes
 // too, which nothing needs any more. When the time is over before, the error says what holds it (exit code of something not ready).
-func AwaitRemoval(ctx context.Context, deps Deps, o RemovalOptions) error {
+func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) error {
 	ctx, cancel := withTimeout(ctx, o.Timeout)
 	defer cancel()
 	client, err := o.Target.Client(ctx)
@@ -88,7 +89,7 @@ func checkEmptied(ctx context.Context, manager *capi.Manager, namespace string) 
 		return nil
 	}
 	return diag.Errorf("if they are not wanted, remove them first and run the same command again",
-		"the namespace %s is kept: workload clusters have appeared in it: %s", namespace, strings.Join(fullNames(clusters), ", "))
+		"the namespace %s is kept: workload clusters have appeared in it: %s", namespace, strings.Join(management.FullNames(clusters), ", "))
 }
 
 // deleteNamespace deletes the namespace of a cluster that is gone, if it is the one that the fleet repo made.

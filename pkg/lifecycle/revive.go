@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 const (
@@ -83,7 +84,7 @@ func (s *session) stopped(ctx context.Context) string {
 	if !s.serves.Load() {
 		return ""
 	}
-	if st, err := gitserve.Status(ctx, s.cluster.Path(gitServeDir)); err == nil && !st.Running {
+	if st, err := gitserve.Status(ctx, s.cluster.Path(management.GitServeDir)); err == nil && !st.Running {
 		return "the server of the fleet repo"
 	}
 	return ""

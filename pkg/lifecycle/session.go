@@ -18,17 +18,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// maxRepoFile is what lifecycle reads of a file of the fleet repo at most; Flux's own manifests have some 900 KiB.
-const maxRepoFile = 64 << 20
-
 // session is one run of init or bootstrap on one management cluster. What steps find out for the steps that need them is
 // kept here; the needs of the steps order the accesses.
 type session struct {
-	Deps
+	management.Deps
 	opts InitOptions
 
 	fleet     *v1alpha1.Fleet
@@ -36,7 +35,7 @@ type session struct {
 	fleetFile []byte // fleet.yaml as it is, or as it will be written
 	newFleet  bool   // there was no fleet.yaml
 
-	self        *repoOf
+	self        *ownership.Repo
 	id          string // of the fleet; see identity
 	provisional bool   // it is not in the repo yet
 	stranger    error  // why the record of this management cluster is not ours to use
@@ -74,7 +73,7 @@ type session struct {
 
 // openSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. Apart from
 // cloning an existing fleet repo into an empty folder it changes nothing.
-func openSession(ctx context.Context, deps Deps, opts InitOptions) (*session, error) {
+func openSession(ctx context.Context, deps management.Deps, opts InitOptions) (*session, error) {
 	s := &session{
 		Deps: deps, opts: opts,
 		api: newAPIAnswer(), manifestsRead: make(chan struct{}), podsRun: make(chan struct{}),

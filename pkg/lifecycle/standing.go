@@ -9,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 )
 
@@ -25,7 +26,7 @@ func mayBeSkipped(check string) bool {
 // standing is a management cluster that is there already: whose it is, and a way to ask it for more.
 type standing struct {
 	client *kube.Client
-	claim  *claim
+	claim  *ownership.Claim
 }
 
 // findStanding looks at the management cluster; nil where there is none that runs.
@@ -42,7 +43,7 @@ func (s *session) findStanding(ctx context.Context) (*standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	there, err := readClaim(ctx, client)
+	there, err := ownership.ReadClaim(ctx, client)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +100,9 @@ func (s *session) checkMark(ctx context.Context) preflight.Result {
 	case id == "":
 		return preflight.Skip(noClusterText + ", or it does not run")
 	case id != s.identity() && !s.provisional:
-		return preflight.Fail(chooseNameHint, "there is a management cluster %s of another fleet (%.8s), which does not run", s.mgmt.Name, id)
+		return preflight.Fail(ownership.ChooseNameHint, "there is a management cluster %s of another fleet (%.8s), which does not run", s.mgmt.Name, id)
 	case id != s.identity():
-		return preflight.Fail("start it first (`fleetctl host start`): then it can be asked; or "+chooseNameHint,
+		return preflight.Fail("start it first (`fleetctl host start`): then it can be asked; or "+ownership.ChooseNameHint,
 			"there is a management cluster %s that does not run, and nothing tells that it is this fleet's", s.mgmt.Name)
 	}
 	return preflight.OK("the cluster is this fleet's, and does not run")

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 // upgradeLook bounds the look at a control plane before it, or its pools, are upgraded.
@@ -30,7 +31,7 @@ type UpgradeOptions struct {
 // Upgrade returns the edit that is the next step of a cluster's upgrade. Where this machine knows the management cluster it looks whether the
 // control plane is as far as the files say, which is what the step stands on; where it does not, or the management cluster does not answer, a
 // note says so. Errors of the edit: those of fleetrepo's Upgrade, and not ready for a control plane that is not there yet.
-func Upgrade(ctx context.Context, deps Deps, o UpgradeOptions) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+func Upgrade(ctx context.Context, deps management.Deps, o UpgradeOptions) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		e, err := r.Upgrade(o.Cluster, o.UpgradeOptions)
 		if err != nil || o.SkipHealth {
@@ -59,8 +60,8 @@ func Upgrade(ctx context.Context, deps Deps, o UpgradeOptions) func(r *fleetrepo
 }
 
 // controlPlaneOf looks at a declared cluster on its management cluster; nil where it is not made yet. The error says why it could not look.
-func controlPlaneOf(ctx context.Context, deps Deps, r *fleetrepo.Repo, c *fleetrepo.Cluster) (*capi.Cluster, error) {
-	target, err := FindTarget(deps.Store, c.ManagementCluster, r.WorkTree)
+func controlPlaneOf(ctx context.Context, deps management.Deps, r *fleetrepo.Repo, c *fleetrepo.Cluster) (*capi.Cluster, error) {
+	target, err := management.Find(deps.Store, c.ManagementCluster, r.WorkTree)
 	if err != nil {
 		return nil, err
 	}

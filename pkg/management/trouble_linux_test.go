@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"bytes"
@@ -61,7 +61,7 @@ func TestTroubleOfAHostIsToldWhereItsAPIServerIsSilent(t *testing.T) {
 	if err != nil || len(list.Hosts) != 1 || list.Hosts[0].State != "running" || list.Hosts[0].Trouble != want {
 		t.Errorf("host list: %+v, %v", list, err)
 	}
-	target, err := FindTarget(store, "mgmt", t.TempDir())
+	target, err := Find(store, "mgmt", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

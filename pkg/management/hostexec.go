@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func HostExec(ctx context.Context, deps Deps, o HostExecOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(dir, kubeconfigFile)
+	file := filepath.Join(dir, KubeconfigFile)
 	if err := atomicfile.WriteVolatile(file, kubeconfig, 0o600); err != nil {
 		return err
 	}

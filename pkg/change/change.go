@@ -1,4 +1,6 @@
-package lifecycle
+// Package change carries an edit of the fleet repo to Git: it judges what the edit makes of the clusters, shows it, writes, commits and pushes it,
+// or opens a pull request. It needs no cluster.
+package change
 
 import (
 	"bytes"
@@ -16,8 +18,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// ChangeOptions say what to do with an edit of the fleet repo.
-type ChangeOptions struct {
+// Options say what to do with an edit of the fleet repo.
+type Options struct {
 	// Dir is in the fleet repo.
 	Dir string
 	// Edit makes the change from the repo as it is: again, where others have pushed meanwhile.
@@ -31,13 +33,13 @@ type ChangeOptions struct {
 	// Forge says what the remote runs on; "" stands for spec.git.forge, or what the host's name says.
 	Forge v1alpha1.ForgeType
 	// Git are what Push reaches the remote with.
-	Git GitCredentials
+	Git Credentials
 	// Confirm, if set, is asked before anything changes.
 	Confirm func(e *fleetrepo.Edit) error
 }
 
-// ChangeResult is what an edit did, or with DryRun would do.
-type ChangeResult struct {
+// Result is what an edit did, or with DryRun would do.
+type Result struct {
 	FormatVersion string            `json:"formatVersion"`
 	Summary       string            `json:"summary"`
 	Changed       bool              `json:"changed"`
@@ -55,19 +57,19 @@ type ChangeResult struct {
 }
 
 // carries tells whether the change goes into a commit.
-func (o ChangeOptions) carries() bool { return o.Commit || o.Push || o.PullRequest }
+func (o Options) carries() bool { return o.Commit || o.Push || o.PullRequest }
 
-// Change makes an edit of the fleet repo: it writes the files all or not at all, and commits and pushes them where that is asked
+// Make makes an edit of the fleet repo: it writes the files all or not at all, and commits and pushes them where that is asked
 // for. A change that goes into a commit is made from what is committed, and shown against it: what else differs from that in the working tree
 // stays there. Where all is as wanted already the result says so. Errors are those of the edit, of writing, and of gitrepo's Commit and Sync.
-func Change(ctx context.Context, o ChangeOptions) (_ *ChangeResult, err error) {
+func Make(ctx context.Context, o Options) (_ *Result, err error) {
 	m, err := o.make(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.done()) }()
 	repo, edit := m.repo, m.edit
-	out := &ChangeResult{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...), LeftAlone: edit.LeftAlone}
+	out := &Result{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...), LeftAlone: edit.LeftAlone}
 	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
 		return nil, err
 	}
@@ -106,7 +108,7 @@ func Change(ctx context.Context, o ChangeOptions) (_ *ChangeResult, err error) {
 }
 
 // commitChange commits the files of an edit.
-func commitChange(ctx context.Context, m *made, out *ChangeResult) error {
+func commitChange(ctx context.Context, m *made, out *Result) error {
 	changes, err := gitFiles(m.edit, m.repo.Dir)
 	if err != nil {
 		return err
@@ -121,7 +123,7 @@ func commitChange(ctx context.Context, m *made, out *ChangeResult) error {
 }
 
 // show puts what a commit has changed into the result: hooks and Git's own conversions may have had a say in it.
-func (r *ChangeResult) show(ctx context.Context, m *made, base, commit string) error {
+func (r *Result) show(ctx context.Context, m *made, base, commit string) error {
 	if base == commit {
 		return nil
 	}
@@ -215,7 +217,7 @@ func checkPromoted(git *gitrepo.Repo, dir, file, tag string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	now, err := within.ReadFile(dir, file, maxRepoFile)
+	now, err := within.ReadFile(dir, file, fleetrepo.MaxFile)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package lifecycle
+package change
 
 import (
 	"bytes"
@@ -72,7 +72,7 @@ func legacyFleet(t *testing.T, older []manifest.File) string {
 func TestUpdatedChartNamesBrokenClusters(t *testing.T) {
 	older := legacyChart(t)
 	dir := legacyFleet(t, older)
-	update := ChangeOptions{Dir: dir, Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	update := Options{Dir: dir, Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		return r.UpdateCharts(nil, fleetrepo.PreferNobody, func(string, string) ([]manifest.File, error) { return older, nil })
 	}}
 	const broken = "providers/docker/v1/clusters/dev/old/cluster.yaml"
@@ -84,7 +84,7 @@ func TestUpdatedChartNamesBrokenClusters(t *testing.T) {
 
 	commit := update
 	commit.Commit = true
-	_, err = Change(t.Context(), commit)
+	_, err = Make(t.Context(), commit)
 	findings, ok := errors.AsType[diag.Findings](err)
 	if !ok || len(findings) != 1 || findings[0].File != broken || !strings.Contains(findings[0].Hint, "without --commit and --push") {
 		t.Errorf("got %v", err)
@@ -93,7 +93,7 @@ func TestUpdatedChartNamesBrokenClusters(t *testing.T) {
 		t.Errorf("the chart has changed: %v", err)
 	}
 
-	result, err := Change(t.Context(), update)
+	result, err := Make(t.Context(), update)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestUpdatedChartKeepsClusters(t *testing.T) {
 	if err := os.WriteFile(bad, bytes.Replace(content, []byte("replicas: 1"), []byte("replicas: none"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	result, err := Change(t.Context(), ChangeOptions{Dir: dir, DryRun: true, Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	result, err := Make(t.Context(), Options{Dir: dir, DryRun: true, Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		return r.UpdateCharts(nil, fleetrepo.PreferNobody, func(string, string) ([]manifest.File, error) { return older, nil })
 	}})
 	if err != nil {

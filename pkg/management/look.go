@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
 
@@ -18,7 +19,7 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 		from.Cluster.Fleet, from.Cluster.Host = r.Fleet, r.HostType
 		from.Cluster.PivotedTo, from.Cluster.Ephemeral = r.PivotedTo, r.Ephemeral
 	}
-	dir := t.Cluster.Path(gitServeDir)
+	dir := t.Cluster.Path(GitServeDir)
 	if _, err := os.Stat(dir); err == nil {
 		from.Served = func(ctx context.Context) (bool, error) {
 			st, err := gitserve.Status(ctx, dir)
@@ -32,7 +33,7 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 	if err == nil {
 		from.Cluster.State = "running"
 		if from.Client, err = kube.New(kubeconfig, kube.Options{}); err == nil {
-			if other := t.checkWhose(ctx, from.Client); errors.Is(other, ErrOtherFleet) { // what else is wrong, the report says
+			if other := t.checkWhose(ctx, from.Client); errors.Is(other, ownership.ErrOtherFleet) { // what else is wrong, the report says
 				from.Client, err = nil, other
 			}
 		}
@@ -46,7 +47,7 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 
 // trouble is what the host that carries the target says of itself; after a pivot that is not ours to ask.
 func (t *Target) trouble(ctx context.Context) error {
-	if t.pivoted() {
+	if t.Pivoted() {
 		return nil
 	}
 	h, err := t.Host(ctx)

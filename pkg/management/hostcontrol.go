@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"context"
@@ -113,8 +113,8 @@ func troubleOf(h host.Host) error {
 	return nil
 }
 
-// pivoted tells whether another cluster has taken over. Its Flux reads a fleet repo without a remote from this machine all the same.
-func (t *Target) pivoted() bool { return t.Record != nil && t.Record.PivotedTo != "" }
+// Pivoted tells whether another cluster has taken over. Its Flux reads a fleet repo without a remote from this machine all the same.
+func (t *Target) Pivoted() bool { return t.Record != nil && t.Record.PivotedTo != "" }
 
 // onHost takes the target's lock and calls what works on its host; where there is none, only after a pivot. command is what the lock's
 // next taker is told.
@@ -128,7 +128,7 @@ func onHost(ctx context.Context, t *Target, command string, work func(h host.Hos
 		return nil, err
 	}
 	result := &HostResult{FormatVersion: "1"}
-	if st == host.StateAbsent && !t.pivoted() {
+	if st == host.StateAbsent && !t.Pivoted() {
 		result.HostInfo = t.info(ctx)
 		return result, nil
 	}
@@ -141,7 +141,7 @@ func onHost(ctx context.Context, t *Target, command string, work func(h host.Hos
 		return nil, err
 	}
 	if st == host.StateForeign {
-		return nil, foreignError(ctx, h)
+		return nil, ForeignError(ctx, h)
 	}
 	if result.Changed, result.Leftovers, err = work(h, st); err != nil {
 		return nil, err
@@ -155,13 +155,13 @@ func onHost(ctx context.Context, t *Target, command string, work func(h host.Hos
 func StartHost(ctx context.Context, deps Deps, t *Target) (*HostResult, error) {
 	result, err := onHost(ctx, t, "fleetctl host start", func(h host.Host, st host.State) (bool, []string, error) {
 		if st == host.StateAbsent {
-			served, err := t.serveAgain(ctx, deps)
+			served, err := t.ServeAgain(ctx, deps)
 			return served, nil, err
 		}
 		if st == host.StateBroken {
 			return false, nil, diag.NotReady("finish it with `fleetctl init`", "the management cluster %s is half made", t.Name)
 		}
-		if err := t.checkRestart(ctx, deps.Store, h, inMemoryPort); err != nil {
+		if err := t.checkRestart(ctx, deps.Store, h, InMemoryPort); err != nil {
 			return false, nil, err
 		}
 		step := deps.Report.Start("start management cluster")
@@ -173,10 +173,10 @@ func StartHost(ctx context.Context, deps Deps, t *Target) (*HostResult, error) {
 		if err := t.keepAccess(ctx, h); err != nil {
 			return false, nil, err
 		}
-		served, err := t.serveAgain(ctx, deps)
+		served, err := t.ServeAgain(ctx, deps)
 		return served || st != host.StateRunning, nil, err
 	})
-	if err == nil && result.State == string(host.StateAbsent) && !t.pivoted() {
+	if err == nil && result.State == string(host.StateAbsent) && !t.Pivoted() {
 		return nil, diag.NotReady("make it with `fleetctl init`", "the management cluster %s does not exist", t.Name)
 	}
 	return result, err
@@ -195,18 +195,18 @@ func (t *Target) keepAccess(ctx context.Context, h host.Host) error {
 	if err := t.checkWhose(ctx, client); err != nil {
 		return err
 	}
-	if err := kube.WriteKubeconfig(t.Cluster.Path(kubeconfigFile), kubeconfig); err != nil {
+	if err := kube.WriteKubeconfig(t.Cluster.Path(KubeconfigFile), kubeconfig); err != nil {
 		return err
 	}
 	if t.Record == nil || t.Record.MergedInto == "" {
 		return nil
 	}
-	return kube.MergeKubeconfig(ctx, t.Record.MergedInto, contextName(t.Name), kubeconfig)
+	return kube.MergeKubeconfig(ctx, t.Record.MergedInto, ContextName(t.Name), kubeconfig)
 }
 
-// serveAgain starts the server of a fleet repo without a remote where there was one.
-func (t *Target) serveAgain(ctx context.Context, deps Deps) (bool, error) {
-	dir := t.Cluster.Path(gitServeDir)
+// ServeAgain starts the server of a fleet repo without a remote where there was one.
+func (t *Target) ServeAgain(ctx context.Context, deps Deps) (bool, error) {
+	dir := t.Cluster.Path(GitServeDir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -222,11 +222,11 @@ func (t *Target) serveAgain(ctx context.Context, deps Deps) (bool, error) {
 
 // stopServing ends what serves the target's fleet repo, and tells whether it ran.
 func (t *Target) stopServing(ctx context.Context) (bool, error) {
-	was, err := gitserve.Status(ctx, t.Cluster.Path(gitServeDir))
+	was, err := gitserve.Status(ctx, t.Cluster.Path(GitServeDir))
 	if err != nil {
 		return false, err
 	}
-	return was.Running, gitserve.Stop(ctx, t.Cluster.Path(gitServeDir))
+	return was.Running, gitserve.Stop(ctx, t.Cluster.Path(GitServeDir))
 }
 
 // StopHost ends a host's processes, and what serves its fleet repo; its data stay. After a pivot it is what serves the fleet repo alone.
@@ -244,7 +244,7 @@ func StopHost(ctx context.Context, t *Target) (*HostResult, error) {
 		if err := s.Stop(ctx); err != nil {
 			return false, nil, err
 		}
-		return st == host.StateRunning, nil, gitserve.Stop(ctx, t.Cluster.Path(gitServeDir))
+		return st == host.StateRunning, nil, gitserve.Stop(ctx, t.Cluster.Path(GitServeDir))
 	})
 }
 
@@ -260,7 +260,7 @@ func DeleteHost(ctx context.Context, t *Target, force bool) (*HostResult, error)
 				return false, nil, err
 			}
 		}
-		if err := gitserve.Stop(ctx, t.Cluster.Path(gitServeDir)); err != nil {
+		if err := gitserve.Stop(ctx, t.Cluster.Path(GitServeDir)); err != nil {
 			return false, nil, err
 		}
 		left, err := h.Delete(ctx)
@@ -269,7 +269,7 @@ func DeleteHost(ctx context.Context, t *Target, force bool) (*HostResult, error)
 }
 
 func (t *Target) mayDelete(ctx context.Context, st host.State) error {
-	if t.pivoted() || st == host.StateBroken {
+	if t.Pivoted() || st == host.StateBroken {
 		return nil
 	}
 	if st != host.StateRunning {
@@ -290,7 +290,7 @@ func (t *Target) mayDelete(ctx context.Context, st host.State) error {
 	}
 	if len(clusters) > 0 {
 		return diag.Errorf("delete or move them first (see `fleetctl teardown --help`); --force leaves them without a management cluster",
-			"workload clusters live only on the management cluster %s: %s", t.Name, strings.Join(fullNames(clusters), ", "))
+			"workload clusters live only on the management cluster %s: %s", t.Name, strings.Join(FullNames(clusters), ", "))
 	}
 	return t.stillEmpty(ctx, client, manager)
 }
@@ -302,7 +302,7 @@ func (t *Target) stillEmpty(ctx context.Context, client *kube.Client, manager *c
 	if err == nil {
 		var now []capi.Cluster
 		if now, err = manager.Clusters(ctx); err == nil {
-			err = appeared(t.Name, nil, now, "before Flux was suspended")
+			err = Appeared(t.Name, nil, now, "before Flux was suspended")
 		}
 	}
 	if err != nil && len(suspended) > 0 {

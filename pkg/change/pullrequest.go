@@ -1,4 +1,4 @@
-package lifecycle
+package change
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 
 // propose pushes the edit to a branch of its own, named after what it does, and opens a pull request, or updates the one that is open: the
 // same command twice is one pull request.
-func propose(ctx context.Context, m *made, o ChangeOptions, out *ChangeResult) error {
+func propose(ctx context.Context, m *made, o Options, out *Result) error {
 	to, edit := m.to, m.edit
 	want := forge.Request{Branch: branchFor(edit.Summary), Base: to.base, Title: edit.Summary, Body: description(edit)}
 	// Before anything is pushed: a branch that nobody hears of helps nobody.

@@ -1,4 +1,4 @@
-package lifecycle
+package change
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // judgeCharts renders the clusters of the charts that an edit changes, as they are and as they would be. Those that the charts would no longer take
 // are noted, each with the chart's own words. An edit that goes to the clusters as it is, and not to a review first, is refused then.
-func (o ChangeOptions) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
+func (o Options) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
 	broken, judged, err := brokenByCharts(ctx, repo, e)
 	if err != nil || judged == 0 {
 		return err

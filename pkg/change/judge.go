@@ -1,4 +1,4 @@
-package lifecycle
+package change
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // edit makes the edit in a fleet repo, and refuses one whose values the chart refuses, or whose manifests no cluster would take.
-func (o ChangeOptions) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+func (o Options) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	e, err := o.Edit(repo)
 	if err != nil {
 		return nil, err

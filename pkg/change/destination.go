@@ -1,4 +1,4 @@
-package lifecycle
+package change
 
 import (
 	"cmp"
@@ -44,7 +44,7 @@ type made struct {
 // make makes the edit: from the files as they are, or where it goes into a commit, from what is committed. One that goes to the remote is made from
 // what is there: others have pushed, and pull requests have been merged, since the working tree was brought up to date. It is made from the tree as
 // it was first, for what a revision names then.
-func (o ChangeOptions) make(ctx context.Context) (*made, error) {
+func (o Options) make(ctx context.Context) (*made, error) {
 	m := &made{done: func() error { return nil }}
 	var err error
 	if !o.carries() {
@@ -95,7 +95,7 @@ func (o ChangeOptions) make(ctx context.Context) (*made, error) {
 
 // compare looks at the edit as it would be made from the working tree. What it takes for granted there, for an earlier change has brought it that is
 // in no commit, is not this change's to commit; unless a command that was killed has left it.
-func (o ChangeOptions) compare(ctx context.Context, m *made) error {
+func (o Options) compare(ctx context.Context, m *made) error {
 	repo, err := fleetrepo.Open(m.repo.WorkTree)
 	if err != nil {
 		return nil //nolint:nilerr // what is wrong there is in no commit
@@ -123,7 +123,7 @@ func (o ChangeOptions) compare(ctx context.Context, m *made) error {
 
 // catchUp brings the working tree up to date with where the change goes. The error matches gitrepo.ErrUnpushed where commits would go along that the
 // change does not show.
-func (o ChangeOptions) catchUp(ctx context.Context, m *made, dir string) error {
+func (o Options) catchUp(ctx context.Context, m *made, dir string) error {
 	repo, err := fleetrepo.Open(dir)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func checkUnpushed(ctx context.Context, git *gitrepo.Repo) error {
 }
 
 // try makes the edit from the working tree as it is, for its error.
-func (o ChangeOptions) try(ctx context.Context, dir string) error {
+func (o Options) try(ctx context.Context, dir string) error {
 	repo, err := fleetrepo.Open(dir)
 	if err == nil {
 		_, err = o.edit(ctx, repo)
@@ -162,7 +162,7 @@ func (o ChangeOptions) try(ctx context.Context, dir string) error {
 }
 
 // needsUncommitted explains an edit that cannot be made from what is committed, if it can from what the working tree has besides.
-func (o ChangeOptions) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, dir string, why error) error {
+func (o Options) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, dir string, why error) error {
 	if root == dir {
 		return why
 	}
@@ -183,10 +183,10 @@ func (o ChangeOptions) needsUncommitted(ctx context.Context, git *gitrepo.Repo, 
 }
 
 // newDestination is where the fleet repo comes from. It asks nobody.
-func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o ChangeOptions) (*destination, error) {
+func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o Options) (*destination, error) {
 	to := &destination{git: git}
 	var err error
-	if to.auth, err = authFor(repo, o.Git); err != nil {
+	if to.auth, err = AuthFor(repo, o.Git); err != nil {
 		return nil, err
 	}
 	url, base, err := to.git.Remote()
@@ -209,7 +209,7 @@ func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o ChangeOptions) (*
 }
 
 // push pushes the edit to the branch that is checked out.
-func push(ctx context.Context, m *made, o ChangeOptions, out *ChangeResult) error {
+func push(ctx context.Context, m *made, o Options, out *Result) error {
 	synced, err := m.git.Sync(ctx, m.to.auth, o.intent(ctx, m), commitMessage(m.edit), gitrepo.Author{})
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func push(ctx context.Context, m *made, o ChangeOptions, out *ChangeResult) erro
 }
 
 // intent makes the edit again, from the copy of the fleet repo at root.
-func (o ChangeOptions) intent(ctx context.Context, m *made) func(root string) ([]gitrepo.Change, error) {
+func (o Options) intent(ctx context.Context, m *made) func(root string) ([]gitrepo.Change, error) {
 	return func(root string) ([]gitrepo.Change, error) {
 		now, err := fleetrepo.OpenCopy(root, m.repo.WorkTree)
 		if err != nil {
@@ -237,8 +237,22 @@ func (o ChangeOptions) intent(ctx context.Context, m *made) func(root string) ([
 	}
 }
 
-// authFor is what reaches the remote of a fleet repo: what the caller gave, and what fleet.yaml says.
-func authFor(repo *fleetrepo.Repo, given GitCredentials) (gitrepo.Auth, error) {
+// Credentials are what fleetctl itself uses to reach the fleet repo's remote. They are never written anywhere but into the
+// cluster's Secret, and only the token goes there.
+type Credentials struct {
+	Username string
+	// Token for https.
+	Token string
+	// SSHKeyFile for ssh; empty: the user's agent.
+	SSHKeyFile string
+	// CAFile with the certificate authorities of an https remote; written to a new fleet.yaml.
+	CAFile string
+	// KnownHostsFile pins the host keys of an ssh remote; its lines for that host are written to a new fleet.yaml.
+	KnownHostsFile string
+}
+
+// AuthFor is what reaches the remote of a fleet repo: what the caller gave, and what fleet.yaml says.
+func AuthFor(repo *fleetrepo.Repo, given Credentials) (gitrepo.Auth, error) {
 	git := repo.Fleet.Spec.Git
 	auth := gitrepo.Auth{
 		Username: cmp.Or(given.Username, git.Username), Token: given.Token, KeyFile: given.SSHKeyFile,

@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
@@ -20,34 +21,37 @@ import (
 // folder remembers it as hosts do.
 func TestPortOfAnotherEmbeddedHostIsToldByItsName(t *testing.T) {
 	store := state.Store{Dir: t.TempDir()}
-	newSession := func(name string) *session {
-		s := &session{mgmt: &v1alpha1.ManagementCluster{Name: name, Host: v1alpha1.Host{Type: v1alpha1.HostEmbedded}}}
-		s.Deps = Deps{Store: store, CacheDir: t.TempDir()}
-		s.cluster = store.Cluster(name)
+	type machine struct {
+		name    string
+		cluster state.Cluster
+		host    host.Host
+	}
+	newMachine := func(name string) *machine {
+		s := &machine{name: name, cluster: store.Cluster(name)}
 		if err := s.cluster.Save(state.Record{Name: name, Fleet: name, HostType: string(v1alpha1.HostEmbedded)}); err != nil {
 			t.Fatal(err)
 		}
 		var err error
-		if s.host, err = hosts.New(t.Context(), name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.CacheDir)); err != nil {
+		if s.host, err = hosts.New(t.Context(), name, v1alpha1.Host{Type: v1alpha1.HostEmbedded}, s.cluster, hosts.ImageDir(t.TempDir())); err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	one, two := newSession("one"), newSession("two")
+	one, two := newMachine("one"), newMachine("two")
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	check := func(s *session, want preflight.Status, words ...string) {
+	check := func(s *machine, want preflight.Status, words ...string) {
 		t.Helper()
-		r := checkPort(t.Context(), store, s.mgmt.Name, s.host, port)
+		r := CheckPort(t.Context(), store, s.name, s.host, port)
 		if r.Status != want {
-			t.Errorf("%s: %+v, want %s", s.mgmt.Name, r, want)
+			t.Errorf("%s: %+v, want %s", s.name, r, want)
 		}
 		for _, w := range words {
 			if !strings.Contains(r.Summary+" "+r.Hint, w) {
-				t.Errorf("%s: it does not say %q: %+v", s.mgmt.Name, w, r)
+				t.Errorf("%s: it does not say %q: %+v", s.name, w, r)
 			}
 		}
 	}
