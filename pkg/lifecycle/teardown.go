@@ -118,6 +118,10 @@ func (t *teardown) look(ctx context.Context) (err error) {
 	if t.state != host.StateRunning {
 		return nil
 	}
+	return management.Outlast(ctx, t.host, func() error { return t.lookInside(ctx) })
+}
+
+func (t *teardown) lookInside(ctx context.Context) (err error) {
 	if t.client, err = t.opts.Target.Client(ctx); err != nil {
 		return err
 	}
