@@ -15,7 +15,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/forge"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
+
+// maxCA bounds what is read of a file with certificate authorities.
+const maxCA = 1 << 20
 
 // destination is where a change goes beyond this machine.
 type destination struct {
@@ -266,6 +270,6 @@ func AuthFor(repo *fleetrepo.Repo, given Credentials) (gitrepo.Auth, error) {
 		file = filepath.Join(repo.Dir, file)
 	}
 	var err error
-	auth.CA, err = os.ReadFile(file)
+	auth.CA, err = within.Named(file, maxCA)
 	return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml names a PEM file, relative to fleet.yaml")
 }

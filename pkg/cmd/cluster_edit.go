@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/upgrade"
 )
 
 func newClusterScaleCmd(f *factory) *cobra.Command {
@@ -55,7 +56,7 @@ func controlPlaneOf(c *fleetrepo.Cluster) string {
 
 func newClusterUpgradeCmd(f *factory) *cobra.Command {
 	var o changeFlags
-	var options lifecycle.UpgradeOptions
+	var options upgrade.Options
 	var values []string
 	c := &cobra.Command{
 		Use:   "upgrade NAME",
@@ -83,12 +84,8 @@ Exit codes: 0 done, or nothing to do; 3 the control plane is not as far as the f
 			if options.Values, err = fleetrepo.ParseAssignments(values); err != nil {
 				return err
 			}
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
 			options.Cluster = args[0]
-			return edit(c, f, &o, lifecycle.Upgrade(c.Context(), deps, options))
+			return edit(c, f, &o, upgrade.Next(c.Context(), f.store(), options))
 		},
 	}
 	c.Flags().StringVar(&options.Version, "version", "", "Kubernetes version to upgrade to")

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // DefaultClustersTimeout is how long the declared clusters may take to become Available: clouds take their time.
@@ -71,11 +72,11 @@ func (r *BootstrapResult) ClusterNames() []string {
 // Ctrl-C or a kill -9, and the same command goes on with it. What ends it is stepTeardown, once the target has taken over, or teardown,
 // which refuses while Clusters live only there.
 func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*BootstrapResult, error) {
-	ctx, cancel := withTimeout(ctx, o.Timeout)
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	s, err := openSession(ctx, deps, o.InitOptions)
 	if err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, steps.TimedOut(ctx, err)
 	}
 	defer s.close()
 	if s.stranger != nil {
@@ -97,7 +98,7 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 	if err := b.checkPivotSource(); err != nil {
 		return nil, err
 	}
-	return b.finish(Run(ctx, deps.Report, b.steps()))
+	return b.finish(steps.Run(ctx, deps.Report, b.steps()))
 }
 
 type bootstrap struct {
@@ -112,21 +113,21 @@ const (
 	stepTeardown = "delete bootstrap cluster"
 )
 
-func (b *bootstrap) steps() []Step {
+func (b *bootstrap) steps() []steps.Step {
 	timeout := b.opts.ClustersTimeout
 	if timeout <= 0 {
 		timeout = DefaultClustersTimeout
 	}
-	steps := append(b.initSteps(), Step{
+	all := append(b.initSteps(), steps.Step{
 		Name: stepClusters, Needs: []string{stepSynced}, Run: b.waitClusters, Timeout: timeout,
 		Hint: "`fleetctl status` shows why; run the same command again to go on",
 	})
 	if b.opts.PivotTo == "" {
-		return steps
+		return all
 	}
 	b.move = &pivot{bootstrap: b}
-	steps = append(steps, b.move.steps(stepClusters)...)
-	return append(steps, Step{
+	all = append(all, b.move.steps(stepClusters)...)
+	return append(all, steps.Step{
 		Name: stepTeardown, Needs: []string{stepTargetSynced}, Run: b.deleteBootstrap, Timeout: 5 * time.Minute,
 		Hint: "run the same command again",
 	})

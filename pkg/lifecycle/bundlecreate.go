@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // BundleOptions say what `fleetctl bundle create` fills.
@@ -42,11 +43,11 @@ const archiveSuffix = ".tar.zst"
 // BundleCreate fills an offline bundle with what init needs for the fleet: provider components and their metadata, cert-manager, Flux's
 // manifests, and all images. An interrupted run goes on where it was.
 func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*BundleResult, error) {
-	ctx, cancel := withTimeout(ctx, o.Timeout)
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	s, err := openSession(ctx, deps, o.InitOptions)
 	if err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, steps.TimedOut(ctx, err)
 	}
 	defer s.close()
 	folder := o.Output
@@ -54,7 +55,7 @@ func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*
 		folder = name + ".partial"
 	}
 	b := &bundleRun{session: s, opts: o, folder: folder, files: map[string][]byte{}}
-	err = Run(ctx, deps.Report, []Step{
+	err = steps.Run(ctx, deps.Report, []steps.Step{
 		{Name: "read provider components", Run: b.readProviders, Hint: "releases must be reachable"},
 		{Name: "download Flux's manifests", Run: b.readFlux, Hint: "releases must be reachable"},
 		{Name: "fill the bundle", Needs: []string{"read provider components", "download Flux's manifests"}, Run: b.fill},

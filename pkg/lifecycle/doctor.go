@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/version"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // minFree is what the state and cache folders need: kubeconfigs, unpacked manifests, an unpacked bundle.
@@ -259,6 +259,6 @@ func (s *session) readCA() (err error) {
 	if file == "" {
 		return nil
 	}
-	s.ca, err = os.ReadFile(s.inRepo(file))
+	s.ca, err = within.Named(s.inRepo(file), maxNamed)
 	return diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml, or --git-ca-file, names a PEM file, relative to fleet.yaml")
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 	"github.com/fleetctl/fleetctl/pkg/version"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -46,18 +47,18 @@ func (e *gitEndpoint) andPush() string {
 	return " and push"
 }
 
-// hasRemote ends the step "serve fleet repo" where there is a remote: Flux reads that.
-func (s *session) hasRemote(context.Context) (string, bool, error) {
+// offerRepo finds out where Flux reads the fleet repo: at its remote or, where it has none, at a server that it starts.
+func (s *session) offerRepo(ctx context.Context, detail func(string)) error {
 	git := s.fleet.Spec.Git
 	if git.URL == "" {
-		return "", false, nil
+		return s.serveRepo(ctx, detail)
 	}
 	credentials, err := s.sourceCredentials()
 	if err != nil {
-		return "", false, err
+		return err
 	}
 	s.endpoint = &gitEndpoint{url: sourceURL(git), display: git.URL, credentials: credentials}
-	return "Flux reads " + git.URL, true, nil
+	return steps.NothingToDo("Flux reads " + git.URL)
 }
 
 // serveRepo serves the folder of the fleet repo, read-only, to the pods of the management cluster, from a process that outlives
@@ -84,7 +85,7 @@ func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
 	}
 	s.serves.Store(true)
 	if !started {
-		return nothingToDo("it is being served")
+		return steps.NothingToDo("it is being served")
 	}
 	s.did()
 	return nil
@@ -255,7 +256,7 @@ func (s *session) commitAndPush(ctx context.Context, detail func(string)) error 
 			return err
 		}
 		if !made {
-			return nothingToDo("all is committed")
+			return steps.NothingToDo("all is committed")
 		}
 		s.did()
 		return nil
@@ -268,7 +269,7 @@ func (s *session) commitAndPush(ctx context.Context, detail func(string)) error 
 	}
 	s.revision = synced.Commit
 	if !synced.Pushed {
-		return nothingToDo("all is pushed")
+		return steps.NothingToDo("all is pushed")
 	}
 	s.did()
 	return nil

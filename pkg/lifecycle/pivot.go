@@ -9,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // The names of the pivot's steps.
@@ -32,8 +33,8 @@ type pivot struct {
 	config  []byte
 }
 
-func (p *pivot) steps(after string) []Step {
-	return []Step{
+func (p *pivot) steps(after string) []steps.Step {
+	return []steps.Step{
 		{Name: stepTarget, Needs: []string{after}, Run: p.reach, Timeout: 5 * time.Minute},
 		{
 			Name: stepTargetProviders, Needs: []string{stepTarget}, Run: p.installProviders, Timeout: 20 * time.Minute,

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 const (
@@ -42,7 +43,7 @@ func (s *session) runWatched(ctx context.Context) error {
 			cancel(gone)
 		}
 	}()
-	err := Run(watched, s.Report, s.initSteps())
+	err := steps.Run(watched, s.Report, s.initSteps())
 	cancel(nil)
 	<-done
 	if err == nil || ctx.Err() != nil {

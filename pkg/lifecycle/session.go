@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // session is one run of init or bootstrap on one management cluster. What steps find out for the steps that need them is
@@ -159,7 +160,7 @@ func (s *session) fetchExisting(ctx context.Context) error {
 // loadFleet reads fleet.yaml, or makes up a new one from the options.
 func (s *session) loadFleet(ctx context.Context) error {
 	path := filepath.Join(s.opts.Dir, v1alpha1.FileName)
-	raw, err := os.ReadFile(path)
+	raw, err := within.ReadFile(s.opts.Dir, v1alpha1.FileName, maxNamed) // Decode refuses what is half as long
 	if errors.Is(err, fs.ErrNotExist) {
 		s.newFleet = true
 		raw, err = s.newFleetFile(ctx)

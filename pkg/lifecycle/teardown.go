@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // TeardownOptions say what `fleetctl teardown` removes.
@@ -43,13 +44,13 @@ const deleteTimeout = 30 * time.Minute
 // Teardown removes a management cluster: refuses while Clusters live only there, or deletes them first if asked; then the host, the
 // state folder and our kubeconfig entries. It never touches the Git repository, and doing it twice is fine.
 func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*TeardownResult, error) {
-	ctx, cancel := withTimeout(ctx, o.Timeout)
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	t := &teardown{Deps: deps, opts: o, result: &TeardownResult{
 		FormatVersion: "1", Cluster: o.Target.Name, DeletedClusters: []string{}, Leftovers: []string{},
 	}}
 	if err := t.find(ctx); err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, steps.TimedOut(ctx, err)
 	}
 	if t.state == host.StateAbsent && o.Target.Record == nil {
 		return t.result, nil
@@ -60,15 +61,15 @@ func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*Te
 	}
 	defer unlock()
 	if err := t.look(ctx); err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, steps.TimedOut(ctx, err)
 	}
 	if err := t.agree(); err != nil {
 		return nil, err
 	}
 	if err := t.lookAgain(ctx, "while you were asked"); err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, steps.TimedOut(ctx, err)
 	}
-	if err := Run(ctx, deps.Report, t.steps()); err != nil {
+	if err := steps.Run(ctx, deps.Report, t.steps()); err != nil {
 		return nil, err
 	}
 	t.result.Changed = true
@@ -164,8 +165,8 @@ func (t *teardown) agree() error {
 	return t.opts.Confirm(names)
 }
 
-func (t *teardown) steps() []Step {
-	return []Step{
+func (t *teardown) steps() []steps.Step {
+	return []steps.Step{
 		{Name: "suspend Flux", Done: t.nothingRuns, Run: t.suspendFlux, Timeout: 2 * time.Minute},
 		{
 			Name: "delete workload clusters", Needs: []string{"suspend Flux"}, Done: t.noClusters, Run: t.deleteClusters,

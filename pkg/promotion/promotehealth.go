@@ -1,4 +1,4 @@
-package lifecycle
+package promotion
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/upgrade"
 )
 
 // promoteLook bounds a look at one management cluster.
@@ -25,7 +26,7 @@ const skipHealthHint = "wait for it, mend it, or promote without a look with --s
 
 // checkHealth looks whether the environments that follow the branch are healthy at the newest commit, on every management cluster that has
 // them, and returns their names. The error lists all that is not.
-func (p *promotion) checkHealth(ctx context.Context) ([]string, error) {
+func (p *run) checkHealth(ctx context.Context) ([]string, error) {
 	lower := p.repo.Fleet.EnvironmentsOf(v1alpha1.MainChannel)
 	var missing []string
 	for i := range p.repo.Fleet.Spec.ManagementClusters {
@@ -57,10 +58,10 @@ type environmentLook struct {
 
 // environmentsOn looks at environments on a management cluster: what its Flux has applied, and whether their clusters are up. commit is what
 // they should be at; "" takes what they are.
-func (p *promotion) environmentsOn(ctx context.Context, m *v1alpha1.ManagementCluster, environments []string, commit string) ([]environmentLook, error) {
+func (p *run) environmentsOn(ctx context.Context, m *v1alpha1.ManagementCluster, environments []string, commit string) ([]environmentLook, error) {
 	ctx, cancel := context.WithTimeout(ctx, promoteLook)
 	defer cancel()
-	target, err := management.Find(p.Store, m.Name, p.repo.Dir)
+	target, err := management.Find(p.store, m.Name, p.repo.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +121,6 @@ func notAvailable(clusters []capi.Cluster, d fleetrepo.Cluster) string {
 	case c.RollingOut != "":
 		return "it is rolling out: " + c.RollingOut
 	default:
-		return holdsUpgrade(&c, d.KubernetesVersion, d.KubernetesVersion)
+		return upgrade.Holds(&c, d.KubernetesVersion, d.KubernetesVersion)
 	}
 }

@@ -1,4 +1,5 @@
-package lifecycle
+// Package upgrade makes the next step of a workload cluster's upgrade: its control plane first, and its pools once that is there.
+package upgrade
 
 import (
 	"context"
@@ -14,13 +15,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // upgradeLook bounds the look at a control plane before it, or its pools, are upgraded.
 const upgradeLook = 15 * time.Second
 
-// UpgradeOptions say what to upgrade.
-type UpgradeOptions struct {
+// Options say what to upgrade.
+type Options struct {
 	// Cluster to upgrade, by name or environment/name.
 	Cluster string
 	fleetrepo.UpgradeOptions
@@ -28,10 +30,10 @@ type UpgradeOptions struct {
 	SkipHealth bool
 }
 
-// Upgrade returns the edit that is the next step of a cluster's upgrade. Where this machine knows the management cluster it looks whether the
+// Next returns the edit that is the next step of a cluster's upgrade. Where this machine knows the management cluster it looks whether the
 // control plane is as far as the files say, which is what the step stands on; where it does not, or the management cluster does not answer, a
 // note says so. Errors of the edit: those of fleetrepo's Upgrade, and not ready for a control plane that is not there yet.
-func Upgrade(ctx context.Context, deps management.Deps, o UpgradeOptions) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+func Next(ctx context.Context, store state.Store, o Options) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		e, err := r.Upgrade(o.Cluster, o.UpgradeOptions)
 		if err != nil || o.SkipHealth {
@@ -44,7 +46,7 @@ func Upgrade(ctx context.Context, deps management.Deps, o UpgradeOptions) func(r
 		if planned, err := e.Changes.Plan(r.Dir); err != nil || len(planned) == 0 {
 			return e, err
 		}
-		cluster, unseen := controlPlaneOf(ctx, deps, r, c)
+		cluster, unseen := controlPlaneOf(ctx, store, r, c)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -52,7 +54,7 @@ func Upgrade(ctx context.Context, deps management.Deps, o UpgradeOptions) func(r
 			e.Notes = append(e.Notes, fmt.Sprintf("Whether its control plane runs %s was not looked at: %v.", c.KubernetesVersion, unseen))
 			return e, nil
 		}
-		if why := holdsUpgrade(cluster, c.KubernetesVersion, o.Version); why != "" {
+		if why := Holds(cluster, c.KubernetesVersion, o.Version); why != "" {
 			return nil, diag.NotReady("wait until `fleetctl status` shows it there; --skip-health goes on without a look", "the control plane of cluster %s goes first: %s", c.Name, why)
 		}
 		return e, nil
@@ -60,8 +62,8 @@ func Upgrade(ctx context.Context, deps management.Deps, o UpgradeOptions) func(r
 }
 
 // controlPlaneOf looks at a declared cluster on its management cluster; nil where it is not made yet. The error says why it could not look.
-func controlPlaneOf(ctx context.Context, deps management.Deps, r *fleetrepo.Repo, c *fleetrepo.Cluster) (*capi.Cluster, error) {
-	target, err := management.Find(deps.Store, c.ManagementCluster, r.WorkTree)
+func controlPlaneOf(ctx context.Context, store state.Store, r *fleetrepo.Repo, c *fleetrepo.Cluster) (*capi.Cluster, error) {
+	target, err := management.Find(store, c.ManagementCluster, r.WorkTree)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +83,9 @@ func controlPlaneOf(ctx context.Context, deps management.Deps, r *fleetrepo.Repo
 	return manager.Cluster(ctx, kube.Key{Namespace: c.Name, Name: c.Name})
 }
 
-// holdsUpgrade says why a control plane that the files have at one version is not ready for the step to wanted; "" if it is. Pools follow when
+// Holds says why a control plane that the files have at one version is not ready for the step to wanted; "" if it is. Pools follow when
 // all of it runs that version. It moves on itself when none of it would leave a minor version out.
-func holdsUpgrade(cluster *capi.Cluster, declared, wanted string) string {
+func Holds(cluster *capi.Cluster, declared, wanted string) string {
 	if cluster == nil {
 		return ""
 	}

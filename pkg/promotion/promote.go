@@ -1,4 +1,5 @@
-package lifecycle
+// Package promotion moves a channel to a tag once the environments before it are healthy at the commit, and says what waits to be promoted.
+package promotion
 
 import (
 	"cmp"
@@ -15,16 +16,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
-	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // firstVersion is the one in the first tag of a channel.
 const firstVersion = "0.1.0"
 
-// PromoteOptions say what to promote.
-type PromoteOptions struct {
+// Options say what to promote.
+type Options struct {
 	// Change carries the one-line change: Dir, DryRun, Commit, Push, PullRequest and Git count. Without any of them it is pushed, or
 	// committed where there is no remote.
 	Change change.Options
@@ -38,8 +39,8 @@ type PromoteOptions struct {
 	SkipHealth bool
 }
 
-// PromoteResult is what a promotion did, or with DryRun would do.
-type PromoteResult struct {
+// Result is what a promotion did, or with DryRun would do.
+type Result struct {
 	FormatVersion string `json:"formatVersion"`
 	Channel       string `json:"channel"`
 	Tag           string `json:"tag"`
@@ -56,10 +57,10 @@ type PromoteResult struct {
 	Change       *change.Result `json:"change"`
 }
 
-// promotion is one run.
-type promotion struct {
-	management.Deps
-	opts    PromoteOptions
+// run is one promotion.
+type run struct {
+	store   state.Store
+	opts    Options
 	repo    *fleetrepo.Repo
 	git     *gitrepo.Repo
 	auth    gitrepo.Auth
@@ -73,8 +74,8 @@ type promotion struct {
 // that commit, or one that is there, which is how to roll back too. First the tag is made and pushed, then the change is: killed
 // in between, the next run goes on where this one was. Tags are never moved. Errors: those of fleetrepo's Promote, of the health check (not
 // ready), of gitrepo's Fetch, Tag and PushTag, and of Change.
-func Promote(ctx context.Context, deps management.Deps, o PromoteOptions) (*PromoteResult, error) {
-	p, err := newPromotion(ctx, deps, o)
+func Promote(ctx context.Context, store state.Store, o Options) (*Result, error) {
+	p, err := newRun(ctx, store, o)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func Promote(ctx context.Context, deps management.Deps, o PromoteOptions) (*Prom
 	if err := p.look(ctx); err != nil {
 		return nil, err
 	}
-	out := &PromoteResult{FormatVersion: "1", Channel: p.channel.Name, Checked: []string{}, Environments: p.repo.Fleet.EnvironmentsOf(p.channel.Name)}
+	out := &Result{FormatVersion: "1", Channel: p.channel.Name, Checked: []string{}, Environments: p.repo.Fleet.EnvironmentsOf(p.channel.Name)}
 	tag, fresh, err := p.choose(ctx)
 	if err != nil {
 		return nil, err
@@ -114,12 +115,12 @@ func Promote(ctx context.Context, deps management.Deps, o PromoteOptions) (*Prom
 }
 
 // carries tells whether the change goes to the remote, be it as a pull request.
-func (p *promotion) carries() bool { return p.opts.Change.Push || p.opts.Change.PullRequest }
+func (p *run) carries() bool { return p.opts.Change.Push || p.opts.Change.PullRequest }
 
-// newPromotion opens the fleet repo and finds the newest commit of the branch, at the remote where there is one. Where no channel is named, the only
+// newRun opens the fleet repo and finds the newest commit of the branch, at the remote where there is one. Where no channel is named, the only
 // one that goes through tags is meant.
-func newPromotion(ctx context.Context, deps management.Deps, o PromoteOptions) (*promotion, error) {
-	p := &promotion{Deps: deps, opts: o}
+func newRun(ctx context.Context, store state.Store, o Options) (*run, error) {
+	p := &run{store: store, opts: o}
 	var err error
 	if p.repo, err = fleetrepo.Open(o.Change.Dir); err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func newPromotion(ctx context.Context, deps management.Deps, o PromoteOptions) (
 }
 
 // connect finds the newest commit of the branch.
-func (p *promotion) connect(ctx context.Context) error {
+func (p *run) connect(ctx context.Context) error {
 	var err error
 	if p.git, err = gitrepo.Open(p.repo.Dir); err != nil {
 		return diag.Wrap("promote", err, "the fleet repo has to be the top of a Git repository")
@@ -174,7 +175,7 @@ func (p *promotion) connect(ctx context.Context) error {
 }
 
 // checkPushed refuses to promote while there are commits that others have not seen.
-func (p *promotion) checkPushed(ctx context.Context) error {
+func (p *run) checkPushed(ctx context.Context) error {
 	if !p.remote {
 		return nil
 	}
@@ -187,7 +188,7 @@ func (p *promotion) checkPushed(ctx context.Context) error {
 }
 
 // look finds the tags of the channel, the newest first.
-func (p *promotion) look(ctx context.Context) error {
+func (p *run) look(ctx context.Context) error {
 	all, err := p.git.Tags(ctx)
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func (p *promotion) look(ctx context.Context) error {
 }
 
 // version is what stands in a tag in the place of the channel's *.
-func (p *promotion) version(tag string) (semver.Version, bool) {
+func (p *run) version(tag string) (semver.Version, bool) {
 	text, ok := strings.CutPrefix(tag, p.channel.TagPrefix())
 	if !ok {
 		return semver.Version{}, false
@@ -216,7 +217,7 @@ func (p *promotion) version(tag string) (semver.Version, bool) {
 }
 
 // choose returns the tag to move the channel to, and whether it has to be made.
-func (p *promotion) choose(ctx context.Context) (gitrepo.Tag, bool, error) {
+func (p *run) choose(ctx context.Context) (gitrepo.Tag, bool, error) {
 	if p.opts.To != "" {
 		return p.named(p.opts.To)
 	}
@@ -239,7 +240,7 @@ func (p *promotion) choose(ctx context.Context) (gitrepo.Tag, bool, error) {
 }
 
 // named is the tag that a person asked for.
-func (p *promotion) named(name string) (gitrepo.Tag, bool, error) {
+func (p *run) named(name string) (gitrepo.Tag, bool, error) {
 	for _, t := range p.tags {
 		if t.Name == name {
 			return t, false, nil
@@ -260,7 +261,7 @@ func (p *promotion) named(name string) (gitrepo.Tag, bool, error) {
 }
 
 // newestTags names the last tags of the channel.
-func (p *promotion) newestTags() string {
+func (p *run) newestTags() string {
 	const most = 5
 	var names []string
 	for _, t := range p.tags[:min(most, len(p.tags))] {
@@ -273,13 +274,13 @@ func (p *promotion) newestTags() string {
 }
 
 // changedSince tells whether the newest commit has anything for environments to run that another one lacks.
-func (p *promotion) changedSince(ctx context.Context, commit string) (bool, error) {
+func (p *run) changedSince(ctx context.Context, commit string) (bool, error) {
 	files, err := p.git.Differ(ctx, commit, p.head)
 	return slices.ContainsFunc(files, scaffold.InChannels), err
 }
 
 // release judges the newest commit, writes down what is new in it, and tags it. It returns what the commit that moves the channel says.
-func (p *promotion) release(ctx context.Context, out *PromoteResult) (string, error) {
+func (p *run) release(ctx context.Context, out *Result) (string, error) {
 	said := ""
 	if p.opts.SkipHealth {
 		said = "The health of the environments before it was not checked (--skip-health).\n"
@@ -307,7 +308,7 @@ func (p *promotion) release(ctx context.Context, out *PromoteResult) (string, er
 }
 
 // notes are the release notes: the commits since the tag before.
-func (p *promotion) notes(ctx context.Context, tag string) (string, error) {
+func (p *run) notes(ctx context.Context, tag string) (string, error) {
 	before := gitrepo.Tag{}
 	v, _ := p.version(tag)
 	for _, t := range p.tags {

@@ -1,7 +1,6 @@
-// Package lifecycle is what fleetctl does to a management cluster, from nothing to nothing: Init, Bootstrap, Pivot and Teardown.
-// Each is a readable slice of named steps. A step looks at the world before it acts, so a workflow that was killed is
-// finished by running it again; no checkpoint file decides what is done.
-package lifecycle
+// Package steps runs a workflow that is a readable slice of named steps. A step looks at the world before it acts, so a workflow that was killed
+// is finished by running it again; no checkpoint file decides what is done.
+package steps
 
 import (
 	"context"
@@ -19,8 +18,8 @@ type Step struct {
 	Name string
 	// Needs names the steps that must be done first. Steps that do not need each other run side by side.
 	Needs []string
-	// Done looks at the world and, where there is nothing to do, says why. A nil Done means that Run itself converges and is cheap
-	// when there is nothing to do.
+	// Done looks at the world and, where there is nothing to do, says why. It only looks: what loads, writes or starts anything is Run's. A nil
+	// Done means that Run itself looks, and returns a NothingToDo where it changed nothing.
 	Done func(ctx context.Context) (why string, done bool, err error)
 	// Run does what is missing. It calls detail with what it is waiting for.
 	Run func(ctx context.Context, detail func(string)) error
@@ -33,7 +32,7 @@ type Step struct {
 // Run executes steps as soon as what they need is done. The first failure cancels the steps that are still running; Run
 // then waits for them and returns that failure.
 func Run(ctx context.Context, report progress.Reporter, steps []Step) error {
-	if err := checkNeeds(steps); err != nil {
+	if err := Check(steps); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -81,7 +80,7 @@ func runStep(ctx context.Context, report progress.Reporter, s Step) error {
 	workflow := ctx
 	if s.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, s.Timeout, &timeoutError{step: s.Name, after: s.Timeout})
+		ctx, cancel = context.WithTimeoutCause(ctx, s.Timeout, &timeoutError{after: s.Timeout})
 		defer cancel()
 	}
 	handle := report.Start(s.Name)
@@ -96,7 +95,7 @@ func runStep(ctx context.Context, report progress.Reporter, s Step) error {
 		}
 	}
 	if err := s.Run(ctx, handle.Detail); err != nil {
-		if why, ok := errors.AsType[nothingToDo](err); ok {
+		if why, ok := errors.AsType[NothingToDo](err); ok {
 			handle.Skip(string(why))
 			return nil
 		}
@@ -123,11 +122,11 @@ func stepError(ctx context.Context, s Step, err error) error {
 	if hint == "" {
 		hint = s.Hint
 	}
-	return diag.Wrap(s.Name, timedOut(ctx, err), hint)
+	return diag.Wrap(s.Name, TimedOut(ctx, err), hint)
 }
 
-// timedOut is err, and where a bound of ours is what ended it, says so.
-func timedOut(ctx context.Context, err error) error {
+// TimedOut is err, and where a bound of ours is what ended it, says so.
+func TimedOut(ctx context.Context, err error) error {
 	var timeout *timeoutError
 	if err != nil && errors.As(context.Cause(ctx), &timeout) && !errors.As(err, &timeout) {
 		return fmt.Errorf("%w: %w", timeout, err)
@@ -135,8 +134,8 @@ func timedOut(ctx context.Context, err error) error {
 	return err
 }
 
-// withTimeout bounds a whole workflow; 0 is no bound. What runs out of time has an error that says so.
-func withTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+// WithTimeout bounds a whole workflow; 0 is no bound. What runs out of time has an error that says so.
+func WithTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit <= 0 {
 		return context.WithCancel(ctx)
 	}
@@ -144,22 +143,19 @@ func withTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 }
 
 // timeoutError is the cause of a step that ran out of time.
-type timeoutError struct {
-	step  string
-	after time.Duration
-}
+type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string {
 	return fmt.Sprintf("gave up after %s", e.after.Round(time.Second))
 }
 
-// nothingToDo is how a Run that looks at the world itself says that it changed nothing.
-type nothingToDo string
+// NothingToDo is how a Run that looks at the world itself says that it changed nothing.
+type NothingToDo string
 
-func (n nothingToDo) Error() string { return string(n) }
+func (n NothingToDo) Error() string { return string(n) }
 
-// checkNeeds refuses a workflow whose steps cannot all run.
-func checkNeeds(steps []Step) error {
+// Check refuses a workflow whose steps cannot all run.
+func Check(steps []Step) error {
 	seen := map[string]bool{}
 	for _, s := range steps {
 		for _, need := range s.Needs {

@@ -1,4 +1,4 @@
-package lifecycle
+package promotion
 
 import (
 	"context"
@@ -6,20 +6,20 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// PromotionStatus says which environment runs which revision, and what waits to be promoted.
-type PromotionStatus struct {
+// Status says which environment runs which revision, and what waits to be promoted.
+type Status struct {
 	FormatVersion string `json:"formatVersion"`
 	// Head is the newest commit of the branch.
-	Head         string                 `json:"head"`
-	Environments []EnvironmentPromotion `json:"environments"`
+	Head         string        `json:"head"`
+	Environments []Environment `json:"environments"`
 }
 
-// EnvironmentPromotion is where one environment is on one management cluster.
-type EnvironmentPromotion struct {
+// Environment is where one environment is on one management cluster.
+type Environment struct {
 	Name              string `json:"name"`
 	ManagementCluster string `json:"managementCluster"`
 	Channel           string `json:"channel"`
@@ -44,10 +44,10 @@ type WaitingCommit struct {
 	Author  string `json:"author"`
 }
 
-// Promotions looks at all environments, or at those that follow the channel named. A management cluster that does not answer is a reason in the result, not an error. Errors: the fleet
+// Look looks at all environments, or at those that follow the channel named. A management cluster that does not answer is a reason in the result, not an error. Errors: the fleet
 // repo and its remote.
-func Promotions(ctx context.Context, deps management.Deps, o PromoteOptions) (*PromotionStatus, error) {
-	p := &promotion{Deps: deps, opts: o}
+func Look(ctx context.Context, store state.Store, o Options) (*Status, error) {
+	p := &run{store: store, opts: o}
 	var err error
 	if p.repo, err = fleetrepo.Open(o.Change.Dir); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func Promotions(ctx context.Context, deps management.Deps, o PromoteOptions) (*P
 	if err := p.connect(ctx); err != nil {
 		return nil, err
 	}
-	out := &PromotionStatus{FormatVersion: "1", Head: p.head, Environments: []EnvironmentPromotion{}}
+	out := &Status{FormatVersion: "1", Head: p.head, Environments: []Environment{}}
 	for i := range p.repo.Fleet.Spec.ManagementClusters {
 		m := &p.repo.Fleet.Spec.ManagementClusters[i]
 		if o.Cluster != "" && o.Cluster != m.Name {
@@ -96,10 +96,10 @@ func Promotions(ctx context.Context, deps management.Deps, o PromoteOptions) (*P
 }
 
 // environment is what Git says of an environment.
-func (p *promotion) environment(ctx context.Context, m *v1alpha1.ManagementCluster, name string) (*EnvironmentPromotion, error) {
+func (p *run) environment(ctx context.Context, m *v1alpha1.ManagementCluster, name string) (*Environment, error) {
 	declared, _ := p.repo.Fleet.Environment(name)
 	channel := p.repo.Fleet.ChannelOf(name)
-	e := &EnvironmentPromotion{
+	e := &Environment{
 		Name: name, ManagementCluster: m.Name, Channel: channel.Name, Production: declared.IsProduction(), Waiting: []WaitingCommit{},
 	}
 	if !channel.IsTag() {

@@ -1,4 +1,4 @@
-package lifecycle
+package upgrade
 
 import (
 	"testing"
@@ -31,12 +31,12 @@ func TestHoldsUpgrade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := &capi.Cluster{ControlPlaneVersions: tc.runs, ControlPlaneReplicas: tc.nodes}
-			if got := holdsUpgrade(cluster, tc.declared, tc.wanted); got != tc.want {
+			if got := Holds(cluster, tc.declared, tc.wanted); got != tc.want {
 				t.Errorf("got %q", got)
 			}
 		})
 	}
-	if got := holdsUpgrade(nil, "v1.36.3", "v1.36.3"); got != "" {
+	if got := Holds(nil, "v1.36.3", "v1.36.3"); got != "" {
 		t.Errorf("without a cluster: %q", got)
 	}
 }

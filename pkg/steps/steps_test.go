@@ -1,4 +1,4 @@
-package lifecycle
+package steps
 
 import (
 	"context"
@@ -112,7 +112,7 @@ func TestRunSkipsWhatIsDone(t *testing.T) {
 			Done: func(context.Context) (string, bool, error) { return "there", true, nil },
 			Run:  func(context.Context, func(string)) error { ran = true; return nil },
 		},
-		{Name: "b", Needs: []string{"a"}, Run: func(context.Context, func(string)) error { return nothingToDo("all is well") }},
+		{Name: "b", Needs: []string{"a"}, Run: func(context.Context, func(string)) error { return NothingToDo("all is well") }},
 	}
 	r := &recorder{}
 	if err := Run(t.Context(), r, steps); err != nil || ran {
@@ -155,20 +155,6 @@ func TestRunRefusesWorkflowsThatCannotEnd(t *testing.T) {
 	}
 	if len(o.log) != 0 {
 		t.Errorf("steps ran: %v", o.log)
-	}
-}
-
-func TestInitStepsFitTogether(t *testing.T) {
-	s := &session{}
-	if err := checkNeeds(s.initSteps()); err != nil {
-		t.Error(err)
-	}
-	b := &bootstrap{session: s, opts: BootstrapOptions{PivotTo: "x"}}
-	if err := checkNeeds(b.steps()); err != nil {
-		t.Error(err)
-	}
-	if err := checkNeeds((&teardown{}).steps()); err != nil {
-		t.Error(err)
 	}
 }
 
