@@ -376,3 +376,35 @@ func only(t *testing.T, dir string, want ...string) {
 		t.Errorf("the folder holds %q, want %q", got, want)
 	}
 }
+
+// A temporary folder is there until its run removes it; what a killed one has left goes with the next.
+func TestTempFolder(t *testing.T) {
+	if !holdsOpen {
+		return // nothing tells there whose a folder is
+	}
+	temp := t.TempDir()
+	dead := filepath.Join(temp, TempName("fleetctl-commit"))
+	others := []string{TempName("other"), "fleetctl-commit-1", "mine"}
+	for _, dir := range append([]string{filepath.Base(dead)}, others...) {
+		if err := os.MkdirAll(filepath.Join(temp, dir, "below"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, removeFirst, err := TempFolder(temp, "commit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, first, "file")
+	second, removeSecond, err := TempFolder(temp, "edit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	only(t, temp, append(others, filepath.Base(first), filepath.Base(second))...)
+	if info, err := os.Stat(first); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := errors.Join(removeFirst(), removeSecond()); err != nil {
+		t.Error(err)
+	}
+	only(t, temp, others...)
+}

@@ -17,6 +17,16 @@ func hold(f *os.File) bool {
 // abandoned tells whether nobody holds a temporary file, and keeps it from those who would while f is open.
 func abandoned(f *os.File) bool { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) == nil }
 
+// mine tells whether a file belongs to this user: where many may write, others may have made what looks like ours.
+func mine(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
 func flock(f *os.File, how int) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -30,7 +30,7 @@ func sweep(dir string, wanted func(of string) bool) error {
 		return err
 	}
 	for _, e := range entries {
-		if of, ok := IsTemporary(e.Name()); ok && wanted(of) && (e.Type().IsRegular() || e.IsDir()) {
+		if of, ok := IsTemporary(e.Name()); ok && wanted(of) && (e.Type().IsRegular() || e.IsDir() && holdsOpen) {
 			if err := removeAbandoned(root, e.Name()); err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func removeAbandoned(root *os.Root, name string) error {
 		return err
 	}
 	defer f.Close()
-	if !abandoned(f) || !stillThere(root, name, f) {
+	if !abandoned(f) || !mine(f) || !stillThere(root, name, f) {
 		return nil
 	}
 	if !holdsOpen { // what is open cannot be removed there

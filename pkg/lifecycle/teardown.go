@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -251,5 +252,5 @@ func (t *teardown) removeState(ctx context.Context, _ func(string)) error {
 			return err
 		}
 	}
-	return t.opts.Target.Cluster.Remove()
+	return errors.Join(t.opts.Target.Cluster.Remove(), atomicfile.SweepTemp(""))
 }
