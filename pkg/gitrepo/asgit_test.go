@@ -280,9 +280,18 @@ func sameAsGit(t *testing.T, dir, twin string) {
 		}
 	}
 	for _, args := range [][]string{
-		{"rev-parse", "HEAD^{tree}"}, {"log", "-1", "--format=%an %ae %cn %ce%n%B"}, {"show", "--stat", "--format="}, {"diff", "HEAD"}, {"diff"},
-		{"diff", "--cached"}, {"ls-files", "-v", "--stage"}, {"status", "--porcelain", "--ignored"}, {"submodule", "status"},
-		{"fsck", "--strict", "--no-dangling"}, {"symbolic-ref", "HEAD"}, {"sparse-checkout", "list"},
+		{"rev-parse", "HEAD^{tree}"},
+		{"log", "-1", "--format=%an %ae %cn %ce%n%B"},
+		{"show", "--stat", "--format="},
+		{"diff", "HEAD"},
+		{"diff"},
+		{"diff", "--cached"},
+		{"ls-files", "-v", "--stage"},
+		{"status", "--porcelain", "--ignored"},
+		{"submodule", "status"},
+		{"fsck", "--strict", "--no-dangling"},
+		{"symbolic-ref", "HEAD"},
+		{"sparse-checkout", "list"},
 	} {
 		got, gotErr := try(t, dir, args...)
 		want, wantErr := try(t, twin, args...)

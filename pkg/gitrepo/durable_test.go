@@ -16,13 +16,13 @@ import (
 // too, and where that fails there is no reference.
 func TestObjectsAreFlushedBeforeTheirReference(t *testing.T) {
 	dir := t.TempDir()
-	r, err := InitLocal(dir, "main")
-	if err != nil {
+	if _, err := InitLocal(dir, "main"); err != nil {
 		t.Fatal(err)
 	}
 	change := []Change{{Path: "a/b/file", Content: []byte("content")}, {Path: "top", Content: []byte("other")}}
 	for _, run := range []string{"first", "again, after a kill"} {
-		if r, err = Open(dir); err != nil {
+		r, err := Open(dir)
+		if err != nil {
 			t.Fatal(err)
 		}
 		commit, err := r.recordApart(t.Context(), revision{parents: []plumbing.Hash{{}}, changes: change, message: "first"})

@@ -112,7 +112,7 @@ func (r *Repo) verify(ctx context.Context, w *worktree, l *lock, by identity, tr
 	if err := r.announce(l, steps, "", plumbing.ZeroHash); err != nil {
 		return tree, "", err
 	}
-	defer func() { err = errors.Join(err, w.undo(steps), l.finish()) }()
+	defer func() { err = errors.Join(err, w.undo(context.WithoutCancel(ctx), steps), l.finish()) }()
 	if err := w.apply(ctx, steps); err != nil {
 		return tree, "", err
 	}

@@ -351,7 +351,7 @@ func (w *worktree) apply(ctx context.Context, steps []*step) error {
 }
 
 // undo puts back what stood on disk before the steps.
-func (w *worktree) undo(steps []*step) error {
+func (w *worktree) undo(ctx context.Context, steps []*step) error {
 	var errs []error
 	var removed []string
 	var files []diskFile
@@ -365,7 +365,7 @@ func (w *worktree) undo(steps []*step) error {
 			removed = append(removed, s.path)
 		}
 	}
-	errs = append(errs, w.put(context.Background(), files...), w.flushRemoval(removed))
+	errs = append(errs, w.put(ctx, files...), w.flushRemoval(removed))
 	return errors.Join(errs...)
 }
 
