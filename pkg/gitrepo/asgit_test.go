@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
@@ -97,6 +98,8 @@ var setUps = map[string]setUp{
 	"intent to add":                        {after: all(file("later", "1\n"), git("add", "-N", "later"))},
 	"index version 4":                      {files: map[string]string{"top/y": "1\n", "z": "1\n"}, after: all(git("update-index", "--index-version", "4"), git("update-index", "--assume-unchanged", "top/y"))},
 	"split index":                          {after: git("update-index", "--split-index"), refused: true},
+	"a sparse index":                       {files: map[string]string{"far/away": "1\n"}, after: git("sparse-checkout", "set", "--cone", "--sparse-index", "top"), refused: true},
+	"a partial clone":                      {after: all(git("config", "core.repositoryFormatVersion", "1"), git("config", "extensions.partialClone", "origin")), refused: true},
 	"many files":                           {config: "[feature]\n\tmanyFiles = true\n"},
 	"an index without a checksum":          {after: withoutChecksum},
 	"hooks elsewhere":                      {config: "[core]\n\thooksPath = ~/hooks\n"},
@@ -196,6 +199,12 @@ func TestEditAsGitDoes(t *testing.T) {
 				message = "edit\n"
 			}
 			repo, err := gitrepo.Open(dir)
+			if s.refused && err != nil {
+				if diag.Hint(err) == "" {
+					t.Errorf("%v, without a hint", err)
+				}
+				return
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +218,7 @@ func TestEditAsGitDoes(t *testing.T) {
 			}
 			_, _, err = repo.Commit(t.Context(), []gitrepo.Change{{Path: s.file(), Content: []byte(committed)}}, message, gitrepo.Author{})
 			if s.refused {
-				if err == nil || run(t, dir, "rev-parse", "HEAD") != head || run(t, dir, "status", "--porcelain", "--ignored") != before {
+				if err == nil || diag.Hint(err) == "" || run(t, dir, "rev-parse", "HEAD") != head || run(t, dir, "status", "--porcelain", "--ignored") != before {
 					t.Errorf("done, or not refused: %v", err)
 				}
 				return
