@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -173,42 +172,6 @@ func (f *factory) fleetRepo() (*fleetrepo.Repo, error) {
 		return nil, err
 	}
 	return fleetrepo.Open(dir)
-}
-
-// newListCmd is `fleetctl NOUN list`, what the fleet repo has of one kind: result is what programs get of it, view what people see.
-func newListCmd[T any](f *factory, noun, short string, list func(*fleetrepo.Repo) ([]T, error), result func(all []T) any, view func(io.Writer, []T) error) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   short,
-		Example: "  fleetctl " + noun + " list -o json",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			all, err := list(repo)
-			if err != nil {
-				return err
-			}
-			return ui.Print(f.streams, f.format, result(all), func(w io.Writer) error { return view(w, all) })
-		},
-	}
-}
-
-// listView writes a table with a heading: row writes those of one item, with tabs between the columns. none is what is said where there are no
-// items.
-func listView[T any](w io.Writer, all []T, none, heading string, row func(t io.Writer, item T)) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, none)
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, heading)
-	for _, item := range all {
-		row(t, item)
-	}
-	return t.Flush()
 }
 
 // completeFrom completes the n-th argument, or a flag where n is negative, with names from the fleet repo.
