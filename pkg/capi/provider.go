@@ -194,5 +194,5 @@ func unknownProvider(p Provider, known []Provider) error {
 	if nearest := diag.Nearest(p.Name, names); nearest != "" {
 		hint = "did you mean " + nearest + "? Else " + hint
 	}
-	return &diag.Error{Op: "find " + p.String(), Err: ErrUnknownProvider, Hint: hint, Code: diag.ExitUsage}
+	return diag.Wrap("find "+p.String(), ErrUnknownProvider, hint)
 }

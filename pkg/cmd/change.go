@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -76,7 +77,7 @@ func runChange(c *cobra.Command, f *factory, o *changeFlags, options lifecycle.C
 		return err
 	}
 	return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
-		return changeView(w, f.streams, result)
+		return changeView(w, f.streams, result, f.flags.verbose)
 	})
 }
 
@@ -85,9 +86,18 @@ func edit(c *cobra.Command, f *factory, o *changeFlags, change func(r *fleetrepo
 	return runChange(c, f, o, lifecycle.ChangeOptions{Edit: change})
 }
 
-// changeView puts the difference on standard output, where a program can take it, and what there is to say on standard error.
-func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult) error {
-	if err := diffView(w, s, r.Diff); err != nil {
+// changeView puts the difference on standard output, where a program can take it, and what there is to say on standard error. What was generated is
+// summed up, unless all of it is wanted: by somebody who says so, or by a program that is to apply what was not changed here.
+func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult, verbose bool) error {
+	show := diffView
+	if verbose {
+		show = wholeDiff
+	}
+	diff := r.Diff
+	if !verbose && (s.OutTerminal || !r.DryRun) {
+		diff = sumUp(diff)
+	}
+	if err := show(w, s, diff); err != nil {
 		return err
 	}
 	for _, passed := range r.LeftAlone {
@@ -98,7 +108,7 @@ func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult) error {
 		fmt.Fprintln(s.Err, "Nothing else to do.")
 		return nil
 	case !r.Changed:
-		fmt.Fprintln(s.Err, "Nothing to do: all is as wanted.")
+		ui.Fprintf(s.Err, "Nothing to do: %s.\n", cmp.Or(r.AsWanted, "all is as wanted"))
 		return nil
 	case r.DryRun:
 		fmt.Fprintln(s.Err, "Nothing was changed (--dry-run).")
@@ -121,6 +131,13 @@ func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult) error {
 
 // A person is not shown all of a file that comes or goes with more lines than maxShown, such as the generated ones of Flux, but how it begins.
 const maxShown, beginning = 100, 12
+
+// wholeDiff writes a difference with every line of it.
+func wholeDiff(w io.Writer, s ui.Streams, diff string) error {
+	plain := s
+	plain.OutTerminal = false
+	return diffView(w, plain, diff)
+}
 
 // diffView writes a difference, in colour where that is welcome. What is not at a terminal gets all of it: `git apply` takes it.
 func diffView(w io.Writer, s ui.Streams, diff string) error {

@@ -128,6 +128,15 @@ func (f *factory) target() (*lifecycle.Target, error) {
 	return lifecycle.FindTarget(f.store(), f.flags.cluster, dir)
 }
 
+// declaredTarget is target for commands that only look: it may be one that nobody has made yet.
+func (f *factory) declaredTarget() (*lifecycle.Target, error) {
+	dir, err := f.repoDir()
+	if err != nil {
+		return nil, err
+	}
+	return lifecycle.FindDeclared(f.store(), f.flags.cluster, dir)
+}
+
 // completeManagementClusters completes the value of --cluster.
 func (f *factory) completeManagementClusters(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	records, err := f.store().List()

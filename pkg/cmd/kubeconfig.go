@@ -23,7 +23,7 @@ name, or by namespace/name where the name alone is not enough.`,
 			if err != nil {
 				return err
 			}
-			target, err := f.target()
+			target, err := f.declaredTarget()
 			if err != nil {
 				return err
 			}

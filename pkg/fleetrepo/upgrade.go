@@ -142,7 +142,7 @@ func (r *Repo) upgradePools(c *declared, opts UpgradeOptions) (*Edit, error) {
 		return nil, err
 	}
 	if len(names) == 0 && len(changes) == 0 {
-		e.LeftAlone = append(e.LeftAlone, c.isAt(held))
+		e.AsWanted = c.isAt(held)
 	}
 	if len(names) == 0 {
 		return e, nil
@@ -156,11 +156,11 @@ func (r *Repo) upgradePools(c *declared, opts UpgradeOptions) (*Edit, error) {
 
 // isAt says that a cluster has the version already, and which pools are held at another one.
 func (c *declared) isAt(held []string) string {
-	text := fmt.Sprintf("Cluster %s is at %s already", c.Name, c.KubernetesVersion)
+	text := fmt.Sprintf("cluster %s is at %s already", c.Name, c.KubernetesVersion)
 	if len(held) > 0 {
 		text += ", but for what is held: " + strings.Join(held, ", ")
 	}
-	return text + "."
+	return text
 }
 
 // imagesOf names the images that were made for the old version and have not been changed.

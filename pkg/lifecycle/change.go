@@ -50,6 +50,8 @@ type ChangeResult struct {
 	Branch      string             `json:"branch,omitempty"`
 	PullRequest *forge.PullRequest `json:"pullRequest,omitempty"`
 	Notes       []string           `json:"notes"`
+	// AsWanted says, where nothing changed, what is as it is wanted already.
+	AsWanted string `json:"asWanted,omitempty"`
 	// LeftAlone is what the change has passed over, with the reason.
 	LeftAlone []string `json:"leftAlone,omitempty"`
 }
@@ -67,7 +69,7 @@ func Change(ctx context.Context, o ChangeOptions) (_ *ChangeResult, err error) {
 	}
 	defer func() { err = errors.Join(err, m.done()) }()
 	repo, edit := m.repo, m.edit
-	out := &ChangeResult{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...), LeftAlone: edit.LeftAlone}
+	out := &ChangeResult{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...), LeftAlone: edit.LeftAlone, AsWanted: edit.AsWanted}
 	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
 		return nil, err
 	}

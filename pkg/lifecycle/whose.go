@@ -29,6 +29,8 @@ type repoOf struct {
 	branch string
 	// clusters are its management clusters.
 	clusters []string
+	// hosts are what it declares to carry them.
+	hosts map[string]v1alpha1.HostType
 }
 
 // repoAt is the fleet repo that dir is in; nil where dir is in none, or in one that cannot be read: that is for others to say.
@@ -53,8 +55,10 @@ func repoAt(dir string) (*repoOf, error) {
 
 func newRepoOf(dir, id string, fleet *v1alpha1.Fleet) *repoOf {
 	r := &repoOf{dir: dir, id: id, name: fleet.Metadata.Name, url: fleet.Spec.Git.URL, branch: cmp.Or(fleet.Spec.Git.Branch, v1alpha1.DefaultBranch)}
+	r.hosts = map[string]v1alpha1.HostType{}
 	for _, m := range fleet.Spec.ManagementClusters {
 		r.clusters = append(r.clusters, m.Name)
+		r.hosts[m.Name] = m.Host.Type
 	}
 	return r
 }
