@@ -49,7 +49,7 @@ the change on. Comments and formatting of the files stay as they are.`
 
 // changeOptions are what these flags say.
 func (f *factory) changeOptions(o *changeFlags) (lifecycle.ChangeOptions, error) {
-	options := lifecycle.ChangeOptions{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify, Forge: v1alpha1.ForgeType(o.forge)}
+	options := lifecycle.ChangeOptions{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify, Forge: v1alpha1.ForgeType(o.forge), CacheDir: f.cacheDir()}
 	if o.pr && o.push {
 		return options, diag.Usage("leave one of them out", "--push and --pr are two ways to the same branch")
 	}

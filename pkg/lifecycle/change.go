@@ -32,6 +32,8 @@ type ChangeOptions struct {
 	Forge v1alpha1.ForgeType
 	// Git are what Push reaches the remote with.
 	Git GitCredentials
+	// CacheDir keeps what was rendered to look at the change; "" keeps nothing.
+	CacheDir string
 	// Confirm, if set, is asked before anything changes.
 	Confirm func(e *fleetrepo.Edit) error
 }
