@@ -185,7 +185,7 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 		return err
 	}
 	e.Changes.Write(scaffold.Missing(files, r.exists)...)
-	if err := r.fluxFollows(e, m, name); err != nil {
+	if err := r.fluxFollows(e, m, name, released); err != nil {
 		return err
 	}
 	if !released {

@@ -52,8 +52,9 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	if out.Flux != scaffold.FluxOwn {
 		return out, nil
 	}
-	out.SourceDir = r.sourceDir(mgmt, opts.Environment)
-	ready, err := r.environmentFlux(&e.Changes, mgmt, opts.Environment)
+	released := r.isReleased(mgmt, opts.Environment)
+	out.SourceDir = r.sourceDir(mgmt, opts.Environment, released)
+	ready, err := r.environmentFlux(&e.Changes, mgmt, opts.Environment, released)
 	if err == nil && !ready {
 		out.Flux, out.CNI = scaffold.FluxNone, ""
 		e.Notes = append(e.Notes, "It gets no Flux: the repo has none for "+opts.Environment+". Run `fleetctl init`, then this command again.")
@@ -108,19 +109,48 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	return e, r.enlist(&e.Changes, path.Dir(dir), file, declared.Flux != scaffold.FluxNone)
 }
 
-// sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files.
-func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string) string {
-	channel := r.Fleet.ChannelOf(environment)
-	if channel.Name == v1alpha1.MainChannel {
+// sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files. released tells whether
+// the environment's channel is anywhere yet.
+func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string, released bool) string {
+	c := r.followed(m, environment, released)
+	if c.Name == v1alpha1.MainChannel {
 		return ""
 	}
-	return layoutOf(m).SourceDir(channel.Name)
+	return layoutOf(m).SourceDir(c.Name)
+}
+
+// followed is the channel that an environment is applied from: its own, or as long as that has no tag yet the one that it followed before.
+func (r *Repo) followed(m *v1alpha1.ManagementCluster, environment string, released bool) v1alpha1.Channel {
+	own := r.Fleet.ChannelOf(environment)
+	if file := layoutOf(m).ClustersFile(environment); !released && r.exists(file) {
+		src, err := r.read(file)
+		if err != nil {
+			return own
+		}
+		documents, err := yamledit.Parse(src)
+		if err != nil || len(documents) == 0 {
+			return own
+		}
+		source := text(yamledit.Find(documents[0], "spec", "sourceRef", "name"))
+		for _, c := range r.Fleet.Channels() {
+			if c.Source() == source {
+				return c
+			}
+		}
+	}
+	return own
+}
+
+// isReleased tells whether a management cluster has a source of an environment's channel.
+func (r *Repo) isReleased(m *v1alpha1.ManagementCluster, environment string) bool {
+	c := r.Fleet.ChannelOf(environment)
+	return !c.IsTag() || r.exists(layoutOf(m).SourceFile(c.Name))
 }
 
 // fluxFollows lets the Flux of an environment's clusters follow the environment's channel. What somebody has changed in a flux.yaml stays there; where
 // that is in the way, nothing is changed at all: the cluster would be left without a source.
-func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment string) error {
-	if _, err := r.environmentFlux(&e.Changes, m, environment); err != nil {
+func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment string, released bool) error {
+	if _, err := r.environmentFlux(&e.Changes, m, environment, released); err != nil {
 		return err
 	}
 	names, err := r.folders(m.ClustersDir(environment))
@@ -136,7 +166,7 @@ func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment s
 		if there == nil {
 			continue
 		}
-		changed, err := r.fluxFileFor(m, environment, name, file, there)
+		changed, err := r.fluxFileFor(m, environment, name, file, there, released)
 		if err != nil {
 			return err
 		}
@@ -146,9 +176,9 @@ func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment s
 }
 
 // fluxFileFor is a cluster's flux.yaml as it is to be now: what somebody has changed in it stays.
-func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name, file string, there []byte) ([]byte, error) {
+func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name, file string, there []byte, released bool) ([]byte, error) {
 	o := fluxOptions(m, environment, name, there)
-	o.SourceDir = r.sourceDir(m, environment)
+	o.SourceDir = r.sourceDir(m, environment, released)
 	wanted, err := fluxFile(o)
 	if err != nil {
 		return nil, err
@@ -206,7 +236,7 @@ func fluxFile(o scaffold.ClusterOptions) ([]byte, error) {
 
 // environmentFlux adds to an edit what the Flux of an environment's clusters lacks, copied from what the management cluster and other
 // environments have. It tells whether there is anything to copy: init makes the first.
-func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) (bool, error) {
+func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string, released bool) (bool, error) {
 	layout := layoutOf(m)
 	components, err := r.generated(path.Join(m.Dir(), scaffold.FluxDir, scaffold.ComponentsFile))
 	if err != nil {
@@ -220,7 +250,7 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 		return r.exists(layout.WorkloadFlux(environment)), nil
 	}
 	opts := scaffold.WorkloadFluxOptions{Layout: layout, Environment: environment, Components: components}
-	if r.Fleet.ChannelOf(environment).Name == v1alpha1.MainChannel {
+	if r.followed(m, environment, released).Name == v1alpha1.MainChannel {
 		if opts.Source, err = scaffold.SourceOf(sync); err != nil {
 			return false, err
 		}

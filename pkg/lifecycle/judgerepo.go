@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,6 +115,7 @@ type entry struct {
 func filesToCopy(dir string, e *fleetrepo.Edit) ([]entry, error) {
 	changed := e.Changes.Paths()
 	var all []entry
+	full := map[string]bool{} // folders with anything in them are made for that: one that an edit empties goes
 	err := within.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && name != ".":
@@ -122,12 +124,14 @@ func filesToCopy(dir string, e *fleetrepo.Edit) ([]entry, error) {
 			return err
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules"):
 			return fs.SkipDir
-		case name != "." && !slices.Contains(changed, name):
+		}
+		full[path.Dir(name)] = true
+		if name != "." && !slices.Contains(changed, name) {
 			all = append(all, entry{name, d.Type()})
 		}
 		return nil
 	})
-	return all, err
+	return slices.DeleteFunc(all, func(e entry) bool { return e.mode.IsDir() && full[e.path] }), err
 }
 
 // changedCopy makes a folder what a repo would be with an edit. Files that the edit leaves alone are links where the disk has them.
@@ -143,9 +147,12 @@ func changedCopy(from, to string, all []entry, e *fleetrepo.Edit) error {
 
 func copyEntry(from, to string, e entry) error {
 	source, target := filepath.Join(from, filepath.FromSlash(e.path)), filepath.Join(to, filepath.FromSlash(e.path))
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
 	switch {
 	case e.mode.IsDir():
-		return os.MkdirAll(target, 0o755)
+		return os.Mkdir(target, 0o755)
 	case e.mode&fs.ModeSymlink != 0:
 		leads, err := os.Readlink(source)
 		if err != nil {
