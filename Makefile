@@ -22,8 +22,9 @@ BUILD_FLAGS := -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TESTFLAGS ?=
 FUZZTIME ?= 20s
 
-# What scripts/offline makes. Without this clone's path in it, Go has the program in its cache for the next clone too.
-OFFLINE_BUILD := $(GO) -C scripts/offline run -trimpath -buildvcs=false . build
+# What scripts/offline makes. Without this clone's path in it, Go has the program in its cache for the next clone too; without C, as all else is
+# built, it shares what is compiled.
+OFFLINE_BUILD := CGO_ENABLED=0 $(GO) -C scripts/offline run -trimpath -buildvcs=false . build
 OFFLINE := $(FLEETCTL_CACHE_DIR)/offline
 PROGRAMS := $(OFFLINE)/programs
 BUNDLE := $(OFFLINE)/bundle
@@ -90,10 +91,8 @@ test: ## Unit and command tests: no network, no container engine, no root
 INTEGRATION_PACKAGES = ./pkg/host/embedded/runner $(addprefix ./,$(sort $(dir $(shell grep -rl '^//go:build integration' --include='*_test.go' pkg templates examples))))
 
 .PHONY: test-integration
-test-integration: bundle ## Tests against a real kube-apiserver and etcd, built from their Go modules
-	# One program acts as all of Kubernetes, by the name that it is called.
-	ln -sfn kubernetes "$(PROGRAMS)/kube-apiserver"
-	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
+test-integration: ## Tests against a real kube-apiserver and etcd, built from their Go modules
+	$(OFFLINE_BUILD) -only control-plane,flux
 	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags integration -timeout 15m -p 4 $(TESTFLAGS) $(INTEGRATION_PACKAGES)
 
 # The environment and the command of the end-to-end tests.

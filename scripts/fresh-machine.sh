@@ -78,7 +78,7 @@ inside() {
   # This shell is the first process of its namespace. All others end with it, also what went into the background.
   trap 'exit 130' INT
   trap 'exit 143' TERM
-  unshare --user --map-user=1000 --map-group=1000 "$@" &
+  unshare --user --map-user=1000 --map-group=1000 "$@" <&0 &
   wait $!
 }
 
@@ -94,7 +94,17 @@ command -v debootstrap >/dev/null || { echo "fresh-machine.sh: debootstrap is mi
 
 new=$(debian)
 home=$(mktemp -d)
-trap 'rm -rf "$home"' EXIT
+machine=''
+# finish ends the machine, where it still runs, before its disk goes.
+finish() {
+  if [[ -n $machine ]] && kill -KILL "$machine" 2>/dev/null; then
+    wait "$machine" || :
+  fi
+  rm -rf "$home"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 mkdir "$home/.tmp"
 git clone --quiet --no-checkout "$root" "$home/fleetctl"
 git -C "$home/fleetctl" reset --quiet
@@ -118,4 +128,6 @@ done
 
 unshare --mount --pid --ipc --uts --fork --kill-child "$0" --inside "$new" "$home" "$writable" \
   env -i HOME=/home/dev USER=dev LANG=C.UTF-8 PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin \
-  FLEETCTL_CACHE_DIR="$cache" "${settings[@]}" "$@"
+  FLEETCTL_CACHE_DIR="$cache" "${settings[@]}" "$@" <&0 &
+machine=$! # unlike a command in the foreground, wait lets a signal through at once
+wait "$machine"

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -48,8 +48,8 @@ the change on. Comments and formatting of the files stay as they are.`
 )
 
 // changeOptions are what these flags say.
-func (f *factory) changeOptions(o *changeFlags) (lifecycle.ChangeOptions, error) {
-	options := lifecycle.ChangeOptions{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify, Forge: v1alpha1.ForgeType(o.forge), CacheDir: f.cacheDir()}
+func (f *factory) changeOptions(o *changeFlags) (change.Options, error) {
+	options := change.Options{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify, Forge: v1alpha1.ForgeType(o.forge), CacheDir: f.cacheDir()}
 	if o.pr && o.push {
 		return options, diag.Usage("leave one of them out", "--push and --pr are two ways to the same branch")
 	}
@@ -65,14 +65,14 @@ func (f *factory) changeOptions(o *changeFlags) (lifecycle.ChangeOptions, error)
 }
 
 // runChange makes an edit and shows it.
-func runChange(c *cobra.Command, f *factory, o *changeFlags, options lifecycle.ChangeOptions) error {
+func runChange(c *cobra.Command, f *factory, o *changeFlags, options change.Options) error {
 	given, err := f.changeOptions(o)
 	if err != nil {
 		return err
 	}
 	given.Edit, given.Confirm = options.Edit, options.Confirm
 	options = given
-	result, err := lifecycle.Change(c.Context(), options)
+	result, err := change.Make(c.Context(), options)
 	if err != nil {
 		return err
 	}
@@ -82,13 +82,13 @@ func runChange(c *cobra.Command, f *factory, o *changeFlags, options lifecycle.C
 }
 
 // edit is runChange for an edit that needs nothing else.
-func edit(c *cobra.Command, f *factory, o *changeFlags, change func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)) error {
-	return runChange(c, f, o, lifecycle.ChangeOptions{Edit: change})
+func edit(c *cobra.Command, f *factory, o *changeFlags, makeEdit func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)) error {
+	return runChange(c, f, o, change.Options{Edit: makeEdit})
 }
 
 // changeView puts the difference on standard output, where a program can take it, and what there is to say on standard error. What was generated is
 // summed up, unless all of it is wanted: by somebody who says so, or by a program that is to apply what was not changed here.
-func changeView(w io.Writer, s ui.Streams, r *lifecycle.ChangeResult, verbose bool) error {
+func changeView(w io.Writer, s ui.Streams, r *change.Result, verbose bool) error {
 	show := diffView
 	if verbose {
 		show = wholeDiff

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -84,7 +84,7 @@ from going on: their values have to change in the same commit.` + editing,
 				return diag.Usage("give --prefer team or --prefer fleetctl", "--prefer %q is neither team nor fleetctl", prefer)
 			}
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-				return r.UpdateCharts(args, fleetrepo.Prefer(prefer), lifecycle.ChartHistory(c.Context(), r.WorkTree))
+				return r.UpdateCharts(args, fleetrepo.Prefer(prefer), change.ChartHistory(c.Context(), r.WorkTree))
 			})
 		},
 	}

@@ -8,11 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/upgrade"
 )
 
 func newClusterScaleCmd(f *factory) *cobra.Command {
@@ -54,7 +57,7 @@ func controlPlaneOf(c *fleetrepo.Cluster) string {
 
 func newClusterUpgradeCmd(f *factory) *cobra.Command {
 	var o changeFlags
-	var options lifecycle.UpgradeOptions
+	var options upgrade.Options
 	var values []string
 	c := &cobra.Command{
 		Use:   "upgrade NAME",
@@ -82,12 +85,8 @@ Exit codes: 0 done, or nothing to do; 3 the control plane is not as far as the f
 			if options.Values, err = fleetrepo.ParseAssignments(values); err != nil {
 				return err
 			}
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
 			options.Cluster = args[0]
-			return edit(c, f, &o, lifecycle.Upgrade(c.Context(), deps, options))
+			return edit(c, f, &o, upgrade.Next(c.Context(), f.store(), options))
 		},
 	}
 	c.Flags().StringVar(&options.Version, "version", "", "Kubernetes version to upgrade to (also: --kubernetes-version)")
@@ -218,7 +217,7 @@ func runClusterRemove(c *cobra.Command, f *factory, o *clusterRemoveOptions, nam
 	if err != nil {
 		return err
 	}
-	options := lifecycle.ChangeOptions{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	options := change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		step, err := r.Remove(name)
 		if err != nil {
 			return nil, err
@@ -245,7 +244,7 @@ func awaitRemoval(c *cobra.Command, f *factory, o *clusterRemoveOptions, repo *f
 	if err != nil {
 		return err
 	}
-	target, err := lifecycle.FindTarget(deps.Store, step.Cluster.ManagementCluster, repo.Dir)
+	target, err := management.Find(deps.Store, step.Cluster.ManagementCluster, repo.Dir)
 	if err != nil {
 		return err
 	}

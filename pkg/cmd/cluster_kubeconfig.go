@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 func newClusterKubeconfigCmd(f *factory) *cobra.Command {
@@ -34,15 +34,15 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 			if err != nil {
 				return err
 			}
-			target, err := lifecycle.FindTarget(deps.Store, cluster.ManagementCluster, repo.Dir)
+			target, err := management.Find(deps.Store, cluster.ManagementCluster, repo.Dir)
 			if err != nil {
 				return err
 			}
-			o := lifecycle.KubeconfigOptions{Target: target, Workload: cluster.Name + "/" + cluster.Name, Declared: true, OutputFile: output}
+			o := management.KubeconfigOptions{Target: target, Workload: cluster.Name + "/" + cluster.Name, Declared: true, OutputFile: output}
 			if merge {
 				o.MergeInto = userKubeconfig()
 			}
-			content, err := lifecycle.Kubeconfig(c.Context(), deps, o)
+			content, err := management.Kubeconfig(c.Context(), o)
 			if err != nil || merge || output != "" {
 				return err
 			}

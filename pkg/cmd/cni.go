@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -40,7 +40,7 @@ With --flavour it becomes the network of new clusters of these flavours: the ann
 		RunE: func(c *cobra.Command, args []string) error {
 			if from != "" {
 				var err error
-				if options.Files, err = lifecycle.ReadManifests(from, args[0], f.streams.In); err != nil {
+				if options.Files, err = change.ReadManifests(from, args[0], f.streams.In); err != nil {
 					return err
 				}
 			}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/config"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -109,32 +109,32 @@ func (f *factory) repoDir() (string, error) {
 }
 
 // deps wires what workflows work with.
-func (f *factory) deps() (lifecycle.Deps, error) {
+func (f *factory) deps() (management.Deps, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return lifecycle.Deps{}, diag.Wrap("find the fleetctl program", err, "")
+		return management.Deps{}, diag.Wrap("find the fleetctl program", err, "")
 	}
-	return lifecycle.Deps{
+	return management.Deps{
 		Report: f.report(), Store: f.store(), CacheDir: f.cacheDir(), Executable: exe, LookupEnv: os.LookupEnv,
 	}, nil
 }
 
 // target is the management cluster that the flags name, or the one of the fleet repo in --repo.
-func (f *factory) target() (*lifecycle.Target, error) {
+func (f *factory) target() (*management.Target, error) {
 	dir, err := f.repoDir()
 	if err != nil {
 		return nil, err
 	}
-	return lifecycle.FindTarget(f.store(), f.flags.cluster, dir)
+	return management.Find(f.store(), f.flags.cluster, dir)
 }
 
 // declaredTarget is target for commands that only look: it may be one that nobody has made yet.
-func (f *factory) declaredTarget() (*lifecycle.Target, error) {
+func (f *factory) declaredTarget() (*management.Target, error) {
 	dir, err := f.repoDir()
 	if err != nil {
 		return nil, err
 	}
-	return lifecycle.FindDeclared(f.store(), f.flags.cluster, dir)
+	return management.FindDeclared(f.store(), f.flags.cluster, dir)
 }
 
 // completeManagementClusters completes the value of --cluster.
@@ -161,7 +161,7 @@ func (f *factory) completeWorkloadClusters(c *cobra.Command, args []string, _ st
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 	defer cancel()
-	names, err := lifecycle.WorkloadNames(ctx, target)
+	names, err := management.WorkloadNames(ctx, target)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -3,7 +3,7 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 // newGitServeCmd is the process in the background that serves a fleet repo without a remote. init starts it; nobody else should.
@@ -14,7 +14,7 @@ func newGitServeCmd(f *factory) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return lifecycle.ServeRepo(c.Context(), args[0], f.streams.Raw().Out, f.streams.Raw().Err)
+			return management.ServeRepo(c.Context(), args[0], f.streams.Raw().Out, f.streams.Raw().Err)
 		},
 	}
 }

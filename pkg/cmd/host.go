@@ -8,7 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -36,7 +36,7 @@ func newHostListCmd(f *factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := lifecycle.ListHosts(c.Context(), deps)
+			list, err := management.ListHosts(c.Context(), deps)
 			if err != nil {
 				return err
 			}
@@ -50,13 +50,13 @@ func newHostListCmd(f *factory) *cobra.Command {
 	})
 }
 
-var hostTable = table[lifecycle.HostInfo]{
+var hostTable = table[management.HostInfo]{
 	none: "This machine has no management clusters. `fleetctl init` makes one.",
-	name: func(h lifecycle.HostInfo) string { return h.Name },
-	columns: []column[lifecycle.HostInfo]{
-		{title: "NAME", of: func(h lifecycle.HostInfo) string { return h.Name }},
-		{title: "HOST", of: func(h lifecycle.HostInfo) string { return h.Type }},
-		{title: "STATE", of: func(h lifecycle.HostInfo) string {
+	name: func(h management.HostInfo) string { return h.Name },
+	columns: []column[management.HostInfo]{
+		{title: "NAME", of: func(h management.HostInfo) string { return h.Name }},
+		{title: "HOST", of: func(h management.HostInfo) string { return h.Type }},
+		{title: "STATE", of: func(h management.HostInfo) string {
 			state := h.State
 			if h.PivotedTo != "" {
 				state += ", pivoted to " + h.PivotedTo
@@ -69,13 +69,13 @@ var hostTable = table[lifecycle.HostInfo]{
 			}
 			return state
 		}},
-		{title: "FLEET", of: func(h lifecycle.HostInfo) string { return h.Fleet }},
-		{title: "REPO", of: func(h lifecycle.HostInfo) string { return h.Repo }},
+		{title: "FLEET", of: func(h management.HostInfo) string { return h.Fleet }},
+		{title: "REPO", of: func(h management.HostInfo) string { return h.Repo }},
 	},
 }
 
 // hostTroubles tells what each host in trouble says of itself.
-func hostTroubles(w io.Writer, all []lifecycle.HostInfo) error {
+func hostTroubles(w io.Writer, all []management.HostInfo) error {
 	for _, h := range all {
 		if h.Trouble == "" {
 			continue
@@ -103,7 +103,7 @@ any more: start then serves a fleet repo without a remote again to the cluster t
 			if err != nil {
 				return err
 			}
-			result, err := lifecycle.StartHost(c.Context(), deps, target)
+			result, err := management.StartHost(c.Context(), deps, target)
 			if err == nil && result.Moved() {
 				return showHost(f, result, nil, "The fleet repo of management cluster %s is served again.\n",
 					"The management cluster %s has moved to another; there is nothing to start here.\n")
@@ -125,7 +125,7 @@ goes on where it was. After a pivot it ends what serves a fleet repo without a r
 			if err != nil {
 				return err
 			}
-			result, err := lifecycle.StopHost(c.Context(), target)
+			result, err := management.StopHost(c.Context(), target)
 			if err == nil && result.Moved() {
 				return showHost(f, result, nil, "The fleet repo of management cluster %s is not served any more; its Flux sees no new commits until `fleetctl host start`.\n",
 					"The management cluster %s has moved to another; there is nothing to stop here.\n")
@@ -155,7 +155,7 @@ never touched.`,
 					return err
 				}
 			}
-			result, err := lifecycle.DeleteHost(c.Context(), target, force)
+			result, err := management.DeleteHost(c.Context(), target, force)
 			return showHost(f, result, err, "The host of management cluster %s is gone.\n", "The management cluster %s has no host; nothing to do.\n")
 		},
 	}
@@ -164,7 +164,7 @@ never touched.`,
 	return c
 }
 
-func showHost(f *factory, result *lifecycle.HostResult, err error, changed, unchanged string) error {
+func showHost(f *factory, result *management.HostResult, err error, changed, unchanged string) error {
 	if err != nil {
 		return err
 	}
@@ -205,9 +205,9 @@ NAMESPACE/NAME. Without an argument it lists them.`,
 				return err
 			}
 			if len(args) > 0 {
-				return lifecycle.HostLog(c.Context(), target, args[0], lines, f.streams.Out)
+				return management.HostLog(c.Context(), target, args[0], lines, f.streams.Out)
 			}
-			names, err := lifecycle.HostLogs(c.Context(), target)
+			names, err := management.HostLogs(c.Context(), target)
 			if err != nil {
 				return err
 			}
@@ -226,7 +226,7 @@ NAMESPACE/NAME. Without an argument it lists them.`,
 			if err != nil || len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			names, err := lifecycle.HostLogs(c.Context(), target)
+			names, err := management.HostLogs(c.Context(), target)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}

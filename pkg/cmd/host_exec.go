@@ -3,11 +3,11 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 func newHostExecCmd(f *factory) *cobra.Command {
-	var o lifecycle.HostExecOptions
+	var o management.HostExecOptions
 	c := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run a command with a management cluster of its own, which ends with it",
@@ -26,7 +26,7 @@ The exit code is the command's.`,
 			o.Command = args
 			raw := f.streams.Raw() // what the command prints is the user's
 			o.Stdin, o.Stdout, o.Stderr = raw.In, raw.Out, raw.Err
-			return lifecycle.HostExec(c.Context(), deps, o)
+			return management.HostExec(c.Context(), deps, o)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

@@ -3,7 +3,7 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 func newKubeconfigCmd(f *factory) *cobra.Command {
@@ -19,22 +19,18 @@ name, or by namespace/name where the name alone is not enough.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.completeWorkloadClusters,
 		RunE: func(c *cobra.Command, args []string) error {
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
 			target, err := f.declaredTarget()
 			if err != nil {
 				return err
 			}
-			o := lifecycle.KubeconfigOptions{Target: target}
+			o := management.KubeconfigOptions{Target: target}
 			if len(args) > 0 {
 				o.Workload = args[0]
 			}
 			if merge {
 				o.MergeInto = userKubeconfig()
 			}
-			content, err := lifecycle.Kubeconfig(c.Context(), deps, o)
+			content, err := management.Kubeconfig(c.Context(), o)
 			if err != nil || merge {
 				return err
 			}

@@ -3,6 +3,7 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
@@ -38,7 +39,7 @@ The components come from --bundle, else over the network. It shows the differenc
 				return err
 			}
 			changed := false
-			err = runChange(c, f, &o, lifecycle.ChangeOptions{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+			err = runChange(c, f, &o, change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 				e, err := r.Lock(read)
 				changed = err == nil && !e.Changes.Empty()
 				return e, err

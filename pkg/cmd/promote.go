@@ -11,13 +11,13 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/promotion"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newPromoteCmd(f *factory) *cobra.Command {
 	var o changeFlags
-	var options lifecycle.PromoteOptions
+	var options promotion.Options
 	var status bool
 	c := &cobra.Command{
 		Use:   "promote",
@@ -46,17 +46,13 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
 			if options.Change, err = f.changeOptions(&o); err != nil {
 				return err
 			}
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
 			if !status {
-				return runPromote(c, f, deps, options)
+				return runPromote(c, f, options)
 			}
 			if options.To != "" {
 				return diag.Usage("leave one of them out", "--status changes nothing, and --to names what to change")
 			}
-			return runPromotions(c, f, deps, options)
+			return runPromotions(c, f, options)
 		},
 	}
 	fs := c.Flags()
@@ -79,15 +75,15 @@ func tagChannelNames(r *fleetrepo.Repo, _ []string) []string {
 	return names
 }
 
-func runPromote(c *cobra.Command, f *factory, deps lifecycle.Deps, o lifecycle.PromoteOptions) error {
-	result, err := lifecycle.Promote(c.Context(), deps, o)
+func runPromote(c *cobra.Command, f *factory, o promotion.Options) error {
+	result, err := promotion.Promote(c.Context(), f.store(), o)
 	if err != nil {
 		return err
 	}
 	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return promoteView(w, f.streams, result, f.flags.verbose) })
 }
 
-func promoteView(w io.Writer, s ui.Streams, r *lifecycle.PromoteResult, verbose bool) error {
+func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) error {
 	switch {
 	case r.Tagged && r.Change.DryRun:
 		ui.Fprintf(s.Err, "Would tag %s as %s.\n", short(r.Commit), r.Tag)
@@ -114,15 +110,15 @@ func promoteView(w io.Writer, s ui.Streams, r *lifecycle.PromoteResult, verbose 
 	return nil
 }
 
-func runPromotions(c *cobra.Command, f *factory, deps lifecycle.Deps, o lifecycle.PromoteOptions) error {
-	result, err := lifecycle.Promotions(c.Context(), deps, o)
+func runPromotions(c *cobra.Command, f *factory, o promotion.Options) error {
+	result, err := promotion.Look(c.Context(), f.store(), o)
 	if err != nil {
 		return err
 	}
 	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return promotionsView(w, result) })
 }
 
-func promotionsView(w io.Writer, r *lifecycle.PromotionStatus) error {
+func promotionsView(w io.Writer, r *promotion.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "ENVIRONMENT\tMANAGEMENT CLUSTER\tCHANNEL\tGIT\tRUNS\tREADY\tWAITING")
 	for _, e := range r.Environments {

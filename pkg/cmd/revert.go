@@ -3,7 +3,7 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/change"
 )
 
 func newRevertCmd(f *factory) *cobra.Command {
@@ -19,7 +19,7 @@ A production that follows tags goes back with ` + "`fleetctl promote --to`" + ` 
   fleetctl revert 3f1c2ab --pr`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o, lifecycle.Revert(c.Context(), args[0]))
+			return edit(c, f, &o, change.Revert(c.Context(), args[0]))
 		},
 	}
 	o.add(c)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
@@ -27,7 +28,7 @@ const grace = 1500 * time.Millisecond
 // how to go on.
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	if len(args) == 1 && args[0] == confine.Argument {
-		return confine.Serve(validate.Task, validate.AddonTask, review.RenderTask, review.DiffTask, lifecycle.DeclaredTask, lifecycle.WantedTask)
+		return confine.Serve(validate.Task, validate.AddonTask, review.RenderTask, review.DiffTask, change.DeclaredTask, lifecycle.WantedTask)
 	}
 	streams = streams.Guarded()
 	f := newFactory(streams)

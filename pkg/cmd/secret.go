@@ -264,7 +264,7 @@ clusters of the fleet that this machine knows get it beside the old one: they de
 				rotate.Files = append(rotate.Files, file)
 			}
 			rotate.DryRun = o.dryRun
-			return deps.HoldSecrets(c.Context(), rotate.Dir, func() error {
+			return lifecycle.HoldSecrets(c.Context(), deps, rotate.Dir, func() error {
 				change, err := lifecycle.RotateSecrets(c.Context(), deps, rotate)
 				if err != nil {
 					return err

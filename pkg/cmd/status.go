@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/status"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -48,13 +48,13 @@ Exit codes: 0 all is Ready; 3 something is not.`,
 	return c
 }
 
-func collectStatus(ctx context.Context, target *lifecycle.Target, timeout time.Duration) *status.Report {
+func collectStatus(ctx context.Context, target *management.Target, timeout time.Duration) *status.Report {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return status.Collect(ctx, lifecycle.StatusSources(ctx, target))
+	return status.Collect(ctx, management.StatusSources(ctx, target))
 }
 
-func showStatus(ctx context.Context, f *factory, target *lifecycle.Target, timeout time.Duration) error {
+func showStatus(ctx context.Context, f *factory, target *management.Target, timeout time.Duration) error {
 	report := collectStatus(ctx, target, timeout)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func printStatus(f *factory, report *status.Report) error {
 }
 
 // watchStatus prints a report whenever it differs from the one before. It ends with the last report's outcome when interrupted.
-func watchStatus(ctx context.Context, f *factory, target *lifecycle.Target, timeout, interval time.Duration) error {
+func watchStatus(ctx context.Context, f *factory, target *management.Target, timeout, interval time.Duration) error {
 	if interval <= 0 {
 		return diag.Usage("give a duration such as 2s", "--interval %s is not positive", interval)
 	}

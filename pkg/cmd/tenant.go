@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -57,7 +57,7 @@ asks for the tenant's name.` + editing,
 		Example: `  fleetctl tenant remove shop --environment staging --push
   fleetctl tenant remove shop --yes --push`,
 		RunE: func(c *cobra.Command, args []string) error {
-			options := lifecycle.ChangeOptions{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.RemoveTenant(args[0], environments) }}
+			options := change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.RemoveTenant(args[0], environments) }}
 			if !yes {
 				options.Confirm = func(e *fleetrepo.Edit) error {
 					return ui.ConfirmTyped(f.streams, strings.Join(e.Notes, "\n")+"\n", args[0], "--yes")

@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
-	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
 // controllers whose API versions are those of go.mod, with the modules that hold their CRDs.
@@ -74,13 +74,13 @@ func startControllers(t *testing.T, kubeconfig []byte) {
 		if name == "source-controller" {
 			args = append(args, "--storage-path="+t.TempDir(), "--storage-addr="+storage, "--storage-adv-addr="+storage)
 		}
-		cmd := exec.Command(filepath.Join(os.Getenv(kubetest.Assets), name), args...)
+		cmd := exec.Command(filepath.Join(testprograms.Flux(t), name), args...)
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+config, "RUNTIME_NAMESPACE="+Namespace, "TMPDIR="+t.TempDir(), "HOME="+t.TempDir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		log := &bytes.Buffer{}
 		cmd.Stdout, cmd.Stderr = log, log
 		if err := cmd.Start(); err != nil {
-			t.Fatalf("start %s: %v (%s names the folder with the controllers)", name, err, kubetest.Assets)
+			t.Fatalf("start %s: %v (%s names the folder with the controllers)", name, err, testprograms.Variable)
 		}
 		t.Cleanup(func() {
 			_ = cmd.Process.Kill()

@@ -10,7 +10,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // DefaultClustersTimeout is how long the declared clusters may take to become Available: clouds take their time.
@@ -69,12 +71,12 @@ func (r *BootstrapResult) ClusterNames() []string {
 // of what exists in a cloud is in it alone. So every host of it, the embedded one too, lives on in the background after an error, a
 // Ctrl-C or a kill -9, and the same command goes on with it. What ends it is stepTeardown, once the target has taken over, or teardown,
 // which refuses while Clusters live only there.
-func Bootstrap(ctx context.Context, deps Deps, o BootstrapOptions) (*BootstrapResult, error) {
-	ctx, cancel := withTimeout(ctx, o.Timeout)
+func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*BootstrapResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	s, err := openSession(ctx, deps, o.InitOptions)
 	if err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, steps.TimedOut(ctx, err)
 	}
 	defer s.close()
 	if s.stranger != nil {
@@ -96,7 +98,7 @@ func Bootstrap(ctx context.Context, deps Deps, o BootstrapOptions) (*BootstrapRe
 	if err := b.checkPivotSource(); err != nil {
 		return nil, err
 	}
-	return b.finish(Run(ctx, deps.Report, b.steps()))
+	return b.finish(steps.Run(ctx, deps.Report, b.steps()))
 }
 
 type bootstrap struct {
@@ -111,21 +113,21 @@ const (
 	stepTeardown = "delete bootstrap cluster"
 )
 
-func (b *bootstrap) steps() []Step {
+func (b *bootstrap) steps() []steps.Step {
 	timeout := b.opts.ClustersTimeout
 	if timeout <= 0 {
 		timeout = DefaultClustersTimeout
 	}
-	steps := append(b.initSteps(), Step{
+	all := append(b.initSteps(), steps.Step{
 		Name: stepClusters, Needs: []string{stepSynced}, Run: b.waitClusters, Timeout: timeout,
 		Hint: "`fleetctl status` shows why; run the same command again to go on",
 	})
 	if b.opts.PivotTo == "" {
-		return steps
+		return all
 	}
 	b.move = &pivot{bootstrap: b}
-	steps = append(steps, b.move.steps(stepClusters)...)
-	return append(steps, Step{
+	all = append(all, b.move.steps(stepClusters)...)
+	return append(all, steps.Step{
 		Name: stepTeardown, Needs: []string{stepTargetSynced}, Run: b.deleteBootstrap, Timeout: 5 * time.Minute,
 		Hint: "run the same command again",
 	})
@@ -186,12 +188,12 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 			return true, err
 		}
 	}
-	return true, b.checkPivoted(ctx, &Target{Name: b.mgmt.Name, Cluster: b.cluster, Record: r})
+	return true, b.checkPivoted(ctx, &management.Target{Name: b.mgmt.Name, Cluster: b.cluster, Record: r})
 }
 
 // checkPivoted looks, at the cluster that took over, whether all is Ready. A fleet repo without a remote is served to it from here.
-func (b *bootstrap) checkPivoted(ctx context.Context, t *Target) error {
-	if _, err := t.serveAgain(ctx, b.Deps); err != nil {
+func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) error {
+	if _, err := t.ServeAgain(ctx, b.Deps); err != nil {
 		return err
 	}
 	client, err := t.Client(ctx)
@@ -253,7 +255,7 @@ func (b *bootstrap) checkHandedOver(ctx context.Context) error {
 	if err != nil {
 		return diag.Wrap("list the workload clusters that are left on "+b.mgmt.Name, err, "")
 	}
-	return appeared(b.mgmt.Name, nil, clusters, "since the others were moved")
+	return management.Appeared(b.mgmt.Name, nil, clusters, "since the others were moved")
 }
 
 // finish fills the result in.
@@ -264,7 +266,7 @@ func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 	if b.endpoint != nil {
 		r.GitURL = b.endpoint.display
 	}
-	r.Kubeconfig = b.cluster.Path(kubeconfigFile)
+	r.Kubeconfig = b.cluster.Path(management.KubeconfigFile)
 	if err == nil && b.opts.KubeconfigOut != "" {
 		err = b.copyKubeconfig()
 	}
@@ -282,7 +284,7 @@ func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 }
 
 func (b *bootstrap) copyKubeconfig() error {
-	content, err := os.ReadFile(b.cluster.Path(kubeconfigFile)) // of the cluster that holds the work now
+	content, err := os.ReadFile(b.cluster.Path(management.KubeconfigFile)) // of the cluster that holds the work now
 	if err != nil {
 		return err
 	}

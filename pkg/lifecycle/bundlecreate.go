@@ -13,6 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // BundleOptions say what `fleetctl bundle create` fills.
@@ -40,12 +42,12 @@ const archiveSuffix = ".tar.zst"
 
 // BundleCreate fills an offline bundle with what init needs for the fleet: provider components and their metadata, cert-manager, Flux's
 // manifests, and all images. An interrupted run goes on where it was.
-func BundleCreate(ctx context.Context, deps Deps, o BundleOptions) (*BundleResult, error) {
-	ctx, cancel := withTimeout(ctx, o.Timeout)
+func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*BundleResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, err := openSession(ctx, deps, o.InitOptions)
+	s, err := readSession(ctx, deps, o.InitOptions)
 	if err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, steps.TimedOut(ctx, err)
 	}
 	defer s.close()
 	folder := o.Output
@@ -53,7 +55,7 @@ func BundleCreate(ctx context.Context, deps Deps, o BundleOptions) (*BundleResul
 		folder = name + ".partial"
 	}
 	b := &bundleRun{session: s, opts: o, folder: folder, files: map[string][]byte{}}
-	err = Run(ctx, deps.Report, []Step{
+	err = steps.Run(ctx, deps.Report, []steps.Step{
 		{Name: "read provider components", Run: b.readProviders, Hint: "releases must be reachable"},
 		{Name: "download Flux's manifests", Run: b.readFlux, Hint: "releases must be reachable"},
 		{Name: "fill the bundle", Needs: []string{"read provider components", "download Flux's manifests"}, Run: b.fill},
@@ -164,7 +166,7 @@ func (b *bundleRun) pack(ctx context.Context, _ func(string)) error {
 }
 
 // BundleExtract writes files of the bundle at name to the folder dir: those at or below each of prefixes, or all.
-func BundleExtract(ctx context.Context, deps Deps, name, dir string, prefixes []string) (*BundleResult, error) {
+func BundleExtract(ctx context.Context, deps management.Deps, name, dir string, prefixes []string) (*BundleResult, error) {
 	made, err := bundle.Open(ctx, name, bundle.WithCache(filepath.Join(deps.CacheDir, "bundles")))
 	if err != nil {
 		return nil, err
@@ -188,7 +190,7 @@ func BundleExtract(ctx context.Context, deps Deps, name, dir string, prefixes []
 }
 
 // BundleList lists what is in the bundle at name.
-func BundleList(ctx context.Context, deps Deps, name string) (*BundleResult, error) {
+func BundleList(ctx context.Context, deps management.Deps, name string) (*BundleResult, error) {
 	made, err := bundle.Open(ctx, name, bundle.WithCache(filepath.Join(deps.CacheDir, "bundles")))
 	if err != nil {
 		return nil, err
@@ -198,7 +200,7 @@ func BundleList(ctx context.Context, deps Deps, name string) (*BundleResult, err
 }
 
 // BundleVerify recomputes every digest of the bundle at name.
-func BundleVerify(ctx context.Context, deps Deps, name string) (*BundleResult, error) {
+func BundleVerify(ctx context.Context, deps management.Deps, name string) (*BundleResult, error) {
 	step := deps.Report.Start("verify " + name)
 	result, err := verify(ctx, name)
 	if err != nil {

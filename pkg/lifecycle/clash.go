@@ -2,99 +2,16 @@ package lifecycle
 
 import (
 	"context"
-	"net"
-	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/host"
-	"github.com/fleetctl/fleetctl/pkg/hosts"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
-	"github.com/fleetctl/fleetctl/pkg/state"
 )
-
-// inMemoryPort is where the docker provider's manager listens on all addresses, and no flag of it says otherwise; the API servers of
-// its in-memory clusters are on the ports from 20000 up. In pods each has them for itself, as processes of one machine they clash.
-const inMemoryPort = 19000
-
-// portOwner is a host whose programs listen on ports of this machine.
-type portOwner interface {
-	// Listens names the program that listens on a port; "" if none does.
-	Listens(port int) (program string, err error)
-}
-
-// inMemoryManager is the Deployment that listens there.
-const inMemoryManager = "capd-system/capd-controller-manager"
 
 // checkProviderPort looks whether the docker provider can have its port on this machine, and names who has it.
 func (s *session) checkProviderPort(ctx context.Context) preflight.Result {
-	return checkPort(ctx, s.Store, s.mgmt.Name, s.host, inMemoryPort)
-}
-
-// checkRestart refuses to start a host with the docker provider in it while another program has that one's port: the host would come
-// up and the provider crash, again and again.
-func (t *Target) checkRestart(ctx context.Context, store state.Store, h host.Host, port uint16) error {
-	remembers, ok := h.(interface{ Deployments() ([]string, error) })
-	if !ok {
-		return nil
-	}
-	ran, err := remembers.Deployments()
-	if err != nil || !slices.Contains(ran, inMemoryManager) {
-		return err
-	}
-	r := checkPort(ctx, store, t.Name, h, port)
-	if r.Status != preflight.StatusFail {
-		return nil
-	}
-	return diag.Errorf(r.Hint, "%s", r.Summary)
-}
-
-func checkPort(ctx context.Context, store state.Store, name string, h host.Host, port uint16) preflight.Result {
-	own, ok := h.(portOwner)
-	if !ok {
-		return preflight.Skip("its programs have ports of their own")
-	}
-	switch program, err := own.Listens(int(port)); {
-	case err != nil:
-		return preflight.FailWith(err)
-	case program != "":
-		return preflight.OK("%s has it already", program)
-	}
-	const purpose = "the docker provider, which has no other"
-	free := preflight.Port(net.IPv4zero.String(), port, purpose).Run(ctx)
-	if free.Status != preflight.StatusFail {
-		return free
-	}
-	other, program := whoListens(ctx, store, name, int(port))
-	if other == "" {
-		return free
-	}
-	return preflight.Fail("stop that one first: fleetctl host stop --cluster "+other+"; or carry this one with --host kind",
-		"port %d, which the docker provider always needs, is taken by %s of the embedded management cluster %s: one machine carries one with that provider",
-		port, program, other)
-}
-
-// whoListens finds another management cluster of this machine than the one of that name, with a program that listens on port.
-func whoListens(ctx context.Context, store state.Store, name string, port int) (cluster, program string) {
-	records, err := store.List()
-	if err != nil {
-		return "", "" // the port is taken, whoever has it
-	}
-	for _, r := range records {
-		if r.Name == name {
-			continue
-		}
-		h, err := hosts.Remembered(ctx, &r, store.Cluster(r.Name))
-		if err != nil {
-			continue
-		}
-		if owner, ok := h.(portOwner); ok {
-			if program, err := owner.Listens(port); err == nil && program != "" {
-				return r.Name, program
-			}
-		}
-	}
-	return "", ""
+	return management.CheckPort(ctx, s.Store, s.mgmt.Name, s.host, management.InMemoryPort)
 }
 
 // checkPivotSource refuses, before anything is made, a fleet repo that the cluster which is to take over could never read: what an

@@ -18,11 +18,13 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -33,7 +35,7 @@ type existingCluster struct {
 	client     *kube.Client
 	kubeconfig string // a file with the contexts admin, guest and none that is current
 	git        *gittest.HTTPS
-	deps       Deps
+	deps       management.Deps
 	dir        string
 }
 
@@ -53,7 +55,7 @@ func newExistingCluster(t *testing.T) *existingCluster {
 	config.CurrentContext = ""
 	e := &existingCluster{
 		client: client, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), dir: t.TempDir(), git: gittest.NewHTTPS(t, gittest.Options{}),
-		deps: Deps{
+		deps: management.Deps{
 			Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(),
 			LookupEnv: func(string) (string, bool) { return "", false },
 		},
@@ -85,7 +87,7 @@ spec:
 			t.Fatal(err)
 		}
 	}
-	return InitOptions{Dir: e.dir, Git: GitCredentials{Token: e.git.Token}}
+	return InitOptions{Dir: e.dir, Git: change.Credentials{Token: e.git.Token}}
 }
 
 // namespaces of the cluster, by which to see whether anything was installed.
@@ -146,12 +148,12 @@ func TestExistingHost(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	target, err := FindTarget(e.deps.Store, "", e.dir)
+	target, err := management.Find(e.deps.Store, "", e.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Run("its kubeconfig has the one context", func(t *testing.T) {
-		raw, err := Kubeconfig(ctx, e.deps, KubeconfigOptions{Target: target})
+		raw, err := management.Kubeconfig(ctx, management.KubeconfigOptions{Target: target})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +166,7 @@ func TestExistingHost(t *testing.T) {
 }
 
 // teardown refuses while a Cluster lives only there, deletes it when asked, and leaves the cluster itself alone.
-func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *Target) {
+func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *management.Target) {
 	t.Helper()
 	e.makeCluster(ctx, t)
 	_, err := Teardown(ctx, e.deps, TeardownOptions{Target: target})

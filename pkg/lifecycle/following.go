@@ -12,6 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
 
 // A Flux that is pointed elsewhere deletes what it applied before and finds no more: its Kustomizations, and what those applied, Clusters with
@@ -32,7 +34,7 @@ const takeOverHint = "if this fleet repo is to take its place, give --take-over-
 	"`fleetctl init --dry-run` shows it"
 
 // checkFollowing refuses a cluster whose Flux follows something else. there is what the cluster knows of its fleet.
-func (s *session) checkFollowing(ctx context.Context, client *kube.Client, there *claim) error {
+func (s *session) checkFollowing(ctx context.Context, client *kube.Client, there *ownership.Claim) error {
 	now, err := flux.NewSystem(client).Following(ctx)
 	if err != nil {
 		return err
@@ -49,7 +51,7 @@ func (s *session) checkFollowing(ctx context.Context, client *kube.Client, there
 }
 
 // mayFollow tells whether init may point a Flux that follows now at this fleet repo.
-func (s *session) mayFollow(ctx context.Context, now *flux.Following, there *claim) bool {
+func (s *session) mayFollow(ctx context.Context, now *flux.Following, there *ownership.Claim) bool {
 	if there == nil && len(now.Others) > 0 {
 		return false // another tool's, or another team's: on a cluster of ours they are the user's own
 	}
@@ -63,23 +65,23 @@ func (s *session) mayFollow(ctx context.Context, now *flux.Following, there *cla
 		return false
 	}
 	git := s.fleet.Spec.Git
-	known := there != nil && there.fleet == s.identity()
+	known := there != nil && there.Fleet == s.identity()
 	switch {
 	case now.URL == "": // a Kustomization whose source somebody deleted
 		return known
 	case git.URL == "":
 		// Served from this machine, on a port that a lost state folder has forgotten.
-		return now.Ref == git.Branch && (s.servedHere(ctx, now.URL) || known && there.url == "")
-	case sameRepository(now.URL, git.URL):
+		return now.Ref == git.Branch && (s.servedHere(ctx, now.URL) || known && there.URL == "")
+	case ownership.SameRepository(now.URL, git.URL):
 		return now.Ref == git.Branch
 	}
 	// A fleet repo that was served from its folder has got a remote. That it has what Flux applied is looked at when it is there: see sameHistory.
-	return known && there.url == "" && isServed(now.URL)
+	return known && there.URL == "" && isServed(now.URL)
 }
 
 // servedHere tells whether a URL is that of the server that this machine has for the management cluster.
 func (s *session) servedHere(ctx context.Context, served string) bool {
-	server, err := gitserve.Status(ctx, s.cluster.Path(gitServeDir))
+	server, err := gitserve.Status(ctx, s.cluster.Path(management.GitServeDir))
 	if err != nil || server.Port == 0 {
 		return false
 	}
@@ -102,7 +104,7 @@ func isServed(served string) bool {
 
 // wanted is what init would have Flux follow, in words.
 func (s *session) wanted() string {
-	return fmt.Sprintf("%s, %s, path %s", s.self.place(), s.fleet.Spec.Git.Branch, s.mgmt.Dir())
+	return fmt.Sprintf("%s, %s, path %s", s.self.Place(), s.fleet.Spec.Git.Branch, s.mgmt.Dir())
 }
 
 // lossOf says in an error what would be deleted.
@@ -178,7 +180,7 @@ func refNames(refs []kube.Ref) []string {
 }
 
 // fluxNow is what a dry run and doctor say of a cluster that is there; nil where Flux follows nothing, or what it is to follow.
-func (s *session) fluxNow(ctx context.Context, client *kube.Client, there *claim) (*FluxNow, error) {
+func (s *session) fluxNow(ctx context.Context, client *kube.Client, there *ownership.Claim) (*FluxNow, error) {
 	now, err := flux.NewSystem(client).Following(ctx)
 	if err != nil || now.Nothing() || now.Operator == "" && s.mayFollow(ctx, now, there) {
 		return nil, err
@@ -192,7 +194,7 @@ func (s *session) fluxNow(ctx context.Context, client *kube.Client, there *claim
 // follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed since the
 // run began. What a take-over keeps is in kept.
 func (s *session) follow(ctx context.Context, system *flux.System, detail func(string)) error {
-	there, err := readClaim(ctx, s.client)
+	there, err := ownership.ReadClaim(ctx, s.client)
 	if err != nil {
 		return err
 	}
@@ -215,12 +217,12 @@ func (s *session) follow(ctx context.Context, system *flux.System, detail func(s
 		if sync, err = s.takeOver(ctx, system, sync); err != nil {
 			return err
 		}
-	case now.URL != "" && url != "" && !sameRepository(now.URL, url):
+	case now.URL != "" && url != "" && !ownership.SameRepository(now.URL, url):
 		if err := s.sameHistory(ctx, now); err != nil {
 			return err
 		}
 	}
-	if err := s.applySync(ctx, system, sync, detail); err != nil {
+	if err := s.applySync(ctx, s.client, sync, detail); err != nil {
 		return err
 	}
 	return s.confirmClaim(ctx, s.client)
@@ -257,7 +259,7 @@ func (s *session) sameHistory(ctx context.Context, now *flux.Following) error {
 	}
 	if !has {
 		return diag.Errorf(takeOverHint, "the remote %s does not have the commit %.8s, which Flux on %s has applied: it is not the repo that Flux follows now",
-			s.self.place(), now.Applied, s.mgmt.Name)
+			s.self.Place(), now.Applied, s.mgmt.Name)
 	}
 	return nil
 }

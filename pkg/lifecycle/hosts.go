@@ -8,12 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 )
 
-// Files of a management cluster's state folder, besides those of its host.
-const (
-	kubeconfigFile = "kubeconfig"
-	deployKeyFile  = "deploy-key"
-	gitServeDir    = "git-serve"
-)
+// deployKeyFile is the private key that a management cluster reads its fleet repo with, in its state folder.
+const deployKeyFile = "deploy-key"
 
 // traits of the declared host.
 func (s *session) traits() hosts.Traits { return hosts.TraitsOf(s.mgmt.Host, s.mgmt.KubernetesVersion) }

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -27,7 +28,7 @@ func (s *session) settleIdentity() error {
 	if err != nil {
 		return err
 	}
-	s.self = newRepoOf(s.opts.Dir, id, s.fleet)
+	s.self = ownership.NewRepo(s.opts.Dir, id, s.fleet)
 	record, err := s.cluster.Load()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // preflight says what is wrong with such a folder
 		return err
@@ -47,10 +48,10 @@ func (s *session) settleIdentity() error {
 
 // checkRecord refuses the record of another fleet's management cluster, and one that follows another folder that is still there.
 func (s *session) checkRecord(record *state.Record) error {
-	if !s.self.owns(record) {
-		return s.self.notOurs(record)
+	if !s.self.Owns(record) {
+		return s.self.NotOurs(record)
 	}
-	if s.self.url == "" && record.GitURL == "" && record.Repo != "" && !sameFolder(record.Repo, s.opts.Dir) && holdsFleet(record.Repo) && !s.opts.TakeOverFlux {
+	if s.self.URL == "" && record.GitURL == "" && record.Repo != "" && !ownership.SameFolder(record.Repo, s.opts.Dir) && ownership.HoldsFleet(record.Repo) && !s.opts.TakeOverFlux {
 		return diag.Errorf("run it in "+record.Repo+"; or, if this folder is to take its place, give --take-over-flux",
 			"Flux on the management cluster %s follows the folder %s, and this is a copy of it", record.Name, record.Repo)
 	}
@@ -72,54 +73,46 @@ func (s *session) adopt(id string) {
 }
 
 // claim is what the management cluster is to know.
-func (s *session) claim() *claim {
+func (s *session) claim() *ownership.Claim {
 	git := s.fleet.Spec.Git
-	return &claim{
-		fleet: s.identity(), name: s.fleet.Metadata.Name, cluster: s.mgmt.Name,
-		url: git.URL, branch: git.Branch, folder: s.opts.Dir, by: somebody(),
+	return &ownership.Claim{
+		Fleet: s.identity(), Name: s.fleet.Metadata.Name, Cluster: s.mgmt.Name,
+		URL: git.URL, Branch: git.Branch, Folder: s.opts.Dir, By: ownership.Somebody(),
 	}
 }
 
 // checkClaim refuses a cluster that belongs to another fleet, or is another management cluster of this one. Where the repo has no identity yet
 // and is the one that the cluster knows, it gets the cluster's.
-func (s *session) checkClaim(c *claim) error {
+func (s *session) checkClaim(c *ownership.Claim) error {
 	if c == nil {
 		return nil
 	}
-	samePlace := c.url == "" && s.self.url == "" && c.folder == s.opts.Dir && !c.confirmed
-	if s.self.url != "" {
-		samePlace = sameRepository(c.url, s.self.url) && c.branch == s.self.branch
+	samePlace := c.URL == "" && s.self.URL == "" && c.Folder == s.opts.Dir && !c.Confirmed
+	if s.self.URL != "" {
+		samePlace = ownership.SameRepository(c.URL, s.self.URL) && c.Branch == s.self.Branch
 	}
 	switch {
-	case c.fleet == s.identity():
-	case samePlace && (s.provisional || !c.confirmed):
-		if s.provisional && c.confirmed {
-			s.adopt(c.fleet)
+	case c.Fleet == s.identity():
+	case samePlace && (s.provisional || !c.Confirmed):
+		if s.provisional && c.Confirmed {
+			s.adopt(c.Fleet)
 		}
 	default:
-		return diag.Errorf(fmt.Sprintf("%s. A clone of its repo has the identity in %s, once that is committed and pushed", chooseNameHint, fleetrepo.IdentityFile),
-			"the cluster %s %w: %s; this is %s", s.mgmt.Name, ErrOtherFleet, c, describeFleet(s.self.name, s.self.id, s.self.place()))
+		return diag.Errorf(fmt.Sprintf("%s. A clone of its repo has the identity in %s, once that is committed and pushed", ownership.ChooseNameHint, fleetrepo.IdentityFile),
+			"the cluster %s %w: %s; this is %s", s.mgmt.Name, ownership.ErrOtherFleet, c, ownership.Describe(s.self.Name, s.self.ID, s.self.Place()))
 	}
-	if c.cluster != s.mgmt.Name {
+	if c.Cluster != s.mgmt.Name {
 		return diag.Errorf("give each management cluster a cluster of its own: host in fleet.yaml",
 			"the cluster that fleet.yaml names for %s is %s", s.mgmt.Name, c)
 	}
 	return nil
 }
 
-// place is where the repo is, for people to read.
-func (r *repoOf) place() string {
-	if r.url != "" {
-		return r.url
-	}
-	return r.dir
-}
-
 // claimCluster makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux
 // follows something else.
 func (s *session) claimCluster(ctx context.Context, client *kube.Client) error {
 	for {
-		there, err := readClaim(ctx, client)
+		there, err := ownership.ReadClaim(ctx, client)
 		if err != nil {
 			return err
 		}
@@ -132,7 +125,7 @@ func (s *session) claimCluster(ctx context.Context, client *kube.Client) error {
 		if there != nil {
 			return nil
 		}
-		err = s.claim().create(ctx, client)
+		err = s.claim().Create(ctx, client)
 		if !apierrors.IsAlreadyExists(err) {
 			return diag.Wrap("note in the cluster which fleet it belongs to", err, "")
 		}
@@ -143,22 +136,22 @@ func (s *session) claimCluster(ctx context.Context, client *kube.Client) error {
 func (s *session) confirmClaim(ctx context.Context, client *kube.Client) error {
 	const op = "note in the cluster which fleet it belongs to"
 	for {
-		there, err := readClaim(ctx, client)
+		there, err := ownership.ReadClaim(ctx, client)
 		if err != nil {
 			return err
 		}
 		if there == nil {
-			return diag.Errorf("run the same command again", "the ConfigMap %s, which says which fleet the cluster belongs to, was deleted meanwhile", claimKey)
+			return diag.Errorf("run the same command again", "the ConfigMap %s, which says which fleet the cluster belongs to, was deleted meanwhile", ownership.ClaimKey)
 		}
 		if err := s.checkClaim(there); err != nil {
 			return err
 		}
 		wanted := s.claim()
-		wanted.confirmed, wanted.by, wanted.version = true, there.by, there.version
+		wanted.Confirmed, wanted.By, wanted.Version = true, there.By, there.Version
 		if *wanted == *there {
 			return nil
 		}
-		err = wanted.update(ctx, client)
+		err = wanted.Update(ctx, client)
 		if !apierrors.IsConflict(err) {
 			return diag.Wrap(op, err, "")
 		}

@@ -1,3 +1,5 @@
+// Package lifecycle is what fleetctl does to a management cluster, from nothing to nothing: Init, Bootstrap, Pivot and Teardown.
+// Each is a readable slice of named steps (pkg/steps), which converges when it is run again.
 package lifecycle
 
 import (
@@ -11,6 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // The names of init's steps, as users, logs and tests see them.
@@ -31,8 +35,8 @@ const (
 // Init makes the management cluster that opts and fleet.yaml describe and returns when Flux has applied the pushed revision and
 // all that it applied is healthy. It converges: run again after any failure or kill, it does only what is missing. Where the host or the
 // server of the fleet repo ends while it works, it does that by itself, a few times.
-func Init(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error) {
-	ctx, cancel := withTimeout(ctx, opts.Timeout)
+func Init(ctx context.Context, deps management.Deps, opts InitOptions) (*InitResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
 	changed := false
 	for again := 1; ; again++ {
@@ -51,10 +55,10 @@ func Init(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error)
 }
 
 // initOnce is one run of the steps, which looks at the world anew.
-func initOnce(ctx context.Context, deps Deps, opts InitOptions) (*InitResult, error) {
+func initOnce(ctx context.Context, deps management.Deps, opts InitOptions) (*InitResult, error) {
 	s, err := openSession(ctx, deps, opts)
 	if err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, steps.TimedOut(ctx, err)
 	}
 	defer s.close()
 	return s.runInit(ctx)
@@ -85,8 +89,8 @@ func (s *session) runInit(ctx context.Context) (*InitResult, error) {
 
 // initSteps is init, in the order in which a reader would do it by hand. Steps that do not need each other run side by side:
 // the providers, Flux and the fleet repo meet at "connect".
-func (s *session) initSteps() []Step {
-	return []Step{
+func (s *session) initSteps() []steps.Step {
+	return []steps.Step{
 		{
 			Name: stepPreflight, Run: s.preflight,
 			Hint: "`fleetctl doctor` shows each check", Timeout: 2 * time.Minute,
@@ -96,7 +100,7 @@ func (s *session) initSteps() []Step {
 			Hint: "without a network, give --bundle", Timeout: 5 * time.Minute,
 		},
 		{
-			Name: stepHost, Needs: []string{stepVersions}, Done: s.hostRuns, Run: s.createHost,
+			Name: stepHost, Needs: []string{stepVersions}, Run: s.ensureHost,
 			Hint: "run the same command again: it cleans up and starts over", Timeout: 15 * time.Minute,
 		},
 		{
@@ -108,7 +112,7 @@ func (s *session) initSteps() []Step {
 			Name: stepAPI, Needs: []string{stepVersions}, Run: s.awaitAPI, Timeout: 15 * time.Minute,
 		},
 		{
-			Name: stepServe, Needs: []string{stepHost}, Done: s.hasRemote, Run: s.serveRepo,
+			Name: stepServe, Needs: []string{stepHost}, Run: s.offerRepo,
 			Timeout: time.Minute,
 		},
 		{
@@ -147,7 +151,7 @@ func (s *session) initResult() *InitResult {
 	r := &InitResult{
 		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Host: string(s.mgmt.Host.Type),
 		Repo: s.opts.Dir, GitURL: s.endpoint.display, Branch: s.fleet.Spec.Git.Branch, Revision: s.revision,
-		Kubeconfig: s.cluster.Path(kubeconfigFile), Changed: s.changed, Kept: s.kept,
+		Kubeconfig: s.cluster.Path(management.KubeconfigFile), Changed: s.changed, Kept: s.kept,
 	}
 	if s.deployKey != nil {
 		r.DeployKey = s.deployKey.Public

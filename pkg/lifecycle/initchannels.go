@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
@@ -40,7 +41,7 @@ func (s *session) channelFiles(system []manifest.File) ([]manifest.File, error) 
 			continue
 		}
 		name := s.layout().SourceFile(c.Name)
-		there, err := within.ReadFile(s.opts.Dir, name, maxRepoFile)
+		there, err := within.ReadFile(s.opts.Dir, name, fleetrepo.MaxFile)
 		switch {
 		case err == nil:
 			content, err := scaffold.FollowSync(there, sync)

@@ -4,31 +4,37 @@ import (
 	"context"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// hostRuns tells whether the host is there and has its images.
-func (s *session) hostRuns(ctx context.Context) (string, bool, error) {
+// ensureHost makes the host or, where it runs, sees to it that it has its images.
+func (s *session) ensureHost(ctx context.Context, detail func(string)) error {
 	st, err := s.host.State(ctx)
-	if err != nil || st != host.StateRunning {
-		return "", false, err
+	if err != nil {
+		return err
+	}
+	if st != host.StateRunning {
+		return s.createHost(ctx, detail)
 	}
 	if s.bundle != nil {
 		// A create that was killed after the API server came up may lack images; loading skips those that are there.
 		images, err := s.bundleImages(ctx)
 		if err != nil {
-			return "", false, err
+			return err
 		}
 		if err := s.host.LoadImages(ctx, images, func(string) {}); err != nil {
-			return "", false, err
+			return err
 		}
 	}
-	return "it runs", true, s.hostDone(ctx)
+	if err := s.hostDone(ctx); err != nil {
+		return err
+	}
+	return steps.NothingToDo("it runs")
 }
 
 func (s *session) createHost(ctx context.Context, detail func(string)) error {
@@ -123,17 +129,14 @@ func (s *session) keepAccess(ctx context.Context, kubeconfig []byte) error {
 	if err := s.cluster.Save(s.record()); err != nil {
 		return err
 	}
-	if err := kube.WriteKubeconfig(s.cluster.Path(kubeconfigFile), kubeconfig); err != nil {
+	if err := kube.WriteKubeconfig(s.cluster.Path(management.KubeconfigFile), kubeconfig); err != nil {
 		return err
 	}
 	if s.opts.MergeKubeconfig == "" {
 		return nil
 	}
-	return kube.MergeKubeconfig(ctx, s.opts.MergeKubeconfig, contextName(s.mgmt.Name), kubeconfig)
+	return kube.MergeKubeconfig(ctx, s.opts.MergeKubeconfig, management.ContextName(s.mgmt.Name), kubeconfig)
 }
-
-// contextName is the context that a management cluster has in the user's kubeconfig.
-func contextName(cluster string) string { return "fleetctl-" + cluster }
 
 func (s *session) installProviders(ctx context.Context, detail func(string)) error {
 	manager, err := capi.New(s.client)
@@ -148,7 +151,7 @@ func (s *session) installProviders(ctx context.Context, detail func(string)) err
 		return err
 	}
 	if len(result.Installed) == 0 && !result.CertManager {
-		return nothingToDo("they are installed and ready")
+		return steps.NothingToDo("they are installed and ready")
 	}
 	s.did()
 	return nil
@@ -160,7 +163,7 @@ func (s *session) installFlux(ctx context.Context, detail func(string)) error {
 		return err
 	}
 	if !installed {
-		return nothingToDo("it is installed and ready")
+		return steps.NothingToDo("it is installed and ready")
 	}
 	s.did()
 	return nil
@@ -190,21 +193,19 @@ func (s *session) connect(ctx context.Context, detail func(string)) error {
 		return err
 	}
 	if synced, err := system.Synced(ctx, s.revision); err == nil && synced && len(resumed) == 0 {
-		return nothingToDo("it follows " + s.endpoint.display)
+		return steps.NothingToDo("it follows " + s.endpoint.display)
 	}
 	s.did()
 	return nil
 }
 
 // applySync gives the Flux of a cluster the fleet repo, and the key to what is encrypted there.
-func (s *session) applySync(ctx context.Context, system *flux.System, sync []byte, detail func(string)) error {
-	var secret *corev1.Secret
-	if !s.endpoint.credentials.Empty() {
-		var err error
-		if secret, err = flux.SourceSecret(s.endpoint.credentials); err != nil {
-			return err
-		}
+func (s *session) applySync(ctx context.Context, client *kube.Client, sync []byte, detail func(string)) error {
+	secret, err := s.sourceSecret(ctx, client)
+	if err != nil {
+		return err
 	}
+	system := flux.NewSystem(client)
 	if err := s.applyKeys(ctx, system); err != nil {
 		return err
 	}
@@ -220,7 +221,7 @@ func (s *session) applyKeys(ctx context.Context, system *flux.System) error {
 func (s *session) waitSynced(ctx context.Context, detail func(string)) error {
 	system := flux.NewSystem(s.client)
 	if synced, err := system.Synced(ctx, s.revision); err == nil && synced {
-		return nothingToDo("it has applied " + s.revision[:min(len(s.revision), 8)])
+		return steps.NothingToDo("it has applied " + s.revision[:min(len(s.revision), 8)])
 	}
 	return system.WaitSynced(ctx, s.waitOptions(detail))
 }

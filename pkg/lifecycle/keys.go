@@ -12,9 +12,11 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -32,7 +34,7 @@ const keyringHint = "give the file with it: --age-key-file or " + keyFileVariabl
 
 // localKeys are the age keys of a fleet that this machine knows: those of the file given, of sops' environment variables, and of the state
 // folder.
-func (d Deps) localKeys(fleet, file string) (keys secret.Keys, err error) {
+func localKeys(d management.Deps, fleet, file string) (keys secret.Keys, err error) {
 	add := func(name string, must bool) error {
 		content, err := os.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) && !must {
@@ -65,7 +67,7 @@ func (d Deps) localKeys(fleet, file string) (keys secret.Keys, err error) {
 }
 
 // keepKeys adds keys to those that the state folder has by now.
-func (d Deps) keepKeys(ctx context.Context, fleet string, keys secret.Keys) error {
+func keepKeys(ctx context.Context, d management.Deps, fleet string, keys secret.Keys) error {
 	unlock, err := d.Store.LockKeys(ctx, fleet)
 	if err != nil {
 		return err
@@ -101,7 +103,7 @@ func clusterKeys(ctx context.Context, client *kube.Client) (secret.Keys, error) 
 
 // readRules are the rules of the fleet repo at root, nil where it has none.
 func readRules(root string) (*secret.Rules, error) {
-	content, err := within.ReadFile(root, secret.RulesFile, maxRepoFile)
+	content, err := within.ReadFile(root, secret.RulesFile, fleetrepo.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -142,7 +144,7 @@ func (s *session) checkKeys(ctx context.Context) error {
 	if err != nil || rules == nil {
 		return err
 	}
-	keys, err := s.localKeys(s.fleet.Metadata.Name, s.opts.AgeKeyFile)
+	keys, err := localKeys(s.Deps, s.fleet.Metadata.Name, s.opts.AgeKeyFile)
 	if err != nil || len(keys.For(rules.Recipients())) > 0 {
 		return err
 	}
@@ -178,7 +180,7 @@ func (s *session) ensureKeys(ctx context.Context, root string) (secret.Keys, err
 	if s.keys != nil {
 		return s.keys, nil
 	}
-	keys, err := s.localKeys(s.fleet.Metadata.Name, s.opts.AgeKeyFile)
+	keys, err := localKeys(s.Deps, s.fleet.Metadata.Name, s.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +210,7 @@ func (s *session) ensureKeys(ctx context.Context, root string) (secret.Keys, err
 		keys = secret.Keys{key}
 	}
 	keys = unique(keys)
-	if err := s.keepKeys(ctx, s.fleet.Metadata.Name, keys); err != nil {
+	if err := keepKeys(ctx, s.Deps, s.fleet.Metadata.Name, keys); err != nil {
 		return nil, err
 	}
 	s.keys = keys

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
@@ -102,7 +103,7 @@ func newSealedFleet(ctx context.Context, t *testing.T) *existingCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Change(ctx, ChangeOptions{Dir: e.dir, Edit: edit}); err != nil {
+	if _, err := change.Make(ctx, change.Options{Dir: e.dir, Edit: edit}); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.decrypts(ctx, t, e.read(t, sealedFile)); err != nil {
@@ -234,7 +235,7 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 		t.Errorf("the revision before: %v", err)
 	}
 
-	if _, err := Change(ctx, ChangeOptions{Dir: e.dir, Edit: edit}); err != nil {
+	if _, err := change.Make(ctx, change.Options{Dir: e.dir, Edit: edit}); err != nil {
 		t.Fatal(err)
 	}
 	after := e.read(t, sealedFile)

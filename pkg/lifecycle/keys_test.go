@@ -6,13 +6,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // Several commands that come by new keys at once keep all of them.
 func TestKeepKeys(t *testing.T) {
-	deps := Deps{Store: state.Store{Dir: t.TempDir()}, LookupEnv: func(string) (string, bool) { return "", false }}
+	deps := management.Deps{Store: state.Store{Dir: t.TempDir()}, LookupEnv: func(string) (string, bool) { return "", false }}
 	const many = 8
 	made := make(secret.Keys, many)
 	var group sync.WaitGroup
@@ -22,9 +23,9 @@ func TestKeepKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		group.Go(func() {
-			there, err := deps.localKeys("acme", "")
+			there, err := localKeys(deps, "acme", "")
 			if err == nil {
-				err = deps.keepKeys(t.Context(), "acme", append(secret.Keys{made[i]}, there...))
+				err = keepKeys(t.Context(), deps, "acme", append(secret.Keys{made[i]}, there...))
 			}
 			if err != nil {
 				t.Error(err)

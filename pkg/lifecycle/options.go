@@ -3,21 +3,9 @@ package lifecycle
 import (
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/progress"
-	"github.com/fleetctl/fleetctl/pkg/state"
 )
-
-// Deps is what a workflow works with. The command line wires it once.
-type Deps struct {
-	Report progress.Reporter
-	Store  state.Store
-	// CacheDir holds what can be fetched or unpacked again.
-	CacheDir string
-	// Executable is this program: it serves a fleet repo without a remote in the background.
-	Executable string
-	// LookupEnv reads the environment (os.LookupEnv).
-	LookupEnv func(string) (string, bool)
-}
 
 // Provider is a provider named on the command line: name and, if pinned there, version.
 type Provider struct{ Name, Version string }
@@ -36,7 +24,12 @@ type InitOptions struct {
 	HostType, Context, Kubeconfig string
 	// Bundle is an offline bundle (folder or .tar.zst); with it no network is needed.
 	Bundle string
-	Git    GitCredentials
+	Git    change.Credentials
+	// FluxToken is one that may only read, for Flux on the management cluster and on workload clusters. Empty: it keeps the one that it has; where
+	// it has none, the management cluster gets Git.Token, and workload clusters only where fleet.yaml agrees (spec.git.sharePushToken).
+	FluxToken string
+	// FluxUsername goes with FluxToken; empty: what fleet.yaml says, else the one that goes with Git.Token.
+	FluxUsername string
 	// AgeKeyFile has the private key that the fleet repo's secrets are encrypted with; empty: the state folder's, or a new one.
 	AgeKeyFile string
 	// NoVerify leaves out the Git hooks that may refuse the commit or the push.
@@ -53,20 +46,6 @@ type InitOptions struct {
 	TakeOverFlux bool
 	// Ephemeral marks a cluster that a pipeline made and will tear down.
 	Ephemeral bool
-}
-
-// GitCredentials are what fleetctl itself uses to reach the fleet repo's remote. They are never written anywhere but into the
-// cluster's Secret, and only the token goes there.
-type GitCredentials struct {
-	Username string
-	// Token for https.
-	Token string
-	// SSHKeyFile for ssh; empty: the user's agent.
-	SSHKeyFile string
-	// CAFile with the certificate authorities of an https remote; written to a new fleet.yaml.
-	CAFile string
-	// KnownHostsFile pins the host keys of an ssh remote; its lines for that host are written to a new fleet.yaml.
-	KnownHostsFile string
 }
 
 // InitResult is what Init did, for people and scripts.

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 // askParent gets the way to a management cluster that is a workload cluster of another one: the kubeconfig that Cluster API has made
@@ -15,7 +16,7 @@ import (
 func (s *session) askParent(ctx context.Context) error {
 	name, parent := s.mgmt.Name, s.mgmt.Parent
 	op := fmt.Sprintf("ask management cluster %s for %s", parent, name)
-	above, err := FindTarget(s.Store, parent, s.opts.Dir)
+	above, err := management.Find(s.Store, parent, s.opts.Dir)
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
@@ -28,7 +29,7 @@ func (s *session) askParent(ctx context.Context) error {
 		return diag.Wrap(op, err, "")
 	}
 	declare := fmt.Sprintf("declare it with `fleetctl cluster add %s --cluster %s`, and wait until `fleetctl status --cluster %s` shows it", name, parent, parent)
-	cluster, err := findCluster(ctx, manager, name)
+	cluster, err := management.FindCluster(ctx, manager, name)
 	if err != nil {
 		return diag.Wrap(op, err, declare)
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // The names of the pivot's steps.
@@ -31,8 +33,8 @@ type pivot struct {
 	config  []byte
 }
 
-func (p *pivot) steps(after string) []Step {
-	return []Step{
+func (p *pivot) steps(after string) []steps.Step {
+	return []steps.Step{
 		{Name: stepTarget, Needs: []string{after}, Run: p.reach, Timeout: 5 * time.Minute},
 		{
 			Name: stepTargetProviders, Needs: []string{stepTarget}, Run: p.installProviders, Timeout: 20 * time.Minute,
@@ -56,7 +58,7 @@ func (p *pivot) reach(ctx context.Context, _ func(string)) (err error) {
 	if p.from, err = capi.New(p.session.client); err != nil {
 		return err
 	}
-	if p.cluster, err = findCluster(ctx, p.from, p.opts.PivotTo); err != nil {
+	if p.cluster, err = management.FindCluster(ctx, p.from, p.opts.PivotTo); err != nil {
 		return err
 	}
 	if err := p.checkOwnFlux(ctx); err != nil {
@@ -129,7 +131,7 @@ func (p *pivot) attach(ctx context.Context, detail func(string)) error {
 	if err != nil {
 		return err
 	}
-	if err := p.applySync(ctx, flux.NewSystem(p.client), sync, detail); err != nil {
+	if err := p.applySync(ctx, p.client, sync, detail); err != nil {
 		return err
 	}
 	return p.confirmClaim(ctx, p.client)
@@ -140,7 +142,7 @@ func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
 	if err := flux.NewSystem(p.client).WaitSynced(ctx, p.waitOptions(detail)); err != nil {
 		return err
 	}
-	if err := kube.WriteKubeconfig(p.bootstrap.cluster.Path(kubeconfigFile), p.config); err != nil {
+	if err := kube.WriteKubeconfig(p.bootstrap.cluster.Path(management.KubeconfigFile), p.config); err != nil {
 		return err
 	}
 	r := p.record()

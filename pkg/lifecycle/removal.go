@@ -15,11 +15,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // RemovalOptions say which step of a cluster's removal is waited for.
 type RemovalOptions struct {
-	Target  *Target
+	Target  *management.Target
 	Cluster fleetrepo.Cluster
 	// Deletes says that it is the second step.
 	Deletes bool
@@ -29,8 +31,8 @@ type RemovalOptions struct {
 // AwaitRemoval waits until a step of `fleetctl cluster remove`, committed and pushed, has come true. After the first that is when the
 // cluster has lost its protection. After the second it is when Cluster API has taken down all that the cluster had; then the namespace goes
 // too, which nothing needs any more. When the time is over before, the error says what holds it (exit code of something not ready).
-func AwaitRemoval(ctx context.Context, deps Deps, o RemovalOptions) error {
-	ctx, cancel := withTimeout(ctx, o.Timeout)
+func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) error {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	client, err := o.Target.Client(ctx)
 	if err != nil {
@@ -43,7 +45,7 @@ func AwaitRemoval(ctx context.Context, deps Deps, o RemovalOptions) error {
 	system := flux.NewSystem(client)
 	key := kube.Key{Namespace: o.Cluster.Name, Name: o.Cluster.Name}
 	if !o.Deletes {
-		return Run(ctx, deps.Report, []Step{{
+		return steps.Run(ctx, deps.Report, []steps.Step{{
 			Name: "wait for Flux to take the protection away", Run: func(ctx context.Context, detail func(string)) error {
 				if err := system.Reconcile(ctx); err != nil {
 					return err
@@ -52,7 +54,7 @@ func AwaitRemoval(ctx context.Context, deps Deps, o RemovalOptions) error {
 			}, Timeout: 15 * time.Minute, Hint: "`fleetctl status` shows what Flux has applied",
 		}})
 	}
-	return Run(ctx, deps.Report, []Step{
+	return steps.Run(ctx, deps.Report, []steps.Step{
 		{
 			Name: "wait for the cluster to go", Run: func(ctx context.Context, detail func(string)) error {
 				if err := system.Reconcile(ctx); err != nil {
@@ -88,7 +90,7 @@ func checkEmptied(ctx context.Context, manager *capi.Manager, namespace string) 
 		return nil
 	}
 	return diag.Errorf("if they are not wanted, remove them first and run the same command again",
-		"the namespace %s is kept: workload clusters have appeared in it: %s", namespace, strings.Join(fullNames(clusters), ", "))
+		"the namespace %s is kept: workload clusters have appeared in it: %s", namespace, strings.Join(management.FullNames(clusters), ", "))
 }
 
 // deleteNamespace deletes the namespace of a cluster that is gone, if it is the one that the fleet repo made.
@@ -98,13 +100,13 @@ func deleteNamespace(ctx context.Context, client *kube.Client, name string) erro
 	namespace.SetName(name)
 	err := client.Get(ctx, kube.Key{Name: name}, namespace)
 	if kube.IsAbsent(err) {
-		return nothingToDo("it is gone")
+		return steps.NothingToDo("it is gone")
 	}
 	if err != nil {
 		return fmt.Errorf("look at the namespace %s: %w", name, err)
 	}
 	if !strings.HasPrefix(namespace.GetLabels()[flux.AppliedBy], "clusters-") {
-		return nothingToDo("the fleet repo did not make it")
+		return steps.NothingToDo("the fleet repo did not make it")
 	}
 	return client.Delete(ctx, []*unstructured.Unstructured{namespace}, kube.DeleteOptions{Wait: true})
 }

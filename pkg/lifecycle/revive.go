@@ -7,6 +7,8 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 const (
@@ -41,7 +43,7 @@ func (s *session) runWatched(ctx context.Context) error {
 			cancel(gone)
 		}
 	}()
-	err := Run(watched, s.Report, s.initSteps())
+	err := steps.Run(watched, s.Report, s.initSteps())
 	cancel(nil)
 	<-done
 	if err == nil || ctx.Err() != nil {
@@ -83,7 +85,7 @@ func (s *session) stopped(ctx context.Context) string {
 	if !s.serves.Load() {
 		return ""
 	}
-	if st, err := gitserve.Status(ctx, s.cluster.Path(gitServeDir)); err == nil && !st.Running {
+	if st, err := gitserve.Status(ctx, s.cluster.Path(management.GitServeDir)); err == nil && !st.Running {
 		return "the server of the fleet repo"
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 )
@@ -26,7 +27,7 @@ type SecretEdit struct {
 
 // EditSecret puts what is made of a file's clear text in its place. Where that fails, at whatever step, the text is kept in the state folder,
 // encrypted for the same recipients, and the hint of the error says where.
-func EditSecret(ctx context.Context, deps Deps, o SecretEdit) error {
+func EditSecret(ctx context.Context, deps management.Deps, o SecretEdit) error {
 	e, err := openSecret(deps, o)
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func EditSecret(ctx context.Context, deps Deps, o SecretEdit) error {
 // secretEdit is a file that is being edited.
 type secretEdit struct {
 	SecretEdit
-	deps  Deps
+	deps  management.Deps
 	repo  *fleetrepo.Repo
 	fleet string
 	keys  secret.Keys
@@ -53,7 +54,7 @@ type secretEdit struct {
 	sealed      []byte // encrypted; nil until it could be
 }
 
-func openSecret(deps Deps, o SecretEdit) (*secretEdit, error) {
+func openSecret(deps management.Deps, o SecretEdit) (*secretEdit, error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func openSecret(deps Deps, o SecretEdit) (*secretEdit, error) {
 	if e.base, err = readSecret(repo, o.File); err != nil {
 		return nil, err
 	}
-	if e.keys, err = deps.localKeys(e.fleet, o.AgeKeyFile); err != nil {
+	if e.keys, err = localKeys(deps, e.fleet, o.AgeKeyFile); err != nil {
 		return nil, err
 	}
 	if e.plain, err = secret.Decrypt(e.base, e.keys); err != nil {
@@ -97,7 +98,7 @@ func (e *secretEdit) run(ctx context.Context) error {
 			break
 		}
 	}
-	return e.deps.HoldSecrets(ctx, e.Dir, func() error { return e.Write(e.edit) })
+	return HoldSecrets(ctx, e.deps, e.Dir, func() error { return e.Write(e.edit) })
 }
 
 func (e *secretEdit) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {

@@ -16,7 +16,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -111,13 +113,13 @@ type RotateOptions struct {
 // RotateSecrets is the edit that encrypts files with new data keys, and with a new age key where that is asked for: all of them or none.
 // A new age key is first kept on this machine and given to the management clusters of the fleet, beside the old ones: their Flux decrypts
 // the revision before the change and the one after it.
-func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
+func RotateSecrets(ctx context.Context, deps management.Deps, o RotateOptions) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	name := repo.Fleet.Metadata.Name
-	keys, err := deps.localKeys(name, o.AgeKeyFile)
+	keys, err := localKeys(deps, name, o.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -147,11 +149,11 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 		return rotation.edit, nil
 	}
 	keys = append(secret.Keys{key}, keys...)
-	if err := deps.keepKeys(ctx, name, keys); err != nil {
+	if err := keepKeys(ctx, deps, name, keys); err != nil {
 		return nil, err
 	}
 	if !o.Offline {
-		if err := deps.giveKeys(ctx, repo, keys); err != nil {
+		if err := giveKeys(ctx, deps, repo, keys); err != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +162,7 @@ func RotateSecrets(ctx context.Context, deps Deps, o RotateOptions) (func(r *fle
 
 // HoldSecrets calls do while no other command of this user encrypts files of the fleet anew whose repo dir is in: what do reads of keys, rules
 // and files is still so when it writes them.
-func (d Deps) HoldSecrets(ctx context.Context, dir string, do func() error) error {
+func HoldSecrets(ctx context.Context, d management.Deps, dir string, do func() error) error {
 	repo, err := fleetrepo.Open(dir)
 	if err != nil {
 		return err
@@ -174,22 +176,22 @@ func (d Deps) HoldSecrets(ctx context.Context, dir string, do func() error) erro
 }
 
 // giveKeys adds keys to those that the management clusters of a fleet decrypt with. Older ones that only a cluster knows stay there.
-func (d Deps) giveKeys(ctx context.Context, repo *fleetrepo.Repo, keys secret.Keys) error {
+func giveKeys(ctx context.Context, d management.Deps, repo *fleetrepo.Repo, keys secret.Keys) error {
 	id, err := fleetrepo.ReadIdentity(repo.Dir)
 	if err != nil {
 		return err
 	}
-	self := newRepoOf(repo.Dir, id, repo.Fleet)
+	self := ownership.NewRepo(repo.Dir, id, repo.Fleet)
 	records, err := d.Store.List()
 	if err != nil {
 		return err
 	}
 	given := 0
 	for i, r := range records {
-		if !self.owns(&r) {
+		if !self.Owns(&r) {
 			continue // another fleet's, which may have the same name
 		}
-		client, err := (&Target{Name: r.Name, Cluster: d.Store.Cluster(r.Name), Record: &records[i]}).Client(ctx)
+		client, err := (&management.Target{Name: r.Name, Cluster: d.Store.Cluster(r.Name), Record: &records[i]}).Client(ctx)
 		if err == nil {
 			err = addKeys(ctx, client, keys)
 		}
@@ -200,7 +202,7 @@ func (d Deps) giveKeys(ctx context.Context, repo *fleetrepo.Repo, keys secret.Ke
 	}
 	if given == 0 {
 		return diag.Errorf("run it where `fleetctl init` was run; or give --offline, and run `fleetctl init` before the change is pushed",
-			"no management cluster of the fleet %s is known on this machine", self.name)
+			"no management cluster of the fleet %s is known on this machine", self.Name)
 	}
 	return nil
 }
@@ -267,7 +269,7 @@ func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	e.Summary = fmt.Sprintf("Encrypt %s with a new age key", plain.Count(len(names), "file"))
 	e.Notes = append(e.Notes, "The old key stays on the management cluster and on this machine: earlier revisions need it.",
 		"What was secret before is known to whoever has the old key: change the passwords too, if that is why.")
-	rules, err := within.ReadFile(r.Dir, secret.RulesFile, maxRepoFile)
+	rules, err := within.ReadFile(r.Dir, secret.RulesFile, fleetrepo.MaxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +306,7 @@ func readSecret(r *fleetrepo.Repo, name string) ([]byte, error) {
 	if _, err := manifest.SafeJoin(r.Dir, name); err != nil {
 		return nil, diag.Usage("name a file in the fleet repo", "%v", err)
 	}
-	content, err := within.ReadFile(r.Dir, name, maxRepoFile)
+	content, err := within.ReadFile(r.Dir, name, fleetrepo.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		names, _ := encryptedFiles(r.Dir) // for the hint alone
 		hint := "`fleetctl secret encrypt` makes one"

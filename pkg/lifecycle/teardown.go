@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,12 +13,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // TeardownOptions say what `fleetctl teardown` removes.
 type TeardownOptions struct {
-	Target *Target
+	Target *management.Target
 	// DeleteClusters deletes the workload clusters that live only there.
 	DeleteClusters bool
 	// Confirm, if not nil, is asked before anything is deleted; its error ends the command.
@@ -42,14 +43,14 @@ const deleteTimeout = 30 * time.Minute
 
 // Teardown removes a management cluster: refuses while Clusters live only there, or deletes them first if asked; then the host, the
 // state folder and our kubeconfig entries. It never touches the Git repository, and doing it twice is fine.
-func Teardown(ctx context.Context, deps Deps, o TeardownOptions) (*TeardownResult, error) {
-	ctx, cancel := withTimeout(ctx, o.Timeout)
+func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*TeardownResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	t := &teardown{Deps: deps, opts: o, result: &TeardownResult{
 		FormatVersion: "1", Cluster: o.Target.Name, DeletedClusters: []string{}, Leftovers: []string{},
 	}}
 	if err := t.find(ctx); err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, steps.TimedOut(ctx, err)
 	}
 	if t.state == host.StateAbsent && o.Target.Record == nil {
 		return t.result, nil
@@ -60,15 +61,15 @@ func Teardown(ctx context.Context, deps Deps, o TeardownOptions) (*TeardownResul
 	}
 	defer unlock()
 	if err := t.look(ctx); err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, steps.TimedOut(ctx, err)
 	}
 	if err := t.agree(); err != nil {
 		return nil, err
 	}
 	if err := t.lookAgain(ctx, "while you were asked"); err != nil {
-		return nil, timedOut(ctx, err)
+		return nil, steps.TimedOut(ctx, err)
 	}
-	if err := Run(ctx, deps.Report, t.steps()); err != nil {
+	if err := steps.Run(ctx, deps.Report, t.steps()); err != nil {
 		return nil, err
 	}
 	t.result.Changed = true
@@ -76,7 +77,7 @@ func Teardown(ctx context.Context, deps Deps, o TeardownOptions) (*TeardownResul
 }
 
 type teardown struct {
-	Deps
+	management.Deps
 	opts     TeardownOptions
 	result   *TeardownResult
 	host     host.Host
@@ -88,7 +89,7 @@ type teardown struct {
 
 // find finds the host and the state that it is in. It changes nothing.
 func (t *teardown) find(ctx context.Context) (err error) {
-	if r := t.opts.Target.Record; t.opts.Target.pivoted() {
+	if r := t.opts.Target.Record; t.opts.Target.Pivoted() {
 		return diag.Errorf("pivot back to an ephemeral management cluster first, or delete the cluster where it was made",
 			"the management cluster %s is the workload cluster %s: it is permanent and manages itself", r.Name, r.PivotedTo)
 	}
@@ -99,7 +100,7 @@ func (t *teardown) find(ctx context.Context) (err error) {
 		return err
 	}
 	if t.state == host.StateForeign {
-		return foreignError(ctx, t.host)
+		return management.ForeignError(ctx, t.host)
 	}
 	return nil
 }
@@ -143,26 +144,12 @@ func (t *teardown) lookAgain(ctx context.Context, since string) error {
 	if err != nil {
 		return err
 	}
-	return appeared(t.opts.Target.Name, t.clusters, now, since)
-}
-
-// appeared is an error that names the clusters in now that are not in before.
-func appeared(management string, before, now []capi.Cluster, since string) error {
-	known := map[kube.Key]bool{}
-	for _, c := range before {
-		known[c.Key()] = true
-	}
-	unknown := slices.DeleteFunc(slices.Clone(now), func(c capi.Cluster) bool { return known[c.Key()] })
-	if len(unknown) == 0 {
-		return nil
-	}
-	return diag.Errorf("look at them with `fleetctl status`, then run the same command again: these were not touched",
-		"on the management cluster %s workload clusters have appeared %s: %s", management, since, strings.Join(fullNames(unknown), ", "))
+	return management.Appeared(t.opts.Target.Name, t.clusters, now, since)
 }
 
 // agree refuses, or asks, before anything is deleted.
 func (t *teardown) agree() error {
-	names := fullNames(t.clusters)
+	names := management.FullNames(t.clusters)
 	if len(names) > 0 && !t.opts.DeleteClusters {
 		return diag.Errorf(fmt.Sprintf("move them to a permanent management cluster: fleetctl bootstrap --cluster %s --pivot-to CLUSTER; or delete them as well: fleetctl teardown --cluster %s --delete-clusters",
 			t.opts.Target.Name, t.opts.Target.Name),
@@ -174,8 +161,8 @@ func (t *teardown) agree() error {
 	return t.opts.Confirm(names)
 }
 
-func (t *teardown) steps() []Step {
-	return []Step{
+func (t *teardown) steps() []steps.Step {
+	return []steps.Step{
 		{Name: "suspend Flux", Done: t.nothingRuns, Run: t.suspendFlux, Timeout: 2 * time.Minute},
 		{
 			Name: "delete workload clusters", Needs: []string{"suspend Flux"}, Done: t.noClusters, Run: t.deleteClusters,
@@ -221,12 +208,12 @@ func (t *teardown) deleteClusters(ctx context.Context, detail func(string)) erro
 	if err := t.manager.DeleteClusters(ctx, keys, detail); err != nil {
 		return err
 	}
-	t.result.DeletedClusters = fullNames(t.clusters)
+	t.result.DeletedClusters = management.FullNames(t.clusters)
 	return nil
 }
 
 func (t *teardown) stopServing(ctx context.Context, _ func(string)) error {
-	return gitserve.Stop(ctx, t.opts.Target.Cluster.Path(gitServeDir))
+	return gitserve.Stop(ctx, t.opts.Target.Cluster.Path(management.GitServeDir))
 }
 
 func (t *teardown) noHost(context.Context) (string, bool, error) {
@@ -256,7 +243,7 @@ func (t *teardown) deleteHost(ctx context.Context, _ func(string)) error {
 // can be run again.
 func (t *teardown) removeState(ctx context.Context, _ func(string)) error {
 	if r := t.opts.Target.Record; r != nil && r.MergedInto != "" {
-		if _, err := kube.RemoveFromKubeconfig(ctx, r.MergedInto, contextName(r.Name)); err != nil {
+		if _, err := kube.RemoveFromKubeconfig(ctx, r.MergedInto, management.ContextName(r.Name)); err != nil {
 			return err
 		}
 	}

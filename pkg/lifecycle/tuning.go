@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -73,7 +74,7 @@ func (s *session) systemFiles(root string, present func(manifest.File) bool) ([]
 
 // usesTuning asks the kustomization.yaml in the fleet repo at root.
 func usesTuning(root, name string) (bool, error) {
-	content, err := within.ReadFile(root, name, maxRepoFile)
+	content, err := within.ReadFile(root, name, fleetrepo.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -24,6 +24,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -89,7 +91,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		if head := second.git.Head(t, "main"); head != "" {
 			t.Errorf("%s was pushed", head)
 		}
-		for _, name := range []string{"cluster.json", kubeconfigFile} {
+		for _, name := range []string{"cluster.json", management.KubeconfigFile} {
 			if _, err := os.Stat(second.deps.Store.Cluster("mgmt").Path(name)); err == nil {
 				t.Errorf("%s was written", name)
 			}
@@ -124,7 +126,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		if err := s.cluster.Save(s.record()); err != nil {
 			t.Fatal(err)
 		}
-		target, err := FindTarget(second.deps.Store, "mgmt", second.dir)
+		target, err := management.Find(second.deps.Store, "mgmt", second.dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,9 +136,9 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		refused(t, err, first.git.URL)
 		err = AwaitRemoval(ctx, second.deps, RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
 		refused(t, err, first.git.URL)
-		_, err = StartHost(ctx, second.deps, target)
+		_, err = management.StartHost(ctx, second.deps, target)
 		refused(t, err, first.git.URL)
-		if from := StatusSources(ctx, target); from.Client != nil || !errors.Is(from.Unreachable, ErrOtherFleet) {
+		if from := management.StatusSources(ctx, target); from.Client != nil || !errors.Is(from.Unreachable, ownership.ErrOtherFleet) {
 			t.Errorf("status reads it: %v", from.Unreachable)
 		}
 	})
@@ -146,9 +148,9 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		before := read(t, first.deps.Store.Cluster("mgmt").Path("cluster.json"))
 		_, err := Init(ctx, stranger.deps, stranger.options(t, "admin"))
 		refused(t, err, first.git.URL)
-		_, err = FindTarget(first.deps.Store, "mgmt", stranger.dir)
+		_, err = management.Find(first.deps.Store, "mgmt", stranger.dir)
 		refused(t, err, first.git.URL)
-		_, err = FindTarget(first.deps.Store, "", stranger.dir)
+		_, err = management.Find(first.deps.Store, "", stranger.dir)
 		refused(t, err, first.git.URL)
 		if after := read(t, first.deps.Store.Cluster("mgmt").Path("cluster.json")); after != before {
 			t.Errorf("the record is\n%s\nwas\n%s", after, before)
@@ -188,7 +190,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 
 func refused(t *testing.T, err error, whose string) {
 	t.Helper()
-	if !errors.Is(err, ErrOtherFleet) && (err == nil || !strings.Contains(err.Error(), ErrOtherFleet.Error())) || !strings.Contains(err.Error(), whose) || diag.Hint(err) == "" {
+	if !errors.Is(err, ownership.ErrOtherFleet) && (err == nil || !strings.Contains(err.Error(), ownership.ErrOtherFleet.Error())) || !strings.Contains(err.Error(), whose) || diag.Hint(err) == "" {
 		t.Errorf("got %v, hint %q; want a refusal that names %s", err, diag.Hint(err), whose)
 	}
 }
@@ -223,7 +225,7 @@ func TestOneClaimWins(t *testing.T) {
 		group.Go(func() { errs[i] = s.claimCluster(ctx, first.client) })
 	}
 	group.Wait()
-	there, err := readClaim(ctx, first.client)
+	there, err := ownership.ReadClaim(ctx, first.client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,10 +233,10 @@ func TestOneClaimWins(t *testing.T) {
 	for i, err := range errs {
 		if err == nil {
 			won++
-			if there.fleet != sessions[i].identity() {
+			if there.Fleet != sessions[i].identity() {
 				t.Error("the one that was let through is not the one that the cluster knows")
 			}
-		} else if !errors.Is(err, ErrOtherFleet) {
+		} else if !errors.Is(err, ownership.ErrOtherFleet) {
 			t.Error(err)
 		}
 	}
@@ -312,7 +314,7 @@ func TestFluxThatFollowsSomethingElse(t *testing.T) {
 			case !tc.allowed && tc.url != "" && (!strings.Contains(err.Error(), tc.url) || !strings.Contains(err.Error(), "ConfigMap default/child") || !strings.Contains(diag.Hint(err), "--take-over-flux")):
 				t.Errorf("got %v (%s)", err, diag.Hint(err))
 			}
-			if there, err := readClaim(ctx, e.client); err != nil || (there != nil) != tc.allowed {
+			if there, err := ownership.ReadClaim(ctx, e.client); err != nil || (there != nil) != tc.allowed {
 				t.Errorf("claimed: %v, %v", there, err)
 			}
 			e.unclaim(ctx, t)
@@ -323,7 +325,7 @@ func TestFluxThatFollowsSomethingElse(t *testing.T) {
 
 func (e *existingCluster) unclaim(ctx context.Context, t *testing.T) {
 	t.Helper()
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: claimKey.Namespace, Name: claimKey.Name}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ownership.ClaimKey.Namespace, Name: ownership.ClaimKey.Name}}
 	if err := e.client.WithWatch.Delete(ctx, object); err != nil && !kube.IsAbsent(err) {
 		t.Fatal(err)
 	}
@@ -395,7 +397,7 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 	if err != nil || now.URL != e.git.URL {
 		t.Errorf("it follows %s, %v", now, err)
 	}
-	if there, err := readClaim(ctx, e.client); err != nil || !there.confirmed {
+	if there, err := ownership.ReadClaim(ctx, e.client); err != nil || !there.Confirmed {
 		t.Errorf("%+v, %v", there, err)
 	}
 }
@@ -409,7 +411,7 @@ func TestTeardownLooksAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.makeCluster(ctx, t)
-	target, err := FindTarget(e.deps.Store, "", e.dir)
+	target, err := management.Find(e.deps.Store, "", e.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

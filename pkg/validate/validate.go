@@ -160,12 +160,18 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 	return out, nil
 }
 
-// readFleet reads fleet.yaml and fleet.lock.
+// readFleet reads fleet.yaml and fleet.lock. Where one of them is there and is no file, others would follow it to what nobody has looked at here, or
+// take it for missing.
 func (r *run) readFleet() (findings diag.Findings) {
+	for _, name := range []string{v1alpha1.FileName, v1alpha1.LockFileName} {
+		if r.tree.byPath[name] == nil && slices.Contains(r.tree.folders["."], name) {
+			findings = append(findings, finding(RuleSyntax, name, 1, 1, "it is no regular file", "put the file itself there: symbolic links and their like are not followed"))
+		}
+	}
 	if f := r.tree.byPath[v1alpha1.FileName]; f != nil && !f.broken {
 		fleet, err := v1alpha1.Decode(f.path, f.content)
 		if err == nil {
-			r.fleet, findings = fleet, v1alpha1.Validate(fleet)
+			r.fleet, findings = fleet, append(findings, v1alpha1.Validate(fleet)...)
 		}
 		if problems, ok := errors.AsType[diag.Findings](err); ok {
 			findings = append(findings, problems...)

@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "manager" {
 		manage()
 	}
-	if len(os.Args) == 3 && os.Args[1] == commandArg {
-		makeEphemeral(os.Args[2])
+	if len(os.Args) == 4 && os.Args[1] == commandArg {
+		makeEphemeral(os.Args[2], os.Args[3])
 	}
 	os.Exit(m.Run())
 }

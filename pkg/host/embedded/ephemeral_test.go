@@ -2,4 +2,4 @@
 
 package embedded_test
 
-func makeEphemeral(string) {}
+func makeEphemeral(string, string) {}

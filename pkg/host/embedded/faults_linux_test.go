@@ -43,10 +43,24 @@ func newDisk(t *testing.T, size string) *disk {
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(d.dir, 0); err != nil {
-			t.Error(err)
+			t.Errorf("%v, used by %v", err, d.users())
 		}
 	})
 	return d
+}
+
+// users are the processes that work in the disk or have a file of it open, with what.
+func (d *disk) users() (found []string) {
+	for _, pattern := range []string{"/proc/[0-9]*/cwd", "/proc/[0-9]*/exe", "/proc/[0-9]*/fd/*"} {
+		links, _ := filepath.Glob(pattern)
+		for _, link := range links {
+			if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, d.dir) {
+				line, _ := os.ReadFile(filepath.Join("/", "proc", strings.Split(link, "/")[2], "cmdline"))
+				found = append(found, fmt.Sprintf("%s -> %s (%s)", link, to, strings.ReplaceAll(string(line), "\x00", " ")))
+			}
+		}
+	}
+	return found
 }
 
 func (d *disk) grow(size string) {
@@ -104,7 +118,7 @@ func wantError(t *testing.T, err error, words ...string) {
 func TestFullDiskAtTheFirstStart(t *testing.T) {
 	d := newDisk(t, "16m") // etcd's first file is larger
 	dir := filepath.Join(d.dir, "host")
-	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs(t)})
 	err := h.Create(t.Context(), host.CreateOptions{})
 	wantError(t, err, noSpace, "etcd")
 	holder, children := supervisor(t, dir)
@@ -117,7 +131,7 @@ func TestFullDiskAtTheFirstStart(t *testing.T) {
 func TestFullDiskAtALaterStartLosesNothing(t *testing.T) {
 	d := newDisk(t, "512m")
 	dir := filepath.Join(d.dir, "host")
-	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs(t)})
 	create(t, h)
 	makeNamespace(t, h, "kept")
 	holder, children := supervisor(t, dir)
@@ -144,7 +158,7 @@ func TestFullDiskOfImages(t *testing.T) {
 	archive := imagestest.Archive(t, map[string]imagestest.Image{image: {Program: exe}})
 	opts := host.CreateOptions{Images: imagesOf(archive)}
 	d := newDisk(t, "8m")
-	h := newHost(t, embedded.Options{Programs: programs(), ImageDir: filepath.Join(d.dir, "images")})
+	h := newHost(t, embedded.Options{Programs: programs(t), ImageDir: filepath.Join(d.dir, "images")})
 	wantError(t, h.Create(t.Context(), opts), noSpace, image)
 	if used := d.used(); used > 1<<20 {
 		t.Errorf("%d bytes of an image that did not fit are left over", used)
@@ -228,7 +242,7 @@ func TestMirrorIsAskedWithTheUsersLogin(t *testing.T) {
 // TestOrphansOfAKilledSupervisor has a program with a child of its own: when the supervisor is killed, the kernel ends the program
 // alone. The next start ends the child, and so does Delete.
 func TestOrphansOfAKilledSupervisor(t *testing.T) {
-	p := programs()
+	p := programs(t)
 	note := filepath.Join(t.TempDir(), "child")
 	p.ControllerManager = filepath.Join(t.TempDir(), "parent")
 	script := "#!/bin/sh\nsleep 1000 &\necho $! >" + note + ".new\nmv " + note + ".new " + note + "\nexec sleep 1000\n"
@@ -290,7 +304,7 @@ func childOf(t *testing.T, note string) process.Identity {
 func TestDiskFullWhileItRuns(t *testing.T) {
 	d := newDisk(t, "512m")
 	dir := filepath.Join(d.dir, "host")
-	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs(t)})
 	createWithImage(t, h)
 	deploy(t, h, "manager")
 	wantManagers(t, h, dir, 1)

@@ -26,12 +26,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/host/hosttest"
+	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
 const patience = time.Minute
 
-func programs() *controlplane.Programs {
-	dir := os.Getenv("KUBEBUILDER_ASSETS")
+func programs(t *testing.T) *controlplane.Programs {
+	t.Helper()
+	return programsIn(testprograms.ControlPlane(t))
+}
+
+func programsIn(dir string) *controlplane.Programs {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	return &controlplane.Programs{Etcd: path("etcd"), APIServer: path("kube-apiserver"), ControllerManager: path("kube-controller-manager")}
 }
@@ -87,6 +93,16 @@ func supervisor(t *testing.T, dir string) (process.Identity, []process.Identity)
 	return id, children
 }
 
+// wantNone is for what has to be gone by now: whoever ended it said so.
+func wantNone(t *testing.T, ids ...process.Identity) {
+	t.Helper()
+	for _, id := range ids {
+		if id.Alive() {
+			t.Errorf("process %d runs still", id.PID)
+		}
+	}
+}
+
 // wantGone waits until none of the processes is alive.
 func wantGone(t *testing.T, ids ...process.Identity) {
 	t.Helper()
@@ -130,10 +146,15 @@ func create(t *testing.T, h *embedded.Host) {
 	wantState(t, h, host.StateRunning)
 }
 
+func TestContract(t *testing.T) {
+	h := newHost(t, embedded.Options{StateDir: filepath.Join(t.TempDir(), "host"), Programs: programs(t)})
+	hosttest.Run(t, h, hosttest.Options{Patience: patience})
+}
+
 // TestLife is that of a persistent host: made, found, killed, started, stopped, started, deleted.
 func TestLife(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
-	o := embedded.Options{StateDir: dir, Programs: programs()}
+	o := embedded.Options{StateDir: dir, Programs: programs(t)}
 	h := newHost(t, o)
 	create(t, h)
 	makeNamespace(t, h, "kept")
@@ -165,7 +186,7 @@ func TestLife(t *testing.T) {
 	if err := h.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantGone(t, append(children, holder)...)
+	wantNone(t, append(children, holder)...)
 	wantState(t, h, host.StateStopped)
 	create(t, h)
 	wantNamespace(t, h, "kept")
@@ -178,7 +199,7 @@ func TestLife(t *testing.T) {
 	if left, err := h.Delete(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("Delete: %v, %v", left, err)
 	}
-	wantGone(t, append(children, holder)...)
+	wantNone(t, append(children, holder)...)
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the folder is left: %v", err)
 	}
@@ -199,13 +220,13 @@ func sessionOf(t *testing.T, pid int) int {
 	return session
 }
 
-// makeEphemeral is a command that makes an ephemeral host, says so, and waits to be killed.
-func makeEphemeral(dir string) {
+// makeEphemeral is a command that makes an ephemeral host of the programs in a folder, says so, and waits to be killed.
+func makeEphemeral(dir, programs string) {
 	exe, err := os.Executable()
 	if err == nil {
 		var h *embedded.Host
 		h, err = embedded.New("test", embedded.Options{
-			StateDir: dir, Programs: programs(), Ephemeral: true, Executable: exe, Args: []string{supervisorArg},
+			StateDir: dir, Programs: programsIn(programs), Ephemeral: true, Executable: exe, Args: []string{supervisorArg},
 		})
 		if err == nil {
 			err = h.Create(context.Background(), host.CreateOptions{})
@@ -226,7 +247,7 @@ func TestEphemeralEndsWithItsCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(exe, commandArg, dir)
+	command := exec.Command(exe, commandArg, dir, testprograms.ControlPlane(t))
 	out, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +258,7 @@ func TestEphemeralEndsWithItsCommand(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("the command says %q, %v", line, err)
 	}
-	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs(t)})
 	wantState(t, h, host.StateRunning)
 	holder, children := supervisor(t, dir)
 	if err := command.Process.Kill(); err != nil {
@@ -250,7 +271,7 @@ func TestEphemeralEndsWithItsCommand(t *testing.T) {
 
 func TestReasonOfAStartThatFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
-	p := programs()
+	p := programs(t)
 	p.APIServer = "/bin/false"
 	h := newHost(t, embedded.Options{StateDir: dir, Programs: p})
 	err := h.Create(t.Context(), host.CreateOptions{})
@@ -275,7 +296,7 @@ func TestReasonOfAStartThatFails(t *testing.T) {
 
 func TestInterruptedCreateLeavesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
-	p := programs()
+	p := programs(t)
 	p.APIServer = filepath.Join(t.TempDir(), "sleeps")
 	if err := os.WriteFile(p.APIServer, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700); err != nil {
 		t.Fatal(err)

@@ -139,7 +139,7 @@ func programOf(t *testing.T, dir, name string) process.Identity {
 func TestKilledSupervisorLeavesNoManager(t *testing.T) {
 	const count, each, plane = 8, 2, 3 // a manager has a child; etcd, the API server and the controller manager
 	dir := filepath.Join(t.TempDir(), "host")
-	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs(t)})
 	createWithImage(t, h)
 	for i := range count {
 		deploy(t, h, fmt.Sprintf("manager-%d", i), "--child")
@@ -187,7 +187,7 @@ func TestTwoHostsSideBySide(t *testing.T) {
 	dirs := []string{filepath.Join(base, "one"), filepath.Join(base, "two")}
 	var hosts []*embedded.Host
 	for i, dir := range dirs {
-		h := newHost(t, embedded.Options{StateDir: dir, ImageDir: images, Programs: programs()})
+		h := newHost(t, embedded.Options{StateDir: dir, ImageDir: images, Programs: programs(t)})
 		createWithImage(t, h)
 		deploy(t, h, "manager")
 		makeNamespace(t, h, fmt.Sprintf("of-%d", i))
@@ -267,7 +267,7 @@ func waitForLog(t *testing.T, h *embedded.Host, program string, words ...string)
 // written is there, and the managers go on as the processes that they were.
 func TestControlPlaneKilledUnderManagers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
-	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs(t)})
 	createWithImage(t, h)
 	deploy(t, h, "manager")
 	wantManagers(t, h, dir, 1)
@@ -306,7 +306,7 @@ func TestStateIsPrivate(t *testing.T) {
 	before := syscall.Umask(0)
 	t.Cleanup(func() { syscall.Umask(before) })
 	dir := filepath.Join(t.TempDir(), "host")
-	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs(t)})
 	createWithImage(t, h)
 	deploy(t, h, "manager")
 	wantManagers(t, h, dir, 1)

@@ -61,7 +61,7 @@ func TestLoopbackOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "host")
-	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs(t)})
 	if n, err := h.Neighbours(t.Context()); err != nil || !n.Private {
 		t.Errorf("before it is made: %+v, %v", n, err)
 	}
@@ -114,7 +114,7 @@ func inAnotherNetwork(t *testing.T, pid int) bool {
 // TestStrangerOnItsPort: who listens on the port of a manager before that one does is not asked by the host.
 func TestStrangerOnItsPort(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
-	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs(t)})
 	createWithImage(t, h)
 	deploy(t, h, "manager")
 	wantManagers(t, h, dir, 1)

@@ -17,7 +17,7 @@ import (
 // A command that was killed before its host was ready does not hear that it is. The host lives on, and the next command finds it.
 func TestReadyWithoutAnybodyToGreet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
-	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs(t)})
 	create(t, h)
 	if err := h.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestReadyWithoutAnybodyToGreet(t *testing.T) {
 // A supervisor that somebody kills before its host is ready is started again by the same Create.
 func TestKilledWhileItStarts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
-	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs()})
+	h := newHost(t, embedded.Options{StateDir: dir, Programs: programs(t)})
 	killed := make(chan struct{})
 	go func() {
 		defer close(killed)

@@ -2,25 +2,19 @@
 package kubetest
 
 import (
-	"os"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
-
-// Assets is the environment variable that names the folder with the programs etcd and kube-apiserver.
-const Assets = "KUBEBUILDER_ASSETS"
 
 // Start runs an API server until t ends and returns a client for it and its administrator's kubeconfig. It fails t where
 // the programs are missing: a test that is skipped proves nothing.
 func Start(t *testing.T) (*kube.Client, []byte) {
 	t.Helper()
-	if os.Getenv(Assets) == "" {
-		t.Fatalf("%s is not set: it names the folder with etcd and kube-apiserver", Assets)
-	}
-	env := &envtest.Environment{}
+	env := &envtest.Environment{BinaryAssetsDirectory: testprograms.ControlPlane(t)}
 	if _, err := env.Start(); err != nil {
 		t.Fatalf("start the API server: %v", err)
 	}

@@ -30,6 +30,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
 const patience = 2 * time.Minute
@@ -37,10 +38,7 @@ const patience = 2 * time.Minute
 // programs are those that the integration tests of other packages use as well.
 func programs(t *testing.T) controlplane.Programs {
 	t.Helper()
-	dir := os.Getenv("KUBEBUILDER_ASSETS")
-	if dir == "" {
-		t.Fatal("KUBEBUILDER_ASSETS is not set: it names the folder with etcd, kube-apiserver and kube-controller-manager")
-	}
+	dir := testprograms.ControlPlane(t)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	return controlplane.Programs{Etcd: path("etcd"), APIServer: path("kube-apiserver"), ControllerManager: path("kube-controller-manager")}
 }

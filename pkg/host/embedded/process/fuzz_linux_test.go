@@ -21,7 +21,7 @@ func FuzzProc(f *testing.F) {
 		}
 		fields[0], fields[5-3], fields[22-3] = "S", fmt.Sprint(group), fmt.Sprint(start)
 		s, err := parseStat([]byte("77 (" + name + ") " + strings.Join(fields, " ") + "\n"))
-		if err != nil || s != (stat{state: 'S', group: group, start: start}) {
+		if err != nil || s != (stat{state: 'S', group: group, threads: 20, start: start}) {
 			t.Errorf("%q, %d, %d: read as %+v, %v", name, group, start, s, err)
 		}
 		found := map[string]netip.AddrPort{}

@@ -24,6 +24,13 @@ func TestMain(m *testing.M) {
 	child(os.Args[1:])
 }
 
+// A child's TestMain runs in its first thread.
+func init() {
+	if os.Getenv("PROCESS_TEST_CHILD") != "" {
+		runtime.LockOSThread()
+	}
+}
+
 func child(args []string) {
 	switch args[0] {
 	case "sleep":
@@ -70,6 +77,14 @@ func child(args []string) {
 			panic(err)
 		}
 		time.Sleep(time.Hour)
+	case "headless": // ends its first thread, and goes on in another
+		go func() {
+			if err := os.WriteFile(args[1], nil, 0o600); err != nil {
+				panic(err)
+			}
+			time.Sleep(time.Hour)
+		}()
+		_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
 	case "parent": // starts what it is told and says its number
 		s := spec(args[1])
 		if len(args) > 2 {
@@ -109,6 +124,31 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal("never happened: " + what)
 		}
+	}
+}
+
+// A process that is killed loses its first thread before the others now and then. Until they are gone its files are open, and a disk with them
+// on it cannot be taken away.
+func TestFirstThreadIsNotTheProcess(t *testing.T) {
+	started := filepath.Join(t.TempDir(), "started")
+	p := mustStart(t, spec("headless", started))
+	t.Cleanup(func() { _ = syscall.Kill(p.Identity().PID, syscall.SIGKILL) }) // Stop waits for ever for what it takes for ended
+	waitFor(t, "the first thread has ended", func() bool {
+		s, err := readStat(p.Identity().PID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = os.Stat(started)
+		return s.state == 'Z' && err == nil
+	})
+	if !p.Identity().Alive() {
+		t.Fatal("it counts as ended while threads of it run")
+	}
+	if err := p.Stop(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if p.Identity().Alive() {
+		t.Error("it counts as alive when all of it has ended")
 	}
 }
 

@@ -111,13 +111,15 @@ func findAny(pid int) (Identity, error) {
 
 // stat is what the kernel tells of a process.
 type stat struct {
-	state byte
-	group int
-	start uint64
+	state   byte
+	group   int
+	threads int
+	start   uint64
 }
 
-// ended tells whether it only waits to be reaped.
-func (s stat) ended() bool { return s.state == 'Z' || s.state == 'X' }
+// ended tells whether it only waits to be reaped. The state is that of the first thread alone: where others are still ending, the process has
+// its files open, and its sockets, too.
+func (s stat) ended() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
 
 // readStat reads /proc/PID/stat.
 func readStat(pid int) (stat, error) {
@@ -135,16 +137,19 @@ func readStat(pid int) (stat, error) {
 	return s, nil
 }
 
-// parseStat takes state, group and start time, fields 3, 5 and 22, from the content of /proc/PID/stat. Field 2 is the program's
+// parseStat takes state, group, number of threads and start time, fields 3, 5, 20 and 22, from the content of /proc/PID/stat. Field 2 is the program's
 // name in parentheses and may hold anything, parentheses and spaces too: what follows the last one is what counts.
 func parseStat(raw []byte) (s stat, err error) {
-	const first, group, start = 3, 5, 22
+	const first, group, threads, start = 3, 5, 20, 22
 	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
 	if len(fields) <= start-first {
 		return s, fmt.Errorf("it has %d fields", len(fields)+first-1)
 	}
 	s.state = fields[0][0]
 	if s.group, err = strconv.Atoi(string(fields[group-first])); err != nil {
+		return s, err
+	}
+	if s.threads, err = strconv.Atoi(string(fields[threads-first])); err != nil {
 		return s, err
 	}
 	s.start, err = strconv.ParseUint(string(fields[start-first]), 10, 64)

@@ -24,6 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/images"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/images/imagestest"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
 // The images of all tests hold this program.
@@ -50,10 +51,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Fatal("KUBEBUILDER_ASSETS is not set: it names the folder with etcd and kube-apiserver")
-	}
-	env := &envtest.Environment{}
+	env := &envtest.Environment{BinaryAssetsDirectory: testprograms.ControlPlane(t)}
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)

@@ -19,16 +19,18 @@ import (
 
 // The parts of a build that --only chooses from.
 const (
-	Bundle    = "bundle"    // the controllers' images and manifests
-	Node      = "node"      // the kind node and load balancer images
-	Peers     = "peers"     // kind, clusterctl and helm
-	Gitea     = "gitea"     // a Git forge
-	Providers = "providers" // the bundle, with the clouds' infrastructure providers in it too
+	Bundle       = "bundle"        // the controllers' images and manifests
+	Node         = "node"          // the kind node and load balancer images
+	ControlPlane = "control-plane" // the programs of the embedded host's control plane, without images: for tests
+	Flux         = "flux"          // Flux's controllers, without images: for tests
+	Peers        = "peers"         // kind, clusterctl and helm
+	Gitea        = "gitea"         // a Git forge
+	Providers    = "providers"     // the bundle, with the clouds' infrastructure providers in it too
 )
 
 // Parts are all parts, and which of them a build makes when none is chosen.
 var (
-	Parts        = []string{Bundle, Node, Peers, Gitea, Providers}
+	Parts        = []string{Bundle, Node, ControlPlane, Flux, Peers, Gitea, Providers}
 	DefaultParts = []string{Bundle, Node}
 )
 
@@ -117,13 +119,16 @@ type builder struct {
 
 func (b *builder) run(ctx context.Context) error {
 	wants := func(part string) bool { return slices.Contains(b.Only, part) }
-	if wants(Peers) {
-		if err := b.buildPrograms(ctx, recipe.Peers); err != nil {
-			return err
+	for part, programs := range map[string][]recipe.Program{
+		ControlPlane: recipe.ControlPlane,
+		Flux:         slices.DeleteFunc(slices.Clone(recipe.Controllers), func(p recipe.Program) bool { return !p.Flux() }),
+		Peers:        recipe.Peers,
+		Gitea:        recipe.Forge,
+	} {
+		if !wants(part) {
+			continue
 		}
-	}
-	if wants(Gitea) {
-		if err := b.buildPrograms(ctx, recipe.Forge); err != nil {
+		if err := b.buildPrograms(ctx, programs); err != nil {
 			return err
 		}
 	}

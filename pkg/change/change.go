@@ -1,0 +1,232 @@
+// Package change carries an edit of the fleet repo to Git: it judges what the edit makes of the clusters, shows it, writes, commits and pushes it,
+// or opens a pull request. It needs no cluster.
+package change
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/forge"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// Options say what to do with an edit of the fleet repo.
+type Options struct {
+	// Dir is in the fleet repo.
+	Dir string
+	// Edit makes the change from the repo as it is: again, where others have pushed meanwhile.
+	Edit func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)
+	// DryRun changes nothing, Commit commits the files of the edit and no others, Push pushes that commit as well.
+	DryRun, Commit, Push bool
+	// NoVerify leaves out the hooks that may refuse the commit or the push.
+	NoVerify bool
+	// PullRequest pushes the commit to a branch of its own and opens a pull request for it, instead of Push; or updates the one that is open.
+	PullRequest bool
+	// Forge says what the remote runs on; "" stands for spec.git.forge, or what the host's name says.
+	Forge v1alpha1.ForgeType
+	// Git are what Push reaches the remote with.
+	Git Credentials
+	// CacheDir keeps what was rendered to look at the change; "" keeps nothing.
+	CacheDir string
+	// Confirm, if set, is asked before anything changes.
+	Confirm func(e *fleetrepo.Edit) error
+}
+
+// Result is what an edit did, or with DryRun would do.
+type Result struct {
+	FormatVersion string            `json:"formatVersion"`
+	Summary       string            `json:"summary"`
+	Changed       bool              `json:"changed"`
+	DryRun        bool              `json:"dryRun"`
+	Files         []manifest.Change `json:"files"`
+	Diff          string            `json:"diff"`
+	Commit        string            `json:"commit,omitempty"`
+	Pushed        bool              `json:"pushed"`
+	// Branch and PullRequest are where the change waits for a review.
+	Branch      string             `json:"branch,omitempty"`
+	PullRequest *forge.PullRequest `json:"pullRequest,omitempty"`
+	Notes       []string           `json:"notes"`
+	// AsWanted says, where nothing changed, what is as it is wanted already.
+	AsWanted string `json:"asWanted,omitempty"`
+	// LeftAlone is what the change has passed over, with the reason.
+	LeftAlone []string `json:"leftAlone,omitempty"`
+}
+
+// carries tells whether the change goes into a commit.
+func (o Options) carries() bool { return o.Commit || o.Push || o.PullRequest }
+
+// Make makes an edit of the fleet repo: it writes the files all or not at all, and commits and pushes them where that is asked
+// for. A change that goes into a commit is made from what is committed, and shown against it: what else differs from that in the working tree
+// stays there. Where all is as wanted already the result says so. Errors are those of the edit, of writing, and of gitrepo's Commit and Sync.
+func Make(ctx context.Context, o Options) (_ *Result, err error) {
+	m, err := o.make(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.done()) }()
+	repo, edit := m.repo, m.edit
+	out := &Result{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...), LeftAlone: edit.LeftAlone, AsWanted: edit.AsWanted}
+	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
+		return nil, err
+	}
+	if !edit.Private {
+		if out.Diff, err = edit.Changes.Diff(repo.Dir); err != nil {
+			return nil, err
+		}
+	}
+	out.Changed = len(out.Files) > 0
+	if o.DryRun {
+		return out, nil
+	}
+	for _, e := range []*fleetrepo.Edit{edit, m.onDisk} {
+		if e == nil {
+			continue
+		}
+		if err := checkFollows(ctx, repo.WorkTree, e); err != nil {
+			return nil, err
+		}
+	}
+	if o.Confirm != nil && out.Changed {
+		if err := o.Confirm(edit); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case o.PullRequest:
+		return out, propose(ctx, m, o, out)
+	case o.Push:
+		return out, push(ctx, m, o, out)
+	case o.Commit:
+		return out, commitChange(ctx, m, out)
+	}
+	_, err = edit.Changes.Apply(repo.Dir)
+	return out, err
+}
+
+// commitChange commits the files of an edit.
+func commitChange(ctx context.Context, m *made, out *Result) error {
+	changes, err := gitFiles(m.edit, m.repo.Dir)
+	if err != nil {
+		return err
+	}
+	var made bool
+	out.Commit, made, err = m.git.CommitOnto(ctx, m.base, changes, commitMessage(m.edit), gitrepo.Author{})
+	if err != nil {
+		return err
+	}
+	out.Changed = made
+	return out.show(ctx, m, m.base, out.Commit)
+}
+
+// show puts what a commit has changed into the result: hooks and Git's own conversions may have had a say in it.
+func (r *Result) show(ctx context.Context, m *made, base, commit string) error {
+	if base == commit {
+		return nil
+	}
+	files, err := m.git.Between(ctx, base, commit)
+	if err != nil {
+		return err
+	}
+	r.Files, r.Diff = []manifest.Change{}, ""
+	for _, f := range files {
+		c := manifest.Compare(f.Path, f.Old, f.New)
+		r.Files = append(r.Files, c)
+		if !m.edit.Private {
+			r.Diff += c.Diff()
+		}
+	}
+	return nil
+}
+
+func openGit(dir string) (*gitrepo.Repo, error) {
+	git, err := gitrepo.Open(dir)
+	if errors.Is(err, gitrepo.ErrNotARepository) {
+		return nil, diag.Wrap("commit", err, "leave --commit, --push and --pr out, and commit it yourself: the fleet repo is not the top of a Git repository")
+	}
+	return git, err
+}
+
+func commitMessage(edit *fleetrepo.Edit) string {
+	message := edit.Summary + "\n"
+	if edit.Body != "" {
+		message += "\n" + edit.Body
+	}
+	return message
+}
+
+// gitFiles are the files of an edit as gitrepo commits them.
+func gitFiles(edit *fleetrepo.Edit, root string) ([]gitrepo.Change, error) {
+	planned, err := edit.Changes.Plan(root)
+	if err != nil {
+		return nil, err
+	}
+	var changes []gitrepo.Change
+	for _, f := range edit.Changes.Files() {
+		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content, Replace: slices.Contains(edit.Replaces, f.Path)})
+	}
+	for _, c := range planned {
+		if c.Action == manifest.ActionDelete {
+			changes = append(changes, gitrepo.Change{Path: c.Path, Delete: true})
+		}
+	}
+	return changes, nil
+}
+
+// checkFollows returns an error where the step before an edit cannot have reached the cluster: its file, in the fleet repo at dir, has changes
+// in no commit, or other ones than the tag that the cluster is at. Without a Git repository there is nothing to look at.
+func checkFollows(ctx context.Context, dir string, edit *fleetrepo.Edit) error {
+	file := edit.Follows
+	if file == "" {
+		return nil
+	}
+	git, err := gitrepo.Open(dir)
+	if errors.Is(err, gitrepo.ErrNotARepository) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	dirty, err := git.Dirty(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(dirty, file) {
+		return diag.Errorf("commit and push it, and wait until Flux has applied it", "the step before this one is in no commit: Flux has not seen what changed in %s", file)
+	}
+	if edit.FollowsTag == "" {
+		return nil
+	}
+	return checkPromoted(git, dir, file, edit.FollowsTag)
+}
+
+// checkPromoted returns an error where a tag has a file of the fleet repo at dir otherwise.
+func checkPromoted(git *gitrepo.Repo, dir, file, tag string) error {
+	commit, err := git.Resolve(tag)
+	if err != nil {
+		return diag.Wrap("look at what is promoted", err, "git fetch --tags")
+	}
+	files, err := git.Files(commit)
+	if err != nil {
+		return err
+	}
+	then, err := fs.ReadFile(files, file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	now, err := within.ReadFile(dir, file, fleetrepo.MaxFile)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(then, now) {
+		return diag.Errorf("run `fleetctl promote`, and wait until Flux has applied it", "the step before this one is not promoted: tag %s has %s without it", tag, file)
+	}
+	return nil
+}

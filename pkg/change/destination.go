@@ -1,0 +1,284 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/forge"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// maxCA bounds what is read of a file with certificate authorities.
+const maxCA = 1 << 20
+
+// destination is where a change goes beyond this machine.
+type destination struct {
+	git  *gitrepo.Repo
+	auth gitrepo.Auth
+	// forge and base are where a pull request goes.
+	forge forge.Options
+	base  string
+}
+
+// made is an edit that was made, and what it was made from.
+type made struct {
+	repo *fleetrepo.Repo
+	edit *fleetrepo.Edit
+	// git and base are the repository and its last commit, "" where it has none, for an edit that goes into a commit.
+	git  *gitrepo.Repo
+	base string
+	to   *destination
+	done func() error
+	// onDisk is the edit as it would be made from the working tree, where that has more than what is committed; nil otherwise.
+	onDisk *fleetrepo.Edit
+	// left are the files that the edit from what is committed would bring, and the working tree has already: the person's own, in no commit.
+	left []string
+}
+
+// make makes the edit: from the files as they are, or where it goes into a commit, from what is committed. One that goes to the remote is made from
+// what is there: others have pushed, and pull requests have been merged, since the working tree was brought up to date. It is made from the tree as
+// it was first, for what a revision names then.
+func (o Options) make(ctx context.Context) (*made, error) {
+	m := &made{done: func() error { return nil }}
+	var err error
+	if !o.carries() {
+		if m.repo, err = fleetrepo.Open(o.Dir); err == nil {
+			m.edit, err = o.judged(ctx, m.repo)
+		}
+		return m, err
+	}
+	dir, err := fleetrepo.Find(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if m.git, err = openGit(dir); err != nil {
+		return nil, cmp.Or(o.try(ctx, dir), err) // what is wrong with the edit itself comes first
+	}
+	m.git.NoVerify = o.NoVerify
+	if !o.DryRun {
+		if err := m.git.Recover(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if !o.DryRun && (o.Push || o.PullRequest) {
+		if err := o.catchUp(ctx, m, dir); err != nil {
+			return nil, err
+		}
+	}
+	if m.base, err = m.git.Head(); err != nil {
+		return nil, err
+	}
+	root, done, err := m.git.Copy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.done = done
+	if m.repo, err = fleetrepo.OpenCopy(root, dir); err == nil {
+		m.edit, err = o.judged(ctx, m.repo)
+	}
+	if err == nil && root != dir {
+		err = o.compare(ctx, m)
+	} else if err != nil {
+		err = o.needsUncommitted(ctx, m.git, root, dir, err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, done())
+	}
+	return m, nil
+}
+
+// judged makes the edit, and refuses one that would make the fleet repo invalid.
+func (o Options) judged(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	e, err := o.edit(ctx, repo)
+	if err == nil {
+		err = o.judgeRepo(ctx, repo, e)
+	}
+	return e, err
+}
+
+// compare looks at the edit as it would be made from the working tree. What it takes for granted there, for an earlier change has brought it that is
+// in no commit, is not this change's to commit; unless a command that was killed has left it.
+func (o Options) compare(ctx context.Context, m *made) error {
+	repo, err := fleetrepo.Open(m.repo.WorkTree)
+	if err != nil {
+		return nil //nolint:nilerr // what is wrong there is in no commit
+	}
+	if m.onDisk, err = o.edit(ctx, repo); err != nil {
+		return ctx.Err() // nor is that
+	}
+	named := m.onDisk.Changes.Paths()
+	for _, p := range m.edit.Changes.Paths() {
+		if _, err := os.Lstat(filepath.Join(repo.Dir, filepath.FromSlash(p))); err == nil && !slices.Contains(named, p) {
+			m.left = append(m.left, p)
+		}
+	}
+	m.edit.Changes.Forget(m.left...)
+	if len(m.left) > 0 {
+		const most = 5
+		names := strings.Join(m.left[:min(most, len(m.left))], ", ")
+		if len(m.left) > most {
+			names += fmt.Sprintf(" and %d more", len(m.left)-most)
+		}
+		m.edit.Notes = append(m.edit.Notes, "It needs what is in no commit yet: commit that too ("+names+").")
+	}
+	return nil
+}
+
+// catchUp brings the working tree up to date with where the change goes. The error matches gitrepo.ErrUnpushed where commits would go along that the
+// change does not show.
+func (o Options) catchUp(ctx context.Context, m *made, dir string) error {
+	repo, err := fleetrepo.Open(dir)
+	if err != nil {
+		return err
+	}
+	_, editErr := o.edit(ctx, repo)
+	if m.to, err = newDestination(repo, m.git, o); err == nil {
+		err = m.git.CatchUp(ctx, m.to.auth)
+	}
+	if err != nil {
+		return cmp.Or(editErr, err)
+	}
+	return checkUnpushed(ctx, m.git)
+}
+
+// checkUnpushed refuses to push commits that are not the change's own.
+func checkUnpushed(ctx context.Context, git *gitrepo.Repo) error {
+	subjects, err := git.Unpushed(ctx)
+	if err != nil || len(subjects) == 0 {
+		return err
+	}
+	const most = 5
+	named := strings.Join(subjects[:min(most, len(subjects))], "; ")
+	if len(subjects) > most {
+		named += fmt.Sprintf("; and %d more", len(subjects)-most)
+	}
+	return diag.Errorf("push them first (git push), or put them aside, then run the command again", "%w, and would go along: %s", gitrepo.ErrUnpushed, named)
+}
+
+// try makes the edit from the working tree as it is, for its error.
+func (o Options) try(ctx context.Context, dir string) error {
+	repo, err := fleetrepo.Open(dir)
+	if err == nil {
+		_, err = o.edit(ctx, repo)
+	}
+	return err
+}
+
+// needsUncommitted explains an edit that cannot be made from what is committed, if it can from what the working tree has besides.
+func (o Options) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, dir string, why error) error {
+	if root == dir {
+		return why
+	}
+	if o.try(ctx, dir) != nil {
+		return why
+	}
+	dirty, err := git.Dirty(ctx)
+	if err != nil || len(dirty) == 0 {
+		return why
+	}
+	const most = 5
+	names := strings.Join(dirty[:min(most, len(dirty))], ", ")
+	if len(dirty) > most {
+		names += ", …"
+	}
+	return diag.Errorf("commit first what it needs of these, or leave --commit, --push and --pr out: "+names,
+		"%w: the change is made from what is committed, and here it needs what is not", why)
+}
+
+// newDestination is where the fleet repo comes from. It asks nobody.
+func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o Options) (*destination, error) {
+	to := &destination{git: git}
+	var err error
+	if to.auth, err = AuthFor(repo, o.Git); err != nil {
+		return nil, err
+	}
+	url, base, err := to.git.Remote()
+	if err != nil {
+		return nil, err
+	}
+	if url == "" {
+		return nil, diag.Errorf("leave --push and --pr out: a commit is all that it takes", "push: the fleet repo has no remote")
+	}
+	if !o.PullRequest {
+		return to, nil
+	}
+	remote, err := v1alpha1.Git{URL: url}.ParseURL()
+	if err != nil {
+		return nil, err
+	}
+	to.base = base
+	to.forge = forge.Options{Type: cmp.Or(o.Forge, repo.Fleet.Spec.Git.Forge), Remote: remote, Token: o.Git.Token, CA: to.auth.CA}
+	return to, forge.Check(to.forge)
+}
+
+// push pushes the edit to the branch that is checked out.
+func push(ctx context.Context, m *made, o Options, out *Result) error {
+	synced, err := m.git.Sync(ctx, m.to.auth, o.intent(ctx, m), commitMessage(m.edit), gitrepo.Author{})
+	if err != nil {
+		return err
+	}
+	out.Commit, out.Pushed, out.Changed = synced.Commit, synced.Pushed, synced.Made || synced.Pushed
+	if !synced.Made {
+		return nil
+	}
+	return out.show(ctx, m, synced.Base, synced.Commit)
+}
+
+// intent makes the edit again, from the copy of the fleet repo at root.
+func (o Options) intent(ctx context.Context, m *made) func(root string) ([]gitrepo.Change, error) {
+	return func(root string) ([]gitrepo.Change, error) {
+		now, err := fleetrepo.OpenCopy(root, m.repo.WorkTree)
+		if err != nil {
+			return nil, err
+		}
+		again, err := o.judged(ctx, now)
+		if err != nil {
+			return nil, err
+		}
+		again.Changes.Forget(m.left...)
+		return gitFiles(again, root)
+	}
+}
+
+// Credentials are what fleetctl itself uses to reach the fleet repo's remote. They are never written anywhere but into the
+// cluster's Secret, and only the token goes there.
+type Credentials struct {
+	Username string
+	// Token for https.
+	Token string
+	// SSHKeyFile for ssh; empty: the user's agent.
+	SSHKeyFile string
+	// CAFile with the certificate authorities of an https remote; written to a new fleet.yaml.
+	CAFile string
+	// KnownHostsFile pins the host keys of an ssh remote; its lines for that host are written to a new fleet.yaml.
+	KnownHostsFile string
+}
+
+// AuthFor is what reaches the remote of a fleet repo: what the caller gave, and what fleet.yaml says.
+func AuthFor(repo *fleetrepo.Repo, given Credentials) (gitrepo.Auth, error) {
+	git := repo.Fleet.Spec.Git
+	auth := gitrepo.Auth{
+		Username: cmp.Or(given.Username, git.Username), Token: given.Token, KeyFile: given.SSHKeyFile,
+		KnownHosts: git.KnownHosts, UserKnownHosts: true,
+	}
+	if git.CAFile == "" {
+		return auth, nil
+	}
+	file := git.CAFile
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(repo.Dir, file)
+	}
+	var err error
+	auth.CA, err = within.Named(file, maxCA)
+	return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml names a PEM file, relative to fleet.yaml")
+}

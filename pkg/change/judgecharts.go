@@ -1,0 +1,100 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/confine"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// judgeCharts renders the clusters of the charts that an edit changes, as they are and as they would be. Those that the charts would no longer take
+// are noted, each with the chart's own words. An edit that goes to the clusters as it is, and not to a review first, is refused then.
+func (o Options) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
+	broken, judged, err := brokenByCharts(ctx, repo, e)
+	if err != nil || judged == 0 {
+		return err
+	}
+	if len(broken) == 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("Of the clusters of these charts %d rendered before, and all of them still do.", judged))
+		return nil
+	}
+	if (o.Commit || o.Push) && !o.DryRun && !o.PullRequest {
+		for i := range broken {
+			broken[i].Hint = "nothing was written: run it without --commit and --push, change the values, and commit both together"
+		}
+		return broken
+	}
+	e.Notes = append(e.Notes, fmt.Sprintf("%d of %d clusters of these charts break: change their values in the same commit.", len(broken), judged))
+	for _, f := range broken {
+		e.Notes = append(e.Notes, f.String())
+	}
+	return nil
+}
+
+// brokenByCharts finds the clusters that render before an edit of their charts and not after it, with the first reason of each, and how many did
+// before.
+func brokenByCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) (broken diag.Findings, judged int, err error) {
+	clusters, _, err := repo.Clusters() // files that cannot be read are not this edit's matter
+	if err != nil {
+		return nil, 0, err
+	}
+	clusters = slices.DeleteFunc(clusters, func(c fleetrepo.Cluster) bool { return !slices.Contains(e.Charts, c.Flavour) })
+	if len(clusters) == 0 {
+		return nil, 0, nil
+	}
+	disk, err := render.Dir(repo.Dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	dir, err := os.MkdirTemp("", "fleetctl-charts-")
+	if err != nil {
+		return nil, 0, fmt.Errorf("render the changed charts: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // it is temporary
+	if err := changedCharts(repo, e, dir); err != nil {
+		return nil, 0, fmt.Errorf("render the changed charts: %w", err)
+	}
+	q := declarations{Dirs: []string{repo.Dir, dir}}
+	for _, c := range clusters {
+		src, err := fs.ReadFile(disk, c.File)
+		if err != nil {
+			return nil, 0, err
+		}
+		q.Files = append(q.Files, declaration{Path: c.File, Content: src}, declaration{Dir: 1, Path: c.File, Content: src})
+	}
+	found, err := DeclaredTask.Run(ctx, q, confine.Needs{Read: q.Dirs})
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := range clusters {
+		was, is := found[2*i].Findings, found[2*i+1].Findings
+		if was.Err() != nil {
+			continue
+		}
+		judged++
+		if at := slices.IndexFunc(is, func(f diag.Finding) bool { return f.Severity == diag.SeverityError }); at >= 0 {
+			broken = append(broken, is[at])
+		}
+	}
+	return broken, judged, nil
+}
+
+// changedCharts are the charts of an edit as it would leave them, written to a folder.
+func changedCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, dir string) error {
+	for _, flavour := range e.Charts {
+		from := filepath.Join(repo.Dir, scaffold.ChartsDir, flavour)
+		if err := os.CopyFS(filepath.Join(dir, scaffold.ChartsDir, flavour), os.DirFS(from)); err != nil {
+			return err
+		}
+	}
+	_, err := e.Changes.Apply(dir)
+	return err
+}

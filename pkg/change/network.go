@@ -1,0 +1,163 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/validate"
+)
+
+// maxManifest bounds what is read of a file; a larger one is cut, and then found too large.
+const maxManifest = 8<<20 + 1
+
+// ReadManifests reads what is to become the folder of an add-on called name: a file, the YAML files below a folder (all its files, where it has a
+// kustomization.yaml, which may name any), or with "-" standard input. The paths of the files are relative to the folder. Errors: nothing there,
+// something that cannot be applied as it is.
+func ReadManifests(from, name string, stdin io.Reader) ([]manifest.File, error) {
+	switch {
+	case from == "-":
+		return readManifest(stdin, name+".yaml")
+	case strings.Contains(from, "://"):
+		return nil, diag.Usage(fmt.Sprintf("`%s | %s`, and look at what it shows", diag.ShellCommand("curl", "-fsSL", from), addFromStdin(name)), "--from takes a file, a folder or -")
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return nil, diag.Wrap("read the manifests", err, "give --from a file or a folder that you can read, or - for standard input")
+	}
+	if info.IsDir() {
+		return readManifestFolder(from, name)
+	}
+	file, err := os.Open(filepath.Clean(from))
+	if err != nil {
+		return nil, diag.Wrap("read the manifests", err, "")
+	}
+	defer file.Close()
+	short := filepath.Base(from)
+	switch {
+	case isKustomization(short):
+		return nil, diag.Usage("give --from the folder that it stands in", "%s alone is nothing to apply", from)
+	case !isManifest(short):
+		short = name + ".yaml"
+	}
+	return readManifest(file, short)
+}
+
+func readManifest(from io.Reader, name string) ([]manifest.File, error) {
+	content, err := io.ReadAll(io.LimitReader(from, maxManifest))
+	if err != nil {
+		return nil, fmt.Errorf("read the manifests: %w", err)
+	}
+	if len(strings.TrimSpace(string(content))) == 0 {
+		return nil, diag.Usage("", "read the manifests: there are none")
+	}
+	return []manifest.File{{Path: name, Content: content}}, nil
+}
+
+func readManifestFolder(from, name string) ([]manifest.File, error) {
+	all, err := readFolder(from)
+	if err != nil {
+		return nil, diag.Wrap("read the manifests", err, "")
+	}
+	own := false
+	for i, f := range all {
+		switch {
+		case f.Path == "Chart.yaml":
+			return nil, diag.Usage(fmt.Sprintf("`%s | %s`, with your values", diag.ShellCommand("helm", "template", name, from, "--include-crds", "--namespace", "kube-system"), addFromStdin(name)),
+				"%s is a Helm chart: what it makes can be applied, the chart itself cannot", from)
+		case isKustomization(f.Path):
+			own, all[i].Path = true, "kustomization.yaml"
+		}
+	}
+	if !own {
+		all = slices.DeleteFunc(all, func(f manifest.File) bool { return !isManifest(f.Path) })
+	}
+	if len(all) == 0 {
+		return nil, diag.Usage("give --from a folder with YAML files", "read the manifests: there are none in %s", from)
+	}
+	return all, nil
+}
+
+// readFolder reads the files below a folder, but for those whose name begins with a dot. One that is not there has none.
+func readFolder(dir string) ([]manifest.File, error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var all []manifest.File
+	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != "." && strings.HasPrefix(entry.Name(), ".") && entry.IsDir():
+			return fs.SkipDir
+		case strings.HasPrefix(entry.Name(), ".") || !entry.Type().IsRegular():
+			return nil
+		}
+		file, err := root.Open(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		content, err := io.ReadAll(io.LimitReader(file, maxManifest))
+		all = append(all, manifest.File{Path: name, Content: content})
+		return err
+	})
+	return all, err
+}
+
+func isManifest(name string) bool { return slices.Contains([]string{".yaml", ".yml"}, path.Ext(name)) }
+
+func isKustomization(name string) bool {
+	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
+}
+
+// judgeAddon looks at a folder of manifests as an edit would leave it. What no cluster would take is an error; what cannot be judged is said.
+func judgeAddon(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
+	there, err := readFolder(filepath.Join(repo.Dir, filepath.FromSlash(e.Applies)))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", e.Applies, err)
+	}
+	var files []manifest.File
+	for _, f := range there {
+		f.Path = path.Join(e.Applies, f.Path)
+		if !slices.ContainsFunc(e.Changes.Files(), func(o manifest.File) bool { return o.Path == f.Path }) {
+			files = append(files, f)
+		}
+	}
+	for _, f := range e.Changes.Files() {
+		if strings.HasPrefix(f.Path, e.Applies+"/") {
+			files = append(files, f)
+		}
+	}
+	findings, err := validate.Addon(ctx, e.Applies, files)
+	if err != nil {
+		return err
+	}
+	if findings.Err() != nil {
+		return findings
+	}
+	for _, f := range findings {
+		e.Notes = append(e.Notes, f.String())
+	}
+	return nil
+}
+
+// addFromStdin is the end of a pipe that brings a network.
+func addFromStdin(name string) string {
+	return diag.ShellCommand("fleetctl", "cni", "add", name, "--from", "-")
+}

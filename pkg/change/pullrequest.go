@@ -1,0 +1,70 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/forge"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+)
+
+// propose pushes the edit to a branch of its own, named after what it does, and opens a pull request, or updates the one that is open: the
+// same command twice is one pull request.
+func propose(ctx context.Context, m *made, o Options, out *Result) error {
+	to, edit := m.to, m.edit
+	want := forge.Request{Branch: branchFor(edit.Summary), Base: to.base, Title: edit.Summary, Body: description(edit)}
+	// Before anything is pushed: a branch that nobody hears of helps nobody.
+	if _, err := forge.Find(ctx, to.forge, want); err != nil {
+		return err
+	}
+	synced, err := to.git.Propose(ctx, to.auth, want.Branch, o.intent(ctx, m), commitMessage(edit), gitrepo.Author{})
+	if err != nil {
+		return err
+	}
+	head, err := to.git.Head()
+	if err != nil {
+		return err
+	}
+	out.Pushed = synced.Pushed
+	if out.Changed = synced.Commit != head; !out.Changed {
+		return nil
+	}
+	out.Branch, out.Commit = want.Branch, synced.Commit
+	if err := out.show(ctx, m, synced.Base, synced.Commit); err != nil {
+		return err
+	}
+	if out.PullRequest, err = forge.Open(ctx, to.forge, want); err != nil {
+		return diag.Wrap("branch "+want.Branch+" is pushed", err, cmp.Or(diag.Hint(err), "what is left is its pull request: run the command again"))
+	}
+	return nil
+}
+
+// branchFor is the branch of a change that does what summary says.
+func branchFor(summary string) string {
+	const most = 60
+	var b strings.Builder
+	for _, r := range strings.ToLower(summary) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	name := b.String()
+	name = strings.ReplaceAll(name[:min(len(name), most)], "..", ".")
+	return "fleetctl/" + strings.Trim(name, "-.")
+}
+
+// description is the text of the pull request: what the edit says to whoever reviews it.
+func description(e *fleetrepo.Edit) string {
+	parts := []string{}
+	if e.Body != "" {
+		parts = append(parts, strings.TrimSpace(e.Body))
+	}
+	parts = append(parts, e.Notes...)
+	return strings.Join(append(parts, "Made by fleetctl."), "\n\n")
+}

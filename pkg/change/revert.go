@@ -1,0 +1,104 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// Revert returns the edit that takes a commit of the fleet repo back and leaves alone what came after it. What the revision names is settled
+// when the edit is made for the first time: made again on top of what others have pushed, HEAD would be a commit of theirs. Errors of the
+// edit: an unknown revision, a merge, and lines that later commits have changed, all of them at once, each with its file.
+func Revert(ctx context.Context, revision string) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	settled := ""
+	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		git, err := gitrepo.Open(r.WorkTree)
+		if err != nil {
+			return nil, diag.Wrap("revert "+revision, err, "the fleet repo has to be the top of a Git repository")
+		}
+		if settled == "" {
+			if settled, err = git.Resolve(revision); err != nil {
+				return nil, err
+			}
+		}
+		return revert(ctx, r, git, settled)
+	}
+}
+
+func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash string) (*fleetrepo.Edit, error) {
+	commit, before, err := commitToRevert(ctx, git, hash)
+	if err != nil {
+		return nil, err
+	}
+	after, err := git.Files(commit.Hash)
+	if err != nil {
+		return nil, err
+	}
+	e := &fleetrepo.Edit{
+		Summary: fmt.Sprintf("Revert %q (%.8s)", commit.Subject, commit.Hash), Notes: []string{"`fleetctl diff` says what it does to the clusters."},
+	}
+	var conflicts diag.Findings
+	for _, name := range commit.Files {
+		was, errWas := fileIn(after, name)
+		wanted, errWanted := fileIn(before, name)
+		now, errNow := fileIn(os.DirFS(r.Dir), name)
+		if err := errors.Join(errWas, errWanted, errNow); err != nil {
+			return nil, fmt.Errorf("revert %s: %w", hash, err)
+		}
+		merged, ok := manifest.Merge(was, now, wanted)
+		switch {
+		case !ok:
+			conflicts = append(conflicts, diag.Finding{
+				Severity: diag.SeverityError, Rule: "revert-conflict", File: name, Summary: "what the commit changed has changed again since",
+				Hint: "revert the later commits first, the newest to begin with, or change the file in an editor",
+			})
+		case merged == nil && now != nil:
+			e.Changes.Delete(name)
+		case merged != nil:
+			e.Changes.Write(manifest.File{Path: name, Content: merged})
+		}
+	}
+	return e, conflicts.Err()
+}
+
+// commitToRevert is the commit, and the files before it.
+func commitToRevert(ctx context.Context, git *gitrepo.Repo, hash string) (*gitrepo.Commit, fs.FS, error) {
+	parent, err := git.Resolve(hash + "~1")
+	if err != nil {
+		return nil, nil, diag.Errorf("change the files in an editor", "commit %.8s is the first one here: there is nothing to go back to", hash)
+	}
+	commits, err := git.Log(ctx, hash, parent)
+	if err != nil {
+		return nil, nil, err
+	}
+	i := slices.IndexFunc(commits, func(c gitrepo.Commit) bool { return c.Hash == hash })
+	if i < 0 {
+		return nil, nil, fmt.Errorf("commit %s is not among its own history", hash)
+	}
+	if commits[i].Merge {
+		return nil, nil, diag.Usage("revert the commits that it merged", "commit %.8s is a merge: it says of no file which side was wrong", hash)
+	}
+	before, err := git.Files(parent)
+	return &commits[i], before, err
+}
+
+// fileIn is a file's content, nil where there is none.
+func fileIn(files fs.FS, name string) ([]byte, error) {
+	content, err := fs.ReadFile(files, filepath.ToSlash(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && content == nil {
+		content = []byte{}
+	}
+	return content, err
+}

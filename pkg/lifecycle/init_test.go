@@ -1,0 +1,21 @@
+package lifecycle
+
+import (
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+func TestInitStepsFitTogether(t *testing.T) {
+	s := &session{}
+	if err := steps.Check(s.initSteps()); err != nil {
+		t.Error(err)
+	}
+	b := &bootstrap{session: s, opts: BootstrapOptions{PivotTo: "x"}}
+	if err := steps.Check(b.steps()); err != nil {
+		t.Error(err)
+	}
+	if err := steps.Check((&teardown{}).steps()); err != nil {
+		t.Error(err)
+	}
+}

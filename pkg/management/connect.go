@@ -1,0 +1,141 @@
+package management
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// ContextName is the context that a management cluster has in the user's kubeconfig.
+func ContextName(cluster string) string { return "fleetctl-" + cluster }
+
+// KubeconfigOptions say which kubeconfig is wanted.
+type KubeconfigOptions struct {
+	Target *Target
+	// Workload is NAME or NAMESPACE/NAME of a workload cluster; empty: the management cluster itself.
+	Workload string
+	// Declared says that the fleet repo has that workload cluster: where it is not there, it is not there yet.
+	Declared bool
+	// MergeInto is a kubeconfig file that gets a context for it.
+	MergeInto string
+	// OutputFile is a private file that it is written to.
+	OutputFile string
+}
+
+// Kubeconfig returns a kubeconfig for the management cluster or one of its workload clusters.
+func Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
+	content, err := o.Target.Kubeconfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := o.Target.Name
+	if o.Workload != "" {
+		client, err := kube.New(content, kube.Options{})
+		if err != nil {
+			return nil, err
+		}
+		manager, err := capi.New(client)
+		if err != nil {
+			return nil, err
+		}
+		cluster, err := FindCluster(ctx, manager, o.Workload)
+		if o.Declared && diag.Code(err) == diag.ExitUsage {
+			return nil, diag.NotReady("`fleetctl status` shows what Flux has applied", "the management cluster %s has not made cluster %s yet", o.Target.Name, o.Workload)
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, err = manager.WorkloadKubeconfig(ctx, cluster.Key())
+		if kube.IsAbsent(err) {
+			return nil, diag.NotReady("`fleetctl status` shows how far it is", "cluster %s has no kubeconfig yet", cluster.FullName())
+		}
+		if err != nil {
+			return nil, err
+		}
+		name = cluster.Name
+	}
+	if o.OutputFile != "" {
+		return content, kube.WriteKubeconfig(o.OutputFile, content)
+	}
+	if o.MergeInto == "" {
+		return content, nil
+	}
+	if err := kube.MergeKubeconfig(ctx, o.MergeInto, ContextName(name), content); err != nil {
+		return nil, err
+	}
+	if o.Workload == "" && o.Target.Record != nil {
+		r := *o.Target.Record
+		r.MergedInto = o.MergeInto
+		return content, o.Target.Cluster.Save(r)
+	}
+	return content, nil
+}
+
+// FindCluster finds a workload cluster by NAME or NAMESPACE/NAME.
+func FindCluster(ctx context.Context, manager *capi.Manager, wanted string) (*capi.Cluster, error) {
+	clusters, err := manager.Clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []capi.Cluster
+	for _, c := range clusters {
+		if wanted == c.Name || wanted == c.FullName() {
+			found = append(found, c)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return &found[0], nil
+	case 0:
+		hint := "there are none"
+		if len(clusters) > 0 {
+			hint = "there are: " + strings.Join(FullNames(clusters), ", ")
+		}
+		return nil, diag.Usage(hint, "no workload cluster %s", wanted)
+	}
+	return nil, diag.Usage("write NAMESPACE/NAME: "+strings.Join(FullNames(found), " or "), "there are %d workload clusters called %s", len(found), wanted)
+}
+
+// FullNames are the clusters as NAMESPACE/NAME.
+func FullNames(clusters []capi.Cluster) []string {
+	names := make([]string, 0, len(clusters))
+	for _, c := range clusters {
+		names = append(names, c.FullName())
+	}
+	return names
+}
+
+// WorkloadNames lists the workload clusters of the target as NAMESPACE/NAME.
+func WorkloadNames(ctx context.Context, t *Target) ([]string, error) {
+	client, err := t.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return nil, err
+	}
+	clusters, err := manager.Clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return FullNames(clusters), nil
+}
+
+// Appeared is an error that names the clusters in now that are not in before.
+func Appeared(management string, before, now []capi.Cluster, since string) error {
+	known := map[kube.Key]bool{}
+	for _, c := range before {
+		known[c.Key()] = true
+	}
+	unknown := slices.DeleteFunc(slices.Clone(now), func(c capi.Cluster) bool { return known[c.Key()] })
+	if len(unknown) == 0 {
+		return nil
+	}
+	return diag.Errorf("look at them with `fleetctl status`, then run the same command again: these were not touched",
+		"on the management cluster %s workload clusters have appeared %s: %s", management, since, strings.Join(FullNames(unknown), ", "))
+}

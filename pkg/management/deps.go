@@ -1,0 +1,18 @@
+package management
+
+import (
+	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// Deps is what a workflow works with. The command line wires it once.
+type Deps struct {
+	Report progress.Reporter
+	Store  state.Store
+	// CacheDir holds what can be fetched or unpacked again.
+	CacheDir string
+	// Executable is this program: it serves a fleet repo without a remote in the background.
+	Executable string
+	// LookupEnv reads the environment (os.LookupEnv).
+	LookupEnv func(string) (string, bool)
+}

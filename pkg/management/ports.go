@@ -1,0 +1,86 @@
+package management
+
+import (
+	"context"
+	"net"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// InMemoryPort is where the docker provider's manager listens on all addresses, and no flag of it says otherwise; the API servers of
+// its in-memory clusters are on the ports from 20000 up. In pods each has them for itself, as processes of one machine they clash.
+const InMemoryPort = 19000
+
+// inMemoryManager is the Deployment that listens there.
+const inMemoryManager = "capd-system/capd-controller-manager"
+
+// checkRestart refuses to start a host with the docker provider in it while another program has that one's port: the host would come
+// up and the provider crash, again and again.
+func (t *Target) checkRestart(ctx context.Context, store state.Store, h host.Host, port uint16) error {
+	remembers, ok := h.(host.Rememberer)
+	if !ok {
+		return nil
+	}
+	ran, err := remembers.Deployments()
+	if err != nil || !slices.Contains(ran, inMemoryManager) {
+		return err
+	}
+	r := CheckPort(ctx, store, t.Name, h, port)
+	if r.Status != preflight.StatusFail {
+		return nil
+	}
+	return diag.Errorf(r.Hint, "%s", r.Summary)
+}
+
+func CheckPort(ctx context.Context, store state.Store, name string, h host.Host, port uint16) preflight.Result {
+	own, ok := h.(host.PortOwner)
+	if !ok {
+		return preflight.Skip("its programs have ports of their own")
+	}
+	switch program, err := own.Listens(int(port)); {
+	case err != nil:
+		return preflight.FailWith(err)
+	case program != "":
+		return preflight.OK("%s has it already", program)
+	}
+	const purpose = "the docker provider, which has no other"
+	free := preflight.Port(net.IPv4zero.String(), port, purpose).Run(ctx)
+	if free.Status != preflight.StatusFail {
+		return free
+	}
+	other, program := whoListens(ctx, store, name, int(port))
+	if other == "" {
+		return free
+	}
+	return preflight.Fail("stop that one first: fleetctl host stop --cluster "+other+"; or carry this one with --host kind",
+		"port %d, which the docker provider always needs, is taken by %s of the embedded management cluster %s: one machine carries one with that provider",
+		port, program, other)
+}
+
+// whoListens finds another management cluster of this machine than the one of that name, with a program that listens on port.
+func whoListens(ctx context.Context, store state.Store, name string, port int) (cluster, program string) {
+	records, err := store.List()
+	if err != nil {
+		return "", "" // the port is taken, whoever has it
+	}
+	for _, r := range records {
+		if r.Name == name {
+			continue
+		}
+		h, err := hosts.Remembered(ctx, &r, store.Cluster(r.Name))
+		if err != nil {
+			continue
+		}
+		if owner, ok := h.(host.PortOwner); ok {
+			if program, err := owner.Listens(port); err == nil && program != "" {
+				return r.Name, program
+			}
+		}
+	}
+	return "", ""
+}

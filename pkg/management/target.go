@@ -1,0 +1,226 @@
+// Package management works with a management cluster that is there: it finds it, connects to it, starts and stops its host, runs commands on a
+// host of their own, and serves the fleet repo to it. What makes and removes management clusters is pkg/lifecycle.
+package management
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// Files of a management cluster's state folder, besides those of its host and of init.
+const (
+	KubeconfigFile = "kubeconfig"
+	GitServeDir    = "git-serve"
+)
+
+// Target is a management cluster that an earlier command made, as the commands that look at it or remove it find it again.
+type Target struct {
+	Name    string
+	Cluster state.Cluster
+	// Record is nil where this machine remembers nothing of it.
+	Record *state.Record
+
+	// repo is the fleet repo that the command runs in; nil where it runs in none, or in one that has no such management cluster.
+	repo *ownership.Repo
+}
+
+// ErrUnknownCluster says that this machine knows no such management cluster.
+var ErrUnknownCluster = errors.New("no such management cluster is known on this machine")
+
+// Find finds the management cluster called name; with an empty name it is the one of the fleet repo that dir is in or, where dir is in none,
+// the only one that there is. Another fleet's cluster of the name that the fleet repo gives its own is an ownership.ErrOtherFleet.
+func Find(store state.Store, name, dir string) (*Target, error) {
+	repo, err := ownership.RepoAt(dir)
+	if err != nil {
+		return nil, err
+	}
+	if name != "" {
+		return namedTarget(store, name, repo)
+	}
+	records, err := store.List()
+	if err != nil {
+		return nil, err
+	}
+	here := records[:0:0]
+	for _, r := range records {
+		mine := r.Repo == dir
+		if repo != nil && repo.Declares(r.Name) {
+			mine = repo.Owns(&r)
+		}
+		if mine {
+			here = append(here, r)
+		}
+	}
+	if len(here) == 0 && repo != nil {
+		for i := range records {
+			if repo.Declares(records[i].Name) {
+				return nil, repo.NotOurs(&records[i])
+			}
+		}
+	}
+	if len(here) == 0 && repo == nil {
+		here = records
+	}
+	switch len(here) {
+	case 0:
+		return nil, diag.Wrap("find the management cluster", ErrUnknownCluster, "run `fleetctl init`, or name one with --cluster")
+	case 1:
+		return newTarget(store, &here[0], repo), nil
+	}
+	names := make([]string, 0, len(here))
+	for _, r := range here {
+		names = append(names, r.Name)
+	}
+	return nil, diag.Usage("choose one with --cluster", "this machine has several management clusters: %s", strings.Join(names, ", "))
+}
+
+func namedTarget(store state.Store, name string, repo *ownership.Repo) (*Target, error) {
+	if name != filepath.Base(name) || name == "." || name == ".." { // it is a folder's name too
+		return nil, diag.Usage("give the name of a management cluster, as in fleet.yaml", "%.80q cannot be the name of a management cluster", name)
+	}
+	if repo != nil && !repo.Declares(name) {
+		repo = nil // it is not about this repo
+	}
+	t := &Target{Name: name, Cluster: store.Cluster(name), repo: repo}
+	r, err := t.Cluster.Load()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return t, nil
+	case err != nil:
+		return nil, err
+	case repo != nil && !repo.Owns(r):
+		return nil, repo.NotOurs(r)
+	}
+	t.Record = r
+	return t, nil
+}
+
+func newTarget(store state.Store, r *state.Record, repo *ownership.Repo) *Target {
+	if repo != nil && !repo.Declares(r.Name) {
+		repo = nil
+	}
+	return &Target{Name: r.Name, Cluster: store.Cluster(r.Name), Record: r, repo: repo}
+}
+
+// checkWhose refuses the cluster that client reaches where it is another fleet's than what this machine remembers, and the repo here, say. One
+// that knows no fleet was made before clusters did.
+func (t *Target) checkWhose(ctx context.Context, client *kube.Client) error {
+	there, err := ownership.ReadClaim(ctx, client)
+	if err != nil || there == nil {
+		return err
+	}
+	refuse := func(here string) error {
+		return diag.Errorf("work with it from its own fleet repo, or in no fleet repo at all with --cluster; "+ownership.ChooseNameHint,
+			"the cluster %s %w: %s; this is %s", t.Name, ownership.ErrOtherFleet, there, here)
+	}
+	if r := t.Record; r != nil && (r.FleetID != "" && r.FleetID != there.Fleet || r.FleetID == "" && r.Fleet != there.Name || r.Name != there.Cluster) {
+		return refuse(ownership.Describe(r.Fleet, r.FleetID, cmp.Or(r.GitURL, r.Repo)) + ", as management cluster " + r.Name)
+	}
+	if t.repo == nil || t.Record != nil { // Find has compared the repo with the record
+		return nil
+	}
+	mine := t.repo.ID == there.Fleet
+	if t.repo.ID == "" {
+		mine = t.repo.Name == there.Name && ownership.SameRepository(t.repo.URL, there.URL)
+	}
+	if !mine {
+		return refuse(ownership.Describe(t.repo.Name, t.repo.ID, t.repo.Place()))
+	}
+	return nil
+}
+
+// FindDeclared is Find for commands that only look: in a fleet repo with a single management cluster it is that one, also where nobody has made it
+// yet. They then say so, each in the same words.
+func FindDeclared(store state.Store, name, dir string) (*Target, error) {
+	t, err := Find(store, name, dir)
+	if name != "" || !errors.Is(err, ErrUnknownCluster) {
+		return t, err
+	}
+	repo, other := ownership.RepoAt(dir)
+	if other != nil || repo == nil || len(repo.Clusters) == 0 {
+		return nil, err
+	}
+	if len(repo.Clusters) > 1 {
+		return nil, diag.Usage("choose one with --cluster", "the fleet has several management clusters: %s", strings.Join(repo.Clusters, ", "))
+	}
+	return namedTarget(store, repo.Clusters[0], repo)
+}
+
+// Host of the target. Without a record it is looked for, as what the fleet repo declares: the state folder may have been lost.
+func (t *Target) Host(ctx context.Context) (host.Host, error) {
+	if t.Record != nil {
+		return hosts.Remembered(ctx, t.Record, t.Cluster)
+	}
+	var declared v1alpha1.HostType
+	if t.repo != nil {
+		declared = t.repo.Hosts[t.Name]
+	}
+	switch declared {
+	case v1alpha1.HostExisting, v1alpha1.HostWorkload:
+		// How to reach it only the record says: a kubeconfig that a repo names may run commands.
+		return nil, t.absent()
+	case v1alpha1.HostEmbedded:
+		return hosts.New(ctx, t.Name, v1alpha1.Host{Type: declared}, t.Cluster, "")
+	case v1alpha1.HostKind:
+	}
+	return hosts.Find(ctx, t.Name, t.Cluster)
+}
+
+// absent is the error of every command that looks at a management cluster which is not there.
+func (t *Target) absent() error {
+	return diag.NotReady("make it with `fleetctl init`", "the management cluster %s does not exist", t.Name)
+}
+
+// Kubeconfig of the target, from its host; after a pivot it is the one of the cluster that took over.
+func (t *Target) Kubeconfig(ctx context.Context) ([]byte, error) {
+	if t.Pivoted() {
+		raw, err := os.ReadFile(t.Cluster.Path(KubeconfigFile))
+		return raw, diag.Wrap("read the kubeconfig of "+t.Record.PivotedTo, err, "")
+	}
+	h, err := t.Host(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st, err := h.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch st {
+	case host.StateRunning:
+		return h.Kubeconfig(ctx)
+	case host.StateAbsent:
+		return nil, t.absent()
+	case host.StateStopped:
+		return nil, diag.NotReady("start it with `fleetctl host start`", "the management cluster %s is stopped", t.Name)
+	case host.StateBroken:
+		return nil, diag.NotReady("finish it with `fleetctl init`", "the management cluster %s is half made", t.Name)
+	case host.StateForeign:
+	}
+	return nil, ForeignError(ctx, h)
+}
+
+// Client of the target. A cluster that belongs to another fleet is an error.
+func (t *Target) Client(ctx context.Context) (*kube.Client, error) {
+	kubeconfig, err := t.Kubeconfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kube.New(kubeconfig, kube.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return client, t.checkWhose(ctx, client)
+}

@@ -1,0 +1,172 @@
+// Package ownership knows whose a management cluster is.
+//
+// Names collide: of fleets, of management clusters, of clusters on an engine that several people use. So a fleet has an identity (fleet.id in
+// its repo), and three places know it: the repo (Repo), the record on this machine, and the management cluster itself (Claim). A repo that has
+// none yet, because it is new or older than identities, is known by where it is.
+package ownership
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// ErrOtherFleet says that a management cluster is another fleet's than the one that is worked with.
+var ErrOtherFleet = errors.New("belongs to another fleet")
+
+// ChooseNameHint is the way out where a name is taken.
+const ChooseNameHint = "choose another name: managementClusters[].name in fleet.yaml, or --cluster for a new fleet"
+
+// Repo is a fleet repo as far as it says which fleet it is.
+type Repo struct {
+	Dir    string
+	ID     string // "" where it has none yet
+	Name   string
+	URL    string // of the remote; "" where there is none
+	Branch string
+	// Clusters are its management clusters.
+	Clusters []string
+	// Hosts are what it declares to carry them.
+	Hosts map[string]v1alpha1.HostType
+}
+
+// RepoAt is the fleet repo that dir is in; nil where dir is in none, or in one that cannot be read: that is for others to say.
+func RepoAt(dir string) (*Repo, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	top, err := fleetrepo.Find(dir)
+	if err != nil {
+		return nil, nil //nolint:nilerr // in no fleet repo
+	}
+	fleet, err := v1alpha1.Load(filepath.Join(top, v1alpha1.FileName))
+	if err != nil {
+		return nil, nil //nolint:nilerr // who needs it will say so
+	}
+	id, err := fleetrepo.ReadIdentity(top)
+	if err != nil {
+		return nil, err
+	}
+	return NewRepo(top, id, fleet), nil
+}
+
+// NewRepo is the fleet repo at dir, which has that identity and that fleet.yaml.
+func NewRepo(dir, id string, fleet *v1alpha1.Fleet) *Repo {
+	r := &Repo{Dir: dir, ID: id, Name: fleet.Metadata.Name, URL: fleet.Spec.Git.URL, Branch: cmp.Or(fleet.Spec.Git.Branch, v1alpha1.DefaultBranch)}
+	r.Hosts = map[string]v1alpha1.HostType{}
+	for _, m := range fleet.Spec.ManagementClusters {
+		r.Clusters = append(r.Clusters, m.Name)
+		r.Hosts[m.Name] = m.Host.Type
+	}
+	return r
+}
+
+// Place is where the repo is, for people to read.
+func (r *Repo) Place() string {
+	if r.URL != "" {
+		return r.URL
+	}
+	return r.Dir
+}
+
+// Declares tells whether the repo has a management cluster of that name.
+func (r *Repo) Declares(name string) bool { return slices.Contains(r.Clusters, name) }
+
+// Owns tells whether a record on this machine is of a management cluster of this repo's fleet.
+func (r *Repo) Owns(rec *state.Record) bool {
+	here := rec.Repo != "" && SameFolder(rec.Repo, r.Dir)
+	sameRemote := r.URL != "" && SameRepository(rec.GitURL, r.URL)
+	switch {
+	case r.ID != "" && rec.FleetID != "":
+		// A copy with a remote of its own is another fleet's, whatever it has been copied from.
+		fork := !here && r.URL != "" && rec.GitURL != "" && !sameRemote
+		return r.ID == rec.FleetID && !fork
+	case here:
+		return r.Name == rec.Fleet || rec.FleetID != ""
+	case r.Name != rec.Fleet:
+		return false
+	case rec.FleetID != "": // this repo has no identity yet
+		return sameRemote
+	case rec.Repo == "" || !HoldsFleet(rec.Repo):
+		return true // made before there were identities, and nothing speaks against it
+	case r.URL == "":
+		return false // another folder is the fleet repo, and still there
+	}
+	return rec.GitURL == "" || sameRemote
+}
+
+// NotOurs says whose a record is, where the repo does not own it.
+func (r *Repo) NotOurs(rec *state.Record) error {
+	whose := Describe(rec.Fleet, rec.FleetID, cmp.Or(rec.GitURL, rec.Repo))
+	return diag.Errorf(fmt.Sprintf("%s; or, if nobody needs that one any more, run `fleetctl teardown --cluster %s -C %s`",
+		ChooseNameHint, rec.Name, cmp.Or(rec.Repo, "FOLDER")),
+		"the management cluster %s on this machine %w: %s; this is %s", rec.Name, ErrOtherFleet, whose, Describe(r.Name, r.ID, cmp.Or(r.URL, r.Dir)))
+}
+
+// Describe is "fleet acme (1b4e28ba) of https://…", with what is known.
+func Describe(name, id, from string) string {
+	text := "fleet " + cmp.Or(name, "without a name")
+	if short, _, ok := strings.Cut(id, "-"); ok {
+		text += " (" + short + ")"
+	}
+	if from != "" {
+		text += " of " + from
+	}
+	return text
+}
+
+// HoldsFleet tells whether there is a fleet repo in dir. What cannot be looked at is taken for one.
+func HoldsFleet(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, v1alpha1.FileName))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// SameFolder tells whether two paths lead to one folder, which need not exist.
+func SameFolder(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
+// SameRepository tells whether two URLs name one repository: with or without .git, a user or a trailing slash; and over ssh or https, where a
+// port belongs to the protocol.
+func SameRepository(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	first, err := (v1alpha1.Git{URL: a}).ParseURL()
+	if err != nil {
+		return a == b
+	}
+	second, err := (v1alpha1.Git{URL: b}).ParseURL()
+	if err != nil {
+		return a == b
+	}
+	plain := func(p string) string { return strings.TrimSuffix(strings.Trim(p, "/"), ".git") }
+	if !strings.EqualFold(first.Hostname(), second.Hostname()) || plain(first.Path) != plain(second.Path) {
+		return false
+	}
+	return first.Scheme != second.Scheme || port(first.Scheme, first.Port()) == port(second.Scheme, second.Port())
+}
+
+// port spells out the default of a protocol.
+func port(scheme, given string) string {
+	defaults := map[string]string{"https": "443", "http": "80", "ssh": "22"}
+	return cmp.Or(given, defaults[scheme])
+}

@@ -1,0 +1,338 @@
+// Package promotion moves a channel to a tag once the environments before it are healthy at the commit, and says what waits to be promoted.
+package promotion
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// firstVersion is the one in the first tag of a channel.
+const firstVersion = "0.1.0"
+
+// Options say what to promote.
+type Options struct {
+	// Change carries the one-line change: Dir, DryRun, Commit, Push, PullRequest and Git count. Without any of them it is pushed, or
+	// committed where there is no remote.
+	Change change.Options
+	// Channel to move; "" stands for the only one that goes through tags.
+	Channel string
+	// To is the tag to move it to: one that is there, or a new one. "" makes the next.
+	To string
+	// Cluster is the only management cluster to move it on; "" moves all.
+	Cluster string
+	// SkipHealth promotes without a look at the environments that have the commit already.
+	SkipHealth bool
+}
+
+// Result is what a promotion did, or with DryRun would do.
+type Result struct {
+	FormatVersion string `json:"formatVersion"`
+	Channel       string `json:"channel"`
+	Tag           string `json:"tag"`
+	// Commit that the tag stands for.
+	Commit string `json:"commit"`
+	// Tagged: the tag is new.
+	Tagged bool `json:"tagged"`
+	// ReleaseNotes list what is new since the tag before; empty for a tag that was there.
+	ReleaseNotes string `json:"releaseNotes,omitempty"`
+	// Checked are the environments that were healthy at the commit.
+	Checked []string `json:"checked"`
+	// Environments that follow the channel.
+	Environments []string       `json:"environments"`
+	Change       *change.Result `json:"change"`
+}
+
+// run is one promotion.
+type run struct {
+	store   state.Store
+	opts    Options
+	repo    *fleetrepo.Repo
+	git     *gitrepo.Repo
+	auth    gitrepo.Auth
+	remote  bool
+	channel v1alpha1.Channel
+	head    string
+	tags    []gitrepo.Tag
+}
+
+// Promote moves a channel to a tag: a new one on the newest commit of the branch, if the environments that follow the branch are healthy at
+// that commit, or one that is there, which is how to roll back too. First the tag is made and pushed, then the change is: killed
+// in between, the next run goes on where this one was. Tags are never moved. Errors: those of fleetrepo's Promote, of the health check (not
+// ready), of gitrepo's Fetch, Tag and PushTag, and of Change.
+func Promote(ctx context.Context, store state.Store, o Options) (*Result, error) {
+	p, err := newRun(ctx, store, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkPushed(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.look(ctx); err != nil {
+		return nil, err
+	}
+	out := &Result{FormatVersion: "1", Channel: p.channel.Name, Checked: []string{}, Environments: p.repo.Fleet.EnvironmentsOf(p.channel.Name)}
+	tag, fresh, err := p.choose(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Tag, out.Commit, out.Tagged = tag.Name, tag.Commit, fresh
+	body := ""
+	if fresh {
+		if body, err = p.release(ctx, out); err != nil {
+			return nil, err
+		}
+	}
+	if p.carries() && p.remote && !o.Change.DryRun {
+		if _, err := p.git.PushTag(ctx, p.auth, tag.Name); err != nil {
+			return nil, err
+		}
+	}
+	move := p.opts.Change
+	move.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		e, err := r.Promote(p.channel.Name, tag.Name, o.Cluster)
+		if err == nil {
+			e.Body = body
+		}
+		return e, err
+	}
+	out.Change, err = change.Make(ctx, move)
+	return out, err
+}
+
+// carries tells whether the change goes to the remote, be it as a pull request.
+func (p *run) carries() bool { return p.opts.Change.Push || p.opts.Change.PullRequest }
+
+// newRun opens the fleet repo and finds the newest commit of the branch, at the remote where there is one. Where no channel is named, the only
+// one that goes through tags is meant.
+func newRun(ctx context.Context, store state.Store, o Options) (*run, error) {
+	p := &run{store: store, opts: o}
+	var err error
+	if p.repo, err = fleetrepo.Open(o.Change.Dir); err != nil {
+		return nil, err
+	}
+	if p.channel, err = p.repo.TagChannel(o.Channel); err != nil {
+		return nil, err
+	}
+	if err := p.connect(ctx); err != nil {
+		return nil, err
+	}
+	ways := &p.opts.Change
+	if !ways.Commit && !ways.Push && !ways.PullRequest && !ways.DryRun {
+		ways.Push, ways.Commit = p.remote, !p.remote
+	}
+	return p, nil
+}
+
+// connect finds the newest commit of the branch.
+func (p *run) connect(ctx context.Context) error {
+	var err error
+	if p.git, err = gitrepo.Open(p.repo.Dir); err != nil {
+		return diag.Wrap("promote", err, "the fleet repo has to be the top of a Git repository")
+	}
+	p.git.NoVerify = p.opts.Change.NoVerify
+	main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)
+	branch, err := p.git.Branch()
+	if err != nil {
+		return err
+	}
+	if branch != main.Branch {
+		return diag.Errorf("git switch "+main.Branch, "the branch %s is checked out, and what is promoted is %s", branch, main.Branch)
+	}
+	url, _, err := p.git.Remote()
+	if err != nil {
+		return err
+	}
+	if p.head, err = p.git.Head(); err != nil {
+		return err
+	}
+	if p.remote = url != ""; p.remote {
+		if p.auth, err = change.AuthFor(p.repo, p.opts.Change.Git); err != nil {
+			return err
+		}
+		if p.head, err = p.git.Fetch(ctx, p.auth); err != nil {
+			return err
+		}
+	}
+	if p.head == "" {
+		return diag.Errorf("commit and push the fleet first", "the branch %s has no commit", main.Branch)
+	}
+	return nil
+}
+
+// checkPushed refuses to promote while there are commits that others have not seen.
+func (p *run) checkPushed(ctx context.Context) error {
+	if !p.remote {
+		return nil
+	}
+	ahead, err := p.git.CommitsAhead(ctx)
+	if err == nil && ahead > 0 {
+		main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)
+		err = diag.Errorf("push them, or put them aside", "%s of %s %s not pushed: what is promoted is what others have seen",
+			plain.Count(ahead, "commit"), main.Branch, plain.Are(ahead))
+	}
+	return err
+}
+
+// look finds the tags of the channel, the newest first.
+func (p *run) look(ctx context.Context) error {
+	all, err := p.git.Tags(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		if _, ok := p.version(t.Name); ok {
+			p.tags = append(p.tags, t)
+		}
+	}
+	slices.SortFunc(p.tags, func(a, b gitrepo.Tag) int {
+		x, _ := p.version(a.Name)
+		y, _ := p.version(b.Name)
+		return cmp.Or(y.Compare(x), cmp.Compare(a.Name, b.Name))
+	})
+	return nil
+}
+
+// version is what stands in a tag in the place of the channel's *.
+func (p *run) version(tag string) (semver.Version, bool) {
+	text, ok := strings.CutPrefix(tag, p.channel.TagPrefix())
+	if !ok {
+		return semver.Version{}, false
+	}
+	v, err := semver.Parse(text)
+	return v, err == nil
+}
+
+// choose returns the tag to move the channel to, and whether it has to be made.
+func (p *run) choose(ctx context.Context) (gitrepo.Tag, bool, error) {
+	if p.opts.To != "" {
+		return p.named(p.opts.To)
+	}
+	next := p.channel.TagPrefix() + firstVersion
+	if len(p.tags) > 0 {
+		// Moving a channel is a commit too; that alone is nothing to tag.
+		latest := p.tags[0]
+		changed, err := p.changedSince(ctx, latest.Commit)
+		if err != nil || !changed {
+			return latest, false, err
+		}
+		v, _ := p.version(latest.Name)
+		v.Pre, v.Build = nil, nil
+		if err := v.IncrementPatch(); err != nil {
+			return latest, false, err
+		}
+		next = p.channel.TagPrefix() + v.String()
+	}
+	return gitrepo.Tag{Name: next, Commit: p.head}, true, nil
+}
+
+// named is the tag that a person asked for.
+func (p *run) named(name string) (gitrepo.Tag, bool, error) {
+	for _, t := range p.tags {
+		if t.Name == name {
+			return t, false, nil
+		}
+	}
+	if _, ok := p.version(name); !ok {
+		return gitrepo.Tag{}, false, diag.Usage(fmt.Sprintf("write it like %s%s", p.channel.TagPrefix(), firstVersion),
+			"%q is no tag of channel %s: they are %s with a semantic version in the place of the *", name, p.channel.Name, p.channel.Tag)
+	}
+	if len(p.tags) > 0 {
+		// A new tag says newer; one that is mistyped on the way back would bring the newest commit instead of an old one.
+		given, _ := p.version(name)
+		if newest, _ := p.version(p.tags[0].Name); given.LT(newest) {
+			return gitrepo.Tag{}, false, diag.Usage("name one that is there ("+p.newestTags()+"), or a new one above "+p.tags[0].Name, "there is no tag %s", name)
+		}
+	}
+	return gitrepo.Tag{Name: name, Commit: p.head}, true, nil
+}
+
+// newestTags names the last tags of the channel.
+func (p *run) newestTags() string {
+	const most = 5
+	var names []string
+	for _, t := range p.tags[:min(most, len(p.tags))] {
+		names = append(names, t.Name)
+	}
+	if len(p.tags) > most {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// changedSince tells whether the newest commit has anything for environments to run that another one lacks.
+func (p *run) changedSince(ctx context.Context, commit string) (bool, error) {
+	files, err := p.git.Differ(ctx, commit, p.head)
+	return slices.ContainsFunc(files, scaffold.InChannels), err
+}
+
+// release judges the newest commit, writes down what is new in it, and tags it. It returns what the commit that moves the channel says.
+func (p *run) release(ctx context.Context, out *Result) (string, error) {
+	said := ""
+	if p.opts.SkipHealth {
+		said = "The health of the environments before it was not checked (--skip-health).\n"
+	} else {
+		checked, err := p.checkHealth(ctx)
+		if err != nil {
+			return "", err
+		}
+		out.Checked = checked
+		if len(checked) > 0 {
+			said = fmt.Sprintf("Healthy at this commit: %s.\n", strings.Join(checked, ", "))
+		}
+	}
+	notes, err := p.notes(ctx, out.Tag)
+	if err != nil {
+		return "", err
+	}
+	out.ReleaseNotes = notes
+	body := strings.TrimPrefix(notes+"\n"+said, "\n")
+	if p.opts.Change.DryRun {
+		return body, nil
+	}
+	_, err = p.git.Tag(ctx, out.Tag, out.Commit, fmt.Sprintf("%s of fleet %s\n\n%s", out.Tag, p.repo.Fleet.Metadata.Name, body))
+	return body, err
+}
+
+// notes are the release notes: the commits since the tag before.
+func (p *run) notes(ctx context.Context, tag string) (string, error) {
+	before := gitrepo.Tag{}
+	v, _ := p.version(tag)
+	for _, t := range p.tags {
+		if older, _ := p.version(t.Name); older.LT(v) {
+			before = t
+			break
+		}
+	}
+	commits, err := p.git.Log(ctx, p.head, before.Commit)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	if before.Name != "" {
+		fmt.Fprintf(&b, "Changes since %s:\n\n", before.Name)
+	}
+	for _, c := range commits {
+		if !c.Merge && slices.ContainsFunc(c.Files, scaffold.InChannels) {
+			fmt.Fprintf(&b, "- %s (%.8s, %s)\n", plain.Markdown(c.Subject), c.Hash, plain.Markdown(c.Author))
+		}
+	}
+	return b.String(), nil
+}
+
+// errNotHealthy is the cause where an environment is not ready for what comes after it.
+var errNotHealthy = errors.New("not healthy at the commit to promote")

@@ -1,0 +1,130 @@
+package promotion
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/upgrade"
+)
+
+// promoteLook bounds a look at one management cluster.
+const promoteLook = 30 * time.Second
+
+const skipHealthHint = "wait for it, mend it, or promote without a look with --skip-health"
+
+// checkHealth looks whether the environments that follow the branch are healthy at the newest commit, on every management cluster that has
+// them, and returns their names. The error lists all that is not.
+func (p *run) checkHealth(ctx context.Context) ([]string, error) {
+	lower := p.repo.Fleet.EnvironmentsOf(v1alpha1.MainChannel)
+	var missing []string
+	for i := range p.repo.Fleet.Spec.ManagementClusters {
+		m := &p.repo.Fleet.Spec.ManagementClusters[i]
+		if len(lower) == 0 {
+			break
+		}
+		looks, err := p.environmentsOn(ctx, m, lower, p.head)
+		if err != nil {
+			hint := skipHealthHint
+			if own := diag.Hint(err); own != "" {
+				hint = own + "; or promote without a look with --skip-health"
+			}
+			return nil, diag.Wrap("look at management cluster "+m.Name, err, hint)
+		}
+		for _, l := range looks {
+			for _, reason := range l.Missing {
+				missing = append(missing, fmt.Sprintf("environment %s on %s: %s", l.Environment, m.Name, reason))
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return nil, diag.NotReady(skipHealthHint, "%w %.12s:\n  %s", errNotHealthy, p.head, strings.Join(missing, "\n  "))
+	}
+	return lower, nil
+}
+
+// environmentLook is what one management cluster has of an environment.
+type environmentLook struct {
+	Environment string
+	flux.Applied
+}
+
+// environmentsOn looks at environments on a management cluster: what its Flux has applied, and whether their clusters are up. commit is what
+// they should be at; "" takes what they are.
+func (p *run) environmentsOn(ctx context.Context, m *v1alpha1.ManagementCluster, environments []string, commit string) ([]environmentLook, error) {
+	ctx, cancel := context.WithTimeout(ctx, promoteLook)
+	defer cancel()
+	target, err := management.Find(p.store, m.Name, p.repo.Dir)
+	if err != nil {
+		return nil, err
+	}
+	client, err := target.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return nil, err
+	}
+	declared, _, err := p.repo.Clusters()
+	if err != nil {
+		return nil, err
+	}
+	system := flux.NewSystem(client)
+	looks := make([]environmentLook, len(environments))
+	var clusters []capi.Cluster
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		clusters, err = manager.Clusters(ctx)
+		return err
+	})
+	for i, name := range environments {
+		group.Go(func() error {
+			applied, err := system.Applied(ctx, "clusters-"+name, commit)
+			if err == nil {
+				looks[i] = environmentLook{name, *applied}
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for _, d := range declared {
+		i := slices.Index(environments, d.Environment)
+		if i < 0 || d.ManagementCluster != m.Name {
+			continue
+		}
+		if why := notAvailable(clusters, d); why != "" {
+			looks[i].Missing = append(looks[i].Missing, fmt.Sprintf("cluster %s: %s", d.Name, why))
+		}
+	}
+	return looks, nil
+}
+
+// notAvailable says why a declared cluster is not up, or not yet what its file says; "" if it is.
+func notAvailable(clusters []capi.Cluster, d fleetrepo.Cluster) string {
+	i := slices.IndexFunc(clusters, func(c capi.Cluster) bool { return c.Namespace == d.Name && c.Name == d.Name })
+	if i < 0 {
+		return "it is not there yet"
+	}
+	switch c := clusters[i]; {
+	case !c.Available:
+		return cmp.Or(c.Reason, "it is not available")
+	case c.RollingOut != "":
+		return "it is rolling out: " + c.RollingOut
+	default:
+		return upgrade.Holds(&c, d.KubernetesVersion, d.KubernetesVersion)
+	}
+}

@@ -1,0 +1,137 @@
+package promotion
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// Status says which environment runs which revision, and what waits to be promoted.
+type Status struct {
+	FormatVersion string `json:"formatVersion"`
+	// Head is the newest commit of the branch.
+	Head         string        `json:"head"`
+	Environments []Environment `json:"environments"`
+}
+
+// Environment is where one environment is on one management cluster.
+type Environment struct {
+	Name              string `json:"name"`
+	ManagementCluster string `json:"managementCluster"`
+	Channel           string `json:"channel"`
+	Production        bool   `json:"production"`
+	// Tag that Git has it at; empty for an environment that follows a branch, and before the first promotion.
+	Tag string `json:"tag,omitempty"`
+	// Wanted is the commit that Git has it at; empty where that is not known here.
+	Wanted string `json:"wanted,omitempty"`
+	// Applied is the commit that the management cluster has applied; empty if that is not known. Ready tells whether all is healthy there.
+	Applied string `json:"applied,omitempty"`
+	Ready   bool   `json:"ready"`
+	// Reason says what is not, or why nothing is known.
+	Reason string `json:"reason,omitempty"`
+	// Waiting are the commits that a promotion would bring, newest first.
+	Waiting []WaitingCommit `json:"waiting"`
+}
+
+// WaitingCommit is a commit that is not promoted yet.
+type WaitingCommit struct {
+	Commit  string `json:"commit"`
+	Subject string `json:"subject"`
+	Author  string `json:"author"`
+}
+
+// Look looks at all environments, or at those that follow the channel named. A management cluster that does not answer is a reason in the result, not an error. Errors: the fleet
+// repo and its remote.
+func Look(ctx context.Context, store state.Store, o Options) (*Status, error) {
+	p := &run{store: store, opts: o}
+	var err error
+	if p.repo, err = fleetrepo.Open(o.Change.Dir); err != nil {
+		return nil, err
+	}
+	names := p.repo.EnvironmentNames()
+	if o.Channel != "" {
+		if p.channel, err = p.repo.TagChannel(o.Channel); err != nil {
+			return nil, err
+		}
+		names = p.repo.Fleet.EnvironmentsOf(p.channel.Name)
+	}
+	if err := p.connect(ctx); err != nil {
+		return nil, err
+	}
+	out := &Status{FormatVersion: "1", Head: p.head, Environments: []Environment{}}
+	for i := range p.repo.Fleet.Spec.ManagementClusters {
+		m := &p.repo.Fleet.Spec.ManagementClusters[i]
+		if o.Cluster != "" && o.Cluster != m.Name {
+			continue
+		}
+		looks, lookErr := p.environmentsOn(ctx, m, names, "")
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		for j, name := range names {
+			e, err := p.environment(ctx, m, name)
+			if err != nil {
+				return nil, err
+			}
+			switch {
+			case lookErr != nil:
+				e.Reason = "not known: " + lookErr.Error()
+			default:
+				e.Applied, e.Ready = looks[j].Commit, len(looks[j].Missing) == 0
+				if !e.Ready {
+					e.Reason = looks[j].Missing[0]
+				}
+				if e.Ready && e.Wanted != "" && e.Applied != e.Wanted {
+					e.Ready, e.Reason = false, "it has not applied what Git has it at yet"
+				}
+			}
+			out.Environments = append(out.Environments, *e)
+		}
+	}
+	return out, nil
+}
+
+// environment is what Git says of an environment.
+func (p *run) environment(ctx context.Context, m *v1alpha1.ManagementCluster, name string) (*Environment, error) {
+	declared, _ := p.repo.Fleet.Environment(name)
+	channel := p.repo.Fleet.ChannelOf(name)
+	e := &Environment{
+		Name: name, ManagementCluster: m.Name, Channel: channel.Name, Production: declared.IsProduction(), Waiting: []WaitingCommit{},
+	}
+	if !channel.IsTag() {
+		if channel.Name == v1alpha1.MainChannel {
+			e.Wanted = p.head
+		}
+		return e, nil
+	}
+	at, err := p.repo.Positions(channel.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, position := range at {
+		if position.ManagementCluster == m.Name {
+			e.Tag = position.Tag
+		}
+	}
+	if e.Tag != "" {
+		// Another channel's tags are not in p.tags; and a tag may have been deleted.
+		if e.Wanted, err = p.git.Resolve("refs/tags/" + e.Tag + "^{commit}"); err != nil {
+			e.Wanted = ""
+			return e, nil //nolint:nilerr // a tag that is not here: there is nothing to compare with
+		}
+	}
+	commits, err := p.git.Log(ctx, p.head, e.Wanted)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range commits {
+		if !c.Merge && slices.ContainsFunc(c.Files, scaffold.InChannels) {
+			e.Waiting = append(e.Waiting, WaitingCommit{c.Hash, c.Subject, c.Author})
+		}
+	}
+	return e, nil
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package testprograms
+
+import "os/exec"
+
+func endTogether(*exec.Cmd) {}
