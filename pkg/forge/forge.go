@@ -155,7 +155,7 @@ func cutLast(path string) (owner, name string, ok bool) {
 // httpClient asks the API at home and nobody else: neither a redirect nor a link in an answer takes the token to another server.
 func httpClient(ca []byte, home *url.URL) *http.Client {
 	rt, _ := sameorigin.NewTransport(ca) // the push has read them already
-	return &http.Client{Transport: sameorigin.Bind(contact.Transport(rt), home), Timeout: timeout}
+	return &http.Client{Transport: &bounded{sameorigin.Bind(contact.Transport(rt), home)}, Timeout: timeout}
 }
 
 // statusError is a forge's refusal.
