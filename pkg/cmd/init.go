@@ -17,11 +17,13 @@ import (
 // initOptions are the flags of init; bootstrap has them too.
 type initOptions struct {
 	lifecycle.InitOptions
-	providers   []string
-	tokenFile   string
-	merge       bool
-	dryRun      bool
-	manifestDir string
+	providers []string
+	tokenFile string
+	// fluxTokenFile has the token that Flux reads with.
+	fluxTokenFile string
+	merge         bool
+	dryRun        bool
+	manifestDir   string
 }
 
 func newInitCmd(f *factory) *cobra.Command {
@@ -73,6 +75,8 @@ func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
 	fs.StringVar(&o.Branch, "git-branch", "", "branch that holds the fleet (default: main)")
 	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
 	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "", "file with a token of an https remote that may only read, for Flux on all clusters (default: the environment variable FLEETCTL_FLUX_TOKEN)")
+	fs.StringVar(&o.FluxUsername, "flux-username", "", "user name that goes with the token for Flux (default: that of --git-username)")
 	fs.StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
 	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")
 	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "", "known_hosts file that pins the host keys of an ssh remote (default: the user's)")
@@ -102,6 +106,9 @@ func (o *initOptions) complete(f *factory) (err error) {
 		return err
 	}
 	if o.Git.Token, err = readToken(o.tokenFile); err != nil {
+		return err
+	}
+	if o.FluxToken, err = readTokenFrom(o.fluxTokenFile, "flux-token-file", fluxTokenVariable); err != nil {
 		return err
 	}
 	if o.Kubeconfig != "" {

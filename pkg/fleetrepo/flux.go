@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
@@ -58,7 +61,34 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 		out.Flux, out.CNI = scaffold.FluxNone, ""
 		e.Notes = append(e.Notes, "It gets no Flux: the repo has none for "+opts.Environment+". Run `fleetctl init`, then this command again.")
 	}
+	if err != nil || !ready {
+		return out, err
+	}
+	reads, err := r.mayRead(&e.Changes, mgmt, opts.Environment)
+	if err == nil && !reads {
+		e.Notes = append(e.Notes, "Its Flux cannot read the fleet repo yet: `fleetctl init` was given no token for it (--flux-token-file or FLEETCTL_FLUX_TOKEN).")
+	}
 	return out, err
+}
+
+// mayRead tells whether the clusters of an environment get what they read the fleet repo with, with the changes made: credentials, unless
+// it asks for none.
+func (r *Repo) mayRead(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) (bool, error) {
+	layout := layoutOf(m)
+	credentials := layout.Credentials(environment)
+	if r.exists(credentials) || slices.ContainsFunc(cs.Files(), func(f manifest.File) bool { return f.Path == credentials }) {
+		return true, nil
+	}
+	sync, err := r.generated(layout.SyncFile())
+	if err != nil || sync == nil {
+		return true, err
+	}
+	documents, err := yamledit.Parse(sync)
+	if err != nil {
+		return true, nil //nolint:nilerr // somebody's own, which `fleetctl validate` looks at
+	}
+	asks := slices.ContainsFunc(documents, func(d *yaml.Node) bool { return yamledit.Find(d, "spec", "secretRef") != nil })
+	return !asks, nil
 }
 
 // SetFlux says anew who applies what a cluster runs: "" stands for what a new cluster of its flavour would get, as does cni. It writes the
