@@ -8,8 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/contact"
@@ -34,6 +33,7 @@ func Defaults() v1alpha1.Defaults {
 type Reader struct {
 	// folder holds a bundle's manifests; "" without a bundle.
 	folder string
+	remove func() error
 	// servers that could be reached, or not.
 	servers *contact.Servers
 }
@@ -48,11 +48,11 @@ func Open(ctx context.Context, path, cacheDir string) (_ *Reader, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	folder, err := os.MkdirTemp("", "fleetctl-manifests-")
+	folder, remove, err := atomicfile.TempFolder("", "manifests")
 	if err != nil {
-		return nil, fmt.Errorf("make a temporary folder: %w", err)
+		return nil, err
 	}
-	r := &Reader{folder: folder, servers: capi.NewServers()}
+	r := &Reader{folder: folder, remove: remove, servers: capi.NewServers()}
 	for _, part := range []struct{ dir, prefix string }{
 		{folder, "providers"}, {folder, "flux"}, {r.providers(), "cert-manager"},
 	} {
@@ -68,7 +68,7 @@ func (r *Reader) Close() error {
 	if r.folder == "" {
 		return nil
 	}
-	return os.RemoveAll(r.folder)
+	return r.remove()
 }
 
 func (r *Reader) providers() string {

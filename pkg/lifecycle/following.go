@@ -222,7 +222,7 @@ func (s *session) follow(ctx context.Context, system *flux.System, detail func(s
 			return err
 		}
 	}
-	if err := s.applySync(ctx, system, sync, detail); err != nil {
+	if err := s.applySync(ctx, s.client, sync, detail); err != nil {
 		return err
 	}
 	return s.confirmClaim(ctx, s.client)

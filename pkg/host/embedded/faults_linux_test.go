@@ -43,10 +43,24 @@ func newDisk(t *testing.T, size string) *disk {
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(d.dir, 0); err != nil {
-			t.Error(err)
+			t.Errorf("%v, used by %v", err, d.users())
 		}
 	})
 	return d
+}
+
+// users are the processes that work in the disk or have a file of it open, with what.
+func (d *disk) users() (found []string) {
+	for _, pattern := range []string{"/proc/[0-9]*/cwd", "/proc/[0-9]*/exe", "/proc/[0-9]*/fd/*"} {
+		links, _ := filepath.Glob(pattern)
+		for _, link := range links {
+			if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, d.dir) {
+				line, _ := os.ReadFile(filepath.Join("/", "proc", strings.Split(link, "/")[2], "cmdline"))
+				found = append(found, fmt.Sprintf("%s -> %s (%s)", link, to, strings.ReplaceAll(string(line), "\x00", " ")))
+			}
+		}
+	}
+	return found
 }
 
 func (d *disk) grow(size string) {

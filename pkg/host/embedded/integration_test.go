@@ -26,6 +26,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/host/hosttest"
 	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
@@ -92,6 +93,16 @@ func supervisor(t *testing.T, dir string) (process.Identity, []process.Identity)
 	return id, children
 }
 
+// wantNone is for what has to be gone by now: whoever ended it said so.
+func wantNone(t *testing.T, ids ...process.Identity) {
+	t.Helper()
+	for _, id := range ids {
+		if id.Alive() {
+			t.Errorf("process %d runs still", id.PID)
+		}
+	}
+}
+
 // wantGone waits until none of the processes is alive.
 func wantGone(t *testing.T, ids ...process.Identity) {
 	t.Helper()
@@ -135,6 +146,11 @@ func create(t *testing.T, h *embedded.Host) {
 	wantState(t, h, host.StateRunning)
 }
 
+func TestContract(t *testing.T) {
+	h := newHost(t, embedded.Options{StateDir: filepath.Join(t.TempDir(), "host"), Programs: programs(t)})
+	hosttest.Run(t, h, hosttest.Options{Patience: patience})
+}
+
 // TestLife is that of a persistent host: made, found, killed, started, stopped, started, deleted.
 func TestLife(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
@@ -170,7 +186,7 @@ func TestLife(t *testing.T) {
 	if err := h.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantGone(t, append(children, holder)...)
+	wantNone(t, append(children, holder)...)
 	wantState(t, h, host.StateStopped)
 	create(t, h)
 	wantNamespace(t, h, "kept")
@@ -183,7 +199,7 @@ func TestLife(t *testing.T) {
 	if left, err := h.Delete(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("Delete: %v, %v", left, err)
 	}
-	wantGone(t, append(children, holder)...)
+	wantNone(t, append(children, holder)...)
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the folder is left: %v", err)
 	}

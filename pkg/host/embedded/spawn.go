@@ -175,6 +175,9 @@ func (h *Host) end(ctx context.Context) error {
 	if err := h.endSupervisor(ctx); err != nil {
 		return err
 	}
+	if err := h.waitGone(ctx); err != nil {
+		return err
+	}
 	if _, err := os.Stat(h.dir.path(processesDir)); errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing ever ran
 	}
@@ -215,6 +218,21 @@ func (h *Host) endSupervisor(ctx context.Context) error {
 		}
 	}
 	return errors.New("the supervisor does not end")
+}
+
+// waitGone returns when the last supervisor is no process any more. It gives its lock back a moment before: until it has ended, the folder
+// is where it works, and its log is open there, so that a disk of its own could not be taken away.
+func (h *Host) waitGone(ctx context.Context) error {
+	id, err := h.dir.supervisor()
+	if err != nil {
+		return nil //nolint:nilerr // there was none, or it has left no word: then that its lock is free is all that can be known
+	}
+	wait, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	if err := id.Wait(wait); err != nil {
+		return fmt.Errorf("wait for the supervisor to end: %w", err)
+	}
+	return nil
 }
 
 // supervisorEnvironment leaves out what a process that runs for weeks should not know, tokens and agents. What pulling

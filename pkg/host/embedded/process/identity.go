@@ -1,10 +1,12 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 )
 
 // Identity tells a process from any other that has had or will have its number. Identities can be compared with ==, and kept
@@ -27,6 +29,18 @@ func Find(pid int) (Identity, error) { return find(pid) }
 func (i Identity) Alive() bool {
 	now, err := find(i.PID)
 	return err == nil && now == i
+}
+
+// Wait returns nil when the process has ended, whoever's child it is, or the context's cause if that is first.
+func (i Identity) Wait(ctx context.Context) error {
+	for i.Alive() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("process %d runs still: %w", i.PID, context.Cause(ctx))
+		case <-time.After(leftoverPoll):
+		}
+	}
+	return nil
 }
 
 // Signal sends sig to that process and to no other that has its number by now; the error has ErrGone in its tree if it has
