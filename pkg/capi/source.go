@@ -389,7 +389,10 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 func (s *Source) client(ctx context.Context, p Provider) (repository.Client, error) {
 	provider, err := s.config.Providers().Get(p.Name, p.clusterctlType())
 	if err != nil {
-		return nil, unknownProvider(p, err)
+		if unknown := CheckKnown(p); unknown != nil { //nolint:contextcheck // it asks nobody; without clusterctl's advice, which is about its own configuration
+			return nil, unknown
+		}
+		return nil, diag.Wrap("find "+p.String(), err, "")
 	}
 	location, err := s.locate(p, provider.URL())
 	if err != nil {

@@ -53,7 +53,7 @@ func (o Options) make(ctx context.Context) (*made, error) {
 	var err error
 	if !o.carries() {
 		if m.repo, err = fleetrepo.Open(o.Dir); err == nil {
-			m.edit, err = o.edit(ctx, m.repo)
+			m.edit, err = o.judged(ctx, m.repo)
 		}
 		return m, err
 	}
@@ -84,7 +84,7 @@ func (o Options) make(ctx context.Context) (*made, error) {
 	}
 	m.done = done
 	if m.repo, err = fleetrepo.OpenCopy(root, dir); err == nil {
-		m.edit, err = o.edit(ctx, m.repo)
+		m.edit, err = o.judged(ctx, m.repo)
 	}
 	if err == nil && root != dir {
 		err = o.compare(ctx, m)
@@ -95,6 +95,15 @@ func (o Options) make(ctx context.Context) (*made, error) {
 		return nil, errors.Join(err, done())
 	}
 	return m, nil
+}
+
+// judged makes the edit, and refuses one that would make the fleet repo invalid.
+func (o Options) judged(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	e, err := o.edit(ctx, repo)
+	if err == nil {
+		err = o.judgeRepo(ctx, repo, e)
+	}
+	return e, err
 }
 
 // compare looks at the edit as it would be made from the working tree. What it takes for granted there, for an earlier change has brought it that is
@@ -232,7 +241,7 @@ func (o Options) intent(ctx context.Context, m *made) func(root string) ([]gitre
 		if err != nil {
 			return nil, err
 		}
-		again, err := o.edit(ctx, now)
+		again, err := o.judged(ctx, now)
 		if err != nil {
 			return nil, err
 		}

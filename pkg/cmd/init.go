@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -178,7 +179,7 @@ func planView(w io.Writer, p *lifecycle.Plan) error {
 			ui.Fprintf(w, "  %s\n", name)
 		}
 	}
-	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%d files). Nothing else was changed.\n", p.ManifestDir, len(p.Manifests))
+	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%s). Nothing else was changed.\n", p.ManifestDir, plain.Count(len(p.Manifests), "file"))
 	return err
 }
 

@@ -95,6 +95,9 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err := r.shareChart(e, mgmt, opts.Environment, opts.Flavour); err != nil {
 		return nil, err
 	}
+	if err := r.withEnvironment(e, mgmt, opts.Environment); err != nil {
+		return nil, err
+	}
 	return e, r.bringChart(e, ch)
 }
 

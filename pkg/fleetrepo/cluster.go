@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -59,6 +60,14 @@ func (p Pool) Size() string {
 		return fmt.Sprintf("%d-%d", *p.Min, *p.Max)
 	}
 	return "?"
+}
+
+// Nodes is the size with what is counted: 1 node, or 1-5 nodes.
+func (p Pool) Nodes() string {
+	if p.Replicas != nil {
+		return plain.Count(*p.Replicas, "node")
+	}
+	return p.Size() + " nodes"
 }
 
 // place is a cluster's file before it is read.

@@ -3,6 +3,7 @@ package fleetrepo
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Environment is a group of clusters.
@@ -183,7 +185,7 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 		return err
 	}
 	e.Changes.Write(scaffold.Missing(files, r.exists)...)
-	if err := r.fluxFollows(e, m, name); err != nil {
+	if err := r.fluxFollows(e, m, name, released); err != nil {
 		return err
 	}
 	if !released {
@@ -205,6 +207,75 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 	}
 	e.Changes.Write(manifest.File{Path: file, Content: src})
 	return nil
+}
+
+// withEnvironment adds to an edit what lets a management cluster that is there apply an environment, where nothing does: a cluster in it would never be.
+// An environment that waits for the first tag of its channel is applied from then on.
+func (r *Repo) withEnvironment(e *Edit, m *v1alpha1.ManagementCluster, name string) error {
+	layout := layoutOf(m)
+	if !r.exists(path.Join(m.Dir(), scaffold.FluxDir)) || r.exists(layout.ClustersFile(name)) {
+		return nil
+	}
+	c := r.Fleet.ChannelOf(name)
+	if c.IsTag() && !r.exists(layout.SourceFile(c.Name)) {
+		return nil
+	}
+	if applied, err := r.appliesAnyhow(m, m.ClustersDir(name)); err != nil || applied {
+		return err
+	}
+	files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: name, Source: c.Source()})
+	if err != nil {
+		return err
+	}
+	e.Changes.Write(scaffold.Missing(files, r.exists)...)
+	file := layout.ClustersFile(name)
+	return r.listed(&e.Changes, path.Dir(file), path.Base(file), true)
+}
+
+// appliesAnyhow tells whether a Flux Kustomization that somebody has written for a management cluster applies a folder, or one above it.
+func (r *Repo) appliesAnyhow(m *v1alpha1.ManagementCluster, dir string) (bool, error) {
+	files, err := r.filesBelow(m.Dir())
+	if err != nil {
+		return false, err
+	}
+	for _, name := range files {
+		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" || scaffold.IsGenerated(name) {
+			continue
+		}
+		src, err := r.read(name)
+		if err != nil {
+			continue // what cannot be read is validate's to tell
+		}
+		documents, err := yamledit.Parse(src)
+		if err != nil {
+			continue
+		}
+		for _, d := range documents {
+			if text(yamledit.Find(d, "kind")) != "Kustomization" {
+				continue
+			}
+			at := path.Clean(strings.TrimPrefix(text(yamledit.Find(d, "spec", "path")), "./"))
+			if at == dir || strings.HasPrefix(dir, at+"/") || at == "." && yamledit.Find(d, "spec") != nil {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// filesBelow are the paths of all files in a folder and below it; none where it is not there.
+func (r *Repo) filesBelow(dir string) ([]string, error) {
+	if !r.exists(dir) {
+		return nil, nil
+	}
+	var names []string
+	err := within.WalkDir(r.Dir, dir, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
 }
 
 // followSource lets the Flux Kustomization of an environment follow another source. As long as nobody has changed the file it is made

@@ -74,8 +74,15 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkTwice(name, targets); err != nil {
+		return nil, err
+	}
 	e := &Edit{Summary: fmt.Sprintf("Enable feature %s for %s", name, where), Environments: environmentsOf(targets)}
 	for _, t := range targets {
+		if t.Cluster != "" && r.runsFlux(t) && r.exists(scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}.FeatureFile(name)) {
+			e.AsWanted = fmt.Sprintf("cluster %s has feature %s as every cluster of %s has it", t.Cluster, name, t.Environment)
+			continue
+		}
 		file, err := scaffold.EnableFeature(name, t)
 		if err != nil {
 			return nil, err
@@ -98,6 +105,27 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 		}
 	}
 	return e, nil
+}
+
+// checkTwice refuses a feature for environments some of whose clusters have it by themselves: two Flux objects would make the same of it there.
+func (r *Repo) checkTwice(name string, targets []scaffold.FeatureTarget) error {
+	places, err := r.places("")
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		t := p.target()
+		if r.runsFlux(t) && r.exists(t.FeatureFile(name)) && slices.Contains(targets, scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}) {
+			return diag.Errorf(fmt.Sprintf("take it from the cluster first: `fleetctl feature disable %s --on-cluster %s/%s`", name, t.Environment, t.Cluster),
+				"cluster %s of %s has feature %s by itself already", t.Cluster, t.Environment, name)
+		}
+	}
+	return nil
+}
+
+// runsFlux tells whether a cluster gets what every cluster of its environment has.
+func (r *Repo) runsFlux(t scaffold.FeatureTarget) bool {
+	return r.exists(path.Join(t.Layout.Cluster(t.Environment, t.Cluster), scaffold.FluxFile))
 }
 
 // cannotApply tells whether the chart of a cluster says that its API server can run no Flux, and then takes nothing from another one either.

@@ -55,8 +55,9 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	if out.Flux != scaffold.FluxOwn {
 		return out, nil
 	}
-	out.SourceDir = r.sourceDir(mgmt, opts.Environment)
-	ready, err := r.environmentFlux(&e.Changes, mgmt, opts.Environment)
+	released := r.isReleased(mgmt, opts.Environment)
+	out.SourceDir = r.sourceDir(mgmt, opts.Environment, released)
+	ready, err := r.environmentFlux(&e.Changes, mgmt, opts.Environment, released)
 	if err == nil && !ready {
 		out.Flux, out.CNI = scaffold.FluxNone, ""
 		e.Notes = append(e.Notes, "It gets no Flux: the repo has none for "+opts.Environment+". Run `fleetctl init`, then this command again.")
@@ -120,7 +121,13 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	}
 	switch {
 	case declared.Flux != scaffold.FluxNone:
-		e.Changes.Write(manifest.File{Path: file, Content: files[len(files)-1].Content})
+		content := files[len(files)-1].Content
+		if there != nil {
+			if content, err = r.keepLines(c.mgmt, c.Environment, c.Name, file, there, content); err != nil {
+				return nil, err
+			}
+		}
+		e.Changes.Write(manifest.File{Path: file, Content: content})
 	case mode == scaffold.FluxNone && there != nil:
 		e.Changes.Delete(file)
 	default: // there is none, or none can be brought yet
@@ -132,19 +139,48 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	return e, r.enlist(&e.Changes, path.Dir(dir), file, declared.Flux != scaffold.FluxNone)
 }
 
-// sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files.
-func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string) string {
-	channel := r.Fleet.ChannelOf(environment)
-	if channel.Name == v1alpha1.MainChannel {
+// sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files. released tells whether
+// the environment's channel is anywhere yet.
+func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string, released bool) string {
+	c := r.followed(m, environment, released)
+	if c.Name == v1alpha1.MainChannel {
 		return ""
 	}
-	return layoutOf(m).SourceDir(channel.Name)
+	return layoutOf(m).SourceDir(c.Name)
 }
 
-// fluxFollows lets the Flux of an environment's clusters follow the environment's channel. A flux.yaml that somebody has changed is left to
-// them.
-func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment string) error {
-	if _, err := r.environmentFlux(&e.Changes, m, environment); err != nil {
+// followed is the channel that an environment is applied from: its own, or as long as that has no tag yet the one that it followed before.
+func (r *Repo) followed(m *v1alpha1.ManagementCluster, environment string, released bool) v1alpha1.Channel {
+	own := r.Fleet.ChannelOf(environment)
+	if file := layoutOf(m).ClustersFile(environment); !released && r.exists(file) {
+		src, err := r.read(file)
+		if err != nil {
+			return own
+		}
+		documents, err := yamledit.Parse(src)
+		if err != nil || len(documents) == 0 {
+			return own
+		}
+		source := text(yamledit.Find(documents[0], "spec", "sourceRef", "name"))
+		for _, c := range r.Fleet.Channels() {
+			if c.Source() == source {
+				return c
+			}
+		}
+	}
+	return own
+}
+
+// isReleased tells whether a management cluster has a source of an environment's channel.
+func (r *Repo) isReleased(m *v1alpha1.ManagementCluster, environment string) bool {
+	c := r.Fleet.ChannelOf(environment)
+	return !c.IsTag() || r.exists(layoutOf(m).SourceFile(c.Name))
+}
+
+// fluxFollows lets the Flux of an environment's clusters follow the environment's channel. What somebody has changed in a flux.yaml stays there; where
+// that is in the way, nothing is changed at all: the cluster would be left without a source.
+func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment string, released bool) error {
+	if _, err := r.environmentFlux(&e.Changes, m, environment, released); err != nil {
 		return err
 	}
 	names, err := r.folders(m.ClustersDir(environment))
@@ -160,26 +196,52 @@ func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment s
 		if there == nil {
 			continue
 		}
-		changed, err := r.fluxFileFor(m, environment, name, there)
-		switch {
-		case err != nil:
+		changed, err := r.fluxFileFor(m, environment, name, file, there, released)
+		if err != nil {
 			return err
-		case changed == nil:
-			e.Notes = append(e.Notes, file+" was changed by hand: see what it follows.")
-		default:
-			e.Changes.Write(manifest.File{Path: file, Content: changed})
 		}
+		e.Changes.Write(manifest.File{Path: file, Content: changed})
 	}
 	return nil
 }
 
-// fluxFileFor is a cluster's flux.yaml as it is to be now, or nil where what is there is not what fleetctl has written.
-func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name string, there []byte) ([]byte, error) {
+// fluxFileFor is a cluster's flux.yaml as it is to be now: what somebody has changed in it stays.
+func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name, file string, there []byte, released bool) ([]byte, error) {
+	o := fluxOptions(m, environment, name, there)
+	o.SourceDir = r.sourceDir(m, environment, released)
+	wanted, err := fluxFile(o)
+	if err != nil {
+		return nil, err
+	}
+	return r.keepLines(m, environment, name, file, there, wanted)
+}
+
+// keepLines is a cluster's flux.yaml with what changes between how fleetctl would have written the one that is there and how it writes it now, and
+// with the lines of its author. Where both are about the same lines the error names them.
+func (r *Repo) keepLines(m *v1alpha1.ManagementCluster, environment, name, file string, there, wanted []byte) ([]byte, error) {
+	before, err := fluxFile(fluxOptions(m, environment, name, there))
+	if err != nil {
+		return nil, err
+	}
+	merged, ok := manifest.Merge(before, there, wanted)
+	if ok {
+		return merged, nil
+	}
+	line := 1
+	if conflicts := manifest.Conflicts(before, there, wanted); len(conflicts) > 0 {
+		line = conflicts[0].Line
+	}
+	return nil, diag.Errorf("take your lines out, run it again, and put them back; or delete the file, and `fleetctl cluster flux "+name+"` writes it anew",
+		"%s:%d: lines of yours are where it has to change", file, line)
+}
+
+// fluxOptions are those that a cluster's flux.yaml was made with, as far as its objects tell.
+func fluxOptions(m *v1alpha1.ManagementCluster, environment, name string, there []byte) scaffold.ClusterOptions {
+	o := scaffold.ClusterOptions{Layout: layoutOf(m), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
 	documents, err := yamledit.Parse(there)
 	if err != nil {
-		return nil, nil //nolint:nilerr // it is somebody's own
+		return o // it is somebody's own
 	}
-	o := scaffold.ClusterOptions{Layout: layoutOf(m), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
 	for _, d := range documents {
 		switch text(yamledit.Find(d, "metadata", "labels", scaffold.FluxLabel)) {
 		case "cni":
@@ -190,23 +252,21 @@ func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name stri
 			o.SourceDir = strings.TrimPrefix(text(yamledit.Find(d, "spec", "path")), "./")
 		}
 	}
-	made := func() ([]byte, error) {
-		files, err := scaffold.ClusterFiles(o)
-		if err != nil {
-			return nil, err
-		}
-		return files[len(files)-1].Content, nil
+	return o
+}
+
+// fluxFile is a flux.yaml as fleetctl writes it.
+func fluxFile(o scaffold.ClusterOptions) ([]byte, error) {
+	files, err := scaffold.ClusterFiles(o)
+	if err != nil {
+		return nil, err
 	}
-	if before, err := made(); err != nil || !bytes.Equal(before, there) {
-		return nil, nil //nolint:nilerr // it is somebody's own
-	}
-	o.SourceDir = r.sourceDir(m, environment)
-	return made()
+	return files[len(files)-1].Content, nil
 }
 
 // environmentFlux adds to an edit what the Flux of an environment's clusters lacks, copied from what the management cluster and other
 // environments have. It tells whether there is anything to copy: init makes the first.
-func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) (bool, error) {
+func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string, released bool) (bool, error) {
 	layout := layoutOf(m)
 	components, err := r.generated(path.Join(m.Dir(), scaffold.FluxDir, scaffold.ComponentsFile))
 	if err != nil {
@@ -220,7 +280,7 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 		return r.exists(layout.WorkloadFlux(environment)), nil
 	}
 	opts := scaffold.WorkloadFluxOptions{Layout: layout, Environment: environment, Components: components}
-	if r.Fleet.ChannelOf(environment).Name == v1alpha1.MainChannel {
+	if r.followed(m, environment, released).Name == v1alpha1.MainChannel {
 		if opts.Source, err = scaffold.SourceOf(sync); err != nil {
 			return false, err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
 	"github.com/fleetctl/fleetctl/templates"
@@ -240,12 +241,12 @@ func (r *Repo) CancelRemove(name string) (*Edit, error) {
 func (c *declared) contents() string {
 	parts := []string{"cluster " + c.Name + " in " + c.Environment}
 	if c.ControlPlane != nil {
-		parts = append(parts, fmt.Sprintf("its control plane (%d nodes)", *c.ControlPlane))
+		parts = append(parts, fmt.Sprintf("its control plane (%s)", plain.Count(*c.ControlPlane, "node")))
 	} else {
 		parts = append(parts, "its control plane")
 	}
 	for _, p := range c.Pools {
-		parts = append(parts, fmt.Sprintf("pool %s (%s nodes)", p.Name, p.Size()))
+		parts = append(parts, fmt.Sprintf("pool %s (%s)", p.Name, p.Nodes()))
 	}
 	return strings.Join(parts, ", ") + ", and all that runs and is stored there"
 }

@@ -61,6 +61,8 @@ type Edit struct {
 	Notes []string
 	// LeftAlone says what the edit passes over, and why: unlike Notes also where nothing else is to do.
 	LeftAlone []string
+	// AsWanted says, where the edit changes nothing, what is as it is wanted already; "" leaves it at that.
+	AsWanted string
 	// Environments are those whose clusters, or what they run, the edit changes.
 	Environments []string
 	// Follows names the file whose last change must have reached the cluster before this edit does; "" where there is none. Two

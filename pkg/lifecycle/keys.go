@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -169,7 +170,7 @@ func (s *session) refuseLostKey(root string, rules *secret.Rules) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return diag.Wrap("decrypt "+names[0], fmt.Errorf("%w: the fleet repo has %d files that are encrypted for %s", secret.ErrNoKey, len(names),
+	return diag.Wrap("decrypt "+names[0], fmt.Errorf("%w: the fleet repo has %s encrypted for %s", secret.ErrNoKey, plain.Count(len(names), "file"),
 		strings.Join(rules.Recipients(), ", ")), keyringHint)
 }
 

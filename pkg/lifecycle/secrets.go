@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -246,7 +247,7 @@ func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 			return nil, err
 		}
 	}
-	e := privateEdit(fmt.Sprintf("Encrypt %d files anew", len(names)))
+	e := privateEdit(fmt.Sprintf("Encrypt %s anew", plain.Count(len(names), "file")))
 	for _, name := range names {
 		content, err := readSecret(r, name)
 		if err != nil {
@@ -265,7 +266,7 @@ func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	if len(o.replaced) == 0 {
 		return e, nil
 	}
-	e.Summary = fmt.Sprintf("Encrypt %d files with a new age key", len(names))
+	e.Summary = fmt.Sprintf("Encrypt %s with a new age key", plain.Count(len(names), "file"))
 	e.Notes = append(e.Notes, "The old key stays on the management cluster and on this machine: earlier revisions need it.",
 		"What was secret before is known to whoever has the old key: change the passwords too, if that is why.")
 	rules, err := within.ReadFile(r.Dir, secret.RulesFile, fleetrepo.MaxFile)

@@ -182,7 +182,8 @@ func (p *run) checkPushed(ctx context.Context) error {
 	ahead, err := p.git.CommitsAhead(ctx)
 	if err == nil && ahead > 0 {
 		main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)
-		err = diag.Errorf("push them, or put them aside", "%d commits of %s are not pushed: what is promoted is what others have seen", ahead, main.Branch)
+		err = diag.Errorf("push them, or put them aside", "%s of %s %s not pushed: what is promoted is what others have seen",
+			plain.Count(ahead, "commit"), main.Branch, plain.Are(ahead))
 	}
 	return err
 }

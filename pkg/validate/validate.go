@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -91,6 +92,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkGiven(o); err != nil {
+		return nil, err
+	}
 	p := &provider{opts: o, dir: dir}
 	defer p.close()
 	needs := confine.Needs{
@@ -103,6 +107,21 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	out.Findings = append(diag.Findings{}, out.Findings...) // an empty list, not null
 	return out, nil
+}
+
+// checkGiven refuses a bundle or CRDs that are not there, whether or not the fleet needs anything of them.
+func checkGiven(o Options) error {
+	if o.Bundle != "" {
+		if err := bundle.CheckThere(o.Bundle); err != nil {
+			return err
+		}
+	}
+	for _, name := range o.CRDs {
+		if _, err := os.Stat(name); err != nil {
+			return diag.Wrap("read CRDs", err, "give --crds a folder or a file that is there")
+		}
+	}
+	return nil
 }
 
 func runTask(ctx context.Context, q request) (*Result, error) {
