@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -170,6 +169,10 @@ func LockedFlux(wanted v1alpha1.Flux, digest string) v1alpha1.LockedComponent {
 	return v1alpha1.LockedComponent{Name: "flux", Type: v1alpha1.ComponentFlux, Version: wanted.Version, URL: wanted.URL, SHA256: digest}
 }
 
+// downloads is how many components are read at a time. They wait for servers rather than work: with as many as there are processors, the last
+// ones would find out that there is no network only after the first have.
+const downloads = 16
+
 // All reads everything that a fleet installs, side by side. All that fails is told at once.
 func (r *Reader) All(ctx context.Context, fleet *v1alpha1.Fleet) ([]Component, error) {
 	providers := Providers(fleet)
@@ -182,7 +185,7 @@ func (r *Reader) All(ctx context.Context, fleet *v1alpha1.Fleet) ([]Component, e
 	read := make([]*Component, len(providers)+len(certs)+1)
 	errs := make([]error, len(read))
 	var group errgroup.Group
-	group.SetLimit(2 * runtime.GOMAXPROCS(0))
+	group.SetLimit(downloads)
 	for i, p := range providers {
 		group.Go(func() error {
 			read[i], errs[i] = r.Provider(ctx, p)
