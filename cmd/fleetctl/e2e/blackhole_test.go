@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestBlackHole has a network that takes every packet and answers none, as many firewalls make it. Whatever needs another machine says within
-// ten seconds that it cannot be reached, and what else to do.
+// TestBlackHole has a network that takes every packet and answers none, as many firewalls make it. Whatever needs another machine says
+// within ten seconds that it cannot be reached, and what else to do.
 func TestBlackHole(t *testing.T) {
 	const (
 		limit = 10 * time.Second

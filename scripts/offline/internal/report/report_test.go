@@ -9,9 +9,11 @@ import (
 	"time"
 )
 
+// ofAll is the processor time that all processors have in so many minutes.
+func ofAll(minutes int) time.Duration { return time.Duration(minutes*runtime.NumCPU()) * time.Minute }
+
 func TestMinutesLeft(t *testing.T) {
-	free := time.Duration(runtime.NumCPU()) // all processors work on one step
-	ahead := map[string]time.Duration{"a": 4 * time.Minute * free, "b": 2 * time.Minute * free}
+	ahead := map[string]time.Duration{"a": ofAll(4), "b": ofAll(2)}
 	for _, test := range []struct {
 		name    string
 		work    work
@@ -22,8 +24,8 @@ func TestMinutesLeft(t *testing.T) {
 		{"before anything", work{ahead: ahead}, "", 0, ", about 6 minutes left"},
 		{"in the midst of a step", work{ahead: ahead}, "a", 3 * time.Minute, ", about 3 minutes left"},
 		{"a step that takes longer than expected", work{ahead: ahead}, "a", time.Hour, ", about 3 minutes left"},
-		{"a machine half as fast", work{ahead: ahead, cost: free * time.Minute, spent: 2 * time.Minute}, "", 0, ", about 12 minutes left"},
-		{"all was compiled before", work{ahead: ahead, cost: free * time.Hour, spent: time.Minute}, "", 0, ", about a minute left"},
+		{"a machine half as fast", work{ahead: ahead, cost: ofAll(1), spent: 2 * time.Minute}, "", 0, ", about 12 minutes left"},
+		{"all was compiled before", work{ahead: ahead, cost: ofAll(60), spent: time.Minute}, "", 0, ", about a minute left"},
 		{"nothing known", work{}, "a", time.Minute, ""},
 	} {
 		if got := test.work.left(test.step, test.elapsed); got != test.want {
@@ -36,7 +38,7 @@ func TestMinutesLeft(t *testing.T) {
 func TestStepsEnd(t *testing.T) {
 	var out strings.Builder
 	r := New(&out)
-	r.Expect(map[string]time.Duration{"a": time.Hour * time.Duration(runtime.NumCPU()), "b": 0})
+	r.Expect(map[string]time.Duration{"a": ofAll(60), "b": 0})
 	r.Start("b").End(nil)
 	r.Start("a").End(errors.New("no"))
 	r.Start("a").End(nil)
