@@ -72,11 +72,25 @@ func (i image) blobs() []v1.Descriptor {
 // a *RefusedError for an archive that is hostile.
 func Open(ctx context.Context, path string, opts ...Option) (*Bundle, error) {
 	b, err := open(ctx, path, newOptions(opts))
+	return b, cannotOpen(path, err)
+}
+
+// CheckThere looks whether there is a bundle at path, and not into it: for commands that may turn out to need nothing of it.
+func CheckThere(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		_, err = os.Stat(filepath.Join(path, indexFile))
+	}
+	return cannotOpen(path, err)
+}
+
+// cannotOpen is the error of a bundle that is not there, or is none.
+func cannotOpen(path string, err error) error {
 	hint := ""
 	if errors.Is(err, fs.ErrNotExist) {
 		hint = "give the path of a bundle that `fleetctl bundle create` has made: a folder, or a .tar.zst"
 	}
-	return b, diag.Wrap("open bundle "+path, err, hint)
+	return diag.Wrap("open bundle "+path, err, hint)
 }
 
 func open(ctx context.Context, path string, o options) (*Bundle, error) {

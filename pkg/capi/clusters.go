@@ -218,9 +218,10 @@ func (m *Manager) WorkloadKubeconfig(ctx context.Context, cluster kube.Key) ([]b
 		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster, err)
 	}
 	// What is no kubeconfig at all is said where it is used.
-	if command, err := kube.Command(kubeconfig); err == nil && command != "" { // it would run here, as who runs fleetctl or kubectl
-		return nil, diag.Errorf("Cluster API writes kubeconfigs with certificates or tokens: find out who wrote the Secret "+secret.String(),
-			"the kubeconfig of Cluster %s runs a command on the machine that uses it: %s", cluster, command)
+	// It would be done here, as who runs fleetctl or kubectl.
+	if reach, err := kube.ReachOf(kubeconfig); err == nil && reach.Text() != "" {
+		return nil, diag.Errorf("Cluster API writes kubeconfigs that hold certificates or tokens: find out who wrote the Secret "+secret.String(),
+			"the kubeconfig of Cluster %s is not used: on the machine that uses it, it %s", cluster, reach.Text())
 	}
 	return kubeconfig, nil
 }

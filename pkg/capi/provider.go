@@ -5,6 +5,7 @@ package capi
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -161,7 +162,37 @@ func (p Provider) DocumentationURL() string {
 	return providersBook
 }
 
-// unknownProvider is the error for a provider that clusterctl does not know and that brings no URL.
-func unknownProvider(p Provider, err error) error {
-	return diag.Wrap("find "+p.String(), err, "check the name against "+providersBook+", or give the url of its components")
+// ErrUnknownProvider says that nobody knows where the components of a provider are.
+var ErrUnknownProvider = errors.New("no provider of that name is known")
+
+// CheckKnown returns an error, which matches ErrUnknownProvider, for a provider that clusterctl does not know and that brings no URL.
+func CheckKnown(p Provider) error {
+	if p.URL != "" {
+		return nil
+	}
+	known, err := Known()
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(known, func(k Provider) bool { return k.Name == p.Name && k.clusterctlType() == p.clusterctlType() }) {
+		return nil
+	}
+	return unknownProvider(p, known)
+}
+
+// unknownProvider is the error for a provider that is none of the known ones: with the nearest name of its type, or the type that has one of its name.
+func unknownProvider(p Provider, known []Provider) error {
+	hint := "check the name against " + providersBook + ", or give the url of its components in fleet.yaml"
+	var names []string
+	for _, k := range known {
+		if k.clusterctlType() == p.clusterctlType() {
+			names = append(names, k.Name)
+		} else if k.Name == p.Name {
+			hint = fmt.Sprintf("%s is a provider of the type %s; %s", p.Name, k.Type, hint)
+		}
+	}
+	if nearest := diag.Nearest(p.Name, names); nearest != "" {
+		hint = "did you mean " + nearest + "? Else " + hint
+	}
+	return diag.Wrap("find "+p.String(), ErrUnknownProvider, hint)
 }

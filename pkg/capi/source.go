@@ -61,6 +61,15 @@ type Source struct {
 	named  map[Provider]map[string]*string    // variables with their defaults, likewise: finding them takes a while
 }
 
+// maxRelease bounds a file of a release: the components of the largest provider have some 5 MiB.
+const maxRelease = 64 << 20
+
+// boundDownloads bounds what clusterctl downloads, and keeps it from going from https to http: it takes Go's own client, and can be given no other.
+// fleet.yaml says where from, and it may be a stranger's.
+var boundDownloads = sync.OnceFunc(func() {
+	http.DefaultClient.Transport = contact.Bound(sameorigin.Download(http.DefaultTransport), maxRelease)
+})
+
 // NewServers knows no server yet.
 func NewServers() *contact.Servers {
 	return contact.NewServers(sameorigin.Download(http.DefaultTransport))
@@ -69,6 +78,7 @@ func NewServers() *contact.Servers {
 // NewSource checks opts and returns a Source. It reads nothing yet.
 func NewSource(opts SourceOptions) (*Source, error) {
 	listen(nil)
+	boundDownloads()
 	// Where ClusterClasses are not served, most examples of providers do not work; aws-eks and gcp-gke need the others.
 	if opts.Servers == nil {
 		opts.Servers = NewServers()
@@ -379,7 +389,10 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 func (s *Source) client(ctx context.Context, p Provider) (repository.Client, error) {
 	provider, err := s.config.Providers().Get(p.Name, p.clusterctlType())
 	if err != nil {
-		return nil, unknownProvider(p, err)
+		if unknown := CheckKnown(p); unknown != nil { //nolint:contextcheck // it asks nobody; without clusterctl's advice, which is about its own configuration
+			return nil, unknown
+		}
+		return nil, diag.Wrap("find "+p.String(), err, "")
 	}
 	location, err := s.locate(p, provider.URL())
 	if err != nil {

@@ -34,6 +34,8 @@ type Options struct {
 	Forge v1alpha1.ForgeType
 	// Git are what Push reaches the remote with.
 	Git Credentials
+	// CacheDir keeps what was rendered to look at the change; "" keeps nothing.
+	CacheDir string
 	// Confirm, if set, is asked before anything changes.
 	Confirm func(e *fleetrepo.Edit) error
 }
@@ -52,6 +54,8 @@ type Result struct {
 	Branch      string             `json:"branch,omitempty"`
 	PullRequest *forge.PullRequest `json:"pullRequest,omitempty"`
 	Notes       []string           `json:"notes"`
+	// AsWanted says, where nothing changed, what is as it is wanted already.
+	AsWanted string `json:"asWanted,omitempty"`
 	// LeftAlone is what the change has passed over, with the reason.
 	LeftAlone []string `json:"leftAlone,omitempty"`
 }
@@ -69,7 +73,7 @@ func Make(ctx context.Context, o Options) (_ *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, m.done()) }()
 	repo, edit := m.repo, m.edit
-	out := &Result{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...), LeftAlone: edit.LeftAlone}
+	out := &Result{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...), LeftAlone: edit.LeftAlone, AsWanted: edit.AsWanted}
 	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/forge"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
+
+// maxCA bounds what is read of a file with certificate authorities.
+const maxCA = 1 << 20
 
 // destination is where a change goes beyond this machine.
 type destination struct {
@@ -49,7 +53,7 @@ func (o Options) make(ctx context.Context) (*made, error) {
 	var err error
 	if !o.carries() {
 		if m.repo, err = fleetrepo.Open(o.Dir); err == nil {
-			m.edit, err = o.edit(ctx, m.repo)
+			m.edit, err = o.judged(ctx, m.repo)
 		}
 		return m, err
 	}
@@ -80,7 +84,7 @@ func (o Options) make(ctx context.Context) (*made, error) {
 	}
 	m.done = done
 	if m.repo, err = fleetrepo.OpenCopy(root, dir); err == nil {
-		m.edit, err = o.edit(ctx, m.repo)
+		m.edit, err = o.judged(ctx, m.repo)
 	}
 	if err == nil && root != dir {
 		err = o.compare(ctx, m)
@@ -91,6 +95,15 @@ func (o Options) make(ctx context.Context) (*made, error) {
 		return nil, errors.Join(err, done())
 	}
 	return m, nil
+}
+
+// judged makes the edit, and refuses one that would make the fleet repo invalid.
+func (o Options) judged(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	e, err := o.edit(ctx, repo)
+	if err == nil {
+		err = o.judgeRepo(ctx, repo, e)
+	}
+	return e, err
 }
 
 // compare looks at the edit as it would be made from the working tree. What it takes for granted there, for an earlier change has brought it that is
@@ -228,7 +241,7 @@ func (o Options) intent(ctx context.Context, m *made) func(root string) ([]gitre
 		if err != nil {
 			return nil, err
 		}
-		again, err := o.edit(ctx, now)
+		again, err := o.judged(ctx, now)
 		if err != nil {
 			return nil, err
 		}
@@ -266,6 +279,6 @@ func AuthFor(repo *fleetrepo.Repo, given Credentials) (gitrepo.Auth, error) {
 		file = filepath.Join(repo.Dir, file)
 	}
 	var err error
-	auth.CA, err = os.ReadFile(file)
+	auth.CA, err = within.Named(file, maxCA)
 	return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml names a PEM file, relative to fleet.yaml")
 }

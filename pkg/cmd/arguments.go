@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
@@ -96,4 +97,37 @@ func askNow(f *factory, cluster, question, missing, hint string, now func(c *fle
 		}
 	}
 	return ui.Ask(f.streams, question, missing, hint)
+}
+
+// newRemoveCmd completes a command that removes what its one argument names.
+func newRemoveCmd(f *factory, c *cobra.Command, what argument, remove func(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error)) *cobra.Command {
+	var o changeFlags
+	c.Use = "remove NAME"
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return remove(r, args[0]) })
+	}
+	o.add(c)
+	takes(f, c, what)
+	return c
+}
+
+// alsoCalled lets a flag of a command be given by another name, which people try: both are the same flag.
+func alsoCalled(c *cobra.Command, name, other string) {
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
+		}
+		return pflag.NormalizedName(given)
+	})
+}
+
+// synonyms are the words by which people call commands elsewhere.
+var synonyms = map[string][]string{"remove": {"delete", "rm"}, "delete": {"remove", "rm"}, "list": {"ls"}}
+
+// addSynonyms gives every command of the tree the other words for what it does.
+func addSynonyms(c *cobra.Command) {
+	c.Aliases = append(c.Aliases, synonyms[c.Name()]...)
+	for _, sub := range c.Commands() {
+		addSynonyms(sub)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -116,7 +117,7 @@ func newBundleVerifyCmd(f *factory) *cobra.Command {
 			}
 			f.closeReporter()
 			return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
-				_, err := ui.Fprintf(w, "%s is whole: %d entries.\n", result.Path, len(result.Entries))
+				_, err := ui.Fprintf(w, "%s is whole: %s.\n", result.Path, plain.Count(len(result.Entries), "entry"))
 				return err
 			})
 		},

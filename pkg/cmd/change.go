@@ -1,10 +1,10 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +49,7 @@ the change on. Comments and formatting of the files stay as they are.`
 
 // changeOptions are what these flags say.
 func (f *factory) changeOptions(o *changeFlags) (change.Options, error) {
-	options := change.Options{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify, Forge: v1alpha1.ForgeType(o.forge)}
+	options := change.Options{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify, Forge: v1alpha1.ForgeType(o.forge), CacheDir: f.cacheDir()}
 	if o.pr && o.push {
 		return options, diag.Usage("leave one of them out", "--push and --pr are two ways to the same branch")
 	}
@@ -77,7 +77,7 @@ func runChange(c *cobra.Command, f *factory, o *changeFlags, options change.Opti
 		return err
 	}
 	return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
-		return changeView(w, f.streams, result)
+		return changeView(w, f.streams, result, f.flags.verbose)
 	})
 }
 
@@ -86,9 +86,18 @@ func edit(c *cobra.Command, f *factory, o *changeFlags, makeEdit func(r *fleetre
 	return runChange(c, f, o, change.Options{Edit: makeEdit})
 }
 
-// changeView puts the difference on standard output, where a program can take it, and what there is to say on standard error.
-func changeView(w io.Writer, s ui.Streams, r *change.Result) error {
-	if err := diffView(w, s, r.Diff); err != nil {
+// changeView puts the difference on standard output, where a program can take it, and what there is to say on standard error. What was generated is
+// summed up, unless all of it is wanted: by somebody who says so, or by a program that is to apply what was not changed here.
+func changeView(w io.Writer, s ui.Streams, r *change.Result, verbose bool) error {
+	show := diffView
+	if verbose {
+		show = wholeDiff
+	}
+	diff := r.Diff
+	if !verbose && (s.OutTerminal || !r.DryRun) {
+		diff = sumUp(diff)
+	}
+	if err := show(w, s, diff); err != nil {
 		return err
 	}
 	for _, passed := range r.LeftAlone {
@@ -99,7 +108,7 @@ func changeView(w io.Writer, s ui.Streams, r *change.Result) error {
 		fmt.Fprintln(s.Err, "Nothing else to do.")
 		return nil
 	case !r.Changed:
-		fmt.Fprintln(s.Err, "Nothing to do: all is as wanted.")
+		ui.Fprintf(s.Err, "Nothing to do: %s.\n", cmp.Or(r.AsWanted, "all is as wanted"))
 		return nil
 	case r.DryRun:
 		fmt.Fprintln(s.Err, "Nothing was changed (--dry-run).")
@@ -122,6 +131,13 @@ func changeView(w io.Writer, s ui.Streams, r *change.Result) error {
 
 // A person is not shown all of a file that comes or goes with more lines than maxShown, such as the generated ones of Flux, but how it begins.
 const maxShown, beginning = 100, 12
+
+// wholeDiff writes a difference with every line of it.
+func wholeDiff(w io.Writer, s ui.Streams, diff string) error {
+	plain := s
+	plain.OutTerminal = false
+	return diffView(w, plain, diff)
+}
 
 // diffView writes a difference, in colour where that is welcome. What is not at a terminal gets all of it: `git apply` takes it.
 func diffView(w io.Writer, s ui.Streams, diff string) error {
@@ -173,42 +189,6 @@ func (f *factory) fleetRepo() (*fleetrepo.Repo, error) {
 		return nil, err
 	}
 	return fleetrepo.Open(dir)
-}
-
-// newListCmd is `fleetctl NOUN list`, what the fleet repo has of one kind: result is what programs get of it, view what people see.
-func newListCmd[T any](f *factory, noun, short string, list func(*fleetrepo.Repo) ([]T, error), result func(all []T) any, view func(io.Writer, []T) error) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   short,
-		Example: "  fleetctl " + noun + " list -o json",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			all, err := list(repo)
-			if err != nil {
-				return err
-			}
-			return ui.Print(f.streams, f.format, result(all), func(w io.Writer) error { return view(w, all) })
-		},
-	}
-}
-
-// listView writes a table with a heading: row writes those of one item, with tabs between the columns. none is what is said where there are no
-// items.
-func listView[T any](w io.Writer, all []T, none, heading string, row func(t io.Writer, item T)) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, none)
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, heading)
-	for _, item := range all {
-		row(t, item)
-	}
-	return t.Flush()
 }
 
 // completeFrom completes the n-th argument, or a flag where n is negative, with names from the fleet repo.

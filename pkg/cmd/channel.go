@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"cmp"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,7 +9,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newChannelCmd(f *factory) *cobra.Command {
@@ -79,17 +77,28 @@ func newChannelListCmd(f *factory) *cobra.Command {
 			FormatVersion string              `json:"formatVersion"`
 			Channels      []fleetrepo.Channel `json:"channels"`
 		}{"1", all}
-	}, channelView)
+	}, channelTable)
 }
 
-func channelView(w io.Writer, all []fleetrepo.Channel) error {
-	return listView(w, all, "There are no channels.", "CHANNEL\tFOLLOWS\tAT\tENVIRONMENTS", func(t io.Writer, c fleetrepo.Channel) {
-		follows, at := "branch "+c.Branch, c.Branch
-		if c.Pattern != "" {
-			follows, at = "tags "+c.Pattern, cmp.Or(positions(c.At), "no tag yet")
-		}
-		ui.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Name, follows, at, strings.Join(c.Environments, ", "))
-	})
+var channelTable = table[fleetrepo.Channel]{
+	none: "There are no channels.",
+	name: func(c fleetrepo.Channel) string { return c.Name },
+	columns: []column[fleetrepo.Channel]{
+		{title: "CHANNEL", of: func(c fleetrepo.Channel) string { return c.Name }},
+		{title: "FOLLOWS", of: func(c fleetrepo.Channel) string {
+			if c.Pattern != "" {
+				return "tags " + c.Pattern
+			}
+			return "branch " + c.Branch
+		}},
+		{title: "AT", of: func(c fleetrepo.Channel) string {
+			if c.Pattern != "" {
+				return cmp.Or(positions(c.At), "no tag yet")
+			}
+			return c.Branch
+		}},
+		{title: "ENVIRONMENTS", of: func(c fleetrepo.Channel) string { return strings.Join(c.Environments, ", ") }},
+	},
 }
 
 // positions are the tags of a channel: one where all management clusters agree.

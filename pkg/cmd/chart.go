@@ -1,14 +1,14 @@
 package cmd
 
 import (
-	"io"
+	"path"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 func newChartCmd(f *factory) *cobra.Command {
@@ -27,7 +27,7 @@ func newChartListCmd(f *factory) *cobra.Command {
 			FormatVersion string            `json:"formatVersion"`
 			Charts        []fleetrepo.Chart `json:"charts"`
 		}{"1", all}
-	}, chartView)
+	}, chartTable)
 	c.Long = `List the charts, where they come from, and whether this fleetctl has something new for them.
 
 current  it has all that this fleetctl brings, and what the team has made of it
@@ -37,20 +37,26 @@ own      the team's: fleetctl brings none of that name, or fleet.lock does not s
 	return c
 }
 
-func chartView(w io.Writer, all []fleetrepo.Chart) error {
-	return listView(w, all, "There are no charts; `fleetctl cluster add` brings the one of its flavour along.", "CHART\tSTATE\tFROM\tCHANGED BY THE TEAM", func(t io.Writer, c fleetrepo.Chart) {
-		from, changed := "-", "no"
-		if c.Fleetctl != "" {
-			from = "fleetctl " + c.Fleetctl
-		}
-		if c.Changed {
-			changed = "yes"
-		}
-		if c.State == fleetrepo.ChartOwn {
-			changed = "-"
-		}
-		ui.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Name, c.State, from, changed)
-	})
+var chartTable = table[fleetrepo.Chart]{
+	none: "There are no charts; `fleetctl cluster add` brings the one of its flavour along.",
+	name: func(c fleetrepo.Chart) string { return c.Name },
+	columns: []column[fleetrepo.Chart]{
+		{title: "CHART", of: func(c fleetrepo.Chart) string { return c.Name }},
+		{title: "STATE", of: func(c fleetrepo.Chart) string { return string(c.State) }},
+		{title: "FROM", of: func(c fleetrepo.Chart) string {
+			if c.Fleetctl == "" {
+				return "-"
+			}
+			return "fleetctl " + c.Fleetctl
+		}},
+		{title: "CHANGED BY THE TEAM", of: func(c fleetrepo.Chart) string {
+			if c.State == fleetrepo.ChartOwn {
+				return "-"
+			}
+			return yesNo(c.Changed)
+		}},
+		{title: "FOLDER", wide: true, of: func(c fleetrepo.Chart) string { return path.Join(layout.ChartsDir, c.Name) }},
+	},
 }
 
 func newChartUpdateCmd(f *factory) *cobra.Command {

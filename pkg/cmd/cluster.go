@@ -30,7 +30,7 @@ have it.`,
 
 func newClusterListCmd(f *factory) *cobra.Command {
 	var environment string
-	c := &cobra.Command{
+	c := listFormats(&cobra.Command{
 		Use:   "list",
 		Short: "List the clusters that the fleet repo declares",
 		Long: `List the clusters that the fleet repo declares, from its files alone. What runs is the business of fleetctl status.
@@ -40,7 +40,7 @@ Exit codes: 0 all files could be read; 1 some could not: the list has the others
   fleetctl cluster list --environment prod -o json | jq -r .clusters[].name`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return runClusterList(f, environment) },
-	}
+	})
 	c.Flags().StringVar(&environment, "environment", "", "only the clusters of this environment")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	return c
@@ -81,23 +81,38 @@ func runClusterList(f *factory, environment string) error {
 			list.Clusters = append(list.Clusters, c)
 		}
 	}
-	if err := ui.Print(f.streams, f.format, list, func(w io.Writer) error { return clusterListView(w, list.Clusters) }); err != nil {
+	if err := printList(f, list, list.Clusters, clusterTable(all)); err != nil {
 		return err
 	}
 	return problems.Err()
 }
 
-func clusterListView(w io.Writer, clusters []fleetrepo.Cluster) error {
-	if len(clusters) == 0 {
-		_, err := fmt.Fprintln(w, "There are no clusters; `fleetctl cluster add` declares one.")
-		return err
+// clusterTable shows clusters, of which there are all.
+func clusterTable(all []fleetrepo.Cluster) table[fleetrepo.Cluster] {
+	called := map[string]int{}
+	for _, c := range all {
+		called[c.Name]++
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ENVIRONMENT\tNAME\tFLAVOUR\tVERSION\tCONTROL PLANE\tPOOLS\tSTATE")
-	for _, c := range clusters {
-		ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Environment, c.Name, c.Flavour, c.KubernetesVersion, controlPlane(c), pools(c), clusterState(c))
+	return table[fleetrepo.Cluster]{
+		none: "There are no clusters; `fleetctl cluster add` declares one.",
+		name: func(c fleetrepo.Cluster) string {
+			if called[c.Name] > 1 {
+				return c.Environment + "/" + c.Name
+			}
+			return c.Name
+		},
+		columns: []column[fleetrepo.Cluster]{
+			{title: "ENVIRONMENT", of: func(c fleetrepo.Cluster) string { return c.Environment }},
+			{title: "NAME", of: func(c fleetrepo.Cluster) string { return c.Name }},
+			{title: "FLAVOUR", of: func(c fleetrepo.Cluster) string { return c.Flavour }},
+			{title: "VERSION", of: func(c fleetrepo.Cluster) string { return c.KubernetesVersion }},
+			{title: "CONTROL PLANE", of: controlPlane},
+			{title: "POOLS", of: pools},
+			{title: "MANAGEMENT CLUSTER", wide: true, of: func(c fleetrepo.Cluster) string { return c.ManagementCluster }},
+			{title: "FILE", wide: true, of: func(c fleetrepo.Cluster) string { return fmt.Sprintf("%s:%d", c.File, c.Line) }},
+			{title: "STATE", of: clusterState},
+		},
 	}
-	return t.Flush()
 }
 
 func controlPlane(c fleetrepo.Cluster) string {
@@ -171,7 +186,7 @@ func clusterView(w io.Writer, c *fleetrepo.Cluster) error {
 		}
 	}
 	for _, p := range c.Pools {
-		line := p.Size() + " nodes"
+		line := p.Nodes()
 		if p.KubernetesVersion != "" {
 			line += ", " + p.KubernetesVersion
 		}

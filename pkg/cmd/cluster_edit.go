@@ -40,7 +40,8 @@ func newClusterScaleCmd(f *factory) *cobra.Command {
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.ScaleControlPlane(args[0], replicas) })
 		},
 	}
-	c.Flags().IntVar(&replicas, "control-plane", 0, "number of control plane nodes")
+	c.Flags().IntVar(&replicas, "control-plane", 0, "number of control plane nodes (also: --replicas)")
+	alsoCalled(c, "control-plane", "replicas")
 	o.add(c)
 	takes(f, c, ofCluster)
 	return c
@@ -88,7 +89,8 @@ Exit codes: 0 done, or nothing to do; 3 the control plane is not as far as the f
 			return edit(c, f, &o, upgrade.Next(c.Context(), f.store(), options))
 		},
 	}
-	c.Flags().StringVar(&options.Version, "version", "", "Kubernetes version to upgrade to")
+	c.Flags().StringVar(&options.Version, "version", "", "Kubernetes version to upgrade to (also: --kubernetes-version)")
+	alsoCalled(c, "version", "kubernetes-version")
 	c.Flags().StringSliceVar(&options.Pools, "pool", nil, "in the second step, only these pools")
 	c.Flags().BoolVar(&options.SkipHealth, "skip-health", false, "do not look at the control plane on the management cluster")
 	c.Flags().StringArrayVar(&values, "set", nil, "value that changes with the version, path=value: template=ubuntu-2404-kube-v1.36.3")

@@ -1,23 +1,22 @@
 package cmd
 
 import (
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 func newCNICmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "cni", Short: "List and add the networks of pods that clusters can be given",
+		Use: "cni", Short: "List, add and remove the networks of pods that clusters can be given",
 		Long: `A network is a folder of addons/cni with its manifests. The management cluster's Flux applies it to a cluster before anything else runs there. A
 chart says in its annotation fleetctl.dev/cni which one new clusters of its flavour get.`,
 	}
-	c.AddCommand(newCNIAddCmd(f), newCNIListCmd(f))
+	c.AddCommand(newCNIAddCmd(f), newCNIListCmd(f), newCNIRemoveCmd(f))
 	return c
 }
 
@@ -55,19 +54,33 @@ With --flavour it becomes the network of new clusters of these flavours: the ann
 	return c
 }
 
+func newCNIRemoveCmd(f *factory) *cobra.Command {
+	return newRemoveCmd(f, &cobra.Command{
+		Short: "Remove a network that no cluster has",
+		Long: `Remove the manifests of a network that no cluster has. Charts that name it for new clusters say again what fleetctl brought them
+with.` + editing,
+		Example: "  fleetctl cni remove calico --dry-run",
+	}, argument{what: "network", choices: networkNames}, (*fleetrepo.Repo).RemoveNetwork)
+}
+
 func newCNIListCmd(f *factory) *cobra.Command {
 	return newListCmd(f, "cni", "List the networks, the flavours that name them, and who has them", (*fleetrepo.Repo).Networks, func(all []fleetrepo.Network) any {
 		return struct {
 			FormatVersion string              `json:"formatVersion"`
 			Networks      []fleetrepo.Network `json:"networks"`
 		}{"1", all}
-	}, networkView)
+	}, networkTable)
 }
 
-func networkView(w io.Writer, all []fleetrepo.Network) error {
-	return listView(w, all, "There are no networks; `fleetctl cni add` brings one in.", "NETWORK\tFLAVOURS\tCLUSTERS", func(t io.Writer, n fleetrepo.Network) {
-		ui.Fprintf(t, "%s\t%s\t%s\n", n.Name, strings.Join(n.Flavours, ", "), strings.Join(n.Clusters, ", "))
-	})
+var networkTable = table[fleetrepo.Network]{
+	none: "There are no networks; `fleetctl cni add` brings one in.",
+	name: func(n fleetrepo.Network) string { return n.Name },
+	columns: []column[fleetrepo.Network]{
+		{title: "NETWORK", of: func(n fleetrepo.Network) string { return n.Name }},
+		{title: "FLAVOURS", of: func(n fleetrepo.Network) string { return strings.Join(n.Flavours, ", ") }},
+		{title: "CLUSTERS", of: func(n fleetrepo.Network) string { return strings.Join(n.Clusters, ", ") }},
+		{title: "FOLDER", wide: true, of: func(n fleetrepo.Network) string { return layout.CNIDir(n.Name) }},
+	},
 }
 
 func networkNames(r *fleetrepo.Repo, _ []string) []string { return r.NetworkNames() }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/confine"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -80,7 +81,7 @@ func runDiff(c *cobra.Command, f *factory, o *diffOptions) error {
 		return err
 	}
 	if n := len(report.OldProblems); n > 0 {
-		f.report().Warn(fmt.Sprintf("%d problems in the older side: what they are about is shown as new", n))
+		f.report().Warn(plain.Count(n, "problem") + " in the older side: what they are about is shown as new")
 	}
 	return report.Err()
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -56,7 +57,7 @@ func doctorView(s ui.Streams, w io.Writer, r *lifecycle.DoctorReport) error {
 			ui.Fprintf(w, "    %s\n", check.Hint)
 		}
 	}
-	_, err := ui.Fprintf(w, "\n%d checks, %d failed, %d warnings\n", len(r.Checks), r.Failed, r.Warned)
+	_, err := ui.Fprintf(w, "\n%s, %d failed, %s\n", plain.Count(len(r.Checks), "check"), r.Failed, plain.Count(r.Warned, "warning"))
 	return err
 }
 

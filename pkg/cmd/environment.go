@@ -1,17 +1,16 @@
 package cmd
 
 import (
-	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newEnvironmentCmd(f *factory) *cobra.Command {
-	c := &cobra.Command{Use: "environment", Aliases: []string{"env"}, Short: "List, add and change the environments of the fleet"}
-	c.AddCommand(newEnvironmentAddCmd(f), newEnvironmentListCmd(f), newEnvironmentSetCmd(f))
+	c := &cobra.Command{Use: "environment", Aliases: []string{"env"}, Short: "List, add, change and remove the environments of the fleet"}
+	c.AddCommand(newEnvironmentAddCmd(f), newEnvironmentListCmd(f), newEnvironmentSetCmd(f), newEnvironmentRemoveCmd(f))
 	return c
 }
 
@@ -78,23 +77,39 @@ clusters then become what the other channel has of them: look at ` + "`fleetctl 
 	return c
 }
 
+func newEnvironmentRemoveCmd(f *factory) *cobra.Command {
+	return newRemoveCmd(f, &cobra.Command{
+		Short: "Remove an environment that has no clusters and no tenants",
+		Long: `Remove an environment from fleet.yaml, with the folder of its clusters and the Flux Kustomization that applies it. Its clusters and tenants go
+first, each by its own command: they are what would be lost.` + editing,
+		Example: "  fleetctl environment remove staging --push",
+	}, ofEnvironment, (*fleetrepo.Repo).RemoveEnvironment)
+}
+
 func newEnvironmentListCmd(f *factory) *cobra.Command {
 	return newListCmd(f, "environment", "List the environments, their channels, and how many clusters each has", (*fleetrepo.Repo).Environments, func(all []fleetrepo.Environment) any {
 		return struct {
 			FormatVersion string                  `json:"formatVersion"`
 			Environments  []fleetrepo.Environment `json:"environments"`
 		}{"1", all}
-	}, environmentView)
+	}, environmentTable)
 }
 
-func environmentView(w io.Writer, all []fleetrepo.Environment) error {
-	return listView(w, all, "There are no environments; `fleetctl environment add` makes one.", "ENVIRONMENT\tCLUSTERS\tCHANNEL\tPRODUCTION", func(t io.Writer, e fleetrepo.Environment) {
-		note := ""
-		if !e.Declared {
-			note = "\tnot listed in fleet.yaml"
-		}
-		ui.Fprintf(t, "%s\t%d\t%s\t%s%s\n", e.Name, e.Clusters, e.Channel, yesNo(e.Production), note)
-	})
+var environmentTable = table[fleetrepo.Environment]{
+	none: "There are no environments; `fleetctl environment add` makes one.",
+	name: func(e fleetrepo.Environment) string { return e.Name },
+	columns: []column[fleetrepo.Environment]{
+		{title: "ENVIRONMENT", of: func(e fleetrepo.Environment) string { return e.Name }},
+		{title: "CLUSTERS", of: func(e fleetrepo.Environment) string { return strconv.Itoa(e.Clusters) }},
+		{title: "CHANNEL", of: func(e fleetrepo.Environment) string { return e.Channel }},
+		{title: "PRODUCTION", of: func(e fleetrepo.Environment) string { return yesNo(e.Production) }},
+		{title: "NOTE", optional: true, of: func(e fleetrepo.Environment) string {
+			if e.Declared {
+				return ""
+			}
+			return "not listed in fleet.yaml"
+		}},
+	},
 }
 
 func yesNo(b bool) string {

@@ -35,7 +35,7 @@ type factory struct {
 
 type globalFlags struct {
 	repo, cluster, output, stateDir, cacheDir, configFile string
-	noColor, quiet                                        bool
+	noColor, quiet, verbose                               bool
 }
 
 // setGrace is for the commands that run in the background: nobody waits for them at a terminal, and they have much to end.
@@ -46,12 +46,13 @@ func newFactory(streams ui.Streams) *factory { return &factory{streams: streams,
 func (f *factory) addGlobalFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.flags.repo, "repo", "C", ".", "folder of the fleet repo")
 	fs.StringVar(&f.flags.cluster, "cluster", "", "management cluster to work on (default: the only one of the fleet)")
-	fs.StringVarP(&f.flags.output, "output", "o", string(ui.Human), "output format: human, json or yaml")
+	fs.StringVarP(&f.flags.output, "output", "o", string(ui.Human), "output format: human, json or yaml; for lists also wide and name")
 	fs.StringVar(&f.flags.stateDir, "state-dir", "", "private folder for what fleetctl knows of its management clusters (default: fleetctl in the user's state folder)")
 	fs.StringVar(&f.flags.cacheDir, "cache-dir", "", "folder for what can be fetched or made again (default: fleetctl in the user's cache folder)")
 	fs.StringVar(&f.flags.configFile, "config", "", "configuration file (default: fleetctl/config.yaml in the user's configuration folder)")
 	fs.BoolVar(&f.flags.noColor, "no-color", false, "print without colours and animation")
 	fs.BoolVarP(&f.flags.quiet, "quiet", "q", false, "print no progress")
+	fs.BoolVarP(&f.flags.verbose, "verbose", "v", false, "print more: when each step began and what it waited for, and long differences whole")
 }
 
 // moreFormats annotates a command with the formats that it takes besides those of every command.
@@ -70,6 +71,9 @@ func (f *factory) settle(c *cobra.Command) error {
 	if f.format, err = ui.ParseFormat(f.flags.output, strings.Fields(c.Annotations[moreFormats])...); err != nil {
 		return err
 	}
+	if f.flags.quiet && f.flags.verbose {
+		return diag.Usage("leave one of them out", "--quiet and --verbose are opposites")
+	}
 	if f.flags.noColor {
 		f.streams.OutColor, f.streams.ErrColor, f.streams.ErrSmart = false, false, false
 	}
@@ -79,7 +83,7 @@ func (f *factory) settle(c *cobra.Command) error {
 // report returns the one Reporter of this run.
 func (f *factory) report() *ui.Reporter {
 	if f.reporter == nil {
-		f.reporter = ui.NewReporter(f.streams, f.flags.quiet)
+		f.reporter = ui.NewReporter(f.streams, f.flags.quiet).Verbose(f.flags.verbose)
 	}
 	return f.reporter
 }
@@ -122,6 +126,15 @@ func (f *factory) target() (*management.Target, error) {
 		return nil, err
 	}
 	return management.Find(f.store(), f.flags.cluster, dir)
+}
+
+// declaredTarget is target for commands that only look: it may be one that nobody has made yet.
+func (f *factory) declaredTarget() (*management.Target, error) {
+	dir, err := f.repoDir()
+	if err != nil {
+		return nil, err
+	}
+	return management.FindDeclared(f.store(), f.flags.cluster, dir)
 }
 
 // completeManagementClusters completes the value of --cluster.

@@ -1,22 +1,22 @@
 package cmd
 
 import (
-	"io"
+	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 func newFeatureCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "feature", Short: "List, add, enable and disable features: add-ons of the platform",
+		Use: "feature", Short: "List, add, enable, disable and remove features: add-ons of the platform",
 		Long: `A feature is an add-on of the platform: objects in features/<feature>, in one folder what only the platform may own, in another what stands in
 its namespace. Environments, or single clusters, are given it.`,
 	}
-	c.AddCommand(newFeatureAddCmd(f), newFeatureListCmd(f), newFeatureEnableCmd(f), newFeatureDisableCmd(f))
+	c.AddCommand(newFeatureAddCmd(f), newFeatureListCmd(f), newFeatureEnableCmd(f), newFeatureDisableCmd(f), newFeatureRemoveCmd(f))
 	return c
 }
 
@@ -56,6 +56,14 @@ func newFeatureDisableCmd(f *factory) *cobra.Command {
 	}, (*fleetrepo.Repo).DisableFeature)
 }
 
+func newFeatureRemoveCmd(f *factory) *cobra.Command {
+	return newRemoveCmd(f, &cobra.Command{
+		Short:   "Remove a feature that nobody has",
+		Long:    "Remove a feature with all its files. Whoever has it loses it first: `fleetctl feature disable`." + editing,
+		Example: "  fleetctl feature remove ingress --dry-run",
+	}, ofFeature, (*fleetrepo.Repo).RemoveFeature)
+}
+
 func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error)) *cobra.Command {
 	var o changeFlags
 	var options fleetrepo.FeatureOptions
@@ -78,13 +86,18 @@ func newFeatureListCmd(f *factory) *cobra.Command {
 			FormatVersion string              `json:"formatVersion"`
 			Features      []fleetrepo.Feature `json:"features"`
 		}{"1", all}
-	}, featureView)
+	}, featureTable)
 }
 
-func featureView(w io.Writer, all []fleetrepo.Feature) error {
-	return listView(w, all, "There are no features; `fleetctl feature add` makes one.", "FEATURE\tENVIRONMENTS\tCLUSTERS", func(t io.Writer, feature fleetrepo.Feature) {
-		ui.Fprintf(t, "%s\t%s\t%s\n", feature.Name, strings.Join(feature.Environments, ", "), strings.Join(feature.Clusters, ", "))
-	})
+var featureTable = table[fleetrepo.Feature]{
+	none: "There are no features; `fleetctl feature add` makes one.",
+	name: func(o fleetrepo.Feature) string { return o.Name },
+	columns: []column[fleetrepo.Feature]{
+		{title: "FEATURE", of: func(o fleetrepo.Feature) string { return o.Name }},
+		{title: "ENVIRONMENTS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Environments, ", ") }},
+		{title: "CLUSTERS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Clusters, ", ") }},
+		{title: "FOLDER", wide: true, of: func(o fleetrepo.Feature) string { return path.Join(layout.FeaturesDir, o.Name) }},
+	},
 }
 
 func featureNames(r *fleetrepo.Repo, _ []string) []string { return r.FeatureNames() }

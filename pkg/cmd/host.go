@@ -1,9 +1,7 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +27,7 @@ that was there). An embedded one survives the terminal; after a reboot, start br
 }
 
 func newHostListCmd(f *factory) *cobra.Command {
-	return &cobra.Command{
+	return listFormats(&cobra.Command{
 		Use:   "list",
 		Short: "List the hosts that this machine remembers",
 		Args:  cobra.NoArgs,
@@ -42,35 +40,43 @@ func newHostListCmd(f *factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return ui.Print(f.streams, f.format, list, func(w io.Writer) error { return hostListView(w, list) })
+			return ui.Print(f.streams, f.format, list, func(w io.Writer) error {
+				if err := hostTable.print(w, f.format, list.Hosts); err != nil || f.format == ui.Name {
+					return err
+				}
+				return hostTroubles(w, list.Hosts)
+			})
 		},
-	}
+	})
 }
 
-func hostListView(w io.Writer, list *management.HostList) error {
-	if len(list.Hosts) == 0 {
-		_, err := fmt.Fprintln(w, "This machine has no management clusters. `fleetctl init` makes one.")
-		return err
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "NAME\tHOST\tSTATE\tFLEET\tREPO")
-	for _, h := range list.Hosts {
-		state := h.State
-		if h.PivotedTo != "" {
-			state += ", pivoted to " + h.PivotedTo
-		}
-		if h.Error != "" {
-			state += " (" + h.Error + ")"
-		}
-		if h.Trouble != "" {
-			state += ", in trouble"
-		}
-		ui.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", h.Name, h.Type, state, h.Fleet, h.Repo)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	for _, h := range list.Hosts {
+var hostTable = table[management.HostInfo]{
+	none: "This machine has no management clusters. `fleetctl init` makes one.",
+	name: func(h management.HostInfo) string { return h.Name },
+	columns: []column[management.HostInfo]{
+		{title: "NAME", of: func(h management.HostInfo) string { return h.Name }},
+		{title: "HOST", of: func(h management.HostInfo) string { return h.Type }},
+		{title: "STATE", of: func(h management.HostInfo) string {
+			state := h.State
+			if h.PivotedTo != "" {
+				state += ", pivoted to " + h.PivotedTo
+			}
+			if h.Error != "" {
+				state += " (" + h.Error + ")"
+			}
+			if h.Trouble != "" {
+				state += ", in trouble"
+			}
+			return state
+		}},
+		{title: "FLEET", of: func(h management.HostInfo) string { return h.Fleet }},
+		{title: "REPO", of: func(h management.HostInfo) string { return h.Repo }},
+	},
+}
+
+// hostTroubles tells what each host in trouble says of itself.
+func hostTroubles(w io.Writer, all []management.HostInfo) error {
+	for _, h := range all {
 		if h.Trouble == "" {
 			continue
 		}

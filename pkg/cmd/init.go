@@ -11,17 +11,20 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 // initOptions are the flags of init; bootstrap has them too.
 type initOptions struct {
 	lifecycle.InitOptions
-	providers   []string
-	tokenFile   string
-	merge       bool
-	dryRun      bool
-	manifestDir string
+	providers []string
+	tokenFile string
+	// fluxTokenFile has the token that Flux reads with.
+	fluxTokenFile string
+	merge         bool
+	dryRun        bool
+	manifestDir   string
 }
 
 func newInitCmd(f *factory) *cobra.Command {
@@ -73,6 +76,8 @@ func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
 	fs.StringVar(&o.Branch, "git-branch", "", "branch that holds the fleet (default: main)")
 	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
 	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "", "file with a token of an https remote that may only read, for Flux on all clusters (default: the environment variable FLEETCTL_FLUX_TOKEN)")
+	fs.StringVar(&o.FluxUsername, "flux-username", "", "user name that goes with the token for Flux (default: that of --git-username)")
 	fs.StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
 	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")
 	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "", "known_hosts file that pins the host keys of an ssh remote (default: the user's)")
@@ -102,6 +107,9 @@ func (o *initOptions) complete(f *factory) (err error) {
 		return err
 	}
 	if o.Git.Token, err = readToken(o.tokenFile); err != nil {
+		return err
+	}
+	if o.FluxToken, err = readTokenFrom(o.fluxTokenFile, "flux-token-file", fluxTokenVariable); err != nil {
 		return err
 	}
 	if o.Kubeconfig != "" {
@@ -171,7 +179,7 @@ func planView(w io.Writer, p *lifecycle.Plan) error {
 			ui.Fprintf(w, "  %s\n", name)
 		}
 	}
-	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%d files). Nothing else was changed.\n", p.ManifestDir, len(p.Manifests))
+	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%s). Nothing else was changed.\n", p.ManifestDir, plain.Count(len(p.Manifests), "file"))
 	return err
 }
 

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -11,18 +13,31 @@ import (
 // tokenVariable holds the token of an https remote. A secret never comes as an argument: every user of the machine can read those.
 const tokenVariable = "FLEETCTL_GIT_TOKEN" //nolint:gosec // the name of a variable, no credential
 
+// fluxTokenVariable holds the token that Flux reads an https remote with.
+const fluxTokenVariable = "FLEETCTL_FLUX_TOKEN" //nolint:gosec // the name of a variable, no credential
+
 // readToken reads the token from file, or from the environment where no file is given; it may be empty.
 func readToken(file string) (string, error) {
-	if file == "" {
-		return os.Getenv(tokenVariable), nil
+	return readTokenFrom(file, "git-token-file", tokenVariable)
+}
+
+// readTokenFrom is readToken for a flag and a variable.
+func readTokenFrom(file, flag, variable string) (string, error) {
+	const op = "read the Git token"
+	token, from := os.Getenv(variable), "the environment variable "+variable
+	if file != "" {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return "", diag.Wrap(op, err, "give --"+flag+" a file that you can read, or set "+variable)
+		}
+		token, from = strings.TrimSpace(string(raw)), file
+		if token == "" {
+			return "", diag.Errorf("put the token into it, on one line", "%s: %s is empty", op, file)
+		}
 	}
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return "", diag.Wrap("read the Git token", err, "give --git-token-file a file that you can read, or set "+tokenVariable)
-	}
-	token := strings.TrimSpace(string(raw))
-	if token == "" {
-		return "", diag.Errorf("put the token into it, on one line", "read the Git token: %s is empty", file)
+	// No server has given out such a token: it is two lines, or has a line's end, or was saved in another encoding.
+	if !utf8.ValidString(token) || strings.ContainsFunc(token, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "", diag.Errorf("give the token alone, on one line, as plain text", "%s: %s has a line break or another character in it that no token has", op, from)
 	}
 	return token, nil
 }

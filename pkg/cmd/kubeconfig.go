@@ -19,7 +19,7 @@ name, or by namespace/name where the name alone is not enough.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.completeWorkloadClusters,
 		RunE: func(c *cobra.Command, args []string) error {
-			target, err := f.target()
+			target, err := f.declaredTarget()
 			if err != nil {
 				return err
 			}

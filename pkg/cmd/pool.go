@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +15,8 @@ import (
 )
 
 func newPoolCmd(f *factory) *cobra.Command {
-	c := &cobra.Command{Use: "pool", Short: "Change the pools of worker nodes of a cluster"}
-	c.AddCommand(newPoolAddCmd(f), newPoolScaleCmd(f), newPoolRemoveCmd(f))
+	c := &cobra.Command{Use: "pool", Short: "List and change the pools of worker nodes of clusters"}
+	c.AddCommand(newPoolAddCmd(f), newPoolListCmd(f), newPoolScaleCmd(f), newPoolRemoveCmd(f))
 	return c
 }
 
@@ -126,6 +128,78 @@ func newPoolScaleCmd(f *factory) *cobra.Command {
 	o.add(c)
 	takes(f, c, ofCluster, ofPool)
 	return c
+}
+
+// clusterPool is a pool with the cluster that has it.
+type clusterPool struct {
+	Cluster     string `json:"cluster"`
+	Environment string `json:"environment"`
+	fleetrepo.Pool
+	// KubernetesVersion of its nodes: its own, else that of the cluster.
+	KubernetesVersion string `json:"kubernetesVersion"`
+	File              string `json:"file"`
+}
+
+// poolList is the result of pool list.
+type poolList struct {
+	FormatVersion string        `json:"formatVersion"`
+	Pools         []clusterPool `json:"pools"`
+	Problems      diag.Findings `json:"problems"`
+}
+
+func newPoolListCmd(f *factory) *cobra.Command {
+	return listFormats(&cobra.Command{
+		Use:   "list [CLUSTER]",
+		Short: "List the pools of a cluster, or of all of them",
+		Long: `List the pools of a cluster, or of all clusters that the fleet repo declares, from its files alone.
+
+Exit codes: 0 all files could be read; 1 some could not: the list has the others.`,
+		Example: `  fleetctl pool list shop
+  fleetctl pool list -o json | jq -r '.pools[] | select(.replicas > 5) | .name'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: f.completeFrom(0, clusterNames),
+		RunE:              func(_ *cobra.Command, args []string) error { return runPoolList(f, args) },
+	})
+}
+
+func runPoolList(f *factory, args []string) error {
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return err
+	}
+	list := poolList{FormatVersion: "1", Pools: []clusterPool{}, Problems: diag.Findings{}}
+	var clusters []fleetrepo.Cluster
+	if len(args) > 0 {
+		cluster, err := repo.Cluster(args[0])
+		if err != nil {
+			return err
+		}
+		clusters = []fleetrepo.Cluster{*cluster}
+	} else if clusters, list.Problems, err = repo.Clusters(); err != nil {
+		return err
+	}
+	for _, c := range clusters {
+		for _, p := range c.Pools {
+			list.Pools = append(list.Pools, clusterPool{c.Name, c.Environment, p, cmp.Or(p.KubernetesVersion, c.KubernetesVersion), c.File})
+		}
+	}
+	if err := printList(f, list, list.Pools, poolTable); err != nil {
+		return err
+	}
+	return list.Problems.Err()
+}
+
+var poolTable = table[clusterPool]{
+	none: "There are no pools; `fleetctl pool add` adds one.",
+	name: func(p clusterPool) string { return p.Name },
+	columns: []column[clusterPool]{
+		{title: "ENVIRONMENT", of: func(p clusterPool) string { return p.Environment }},
+		{title: "CLUSTER", of: func(p clusterPool) string { return p.Cluster }},
+		{title: "POOL", of: func(p clusterPool) string { return p.Name }},
+		{title: "NODES", of: func(p clusterPool) string { return p.Size() }},
+		{title: "VERSION", of: func(p clusterPool) string { return p.KubernetesVersion }},
+		{title: "FILE", wide: true, of: func(p clusterPool) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }},
+	},
 }
 
 func newPoolRemoveCmd(f *factory) *cobra.Command {

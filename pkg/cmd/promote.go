@@ -80,10 +80,10 @@ func runPromote(c *cobra.Command, f *factory, o promotion.Options) error {
 	if err != nil {
 		return err
 	}
-	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return promoteView(w, f.streams, result) })
+	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return promoteView(w, f.streams, result, f.flags.verbose) })
 }
 
-func promoteView(w io.Writer, s ui.Streams, r *promotion.Result) error {
+func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) error {
 	switch {
 	case r.Tagged && r.Change.DryRun:
 		ui.Fprintf(s.Err, "Would tag %s as %s.\n", short(r.Commit), r.Tag)
@@ -97,7 +97,7 @@ func promoteView(w io.Writer, s ui.Streams, r *promotion.Result) error {
 		ui.Fprintf(s.Err, "Nothing to do: channel %s is at %s.\n", r.Channel, r.Tag)
 		return nil
 	}
-	if err := changeView(w, s, r.Change); err != nil {
+	if err := changeView(w, s, r.Change, verbose); err != nil {
 		return err
 	}
 	if len(r.Environments) > 0 && !r.Change.DryRun {

@@ -1,21 +1,20 @@
 package cmd
 
 import (
-	"fmt"
-	"io"
-	"text/tabwriter"
+	"cmp"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
-	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 func newProviderCmd(f *factory) *cobra.Command {
-	c := &cobra.Command{Use: "provider", Short: "List and add the Cluster API providers of the management clusters"}
-	c.AddCommand(newProviderAddCmd(f), newProviderListCmd(f))
+	c := &cobra.Command{Use: "provider", Short: "List, add and remove the Cluster API providers of the management clusters"}
+	c.AddCommand(newProviderAddCmd(f), newProviderListCmd(f), newProviderRemoveCmd(f))
 	return c
 }
 
@@ -35,53 +34,74 @@ along. Without a version, fleetctl init chooses one when it installs the provide
 				return err
 			}
 			provider := v1alpha1.Provider{Name: given[0].Name, Version: given[0].Version, Type: v1alpha1.ProviderType(providerType)}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddProvider(f.flags.cluster, provider) })
+			return edit(c, f, &o, lifecycle.AddProvider(f.flags.cluster, provider))
 		},
 	}
+	addProviderType(c, &providerType)
+	o.add(c)
+	takes(f, c, argument{what: "provider", choices: func(*fleetrepo.Repo, []string) []string { return scaffold.Providers() }, open: true})
+	c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return lifecycle.KnownProviders(v1alpha1.ProviderType(providerType)), cobra.ShellCompDirectiveNoFileComp
+	}
+	return c
+}
+
+// addProviderType is the flag that says which type of provider is meant.
+func addProviderType(c *cobra.Command, into *string) {
 	var types []string
 	for _, t := range v1alpha1.ProviderTypes() {
 		types = append(types, string(t))
 	}
-	c.Flags().StringVar(&providerType, "type", string(v1alpha1.ProviderInfrastructure), "type of the provider")
+	c.Flags().StringVar(into, "type", string(v1alpha1.ProviderInfrastructure), "type of the provider")
 	completeFlag(c, "type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp))
-	o.add(c)
-	takes(f, c, argument{what: "provider", choices: func(*fleetrepo.Repo, []string) []string { return scaffold.Providers() }, open: true})
+}
+
+func newProviderRemoveCmd(f *factory) *cobra.Command {
+	var providerType string
+	c := newRemoveCmd(f, &cobra.Command{
+		Short: "Remove a provider from a management cluster in fleet.yaml",
+		Long: `Take a provider of a management cluster out of fleet.yaml and fleet.lock, and its charts where no cluster has them and nobody has changed
+them. It refuses while clusters of that management cluster need the provider. What is installed stays until you take it off.` + editing,
+		Example: `  fleetctl provider remove aws --commit
+  fleetctl provider remove in-cluster --type ipam --cluster platform`,
+	}, argument{what: "provider", choices: func(r *fleetrepo.Repo, _ []string) []string { return providerNames(r, f.flags.cluster) }},
+		func(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error) {
+			return r.RemoveProvider(f.flags.cluster, v1alpha1.Provider{Name: name, Type: v1alpha1.ProviderType(providerType)})
+		})
+	addProviderType(c, &providerType)
 	return c
 }
 
-func newProviderListCmd(f *factory) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   "List the providers that fleet.yaml names",
-		Example: "  fleetctl provider list -o json",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			result := struct {
-				FormatVersion string               `json:"formatVersion"`
-				Providers     []fleetrepo.Provider `json:"providers"`
-			}{"1", repo.Providers()}
-			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return providerView(w, result.Providers) })
-		},
+// providerNames are those that fleet.yaml lists for a management cluster, or for any where that is empty.
+func providerNames(r *fleetrepo.Repo, cluster string) []string {
+	var names []string
+	for _, p := range r.Providers() {
+		if (cluster == "" || p.ManagementCluster == cluster) && !slices.Contains(names, p.Name) {
+			names = append(names, p.Name)
+		}
 	}
+	return names
 }
 
-func providerView(w io.Writer, all []fleetrepo.Provider) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "There are no providers; `fleetctl provider add` lists one.")
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "MANAGEMENT CLUSTER\tPROVIDER\tTYPE\tVERSION")
-	for _, p := range all {
-		version := p.Version
-		if version == "" {
-			version = "init chooses"
-		}
-		ui.Fprintf(t, "%s\t%s\t%s\t%s\n", p.ManagementCluster, p.Name, p.Type, version)
-	}
-	return t.Flush()
+func newProviderListCmd(f *factory) *cobra.Command {
+	return newListCmd(f, "provider", "List the providers that fleet.yaml names", func(r *fleetrepo.Repo) ([]fleetrepo.Provider, error) { return r.Providers(), nil }, func(all []fleetrepo.Provider) any {
+		return struct {
+			FormatVersion string               `json:"formatVersion"`
+			Providers     []fleetrepo.Provider `json:"providers"`
+		}{"1", all}
+	}, providerTable)
+}
+
+var providerTable = table[fleetrepo.Provider]{
+	none: "There are no providers; `fleetctl provider add` lists one.",
+	name: func(p fleetrepo.Provider) string { return p.Name },
+	columns: []column[fleetrepo.Provider]{
+		{title: "MANAGEMENT CLUSTER", of: func(p fleetrepo.Provider) string { return p.ManagementCluster }},
+		{title: "PROVIDER", of: func(p fleetrepo.Provider) string { return p.Name }},
+		{title: "TYPE", of: func(p fleetrepo.Provider) string { return string(p.Type) }},
+		{title: "VERSION", of: func(p fleetrepo.Provider) string { return cmp.Or(p.Version, "init chooses") }},
+	},
 }

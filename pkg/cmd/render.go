@@ -127,7 +127,7 @@ func writeRendered(f *factory, dir string, result *render.Result) error {
 	if err != nil {
 		return err
 	}
-	ui.Fprintf(f.streams.Err, "%d files in %s: %d written, %d removed.\n", written.Files, dir, written.Changed, written.Removed)
+	ui.Fprintf(f.streams.Err, "%s in %s: %d written, %d removed.\n", plain.Count(written.Files, "file"), dir, written.Changed, written.Removed)
 	return nil
 }
 

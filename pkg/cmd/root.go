@@ -149,9 +149,10 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		c.cmd.GroupID = c.group
 		root.AddCommand(c.cmd)
 	}
+	addSynonyms(root)
 	usageErrors(root)
 	_ = root.RegisterFlagCompletionFunc("cluster", f.completeManagementClusters) // fails only for a flag that is not there
-	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(ui.Formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("output", completeFormats)
 	return root
 }
 

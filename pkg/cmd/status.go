@@ -32,7 +32,7 @@ Exit codes: 0 all is Ready; 3 something is not.`,
   fleetctl status -o json | jq .problems`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			target, err := f.target()
+			target, err := f.declaredTarget()
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,21 +74,51 @@ asks for the tenant's name.` + editing,
 	return c
 }
 
-func newTenantListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "tenant", "List the tenants, where they are, and what their people may do", (*fleetrepo.Repo).Tenants, func(all []fleetrepo.Tenant) any {
-		return struct {
-			FormatVersion string             `json:"formatVersion"`
-			Tenants       []fleetrepo.Tenant `json:"tenants"`
-		}{"1", all}
-	}, tenantView)
+// tenantPlace is a tenant in one environment.
+type tenantPlace struct {
+	name string
+	fleetrepo.TenantEnvironment
 }
 
-func tenantView(w io.Writer, all []fleetrepo.Tenant) error {
-	return listView(w, all, "There are no tenants; `fleetctl tenant add` makes one.", "TENANT\tENVIRONMENT\tCLOUD\tGROUP\tROLE", func(t io.Writer, tenant fleetrepo.Tenant) {
-		for _, e := range tenant.Environments {
-			ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", tenant.Name, e.Name, e.Cloud, e.Group, e.Role)
-		}
+func newTenantListCmd(f *factory) *cobra.Command {
+	return listFormats(&cobra.Command{
+		Use:     "list",
+		Short:   "List the tenants, where they are, and what their people may do",
+		Example: "  fleetctl tenant list -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			repo, err := f.fleetRepo()
+			if err != nil {
+				return err
+			}
+			all, err := repo.Tenants()
+			if err != nil {
+				return err
+			}
+			var places []tenantPlace
+			for _, t := range all {
+				for _, e := range t.Environments {
+					places = append(places, tenantPlace{t.Name, e})
+				}
+			}
+			return printList(f, struct {
+				FormatVersion string             `json:"formatVersion"`
+				Tenants       []fleetrepo.Tenant `json:"tenants"`
+			}{"1", all}, places, tenantTable)
+		},
 	})
+}
+
+var tenantTable = table[tenantPlace]{
+	none: "There are no tenants; `fleetctl tenant add` makes one.",
+	name: func(t tenantPlace) string { return t.name },
+	columns: []column[tenantPlace]{
+		{title: "TENANT", of: func(t tenantPlace) string { return t.name }},
+		{title: "ENVIRONMENT", of: func(t tenantPlace) string { return t.Name }},
+		{title: "CLOUD", of: func(t tenantPlace) string { return t.Cloud }},
+		{title: "GROUP", of: func(t tenantPlace) string { return t.Group }},
+		{title: "ROLE", of: func(t tenantPlace) string { return t.Role }},
+	},
 }
 
 func tenantNames(r *fleetrepo.Repo, _ []string) []string { return r.TenantNames() }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/validate"
 )
@@ -74,14 +75,14 @@ func printValidation(f *factory, r *validate.Result) error {
 		if err := ui.PrintFindings(f.streams, w, r.Findings); err != nil {
 			return err
 		}
-		ui.Fprintf(f.streams.Err, "%s in %s, %s and %s\n", tally(r), count(r.Files, "file"), count(r.Clusters, "cluster"), count(r.Objects, "object"))
+		ui.Fprintf(f.streams.Err, "%s in %s, %s and %s\n", tally(r), plain.Count(r.Files, "file"), plain.Count(r.Clusters, "cluster"), plain.Count(r.Objects, "object"))
 		return nil
 	})
 }
 
 // tally says how many findings there are.
 func tally(r *validate.Result) string {
-	text := count(r.Errors, "error") + ", " + count(r.Warnings, "warning")
+	text := plain.Count(r.Errors, "error") + ", " + plain.Count(r.Warnings, "warning")
 	if r.Errors+r.Warnings == 0 {
 		text = "Nothing is wrong"
 	}
@@ -89,13 +90,6 @@ func tally(r *validate.Result) string {
 		text += fmt.Sprintf(" (%d silenced)", r.Ignored)
 	}
 	return text
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func printRules(f *factory) error {

@@ -113,7 +113,7 @@ func TestPrecedence(t *testing.T) {
 		all[setting.Key] = setting.Value
 	}
 	wantAll := map[string]any{
-		"bundle": "/b", "cache-dir": "", "cluster": "of-env", "git-token-file": "", "git-url": "https://example.org/x", "git-username": "",
+		"bundle": "/b", "cache-dir": "", "cluster": "of-env", "flux-token-file": "", "flux-username": "", "git-token-file": "", "git-url": "https://example.org/x", "git-username": "",
 		"merge-kubeconfig": false, "no-color": true, "output": "human", "provider": []string{"docker", "aws:v2.13.0"}, "quiet": false,
 		"repo": "", "skip-preflight": []string{"disk", "ports"}, "ssh-key-file": "", "ssh-known-hosts": "", "state-dir": "",
 		"timeout": "5m", "workers": "7", "yes": false,

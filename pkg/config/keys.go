@@ -18,6 +18,8 @@ var fileKeys = map[string]kind{
 	"bundle":           kindText,
 	"cache-dir":        kindText,
 	"cluster":          kindText,
+	"flux-token-file":  kindText,
+	"flux-username":    kindText,
 	"git-token-file":   kindText,
 	"git-username":     kindText,
 	"merge-kubeconfig": kindBool,

@@ -17,7 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Cluster is a workload cluster as its file declares it.
@@ -59,6 +60,14 @@ func (p Pool) Size() string {
 		return fmt.Sprintf("%d-%d", *p.Min, *p.Max)
 	}
 	return "?"
+}
+
+// Nodes is the size with what is counted: 1 node, or 1-5 nodes.
+func (p Pool) Nodes() string {
+	if p.Replicas != nil {
+		return plain.Count(*p.Replicas, "node")
+	}
+	return p.Size() + " nodes"
 }
 
 // place is a cluster's file before it is read.
@@ -125,7 +134,7 @@ func (r *Repo) places(name string) ([]place, error) {
 	var all []place
 	for i := range r.Fleet.Spec.ManagementClusters {
 		m := &r.Fleet.Spec.ManagementClusters[i]
-		environments, err := r.folders(clustersDir(m))
+		environments, err := r.folders(m.Layout().Clusters())
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +147,7 @@ func (r *Repo) places(name string) ([]place, error) {
 			}
 			for _, n := range names {
 				file := path.Join(m.ClustersDir(environment), n, clusterFile)
-				if n != commonDir && (name == "" || r.exists(file)) {
+				if n != layout.CommonDir && (name == "" || r.exists(file)) {
 					all = append(all, place{file, environment, m})
 				}
 			}
@@ -205,7 +214,7 @@ func flavourOf(environment string, node *yaml.Node) string {
 		return path.Base(text(yamledit.Find(node, "spec", "chart", "spec", "chart")))
 	}
 	name := text(yamledit.Lookup(ref, "name"))
-	if flavour, ok := scaffold.FlavourOf(environment, name); ok && text(yamledit.Lookup(ref, "kind")) == "HelmChart" {
+	if flavour, ok := layout.FlavourOf(environment, name); ok && text(yamledit.Lookup(ref, "kind")) == "HelmChart" {
 		return flavour
 	}
 	return name

@@ -223,7 +223,7 @@ func TestRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !second.Deletes || !strings.Contains(strings.Join(second.Notes, "\n"), "this deletes cluster demo in dev, its control plane (1 nodes), pool md-0 (2 nodes)") {
+	if !second.Deletes || !strings.Contains(strings.Join(second.Notes, "\n"), "this deletes cluster demo in dev, its control plane (1 node), pool md-0 (2 nodes)") {
 		t.Errorf("second step: %v", second.Notes)
 	}
 	_, r = done(t, r, &second.Edit, nil)

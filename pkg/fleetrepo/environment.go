@@ -3,6 +3,7 @@ package fleetrepo
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -12,8 +13,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Environment is a group of clusters.
@@ -159,7 +162,7 @@ func (r *Repo) setEnvironment(e *Edit, name string, opts EnvironmentOptions) err
 // checkEnvironment judges what a person gave; name is "" for an environment that is there.
 func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 	if name != "" {
-		if _, err := scaffold.EnvironmentFiles(scaffold.Layout{Cloud: "x", Generation: "x"}, scaffold.Environment{Name: name}); err != nil {
+		if _, err := scaffold.EnvironmentFiles(layout.Layout{Cloud: "x", Generation: "x"}, scaffold.Environment{Name: name}); err != nil {
 			return err
 		}
 	}
@@ -176,20 +179,20 @@ func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 // applied makes what a management cluster needs to apply an environment, and lets it follow the environment's channel. released tells
 // whether there is something to follow: before that, a new environment is not applied, and another stays where it is.
 func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, released bool) error {
-	layout := layoutOf(m)
+	at := m.Layout()
 	source := r.Fleet.ChannelOf(name).Source()
-	files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
+	files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
 	if err != nil {
 		return err
 	}
 	e.Changes.Write(scaffold.Missing(files, r.exists)...)
-	if err := r.fluxFollows(e, m, name); err != nil {
+	if err := r.fluxFollows(e, m, name, released); err != nil {
 		return err
 	}
 	if !released {
 		return nil
 	}
-	file := layout.ClustersFile(name)
+	file := at.ClustersFile(name)
 	if err := r.listed(&e.Changes, m.Dir(), path.Base(file), true); err != nil {
 		return err
 	}
@@ -200,16 +203,85 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 	if err != nil {
 		return fmt.Errorf("read what applies environment %s: %w", name, err)
 	}
-	if src, err = followSource(src, layout, name, source); err != nil {
+	if src, err = followSource(src, at, name, source); err != nil {
 		return diag.Wrap("change "+file, err, "let its sourceRef name "+source+" in an editor")
 	}
 	e.Changes.Write(manifest.File{Path: file, Content: src})
 	return nil
 }
 
+// withEnvironment adds to an edit what lets a management cluster that is there apply an environment, where nothing does: a cluster in it would never be.
+// An environment that waits for the first tag of its channel is applied from then on.
+func (r *Repo) withEnvironment(e *Edit, m *v1alpha1.ManagementCluster, name string) error {
+	at := m.Layout()
+	if !r.exists(path.Join(m.Dir(), layout.FluxDir)) || r.exists(at.ClustersFile(name)) {
+		return nil
+	}
+	c := r.Fleet.ChannelOf(name)
+	if c.IsTag() && !r.exists(at.SourceFile(c.Name)) {
+		return nil
+	}
+	if applied, err := r.appliesAnyhow(m, m.ClustersDir(name)); err != nil || applied {
+		return err
+	}
+	files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: name, Source: c.Source()})
+	if err != nil {
+		return err
+	}
+	e.Changes.Write(scaffold.Missing(files, r.exists)...)
+	file := at.ClustersFile(name)
+	return r.listed(&e.Changes, path.Dir(file), path.Base(file), true)
+}
+
+// appliesAnyhow tells whether a Flux Kustomization that somebody has written for a management cluster applies a folder, or one above it.
+func (r *Repo) appliesAnyhow(m *v1alpha1.ManagementCluster, dir string) (bool, error) {
+	files, err := r.filesBelow(m.Dir())
+	if err != nil {
+		return false, err
+	}
+	for _, name := range files {
+		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" || scaffold.IsGenerated(name) {
+			continue
+		}
+		src, err := r.read(name)
+		if err != nil {
+			continue // what cannot be read is validate's to tell
+		}
+		documents, err := yamledit.Parse(src)
+		if err != nil {
+			continue
+		}
+		for _, d := range documents {
+			if text(yamledit.Find(d, "kind")) != "Kustomization" {
+				continue
+			}
+			at := path.Clean(strings.TrimPrefix(text(yamledit.Find(d, "spec", "path")), "./"))
+			if at == dir || strings.HasPrefix(dir, at+"/") || at == "." && yamledit.Find(d, "spec") != nil {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// filesBelow are the paths of all files in a folder and below it; none where it is not there.
+func (r *Repo) filesBelow(dir string) ([]string, error) {
+	if !r.exists(dir) {
+		return nil, nil
+	}
+	var names []string
+	err := within.WalkDir(r.Dir, dir, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
+}
+
 // followSource lets the Flux Kustomization of an environment follow another source. As long as nobody has changed the file it is made
 // anew; else the source and the patches that name it change, and nothing more.
-func followSource(src []byte, layout scaffold.Layout, name, source string) ([]byte, error) {
+func followSource(src []byte, at layout.Layout, name, source string) ([]byte, error) {
 	documents, err := yamledit.Parse(src)
 	if err != nil || len(documents) == 0 {
 		return nil, fmt.Errorf("not a Flux Kustomization: %w", err)
@@ -219,7 +291,7 @@ func followSource(src []byte, layout scaffold.Layout, name, source string) ([]by
 		return src, nil
 	}
 	made := func(source string) ([]byte, error) {
-		files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: name, Source: source})
+		files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: name, Source: source})
 		if err != nil {
 			return nil, err
 		}

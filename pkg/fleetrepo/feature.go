@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -21,7 +22,7 @@ type Feature struct {
 
 // Features lists the folders below features/, by name.
 func (r *Repo) Features() ([]Feature, error) {
-	names, err := r.folders(scaffold.FeaturesDir)
+	names, err := r.folders(layout.FeaturesDir)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (r *Repo) AddFeature(name string) (*Edit, error) {
 	}
 	e := &Edit{Summary: "Add feature " + name}
 	e.Changes.Write(scaffold.Missing(files, r.exists)...)
-	e.Notes = append(e.Notes, fmt.Sprintf("Put its objects into %s/%s and name them under resources; `fleetctl feature enable %s` gives it to clusters.", scaffold.FeaturesDir, name, name))
+	e.Notes = append(e.Notes, fmt.Sprintf("Put its objects into %s/%s and name them under resources; `fleetctl feature enable %s` gives it to clusters.", layout.FeaturesDir, name, name))
 	return e, nil
 }
 
@@ -74,8 +75,15 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.checkTwice(name, targets); err != nil {
+		return nil, err
+	}
 	e := &Edit{Summary: fmt.Sprintf("Enable feature %s for %s", name, where), Environments: environmentsOf(targets)}
 	for _, t := range targets {
+		if t.Cluster != "" && r.runsFlux(t) && r.exists(scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}.FeatureFile(name)) {
+			e.AsWanted = fmt.Sprintf("cluster %s has feature %s as every cluster of %s has it", t.Cluster, name, t.Environment)
+			continue
+		}
 		file, err := scaffold.EnableFeature(name, t)
 		if err != nil {
 			return nil, err
@@ -98,6 +106,27 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 		}
 	}
 	return e, nil
+}
+
+// checkTwice refuses a feature for environments some of whose clusters have it by themselves: two Flux objects would make the same of it there.
+func (r *Repo) checkTwice(name string, targets []scaffold.FeatureTarget) error {
+	places, err := r.places("")
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		t := p.target()
+		if r.runsFlux(t) && r.exists(t.FeatureFile(name)) && slices.Contains(targets, scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}) {
+			return diag.Errorf(fmt.Sprintf("take it from the cluster first: `fleetctl feature disable %s --on-cluster %s/%s`", name, t.Environment, t.Cluster),
+				"cluster %s of %s has feature %s by itself already", t.Cluster, t.Environment, name)
+		}
+	}
+	return nil
+}
+
+// runsFlux tells whether a cluster gets what every cluster of its environment has.
+func (r *Repo) runsFlux(t scaffold.FeatureTarget) bool {
+	return r.exists(path.Join(t.Layout.Cluster(t.Environment, t.Cluster), layout.FluxFile))
 }
 
 // cannotApply tells whether the chart of a cluster says that its API server can run no Flux, and then takes nothing from another one either.
@@ -172,11 +201,11 @@ func environmentsOf(targets []scaffold.FeatureTarget) []string {
 
 // targets are those that the options name, and how to say so.
 func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarget, string, error) {
-	names, err := r.folders(scaffold.FeaturesDir)
+	names, err := r.folders(layout.FeaturesDir)
 	if err != nil {
 		return nil, "", err
 	}
-	if !r.exists(scaffold.FeaturesDir+"/"+name) || name == "" {
+	if !r.exists(layout.FeaturesDir+"/"+name) || name == "" {
 		return nil, "", unknown("feature", name, names, "`fleetctl feature add "+name+"` makes one")
 	}
 	var all []scaffold.FeatureTarget
@@ -185,7 +214,7 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 		if err != nil {
 			return nil, "", err
 		}
-		all = append(all, scaffold.FeatureTarget{Layout: layoutOf(c.mgmt), Environment: c.Environment, Cluster: c.Name})
+		all = append(all, scaffold.FeatureTarget{Layout: c.mgmt.Layout(), Environment: c.Environment, Cluster: c.Name})
 	}
 	if len(opts.Clusters) > 0 && len(opts.Environments) == 0 {
 		return all, "cluster " + strings.Join(opts.Clusters, ", "), nil
@@ -207,12 +236,12 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 
 // target is the cluster as what has features.
 func (p place) target() scaffold.FeatureTarget {
-	return scaffold.FeatureTarget{Layout: layoutOf(p.mgmt), Environment: p.environment, Cluster: path.Base(path.Dir(p.file))}
+	return scaffold.FeatureTarget{Layout: p.mgmt.Layout(), Environment: p.environment, Cluster: path.Base(path.Dir(p.file))}
 }
 
 // FeatureNames are those of all features.
 func (r *Repo) FeatureNames() []string {
-	names, err := r.folders(scaffold.FeaturesDir)
+	names, err := r.folders(layout.FeaturesDir)
 	if err != nil {
 		return nil
 	}

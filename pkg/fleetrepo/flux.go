@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -52,13 +56,41 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	if out.Flux != scaffold.FluxOwn {
 		return out, nil
 	}
-	out.SourceDir = r.sourceDir(mgmt, opts.Environment)
-	ready, err := r.environmentFlux(&e.Changes, mgmt, opts.Environment)
+	released := r.isReleased(mgmt, opts.Environment)
+	out.SourceDir = r.sourceDir(mgmt, opts.Environment, released)
+	ready, err := r.environmentFlux(&e.Changes, mgmt, opts.Environment, released)
 	if err == nil && !ready {
 		out.Flux, out.CNI = scaffold.FluxNone, ""
 		e.Notes = append(e.Notes, "It gets no Flux: the repo has none for "+opts.Environment+". Run `fleetctl init`, then this command again.")
 	}
+	if err != nil || !ready {
+		return out, err
+	}
+	reads, err := r.mayRead(&e.Changes, mgmt, opts.Environment)
+	if err == nil && !reads {
+		e.Notes = append(e.Notes, "Its Flux cannot read the fleet repo yet: `fleetctl init` was given no token for it (--flux-token-file or FLEETCTL_FLUX_TOKEN).")
+	}
 	return out, err
+}
+
+// mayRead tells whether the clusters of an environment get what they read the fleet repo with, with the changes made: credentials, unless
+// it asks for none.
+func (r *Repo) mayRead(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) (bool, error) {
+	at := m.Layout()
+	credentials := at.Credentials(environment)
+	if r.exists(credentials) || slices.ContainsFunc(cs.Files(), func(f manifest.File) bool { return f.Path == credentials }) {
+		return true, nil
+	}
+	sync, err := r.generated(at.SyncFile())
+	if err != nil || sync == nil {
+		return true, err
+	}
+	documents, err := yamledit.Parse(sync)
+	if err != nil {
+		return true, nil //nolint:nilerr // somebody's own, which `fleetctl validate` looks at
+	}
+	asks := slices.ContainsFunc(documents, func(d *yaml.Node) bool { return yamledit.Find(d, "spec", "secretRef") != nil })
+	return !asks, nil
 }
 
 // SetFlux says anew who applies what a cluster runs: "" stands for what a new cluster of its flavour would get, as does cni. It writes the
@@ -77,20 +109,26 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	if err != nil {
 		return nil, err
 	}
-	declared.Name, declared.Layout, declared.Environment, declared.Flavour = c.Name, layoutOf(c.mgmt), c.Environment, c.Flavour
+	declared.Name, declared.Layout, declared.Environment, declared.Flavour = c.Name, c.mgmt.Layout(), c.Environment, c.Flavour
 	files, err := scaffold.ClusterFiles(declared)
 	if err != nil {
 		return nil, err
 	}
 	dir := path.Dir(c.File)
-	file := path.Join(dir, scaffold.FluxFile)
+	file := path.Join(dir, layout.FluxFile)
 	there, err := r.generated(file)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case declared.Flux != scaffold.FluxNone:
-		e.Changes.Write(manifest.File{Path: file, Content: files[len(files)-1].Content})
+		content := files[len(files)-1].Content
+		if there != nil {
+			if content, err = r.keepLines(c.mgmt, c.Environment, c.Name, file, there, content); err != nil {
+				return nil, err
+			}
+		}
+		e.Changes.Write(manifest.File{Path: file, Content: content})
 	case mode == scaffold.FluxNone && there != nil:
 		e.Changes.Delete(file)
 	default: // there is none, or none can be brought yet
@@ -102,19 +140,48 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	return e, r.enlist(&e.Changes, path.Dir(dir), file, declared.Flux != scaffold.FluxNone)
 }
 
-// sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files.
-func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string) string {
-	channel := r.Fleet.ChannelOf(environment)
-	if channel.Name == v1alpha1.MainChannel {
+// sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files. released tells whether
+// the environment's channel is anywhere yet.
+func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string, released bool) string {
+	c := r.followed(m, environment, released)
+	if c.Name == v1alpha1.MainChannel {
 		return ""
 	}
-	return layoutOf(m).SourceDir(channel.Name)
+	return m.Layout().SourceDir(c.Name)
 }
 
-// fluxFollows lets the Flux of an environment's clusters follow the environment's channel. A flux.yaml that somebody has changed is left to
-// them.
-func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment string) error {
-	if _, err := r.environmentFlux(&e.Changes, m, environment); err != nil {
+// followed is the channel that an environment is applied from: its own, or as long as that has no tag yet the one that it followed before.
+func (r *Repo) followed(m *v1alpha1.ManagementCluster, environment string, released bool) v1alpha1.Channel {
+	own := r.Fleet.ChannelOf(environment)
+	if file := m.Layout().ClustersFile(environment); !released && r.exists(file) {
+		src, err := r.read(file)
+		if err != nil {
+			return own
+		}
+		documents, err := yamledit.Parse(src)
+		if err != nil || len(documents) == 0 {
+			return own
+		}
+		source := text(yamledit.Find(documents[0], "spec", "sourceRef", "name"))
+		for _, c := range r.Fleet.Channels() {
+			if c.Source() == source {
+				return c
+			}
+		}
+	}
+	return own
+}
+
+// isReleased tells whether a management cluster has a source of an environment's channel.
+func (r *Repo) isReleased(m *v1alpha1.ManagementCluster, environment string) bool {
+	c := r.Fleet.ChannelOf(environment)
+	return !c.IsTag() || r.exists(m.Layout().SourceFile(c.Name))
+}
+
+// fluxFollows lets the Flux of an environment's clusters follow the environment's channel. What somebody has changed in a flux.yaml stays there; where
+// that is in the way, nothing is changed at all: the cluster would be left without a source.
+func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment string, released bool) error {
+	if _, err := r.environmentFlux(&e.Changes, m, environment, released); err != nil {
 		return err
 	}
 	names, err := r.folders(m.ClustersDir(environment))
@@ -122,7 +189,7 @@ func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment s
 		return err
 	}
 	for _, name := range names {
-		file := path.Join(m.ClustersDir(environment), name, scaffold.FluxFile)
+		file := path.Join(m.ClustersDir(environment), name, layout.FluxFile)
 		there, err := r.generated(file)
 		if err != nil {
 			return err
@@ -130,26 +197,52 @@ func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment s
 		if there == nil {
 			continue
 		}
-		changed, err := r.fluxFileFor(m, environment, name, there)
-		switch {
-		case err != nil:
+		changed, err := r.fluxFileFor(m, environment, name, file, there, released)
+		if err != nil {
 			return err
-		case changed == nil:
-			e.Notes = append(e.Notes, file+" was changed by hand: see what it follows.")
-		default:
-			e.Changes.Write(manifest.File{Path: file, Content: changed})
 		}
+		e.Changes.Write(manifest.File{Path: file, Content: changed})
 	}
 	return nil
 }
 
-// fluxFileFor is a cluster's flux.yaml as it is to be now, or nil where what is there is not what fleetctl has written.
-func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name string, there []byte) ([]byte, error) {
+// fluxFileFor is a cluster's flux.yaml as it is to be now: what somebody has changed in it stays.
+func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name, file string, there []byte, released bool) ([]byte, error) {
+	o := fluxOptions(m, environment, name, there)
+	o.SourceDir = r.sourceDir(m, environment, released)
+	wanted, err := fluxFile(o)
+	if err != nil {
+		return nil, err
+	}
+	return r.keepLines(m, environment, name, file, there, wanted)
+}
+
+// keepLines is a cluster's flux.yaml with what changes between how fleetctl would have written the one that is there and how it writes it now, and
+// with the lines of its author. Where both are about the same lines the error names them.
+func (r *Repo) keepLines(m *v1alpha1.ManagementCluster, environment, name, file string, there, wanted []byte) ([]byte, error) {
+	before, err := fluxFile(fluxOptions(m, environment, name, there))
+	if err != nil {
+		return nil, err
+	}
+	merged, ok := manifest.Merge(before, there, wanted)
+	if ok {
+		return merged, nil
+	}
+	line := 1
+	if conflicts := manifest.Conflicts(before, there, wanted); len(conflicts) > 0 {
+		line = conflicts[0].Line
+	}
+	return nil, diag.Errorf("take your lines out, run it again, and put them back; or delete the file, and `fleetctl cluster flux "+name+"` writes it anew",
+		"%s:%d: lines of yours are where it has to change", file, line)
+}
+
+// fluxOptions are those that a cluster's flux.yaml was made with, as far as its objects tell.
+func fluxOptions(m *v1alpha1.ManagementCluster, environment, name string, there []byte) scaffold.ClusterOptions {
+	o := scaffold.ClusterOptions{Layout: m.Layout(), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
 	documents, err := yamledit.Parse(there)
 	if err != nil {
-		return nil, nil //nolint:nilerr // it is somebody's own
+		return o // it is somebody's own
 	}
-	o := scaffold.ClusterOptions{Layout: layoutOf(m), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
 	for _, d := range documents {
 		switch text(yamledit.Find(d, "metadata", "labels", scaffold.FluxLabel)) {
 		case "cni":
@@ -160,37 +253,35 @@ func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name stri
 			o.SourceDir = strings.TrimPrefix(text(yamledit.Find(d, "spec", "path")), "./")
 		}
 	}
-	made := func() ([]byte, error) {
-		files, err := scaffold.ClusterFiles(o)
-		if err != nil {
-			return nil, err
-		}
-		return files[len(files)-1].Content, nil
+	return o
+}
+
+// fluxFile is a flux.yaml as fleetctl writes it.
+func fluxFile(o scaffold.ClusterOptions) ([]byte, error) {
+	files, err := scaffold.ClusterFiles(o)
+	if err != nil {
+		return nil, err
 	}
-	if before, err := made(); err != nil || !bytes.Equal(before, there) {
-		return nil, nil //nolint:nilerr // it is somebody's own
-	}
-	o.SourceDir = r.sourceDir(m, environment)
-	return made()
+	return files[len(files)-1].Content, nil
 }
 
 // environmentFlux adds to an edit what the Flux of an environment's clusters lacks, copied from what the management cluster and other
 // environments have. It tells whether there is anything to copy: init makes the first.
-func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) (bool, error) {
-	layout := layoutOf(m)
-	components, err := r.generated(path.Join(m.Dir(), scaffold.FluxDir, scaffold.ComponentsFile))
+func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string, released bool) (bool, error) {
+	at := m.Layout()
+	components, err := r.generated(path.Join(m.Dir(), layout.FluxDir, layout.ComponentsFile))
 	if err != nil {
 		return false, err
 	}
-	sync, err := r.generated(layout.SyncFile())
+	sync, err := r.generated(at.SyncFile())
 	if err != nil {
 		return false, err
 	}
 	if components == nil || sync == nil {
-		return r.exists(layout.WorkloadFlux(environment)), nil
+		return r.exists(at.WorkloadFlux(environment)), nil
 	}
-	opts := scaffold.WorkloadFluxOptions{Layout: layout, Environment: environment, Components: components}
-	if r.Fleet.ChannelOf(environment).Name == v1alpha1.MainChannel {
+	opts := scaffold.WorkloadFluxOptions{Layout: at, Environment: environment, Components: components}
+	if r.followed(m, environment, released).Name == v1alpha1.MainChannel {
 		if opts.Source, err = scaffold.SourceOf(sync); err != nil {
 			return false, err
 		}
@@ -200,7 +291,7 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 		return false, err
 	}
 	cs.Write(scaffold.Missing(files, r.exists)...)
-	if source := path.Join(layout.Sync(environment), scaffold.SourceFile); opts.Source == nil && r.exists(source) {
+	if source := path.Join(at.Sync(environment), layout.SourceFile); opts.Source == nil && r.exists(source) {
 		cs.Delete(source)
 	}
 	return true, r.copyCredentials(cs, m, environment)
@@ -208,17 +299,17 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 
 // copyCredentials gives an environment the encrypted credentials of another one of the same management cluster: they read the same repo.
 func (r *Repo) copyCredentials(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) error {
-	layout := layoutOf(m)
-	if r.exists(layout.Credentials(environment)) {
+	at := m.Layout()
+	if r.exists(at.Credentials(environment)) {
 		return nil
 	}
 	for _, other := range r.EnvironmentNames() {
-		content, err := r.generated(layout.Credentials(other))
+		content, err := r.generated(at.Credentials(other))
 		if err != nil {
 			return err
 		}
 		if content != nil {
-			cs.Write(manifest.File{Path: layout.Credentials(environment), Content: content})
+			cs.Write(manifest.File{Path: at.Credentials(environment), Content: content})
 			return nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -29,13 +30,14 @@ func (r *Repo) Providers() []Provider {
 	all := []Provider{}
 	for _, m := range r.Fleet.Spec.ManagementClusters {
 		for _, p := range m.Providers {
-			all = append(all, Provider{m.Name, p.Name, typeOf(p), p.Version})
+			all = append(all, Provider{m.Name, p.Name, TypeOf(p), p.Version})
 		}
 	}
 	return all
 }
 
-func typeOf(p v1alpha1.Provider) v1alpha1.ProviderType {
+// TypeOf is the type of a provider: without one it is an infrastructure provider.
+func TypeOf(p v1alpha1.Provider) v1alpha1.ProviderType {
 	if p.Type == "" {
 		return v1alpha1.ProviderInfrastructure
 	}
@@ -53,11 +55,11 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	there := slices.ContainsFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && typeOf(o) == typeOf(p) })
+	there := slices.ContainsFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && TypeOf(o) == TypeOf(p) })
 	e := &Edit{Summary: fmt.Sprintf("Add provider %s to %s", p.Name, m.Name)}
 	switch {
 	case p.Version != "":
-		src, err = v1alpha1.SetProviderVersion(src, m.Name, typeOf(p), p.Name, p.Version)
+		src, err = v1alpha1.SetProviderVersion(src, m.Name, TypeOf(p), p.Name, p.Version)
 		if there {
 			e.Summary = fmt.Sprintf("Set provider %s of %s to %s", p.Name, m.Name, p.Version)
 		}
@@ -71,10 +73,10 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 		return nil, err
 	}
 	e.Changes.Write(manifest.File{Path: v1alpha1.FileName, Content: src})
-	if typeOf(p) == v1alpha1.ProviderInfrastructure {
+	if TypeOf(p) == v1alpha1.ProviderInfrastructure {
 		flavours := scaffold.FlavoursFor(p.Name)
 		if len(flavours) == 0 && !there {
-			e.Notes = append(e.Notes, fmt.Sprintf("fleetctl has charts for clusters of %s alone: bring one for those of %s into %s.", strings.Join(scaffold.Providers(), ", "), p.Name, scaffold.ChartsDir))
+			e.Notes = append(e.Notes, fmt.Sprintf("fleetctl has charts for clusters of %s alone: bring one for those of %s into %s.", strings.Join(scaffold.Providers(), ", "), p.Name, layout.ChartsDir))
 		}
 		if err := r.bringCharts(e, flavours); err != nil {
 			return nil, err
@@ -104,7 +106,7 @@ func (r *Repo) bringCharts(e *Edit, flavours []string) error {
 func (r *Repo) appendProvider(src []byte, m *v1alpha1.ManagementCluster, p v1alpha1.Provider) ([]byte, error) {
 	index := slices.IndexFunc(r.Fleet.Spec.ManagementClusters, func(o v1alpha1.ManagementCluster) bool { return o.Name == m.Name })
 	fields := map[string]string{"name": p.Name}
-	if typeOf(p) != v1alpha1.ProviderInfrastructure {
+	if TypeOf(p) != v1alpha1.ProviderInfrastructure {
 		fields["type"] = string(p.Type)
 	}
 	item := &yaml.Node{}

@@ -138,14 +138,29 @@ func (r *Repo) upgradePools(c *declared, opts UpgradeOptions) (*Edit, error) {
 		}
 	}
 	e, err := r.apply(c, fmt.Sprintf("Upgrade pools of cluster %s to %s: %s", c.Name, c.KubernetesVersion, strings.Join(names, ", ")), changes...)
-	if err != nil || len(names) == 0 {
-		return e, err
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 && len(changes) == 0 {
+		e.AsWanted = c.isAt(held)
+	}
+	if len(names) == 0 {
+		return e, nil
 	}
 	e.Notes = append(e.Notes, fmt.Sprintf("The control plane is at %s; now pools follow it: %s. Their nodes are replaced.", c.KubernetesVersion, strings.Join(names, ", ")))
 	if len(held) > 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("Held until the same command names them, or names none: %s.", strings.Join(held, ", ")))
 	}
 	return e, r.after(e, c)
+}
+
+// isAt says that a cluster has the version already, and which pools are held at another one.
+func (c *declared) isAt(held []string) string {
+	text := fmt.Sprintf("cluster %s is at %s already", c.Name, c.KubernetesVersion)
+	if len(held) > 0 {
+		text += ", but for what is held: " + strings.Join(held, ", ")
+	}
+	return text
 }
 
 // imagesOf names the images that were made for the old version and have not been changed.

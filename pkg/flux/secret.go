@@ -80,6 +80,17 @@ func SourceSecret(c SourceCredentials) (*corev1.Secret, error) {
 	}, nil
 }
 
+// PasswordIn returns the user name and the password that a source secret has, "" where it has none.
+func PasswordIn(secret *corev1.Secret) (username, password string) {
+	value := func(key string) string {
+		if text, ok := secret.StringData[key]; ok { // of one that was written by hand; it counts in the API server, too
+			return text
+		}
+		return string(secret.Data[key])
+	}
+	return value(sourcesecret.UsernameSecretKey), value(sourcesecret.PasswordSecretKey)
+}
+
 // AddKeys makes the private age keys, a file as age-keygen writes it, of the Flux of a cluster what merge makes of those that are there; nil
 // where there are none. Where somebody else changes them at the same moment, merge is asked again. No error quotes them.
 func (s *System) AddKeys(ctx context.Context, merge func(there []byte) ([]byte, error)) error {

@@ -23,6 +23,9 @@ var ErrUnknownForge = errors.New("not known to be GitHub, GitLab or Gitea")
 // timeout bounds one request to a forge: to make a pull request, a busy one takes its time.
 const timeout = time.Minute
 
+// maxAnswer bounds an answer: a page of pull requests, each with its text and what it is about, has some hundred KiB.
+const maxAnswer = 16 << 20
+
 // Options say which repository of which forge.
 type Options struct {
 	// Type of the forge; empty: by the name of the host, see v1alpha1.ForgeOf.
@@ -155,7 +158,7 @@ func cutLast(path string) (owner, name string, ok bool) {
 // httpClient asks the API at home and nobody else: neither a redirect nor a link in an answer takes the token to another server.
 func httpClient(ca []byte, home *url.URL) *http.Client {
 	rt, _ := sameorigin.NewTransport(ca) // the push has read them already
-	return &http.Client{Transport: sameorigin.Bind(contact.Transport(rt), home), Timeout: timeout}
+	return &http.Client{Transport: contact.Bound(sameorigin.Bind(contact.Transport(rt), home), maxAnswer), Timeout: timeout}
 }
 
 // statusError is a forge's refusal.

@@ -40,6 +40,25 @@ func CheckPush(ctx context.Context, url string, auth Auth, branch string) error 
 	return nil
 }
 
+// MayWrite tells whether credentials that read a repository may write to it, as far as the server says before anything is sent: it is asked
+// for what a push begins with, and told no more. Hooks and protected branches are not asked, so true is "to some branch, perhaps".
+// Errors match those of Probe.
+func MayWrite(ctx context.Context, url string, auth Auth) (bool, error) {
+	r, err := newRemote(url, auth)
+	if err != nil {
+		return false, err
+	}
+	session, _, err := r.openReceive(ctx)
+	switch {
+	case errors.Is(err, ErrNoPushRight):
+		return false, nil
+	case err != nil:
+		return false, r.fail("ask for the right to write to", err)
+	}
+	_ = session.Close() // nothing was written to it
+	return true, nil
+}
+
 func (r *remote) checkPush(ctx context.Context, branch string) error {
 	session, refs, err := r.openReceive(ctx)
 	if err != nil {

@@ -64,6 +64,43 @@ func TestCheckPush(t *testing.T) {
 	}
 }
 
+// What a token may do is told without a push being tried: no hook runs, and nothing is left at the server.
+func TestMayWrite(t *testing.T) {
+	s := gittest.NewHTTPS(t, gittest.Options{Protected: []string{"main"}})
+	s.Seed(t, "main", map[string]string{"a": "1"})
+	ran := filepath.Join(t.TempDir(), "ran")
+	s.Hook(t, "pre-receive", "touch "+ran+"\n")
+	look := func() string { return everything(t, s.Repo) + gittest.Git(t, s.Dir, "count-objects") }
+	before := look()
+	for _, c := range []struct {
+		name, token string
+		may         bool
+		err         error
+	}{
+		{"one that pushes", s.Token, true, nil},
+		{"one that only reads", s.ReadToken, false, nil},
+		{"one that is none", "wr0ng", false, gitrepo.ErrAuth},
+	} {
+		may, err := gitrepo.MayWrite(t.Context(), s.URL, gitrepo.Auth{Username: s.Username, Token: c.token, CA: s.CA})
+		if may != c.may || !errors.Is(err, c.err) || err != nil && strings.Contains(err.Error(), c.token) {
+			t.Errorf("%s: %t, %v", c.name, may, err)
+		}
+	}
+	if after := look(); after != before {
+		t.Errorf("the server has\n%s\nand had\n%s", after, before)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a hook ran")
+	}
+	keys := gittest.NewSSH(t, gittest.Options{})
+	keys.Seed(t, "main", map[string]string{"a": "1"})
+	for reads, want := range map[bool]bool{true: false, false: true} {
+		if may, err := gitrepo.MayWrite(t.Context(), keys.URL, sshAuth(t, keys, reads)); err != nil || may != want {
+			t.Errorf("a key that only reads is %t: may write is %t, %v", reads, may, err)
+		}
+	}
+}
+
 func TestCheckPushSSH(t *testing.T) {
 	s := gittest.NewSSH(t, gittest.Options{Protected: []string{"release"}})
 	s.Seed(t, "main", map[string]string{"a": "1"})

@@ -124,6 +124,10 @@ func Default(detect func() error) v1alpha1.HostType {
 }
 
 // NewEphemeral returns a host in dir that ends with this process, however that ends, and with it all that it held.
-func NewEphemeral(name, dir, imageDir string) (*embedded.Host, error) {
-	return embedded.New(name, embedded.Options{StateDir: dir, ImageDir: imageDir, Ephemeral: true})
+func NewEphemeral(name, dir, imageDir string) (host.Companion, error) {
+	h, err := embedded.New(name, embedded.Options{StateDir: dir, ImageDir: imageDir, Ephemeral: true})
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
 }

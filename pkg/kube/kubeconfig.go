@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,18 +36,50 @@ func WriteKubeconfig(path string, kubeconfig []byte) error {
 	return diag.Wrap("write kubeconfig "+path, atomicfile.Write(path, kubeconfig, 0o600), "")
 }
 
-// Command is the first command that a kubeconfig has clients run for a user's credentials; "" where it has none.
-func Command(kubeconfig []byte) (string, error) {
+// Reach is what a kubeconfig has whoever uses it do on their own machine, beside connecting to a server. One that somebody else wrote is not to
+// have any: a token file's content goes to the server that the same kubeconfig names.
+type Reach struct {
+	// Commands are run for a user's credentials.
+	Commands []string
+	// Files are read: tokens, certificates and keys, by their paths as they stand in the kubeconfig.
+	Files []string
+}
+
+// Text says it in words; "" where there is none.
+func (r Reach) Text() string {
+	switch {
+	case len(r.Commands) > 0:
+		return "runs a command: " + r.Commands[0]
+	case len(r.Files) > 0:
+		return "has a file read: " + r.Files[0]
+	}
+	return ""
+}
+
+// ReachOf reads what a kubeconfig reaches, whichever of its contexts is the current one.
+func ReachOf(kubeconfig []byte) (Reach, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return "", diag.Wrap("read kubeconfig", err, "")
+		return Reach{}, diag.Wrap("read kubeconfig", err, "")
+	}
+	var r Reach
+	add := func(names ...string) {
+		r.Files = append(r.Files, slices.DeleteFunc(names, func(name string) bool { return name == "" })...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.AuthInfos)) {
-		if exec := config.AuthInfos[name].Exec; exec != nil {
-			return exec.Command, nil
+		user := config.AuthInfos[name]
+		if user.Exec != nil {
+			r.Commands = append(r.Commands, cmp.Or(user.Exec.Command, "one without a name"))
 		}
+		if user.AuthProvider != nil { // some of which run commands, or read files
+			r.Commands = append(r.Commands, "the authentication provider "+user.AuthProvider.Name)
+		}
+		add(user.TokenFile, user.ClientCertificate, user.ClientKey)
 	}
-	return "", nil
+	for _, name := range slices.Sorted(maps.Keys(config.Clusters)) {
+		add(config.Clusters[name].CertificateAuthority)
+	}
+	return r, nil
 }
 
 // MergeKubeconfig puts the current context of kubeconfig into the file at path under name (context, cluster and user alike),

@@ -150,3 +150,27 @@ func TestMergeKubeconfigRefusesHalfOnes(t *testing.T) {
 		t.Errorf("a file was written: %v", err)
 	}
 }
+
+// Whatever a kubeconfig reaches on the machine of who uses it is found, in whichever of its users and clusters it stands.
+func TestReachOf(t *testing.T) {
+	const head = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n"
+	const plain = "clusters: [{name: a, cluster: {server: 'https://a', certificate-authority-data: YQ==}}]\nusers: [{name: a, user: {token: a, client-certificate-data: YQ==, client-key-data: YQ==}}]\n"
+	for _, c := range []struct{ config, want string }{
+		{plain, ""},
+		{"users: [{name: other, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}}}]\n", "runs a command: sh"},
+		{"users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}}}]\n", "runs a command: one without a name"},
+		{"users: [{name: a, user: {auth-provider: {name: gcp, config: {cmd-path: sh}}}}]\n", "runs a command: the authentication provider gcp"},
+		{"users: [{name: a, user: {token: a}}, {name: b, user: {tokenFile: /home/me/token}}]\n", "has a file read: /home/me/token"},
+		{"users: [{name: a, user: {client-certificate: me.crt}}]\n", "has a file read: me.crt"},
+		{"users: [{name: a, user: {client-key: me.key}}]\n", "has a file read: me.key"},
+		{"clusters: [{name: b, cluster: {server: 'https://b', certificate-authority: ../ca.crt}}]\n", "has a file read: ../ca.crt"},
+	} {
+		reach, err := ReachOf([]byte(head + c.config))
+		if err != nil || reach.Text() != c.want {
+			t.Errorf("%s\ngot %q, %v; want %q", c.config, reach.Text(), err, c.want)
+		}
+	}
+	if _, err := ReachOf([]byte("{")); err == nil {
+		t.Error("what is no kubeconfig reaches nothing")
+	}
+}

@@ -45,7 +45,7 @@ const archiveSuffix = ".tar.zst"
 func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*BundleResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, err := openSession(ctx, deps, o.InitOptions)
+	s, err := readSession(ctx, deps, o.InitOptions)
 	if err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/version"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // minFree is what the state and cache folders need: kubeconfigs, unpacked manifests, an unpacked bundle.
@@ -35,11 +35,14 @@ type DoctorReport struct {
 // Doctor runs init's preflight checks alone. It changes nothing but one thing: it makes Flux's deploy key, whose public half is what
 // the user has to give to the remote. With opts.NoCommands it runs no command that the fleet repo names.
 func Doctor(ctx context.Context, deps management.Deps, opts InitOptions) (*DoctorReport, error) {
-	s, err := openSession(ctx, deps, opts)
+	s, err := readSession(ctx, deps, opts)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
+	if err := s.reachHost(ctx); err != nil {
+		s.hostErr = err // a check says so, beside the others
+	}
 	checks := preflight.Run(ctx, s.checks()...)
 	return &DoctorReport{
 		FormatVersion: "1", Checks: checks,
@@ -91,12 +94,14 @@ func (s *session) checks() []preflight.Check {
 		preflight.Disk("disk for cache", s.CacheDir, minFree),
 		preflight.Clock(time.Now, buildDate()),
 	}
+	cluster := &clusterChecks{session: s}
 	if s.stranger != nil { // all else would look into what is another fleet's
-		return append(checks, preflight.Check{Name: checkFleetName, Run: s.checkFleet})
+		return append(checks, preflight.Check{Name: checkFleetName, Run: cluster.checkFleet})
 	}
-	checks = append(checks, preflight.Check{Name: "name", Run: s.checkName})
-	checks = append(checks, s.ownershipChecks()...)
-	checks = append(checks, preflight.Check{Name: "provider variables", Run: s.checkVariables})
+	checks = append(checks,
+		preflight.Check{Name: "name", Run: s.checkName},
+		preflight.Check{Name: checkFleetName, Run: cluster.checkFleet}, preflight.Check{Name: checkFluxName, Run: cluster.checkFlux},
+		preflight.Check{Name: "provider variables", Run: s.checkVariables})
 	if s.traits().Containers {
 		engine := preflight.NewEngine(nil)
 		checks = append(checks, engine.Checks()...)
@@ -117,6 +122,8 @@ func (s *session) checks() []preflight.Check {
 	checks = append(checks, preflight.Check{Name: "git push", Run: s.checkPush})
 	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitSSH {
 		checks = append(checks, preflight.Check{Name: "git deploy key", Run: s.checkDeployKey})
+	} else {
+		checks = append(checks, preflight.Check{Name: "git token for flux", Run: cluster.checkFluxToken})
 	}
 	return checks
 }
@@ -171,10 +178,8 @@ func (s *session) checkName(ctx context.Context) preflight.Result {
 		return preflight.OK("%s is free", s.mgmt.Name)
 	}
 	// A host that fleetctl does not make may not be ours to install into.
-	if access, ok := s.host.(interface {
-		CheckAccess(ctx context.Context) error
-	}); ok {
-		if err := access.CheckAccess(ctx); err != nil {
+	if guarded, ok := s.host.(host.Guarded); ok {
+		if err := guarded.CheckAccess(ctx); err != nil {
 			return preflight.FailWith(err)
 		}
 		return preflight.OK("%s is there, and we are its administrator", s.mgmt.Name)
@@ -259,6 +264,6 @@ func (s *session) readCA() (err error) {
 	if file == "" {
 		return nil
 	}
-	s.ca, err = os.ReadFile(s.inRepo(file))
+	s.ca, err = within.Named(s.inRepo(file), maxNamed)
 	return diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml, or --git-ca-file, names a PEM file, relative to fleet.yaml")
 }

@@ -35,7 +35,7 @@ const placeholderURL = "https://fleetctl.invalid/fleet.git"
 // DryRun lists Init's steps and writes, below dir, the manifests that Init would apply (apply/) and commit (repo/). It changes nothing
 // else. Secrets are left out. Of a cluster that is there it says what its Flux follows now, where Init would change that.
 func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir string) (*Plan, error) {
-	s, err := openSession(ctx, deps, opts)
+	s, err := readSession(ctx, deps, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +43,7 @@ func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir str
 	if s.stranger != nil {
 		return nil, s.stranger
 	}
+	s.findHost(ctx) // and ask no parent for a new way to it: that would be kept
 	if err := s.chooseVersions(ctx, func(string) {}); err != nil {
 		return nil, err
 	}

@@ -34,9 +34,7 @@ func (s *session) detectEngine(ctx context.Context) (*engine.Engine, error) {
 
 // mountEngine gives the docker provider the engine that it works with, where it is among the providers and the host has one.
 func (s *session) mountEngine(ctx context.Context, o *host.CreateOptions) error {
-	onEngine, ok := s.host.(interface {
-		EngineSocket(ctx context.Context) (string, error)
-	})
+	onEngine, ok := s.host.(host.OnEngine)
 	declared := slices.ContainsFunc(o.ExtraMounts, func(m host.Mount) bool { return m.ContainerPath == dockerSocket })
 	if !s.usesEngine() || !ok || declared {
 		return nil

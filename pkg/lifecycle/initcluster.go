@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -202,14 +200,12 @@ func (s *session) connect(ctx context.Context, detail func(string)) error {
 }
 
 // applySync gives the Flux of a cluster the fleet repo, and the key to what is encrypted there.
-func (s *session) applySync(ctx context.Context, system *flux.System, sync []byte, detail func(string)) error {
-	var secret *corev1.Secret
-	if !s.endpoint.credentials.Empty() {
-		var err error
-		if secret, err = flux.SourceSecret(s.endpoint.credentials); err != nil {
-			return err
-		}
+func (s *session) applySync(ctx context.Context, client *kube.Client, sync []byte, detail func(string)) error {
+	secret, err := s.sourceSecret(ctx, client)
+	if err != nil {
+		return err
 	}
+	system := flux.NewSystem(client)
 	if err := s.applyKeys(ctx, system); err != nil {
 		return err
 	}

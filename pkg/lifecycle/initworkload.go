@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
@@ -80,62 +82,107 @@ func (s *session) secretFiles(ctx context.Context, root string) ([]gitrepo.Chang
 		}
 		changes = append(changes, gitrepo.Change{Path: secret.RulesFile, Content: content})
 	}
-	credentials, err := s.workloadCredentials()
-	if err != nil || credentials == nil {
-		return changes, err
+	if s.endpoint.credentials.Empty() {
+		return changes, nil
+	}
+	kept, err := s.keptToken(ctx, s.client)
+	if err != nil {
+		return nil, err
 	}
 	for _, env := range s.fleet.Spec.Environments {
-		name := s.layout().Credentials(env.Name)
-		rule, err := rules.For(name)
+		file, err := readCredentialsFile(root, s.layout().Credentials(env.Name), keys)
 		if err != nil {
 			return nil, err
 		}
-		file, err := renewed(root, name, credentials, rule, keys)
+		credentials, err := s.workloadCredentials(file, kept)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, err
 		}
-		if file != nil {
-			changes = append(changes, gitrepo.Change{Path: name, Content: file})
+		if credentials == nil {
+			continue
+		}
+		rule, err := rules.For(file.name)
+		if err != nil {
+			return nil, err
+		}
+		content, err := file.renewed(credentials, rule, keys)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file.name, err)
+		}
+		if content != nil {
+			changes = append(changes, gitrepo.Change{Path: file.name, Content: content})
 		}
 	}
 	return changes, nil
 }
 
-// renewed is the encrypted file with the credentials, or nil where what is there is as good or somebody's own.
-func renewed(root, name string, credentials []byte, rule secret.Rule, keys secret.Keys) ([]byte, error) {
-	there, err := within.ReadFile(root, name, fleetrepo.MaxFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if err == nil {
-		plain, err := secret.Decrypt(there, keys)
-		switch {
-		case errors.Is(err, secret.ErrNoKey): // lost with the key
-		case err != nil:
-			return nil, err
-		case bytes.Equal(plain, credentials) || !bytes.Contains(plain, []byte(managedAnnotation)):
-			return nil, nil
-		default:
-			return secret.Update(there, credentials, keys)
-		}
-	}
-	return secret.Encrypt(credentials, rule)
+// credentialsFile is the encrypted file with what the workload clusters of an environment read the fleet repo with.
+type credentialsFile struct {
+	name string
+	// raw is what stands there, plain what it says in clear. Both are nil where there is none, or one that nobody here can read: the key was lost.
+	raw, plain []byte
 }
 
-// workloadCredentials is the Secret that workload clusters read the fleet repo with, in clear; nil where everybody may.
-func (s *session) workloadCredentials() ([]byte, error) {
-	if s.endpoint.credentials.Empty() {
-		return nil, nil
+func readCredentialsFile(root, name string, keys secret.Keys) (*credentialsFile, error) {
+	raw, err := within.ReadFile(root, name, fleetrepo.MaxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &credentialsFile{name: name}, nil
 	}
-	credentials, err := flux.SourceSecret(s.endpoint.credentials)
 	if err != nil {
 		return nil, err
 	}
-	credentials.Annotations = map[string]string{
-		managedAnnotation: "true",
-		// Nothing in it is a variable of Flux.
-		"kustomize.toolkit.fluxcd.io/substitute": "disabled",
+	plain, err := secret.Decrypt(raw, keys)
+	if errors.Is(err, secret.ErrNoKey) {
+		return &credentialsFile{name: name}, nil
 	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &credentialsFile{name: name, raw: raw, plain: plain}, nil
+}
+
+// managed tells whether init keeps it up to date. Somebody's own is left alone.
+func (f *credentialsFile) managed() bool { return bytes.Contains(f.plain, []byte(managedAnnotation)) }
+
+// secret is the Secret in it. No error quotes it.
+func (f *credentialsFile) secret() (*corev1.Secret, error) {
+	object := &corev1.Secret{}
+	if err := yaml.Unmarshal(f.plain, object); err != nil {
+		return nil, diag.Errorf("`fleetctl secret edit "+f.name+"` mends it", "%s does not hold a Secret", f.name)
+	}
+	return object, nil
+}
+
+// renewed is the encrypted file with the credentials, or nil where what is there is as good or somebody's own.
+func (f *credentialsFile) renewed(credentials []byte, rule secret.Rule, keys secret.Keys) ([]byte, error) {
+	switch {
+	case f.plain == nil:
+		return secret.Encrypt(credentials, rule)
+	case bytes.Equal(f.plain, credentials) || !f.managed():
+		return nil, nil
+	}
+	return secret.Update(f.raw, credentials, keys)
+}
+
+// workloadCredentials is the Secret that the workload clusters of an environment are to read the fleet repo with, in clear; nil where they get none.
+// A token of its own in the file stays before the one that is kept elsewhere.
+func (s *session) workloadCredentials(file *credentialsFile, kept *heldToken) ([]byte, error) {
+	there, err := s.tokenInFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if there != nil && there.own {
+		kept = there
+	}
+	credentials, err := s.workloadSecret(kept)
+	if err != nil || credentials == nil {
+		return nil, err
+	}
+	if credentials.Annotations == nil {
+		credentials.Annotations = map[string]string{}
+	}
+	credentials.Annotations[managedAnnotation] = "true"
+	credentials.Annotations["kustomize.toolkit.fluxcd.io/substitute"] = "disabled" // nothing in it is a variable of Flux
 	content, err := yaml.Marshal(credentials)
 	if err != nil {
 		return nil, errors.New("the credentials of the fleet repo cannot be encoded")

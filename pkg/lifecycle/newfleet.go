@@ -52,7 +52,9 @@ func (s *session) newFleetFile(ctx context.Context) ([]byte, error) {
 
 // newGit is the remote that the flags name, or the one that the folder has already.
 func (s *session) newGit() (v1alpha1.Git, error) {
-	git := v1alpha1.Git{URL: s.opts.GitURL, Branch: s.opts.Branch, Username: s.opts.Git.Username, CAFile: s.opts.Git.CAFile}
+	git := v1alpha1.Git{
+		URL: s.opts.GitURL, Branch: s.opts.Branch, CAFile: s.opts.Git.CAFile, Username: s.opts.Git.Username, FluxUsername: s.opts.FluxUsername,
+	}
 	if repo, err := gitrepo.Open(s.opts.Dir); err == nil {
 		url, branch, err := repo.Remote()
 		if err != nil {

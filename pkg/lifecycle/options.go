@@ -25,6 +25,11 @@ type InitOptions struct {
 	// Bundle is an offline bundle (folder or .tar.zst); with it no network is needed.
 	Bundle string
 	Git    change.Credentials
+	// FluxToken is one that may only read, for Flux on the management cluster and on workload clusters. Empty: it keeps the one that it has; where
+	// it has none, the management cluster gets Git.Token, and workload clusters only where fleet.yaml agrees (spec.git.sharePushToken).
+	FluxToken string
+	// FluxUsername goes with FluxToken; empty: what fleet.yaml says, else the one that goes with Git.Token.
+	FluxUsername string
 	// AgeKeyFile has the private key that the fleet repo's secrets are encrypted with; empty: the state folder's, or a new one.
 	AgeKeyFile string
 	// NoVerify leaves out the Git hooks that may refuse the commit or the push.

@@ -131,7 +131,7 @@ func (p *pivot) attach(ctx context.Context, detail func(string)) error {
 	if err != nil {
 		return err
 	}
-	if err := p.applySync(ctx, flux.NewSystem(p.client), sync, detail); err != nil {
+	if err := p.applySync(ctx, p.client, sync, detail); err != nil {
 		return err
 	}
 	return p.confirmClaim(ctx, p.client)

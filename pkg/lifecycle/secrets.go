@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -117,8 +118,11 @@ func RotateSecrets(ctx context.Context, deps management.Deps, o RotateOptions) (
 	if err != nil {
 		return nil, err
 	}
-	name := repo.Fleet.Metadata.Name
-	keys, err := localKeys(deps, name, o.AgeKeyFile)
+	fleet, err := fleetOf(deps, repo)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := localKeys(deps, fleet, repo.Dir, o.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +152,7 @@ func RotateSecrets(ctx context.Context, deps management.Deps, o RotateOptions) (
 		return rotation.edit, nil
 	}
 	keys = append(secret.Keys{key}, keys...)
-	if err := keepKeys(ctx, deps, name, keys); err != nil {
+	if err := keepKeys(ctx, deps, fleet, keys); err != nil {
 		return nil, err
 	}
 	if !o.Offline {
@@ -166,7 +170,11 @@ func HoldSecrets(ctx context.Context, d management.Deps, dir string, do func() e
 	if err != nil {
 		return err
 	}
-	unlock, err := d.Store.LockSecrets(ctx, repo.Fleet.Metadata.Name)
+	fleet, err := fleetOf(d, repo)
+	if err != nil {
+		return err
+	}
+	unlock, err := d.Store.LockSecrets(ctx, fleet)
 	if err != nil {
 		return err
 	}
@@ -246,7 +254,7 @@ func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 			return nil, err
 		}
 	}
-	e := privateEdit(fmt.Sprintf("Encrypt %d files anew", len(names)))
+	e := privateEdit(fmt.Sprintf("Encrypt %s anew", plain.Count(len(names), "file")))
 	for _, name := range names {
 		content, err := readSecret(r, name)
 		if err != nil {
@@ -265,7 +273,7 @@ func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	if len(o.replaced) == 0 {
 		return e, nil
 	}
-	e.Summary = fmt.Sprintf("Encrypt %d files with a new age key", len(names))
+	e.Summary = fmt.Sprintf("Encrypt %s with a new age key", plain.Count(len(names), "file"))
 	e.Notes = append(e.Notes, "The old key stays on the management cluster and on this machine: earlier revisions need it.",
 		"What was secret before is known to whoever has the old key: change the passwords too, if that is why.")
 	rules, err := within.ReadFile(r.Dir, secret.RulesFile, fleetrepo.MaxFile)

@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // session is one run of init or bootstrap on one management cluster. What steps find out for the steps that need them is
@@ -43,7 +44,7 @@ type session struct {
 
 	cluster state.Cluster
 	host    host.Host
-	hostErr error          // why there is no host: no engine answers. Preflight tells it together with all else.
+	hostErr error          // why there is no host: no engine answers, or the parent does not. Preflight tells it together with all else.
 	bundle  *bundle.Bundle // nil without --bundle
 	// manifests is the folder that the bundle's manifests are unpacked to; "" without a bundle.
 	manifests string
@@ -57,6 +58,7 @@ type session struct {
 	endpoint   *gitEndpoint               // after "serve fleet repo", or known from the start
 	deployKey  *gitrepo.DeployKey
 	keys       secret.Keys // after "commit and push": what the fleet repo is encrypted with, the one in use first
+	keysOf     state.Fleet // that they were filed for
 	ca         []byte      // certificate authorities of the remote
 	knownHosts string      // lines of --ssh-known-hosts
 	revision   string      // after "commit"
@@ -71,9 +73,22 @@ type session struct {
 	serves        atomic.Bool   // the server of the fleet repo runs
 }
 
-// openSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. Apart from
-// cloning an existing fleet repo into an empty folder it changes nothing.
+// openSession is readSession with a way to the host that carries the management cluster.
 func openSession(ctx context.Context, deps management.Deps, opts InitOptions) (*session, error) {
+	s, err := readSession(ctx, deps, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.reachHost(ctx); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// readSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. It calls no cluster, and apart
+// from cloning an existing fleet repo into an empty folder it changes nothing.
+func readSession(ctx context.Context, deps management.Deps, opts InitOptions) (*session, error) {
 	s := &session{
 		Deps: deps, opts: opts,
 		api: newAPIAnswer(), manifestsRead: make(chan struct{}), podsRun: make(chan struct{}),
@@ -108,17 +123,30 @@ func (s *session) settle(ctx context.Context) (err error) {
 		return err
 	}
 	if s.stranger != nil {
-		return nil //nolint:nilerr // what is in that folder, and the host that it leads to, are not ours to look at
+		return nil //nolint:nilerr // what is in that folder is not ours to look at
 	}
-	if s.mgmt.Parent != "" {
+	return s.openBundle(ctx)
+}
+
+// reachHost finds what carries the management cluster. Where that is a workload cluster of another one, the way to it is asked for there first.
+func (s *session) reachHost(ctx context.Context) error {
+	if s.mgmt.Parent != "" && s.stranger == nil {
 		if err := s.askParent(ctx); err != nil {
 			return err
 		}
 	}
+	s.findHost(ctx)
+	return nil
+}
+
+// findHost finds what carries the management cluster, as it is declared and as this machine remembers it.
+func (s *session) findHost(ctx context.Context) {
+	if s.stranger != nil {
+		return // what is in that folder, and the host that it leads to, are not ours to look at
+	}
 	if s.host, s.hostErr = hosts.New(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.CacheDir)); s.hostErr != nil {
 		s.host = nil // and not a nil of some kind of host, which is no nil
 	}
-	return s.openBundle(ctx)
 }
 
 func (s *session) close() {
@@ -159,7 +187,7 @@ func (s *session) fetchExisting(ctx context.Context) error {
 // loadFleet reads fleet.yaml, or makes up a new one from the options.
 func (s *session) loadFleet(ctx context.Context) error {
 	path := filepath.Join(s.opts.Dir, v1alpha1.FileName)
-	raw, err := os.ReadFile(path)
+	raw, err := within.ReadFile(s.opts.Dir, v1alpha1.FileName, maxNamed) // Decode refuses what is half as long
 	if errors.Is(err, fs.ErrNotExist) {
 		s.newFleet = true
 		raw, err = s.newFleetFile(ctx)

@@ -3,12 +3,14 @@ package lifecycle
 import (
 	"context"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 )
@@ -35,11 +37,7 @@ func (s *session) findStanding(ctx context.Context) (*standing, error) {
 	if err != nil || st != host.StateRunning {
 		return nil, err
 	}
-	kubeconfig, err := s.host.Kubeconfig(ctx)
-	if err != nil {
-		return nil, err
-	}
-	client, err := kube.New(kubeconfig, kube.Options{})
+	client, err := management.Reach(ctx, s.host)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +48,18 @@ func (s *session) findStanding(ctx context.Context) (*standing, error) {
 	return &standing{client: client, claim: there}, nil
 }
 
-// ownershipChecks tell whose the management cluster is, and what its Flux follows.
-func (s *session) ownershipChecks() []preflight.Check {
-	return []preflight.Check{{Name: checkFleetName, Run: s.checkFleet}, {Name: checkFluxName, Run: s.checkFlux}}
+// clusterChecks are the checks that ask the management cluster, if there is one. They share one connection, and one answer to whose it is.
+type clusterChecks struct {
+	*session
+	find  sync.Once
+	there *standing
+	err   error
+}
+
+// standing is findStanding, once for all of them.
+func (c *clusterChecks) standing(ctx context.Context) (*standing, error) {
+	c.find.Do(func() { c.there, c.err = c.findStanding(ctx) })
+	return c.there, c.err
 }
 
 const (
@@ -61,21 +68,21 @@ const (
 )
 
 // checkFleet looks whether the management cluster belongs to this fleet, or to none.
-func (s *session) checkFleet(ctx context.Context) preflight.Result {
-	if s.stranger != nil {
-		return preflight.FailWith(s.stranger)
+func (c *clusterChecks) checkFleet(ctx context.Context) preflight.Result {
+	if c.stranger != nil {
+		return preflight.FailWith(c.stranger)
 	}
-	if s.hostErr != nil {
+	if c.hostErr != nil {
 		return preflight.Skip(noHost)
 	}
-	there, err := s.findStanding(ctx)
+	there, err := c.standing(ctx)
 	switch {
 	case err != nil:
-		return s.unanswered(err)
+		return c.unanswered(err)
 	case there == nil:
-		return s.checkMark(ctx)
+		return c.checkMark(ctx)
 	}
-	if err := s.checkClaim(there.claim); err != nil {
+	if err := c.checkClaim(there.claim); err != nil {
 		return preflight.FailWith(err)
 	}
 	if there.claim == nil {
@@ -86,10 +93,7 @@ func (s *session) checkFleet(ctx context.Context) preflight.Result {
 
 // checkMark looks at what can be told of a host that does not run.
 func (s *session) checkMark(ctx context.Context) preflight.Result {
-	marked, ok := s.host.(interface {
-		// Fleet is the identity of the fleet that the host was made for; "" where that is not known.
-		Fleet(ctx context.Context) (string, error)
-	})
+	marked, ok := s.host.(host.Marked)
 	if !ok {
 		return preflight.Skip(noClusterText)
 	}
@@ -121,24 +125,24 @@ func (s *session) unanswered(err error) preflight.Result {
 }
 
 // checkFlux looks at what the Flux of the management cluster follows.
-func (s *session) checkFlux(ctx context.Context) preflight.Result {
-	if s.stranger != nil || s.hostErr != nil {
+func (c *clusterChecks) checkFlux(ctx context.Context) preflight.Result {
+	if c.stranger != nil || c.hostErr != nil {
 		return preflight.Skip("nothing to look at: see fleet and name")
 	}
-	there, err := s.findStanding(ctx)
+	there, err := c.standing(ctx)
 	switch {
 	case err != nil:
-		return s.unanswered(err)
+		return c.unanswered(err)
 	case there == nil:
 		return preflight.Skip(noClusterText)
 	}
-	if err := s.checkFollowing(ctx, there.client, there.claim); err != nil {
-		return s.unanswered(err)
+	if err := c.checkFollowing(ctx, there.client, there.claim); err != nil {
+		return c.unanswered(err)
 	}
-	now, err := s.fluxNow(ctx, there.client, there.claim)
+	now, err := c.fluxNow(ctx, there.client, there.claim)
 	switch {
 	case err != nil:
-		return s.unanswered(err)
+		return c.unanswered(err)
 	case now != nil: // --take-over-flux
 		return preflight.Warn("", "it follows %s, and is taken over: %d objects that it applied and this repo does not have are kept", now.Follows, len(now.WouldDelete))
 	}

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
+
+// maxNamed bounds what is read of a file that fleet.yaml names.
+const maxNamed = 1 << 20
 
 // resolveVariables gets the value of every variable that providers declare, from where fleet.yaml says, and of every other one that
 // components may ask for from the environment. All problems are reported at once; no value is ever part of an error.
@@ -41,7 +45,7 @@ func resolveVariable(ctx context.Context, v v1alpha1.Variable, dir string, looku
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		raw, err := os.ReadFile(path)
+		raw, err := within.Named(path, maxNamed)
 		return strings.TrimSuffix(string(raw), "\n"), diag.Wrap("", err, "make the file, or change its path, which is relative to fleet.yaml")
 	case len(v.Command) > 0:
 		return variableFromCommand(ctx, v.Command, dir)
@@ -88,8 +92,8 @@ func withoutCommands(providers []v1alpha1.Provider) (kept []v1alpha1.Provider, c
 	return kept, commands
 }
 
-// refuseCommands is an error where the fleet repo has a kubeconfig that has a command run, as kubectl runs it for a user's credentials. A
-// kubeconfig outside the repo is the user's own.
+// refuseCommands is an error where the fleet repo has a kubeconfig that has a command run, as kubectl runs it for a user's credentials, or a file read
+// that is not part of the repo: a token would go to the server that the kubeconfig names. A kubeconfig outside the repo is the user's own.
 func (s *session) refuseCommands() error {
 	for _, m := range s.fleet.Spec.ManagementClusters {
 		if m.Host.Existing == nil || m.Host.Existing.Kubeconfig == "" {
@@ -100,13 +104,24 @@ func (s *session) refuseCommands() error {
 		if err != nil || !inside {
 			continue // what is not there is said where it is read
 		}
-		content, err := os.ReadFile(file)
+		content, err := within.Named(file, maxNamed)
 		if err != nil {
-			continue
+			return diag.Wrap("read the kubeconfig of management cluster "+m.Name, err, "")
 		}
-		if command, err := kube.Command(content); err == nil && command != "" {
-			return diag.Errorf("look at the file, then add --run-commands", "management cluster %s: its kubeconfig %s is part of the fleet repo and runs a command: %s",
-				m.Name, m.Host.Existing.Kubeconfig, command)
+		reach, err := kube.ReachOf(content)
+		if err != nil {
+			continue // and so is what is no kubeconfig
+		}
+		reach.Files = slices.DeleteFunc(reach.Files, func(name string) bool {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(filepath.Dir(file), name)
+			}
+			inside, err := isInside(s.opts.Dir, name)
+			return err == nil && inside
+		})
+		if text := reach.Text(); text != "" {
+			return diag.Errorf("look at the file, then add --run-commands", "management cluster %s: its kubeconfig %s is part of the fleet repo and %s",
+				m.Name, m.Host.Existing.Kubeconfig, text)
 		}
 	}
 	return nil

@@ -10,11 +10,8 @@ import (
 
 // ForeignError says of a host in StateForeign whose it is, as far as that is known.
 func ForeignError(ctx context.Context, h host.Host) error {
-	if s, ok := h.(interface {
-		// Stranger says who else has made what has our name; nil where that was no fleetctl.
-		Stranger(ctx context.Context) error
-	}); ok {
-		if err := s.Stranger(ctx); err != nil {
+	if marked, ok := h.(host.Marked); ok {
+		if err := marked.Stranger(ctx); err != nil {
 			return diag.Wrap("", err, ownership.ChooseNameHint)
 		}
 	}

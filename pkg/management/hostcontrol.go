@@ -49,23 +49,6 @@ type HostResult struct {
 // Moved tells whether the management cluster was pivoted away and its host is gone: what is left here serves the fleet repo.
 func (r *HostResult) Moved() bool { return r.PivotedTo != "" && r.State == string(host.StateAbsent) }
 
-// What only some hosts can do.
-type (
-	stopper interface {
-		Stop(ctx context.Context) error
-	}
-	logger interface {
-		// Logs names the programs that have a log.
-		Logs() ([]string, error)
-		// Log opens one; its size is where it ends now.
-		Log(name string) (*os.File, error)
-	}
-	complainer interface {
-		// Trouble is what keeps a host that runs from working; nil if it sees nothing.
-		Trouble() error
-	}
-)
-
 // unknownState stands for that of a host that cannot be looked at.
 const unknownState = "unknown"
 
@@ -107,7 +90,7 @@ func (t *Target) info(ctx context.Context) HostInfo {
 
 // troubleOf is what a host can tell of itself although its API server may not answer.
 func troubleOf(h host.Host) error {
-	if c, ok := h.(complainer); ok {
+	if c, ok := h.(host.Complainer); ok {
 		return c.Trouble()
 	}
 	return nil
@@ -170,7 +153,7 @@ func StartHost(ctx context.Context, deps Deps, t *Target) (*HostResult, error) {
 			return false, nil, err
 		}
 		step.Done()
-		if err := t.keepAccess(ctx, h); err != nil {
+		if err := Outlast(ctx, h, func() error { return t.keepAccess(ctx, h) }); err != nil {
 			return false, nil, err
 		}
 		served, err := t.ServeAgain(ctx, deps)
@@ -236,7 +219,7 @@ func StopHost(ctx context.Context, t *Target) (*HostResult, error) {
 			ran, err := t.stopServing(ctx)
 			return ran, nil, err
 		}
-		s, ok := h.(stopper)
+		s, ok := h.(host.Stopper)
 		if !ok {
 			return false, nil, diag.Usage("stop its container, or the cluster itself, with the tools of its own",
 				"fleetctl does not stop the host of management cluster %s", t.Name)
@@ -256,7 +239,7 @@ func DeleteHost(ctx context.Context, t *Target, force bool) (*HostResult, error)
 			return false, nil, nil
 		}
 		if !force {
-			if err := t.mayDelete(ctx, st); err != nil {
+			if err := Outlast(ctx, h, func() error { return t.mayDelete(ctx, st) }); err != nil {
 				return false, nil, err
 			}
 		}
@@ -280,11 +263,7 @@ func (t *Target) mayDelete(ctx context.Context, st host.State) error {
 	if err != nil {
 		return err
 	}
-	manager, err := capi.New(client)
-	if err != nil {
-		return err
-	}
-	clusters, err := manager.Clusters(ctx)
+	clusters, err := Clusters(ctx, client)
 	if err != nil {
 		return diag.Wrap("list the workload clusters of "+t.Name, err, "--force deletes it all the same")
 	}
@@ -292,16 +271,16 @@ func (t *Target) mayDelete(ctx context.Context, st host.State) error {
 		return diag.Errorf("delete or move them first (see `fleetctl teardown --help`); --force leaves them without a management cluster",
 			"workload clusters live only on the management cluster %s: %s", t.Name, strings.Join(FullNames(clusters), ", "))
 	}
-	return t.stillEmpty(ctx, client, manager)
+	return t.stillEmpty(ctx, client)
 }
 
 // stillEmpty suspends Flux, which may be about to make a Cluster, and looks again; where there is one, Flux goes on.
-func (t *Target) stillEmpty(ctx context.Context, client *kube.Client, manager *capi.Manager) error {
+func (t *Target) stillEmpty(ctx context.Context, client *kube.Client) error {
 	system := flux.NewSystem(client)
 	suspended, err := system.Suspend(ctx)
 	if err == nil {
 		var now []capi.Cluster
-		if now, err = manager.Clusters(ctx); err == nil {
+		if now, err = Clusters(ctx, client); err == nil {
 			err = Appeared(t.Name, nil, now, "before Flux was suspended")
 		}
 	}
@@ -348,12 +327,12 @@ func HostLog(ctx context.Context, t *Target, name string, lines int, w io.Writer
 	return errors.Join(err, f.Close())
 }
 
-func (t *Target) logger(ctx context.Context) (logger, error) {
+func (t *Target) logger(ctx context.Context) (host.Logger, error) {
 	h, err := t.Host(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l, ok := h.(logger)
+	l, ok := h.(host.Logger)
 	if !ok {
 		return nil, diag.Usage("use kubectl logs with the kubeconfig of `fleetctl kubeconfig`",
 			"the programs of management cluster %s run in pods: their logs are in the cluster", t.Name)

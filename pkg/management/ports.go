@@ -16,19 +16,13 @@ import (
 // its in-memory clusters are on the ports from 20000 up. In pods each has them for itself, as processes of one machine they clash.
 const InMemoryPort = 19000
 
-// portOwner is a host whose programs listen on ports of this machine.
-type portOwner interface {
-	// Listens names the program that listens on a port; "" if none does.
-	Listens(port int) (program string, err error)
-}
-
 // inMemoryManager is the Deployment that listens there.
 const inMemoryManager = "capd-system/capd-controller-manager"
 
 // checkRestart refuses to start a host with the docker provider in it while another program has that one's port: the host would come
 // up and the provider crash, again and again.
 func (t *Target) checkRestart(ctx context.Context, store state.Store, h host.Host, port uint16) error {
-	remembers, ok := h.(interface{ Deployments() ([]string, error) })
+	remembers, ok := h.(host.Rememberer)
 	if !ok {
 		return nil
 	}
@@ -43,8 +37,9 @@ func (t *Target) checkRestart(ctx context.Context, store state.Store, h host.Hos
 	return diag.Errorf(r.Hint, "%s", r.Summary)
 }
 
+// CheckPort looks whether a host of that name can have a port of this machine, and names who of the hosts in store has it.
 func CheckPort(ctx context.Context, store state.Store, name string, h host.Host, port uint16) preflight.Result {
-	own, ok := h.(portOwner)
+	own, ok := h.(host.PortOwner)
 	if !ok {
 		return preflight.Skip("its programs have ports of their own")
 	}
@@ -82,7 +77,7 @@ func whoListens(ctx context.Context, store state.Store, name string, port int) (
 		if err != nil {
 			continue
 		}
-		if owner, ok := h.(portOwner); ok {
+		if owner, ok := h.(host.PortOwner); ok {
 			if program, err := owner.Listens(port); err == nil && program != "" {
 				return r.Name, program
 			}

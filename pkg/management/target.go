@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
@@ -141,12 +143,46 @@ func (t *Target) checkWhose(ctx context.Context, client *kube.Client) error {
 	return nil
 }
 
-// Host of the target. Without a record it is looked for: the state folder may have been lost.
+// FindDeclared is Find for commands that only look: in a fleet repo with a single management cluster it is that one, also where nobody has made it
+// yet. They then say so, each in the same words.
+func FindDeclared(store state.Store, name, dir string) (*Target, error) {
+	t, err := Find(store, name, dir)
+	if name != "" || !errors.Is(err, ErrUnknownCluster) {
+		return t, err
+	}
+	repo, other := ownership.RepoAt(dir)
+	if other != nil || repo == nil || len(repo.Clusters) == 0 {
+		return nil, err
+	}
+	if len(repo.Clusters) > 1 {
+		return nil, diag.Usage("choose one with --cluster", "the fleet has several management clusters: %s", strings.Join(repo.Clusters, ", "))
+	}
+	return namedTarget(store, repo.Clusters[0], repo)
+}
+
+// Host of the target. Without a record it is looked for, as what the fleet repo declares: the state folder may have been lost.
 func (t *Target) Host(ctx context.Context) (host.Host, error) {
 	if t.Record != nil {
 		return hosts.Remembered(ctx, t.Record, t.Cluster)
 	}
+	var declared v1alpha1.HostType
+	if t.repo != nil {
+		declared = t.repo.Hosts[t.Name]
+	}
+	switch declared {
+	case v1alpha1.HostExisting, v1alpha1.HostWorkload:
+		// How to reach it only the record says: a kubeconfig that a repo names may run commands.
+		return nil, t.absent()
+	case v1alpha1.HostEmbedded:
+		return hosts.New(ctx, t.Name, v1alpha1.Host{Type: declared}, t.Cluster, "")
+	case v1alpha1.HostKind:
+	}
 	return hosts.Find(ctx, t.Name, t.Cluster)
+}
+
+// absent is the error of every command that looks at a management cluster which is not there.
+func (t *Target) absent() error {
+	return diag.NotReady("make it with `fleetctl init`", "the management cluster %s does not exist", t.Name)
 }
 
 // Kubeconfig of the target, from its host; after a pivot it is the one of the cluster that took over.
@@ -167,7 +203,7 @@ func (t *Target) Kubeconfig(ctx context.Context) ([]byte, error) {
 	case host.StateRunning:
 		return h.Kubeconfig(ctx)
 	case host.StateAbsent:
-		return nil, diag.NotReady("make it with `fleetctl init`", "the management cluster %s does not exist", t.Name)
+		return nil, t.absent()
 	case host.StateStopped:
 		return nil, diag.NotReady("start it with `fleetctl host start`", "the management cluster %s is stopped", t.Name)
 	case host.StateBroken:
@@ -188,4 +224,28 @@ func (t *Target) Client(ctx context.Context) (*kube.Client, error) {
 		return nil, err
 	}
 	return client, t.checkWhose(ctx, client)
+}
+
+const (
+	// outlasts bounds how often an API server may end under one look at it.
+	outlasts = 3
+	// outlastTime is what its host gets to have it answer again.
+	outlastTime = 2 * time.Minute
+)
+
+// Outlast looks at a management cluster on a host, and again where its API server ends meanwhile: a command before this one may have begun to stop the
+// host when it was killed, and an API server that died is started again by its host.
+func Outlast(ctx context.Context, h host.Host, look func() error) error {
+	for n := 1; ; n++ {
+		err := look()
+		if n == outlasts || !kube.IsLost(err) || ctx.Err() != nil {
+			return err
+		}
+		wait, cancel := context.WithTimeout(ctx, outlastTime)
+		_, startErr := h.Start(wait, nil)
+		cancel()
+		if startErr != nil {
+			return errors.Join(err, startErr)
+		}
+	}
 }

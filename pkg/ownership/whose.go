@@ -34,8 +34,10 @@ type Repo struct {
 	Name   string
 	URL    string // of the remote; "" where there is none
 	Branch string
-	// clusters are its management clusters.
-	clusters []string
+	// Clusters are its management clusters.
+	Clusters []string
+	// Hosts are what it declares to carry them.
+	Hosts map[string]v1alpha1.HostType
 }
 
 // RepoAt is the fleet repo that dir is in; nil where dir is in none, or in one that cannot be read: that is for others to say.
@@ -61,8 +63,10 @@ func RepoAt(dir string) (*Repo, error) {
 // NewRepo is the fleet repo at dir, which has that identity and that fleet.yaml.
 func NewRepo(dir, id string, fleet *v1alpha1.Fleet) *Repo {
 	r := &Repo{Dir: dir, ID: id, Name: fleet.Metadata.Name, URL: fleet.Spec.Git.URL, Branch: cmp.Or(fleet.Spec.Git.Branch, v1alpha1.DefaultBranch)}
+	r.Hosts = map[string]v1alpha1.HostType{}
 	for _, m := range fleet.Spec.ManagementClusters {
-		r.clusters = append(r.clusters, m.Name)
+		r.Clusters = append(r.Clusters, m.Name)
+		r.Hosts[m.Name] = m.Host.Type
 	}
 	return r
 }
@@ -76,7 +80,7 @@ func (r *Repo) Place() string {
 }
 
 // Declares tells whether the repo has a management cluster of that name.
-func (r *Repo) Declares(name string) bool { return slices.Contains(r.clusters, name) }
+func (r *Repo) Declares(name string) bool { return slices.Contains(r.Clusters, name) }
 
 // Owns tells whether a record on this machine is of a management cluster of this repo's fleet.
 func (r *Repo) Owns(rec *state.Record) bool {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -65,7 +66,7 @@ type Guard struct {
 
 // lineState is what the characters so far make of the next one.
 type lineState struct {
-	begun  bool // there was something other than blanks
+	begun  bool // there was something other than blanks, of any alphabet
 	colon  bool // the first that was not blank, and the last of all, is a colon
 	hashes int  // how many # end it, letters behind two of them not counted
 }
@@ -167,7 +168,14 @@ func (g *Guard) special(dst, data []byte) ([]byte, int) {
 		return append(dst, '\r'), 1
 	}
 	r, size := utf8.DecodeRune(data)
-	g.line.begun, g.line.colon, g.line.hashes = true, false, 0
+	switch {
+	case ignorable(r): // a line does not begin with that
+		g.line.hashes = 0
+	case unicode.IsSpace(r) && !Hidden(r): // to runners a line does not begin with that either, whatever alphabet the blank is from
+		g.line.colon, g.line.hashes = false, 0
+	default:
+		g.line.begun, g.line.colon, g.line.hashes = true, false, 0
+	}
 	switch {
 	case r == utf8.RuneError && size == 1:
 		return AppendEscaped(dst, rune(data[0])), 1
@@ -175,6 +183,11 @@ func (g *Guard) special(dst, data []byte) ([]byte, int) {
 		return AppendEscaped(dst, r), size
 	}
 	return append(dst, data[:size]...), size
+}
+
+// ignorable says of what is shown as it is that it has no shape: who compares text as people do, as runners may, does not see it.
+func ignorable(r rune) bool {
+	return r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r) && !Hidden(r)
 }
 
 // waits says whether data may be the beginning of something longer.

@@ -24,7 +24,7 @@ func Markdown(s string) string {
 
 // meaning is what means something in the Markdown of GitHub, GitLab or Gitea, or in HTML, within a line or where one begins; a single character
 // that stands alone between words does not.
-var meaning = regexp.MustCompile("[`*_\\[\\]<>\\\\|~@#$^&{}!]|:[^ ]|%[^ ,;.)]|(?i:www\\.)|^[ \t]*([-+=]|[0-9]+[.)])")
+var meaning = regexp.MustCompile("[`*_\\[\\]<>\\\\|~@#$^&{}!]|:[^ ]|%[^ ,;.)]|(?i:www\\.|\\bgh-[0-9])|^[ \t]*([-+=]|[0-9]+[.)])")
 
 // merged is what forges end the subject of a merged pull request with: its number in the same repository.
 var merged = regexp.MustCompile(` \(#[0-9]+\)$`)

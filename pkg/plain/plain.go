@@ -12,18 +12,18 @@ import (
 )
 
 // Hidden says whether r must not reach a reader as it is: control characters (C0, DEL and C1; line ends and tabs too), the marks of
-// bidirectional text and all else that has no shape of its own (Unicode's format characters), line and paragraph separators.
-// The two joiners that scripts and emoji are written with are text.
+// bidirectional text and all else that has no shape of its own (Unicode's format characters, fillers, selectors of variants), line and paragraph
+// separators. The two joiners that scripts and emoji are written with are text, and so is the selector of an emoji's colours.
 func Hidden(r rune) bool {
 	switch {
 	case r >= ' ' && r <= '~':
 		return false
 	case r < ' ' || r <= 0x9f, r == utf8.RuneError, r == '\u2028', r == '\u2029':
 		return true
-	case r == '\u200c' || r == '\u200d':
+	case r == '\u200c' || r == '\u200d' || r == '\ufe0f':
 		return false
 	}
-	return unicode.Is(unicode.Cf, r)
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) || r >= '\ufe00' && unicode.Is(unicode.Variation_Selector, r)
 }
 
 // AppendEscaped appends r as Go, YAML in double quotes and, for most, JSON write it.

@@ -26,13 +26,19 @@ var hostile = []string{
 	"::add-mask::x",
 	"  \t::set-output name=x::y",
 	"a\n::error::b",
+	"\u00a0::set-output name=x::y",
+	"\u2003 \u3000::error::x",
+	"\u200d\ufe0f::error::x",
+	"::\u200d::error::x, and :\u200d:error::x",
+	"prod\u3164, prod\u034f, prod\U000e0100, prod\ufe01: all look like prod",
 	"text ##[command]x and ##vso[task.setvariable variable=x]y",
 	"bell \a, backspace \b\b\b, delete \x7f, nul \x00",
 	"\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\",
 }
 
-// command is what a runner of CI acts on: GitHub's takes leading blanks away, and looks for ##[ anywhere.
-var command = regexp.MustCompile(`(?m)^[ \t]*::|##[A-Za-z]*\[`)
+// command is what a runner of CI acts on: GitHub's takes leading blanks of any alphabet away, and looks for ##[ anywhere. It compares as people do,
+// to whom joiners are nothing.
+var command = regexp.MustCompile(`(?m)^[\s\p{Z}\x{200c}\x{200d}\x{fe0f}]*:[\x{200c}\x{200d}\x{fe0f}]*:|##[A-Za-z]*\[`)
 
 // shown fails the test where text may do something to who reads it.
 func shown(t *testing.T, what, text string) {
@@ -82,6 +88,8 @@ func TestGuard(t *testing.T) {
 		{"a\rb\n", "a\\rb\n"},
 		{"x\u202ey\u009bz\xff\n", "x\\u202ey\\x9bz\\xff\n"},
 		{" ::error::x\n", " :\\:error::x\n"},
+		{"\u00a0\u3000::error::x\n", "\u00a0\u3000:\\:error::x\n"},
+		{"1 ❤️ 👩‍🚀 a\u00a0::b\n", "1 ❤️ 👩‍🚀 a\u00a0::b\n"},
 		{"##[x] ##vso[y]\n", "##\\[x] ##vso\\[y]\n"},
 		{Red.String() + "bad" + Reset.String() + "\n", "\x1b[31mbad\x1b[0m\n"},
 		{Command.String() + "error title=a" + Command.String() + "b::c\n", "::error title=a::b::c\n"},
@@ -168,6 +176,7 @@ func TestMarkdown(t *testing.T) {
 		{"upgrades cluster prod/shop to v1.36.3 (replaces 3 machines)", "upgrades cluster prod/shop to v1.36.3 (replaces 3 machines)"},
 		{"50 % of it: all", "50 % of it: all"},
 		{"Scale pool md-0 of cluster demo to replicas 3 (#2)", "Scale pool md-0 of cluster demo to replicas 3 (#2)"},
+		{"fixes GH-12", "`fixes GH-12`"},
 		{"mentions acme/other#2", "`mentions acme/other#2`"},
 		{"[click](https://example.com)", "`[click](https://example.com)`"},
 		{"![x](//example.com/x.png)", "`![x](//example.com/x.png)`"},

@@ -36,7 +36,11 @@ func (p *run) checkHealth(ctx context.Context) ([]string, error) {
 		}
 		looks, err := p.environmentsOn(ctx, m, lower, p.head)
 		if err != nil {
-			return nil, diag.Wrap("look at management cluster "+m.Name, err, skipHealthHint)
+			hint := skipHealthHint
+			if own := diag.Hint(err); own != "" {
+				hint = own + "; or promote without a look with --skip-health"
+			}
+			return nil, diag.Wrap("look at management cluster "+m.Name, err, hint)
 		}
 		for _, l := range looks {
 			for _, reason := range l.Missing {

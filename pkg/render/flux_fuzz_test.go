@@ -95,7 +95,7 @@ func FuzzSourceIgnore(f *testing.F) {
 		if name == "" || name != path.Clean(name) || path.IsAbs(name) || strings.HasPrefix(name, "..") || name == "." {
 			return // no name of a file in a repo
 		}
-		r := &repo{files: fstest.MapFS{sourceignore.IgnoreFile: {Data: text}}}
+		r := &visible{all: fstest.MapFS{sourceignore.IgnoreFile: {Data: text}}}
 		matcher := sourceignore.NewDefaultMatcher(sourceignore.ReadPatterns(bytes.NewReader(text), nil), nil)
 		for _, folder := range []bool{false, true} {
 			if got, want := r.ignored(name, folder), matcher.Match(strings.Split(name, "/"), folder); got != want {

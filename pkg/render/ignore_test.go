@@ -12,9 +12,9 @@ import (
 func TestIgnored(t *testing.T) {
 	patterns := map[string]string{"none": "", "own": "/providers/*/c.yaml\n!docs/*.png\nsecret/\n"}
 	for what, text := range patterns {
-		r := &repo{files: fstest.MapFS{}}
+		r := &visible{all: fstest.MapFS{}}
 		if text != "" {
-			r.files = fstest.MapFS{sourceignore.IgnoreFile: {Data: []byte(text)}}
+			r.all = fstest.MapFS{sourceignore.IgnoreFile: {Data: []byte(text)}}
 		}
 		matcher := sourceignore.NewDefaultMatcher(sourceignore.ReadPatterns(strings.NewReader(text), nil), nil)
 		ignored := 0

@@ -255,11 +255,14 @@ func (b *builds) whole(dir string, names []string, spec buildSpec, specText []by
 		files.folder(dir, place{file: dir})
 	}
 	for _, name := range names {
-		if b.repo.isFile(name) {
+		switch {
+		case b.repo.isFile(name):
 			files.asIs[name] = true
 			files.file(name, place{file: name})
-		} else {
+		case b.repo.isDir(name):
 			files.folder(name, place{file: name})
+		default:
+			files.problem(RulePath, place{file: name}, "it is no regular file: Flux leaves it out", "put the file itself there")
 		}
 	}
 	for _, component := range spec.Components { // which are there, and inside: see components

@@ -16,6 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Rules of the findings.
@@ -63,6 +65,7 @@ func CacheDirs(dir string) []string {
 // shows the files as they were when it first read them.
 type Renderer struct {
 	repo   *repo
+	seen   *visible // what repo reads from
 	fleet  *v1alpha1.Fleet
 	cache  *cache
 	charts *charts
@@ -72,7 +75,8 @@ type Renderer struct {
 
 // New returns a Renderer of the fleet repo in files, whose fleet.yaml is fleet. For a folder use Dir.
 func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
-	r := &Renderer{repo: &repo{files: files}, fleet: fleet, cache: newCache(o.CacheDir)}
+	seen := &visible{all: files}
+	r := &Renderer{repo: &repo{files: seen}, seen: seen, fleet: fleet, cache: newCache(o.CacheDir)}
 	if r.begin = o.Begin; r.begin == nil {
 		r.begin = func(string, string) (func(), error) { return func() {}, nil }
 	}
@@ -81,14 +85,14 @@ func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 	return r
 }
 
-// Dir is a folder as New wants it: nothing outside of it can be read, whatever symbolic links say. The error says that it cannot be
-// opened.
+// Dir is a folder as New wants it: nothing outside of it can be read, and symbolic links lead nowhere, since Flux leaves them out of what it
+// applies. The error says that it cannot be opened.
 func Dir(dir string) (fs.FS, error) {
-	root, err := os.OpenRoot(dir)
+	files, err := within.FS(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open folder: %w", err)
 	}
-	return root.FS(), nil
+	return files, nil
 }
 
 // Result is what Flux would apply, in a stable order: by management cluster, then as the tree is followed, the objects of a chart
@@ -158,19 +162,16 @@ func (r *Renderer) clusterNames() []string {
 // eachCluster visits the folders of clusters, by their names alone.
 func (r *Renderer) eachCluster(visit func(environment, cluster string)) {
 	for i := range r.fleet.Spec.ManagementClusters {
-		base := path.Dir(r.fleet.Spec.ManagementClusters[i].ClustersDir("x"))
+		base := r.fleet.Spec.ManagementClusters[i].Layout().Clusters()
 		for _, environment := range r.repo.folders(base) {
 			for _, cluster := range r.repo.folders(path.Join(base, environment)) {
-				if cluster != commonDir {
+				if cluster != layout.CommonDir {
 					visit(environment, cluster)
 				}
 			}
 		}
 	}
 }
-
-// commonDir holds what an environment's clusters have in common.
-const commonDir = "common"
 
 // unknown is the error for a name that is not among the known ones.
 func unknown(what, name string, known []string) error {

@@ -9,14 +9,11 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
-
-	"github.com/fluxcd/pkg/sourceignore"
-	"github.com/fluxcd/pkg/sourceignore/gitignore"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // What a file may be at most. The components of Flux are the largest that a fleet repo has, at some 700 KiB.
@@ -60,19 +57,14 @@ func syntaxFinding(rule, file string, src []byte, err error) diag.Finding {
 	return diag.Finding{Severity: diag.SeverityError, Rule: rule, File: file, Line: line, Column: column, Summary: text, Hint: diag.Hint(err)}
 }
 
-// repo reads the files of a fleet repo.
-type repo struct {
-	files   fs.FS
-	ignore  sync.Once
-	matcher gitignore.Matcher
-	// byName says that a file or folder is ignored for its name, whatever folder it is in: no pattern is the fleet's own.
-	byName       bool
-	ignoredNames sync.Map // of name and folder, to whether it is
-}
+// repo reads the files of a fleet repo: those that Flux sees.
+type repo struct{ files fs.FS }
 
 // read returns a file. What is no regular file, and what is too large, is an error.
-func (r *repo) read(name string) ([]byte, error) {
-	f, err := r.files.Open(name)
+func (r *repo) read(name string) ([]byte, error) { return readFile(r.files, name) }
+
+func readFile(files fs.FS, name string) ([]byte, error) {
+	f, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -94,15 +86,22 @@ func (r *repo) read(name string) ([]byte, error) {
 	return content, nil
 }
 
+func (r *repo) kind(name string) (fs.FileMode, error) {
+	if v, ok := r.files.(*visible); ok {
+		return v.kind("stat", name)
+	}
+	return within.Kind(r.files, name)
+}
+
 // isFile and isDir look at what is there; errors are as if there were nothing.
 func (r *repo) isFile(name string) bool {
-	info, err := fs.Stat(r.files, name)
-	return err == nil && info.Mode().IsRegular()
+	kind, err := r.kind(name)
+	return err == nil && kind.IsRegular()
 }
 
 func (r *repo) isDir(name string) bool {
-	info, err := fs.Stat(r.files, name)
-	return err == nil && info.IsDir()
+	kind, err := r.kind(name)
+	return err == nil && kind.IsDir()
 }
 
 // folders lists the folders in a folder; one that is missing has none.
@@ -146,10 +145,6 @@ func (r *repo) manifests(dir string) []string {
 		case err != nil:
 			return nil //nolint:nilerr // what cannot be listed is reported when it is read
 		case name == dir:
-		case r.ignored(name, entry.IsDir()):
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
 		case entry.IsDir():
 			if r.kustomizationFile(name) != "" {
 				names = append(names, name)
@@ -161,44 +156,4 @@ func (r *repo) manifests(dir string) []string {
 		return nil
 	})
 	return names
-}
-
-// ignored says whether source-controller leaves a file or folder out of what it hands to the others: a list of its own, and what
-// .sourceignore at the top of the repo adds.
-func (r *repo) ignored(name string, folder bool) bool {
-	r.ignore.Do(func() {
-		var patterns []gitignore.Pattern
-		if content, err := r.read(sourceignore.IgnoreFile); err == nil {
-			patterns = sourceignore.ReadPatterns(bytes.NewReader(content), nil)
-		}
-		r.byName = len(patterns) == 0
-		r.matcher = sourceignore.NewDefaultMatcher(patterns, nil)
-	})
-	if !r.byName {
-		return r.matcher.Match(strings.Split(name, "/"), folder)
-	}
-	for {
-		first, rest, nested := strings.Cut(name, "/")
-		if r.ignoredName(first, folder || nested) {
-			return true
-		}
-		if !nested {
-			return false
-		}
-		name = rest
-	}
-}
-
-// ignoredName is ignored for a name alone. A fleet has thousands of files of a few names.
-func (r *repo) ignoredName(name string, folder bool) bool {
-	type named struct {
-		name   string
-		folder bool
-	}
-	if known, ok := r.ignoredNames.Load(named{name, folder}); ok {
-		return known == true
-	}
-	ignored := r.matcher.Match([]string{name}, folder)
-	r.ignoredNames.Store(named{name, folder}, ignored)
-	return ignored
 }

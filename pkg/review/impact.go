@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
@@ -301,7 +302,7 @@ func (j *judge) counted() []Impact {
 	for _, at := range slices.SortedFunc(maps.Keys(kinds), func(a, b line) int {
 		return cmp.Or(cmp.Compare(a.environment, b.environment), cmp.Compare(slices.Index(actions, a.action), slices.Index(actions, b.action)))
 	}) {
-		objects := count(total[at], "other object")
+		objects := plain.Count(total[at], "other object")
 		if at.environment != "" {
 			objects += " of " + at.environment
 		}
@@ -327,11 +328,4 @@ func perKind(kinds map[string]int) string {
 		parts = append(parts, fmt.Sprintf("%d %s", kinds[kind], kind))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

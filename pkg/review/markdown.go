@@ -35,7 +35,7 @@ func (r *Report) Markdown() string {
 		fmt.Fprintf(&b, "\n**%s**\n", o.comment)
 	}
 	if n := len(r.Problems); n > 0 {
-		fmt.Fprintf(&b, "\n**%s: what they are about is not compared.**\n\n", count(n, "problem"))
+		fmt.Fprintf(&b, "\n**%s: what they are about is not compared.**\n\n", plain.Count(n, "problem"))
 		for i, f := range r.Problems {
 			if i == maxImpacts {
 				fmt.Fprintf(&b, "- and %d more\n", n-i)
@@ -53,7 +53,7 @@ func (r *Report) folded(b *strings.Builder) {
 	if len(r.Objects) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n<details><summary>%s</summary>\n\n", count(len(r.Objects), "changed object"))
+	fmt.Fprintf(b, "\n<details><summary>%s</summary>\n\n", plain.Count(len(r.Objects), "changed object"))
 	left := 0
 	for i := range r.Objects {
 		block := plain.Fenced("diff", r.Objects[i].Diff)
@@ -64,7 +64,7 @@ func (r *Report) folded(b *strings.Builder) {
 		b.WriteString(block)
 	}
 	if left > 0 {
-		fmt.Fprintf(b, "\n%s not shown: there is no room. `fleetctl diff` shows all.\n", count(left, "more object"))
+		fmt.Fprintf(b, "\n%s not shown: there is no room. `fleetctl diff` shows all.\n", plain.Count(left, "more object"))
 	}
 	b.WriteString("\n</details>\n")
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // controlPlane is the pool that the machines of a control plane are in.
@@ -100,13 +102,13 @@ func (i *Impact) words() string {
 func (i *Impact) sentence() string {
 	where := clusterID{i.Environment, i.Cluster}.String()
 	if i.Cluster == "" {
-		where = fmt.Sprintf("%d clusters of %s", len(i.Clusters), i.Environment)
+		where = plain.Count(len(i.Clusters), "cluster") + " of " + i.Environment
 	}
 	pool := "pool " + i.Pool
 	if i.Pool == controlPlane {
 		pool = "the control plane"
 	}
-	machines := count(i.Machines, "machine")
+	machines := plain.Count(i.Machines, "machine")
 	switch i.Kind {
 	case ImpactDeleteCluster:
 		return i.deletion(where)
@@ -158,7 +160,7 @@ func sizeOr(size, machines string) string {
 }
 
 func (i *Impact) deletion(where string) string {
-	what := fmt.Sprintf("cluster %s (%s)", where, count(i.Machines, "machine"))
+	what := fmt.Sprintf("cluster %s (%s)", where, plain.Count(i.Machines, "machine"))
 	switch {
 	case i.Requested && i.Reason != "":
 		return "deletes " + what + ", as fleetctl cluster remove has prepared; but " + i.Reason + ", and does not wait for Cluster API"
@@ -185,7 +187,7 @@ func (i *Impact) upgrade(where, pool string) string {
 		text = fmt.Sprintf("%s %s from %s to %s", upOrDown(i.From, i.To), what, i.From, i.To)
 	}
 	if i.Machines > 0 {
-		text += fmt.Sprintf(" (replaces %s)", count(i.Machines, "machine"))
+		text += fmt.Sprintf(" (replaces %s)", plain.Count(i.Machines, "machine"))
 	}
 	return text
 }

@@ -30,6 +30,12 @@ const (
 	GitHub Format = "github"
 )
 
+// The formats that lists take as well: more columns, and names alone, one a line.
+const (
+	Wide Format = "wide"
+	Name Format = "name"
+)
+
 // Formats lists what -o takes, for completion and errors.
 var Formats = []string{string(Human), string(JSON), string(YAML)}
 
@@ -58,7 +64,7 @@ func Print(s Streams, format Format, v any, human func(w io.Writer) error) error
 		}
 		_, err = s.Out.Write(out)
 		return err
-	case Human, SARIF, GitHub: // those of findings are views of their command
+	case Human, Wide, Name, SARIF, GitHub: // these are views of their command
 	}
 	return human(s.Out)
 }

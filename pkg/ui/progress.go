@@ -18,23 +18,33 @@ const heartbeat = 15 * time.Second
 // Reporter shows steps on standard error: plain lines, or a live block on a smart terminal. It remembers every finished step
 // for a machine-readable result.
 type Reporter struct {
-	mu     sync.Mutex
-	w      io.Writer
-	color  bool
-	live   bool
-	quiet  bool
-	start  time.Time
-	active []*step
-	drawn  int
-	events []progress.Event
-	stop   chan struct{}
-	ended  sync.WaitGroup
+	mu    sync.Mutex
+	w     io.Writer
+	color bool
+	live  bool
+	quiet bool
+	// verbose tells of a step when it began, and on a plain log what it waits for whenever that changes.
+	verbose bool
+	start   time.Time
+	active  []*step
+	drawn   int
+	events  []progress.Event
+	stop    chan struct{}
+	ended   sync.WaitGroup
 }
 
 // NewReporter starts a Reporter on the streams; quiet keeps it from writing anything but warnings. Close ends it.
 func NewReporter(s Streams, quiet bool) *Reporter {
 	r := &Reporter{w: guarded(s.Err), color: s.ErrColor, live: s.ErrSmart, quiet: quiet, start: time.Now(), stop: make(chan struct{})}
 	r.ended.Go(r.tick)
+	return r
+}
+
+// Verbose lets the Reporter tell more of each step, and returns it. It is for right after NewReporter.
+func (r *Reporter) Verbose(verbose bool) *Reporter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.verbose = verbose
 	return r
 }
 
@@ -176,6 +186,10 @@ type step struct {
 func (s *step) Detail(text string) {
 	s.reporter.mu.Lock()
 	defer s.reporter.mu.Unlock()
+	if r := s.reporter; r.verbose && !r.live && !s.ended && text != "" && text != s.detail {
+		s.told = time.Now()
+		r.line(paint(r.color, plain.Dim, "…"), s.name, seconds(time.Since(s.start))+behind(text))
+	}
 	s.detail = text
 }
 
@@ -205,6 +219,9 @@ func (s *step) end(outcome, detail, mark string, color plain.Control) {
 	text := seconds(took)
 	if outcome == "skipped" {
 		text += ", " + detail
+	}
+	if r.verbose {
+		text += ", began at " + seconds(s.start.Sub(r.start))
 	}
 	r.erase()
 	r.line(paint(r.color, color, mark), s.name, text)

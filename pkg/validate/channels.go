@@ -50,7 +50,8 @@ func (c *channelCheck) environments(clusters []*cluster) {
 		if len(k.Targets) > 0 || k.Environment == "" || !strings.HasSuffix(k.Path, "/clusters/"+k.Environment) {
 			continue
 		}
-		if want := c.fleet.ChannelOf(k.Environment); k.GitSource != "" && k.GitSource != want.Source() && k.Source.File != "" {
+		// Before its first tag, a channel has no source: who has been taken over to it stays where it was.
+		if want := c.fleet.ChannelOf(k.Environment); k.GitSource != "" && k.GitSource != want.Source() && k.Source.File != "" && !c.waits(k.ManagementCluster, want) {
 			c.add(k.Source.File, k.Source.Line, "spec.sourceRef.name", RuleChannel,
 				fmt.Sprintf("environment %s follows the channel %s, and is applied from the source %s", k.Environment, want.Name, k.GitSource),
 				"the source of that channel is "+want.Source())
@@ -70,8 +71,13 @@ func (c *channelCheck) environments(clusters []*cluster) {
 
 // unpromoted tells whether a cluster's environment waits for the first promotion, which writes the source of its channel and what applies it.
 func (c *channelCheck) unpromoted(cl *cluster) bool {
-	channel := c.fleet.ChannelOf(cl.environment)
-	return channel.IsTag() && !c.tree.has(path.Join(cl.mgmt.Dir(), "sources", channel.Source()))
+	return c.waits(cl.mgmt.Name, c.fleet.ChannelOf(cl.environment))
+}
+
+// waits tells whether a channel of tags has no tag yet on a management cluster: the first promotion writes its source.
+func (c *channelCheck) waits(cluster string, channel v1alpha1.Channel) bool {
+	m, err := c.fleet.ManagementCluster(cluster)
+	return err == nil && channel.IsTag() && !c.tree.has(path.Join(m.Dir(), "sources", channel.Source()))
 }
 
 // sharedCharts: the charts of an environment's clusters come from its channel. It returns the source of each HelmChart.
@@ -113,7 +119,7 @@ func (c *channelCheck) chart(o *object, field, source string) {
 	want := c.fleet.ChannelOf(o.Environment).Source()
 	key := o.ManagementCluster + "/" + o.Environment
 	switch {
-	case o.Environment == "" || len(o.Targets) > 0 || o.GitSource == "":
+	case o.Environment == "" || len(o.Targets) > 0 || o.GitSource == "" || c.waits(o.ManagementCluster, c.fleet.ChannelOf(o.Environment)):
 		return
 	case source == want || !c.isChannelSource(source) || o.keepsSource():
 		return

@@ -7,6 +7,7 @@ import (
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -60,13 +61,16 @@ func (c *channelCheck) production(all []*object, clusters []*cluster) {
 	for _, cl := range clusters {
 		environments[place{cl.mgmt.Name, cl.name}] = cl.environment
 	}
+	tags := slices.ContainsFunc(c.fleet.Channels(), v1alpha1.Channel.IsTag)
 	isProduction := func(o *object) string {
 		for _, p := range o.places() {
 			e := environments[p]
 			if p.target == "" {
 				e = o.Environment
 			}
-			if env, ok := c.fleet.Environment(e); ok && env.IsProduction() {
+			env, ok := c.fleet.Environment(e)
+			// A fleet without tags has nothing else to follow, and before its first tag a channel has not either.
+			if ok && env.IsProduction() && tags && !c.waits(p.mgmt, c.fleet.ChannelOf(e)) {
 				return e
 			}
 		}

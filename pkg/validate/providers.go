@@ -6,7 +6,6 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -109,26 +108,13 @@ func (p *provider) crds(ctx context.Context, wanted v1alpha1.LockedComponent) ([
 
 // declared is what fleet.yaml and fleet.lock say. A lock that cannot be read is none, which is reported elsewhere.
 func (p *provider) declared() (*v1alpha1.Fleet, *v1alpha1.Lock, error) {
-	root, err := os.OpenRoot(p.dir)
+	fleet, err := v1alpha1.Load(filepath.Join(p.dir, v1alpha1.FileName))
 	if err != nil {
 		return nil, nil, err
 	}
-	defer root.Close()
-	content, err := root.ReadFile(v1alpha1.FileName)
+	lock, err := v1alpha1.LoadLock(filepath.Join(p.dir, v1alpha1.LockFileName))
 	if err != nil {
-		return nil, nil, err
-	}
-	fleet, err := v1alpha1.Decode(v1alpha1.FileName, content)
-	if err != nil {
-		return nil, nil, err
-	}
-	content, err = root.ReadFile(v1alpha1.LockFileName)
-	if err != nil {
-		return fleet, nil, nil // there is none
-	}
-	lock, err := v1alpha1.DecodeLock(v1alpha1.LockFileName, content)
-	if err != nil {
-		return fleet, nil, nil // it is reported where it stands
+		return fleet, nil, nil //nolint:nilerr // there is none, or it is reported where it stands
 	}
 	return fleet, lock, nil
 }

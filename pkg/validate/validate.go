@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -91,6 +92,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkGiven(o); err != nil {
+		return nil, err
+	}
 	p := &provider{opts: o, dir: dir}
 	defer p.close()
 	needs := confine.Needs{
@@ -103,6 +107,21 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	out.Findings = append(diag.Findings{}, out.Findings...) // an empty list, not null
 	return out, nil
+}
+
+// checkGiven refuses a bundle or CRDs that are not there, whether or not the fleet needs anything of them.
+func checkGiven(o Options) error {
+	if o.Bundle != "" {
+		if err := bundle.CheckThere(o.Bundle); err != nil {
+			return err
+		}
+	}
+	for _, name := range o.CRDs {
+		if _, err := os.Stat(name); err != nil {
+			return diag.Wrap("read CRDs", err, "give --crds a folder or a file that is there")
+		}
+	}
+	return nil
 }
 
 func runTask(ctx context.Context, q request) (*Result, error) {
@@ -141,12 +160,18 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 	return out, nil
 }
 
-// readFleet reads fleet.yaml and fleet.lock.
+// readFleet reads fleet.yaml and fleet.lock. Where one of them is there and is no file, others would follow it to what nobody has looked at here, or
+// take it for missing.
 func (r *run) readFleet() (findings diag.Findings) {
+	for _, name := range []string{v1alpha1.FileName, v1alpha1.LockFileName} {
+		if r.tree.byPath[name] == nil && slices.Contains(r.tree.folders["."], name) {
+			findings = append(findings, finding(RuleSyntax, name, 1, 1, "it is no regular file", "put the file itself there: symbolic links and their like are not followed"))
+		}
+	}
 	if f := r.tree.byPath[v1alpha1.FileName]; f != nil && !f.broken {
 		fleet, err := v1alpha1.Decode(f.path, f.content)
 		if err == nil {
-			r.fleet, findings = fleet, v1alpha1.Validate(fleet)
+			r.fleet, findings = fleet, append(findings, v1alpha1.Validate(fleet)...)
 		}
 		if problems, ok := errors.AsType[diag.Findings](err); ok {
 			findings = append(findings, problems...)
@@ -167,9 +192,9 @@ func (r *run) readFleet() (findings diag.Findings) {
 // checkFleet is all that needs to know the fleet. secrets are those that were found in files.
 func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings) (diag.Findings, error) {
 	repo := fleetrepo.New(r.tree.dir, r.fleet)
-	layout := checkLayout(r.tree, r.fleet, repo)
-	out.Clusters = len(layout.clusters)
-	findings := slices.Concat(layout.findings, r.checkLock())
+	placed := checkLayout(r.tree, r.fleet, repo)
+	out.Clusters = len(placed.clusters)
+	findings := slices.Concat(placed.findings, r.checkLock())
 
 	disk, err := render.Dir(r.tree.dir)
 	if err != nil {
@@ -178,7 +203,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	if r.rendered, err = render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx)}).All(ctx); err != nil {
 		return nil, err
 	}
-	findings = append(findings, r.renderFindings(layout)...)
+	findings = append(findings, r.renderFindings(placed)...)
 	objects := r.objects()
 	out.Objects = len(r.rendered.Objects)
 	kinds := kindsIn(objects)
@@ -195,9 +220,9 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	}
 	findings = append(findings, unknownKinds(schemas, objects)...)
 	findings = append(findings, r.checkReferences(objects)...)
-	findings = append(findings, r.checkProtection(objects, layout.clusters)...)
+	findings = append(findings, r.checkProtection(objects, placed.clusters)...)
 	findings = append(findings, r.checkAppliedSecrets(objects, secrets)...)
-	return append(findings, r.checkChannels(objects, layout.clusters)...), nil
+	return append(findings, r.checkChannels(objects, placed.clusters)...), nil
 }
 
 // renderedRules are the rules that a renderer's findings are about.
@@ -209,7 +234,7 @@ var renderedRules = map[string]string{
 
 // renderFindings are the renderer's, less what was said already: a file that cannot be read, a chart that is missing, values that the chart
 // refuses.
-func (r *run) renderFindings(l *layout) diag.Findings {
+func (r *run) renderFindings(l *placement) diag.Findings {
 	said, twice := map[string]bool{}, map[string]bool{}
 	for _, c := range l.clusters {
 		if c.told {

@@ -13,6 +13,30 @@ import (
 // ErrNotRegular is the cause where a name is that of a folder, a device, a pipe or a socket.
 var ErrNotRegular = errors.New("not a regular file")
 
+// ErrNotFolder is the cause where what is to be listed is no folder.
+var ErrNotFolder = errors.New("not a folder")
+
+// ErrTooLarge is the cause where a file is larger than what is read of it.
+var ErrTooLarge = errors.New("too large")
+
+// Named reads a file that a fleet repo names and that may lie anywhere, such as one with a credential: a regular one, of no more than most bytes,
+// since the name may as well be that of a pipe or of a device without an end. errors.Is knows fs.ErrNotExist, ErrNotRegular and ErrTooLarge.
+func Named(name string, most int64) ([]byte, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // before it is opened, as in Read
+		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(content)) > most {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}
+	}
+	return content, err
+}
+
 // ReadFile returns the first most bytes of the file at a slash-separated path below dir: who takes files up to a size asks for one byte more.
 // Symbolic links are followed as far as they stay below dir. Errors say the path, not the folder; errors.Is knows fs.ErrNotExist and
 // ErrNotRegular.
@@ -50,7 +74,15 @@ func ReadDir(dir, name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return fs.ReadDir(root.FS(), filepath.ToSlash(filepath.Clean(filepath.FromSlash(name))))
+	local := filepath.Clean(filepath.FromSlash(name))
+	info, err := root.Stat(local) // as in Read: to list a pipe is to open it
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "list", Path: name, Err: ErrNotFolder}
+	}
+	return fs.ReadDir(root.FS(), filepath.ToSlash(local))
 }
 
 // Exists says whether there is anything at a slash-separated path below dir.

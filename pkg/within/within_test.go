@@ -78,6 +78,23 @@ func TestWhatIsNoFile(t *testing.T) {
 		if _, err := ReadFile(dir, "pipe", 100); !errors.Is(err, ErrNotRegular) {
 			t.Errorf("a pipe: %v", err)
 		}
+		if _, err := ReadDir(dir, "pipe"); !errors.Is(err, ErrNotFolder) {
+			t.Errorf("a pipe, listed: %v", err)
+		}
+		if _, err := Named(filepath.Join(dir, "pipe"), 100); !errors.Is(err, ErrNotRegular) {
+			t.Errorf("a pipe, named: %v", err)
+		}
+		if _, err := Named(os.DevNull, 100); !errors.Is(err, ErrNotRegular) {
+			t.Errorf("a device, named: %v", err)
+		}
+	}
+	for most, want := range map[int64]error{100: ErrTooLarge, 101: nil} {
+		if content, err := Named(filepath.Join(dir, "large"), most); !errors.Is(err, want) || err == nil && len(content) != 101 {
+			t.Errorf("%d bytes at most of 101, named: %d, %v", most, len(content), err)
+		}
+	}
+	if _, err := Named(filepath.Join(dir, "gone"), 100); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing, named: %v", err)
 	}
 }
 

@@ -233,7 +233,7 @@ func (f *fleet) initExample(server *gittest.HTTPS) initResult {
 	if err := os.WriteFile(ca, server.CA, 0o644); err != nil {
 		f.t.Fatal(err)
 	}
-	f.token = server.Token
+	f.token, f.fluxToken = server.Token, server.ReadToken
 	return decode[initResult](f.t, f.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json", "--cluster", f.name,
 		"--git-url", server.URL, "--git-username", server.Username, "--git-ca-file", ca).stdout)
 }

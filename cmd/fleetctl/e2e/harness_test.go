@@ -61,6 +61,8 @@ type fleet struct {
 	home  string
 	temp  string
 	token string
+	// fluxToken is what Flux reads with, if it is given one of its own.
+	fluxToken string
 }
 
 // newFleetOn returns a fleet whose management cluster is on that host, and cleans up after the test.
@@ -116,7 +118,7 @@ func (f *fleet) command(args ...string) *exec.Cmd {
 	cmd.Dir = f.dir
 	cmd.Env = append(f.on.environment(f),
 		"FLEETCTL_STATE_DIR="+f.state, "FLEETCTL_CACHE_DIR="+cache, "KUBECONFIG="+filepath.Join(f.home, "kubeconfig"),
-		"GIT_CONFIG_GLOBAL="+filepath.Join(f.home, "gitconfig"), "FLEETCTL_GIT_TOKEN="+f.token,
+		"GIT_CONFIG_GLOBAL="+filepath.Join(f.home, "gitconfig"), "FLEETCTL_GIT_TOKEN="+f.token, "FLEETCTL_FLUX_TOKEN="+f.fluxToken,
 		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=e2e", "GIT_CONFIG_KEY_1=user.email", "GIT_CONFIG_VALUE_1=e2e@example.com")
 	return cmd
 }

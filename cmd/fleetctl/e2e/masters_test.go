@@ -41,7 +41,7 @@ func TestMasterOfMasters(t *testing.T) {
 		f.token = server.ReadToken
 		refused("push")
 	})
-	f.token = server.Token
+	f.token, f.fluxToken = server.Token, server.ReadToken
 	root := []string{"--cluster", f.name}
 	if !f.step("the parent comes up", func(t *testing.T) {
 		r := decode[initResult](t, f.ok(args...).stdout)

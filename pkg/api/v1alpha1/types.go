@@ -61,6 +61,11 @@ type Git struct {
 	Interval string `json:"interval,omitempty"`
 	// Forge is what runs on the URL's host, for pull requests: github, gitlab or gitea (Forgejo too). Default: by the host's name.
 	Forge ForgeType `json:"forge,omitempty"`
+	// FluxUsername goes with a token that Flux reads with (--flux-token-file), where that one has another name. Default: username.
+	FluxUsername string `json:"fluxUsername,omitempty"`
+	// SharePushToken agrees that workload clusters hold the token that init pushes with, where it is given none for Flux alone
+	// (--flux-token-file). Who rules one of them may then change the whole fleet. Default: false.
+	SharePushToken bool `json:"sharePushToken,omitempty"`
 }
 
 // ForgeType is a kind of Git forge.

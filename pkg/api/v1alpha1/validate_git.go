@@ -27,11 +27,15 @@ func (v *validator) git(g Git) {
 		v.oneOf("spec.git.forge", "forge", string(g.Forge), known)
 	}
 	v.knownHosts(g.KnownHosts)
+	if g.SharePushToken && scheme != "" && scheme != GitHTTPS {
+		v.warnf(RuleUnused, "spec.git.sharePushToken", "remove it", "only an %s URL has a token, and this repository is reached by %s", GitHTTPS, scheme)
+	}
 	for _, only := range []struct {
 		field, value string
 		scheme       GitScheme
 	}{
 		{"caFile", g.CAFile, GitHTTPS},
+		{"fluxUsername", g.FluxUsername, GitHTTPS},
 		{"knownHosts", g.KnownHosts, GitSSH},
 	} {
 		if only.value != "" && scheme != "" && scheme != only.scheme {

@@ -50,7 +50,17 @@ type Host struct {
 	dir  stateDir
 }
 
-var _ host.Host = (*Host)(nil)
+// What this kind of host can do.
+var (
+	_ host.Host       = (*Host)(nil)
+	_ host.Companion  = (*Host)(nil)
+	_ host.Complainer = (*Host)(nil)
+	_ host.Exposed    = (*Host)(nil)
+	_ host.Logger     = (*Host)(nil)
+	_ host.PortOwner  = (*Host)(nil)
+	_ host.Rememberer = (*Host)(nil)
+	_ host.Stopper    = (*Host)(nil)
+)
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 

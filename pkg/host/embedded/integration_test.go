@@ -26,6 +26,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/host/hosttest"
 	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
@@ -143,6 +144,11 @@ func create(t *testing.T, h *embedded.Host) {
 	}
 	t.Logf("made or found after %s", time.Since(began).Round(time.Millisecond))
 	wantState(t, h, host.StateRunning)
+}
+
+func TestContract(t *testing.T) {
+	h := newHost(t, embedded.Options{StateDir: filepath.Join(t.TempDir(), "host"), Programs: programs(t)})
+	hosttest.Run(t, h, hosttest.Options{Patience: patience})
 }
 
 // TestLife is that of a persistent host: made, found, killed, started, stopped, started, deleted.

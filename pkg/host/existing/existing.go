@@ -28,7 +28,11 @@ type Host struct {
 	client     *apiserver.Client
 }
 
-var _ host.Host = (*Host)(nil)
+// What this kind of host can do.
+var (
+	_ host.Host    = (*Host)(nil)
+	_ host.Guarded = (*Host)(nil)
+)
 
 // New reads the kubeconfig and connects to nothing yet. The error has a hint when the context is not named or not there.
 func New(name string, opts Options) (*Host, error) {

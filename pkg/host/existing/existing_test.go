@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/existing"
+	"github.com/fleetctl/fleetctl/pkg/host/hosttest"
 )
 
 func open(t *testing.T, handler http.HandlerFunc) (*existing.Host, *httptest.Server) {
@@ -69,6 +70,11 @@ type archive []string
 func (a archive) Names() []string { return a }
 func (a archive) WriteArchive(context.Context, io.Writer, ...string) error {
 	return errors.New("not read")
+}
+
+func TestContract(t *testing.T) {
+	h, _ := open(t, api(true))
+	hosttest.Run(t, h, hosttest.Options{Lasting: true})
 }
 
 func TestAdministratorsClusterIsTaken(t *testing.T) {

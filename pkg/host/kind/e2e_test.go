@@ -17,6 +17,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
+	"github.com/fleetctl/fleetctl/pkg/host/hosttest"
 	"github.com/fleetctl/fleetctl/pkg/host/internal/apiserver"
 	"github.com/fleetctl/fleetctl/pkg/host/kind"
 )
@@ -135,6 +136,11 @@ func testImage(t *testing.T, e *engine.Engine, ref string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = e.Output(context.Background(), "rmi", "--force", ref) })
+}
+
+func TestContract(t *testing.T) {
+	h, _ := open(t, "contract")
+	hosttest.Run(t, h, hosttest.Options{Create: options(t)})
 }
 
 func TestLifecycle(t *testing.T) {

@@ -43,7 +43,12 @@ type Host struct {
 	creating <-chan struct{}
 }
 
-var _ host.Host = (*Host)(nil)
+// What this kind of host can do.
+var (
+	_ host.Host     = (*Host)(nil)
+	_ host.Marked   = (*Host)(nil)
+	_ host.OnEngine = (*Host)(nil)
+)
 
 // validName is what kind takes as a cluster's name; with kind's suffix it must also fit a host name.
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)

@@ -24,12 +24,13 @@ func TestMain(m *testing.M) {
 	child(os.Args[1:])
 }
 
-// A child's TestMain runs in its first thread.
-func init() {
+// A child's TestMain runs in its first thread: variables get their values there.
+var _ = func() bool {
 	if os.Getenv("PROCESS_TEST_CHILD") != "" {
 		runtime.LockOSThread()
 	}
-}
+	return true
+}()
 
 func child(args []string) {
 	switch args[0] {

@@ -1,0 +1,175 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/validate"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// ErrInvalid says that `fleetctl validate` would find an error in the fleet repo after a change that it does not find before.
+var ErrInvalid = errors.New("the change would make the fleet invalid")
+
+// judgeRepo holds an edit against `fleetctl validate`, before anything is written: what the whole repo would have of errors then, and has not now, is
+// the error. Nothing is fetched for it: CRDs that are not at hand are not looked at.
+func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
+	if planned, err := e.Changes.Plan(repo.Dir); err != nil || len(planned) == 0 {
+		return err
+	}
+	files, err := filesToCopy(repo.Dir, e) // before there is a temporary folder, which may be in the repo
+	if err != nil {
+		return fmt.Errorf("look at the change: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "fleetctl-judge-")
+	if err != nil {
+		return diag.Wrap("make a folder to look at the change", err, "free some space, or set TMPDIR")
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // it is temporary
+	if err := changedCopy(repo.Dir, dir, files, e); err != nil {
+		return fmt.Errorf("look at the change: %w", err)
+	}
+	after, err := o.errorsOf(ctx, dir)
+	if err != nil || len(after) == 0 {
+		return err
+	}
+	before, err := o.errorsOf(ctx, repo.Dir)
+	if err != nil {
+		return err
+	}
+	// Where an error of a file goes, what shows then was hidden behind it.
+	isGone := func(b diag.Finding, after diag.Findings) bool {
+		return !slices.ContainsFunc(after, func(f diag.Finding) bool { return sameCause(b, f) })
+	}
+	broken := slices.DeleteFunc(slices.Clone(after), func(f diag.Finding) bool {
+		return slices.ContainsFunc(before, func(b diag.Finding) bool { return sameCause(b, f) || b.File == f.File && isGone(b, after) })
+	})
+	if broken = toldByCharts(repo, e, broken); len(broken) == 0 {
+		return nil
+	}
+	return &diag.Error{
+		Err:  fmt.Errorf("%w, so nothing was written:\n%w", ErrInvalid, broken),
+		Hint: "make another change of it, or put right first what it stands on; `fleetctl validate` tells what is wrong as it is",
+	}
+}
+
+// sameCause tells whether two errors are one: of one file, whatever object of it they are about; and where something is missing, of any file. One more
+// object in a namespace that is not there makes nothing worse.
+func sameCause(a, b diag.Finding) bool {
+	return a.Rule == b.Rule && (a.File == b.File || strings.HasPrefix(a.Rule, "missing-")) && saysOf(a) == saysOf(b)
+}
+
+// saysOf is what a finding says without the object that it says it of, and how that was made.
+func saysOf(f diag.Finding) string {
+	says, _, _ := strings.Cut(f.Summary, " (made by ")
+	if _, after, ok := strings.Cut(says, ": "); ok {
+		return after
+	}
+	return says
+}
+
+// errorsOf are the errors that validate finds in a fleet repo.
+func (o Options) errorsOf(ctx context.Context, dir string) (diag.Findings, error) {
+	options := validate.Options{Dir: dir, Offline: true}
+	if _, err := os.Stat(o.CacheDir); err == nil { // a look makes none
+		options.CacheDir = o.CacheDir
+	}
+	result, err := validate.Run(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(result.Findings, func(f diag.Finding) bool { return f.Severity != diag.SeverityError }), nil
+}
+
+// toldByCharts takes out of findings those about clusters whose charts the edit changes: judgeCharts has told of them, and a team may well change
+// their values before it commits.
+func toldByCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, findings diag.Findings) diag.Findings {
+	if len(e.Charts) == 0 || len(findings) == 0 {
+		return findings
+	}
+	clusters, _, err := repo.Clusters()
+	if err != nil {
+		return findings
+	}
+	return slices.DeleteFunc(findings, func(f diag.Finding) bool {
+		return slices.ContainsFunc(clusters, func(c fleetrepo.Cluster) bool { return c.File == f.File && slices.Contains(e.Charts, c.Flavour) })
+	})
+}
+
+// entry is a file, folder or link of a repo.
+type entry struct {
+	path string
+	mode fs.FileMode
+}
+
+// filesToCopy are all of a repo that Flux gets, but for what an edit changes.
+func filesToCopy(dir string, e *fleetrepo.Edit) ([]entry, error) {
+	changed := e.Changes.Paths()
+	var all []entry
+	full := map[string]bool{} // folders with anything in them are made for that: one that an edit empties goes
+	err := within.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && name != ".":
+			return nil // it went while we looked
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules"):
+			return fs.SkipDir
+		}
+		full[path.Dir(name)] = true
+		if name != "." && !slices.Contains(changed, name) {
+			all = append(all, entry{name, d.Type()})
+		}
+		return nil
+	})
+	return slices.DeleteFunc(all, func(e entry) bool { return e.mode.IsDir() && full[e.path] }), err
+}
+
+// changedCopy makes a folder what a repo would be with an edit. Files that the edit leaves alone are links where the disk has them.
+func changedCopy(from, to string, all []entry, e *fleetrepo.Edit) error {
+	for _, file := range all {
+		if err := copyEntry(from, to, file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	_, err := e.Changes.Apply(to)
+	return err
+}
+
+func copyEntry(from, to string, e entry) error {
+	source, target := filepath.Join(from, filepath.FromSlash(e.path)), filepath.Join(to, filepath.FromSlash(e.path))
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	switch {
+	case e.mode.IsDir():
+		return os.Mkdir(target, 0o755)
+	case e.mode&fs.ModeSymlink != 0:
+		leads, err := os.Readlink(source)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(leads, target)
+	case !e.mode.IsRegular():
+		return nil
+	case os.Link(source, target) == nil:
+		return nil
+	}
+	content, err := within.ReadFile(from, e.path, maxJudged)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(target, content, 0o600)
+}
+
+// maxJudged is a little more than validate reads of a file: what is larger it refuses by its size alone.
+const maxJudged = 8<<20 + 2

@@ -1,0 +1,153 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+)
+
+// section is what a difference says of one file.
+type section struct {
+	text string
+	// name of the file, from the top of the repo.
+	name           string
+	isNew, isGone  bool
+	added, removed int
+}
+
+// sections are those of a unified difference; what is none comes as text alone.
+func sections(diff string) []section {
+	var out []section
+	old, fresh := 0, 0 // lines of the hunk that are still to come
+	lines := strings.SplitAfter(diff, "\n")
+	for i, line := range lines {
+		if line == "" {
+			continue
+		}
+		next := ""
+		if i+1 < len(lines) {
+			next = lines[i+1]
+		}
+		inHunk := old > 0 || fresh > 0
+		if !inHunk && strings.HasPrefix(line, "--- ") && strings.HasPrefix(next, "+++ ") {
+			out = append(out, newSection(strings.TrimSpace(line[4:]), strings.TrimSpace(next[4:])))
+		} else if len(out) == 0 || !inHunk && (strings.HasPrefix(line, "mode of ") || strings.HasPrefix(line, "binary files ")) {
+			out = append(out, section{})
+		}
+		at := &out[len(out)-1]
+		at.text += line
+		switch {
+		case !inHunk && strings.HasPrefix(line, "@@ "):
+			old, fresh = hunk(line)
+		case !inHunk:
+		case line[0] == '+':
+			at.added++
+			fresh--
+		case line[0] == '-':
+			at.removed++
+			old--
+		case line[0] == ' ':
+			old--
+			fresh--
+		}
+	}
+	return out
+}
+
+func newSection(from, to string) section {
+	s := section{isNew: from == os.DevNull, isGone: to == os.DevNull}
+	s.name = strings.TrimPrefix(to, "b/")
+	if s.isGone {
+		s.name = strings.TrimPrefix(from, "a/")
+	}
+	return s
+}
+
+// hunk reads how many lines a hunk has of the old and of the new file: @@ -1,2 +1,3 @@.
+func hunk(line string) (old, fresh int) {
+	length := func(field string) int {
+		_, count, ok := strings.Cut(field, ",")
+		if !ok {
+			return 1
+		}
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	if fields := strings.Fields(line); len(fields) >= 3 {
+		old, fresh = length(fields[1]), length(fields[2])
+	}
+	return old, fresh
+}
+
+// sumUp is a difference in which what was generated, and nobody reads, is a line that says how much it is: Flux's own manifests, and new charts as
+// fleetctl brings them.
+func sumUp(diff string) string {
+	all := sections(diff)
+	charts := newCharts(all)
+	var b strings.Builder
+	for _, s := range all {
+		chart, _, _ := strings.Cut(strings.TrimPrefix(s.name, layout.ChartsDir+"/"), "/")
+		switch {
+		case path.Base(s.name) == layout.ComponentsFile:
+			head, _, _ := strings.Cut(s.text, "\n@@ ")
+			b.WriteString(strings.TrimSuffix(head, "\n") + "\n" + beginsSummary + s.lines() + " of Flux's own manifests\n")
+		case strings.HasPrefix(s.name, layout.ChartsDir+"/") && charts[chart] != nil:
+			if c := charts[chart]; !c.told {
+				c.told = true
+				dir := layout.ChartsDir + "/" + chart
+				fmt.Fprintf(&b, "--- %s\n+++ b/%s\n%s%s, %s of the chart of flavour %s, as fleetctl brings it\n", os.DevNull, dir, beginsSummary,
+					plain.Count(c.files, "file"), plain.Count(c.lines, "line"), chart)
+			}
+		default:
+			b.WriteString(s.text)
+		}
+	}
+	return b.String()
+}
+
+// beginsSummary marks a line that stands for others: no line of a difference begins so.
+const beginsSummary = "… "
+
+// lines says how many come, and how many go.
+func (s section) lines() string {
+	switch {
+	case s.isNew, s.removed == 0:
+		return plain.Count(s.added, "line")
+	case s.isGone, s.added == 0:
+		return plain.Count(s.removed, "line") + " less"
+	}
+	return fmt.Sprintf("%s more and %s less", plain.Count(s.added, "line"), plain.Thousands(s.removed))
+}
+
+// newChart is a chart that comes whole.
+type newChart struct {
+	files, lines int
+	told         bool
+}
+
+// newCharts are those whose Chart.yaml is among the new files.
+func newCharts(all []section) map[string]*newChart {
+	charts := map[string]*newChart{}
+	for _, s := range all {
+		if dir, name := path.Split(s.name); s.isNew && name == "Chart.yaml" && path.Dir(path.Clean(dir)) == layout.ChartsDir {
+			charts[path.Base(dir)] = &newChart{}
+		}
+	}
+	for _, s := range all {
+		rest, ok := strings.CutPrefix(s.name, layout.ChartsDir+"/")
+		chart, _, _ := strings.Cut(rest, "/")
+		if c := charts[chart]; ok && c != nil {
+			c.files++
+			c.lines += s.added
+		}
+	}
+	return charts
+}

@@ -1,0 +1,51 @@
+package contact
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// ErrTooLarge is the cause where an answer has more than was to be taken.
+var ErrTooLarge = errors.New("the answer is too large")
+
+// Bound returns next with answers of most bytes: for clients that keep whatever comes, of servers that somebody else has named. One that goes on and
+// on could fill the memory otherwise. Reading beyond fails, so that nobody takes a part for the whole; the error matches ErrTooLarge.
+func Bound(next http.RoundTripper, most int) http.RoundTripper { return &bounded{next, most} }
+
+type bounded struct {
+	next http.RoundTripper
+	most int
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.next.RoundTrip(req)
+	if err == nil {
+		resp.Body = &boundedBody{resp.Body, b.most, b.most}
+	}
+	return resp, err
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	most, left int
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, b.tooLarge()
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left+1)])
+	if b.left -= n; b.left < 0 {
+		_ = b.Close() // not every client does, and then it would go on to come
+		return n - 1, b.tooLarge()
+	}
+	return n, err
+}
+
+func (b *boundedBody) tooLarge() error {
+	return fmt.Errorf("%w: more than %d MiB", ErrTooLarge, b.most>>20)
+}

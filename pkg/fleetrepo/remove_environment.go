@@ -1,0 +1,174 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// RemoveEnvironment takes an environment without clusters and tenants out of fleet.yaml, with all that applied it. Errors: an unknown environment,
+// and one that has clusters or tenants.
+func (r *Repo) RemoveEnvironment(name string) (*Edit, error) {
+	all, err := r.Environments()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(e Environment) bool { return e.Name == name })
+	if i < 0 {
+		var names []string
+		for _, e := range all {
+			names = append(names, e.Name)
+		}
+		return nil, unknown("environment", name, names, "there are no environments")
+	}
+	if err := r.checkEmpty(name); err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: "Remove environment " + name}
+	if all[i].Declared {
+		if err := r.dropEnvironment(e, name); err != nil {
+			return nil, err
+		}
+	}
+	for _, l := range r.layouts() {
+		file := l.ClustersFile(name)
+		if r.exists(file) {
+			e.Changes.Delete(file)
+		}
+		if err := r.listed(&e.Changes, path.Dir(file), path.Base(file), false); err != nil {
+			return nil, err
+		}
+		for _, dir := range []string{l.Environment(name), path.Dir(l.Tenant(name, "x"))} {
+			if err := r.deleteFolder(&e.Changes, dir); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if channel := r.Fleet.ChannelOf(name); channel.Name != v1alpha1.MainChannel && len(r.Fleet.EnvironmentsOf(channel.Name)) == 1 {
+		e.Notes = append(e.Notes, fmt.Sprintf("No environment follows channel %s any more: `fleetctl channel remove %s` takes it out.", channel.Name, channel.Name))
+	}
+	return e, nil
+}
+
+// checkEmpty refuses an environment that has something that would be deleted with it.
+func (r *Repo) checkEmpty(name string) error {
+	places, err := r.places("")
+	if err != nil {
+		return err
+	}
+	var clusters []string
+	for _, p := range places {
+		if p.environment == name {
+			clusters = append(clusters, p.target().Cluster)
+		}
+	}
+	if len(clusters) > 0 {
+		return diag.Errorf(fmt.Sprintf("delete them first: `fleetctl cluster remove %s/%s`", name, clusters[0]),
+			"environment %s has clusters: %s", name, strings.Join(sortedSet(clusters), ", "))
+	}
+	tenants, err := r.Tenants()
+	if err != nil {
+		return err
+	}
+	for _, t := range tenants {
+		if slices.ContainsFunc(t.Environments, func(e TenantEnvironment) bool { return e.Name == name }) {
+			return diag.Errorf(fmt.Sprintf("remove it first: `fleetctl tenant remove %s --environment %s`", t.Name, name), "environment %s has the tenant %s", name, t.Name)
+		}
+	}
+	return nil
+}
+
+// dropEnvironment takes an environment out of the list in fleet.yaml, and the list with the last one.
+func (r *Repo) dropEnvironment(e *Edit, name string) error {
+	fleet, err := r.readFleet()
+	if err != nil {
+		return err
+	}
+	at := yamledit.Path{"spec", "environments", slices.Index(r.EnvironmentNames(), name)}
+	if fleet.src, err = yamledit.RemoveItem(fleet.src, 0, at); err != nil {
+		return diag.Wrap("change "+v1alpha1.FileName, err, "take the environment out in an editor")
+	}
+	_, err = fleet.finish(&e.Changes)
+	return err
+}
+
+// RemoveFeature takes a feature that nobody has out of the repo. Errors: an unknown feature, and one that somebody has.
+func (r *Repo) RemoveFeature(name string) (*Edit, error) {
+	all, err := r.Features()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(f Feature) bool { return f.Name == name })
+	if i < 0 {
+		return nil, unknown("feature", name, r.FeatureNames(), "there are no features")
+	}
+	if has := slices.Concat(all[i].Environments, all[i].Clusters); len(has) > 0 {
+		return nil, diag.Errorf("take it from them first: `fleetctl feature disable "+name+"`", "feature %s is enabled for %s", name, strings.Join(has, ", "))
+	}
+	e := &Edit{Summary: "Remove feature " + name}
+	return e, r.deleteFolder(&e.Changes, path.Join(layout.FeaturesDir, name))
+}
+
+// RemoveNetwork takes a network that no cluster has out of the repo. Charts that name it name again what fleetctl brought them with. Errors: an
+// unknown network, and one that clusters have.
+func (r *Repo) RemoveNetwork(name string) (*Edit, error) {
+	all, err := r.Networks()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(n Network) bool { return n.Name == name })
+	if i < 0 {
+		return nil, unknown("network", name, r.NetworkNames(), "there are no networks")
+	}
+	if has := all[i].Clusters; len(has) > 0 {
+		return nil, diag.Errorf(fmt.Sprintf("give them another one first, `fleetctl cluster flux %s --cni NAME`, or remove them", has[0]),
+			"network %s is that of %s", name, strings.Join(has, ", "))
+	}
+	e := &Edit{Summary: "Remove network " + name}
+	for _, flavour := range all[i].Flavours {
+		if err := r.forgetNetwork(e, flavour, name); err != nil {
+			return nil, err
+		}
+	}
+	return e, r.deleteFolder(&e.Changes, layout.CNIDir(name))
+}
+
+// forgetNetwork lets a chart that names a network say what it said when fleetctl brought it.
+func (r *Repo) forgetNetwork(e *Edit, flavour, name string) error {
+	at := yamledit.Path{"annotations", CNIAnnotation}
+	own := ""
+	if files, err := scaffold.ChartFiles(flavour); err == nil {
+		for _, f := range files {
+			if path.Base(f.Path) != "Chart.yaml" {
+				continue
+			}
+			if documents, err := yamledit.Parse(f.Content); err == nil && len(documents) > 0 {
+				own = text(yamledit.Find(documents[0], at...))
+			}
+		}
+	}
+	file := path.Join(layout.ChartsDir, flavour, "Chart.yaml")
+	src, err := r.read(file)
+	if err != nil {
+		return err
+	}
+	if own == "" || own == name {
+		src, err = yamledit.Remove(src, 0, at)
+	} else {
+		src, err = yamledit.Set(src, 0, at, own)
+	}
+	if err != nil {
+		return diag.Wrap("change "+file, err, fmt.Sprintf("take the annotation %s out in an editor", CNIAnnotation))
+	}
+	e.Changes.Write(manifest.File{Path: file, Content: src})
+	e.Notes = append(e.Notes, fmt.Sprintf("New clusters of flavour %s get no network by themselves any more.", flavour))
+	return nil
+}

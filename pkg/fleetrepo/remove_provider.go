@@ -1,0 +1,150 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// RemoveProvider takes a provider of a management cluster ("" stands for the only one) out of fleet.yaml and fleet.lock, and with it the charts that
+// it alone brought, that no cluster has and that nobody has changed. Errors: an unknown provider, and one that clusters of that management cluster
+// need.
+func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
+	m, err := r.managementCluster(cluster)
+	if err != nil {
+		return nil, err
+	}
+	index := slices.IndexFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && TypeOf(o) == TypeOf(p) })
+	if index < 0 {
+		var names []string
+		for _, o := range m.Providers {
+			if TypeOf(o) == TypeOf(p) {
+				names = append(names, o.Name)
+			}
+		}
+		return nil, unknown(string(TypeOf(p))+" provider", p.Name, names, "management cluster "+m.Name+" has none")
+	}
+	flavours := []string{}
+	if TypeOf(p) == v1alpha1.ProviderInfrastructure {
+		flavours = scaffold.FlavoursFor(p.Name)
+	}
+	if err := r.checkProviderUnused(m, p.Name, flavours); err != nil {
+		return nil, err
+	}
+	src, err := r.read(v1alpha1.FileName)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(r.Fleet.Spec.ManagementClusters, func(o v1alpha1.ManagementCluster) bool { return o.Name == m.Name })
+	if src, err = yamledit.RemoveItem(src, 0, yamledit.Path{"spec", "managementClusters", at, "providers", index}); err != nil {
+		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "take the provider out in an editor")
+	}
+	fleet, err := v1alpha1.Decode(v1alpha1.FileName, src)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: fmt.Sprintf("Remove provider %s from %s", p.Name, m.Name)}
+	e.Changes.Write(manifest.File{Path: v1alpha1.FileName, Content: src})
+	if err := New(r.Dir, fleet).dropProvider(e, m.Providers[index], flavours); err != nil {
+		return nil, err
+	}
+	e.Notes = append(e.Notes, fmt.Sprintf("Where it is installed on the management cluster %s it stays: `clusterctl delete --%s %s` takes it off.", m.Name, clusterctlFlag(TypeOf(p)), p.Name))
+	return e, nil
+}
+
+// clusterctlFlag is the flag of clusterctl that names a provider of a type.
+func clusterctlFlag(t v1alpha1.ProviderType) string { return strings.ToLower(string(t)) }
+
+// checkProviderUnused refuses a provider that makes clusters which are there.
+func (r *Repo) checkProviderUnused(m *v1alpha1.ManagementCluster, name string, flavours []string) error {
+	clusters, _, err := r.Clusters() // a file that cannot be read is validate's to tell
+	if err != nil {
+		return err
+	}
+	var needs []string
+	for _, c := range clusters {
+		if c.ManagementCluster == m.Name && slices.Contains(flavours, c.Flavour) {
+			needs = append(needs, c.Environment+"/"+c.Name)
+		}
+	}
+	if len(needs) == 0 {
+		return nil
+	}
+	return diag.Errorf("delete them first: `fleetctl cluster remove "+needs[0]+"`", "provider %s makes the machines of %s", name, strings.Join(needs, ", "))
+}
+
+// dropProvider takes what only a provider that is gone from fleet.yaml brought out of charts/ and fleet.lock.
+func (r *Repo) dropProvider(e *Edit, p v1alpha1.Provider, flavours []string) error {
+	var unused []string
+	for _, flavour := range flavours {
+		idle, err := r.idleChart(flavour)
+		if err != nil {
+			return err
+		}
+		if !idle {
+			continue
+		}
+		unused = append(unused, flavour)
+		if err := r.deleteFolder(&e.Changes, path.Join(layout.ChartsDir, flavour)); err != nil {
+			return err
+		}
+	}
+	if !r.exists(v1alpha1.LockFileName) {
+		return nil
+	}
+	lock, err := r.readLock()
+	if err != nil {
+		return err
+	}
+	lock.Charts = slices.DeleteFunc(lock.Charts, func(c v1alpha1.LockedChart) bool { return slices.Contains(unused, c.Name) })
+	lock.Components = slices.DeleteFunc(lock.Components, func(c v1alpha1.LockedComponent) bool {
+		return c.Name == p.Name && string(c.Type) == string(TypeOf(p)) && !r.lists(p)
+	})
+	return r.writeLock(e, lock)
+}
+
+// idleChart tells whether a chart is there as fleetctl brought it, with no provider in fleet.yaml that brings it and no cluster that has it.
+func (r *Repo) idleChart(flavour string) (bool, error) {
+	for i := range r.Fleet.Spec.ManagementClusters {
+		for _, p := range r.Fleet.Spec.ManagementClusters[i].Providers {
+			if TypeOf(p) == v1alpha1.ProviderInfrastructure && slices.Contains(scaffold.FlavoursFor(p.Name), flavour) {
+				return false, nil
+			}
+		}
+	}
+	clusters, problems, err := r.Clusters()
+	if err != nil || problems.Err() != nil { // who cannot be read may have it
+		return false, err
+	}
+	if slices.ContainsFunc(clusters, func(c Cluster) bool { return c.Flavour == flavour }) {
+		return false, nil
+	}
+	for _, l := range r.layouts() {
+		for _, env := range r.EnvironmentNames() {
+			if r.exists(l.EnvironmentChart(env, flavour)) {
+				return false, nil
+			}
+		}
+	}
+	charts, err := r.Charts()
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(charts, func(c Chart) bool { return c.Name == flavour })
+	return i >= 0 && charts[i].State != ChartOwn && !charts[i].Changed, nil
+}
+
+// lists tells whether fleet.yaml has a provider for any management cluster.
+func (r *Repo) lists(p v1alpha1.Provider) bool {
+	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
+		return slices.ContainsFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && TypeOf(o) == TypeOf(p) })
+	})
+}

@@ -1,0 +1,139 @@
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+)
+
+// cloneAuth is what reaches the remote before fleet.yaml is read: the options alone.
+func (s *session) cloneAuth() (gitrepo.Auth, error) {
+	auth := s.pushAuth()
+	var err error
+	if s.opts.Git.CAFile != "" {
+		if auth.CA, err = os.ReadFile(s.inRepo(s.opts.Git.CAFile)); err != nil {
+			return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "give --git-ca-file a PEM file")
+		}
+	}
+	if auth.KnownHosts, err = s.givenKnownHosts(); err != nil {
+		return auth, err
+	}
+	return auth, nil
+}
+
+// givenKnownHosts reads --ssh-known-hosts.
+func (s *session) givenKnownHosts() (string, error) {
+	if s.opts.Git.KnownHostsFile == "" {
+		return "", nil
+	}
+	raw, err := os.ReadFile(s.opts.Git.KnownHostsFile)
+	return string(raw), diag.Wrap("read the known hosts", err, "give --ssh-known-hosts a file in the format of ~/.ssh/known_hosts")
+}
+
+// pushAuth is how fleetctl itself reaches the remote.
+func (s *session) pushAuth() gitrepo.Auth {
+	auth := gitrepo.Auth{
+		Username: s.opts.Git.Username, Token: s.opts.Git.Token, KeyFile: s.opts.Git.SSHKeyFile,
+		UserKnownHosts: true, CA: s.ca,
+	}
+	if s.fleet != nil {
+		auth.KnownHosts = cmp.Or(s.fleet.Spec.Git.KnownHosts, s.knownHosts)
+		if auth.Username == "" {
+			auth.Username = s.fleet.Spec.Git.Username
+		}
+	}
+	return auth
+}
+
+// sourceCredentials are what Flux gets: the token, or a deploy key of its own, made once and kept in the state folder.
+func (s *session) sourceCredentials() (flux.SourceCredentials, error) {
+	protocol, _, err := gitrepo.ParseURL(s.fleet.Spec.Git.URL)
+	if err != nil {
+		return flux.SourceCredentials{}, err
+	}
+	if protocol != gitrepo.ProtocolSSH {
+		username, token := s.pushAuth().Username, s.opts.Git.Token
+		if s.givenOwnToken() {
+			username, token = s.readerAuth()
+		}
+		if token == "" {
+			return flux.SourceCredentials{CA: s.ca}, nil
+		}
+		return flux.SourceCredentials{Username: username, Password: token, CA: s.ca}, nil
+	}
+	key, err := s.ensureDeployKey()
+	if err != nil {
+		return flux.SourceCredentials{}, err
+	}
+	hosts, err := gitrepo.TrustedHostKeys(s.fleet.Spec.Git.URL, s.pushAuth())
+	if err != nil {
+		return flux.SourceCredentials{}, err
+	}
+	return flux.SourceCredentials{Identity: key.Private, IdentityPub: []byte(key.Public), KnownHosts: []byte(hosts)}, nil
+}
+
+// ensureDeployKey makes the deploy key, or reads the one that an earlier run made: its public half may be at the Git server
+// already.
+func (s *session) ensureDeployKey() (*gitrepo.DeployKey, error) {
+	if s.deployKey != nil {
+		return s.deployKey, nil
+	}
+	comment := "flux@" + s.mgmt.Name + "." + s.fleet.Metadata.Name
+	raw, err := os.ReadFile(s.cluster.Path(deployKeyFile))
+	if err == nil {
+		s.deployKey, err = gitrepo.ParseDeployKey(raw, comment)
+		return s.deployKey, diag.Wrap("read the deploy key of "+s.mgmt.Name, err, "remove "+s.cluster.Path(deployKeyFile)+": a new one is made")
+	}
+	key, err := gitrepo.GenerateDeployKey(comment)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cluster.Write(deployKeyFile, key.Private); err != nil {
+		return nil, err
+	}
+	s.deployKey = key
+	return key, nil
+}
+
+// sourceURL is the remote in the form that Flux takes: it knows no user@host:path.
+func sourceURL(git v1alpha1.Git) string {
+	u, err := git.ParseURL()
+	if err != nil {
+		return git.URL // Validate has refused it by now
+	}
+	return u.String()
+}
+
+// deployKeyPage is where the well-known Git servers take a deploy key, "" for others.
+func deployKeyPage(remote string) string {
+	host, path := splitRemote(remote)
+	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+	switch {
+	case host == "github.com" || strings.HasPrefix(host, "github."):
+		return fmt.Sprintf("https://%s/%s/settings/keys/new", host, path)
+	case host == "gitlab.com" || strings.HasPrefix(host, "gitlab."):
+		return fmt.Sprintf("https://%s/%s/-/settings/repository#js-deploy-keys-settings", host, path)
+	case host == "bitbucket.org":
+		return fmt.Sprintf("https://%s/%s/admin/access-keys/", host, path)
+	}
+	return ""
+}
+
+// splitRemote splits ssh://user@host:port/path and user@host:path.
+func splitRemote(remote string) (host, path string) {
+	if u, err := url.Parse(remote); err == nil && u.Host != "" {
+		return u.Hostname(), u.Path
+	}
+	at, path, _ := strings.Cut(remote, ":")
+	if _, h, ok := strings.Cut(at, "@"); ok {
+		at = h
+	}
+	return at, path
+}

@@ -1,0 +1,169 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
+)
+
+// Whoever rules a cluster can read what its Flux reads the fleet repo with. A token that pushes would let them change the whole fleet. So Flux
+// has a token of its own where there is one: given once, it stays until another one is given, and the one that pushes never takes its place.
+// That one reaches the management cluster at most, and workload clusters only where fleet.yaml agrees.
+
+// ownTokenAnnotation marks a Secret whose token was given for Flux alone, and says for which server: it is sent to no other.
+const ownTokenAnnotation = "fleetctl.dev/flux-token-for" //nolint:gosec // the name of an annotation, no credential
+
+// heldToken is what some cluster reads the fleet repo with.
+type heldToken struct {
+	username, password string
+	// own says that it was given for Flux alone, and for the server that the fleet repo is at now.
+	own bool
+	// elsewhere is the other server that it was given for, if that is so.
+	elsewhere string
+}
+
+// byToken tells whether the fleet repo is at a remote that takes tokens.
+func (s *session) byToken() bool { return s.fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS }
+
+// givenOwnToken tells whether this run was given a token for Flux. The one that pushes, given twice, is none.
+func (s *session) givenOwnToken() bool {
+	return s.opts.FluxToken != "" && s.opts.FluxToken != s.opts.Git.Token
+}
+
+// readerAuth is how Flux reaches the remote with a token of its own.
+func (s *session) readerAuth() (username, token string) {
+	return cmp.Or(s.opts.FluxUsername, s.fleet.Spec.Git.FluxUsername, s.pushAuth().Username), s.opts.FluxToken
+}
+
+// tokenHome is the server that a token for the fleet repo is for.
+func (s *session) tokenHome() string {
+	u, err := s.fleet.Spec.Git.ParseURL()
+	if err != nil {
+		return "" // Validate has refused it by now
+	}
+	return sameorigin.Of(u)
+}
+
+// tokenIn is the token in a source Secret; nil where there is none.
+func (s *session) tokenIn(object *corev1.Secret) *heldToken {
+	username, password := flux.PasswordIn(object)
+	if password == "" {
+		return nil
+	}
+	token := &heldToken{username: username, password: password}
+	switch home := object.Annotations[ownTokenAnnotation]; home {
+	case "":
+	case s.tokenHome():
+		token.own = true
+	default:
+		token.elsewhere = home
+	}
+	return token
+}
+
+// clusterToken is the token that the Flux of a management cluster reads with; nil where it has none.
+func (s *session) clusterToken(ctx context.Context, client *kube.Client) (*heldToken, error) {
+	there := &corev1.Secret{}
+	err := client.Get(ctx, kube.Key{Namespace: flux.Namespace, Name: flux.Name}, there)
+	if kube.IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, diag.Wrap("look at what Flux reads with", err, "")
+	}
+	return s.tokenIn(there), nil
+}
+
+// keptToken finds the token of its own that Flux has already, for the cluster of client: there; on the cluster that hands its work over to that
+// one; or on the workload clusters, where the management cluster was lost. It is nil where there is none, or a new one was given.
+func (s *session) keptToken(ctx context.Context, client *kube.Client) (*heldToken, error) {
+	if !s.byToken() || s.givenOwnToken() {
+		return nil, nil
+	}
+	for _, c := range []*kube.Client{client, s.client} {
+		if c == nil {
+			continue
+		}
+		if there, err := s.clusterToken(ctx, c); err != nil || there != nil && there.own {
+			return there, err
+		}
+	}
+	for _, env := range s.fleet.Spec.Environments {
+		file, err := readCredentialsFile(s.opts.Dir, s.layout().Credentials(env.Name), s.keys)
+		if err != nil {
+			return nil, err
+		}
+		there, err := s.tokenInFile(file)
+		if err != nil || there != nil && there.own {
+			return there, err
+		}
+	}
+	return nil, nil
+}
+
+// tokenInFile is the token that init has put into a file for workload clusters; nil where it has not, or nobody here can read it.
+func (s *session) tokenInFile(file *credentialsFile) (*heldToken, error) {
+	if !file.managed() {
+		return nil, nil
+	}
+	object, err := file.secret()
+	if err != nil {
+		return nil, err
+	}
+	return s.tokenIn(object), nil
+}
+
+// sourceSecret is what the Flux of a management cluster reads the fleet repo with; nil where it needs nothing.
+func (s *session) sourceSecret(ctx context.Context, client *kube.Client) (*corev1.Secret, error) {
+	if s.endpoint.credentials.Empty() {
+		return nil, nil
+	}
+	if s.byToken() && s.fluxPushes() && s.opts.Git.Token != "" {
+		return flux.SourceSecret(flux.SourceCredentials{Username: s.pushAuth().Username, Password: s.opts.Git.Token, CA: s.ca})
+	}
+	kept, err := s.keptToken(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	made, _, err := s.secretWith(kept)
+	return made, err
+}
+
+// fluxPushes tells whether the Flux of the management cluster pushes to the fleet repo, with what it reads it with.
+func (s *session) fluxPushes() bool {
+	return slices.Contains(s.fleet.Spec.Flux.Components, "image-automation-controller")
+}
+
+// secretWith makes a source Secret of what this run was given, with the token that is kept in the place of the one that pushes. pushes tells whether
+// it holds that one.
+func (s *session) secretWith(kept *heldToken) (made *corev1.Secret, pushes bool, err error) {
+	credentials, own := s.endpoint.credentials, s.byToken() && s.givenOwnToken()
+	if !own && kept != nil && kept.own {
+		credentials.Username, credentials.Password, own = kept.username, kept.password, true
+	}
+	if made, err = flux.SourceSecret(credentials); err != nil {
+		return nil, false, err
+	}
+	if own {
+		made.Annotations = map[string]string{ownTokenAnnotation: s.tokenHome()}
+	}
+	return made, s.byToken() && !own && credentials.Password != "", nil
+}
+
+// workloadSecret is what workload clusters read the fleet repo with, where kept is their token of their own; nil where they get nothing: there
+// is only the token that pushes, and fleet.yaml does not agree to give it to them.
+func (s *session) workloadSecret(kept *heldToken) (*corev1.Secret, error) {
+	made, pushes, err := s.secretWith(kept)
+	if err != nil || pushes && !s.fleet.Spec.Git.SharePushToken {
+		return nil, err
+	}
+	return made, nil
+}

@@ -1,0 +1,140 @@
+package lifecycle
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/version"
+)
+
+// repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
+// It is computed anew on every try.
+func (s *session) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
+	scaffolded, err := s.scaffoldFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	system, err := s.systemFiles(root, present)
+	if err != nil {
+		return nil, err
+	}
+	byPath := map[string]manifest.File{}
+	for _, f := range scaffolded {
+		byPath[f.Path] = f
+	}
+	files := scaffold.Missing(scaffolded, func(path string) bool { return path != v1alpha1.FileName && present(byPath[path]) })
+	files = append(files, system...)
+	channels, err := s.channelFiles(system)
+	if err != nil {
+		return nil, err
+	}
+	workload, err := s.workloadFiles(present)
+	if err != nil {
+		return nil, err
+	}
+	var pipeline []manifest.File
+	if s.isNewRepo(root) && !slices.ContainsFunc(system, present) { // in a repo that Flux follows, what is missing was taken out
+		if pipeline, err = s.pipelineFiles(present); err != nil {
+			return nil, err
+		}
+	}
+	return s.withLock(root, slices.Concat(files, channels, workload, pipeline), present)
+}
+
+// isNewRepo tells whether no other management cluster's Flux is in the repo.
+func (s *session) isNewRepo(root string) bool {
+	return !slices.ContainsFunc(s.fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
+		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(m.Dir()), flux.Name))
+		return m.Name != s.mgmt.Name && err == nil
+	})
+}
+
+// pipelineFiles check each pull request, where the forge is known. GitHub takes workflows only from a token that may write them, which one that
+// may push need not be: over https they are left to `fleetctl ci add`, and init does not fail for them.
+func (s *session) pipelineFiles(present func(manifest.File) bool) ([]manifest.File, error) {
+	git := s.fleet.Spec.Git
+	forge := git.ForgeType()
+	if forge == "" || forge == v1alpha1.ForgeGitHub && s.pushesByToken() {
+		return nil, nil
+	}
+	files, err := scaffold.CIFiles(forge, version.Released())
+	return slices.DeleteFunc(files, present), err
+}
+
+// pushesByToken tells whether the remote is one that takes a token, not a key.
+func (s *session) pushesByToken() bool {
+	protocol, _, err := gitrepo.ParseURL(s.fleet.Spec.Git.URL)
+	return err == nil && protocol != gitrepo.ProtocolSSH
+}
+
+// inMemoryFlavour needs nothing but the docker provider's manager.
+const inMemoryFlavour = "in-memory"
+
+func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
+	version, err := s.exampleVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	environments := make([]scaffold.Environment, 0, len(s.fleet.Spec.Environments))
+	for _, e := range s.fleet.Spec.Environments {
+		c := s.fleet.ChannelOf(e.Name)
+		environments = append(environments, scaffold.Environment{Name: e.Name, Source: c.Source(), Unreleased: c.IsTag() && !s.hasSource(c)})
+	}
+	var charts []string
+	for _, p := range s.mgmt.Providers {
+		if p.Type == v1alpha1.ProviderInfrastructure {
+			charts = append(charts, scaffold.FlavoursFor(p.Name)...)
+		}
+	}
+	if i := slices.Index(charts, inMemoryFlavour); i > 0 && s.traits().Processes {
+		// Where such a host is, there may be no engine for a cluster of containers: the README's example has to work.
+		charts = slices.Insert(slices.Delete(charts, i, i+1), 0, inMemoryFlavour)
+	}
+	return scaffold.Repo(scaffold.RepoOptions{
+		Fleet: s.fleet.Metadata.Name, FleetYAML: s.fleetFile, ManagementCluster: s.mgmt.Name,
+		Layout:       s.layout(),
+		Environments: environments, Charts: charts, KubernetesVersion: version, Local: s.endpoint.local,
+	})
+}
+
+// exampleVersion is the Kubernetes version of the cluster in the new repo's README: that of the management cluster, which its host chose
+// where fleet.yaml does not say.
+func (s *session) exampleVersion(ctx context.Context) (string, error) {
+	if v := s.mgmt.KubernetesVersion; v != "" {
+		return v, nil
+	}
+	if s.client == nil { // a dry run
+		return s.traits().KubernetesVersion, nil
+	}
+	v, err := s.client.ServerVersion(ctx)
+	v, _, _ = strings.Cut(v, "+") // what a distribution appends is no version of Kubernetes
+	return v, err
+}
+
+func (s *session) syncOptions() flux.SyncOptions {
+	o := flux.SyncOptions{
+		URL: s.endpoint.url, Branch: s.fleet.Spec.Git.Branch, Path: s.mgmt.Dir(), Interval: s.interval(),
+	}
+	if !s.endpoint.credentials.Empty() {
+		o.SecretName = flux.Name
+	}
+	return o
+}
+
+// interval at which Flux looks for commits; Validate has checked that it parses.
+func (s *session) interval() time.Duration {
+	d, err := time.ParseDuration(s.fleet.Spec.Git.Interval)
+	if err != nil {
+		return time.Minute
+	}
+	return d
+}

@@ -1,0 +1,47 @@
+package plain
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Count is a number of things for a person to read: 1 file, 2 files, 6,229 entries. what is one of them; of several words the last is the thing.
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Thousands(n) + " " + Plural(what)
+}
+
+// Are is the verb for so many things.
+func Are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// Plural is the word for several of what.
+func Plural(what string) string {
+	if stem, ok := strings.CutSuffix(what, "y"); ok && !strings.HasSuffix(stem, "a") && !strings.HasSuffix(stem, "e") && !strings.HasSuffix(stem, "o") {
+		return stem + "ies"
+	}
+	for _, ending := range []string{"s", "x", "ch", "sh"} {
+		if strings.HasSuffix(what, ending) {
+			return what + "es"
+		}
+	}
+	return what + "s"
+}
+
+// Thousands is a number with a comma between every three digits.
+func Thousands(n int) string {
+	sign, digits := "", strconv.Itoa(n)
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return sign + digits
+}

@@ -1,0 +1,29 @@
+package plain
+
+import "testing"
+
+func TestCount(t *testing.T) {
+	for _, test := range []struct {
+		n          int
+		what, want string
+	}{
+		{0, "file", "0 files"},
+		{1, "file", "1 file"},
+		{2, "file", "2 files"},
+		{1, "entry", "1 entry"},
+		{2, "entry", "2 entries"},
+		{2, "key", "2 keys"},
+		{3, "changed object", "3 changed objects"},
+		{2, "box", "2 boxes"},
+		{2, "alias", "2 aliases"},
+		{2, "patch", "2 patches"},
+		{999, "line", "999 lines"},
+		{6229, "line", "6,229 lines"},
+		{1234567, "line", "1,234,567 lines"},
+		{-1000, "byte", "-1,000 bytes"},
+	} {
+		if got := Count(test.n, test.what); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}

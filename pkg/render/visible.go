@@ -1,0 +1,177 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fluxcd/pkg/sourceignore"
+	"github.com/fluxcd/pkg/sourceignore/gitignore"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// visible are the files of a fleet repo that Flux gets to see: source-controller hands on regular files alone, without those that are ignored by a
+// list of its own and by the .sourceignore of any folder. What is rendered from others would be what Flux deletes.
+type visible struct {
+	all fs.FS
+
+	load    sync.Once
+	matcher gitignore.Matcher
+	// byName says that a file or folder is ignored for its name, whatever folder it is in: no pattern is the fleet's own.
+	byName   bool
+	findings diag.Findings
+
+	names   sync.Map // of name and folder, to whether it is ignored for its name
+	folders sync.Map // of an ignored folder, to whether something in it is not
+}
+
+// ignored says whether source-controller leaves a file or folder out by its path.
+func (v *visible) ignored(name string, folder bool) bool {
+	v.load.Do(func() {
+		own := v.patterns(".", nil)
+		v.byName = len(own) == 0
+		v.matcher = sourceignore.NewDefaultMatcher(own, nil)
+	})
+	if !v.byName {
+		return v.matcher.Match(strings.Split(name, "/"), folder)
+	}
+	for {
+		first, rest, nested := strings.Cut(name, "/")
+		if v.ignoredName(first, folder || nested) {
+			return true
+		}
+		if !nested {
+			return false
+		}
+		name = rest
+	}
+}
+
+// ignoredName is ignored for a name alone. A fleet has thousands of files of a few names.
+func (v *visible) ignoredName(name string, folder bool) bool {
+	type named struct {
+		name   string
+		folder bool
+	}
+	if known, ok := v.names.Load(named{name, folder}); ok {
+		return known == true
+	}
+	ignored := v.matcher.Match([]string{name}, folder)
+	v.names.Store(named{name, folder}, ignored)
+	return ignored
+}
+
+// patterns are those of a folder and of all below, in source-controller's order: the last that fits is the one that counts.
+func (v *visible) patterns(dir string, domain []string) []gitignore.Pattern {
+	own := v.patternsIn(path.Join(dir, sourceignore.IgnoreFile), domain)
+	entries, err := fs.ReadDir(v.all, dir)
+	if err != nil {
+		return own // what cannot be listed is reported when it is read
+	}
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != ".git" {
+			below := slices.Concat(domain, []string{e.Name()})
+			own = append(own, v.patterns(path.Join(dir, e.Name()), below)...)
+		}
+	}
+	return own
+}
+
+// patternsIn are those of a file. One that source-controller would read and we cannot makes all that is rendered doubtful.
+func (v *visible) patternsIn(name string, domain []string) []gitignore.Pattern {
+	content, err := readFile(v.all, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		v.findings = append(v.findings, diag.Finding{
+			Severity: diag.SeverityError, Rule: RulePath, File: name, Summary: "what Flux leaves out cannot be read: " + why(err), Hint: "make it a regular file",
+		})
+		return nil
+	}
+	return sourceignore.ReadPatterns(bytes.NewReader(content), domain)
+}
+
+// problems are what is wrong with the lists of what is ignored.
+func (v *visible) problems() diag.Findings {
+	v.ignored(".", true)
+	return v.findings
+}
+
+// holds says whether something is handed on: a file that is not ignored, or a folder that is not or in which there is one.
+func (v *visible) holds(name string, kind fs.FileMode) bool {
+	switch {
+	case name == ".":
+		return true
+	case !kind.IsDir():
+		return !v.ignored(name, false)
+	case !v.ignored(name, true):
+		return true
+	case v.byName:
+		return false
+	}
+	if known, ok := v.folders.Load(name); ok {
+		return known == true
+	}
+	found := false
+	entries, _ := fs.ReadDir(v.all, name) // what cannot be listed holds nothing
+	for _, e := range entries {
+		if found = v.holds(path.Join(name, e.Name()), e.Type()); found {
+			break
+		}
+	}
+	v.folders.Store(name, found)
+	return found
+}
+
+// kind is the type of what has a name, where it is handed on.
+func (v *visible) kind(op, name string) (fs.FileMode, error) {
+	kind, err := within.Kind(v.all, name)
+	switch {
+	case err != nil:
+		return 0, err
+	case !kind.IsRegular() && !kind.IsDir():
+		return 0, &fs.PathError{Op: op, Path: name, Err: within.ErrNotRegular}
+	case !v.holds(name, kind):
+		return 0, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	return kind, nil
+}
+
+// Open implements fs.FS.
+func (v *visible) Open(name string) (fs.File, error) {
+	if _, err := v.kind("open", name); err != nil {
+		return nil, err
+	}
+	return v.all.Open(name)
+}
+
+// Stat implements fs.StatFS.
+func (v *visible) Stat(name string) (fs.FileInfo, error) {
+	if _, err := v.kind("stat", name); err != nil {
+		return nil, err
+	}
+	return fs.Stat(v.all, name)
+}
+
+// ReadDir implements fs.ReadDirFS. It lists symbolic links and their like as well, so that whoever goes through a folder can say that they are
+// not handed on.
+func (v *visible) ReadDir(name string) ([]fs.DirEntry, error) {
+	if _, err := v.kind("list", name); err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(v.all, name)
+	seen := make([]fs.DirEntry, 0, len(entries))
+	for _, e := range entries {
+		if v.holds(path.Join(name, e.Name()), e.Type()) {
+			seen = append(seen, e)
+		}
+	}
+	return seen, err
+}
