@@ -16,6 +16,7 @@ import (
 
 // edit makes the edit in a fleet repo, and refuses one whose values the chart refuses, or whose manifests no cluster would take.
 func (o Options) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	judgeElsewhere(ctx, repo)
 	e, err := o.Edit(repo)
 	if err != nil {
 		return nil, err

@@ -105,13 +105,13 @@ func changeView(w io.Writer, s ui.Streams, r *change.Result, verbose bool) error
 	}
 	switch {
 	case !r.Changed && len(r.LeftAlone) > 0:
-		fmt.Fprintln(s.Err, "Nothing else to do.")
+		ui.FprintText(s.Err, "Nothing else to do.")
 		return nil
 	case !r.Changed:
 		ui.Fprintf(s.Err, "Nothing to do: %s.\n", cmp.Or(r.AsWanted, "all is as wanted"))
 		return nil
 	case r.DryRun:
-		fmt.Fprintln(s.Err, "Nothing was changed (--dry-run).")
+		ui.FprintText(s.Err, "Nothing was changed (--dry-run).")
 	case r.PullRequest != nil && r.PullRequest.Created:
 		ui.Fprintf(s.Err, "%s: pull request %s.\n", r.Summary, r.PullRequest.URL)
 	case r.PullRequest != nil:
@@ -148,15 +148,15 @@ func diffView(w io.Writer, s ui.Streams, diff string) error {
 		if text != "" && paint[text[0]] != nil {
 			text = paint[text[0]](text)
 		}
-		if _, err := fmt.Fprintln(w, text); err != nil {
+		if _, err := ui.FprintText(w, text); err != nil {
 			return err
 		}
 		if n := wholeFile(lines[i:]); s.OutTerminal && n > maxShown {
 			skipped := n - beginning
 			for _, line := range lines[i+1 : i+1+beginning] {
-				fmt.Fprintln(w, paint[line[0]](line))
+				ui.FprintText(w, paint[line[0]](line))
 			}
-			if _, err := fmt.Fprintln(w, ui.Painter(s, ui.Dim)(fmt.Sprintf("… %d more lines", skipped))); err != nil {
+			if _, err := ui.FprintText(w, ui.Painter(s, ui.Dim)(fmt.Sprintf("… %d more lines", skipped))); err != nil {
 				return err
 			}
 			i += n

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -94,14 +93,14 @@ func reportView(w io.Writer, s ui.Streams, r *review.Report, wordsOnly bool) err
 		}
 	}
 	if len(r.Impact) == 0 {
-		fmt.Fprintln(s.Err, "Nothing changes: Flux would apply the same.")
+		ui.FprintText(s.Err, "Nothing changes: Flux would apply the same.")
 		return nil
 	}
 	out := s.Err // words are for the reader; the difference is for a program, too
 	if wordsOnly {
 		out = w
 	} else {
-		fmt.Fprintln(out)
+		ui.FprintText(out, "")
 	}
 	for _, i := range r.Impact {
 		ui.Fprintf(out, "%s\n", i.Summary)

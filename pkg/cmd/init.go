@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -173,7 +172,7 @@ func planView(w io.Writer, p *lifecycle.Plan) error {
 	if now := p.Flux; now != nil {
 		ui.Fprintf(w, "\nFlux on the cluster follows %s.\ninit refuses to point it at %s without --take-over-flux.\n", now.Follows, now.Wanted)
 		if len(now.WouldDelete) > 0 {
-			fmt.Fprintln(w, "It applied these, which this repo does not have; --take-over-flux keeps them, and pruning would delete them:")
+			ui.FprintText(w, "It applied these, which this repo does not have; --take-over-flux keeps them, and pruning would delete them:")
 		}
 		for _, name := range now.WouldDelete {
 			ui.Fprintf(w, "  %s\n", name)
@@ -188,7 +187,7 @@ func initView(w io.Writer, r *lifecycle.InitResult) error {
 	if r.DeployKey != "" {
 		ui.Fprintf(w, "Flux reads it with this deploy key:\n  %s\n", r.DeployKey)
 	}
-	fmt.Fprintln(w, "\nNext:")
+	ui.FprintText(w, "\nNext:")
 	for _, line := range r.Next {
 		if _, err := ui.Fprintf(w, "  %s\n", line); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -57,7 +56,7 @@ func (t table[T]) print(w io.Writer, format ui.Format, all []T) error {
 		return t.printNames(w, all)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, t.none)
+		_, err := ui.FprintText(w, t.none)
 		return err
 	}
 	columns := slices.DeleteFunc(slices.Clone(t.columns), func(c column[T]) bool { return !c.isShown(format, all) })

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
@@ -91,7 +90,7 @@ func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) e
 		ui.Fprintf(s.Err, "Tagged %s as %s.\n", short(r.Commit), r.Tag)
 	}
 	if r.ReleaseNotes != "" {
-		fmt.Fprintln(w, r.ReleaseNotes) // several lines
+		ui.FprintText(w, r.ReleaseNotes) // several lines
 	}
 	if !r.Change.Changed {
 		ui.Fprintf(s.Err, "Nothing to do: channel %s is at %s.\n", r.Channel, r.Tag)
@@ -120,7 +119,7 @@ func runPromotions(c *cobra.Command, f *factory, o promotion.Options) error {
 
 func promotionsView(w io.Writer, r *promotion.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ENVIRONMENT\tMANAGEMENT CLUSTER\tCHANNEL\tGIT\tRUNS\tREADY\tWAITING")
+	ui.FprintText(t, "ENVIRONMENT\tMANAGEMENT CLUSTER\tCHANNEL\tGIT\tRUNS\tREADY\tWAITING")
 	for _, e := range r.Environments {
 		git := cmp.Or(e.Tag, short(e.Wanted), "no tag yet")
 		ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", e.Name, e.ManagementCluster, e.Channel, git, cmp.Or(short(e.Applied), "?"), yesNo(e.Ready), len(e.Waiting))

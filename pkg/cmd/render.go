@@ -146,18 +146,26 @@ func forPrograms(format ui.Format, result *render.Result) *renderResult {
 	return out
 }
 
+// writeAt is how much is put together before it is written: a pipe takes so much at once.
+const writeAt = 64 << 10
+
 // renderView is one YAML stream; a comment says where each object comes from.
 func renderView(w io.Writer, result *render.Result) error {
-	buffer := make([]byte, 0, 1<<16)
+	buffer := make([]byte, 0, 2*writeAt)
 	for _, o := range result.Objects {
-		buffer = append(buffer[:0], "---\n# "...)
+		buffer = append(buffer, "---\n# "...)
 		buffer = append(buffer, plain.Line(origin(o))...)
 		buffer = append(buffer, '\n')
-		if _, err := w.Write(render.AppendYAML(buffer, o.JSON)); err != nil {
+		if buffer = render.AppendYAML(buffer, o.JSON); len(buffer) < writeAt {
+			continue
+		}
+		if _, err := w.Write(buffer); err != nil {
 			return err
 		}
+		buffer = buffer[:0]
 	}
-	return nil
+	_, err := w.Write(buffer)
+	return err
 }
 
 func origin(o *render.Object) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 // section is what a difference says of one file.
@@ -103,7 +104,7 @@ func sumUp(diff string) string {
 			if c := charts[chart]; !c.told {
 				c.told = true
 				dir := layout.ChartsDir + "/" + chart
-				fmt.Fprintf(&b, "--- %s\n+++ b/%s\n%s%s, %s of the chart of flavour %s, as fleetctl brings it\n", os.DevNull, dir, beginsSummary,
+				ui.Fprintf(&b, "--- %s\n+++ b/%s\n%s%s, %s of the chart of flavour %s, as fleetctl brings it\n", os.DevNull, dir, beginsSummary,
 					plain.Count(c.files, "file"), plain.Count(c.lines, "line"), chart)
 			}
 		default:

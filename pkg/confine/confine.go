@@ -5,12 +5,11 @@ package confine
 
 import (
 	"context"
-	"encoding/gob"
 	"fmt"
-	"io"
 )
 
-// Task is a function that can run in a process of its own. What goes in and comes out is written by encoding/gob: exported fields alone cross.
+// Task is a function that can run in a process of its own. What goes in and comes out is written by encoding/gob, exported fields alone, unless a
+// pointer to it is an encoding.BinaryAppender and an encoding.BinaryUnmarshaler: those write and read it themselves.
 type Task[In, Out any] struct {
 	name string
 	do   func(ctx context.Context, in In) (Out, error)
@@ -36,10 +35,10 @@ func (t *Task[In, Out]) Run(ctx context.Context, in In, needs Needs) (Out, error
 		return t.do(context.WithValue(ctx, watchKey{}, &watch{calls: needs.Calls}), in)
 	}
 	var out Out
-	err := p.run(ctx, t.name, in, func(from io.Reader) error {
+	err := p.run(ctx, t.name, &in, func(text []byte) error {
 		var fresh Out
 		defer func() { out = fresh }()
-		return gob.NewDecoder(from).Decode(&fresh)
+		return decode(text, &fresh)
 	}, needs)
 	return out, err
 }

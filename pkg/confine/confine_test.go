@@ -46,6 +46,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == confine.Argument {
 		os.Exit(confine.Serve(echo, failing, asking, trying, working, waiting))
 	}
+	if name := os.Getenv("CONFINE_TEST_LACKING"); name != "" {
+		os.Exit(lack(name))
+	}
 	if dir := os.Getenv("CONFINE_TEST_PARENT"); dir != "" {
 		os.Exit(parent(dir))
 	}

@@ -21,10 +21,13 @@ func CollectLate() (restore func()) { return collectLate(math.MaxInt64) }
 func collectBelow(memory int64) { _ = collectLate(memory / 10 * 9) }
 
 func collectLate(most int64) (restore func()) {
-	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+	if (os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "") && os.Getenv(marker) != untuned {
 		return func() {}
 	}
 	c := &collector{percent: debug.SetGCPercent(-1), most: most}
+	if c.percent < 0 {
+		c.percent = 100 // Go's own, where environment has put it off
+	}
 	debug.SetMemoryLimit(min(roomyHeap, most))
 	c.afterNext()
 	return func() {

@@ -2,10 +2,8 @@ package confine
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -40,10 +38,17 @@ const marker = "FLEETCTL_CONFINED"
 // kept are the variables that a process gets where they are set: they tune Go's runtime. It has no others.
 var kept = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOCOVERDIR", "SYSTEMROOT"}
 
+// untuned is the marker's value where nobody has tuned Go's runtime. Then a process collects no garbage while it starts, and sees to
+// it afterwards.
+const untuned = "untuned"
+
 func environment() []string {
 	env := []string{marker + "=1", "TZ=UTC"} // as Flux's controllers have it
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		env = []string{marker + "=" + untuned, "TZ=UTC", "GOGC=off"}
+	}
 	for _, name := range kept {
-		if value, ok := os.LookupEnv(name); ok {
+		if value := os.Getenv(name); value != "" {
 			env = append(env, name+"="+value)
 		}
 	}
@@ -51,7 +56,7 @@ func environment() []string {
 }
 
 // run has a process do a task, and begins anew without what it dies of.
-func (p *Program) run(ctx context.Context, name string, in any, decode func(io.Reader) error, needs Needs) error {
+func (p *Program) run(ctx context.Context, name string, in any, take func([]byte) error, needs Needs) error {
 	if os.Getenv(marker) != "" {
 		return errors.New("a process that renders starts no other")
 	}
@@ -59,7 +64,7 @@ func (p *Program) run(ctx context.Context, name string, in any, decode func(io.R
 	groups := map[string]int{}
 	for range maxDeaths {
 		end := &attempt{program: p, start: &s, needs: needs, active: map[uint64]*activity{}}
-		err := end.run(ctx, in, decode)
+		err := end.run(ctx, in, take)
 		death, died := errors.AsType[*Death](err)
 		if !died || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
@@ -118,7 +123,7 @@ func (a *attempt) culprit() *activity {
 	return nil
 }
 
-func (a *attempt) run(ctx context.Context, in any, decode func(io.Reader) error) error {
+func (a *attempt) run(ctx context.Context, in any, take func([]byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	said := &tail{}
@@ -131,17 +136,24 @@ func (a *attempt) run(ctx context.Context, in any, decode func(io.Reader) error)
 	if err != nil {
 		return fmt.Errorf("start the process that renders: %w", err)
 	}
-	defer child.kill()
+	defer func() {
+		child.kill()
+		child.wait() // then what it took counts as what this process took, and nothing is left when a command is done
+	}()
 	stop := context.AfterFunc(ctx, child.kill)
 	defer stop()
 	to := &writeFrames{to: child.in}
-	go a.send(to, in) // what fails shows in what comes back
+	go func() {
+		if a.send(to, in) != nil {
+			child.kill() // it would wait for more
+		}
+	}()
 	watched := make(chan struct{})
 	defer close(watched)
 	ready := make(chan struct{})
 	go a.watchTime(child, ready, watched)
 
-	result, failed := a.listen(ctx, bufio.NewReaderSize(child.out, partSize), to, ready, decode)
+	result, failed := a.listen(ctx, bufio.NewReaderSize(child.out, partSize), to, ready, take)
 	if result != nil { // it has said how it went
 		_ = child.in.Close() // it has nothing more to say
 		return failed
@@ -185,17 +197,20 @@ func (a *attempt) death(state *os.ProcessState, said string) error {
 	return &Death{Cause: Crashed, Limits: a.start.Limits, Detail: detail}
 }
 
-// send tells the process what to do.
-func (a *attempt) send(to *writeFrames, in any) {
-	var head bytes.Buffer
-	if err := gob.NewEncoder(&head).Encode(a.start); err != nil || to.send(frameStart, head.Bytes()) != nil {
-		return
+// send tells the process what to do. Where that is gone it shows in what comes back.
+func (a *attempt) send(to *writeFrames, in any) error {
+	head, err := encode(a.start)
+	if err != nil {
+		return err
 	}
-	buffer := bufio.NewWriterSize(parts{to, frameIn}, partSize)
-	if err := gob.NewEncoder(buffer).Encode(in); err != nil || buffer.Flush() != nil {
-		return
+	if err := to.send(frameStart, head); err != nil {
+		return err
 	}
-	_ = to.send(frameIn) // a process that is gone shows in what comes back
+	text, err := encode(in)
+	if err != nil {
+		return err
+	}
+	return to.sendAll(frameIn, text)
 }
 
 // watchTime kills a process that works on one thing for too long, or does not get ready.
@@ -244,15 +259,9 @@ func (a *attempt) lateOne() *activity {
 }
 
 // listen takes what the process says, to its end. done is nil where it ended without a word.
-func (a *attempt) listen(ctx context.Context, from *bufio.Reader, to *writeFrames, ready chan<- struct{}, decode func(io.Reader) error) (done *outcome, failed error) {
-	result, feed := io.Pipe()
-	decoded := make(chan error, 1)
-	go func() {
-		err := decode(result)
-		_ = result.CloseWithError(err) // it returns nil always
-		decoded <- err
-	}()
-	defer func() { _ = feed.CloseWithError(io.ErrUnexpectedEOF) }() // it returns nil always
+func (a *attempt) listen(ctx context.Context, from *bufio.Reader, to *writeFrames, ready chan<- struct{}, take func([]byte) error) (done *outcome, failed error) {
+	result := whole{most: a.start.Limits.Memory}
+	isReady := sync.OnceFunc(func() { close(ready) })
 	for {
 		letter, body, err := readFrame(from)
 		if err != nil {
@@ -260,25 +269,25 @@ func (a *attempt) listen(ctx context.Context, from *bufio.Reader, to *writeFrame
 		}
 		switch letter {
 		case frameReady:
-			close(ready)
+			isReady()
 		case frameBegin, frameEnd:
 			err = a.note(letter, body)
 		case frameCall:
 			go a.answer(ctx, to, body)
 		case frameOut:
-			if _, err := feed.Write(body); err != nil {
-				return nil, fmt.Errorf("read the result: %w", err)
-			}
+			_, err = result.add(body)
 		case frameDone:
 			done = &outcome{}
-			if err := gob.NewDecoder(bytes.NewReader(body)).Decode(done); err != nil {
+			if err := decode(body, done); err != nil {
 				return nil, err
 			}
 			if failed = done.err(); failed != nil {
 				return done, failed
 			}
-			_ = feed.Close() // it returns nil always
-			return done, <-decoded
+			if err := take(result.text); err != nil {
+				return nil, fmt.Errorf("read the result: %w", err)
+			}
+			return done, nil
 		default:
 			err = errFrame
 		}

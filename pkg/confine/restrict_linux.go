@@ -64,3 +64,11 @@ func setLimit(which int, most uint64) error {
 	most = min(most, now.Max)
 	return unix.Setrlimit(which, &unix.Rlimit{Cur: most, Max: most})
 }
+
+// pipeSize is the most that anybody may have.
+const pipeSize = 1 << 20
+
+// widen makes a pipe hold more, so that who writes waits less often for who reads.
+func widen(pipe *os.File) {
+	_, _ = unix.FcntlInt(pipe.Fd(), unix.F_SETPIPE_SZ, pipeSize) // or it stays as it is
+}

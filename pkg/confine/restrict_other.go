@@ -28,3 +28,6 @@ func restrict(s *start) error {
 	}()
 	return nil
 }
+
+// widen leaves a pipe as it is.
+func widen(*os.File) {}

@@ -51,6 +51,8 @@ func spawnHere(command func() *exec.Cmd) (p *process, err error) {
 		if out, inner[1], err = os.Pipe(); err != nil {
 			return nil, err
 		}
+		widen(inner[1])
+		widen(inner[0])
 		p.out, p.cmd.Stdin, p.cmd.Stdout = out, inner[0], inner[1]
 		err = p.cmd.Start()
 		for _, f := range inner {

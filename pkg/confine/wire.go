@@ -2,10 +2,14 @@ package confine
 
 import (
 	"bufio"
+	"bytes"
+	"encoding"
 	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -22,12 +26,30 @@ const (
 	frameBegin = 'b' // it works on something
 	frameEnd   = 'e' // no more
 	frameCall  = 'c'
-	frameOut   = 'o' // a part of the result
+	frameOut   = 'o' // a part of the result; an empty one ends it
 	frameDone  = 'd' // how it ended: an outcome
 )
 
 // maxFrame bounds what one frame may hold: a process that is not to be trusted sends them.
 const maxFrame = 64 << 20
+
+// encode writes what v points to, by itself where it can: gob takes as long for thousands of objects as to render them from the cache.
+func encode(v any) ([]byte, error) {
+	if own, ok := v.(encoding.BinaryAppender); ok {
+		return own.AppendBinary(nil)
+	}
+	var text bytes.Buffer
+	err := gob.NewEncoder(&text).Encode(v)
+	return text.Bytes(), err
+}
+
+// decode reads what encode wrote. What v points to may keep parts of text.
+func decode(text []byte, v any) error {
+	if own, ok := v.(encoding.BinaryUnmarshaler); ok {
+		return own.UnmarshalBinary(text)
+	}
+	return gob.NewDecoder(bytes.NewReader(text)).Decode(v)
+}
 
 // start is what a process is told first.
 type start struct {
@@ -90,16 +112,50 @@ func (w *writeFrames) send(letter byte, parts ...[]byte) error {
 	if size > maxFrame {
 		return fmt.Errorf("a message of %d MiB is too large", size>>20)
 	}
-	frame := make([]byte, 0, 5+size)
-	frame = append(frame, letter)
-	frame = binary.LittleEndian.AppendUint32(frame, uint32(size))
-	for _, p := range parts {
-		frame = append(frame, p...)
-	}
+	head := binary.LittleEndian.AppendUint32([]byte{letter}, uint32(size))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, err := w.to.Write(frame)
+	if size >= partSize { // not worth a copy
+		for _, p := range append([][]byte{head}, parts...) {
+			if _, err := w.to.Write(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	_, err := w.to.Write(append(head, slices.Concat(parts...)...))
 	return err
+}
+
+// sendAll sends a text of any length, and an empty frame that ends it.
+func (w *writeFrames) sendAll(letter byte, text []byte) error {
+	for part := range slices.Chunk(text, maxFrame) {
+		if err := w.send(letter, part); err != nil {
+			return err
+		}
+	}
+	return w.send(letter)
+}
+
+// whole puts together what sendAll sent. It holds most bytes, and no more.
+type whole struct {
+	text []byte
+	most int64
+}
+
+// add takes a frame, and says whether it was the last.
+func (a *whole) add(body []byte) (done bool, err error) {
+	switch {
+	case len(body) == 0:
+		return true, nil
+	case int64(len(a.text))+int64(len(body)) > a.most:
+		return false, fmt.Errorf("the result is larger than %d MiB", a.most>>20)
+	case a.text == nil:
+		a.text = body // as a rule it is all
+	default:
+		a.text = append(a.text, body...)
+	}
+	return false, nil
 }
 
 var errFrame = errors.New("a message that makes no sense")
@@ -140,18 +196,5 @@ func appendText(body []byte, s string) []byte {
 	return append(binary.AppendUvarint(body, uint64(len(s))), s...)
 }
 
-// parts writes a stream as frames of one letter.
-type parts struct {
-	to     *writeFrames
-	letter byte
-}
-
-func (p parts) Write(b []byte) (int, error) {
-	if err := p.to.send(p.letter, b); err != nil {
-		return 0, err
-	}
-	return len(b), nil
-}
-
-// partSize is how much of a stream goes into one frame.
+// partSize is how much is read at once, and what is worth a system call of its own.
 const partSize = 128 << 10

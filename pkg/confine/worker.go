@@ -2,13 +2,11 @@ package confine
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -23,25 +21,24 @@ const Argument = "confined-task"
 // Known is a Task, whatever it takes and makes.
 type Known interface {
 	called() string
-	serve(ctx context.Context, in io.Reader, out io.Writer) error
+	serve(ctx context.Context, in []byte) (out []byte, err error)
 }
 
 func (t *Task[In, Out]) called() string { return t.name }
 
-func (t *Task[In, Out]) serve(ctx context.Context, from io.Reader, to io.Writer) error {
+func (t *Task[In, Out]) serve(ctx context.Context, text []byte) ([]byte, error) {
 	var in In
-	if err := gob.NewDecoder(from).Decode(&in); err != nil {
-		return fmt.Errorf("read what is to be done: %w", err)
+	if err := decode(text, &in); err != nil {
+		return nil, fmt.Errorf("read what is to be done: %w", err)
 	}
 	out, err := t.do(ctx, in)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	buffer := bufio.NewWriterSize(to, partSize)
-	if err := gob.NewEncoder(buffer).Encode(out); err != nil {
-		return fmt.Errorf("write the result: %w", err)
+	if text, err = encode(&out); err != nil {
+		return nil, fmt.Errorf("write the result: %w", err)
 	}
-	return buffer.Flush()
+	return text, nil
 }
 
 // Serve is all that a process does that was started with Argument: one of the tasks, which its parent names. It returns the exit code; where the
@@ -56,7 +53,7 @@ func Serve(tasks ...Known) int {
 		return exitNotStarted
 	}
 	var s start
-	if err := gob.NewDecoder(bytes.NewReader(body)).Decode(&s); err != nil {
+	if err := decode(body, &s); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return exitNotStarted
 	}
@@ -74,18 +71,33 @@ func Serve(tasks ...Known) int {
 	if s.Alone {
 		w.alone = make(chan struct{}, 1)
 	}
-	in, feed := io.Pipe()
-	go w.listen(from, feed)
+	in := whole{most: math.MaxInt64} // a parent is trusted
+	for done := false; !done; {
+		if letter, body, err = readFrame(from); err == nil && letter != frameIn {
+			err = errFrame
+		}
+		if err == nil {
+			done, err = in.add(body)
+		}
+		if err != nil {
+			return exitNotStarted
+		}
+	}
+	go w.listen(from)
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), watchKey{}, w))
 	defer cancel()
+	var out []byte
 	err = fmt.Errorf("there is no task %q", s.Task)
 	for _, t := range tasks {
 		if t.called() == s.Task {
-			err = t.serve(ctx, in, parts{to, frameOut})
+			out, err = t.serve(ctx, in.text)
 		}
 	}
-	var done bytes.Buffer
-	if failed := gob.NewEncoder(&done).Encode(outcomeOf(err)); failed != nil || to.send(frameDone, done.Bytes()) != nil {
+	done, failed := encode(outcomeOf(err))
+	if err == nil {
+		failed = errors.Join(failed, to.sendAll(frameOut, out))
+	}
+	if failed != nil || to.send(frameDone, done) != nil {
 		return exitNotStarted
 	}
 	return 0
@@ -168,36 +180,34 @@ func (w *watch) call(ctx context.Context, name string, in []byte) ([]byte, error
 }
 
 // listen takes what the parent sends. Where the parent is gone there is nothing left to do.
-func (w *watch) listen(from *bufio.Reader, feed *io.PipeWriter) {
+func (w *watch) listen(from *bufio.Reader) {
 	for {
 		letter, body, err := readFrame(from)
 		if err != nil {
 			os.Exit(exitNotStarted)
 		}
-		switch letter {
-		case frameIn:
-			if len(body) == 0 {
-				_ = feed.Close() // it returns nil always
-			} else if _, err := feed.Write(body); err != nil {
-				continue // the task is done with it
-			}
-		case frameAnswer:
-			id, rest, err := number(body)
-			if err != nil {
-				continue
-			}
-			failed, rest, err := text(rest)
-			if err != nil {
-				continue
-			}
-			w.mu.Lock()
-			got := w.answers[id]
-			delete(w.answers, id)
-			w.mu.Unlock()
-			if got != nil {
-				got <- answer{failed, rest}
-			}
+		if letter == frameAnswer {
+			w.answered(body)
 		}
+	}
+}
+
+// answered hands an answer to who asked.
+func (w *watch) answered(body []byte) {
+	id, rest, err := number(body)
+	if err != nil {
+		return
+	}
+	failed, rest, err := text(rest)
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	got := w.answers[id]
+	delete(w.answers, id)
+	w.mu.Unlock()
+	if got != nil {
+		got <- answer{failed, rest}
 	}
 }
 

@@ -11,11 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
@@ -142,7 +138,7 @@ func (c *chart) load(read func(name string) ([]byte, error), schemas *Schemas) e
 
 // ValueFindings says what a chart's schema refuses of the values of a HelmRelease, which stands in file as node: each with its place, and
 // what the schema says about it.
-func ValueFindings(file string, node *yaml.Node, flavour string, schema map[string]any, failed *jsonschema.ValidationError) diag.Findings {
+func ValueFindings(file string, node *yaml.Node, flavour string, schema map[string]any, failed *Refusal) diag.Findings {
 	c := &declared{Cluster: Cluster{File: file}, node: node}
 	return c.schemaFindings(&chart{flavour: flavour, schema: schema}, failed)
 }
@@ -214,7 +210,7 @@ func (c *declared) check(ch *chart) error {
 	if ch.compiled != nil {
 		failed, err := ch.compiled.Judge(overlay(ch.defaults, values))
 		if err != nil {
-			return findingsOf(c.File, err)
+			return findingsOf(c.File, fmt.Errorf("hold the values against values.schema.json of the chart %s: %w", ch.flavour, err))
 		}
 		if failed != nil {
 			findings = append(findings, c.schemaFindings(ch, failed)...)
@@ -255,12 +251,12 @@ func (c *declared) finding(path yamledit.Path, summary, hint string) diag.Findin
 }
 
 // schemaFindings are the innermost causes, each with its place.
-func (c *declared) schemaFindings(ch *chart, failed *jsonschema.ValidationError) diag.Findings {
-	path := c.pathOf(failed.InstanceLocation)
-	switch k := failed.ErrorKind.(type) {
-	case *kind.AdditionalProperties:
-		var findings diag.Findings
-		for _, name := range k.Properties {
+func (c *declared) schemaFindings(ch *chart, failed *Refusal) diag.Findings {
+	path := c.pathOf(failed.Location)
+	var findings diag.Findings
+	switch {
+	case failed.Unknown != nil:
+		for _, name := range failed.Unknown {
 			known := propertiesAt(ch.schema, path)
 			hint := "known here: " + strings.Join(known, ", ")
 			if nearest := diag.Nearest(name, known); nearest != "" {
@@ -270,33 +266,28 @@ func (c *declared) schemaFindings(ch *chart, failed *jsonschema.ValidationError)
 			f.Rule = v1alpha1.RuleUnknownField
 			findings = append(findings, f)
 		}
-		return findings
-	case *kind.Required:
-		var findings diag.Findings
-		for _, name := range k.Missing {
+	case failed.Missing != nil:
+		for _, name := range failed.Missing {
 			f := c.finding(append(slices.Clone(path), name), "required, and missing", describe(ch.schema, append(slices.Clone(path), name)))
 			f.Rule = v1alpha1.RuleRequired
 			findings = append(findings, f)
 		}
-		return findings
-	case *kind.AnyOf, *kind.OneOf:
+	case failed.Choice:
 		var ways []string
-		for _, cause := range failed.Causes {
-			for _, f := range c.schemaFindings(ch, cause) {
+		for i := range failed.Causes {
+			for _, f := range c.schemaFindings(ch, &failed.Causes[i]) {
 				ways = append(ways, strings.TrimPrefix(f.Summary, path.String()+"."))
 			}
 		}
 		return diag.Findings{c.finding(path, "one of these has to change: "+strings.Join(ways, "; "), "see the chart's README")}
-	case *kind.Not:
+	case failed.Not:
 		return diag.Findings{c.finding(path, "this combination of values is not allowed", "see the chart's README")}
-	}
-	if len(failed.Causes) == 0 {
-		said := failed.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-		return diag.Findings{c.finding(path, said, describe(ch.schema, path))}
-	}
-	var findings diag.Findings
-	for _, cause := range failed.Causes {
-		findings = append(findings, c.schemaFindings(ch, cause)...)
+	case len(failed.Causes) == 0:
+		return diag.Findings{c.finding(path, failed.Said, describe(ch.schema, path))}
+	default:
+		for i := range failed.Causes {
+			findings = append(findings, c.schemaFindings(ch, &failed.Causes[i])...)
+		}
 	}
 	return findings
 }

@@ -8,10 +8,17 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 // Schemas compiles the schemas of charts' values, each once. It may be used at once. The zero value knows none yet.
 type Schemas struct {
+	// Elsewhere, if set, judges values by a schema, both JSON, in a process with limits: a few lines of a schema can take all time and all memory.
+	// Then nothing is compiled here. Otherwise this process is such a one itself.
+	Elsewhere func(schema, values []byte) (*Refusal, error)
+
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]*ValuesSchema
 }
@@ -21,8 +28,9 @@ type ValuesSchema struct {
 	// Document is the schema as it stands in the chart.
 	Document map[string]any
 
-	compiled *jsonschema.Schema
-	mu       sync.Mutex
+	compiled  *jsonschema.Schema // nil where another process judges
+	elsewhere func(values []byte) (*Refusal, error)
+	mu        sync.Mutex
 	// taken are digests of values that are valid: those of a cluster are looked at where they stand, and again as Helm sees them.
 	taken map[[sha256.Size]byte]bool
 }
@@ -40,7 +48,9 @@ func (s *Schemas) Compile(document map[string]any) (*ValuesSchema, error) {
 		return known, nil
 	}
 	v := &ValuesSchema{Document: document, taken: map[[sha256.Size]byte]bool{}}
-	if v.compiled, err = compileSchema(text); err != nil {
+	if s.Elsewhere != nil {
+		v.elsewhere = func(values []byte) (*Refusal, error) { return s.Elsewhere(text, values) }
+	} else if v.compiled, err = compileSchema(text); err != nil {
 		return nil, err
 	}
 	if s.all == nil {
@@ -63,8 +73,8 @@ func compileSchema(text []byte) (*jsonschema.Schema, error) {
 	return compiler.Compile("values.schema.json")
 }
 
-// Judge returns what the schema refuses of values; nil where it takes them. The error says that they cannot be JSON.
-func (v *ValuesSchema) Judge(values map[string]any) (*jsonschema.ValidationError, error) {
+// Judge returns what the schema refuses of values; nil where it takes them. The error says that they cannot be JSON, or cannot be judged.
+func (v *ValuesSchema) Judge(values map[string]any) (*Refusal, error) {
 	text, err := json.Marshal(values)
 	if err != nil {
 		return nil, err
@@ -76,15 +86,69 @@ func (v *ValuesSchema) Judge(values map[string]any) (*jsonschema.ValidationError
 	if known {
 		return nil, nil
 	}
-	plain, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
+	judge := v.elsewhere
+	if judge == nil {
+		judge = func(values []byte) (*Refusal, error) { return refused(v.compiled, values) }
 	}
-	if failed, ok := errors.AsType[*jsonschema.ValidationError](v.compiled.Validate(plain)); ok {
-		return failed, nil
+	refusal, err := judge(text)
+	if err != nil || refusal != nil {
+		return refusal, err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.taken[sum] = true
 	return nil, nil
+}
+
+// JudgeValues is what Schemas.Elsewhere does, for who is the other process.
+func JudgeValues(schema, values []byte) (*Refusal, error) {
+	compiled, err := compileSchema(schema)
+	if err != nil {
+		return nil, err
+	}
+	return refused(compiled, values)
+}
+
+func refused(schema *jsonschema.Schema, values []byte) (*Refusal, error) {
+	plain, err := jsonschema.UnmarshalJSON(bytes.NewReader(values))
+	if err != nil {
+		return nil, err
+	}
+	if failed, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(plain)); ok {
+		return refusalOf(failed), nil
+	}
+	return nil, nil
+}
+
+// Refusal is what a schema refuses of a value: the library's error, as data that another process can hand over.
+type Refusal struct {
+	Location []string
+	// Unknown are fields that there are none of, Missing are those that have to be there.
+	Unknown, Missing []string
+	// Choice says that one of several things is wanted, and each of the causes is why it is not that one. Not says that it is what must not be.
+	Choice, Not bool
+	// Said is the library's word on it, where there is no cause.
+	Said   string
+	Causes []Refusal
+}
+
+func refusalOf(e *jsonschema.ValidationError) *Refusal {
+	r := &Refusal{Location: e.InstanceLocation}
+	switch k := e.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		r.Unknown = k.Properties
+	case *kind.Required:
+		r.Missing = k.Missing
+	case *kind.AnyOf, *kind.OneOf:
+		r.Choice = true
+	case *kind.Not:
+		r.Not = true
+	}
+	for _, cause := range e.Causes {
+		r.Causes = append(r.Causes, *refusalOf(cause))
+	}
+	if len(r.Causes) == 0 {
+		r.Said = e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+	}
+	return r
 }

@@ -35,17 +35,23 @@ func JSON(src []byte) []byte {
 }
 
 // suspect says whether text has anything that a reader must not get as it is: a fast look, which may say yes where all is well.
-func suspect(text []byte) bool {
+func suspect(text []byte) bool { return suspectAt(text) >= 0 }
+
+// suspectAt is where suspect finds something first, or -1.
+func suspectAt(text []byte) int {
+	var last byte
 	for i, c := range text {
 		switch {
-		case c == '\n' || c == '\t':
-		case c < ' ' || c == 0x7f || c >= utf8.RuneSelf:
-			return true
-		case c == '#' && i > 0 && text[i-1] == '#', c == ':' && i > 0 && text[i-1] == ':':
-			return true
+		case c == '#' || c == ':':
+			if c == last {
+				return i
+			}
+		case c < ' ' && c != '\n' && c != '\t', c > '~':
+			return i
 		}
+		last = c
 	}
-	return false
+	return -1
 }
 
 // YAML is the YAML document src with all that is Hidden written as escapes, and with nothing that a runner of CI takes for a command. It

@@ -115,11 +115,19 @@ func (g *Guard) clear(p []byte) bool {
 
 // filter appends data to dst as it may be shown, and says how much of it that was: less than all where the end of a character is missing.
 func (g *Guard) filter(dst, data []byte) ([]byte, int) {
+	begins := g.line == lineState{}
 	for i := 0; i < len(data); {
+		if begins {
+			n := clearLines(data[i:])
+			dst = append(dst, data[i:i+n]...)
+			if i, begins = i+n, false; i == len(data) {
+				break
+			}
+		}
 		c := data[i]
 		switch {
 		case c == '\n':
-			g.line = lineState{}
+			g.line, begins = lineState{}, true
 			dst = append(dst, c)
 			i++
 		case c == '\t' || c >= ' ' && c <= '~':
@@ -135,6 +143,16 @@ func (g *Guard) filter(dst, data []byte) ([]byte, int) {
 		}
 	}
 	return dst, len(data)
+}
+
+// clearLines is how much of data, which begins a line, is whole lines that are shown as they are. What is long has a line now and then that needs a
+// closer look.
+func clearLines(data []byte) int {
+	at := suspectAt(data)
+	if at < 0 {
+		at = len(data)
+	}
+	return bytes.LastIndexByte(data[:at], '\n') + 1
 }
 
 // ascii appends a character that is shown as it is, unless it completes what a runner takes for a command.

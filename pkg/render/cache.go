@@ -3,6 +3,7 @@ package render
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -19,6 +20,8 @@ const cacheFormat = "render-3 helm-v4.2.4 kustomize-v0.21.1"
 const (
 	maxCacheBytes = 1 << 30
 	staleAfter    = time.Hour
+	// unusedFor is how long the folder of a repo is kept that nobody renders.
+	unusedFor = 30 * 24 * time.Hour
 )
 
 // cache keeps lists of objects by a digest of all that they are made of. What one run makes goes into one file, a pack: a file for each entry
@@ -34,6 +37,43 @@ type cache struct {
 	fresh *packWriter // of what these runs make; nil before there is something
 }
 
+// CacheFor is the folder below dir that keeps what was rendered of the fleet repo in a folder; "" where there cannot be one, or dir is "". Each repo
+// has its own: what renders a repo may write there, and what it might have forged there no other repo is rendered from. It is made, for who renders
+// need not be able to, and those of repos that nobody has rendered for long are removed.
+func CacheFor(dir, repo string) string {
+	if dir == "" {
+		return ""
+	}
+	actual, err := filepath.Abs(repo)
+	if err != nil {
+		return ""
+	}
+	if resolved, err := filepath.EvalSymlinks(actual); err == nil {
+		actual = resolved
+	}
+	all := filepath.Join(dir, "render")
+	sum := sha256.Sum256([]byte(actual))
+	own := filepath.Join(all, hex.EncodeToString(sum[:16]))
+	if os.MkdirAll(own, 0o700) != nil {
+		return ""
+	}
+	now := time.Now()
+	_ = os.Chtimes(own, now, now) // or it is made anew when it is needed
+	if entries, err := os.ReadDir(all); err == nil {
+		removeUnused(all, entries, now)
+	}
+	return own
+}
+
+// removeUnused removes folders of repos that were not rendered for long, and the files of versions that had one folder for all.
+func removeUnused(dir string, entries []fs.DirEntry, now time.Time) {
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && (!entry.IsDir() || now.Sub(info.ModTime()) > unusedFor) {
+			_ = os.RemoveAll(filepath.Join(dir, entry.Name())) // or another run does
+		}
+	}
+}
+
 // entry is where something is kept.
 type entry struct {
 	pack   *pack
@@ -45,7 +85,7 @@ func newCache(dir string) *cache {
 	if dir == "" {
 		return nil
 	}
-	return &cache{dir: filepath.Join(dir, "render")}
+	return &cache{dir: dir}
 }
 
 // key is the name of an entry.

@@ -129,6 +129,9 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 	several("bases", k.Bases, aFile|aFolder) //nolint:staticcheck // deprecated, and still read
 	several("components", k.Components, aFolder)
 	several("crds", k.Crds, aFile)
+	for i, name := range k.Crds {
+		c.crds(dir, name, k.at("crds", i))
+	}
 	several("configurations", k.Configurations, aFile)
 	for field, patches := range map[string][]kustypes.Patch{"patches": k.Patches, "patchesJson6902": k.PatchesJson6902} { //nolint:staticcheck // deprecated, and still read
 		for i := range patches {

@@ -75,6 +75,15 @@ var hostile = []struct {
 	{name: "patchesStrategicMerge", files: base("resources: [a.yaml]\npatchesStrategicMerge: [URL/p]\n", "a.yaml", goodObject), rule: render.RuleRemote, at: "base/kustomization.yaml:2:25"},
 	{name: "replacements", files: base("resources: [a.yaml]\nreplacements: [{path: URL/p}]\n", "a.yaml", goodObject), rule: render.RuleRemote, at: "base/kustomization.yaml:2:23"},
 	{name: "crds", files: base("crds: [URL/c]\n"), rule: render.RuleRemote, at: "base/kustomization.yaml:1:8"},
+	{name: "crds that refer to themselves", files: base("resources: [a.yaml]\ncrds: [c.yaml]\n", "a.yaml", goodObject, "c.yaml", apiType("A", "A")), rule: render.RuleKustomize, at: "base/kustomization.yaml:2:8", says: "base/c.yaml: the type A refers to itself"},
+	{name: "crds that refer to one another", files: base("resources: [a.yaml]\ncrds: [c.yaml]\n", "a.yaml", goodObject, "c.yaml", apiType("A", "B")+apiType("B", "C")+apiType("C", "B")), rule: render.RuleKustomize, at: "base/kustomization.yaml:2:8", says: "refers to itself"},
+	{
+		name: "crds in JSON that refer to themselves", rule: render.RuleKustomize, at: "base/kustomization.yaml:2:8", says: "base/c.json: the type A refers to itself",
+		files: base("resources: [a.yaml]\ncrds: [c.json]\n", "a.yaml", goodObject, "c.json", `{"A": {"schema": {"properties": {"kind": {}, "apiVersion": {}, "metadata": {}, "spec": {"\u0024ref": "A"}}}}}`),
+	},
+	{name: "crds that refer to many", files: base("resources: [a.yaml]\ncrds: [c.yaml]\n", "a.yaml", goodObject, "c.yaml", apiTypes(40, 3)), rule: render.RuleKustomize, at: "base/kustomization.yaml:2:8", says: "more than 100000 types"},
+	{name: "crds that go deep", files: base("resources: [a.yaml]\ncrds: [c.yaml]\n", "a.yaml", goodObject, "c.yaml", apiTypes(2000, 1)), rule: render.RuleKustomize, at: "base/kustomization.yaml:2:8", says: "more than 100 deep"},
+	{name: "crds as they should be", files: base("resources: [a.yaml]\ncrds: [c.yaml]\n", "a.yaml", goodObject, "c.yaml", apiType("A", "B")+apiType("B", "C")+apiType("D", "C"))},
 	{name: "openapi", files: base("openapi: {path: URL/o}\n"), rule: render.RuleRemote, at: "base/kustomization.yaml:1:17"},
 	{name: "configurations", files: base("configurations: [URL/c]\n"), rule: render.RuleRemote, at: "base/kustomization.yaml:1:18"},
 	{name: "files of a ConfigMap", files: base("configMapGenerator: [{name: a, files: [\"x=HTTP://HOST/\"]}]\n"), rule: render.RuleRemote, at: "base/kustomization.yaml:1:40", says: "configMapGenerator[0].files[0]"},
@@ -225,4 +234,22 @@ func TestHostile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// apiType is a type of a file of `crds`, of which a property is of another type.
+func apiType(name, ref string) string {
+	return name + ": {Schema: {properties: {kind: {}, apiVersion: {}, metadata: {}, spec: {$ref: " + ref + "}}}}\n"
+}
+
+// apiTypes are n types, each with several properties of the next.
+func apiTypes(n, several int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "T%d: {schema: {properties: {kind: {}, apiVersion: {}, metadata: {}", i)
+		for j := range several {
+			fmt.Fprintf(&b, ", p%d: {$ref: T%d}", j, i+1)
+		}
+		b.WriteString("}}}\n")
+	}
+	return b.String()
 }

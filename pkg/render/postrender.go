@@ -1,12 +1,14 @@
 package render
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kustypes "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -91,10 +93,9 @@ func kustomizeObjects(all []*content, spec buildSpec) (out []*content, err error
 func withMetadata(all []*content, labels, annotations map[string]string) ([]*content, error) {
 	out := make([]*content, 0, len(all))
 	for _, c := range all {
-		changed, err := c.with(func(fields map[string]any) {
-			metadata, _ := fields["metadata"].(map[string]any)
+		changed, err := c.withMetadata(func(metadata map[string]any) {
 			for field, more := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
-				if len(more) == 0 || metadata == nil {
+				if len(more) == 0 {
 					continue
 				}
 				there, _ := metadata[field].(map[string]any)
@@ -113,6 +114,34 @@ func withMetadata(all []*content, labels, annotations map[string]string) ([]*con
 		out = append(out, changed)
 	}
 	return out, nil
+}
+
+// withMetadata returns the content with changed metadata, less the name and the namespace, which stay. The rest of the object is not read.
+func (c *content) withMetadata(change func(metadata map[string]any)) (*content, error) {
+	end := -1
+	at, _, ok := spotOf(c.json, 0, "metadata")
+	if ok && at > 0 {
+		end = skipJSON(c.json, at)
+	}
+	if end < 0 {
+		return c.with(func(fields map[string]any) {
+			if metadata, ok := fields["metadata"].(map[string]any); ok {
+				change(metadata)
+			}
+		})
+	}
+	var metadata map[string]any
+	if err := utiljson.Unmarshal(c.json[at:end], &metadata); err != nil || metadata == nil {
+		return c, nil //nolint:nilerr // it is no mapping: what is wrong with it is said by who judges it
+	}
+	change(metadata)
+	text, err := json.Marshal(metadata)
+	if err != nil {
+		return nil, err
+	}
+	changed := *c
+	changed.json = slices.Concat(c.json[:at], text, c.json[end:])
+	return &changed, nil
 }
 
 // clusterWide are the kinds that have no namespace, of those that charts of a fleet have. Helm asks the cluster.

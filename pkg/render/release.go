@@ -14,7 +14,6 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
@@ -263,7 +262,7 @@ func (j *job) judge(r *repo, loaded *loadedChart, c *chart.Chart, values map[str
 }
 
 // schemaFindings have the places of the values in the file of the HelmRelease, where they stand there.
-func (j *job) schemaFindings(r *repo, c *chart.Chart, s *fleetrepo.ValuesSchema, failed *jsonschema.ValidationError) diag.Findings {
+func (j *job) schemaFindings(r *repo, c *chart.Chart, s *fleetrepo.ValuesSchema, failed *fleetrepo.Refusal) diag.Findings {
 	node := &yaml.Node{Kind: yaml.MappingNode, Line: j.object.Source.Line}
 	if src, err := r.read(j.object.Source.File); err == nil && c.IsRoot() {
 		for _, d := range split(src) {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -40,25 +39,12 @@ const (
 
 // Options of a Renderer.
 type Options struct {
-	// CacheDir keeps what was rendered, by content; "" keeps nothing. Several runs may share it at once.
+	// CacheDir, from CacheFor, keeps what was rendered, by content; "" keeps nothing. Several runs may share it at once.
 	CacheDir string
 	// Schemas are those of values that the caller has compiled; what they took is not judged again. nil: there are none.
 	Schemas *fleetrepo.Schemas
 	// Begin, if set, is told what is worked on, and says what is not to be: see confine.Watch.
 	Begin func(name, group string) (end func(), err error)
-}
-
-// CacheDirs are the folders that a Renderer with this CacheDir writes in. They are made, where that is possible: one that renders need not be
-// able to make them.
-func CacheDirs(dir string) []string {
-	if dir == "" {
-		return nil
-	}
-	name := newCache(dir).dir
-	if os.MkdirAll(name, 0o700) != nil {
-		return nil // then nothing is kept
-	}
-	return []string{name}
 }
 
 // Renderer renders a fleet repo. Its methods may be called at once; what is read and built is shared between them, so a Renderer

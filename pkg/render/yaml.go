@@ -12,7 +12,7 @@ import (
 // AppendYAML appends a JSON value to dst as YAML in block style, fields in the order in which they stand. It is here because the
 // fleet's objects are kept as JSON, and a library would make a tree of each of them to print it. src has to be valid JSON.
 func AppendYAML(dst, src []byte) []byte {
-	w := yamlWriter{src: src, dst: dst}
+	w := yamlWriter{src: string(src), dst: dst}
 	w.value(0, startOfLine)
 	return w.dst
 }
@@ -27,15 +27,16 @@ const (
 )
 
 type yamlWriter struct {
-	src, dst []byte
-	at       int
-	// unlike says that sigs.k8s.io/yaml may have written something in another way.
-	unlike bool
+	src string // of which the texts that are written are parts
+	dst []byte
+	at  int
+	// compares says to find out whether sigs.k8s.io/yaml may have written something in another way, unlike that it may.
+	compares, unlike bool
 }
 
 // plainYAML is a JSON value as sigs.k8s.io/yaml writes it, where it is made of nothing but what everybody writes in the same way.
 func plainYAML(src []byte) (string, bool) {
-	w := yamlWriter{src: src}
+	w := yamlWriter{src: string(src), compares: true}
 	w.value(0, startOfLine)
 	return string(w.dst), !w.unlike
 }
@@ -88,18 +89,26 @@ func (w *yamlWriter) value(indent int, before cursor) {
 		w.text(w.string(), indent)
 	} else {
 		start := w.at
-		for w.at < len(w.src) && !strings.ContainsRune(",]} \n\t\r", rune(w.src[w.at])) {
+		for w.at < len(w.src) && !endsScalar(w.src[w.at]) {
 			w.at++
 		}
 		scalar := w.src[start:w.at]
-		switch string(scalar) {
+		switch scalar {
 		case "true", "false", "null":
 		default:
-			w.unlike = w.unlike || !isInteger(string(scalar))
+			w.unlike = w.unlike || w.compares && !isInteger(scalar)
 		}
 		w.dst = append(w.dst, scalar...)
 	}
 	w.dst = append(w.dst, '\n')
+}
+
+func endsScalar(c byte) bool {
+	switch c {
+	case ',', ']', '}', ' ', '\n', '\t', '\r':
+		return true
+	}
+	return false
 }
 
 // object writes fields, each on a line of its own at the indentation.
@@ -120,9 +129,10 @@ func (w *yamlWriter) object(indent int, before cursor) {
 			w.indent(indent)
 		}
 		key := w.string()
-		w.unlike = w.unlike || !isPlain(key) || len(key) > 100 || strings.Contains(key, " ") || !first && !inOrder(last, key)
+		bare := isPlain(key)
+		w.unlike = w.unlike || w.compares && (!bare || len(key) > 100 || strings.Contains(key, " ") || !first && !inOrder(last, key))
 		last = key
-		if isPlain(key) {
+		if bare {
 			w.dst = append(w.dst, key...)
 		} else {
 			w.dst = appendQuoted(w.dst, key)
@@ -186,20 +196,21 @@ func (w *yamlWriter) string() string {
 	w.at = min(w.at+1, len(w.src))
 	raw := w.src[start:w.at]
 	if !escaped && len(raw) >= 2 {
-		return string(raw[1 : len(raw)-1])
+		return raw[1 : len(raw)-1]
 	}
 	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return string(raw) // the input was no JSON
+	if err := json.Unmarshal([]byte(raw), &s); err != nil {
+		return raw // the input was no JSON
 	}
 	return s
 }
 
 // text writes a string: plain where nothing can take it for something else, over several lines where it has them.
 func (w *yamlWriter) text(s string, indent int) {
-	w.unlike = w.unlike || !isPlain(s) || strings.Contains(s, " ")
+	bare := isPlain(s)
+	w.unlike = w.unlike || w.compares && (!bare || strings.Contains(s, " "))
 	switch {
-	case isPlain(s):
+	case bare:
 		w.dst = append(w.dst, s...)
 	case isBlock(s):
 		w.block(s, indent)

@@ -94,7 +94,7 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 	if report.From, report.To, err = revisions(git, o); err != nil {
 		return nil, err
 	}
-	sides := sides{Dir: repo.Dir, CacheDir: o.CacheDir}
+	sides := sides{Dir: repo.Dir, CacheDir: render.CacheFor(o.CacheDir, repo.Dir)}
 	if sides.Before, err = snapshotOf(git, report.From); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 			return nil, err
 		}
 	}
-	found, err := DiffTask.Run(ctx, sides, confine.Needs{Read: []string{repo.Dir}, Write: render.CacheDirs(o.CacheDir)})
+	found, err := DiffTask.Run(ctx, sides, confine.Needs{Read: []string{repo.Dir}, Write: writable(sides.CacheDir)})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/syswatch"
 	"github.com/fleetctl/fleetctl/pkg/validate"
@@ -30,6 +31,11 @@ func look(dir string) error {
 		return plant(dir, string(content))
 	}
 	ctx := context.Background()
+	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+		_, worked := review.Diff(ctx, review.DiffOptions{Dir: dir})
+		_, committed := review.Diff(ctx, review.DiffOptions{Dir: dir, From: "HEAD~1", To: "HEAD"})
+		return errors.Join(worked, committed)
+	}
 	_, rendered := review.Render(ctx, review.RenderOptions{Dir: dir})
 	_, validated := validate.Run(ctx, validate.Options{Dir: dir, Offline: true})
 	return errors.Join(rendered, validated)
@@ -205,6 +211,60 @@ func TestHostileOracle(t *testing.T) {
 		files[planted] = fault
 		if did, _ := child.Run(t, writeHostile(t, files)); len(did) == 0 || !strings.HasPrefix(did[0], says) {
 			t.Errorf("%s: reported %q", fault, did)
+		}
+	}
+}
+
+// TestHostileDiff compares: what a hostile repo has in its history and on disk, and what it has Git itself do. Nothing outside of it is read,
+// not even the configuration of Git that belongs to the user: what that says, such as programs to run, is not for a comparison.
+func TestHostileDiff(t *testing.T) {
+	child := syswatch.Start(t)
+	configuration := `[core]
+	fsmonitor = touch /tmp/ran
+	sshCommand = touch /tmp/ran
+	hooksPath = /etc
+	attributesFile = /etc/passwd
+	excludesFile = /etc/passwd
+	worktree = .
+[diff]
+	external = touch /tmp/ran
+[filter "x"]
+	clean = touch /tmp/ran
+	smudge = touch /tmp/ran
+[remote "origin"]
+	url = ext::touch /tmp/ran
+	promisor = true
+`
+	for place := range hostilePlaces {
+		dir := writeHostile(t, hostileRepo(place, place, "https://127.0.0.1:9/x?ref=--upload-pack=date&timeout=1"))
+		commit := func(message string) {
+			gittest.Git(t, dir, "add", "--all")
+			gittest.Git(t, dir, "commit", "--quiet", "--message", message)
+		}
+		gittest.Git(t, dir, "init", "--quiet", "--initial-branch", "main")
+		commit("hostile")
+		clean := hostileRepo(place, place, "a.yaml")
+		for name, content := range clean {
+			if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, ".gitattributes"), []byte("* filter=x diff=x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		commit("clean")
+		if err := os.WriteFile(filepath.Join(dir, "base", "b.yaml"), []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, ".git", "config"), []byte("[core]\n\trepositoryformatversion = 0\n"+configuration), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		did, said := child.Run(t, dir)
+		if place == 0 && said != `"ok"` {
+			t.Errorf("nothing was compared: %s", said)
+		}
+		if len(did) > 0 {
+			t.Errorf("place %d: the repo had it %s (%s)", place, strings.Join(did, "; "), said)
 		}
 	}
 }

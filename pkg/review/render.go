@@ -40,20 +40,31 @@ func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Dir = dir
-	out, err := RenderTask.Run(ctx, o, confine.Needs{Read: []string{dir}, Write: render.CacheDirs(o.CacheDir)})
+	o.Dir, o.CacheDir = dir, render.CacheFor(o.CacheDir, dir)
+	out, err := RenderTask.Run(ctx, o, confine.Needs{Read: []string{dir}, Write: writable(o.CacheDir)})
 	if err != nil {
 		return nil, err
 	}
-	return (*render.Result)(out), nil
+	return &out.Result, nil
+}
+
+// writable are the folders that a process may write in: the cache, where there is one.
+func writable(cacheDir string) []string {
+	if cacheDir == "" {
+		return nil
+	}
+	return []string{cacheDir}
 }
 
 // RenderTask is all of Render that reads what the fleet repo says.
 var RenderTask = confine.New("render", renderTask)
 
-func renderTask(ctx context.Context, o RenderOptions) (*rendered, error) {
-	out, err := renderDir(ctx, o)
-	return (*rendered)(out), err
+func renderTask(ctx context.Context, o RenderOptions) (out rendered, err error) {
+	result, err := renderDir(ctx, o)
+	if err == nil {
+		out.Result = *result
+	}
+	return out, err
 }
 
 func renderDir(ctx context.Context, o RenderOptions) (*render.Result, error) {

@@ -4,6 +4,7 @@ package syswatch
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -99,7 +100,7 @@ func (w *watcher) judge(q *question) string {
 		return fmt.Sprintf("opened a socket of family %d", q.args[0])
 	case unix.SYS_CONNECT:
 		return "connected a socket"
-	case unix.SYS_IO_URING_SETUP, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_OPENAT2:
+	case unix.SYS_IO_URING_SETUP, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV:
 		return fmt.Sprintf("made the system call %d", number)
 	}
 	from, at := int32(unix.AT_FDCWD), 0
@@ -111,6 +112,15 @@ func (w *watcher) judge(q *question) string {
 		return fmt.Sprintf("made the system call %d with a path that cannot be read: %v", number, err)
 	}
 	flags, opens := openFlags(number, q.args)
+	if number == unix.SYS_OPENAT2 {
+		var beneath bool
+		if flags, beneath, err = w.how(q); err != nil {
+			return fmt.Sprintf("opened %s in a way that cannot be read: %v", name, err)
+		}
+		if opens = true; beneath { // the kernel lets it lead nowhere else
+			name, _ = os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", q.pid, from))
+		}
+	}
 	switch {
 	case number == unix.SYS_EXECVE || number == unix.SYS_EXECVEAT:
 		return w.judgeProgram(name, q.pid)
@@ -131,6 +141,20 @@ func (w *watcher) judgeProgram(name string, pid uint32) string {
 		return "started " + actual
 	}
 	return ""
+}
+
+// how is what openat2 is told: its flags, which stand in the memory of the child, and whether the file must be beneath the folder.
+func (w *watcher) how(q *question) (flags uint64, beneath bool, err error) {
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", q.pid))
+	if err != nil {
+		return 0, false, err
+	}
+	defer memory.Close()
+	var how [24]byte // flags, mode, resolve
+	if _, err := memory.ReadAt(how[:], int64(q.args[2])); err != nil {
+		return 0, false, err
+	}
+	return binary.NativeEndian.Uint64(how[:]), binary.NativeEndian.Uint64(how[16:])&unix.RESOLVE_BENEATH != 0, nil
 }
 
 // path is that in the memory of the child, made absolute.

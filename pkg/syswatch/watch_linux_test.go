@@ -4,12 +4,15 @@ package syswatch_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/fleetctl/fleetctl/pkg/syswatch"
 )
@@ -22,6 +25,10 @@ var faults = map[string]struct {
 	"nothing":  {"", func(string) error { return nil }},
 	"inside":   {"", func(dir string) error { _, err := os.ReadFile(filepath.Join(dir, "file")); return err }},
 	"rooted":   {"", func(dir string) error { _, err := inRoot(dir, "file"); return err }},
+	"beneath":  {"", func(dir string) error { return openat2(dir, "file", unix.RESOLVE_BENEATH) }},
+	"not out":  {"", func(dir string) error { return refused(openat2(dir, "link", unix.RESOLVE_BENEATH)) }},
+	"out":      {"read /etc/passwd", func(dir string) error { return openat2(dir, "link", 0) }},
+	"top":      {"read /", func(string) error { return openat2("/", "etc/passwd", unix.RESOLVE_BENEATH) }},
 	"listed":   {"", func(dir string) error { _, err := os.ReadDir(dir); return err }},
 	"program":  {"started /", func(string) error { return exec.Command("/bin/sh", "-c", "exit 0").Run() }},
 	"internet": {"opened a socket", func(string) error { _, err := net.Dial("tcp", "127.0.0.1:9"); return err }},
@@ -43,6 +50,27 @@ func inRoot(dir, name string) ([]byte, error) {
 	}
 	defer root.Close()
 	return root.ReadFile(name)
+}
+
+// openat2 opens a file of a folder as the kernel is told to find it.
+func openat2(dir, name string, resolve uint64) error {
+	folder, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Openat2(folder, name, &unix.OpenHow{Flags: unix.O_RDONLY, Resolve: resolve})
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return errors.Join(err, unix.Close(folder))
+}
+
+// refused turns the kernel's refusal to leave a folder into success.
+func refused(err error) error {
+	if errors.Is(err, unix.EXDEV) {
+		return nil
+	}
+	return fmt.Errorf("not refused: %w", err)
 }
 
 func TestMain(m *testing.M) {

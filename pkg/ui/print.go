@@ -29,3 +29,7 @@ func unbroken(args []any) []any {
 	}
 	return out
 }
+
+// FprintText writes text of several lines, such as a difference or notes, as it is, and a line end: only what is Hidden in a line is escaped, by the
+// Guard below all streams. A name, or a message, in a line goes through Fprintf.
+func FprintText(w io.Writer, text string) (int, error) { return fmt.Fprintln(w, text) }

@@ -42,6 +42,36 @@ func TestMissingCRDs(t *testing.T) {
 	}
 }
 
+// A HelmRelease that cannot be read takes the objects of its chart away and nothing else: what others refer to is still looked for.
+func TestReferencesBesideUnreadableRelease(t *testing.T) {
+	files := fleet(t)
+	files[apps] += `---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: unreadable, namespace: platform}
+spec:
+  interval: soon
+  chart: {spec: {chart: ./charts/none, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: depends, namespace: platform}
+spec:
+  interval: 1m
+  dependsOn: [{name: nowhere}]
+  chart: {spec: {chart: ./charts/none, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}
+`
+	result, err := Run(t.Context(), Options{Dir: write(t, files), known: knownKinds(t), Offline: true, CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`invalid duration`, "there is no HelmRelease platform/nowhere"} {
+		if !slices.ContainsFunc(result.Findings, func(f diag.Finding) bool { return strings.Contains(f.Summary, want) }) {
+			t.Errorf("nothing says %q: %v", want, result.Findings)
+		}
+	}
+}
+
 func TestForeignSource(t *testing.T) {
 	files := fleet(t)
 	files[apps] += `---

@@ -98,8 +98,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	p := &provider{opts: o, dir: dir}
 	defer p.close()
 	needs := confine.Needs{
-		Read: append([]string{dir}, o.CRDs...), Write: render.CacheDirs(o.CacheDir),
+		Read:  append([]string{dir}, o.CRDs...),
 		Calls: map[string]func(context.Context, []byte) ([]byte, error){callCRDs: p.answer},
+	}
+	if o.CacheDir = render.CacheFor(o.CacheDir, dir); o.CacheDir != "" {
+		needs.Write = []string{o.CacheDir}
 	}
 	out, err := Task.Run(ctx, request{Options: o, Dir: dir, Prefix: gitPrefix(dir), Only: only}, needs)
 	if err != nil {
@@ -295,9 +298,16 @@ func (r *run) brokenAt(f diag.Finding) bool {
 // unbuilt are the rules of the renderer by which the objects of a whole folder are missing.
 var unbuilt = []string{render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField, render.RuleKustomize}
 
-// lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it.
+// lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it. A HelmRelease
+// that cannot be read takes nothing but the objects of its chart away.
 func (r *run) lacksObjects() bool {
-	return slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError && slices.Contains(unbuilt, f.Rule) })
+	releases := map[render.Source]bool{}
+	for _, release := range r.rendered.Releases {
+		releases[release.Object.Source] = true
+	}
+	return slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool {
+		return f.Severity == diag.SeverityError && slices.Contains(unbuilt, f.Rule) && !releases[render.Source{File: f.File, Line: f.Line}]
+	})
 }
 
 // checkLock reports where fleet.lock does not know what fleet.yaml names.

@@ -1,6 +1,7 @@
 package within
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path"
@@ -17,11 +18,13 @@ func FS(dir string) (fs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &filesOf{root: root, listings: map[string]*listing{}}, nil
+	return &filesOf{root: root, open: opener(root), listings: map[string]*listing{}}, nil
 }
 
 type filesOf struct {
-	root     *os.Root
+	root *os.Root
+	// open, where the system has it, opens in one step what root opens folder by folder; what it refuses is for root to tell.
+	open     func(name string) (*os.File, error)
 	mu       sync.Mutex
 	listings map[string]*listing
 }
@@ -44,7 +47,7 @@ func (f *filesOf) list(dir string) *listing {
 	}
 	f.mu.Unlock()
 	l.once.Do(func() {
-		l.entries, l.err = fs.ReadDir(f.root.FS(), dir)
+		l.entries, l.err = f.entries(dir)
 		l.types = make(map[string]fs.FileMode, len(l.entries))
 		for _, e := range l.entries {
 			l.types[e.Name()] = e.Type()
@@ -114,7 +117,34 @@ func (f *filesOf) Open(name string) (fs.File, error) {
 	if !kind.IsRegular() && !kind.IsDir() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 	}
+	if opened := f.openAtOnce(name); opened != nil {
+		return opened, nil
+	}
 	return f.root.FS().Open(name)
+}
+
+// openAtOnce is nil where it takes another way.
+func (f *filesOf) openAtOnce(name string) *os.File {
+	if f.open == nil {
+		return nil
+	}
+	opened, err := f.open(name)
+	if err != nil {
+		return nil
+	}
+	return opened
+}
+
+// entries are what is in a folder, by name.
+func (f *filesOf) entries(dir string) ([]fs.DirEntry, error) {
+	folder := f.openAtOnce(dir)
+	if folder == nil {
+		return fs.ReadDir(f.root.FS(), dir)
+	}
+	defer folder.Close()
+	entries, err := folder.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, err
 }
 
 // Stat implements fs.StatFS. Of a symbolic link it says that it is one.

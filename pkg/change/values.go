@@ -1,0 +1,32 @@
+package change
+
+import (
+	"context"
+
+	"github.com/fleetctl/fleetctl/pkg/confine"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+)
+
+// valuesQuestion are values of a cluster and the schema of its chart, both JSON.
+type valuesQuestion struct{ Schema, Values []byte }
+
+// valuesAnswer is what the schema refuses; nil where it takes them.
+type valuesAnswer struct{ Refusal *fleetrepo.Refusal }
+
+// ValuesTask holds values against a schema: what a chart's schema may take of time and memory nobody knows before.
+var ValuesTask = confine.New("values", func(ctx context.Context, q valuesQuestion) (a valuesAnswer, err error) {
+	end, err := confine.Begin(ctx, "the chart's values.schema.json", "")
+	defer end()
+	if err == nil {
+		a.Refusal, err = fleetrepo.JudgeValues(q.Schema, q.Values)
+	}
+	return a, err
+})
+
+// judgeElsewhere has the values of a repo's clusters judged in a process of its own.
+func judgeElsewhere(ctx context.Context, repo *fleetrepo.Repo) {
+	repo.Schemas.Elsewhere = func(schema, values []byte) (*fleetrepo.Refusal, error) {
+		a, err := ValuesTask.Run(ctx, valuesQuestion{schema, values}, confine.Needs{})
+		return a.Refusal, err
+	}
+}
