@@ -175,7 +175,6 @@ e2e-images: build ## Image automation commits what a registry has, on an embedde
 conformance: build ## Stock clusterctl against the embedded host and against kind: what exists afterwards is the same
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
 	$(OFFLINE_BUILD) -only peers
-	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
@@ -199,7 +198,6 @@ quickstart: ## From nothing to a fleet with a cluster in it; FLEETCTL_HOST=kind 
 bench-init: build ## fleetctl init on each host against the peers' own programs in sequence, with the same images
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
 	$(OFFLINE_BUILD) -only peers
-	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
@@ -212,7 +210,6 @@ TUNING ?= cmd/fleetctl/e2e/testdata/scale-tuning.yaml
 
 # A benchmark on the embedded host: no container engine, no root.
 define bench_embedded
-	ln -sfn kubernetes "$(PROGRAMS)/kubectl"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" SCALE="$(SCALE)" TUNING="$(abspath $(TUNING))" \

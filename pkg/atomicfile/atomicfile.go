@@ -3,7 +3,7 @@
 // neither an empty key nor a record without its end. The well-kept libraries for this rename without flushing the folder, and
 // none works below an os.Root.
 //
-// A process that is killed while it writes may leave a temporary file; Sweep removes those.
+// A process that is killed while it writes may leave a temporary file; Sweep removes those, and never one of a process that lives.
 package atomicfile
 
 import (
@@ -54,15 +54,15 @@ func Create(path string, content []byte, perm fs.FileMode) error {
 	}
 	defer root.Close()
 	name := filepath.Base(path)
-	temp, err := Stage(root, name, content, perm, true)
+	staged, err := writer{exact: true, flush: flush}.stage(root, name, content, perm)
 	if err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
-	err = root.Link(temp, name)
+	err = root.Link(staged.temp, name)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		err = createInPlace(root, name, content, perm) // a file system without hard links
 	}
-	if err = errors.Join(err, root.Remove(temp)); err != nil {
+	if err = errors.Join(err, staged.Discard()); err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
 	return SyncFolder(root, ".")

@@ -3,11 +3,13 @@ package atomicfile
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -17,6 +19,9 @@ const (
 	tempSuffix = ".fleetctl-tmp"
 	randomSize = 10
 )
+
+// randomDigits are those of rand.Text.
+const randomDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 // TempName is a new name beside name for a file that is not yet in its place, as Sweep knows them.
 func TempName(name string) string {
@@ -33,38 +38,10 @@ func IsTemporary(name string) (of string, ok bool) {
 		return "", false
 	}
 	dot := strings.LastIndexByte(rest, '.')
-	if dot <= 0 || len(rest)-dot-1 != randomSize {
+	if dot <= 0 || len(rest)-dot-1 != randomSize || strings.Trim(rest[dot+1:], randomDigits) != "" {
 		return "", false
 	}
 	return rest[:dot], true
-}
-
-// Sweep removes the temporary files that killed writers left in a folder. Its caller holds the lock that keeps living ones out. A folder
-// that is not there has none.
-func Sweep(dir string) error { return sweep(dir, func(string) bool { return true }) }
-
-// SweepFor is Sweep for those of one file alone.
-func SweepFor(path string) error {
-	return sweep(filepath.Dir(path), func(of string) bool { return of == filepath.Base(path) })
-}
-
-func sweep(dir string, wanted func(of string) bool) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if of, ok := IsTemporary(e.Name()); !ok || !wanted(of) || !e.Type().IsRegular() {
-			continue
-		}
-		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }
 
 // Replace is Write for the file name below root. Where exact is false the umask is taken from perm, as for any new file. Other than with
@@ -73,10 +50,54 @@ func Replace(root *os.Root, name string, content []byte, perm fs.FileMode, exact
 	return writer{flush: flush, exact: exact}.replace(root, name, content, perm)
 }
 
-// Stage writes content to a new file beside name, on the disk when it returns, and returns its name. It is for callers who put many
-// files into their places together: they rename each, and flush each folder once with SyncFolder.
-func Stage(root *os.Root, name string, content []byte, perm fs.FileMode, exact bool) (temp string, err error) {
-	return writer{flush: flush, exact: exact}.stage(root, name, content, perm)
+// Staged is a file that is written and not in its place yet. It is for callers who put many files into their places together: they stage
+// all, Flush them, Place each, and flush each folder once with SyncFolder. Until then nobody sweeps it away.
+type Staged struct {
+	root       *os.Root
+	temp, name string
+	held       *os.File // nil where what is open cannot be renamed
+}
+
+// Stage writes content to a new file beside the file name below root.
+func Stage(root *os.Root, name string, content []byte, perm fs.FileMode, exact bool) (*Staged, error) {
+	return writer{exact: exact}.stage(root, name, content, perm)
+}
+
+// Flush waits until staged files are on the disk: many at a time, for then the disk takes them together.
+func Flush(staged ...*Staged) error {
+	return each(staged, func(s *Staged) error {
+		if s.held != nil {
+			return s.held.Sync()
+		}
+		f, err := s.root.OpenFile(s.temp, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
+
+// Place puts the file in its place.
+func (s *Staged) Place() error { return s.PlaceAs(s.name) }
+
+// PlaceAs puts the file in the place of another one than it was staged beside.
+func (s *Staged) PlaceAs(name string) error {
+	if err := s.root.Rename(s.temp, name); err != nil {
+		return errors.Join(err, s.Discard())
+	}
+	return s.release()
+}
+
+// Discard removes the file. After Place it does nothing but fail.
+func (s *Staged) Discard() error { return errors.Join(s.root.Remove(s.temp), s.release()) }
+
+func (s *Staged) release() error {
+	if s.held == nil {
+		return nil
+	}
+	held := s.held
+	s.held = nil
+	return held.Close()
 }
 
 // writer is a way to write: with exactly the permissions that are asked for or those less the umask, and flush, which nil leaves out.
@@ -86,47 +107,99 @@ type writer struct {
 }
 
 func (w writer) replace(root *os.Root, name string, content []byte, perm fs.FileMode) error {
-	temp, err := w.stage(root, name, content, perm)
+	staged, err := w.stage(root, name, content, perm)
 	if err != nil {
 		return err
 	}
-	if err := root.Rename(temp, name); err != nil {
-		return errors.Join(err, root.Remove(temp))
-	}
-	if w.flush == nil {
-		return nil
+	if err := staged.Place(); err != nil || w.flush == nil {
+		return err
 	}
 	return w.syncFolder(root, filepath.Dir(name))
 }
 
-func (w writer) stage(root *os.Root, name string, content []byte, perm fs.FileMode) (temp string, err error) {
-	temp = TempName(name)
-	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm.Perm())
+func (w writer) stage(root *os.Root, name string, content []byte, perm fs.FileMode) (_ *Staged, err error) {
+	f, temp, err := create(root, name, perm)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() {
-		err = errors.Join(err, f.Close())
 		if err != nil {
-			err = errors.Join(err, root.Remove(temp))
+			err = errors.Join(err, f.Close(), root.Remove(temp))
 		}
 	}()
 	if _, err := f.Write(content); err != nil {
-		return "", err
+		return nil, err
 	}
 	if w.exact && runtime.GOOS != "windows" { // Windows has no such permissions
 		if err := f.Chmod(perm.Perm()); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	if w.flush == nil {
-		return temp, nil
+	if w.flush != nil {
+		if err := w.flush(f); err != nil {
+			return nil, err
+		}
 	}
-	return temp, w.flush(f)
+	held, err := holdOn(root, temp, f)
+	return &Staged{root: root, temp: temp, name: name, held: held}, err
+}
+
+// create makes the temporary file of another one, which is held from before anybody could take it for abandoned.
+func create(root *os.Root, name string, perm fs.FileMode) (f *os.File, temp string, err error) {
+	const attempts = 100 // each lost to somebody who swept just then
+	for range attempts {
+		temp = TempName(name)
+		if f, err = root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm.Perm()); err != nil {
+			return nil, "", err
+		}
+		if hold(f) && stillThere(root, temp, f) {
+			return f, temp, nil
+		}
+		if err := f.Close(); err != nil {
+			return nil, "", err
+		}
+	}
+	return nil, "", fmt.Errorf("%s was swept away %d times", temp, attempts)
+}
+
+// stillThere tells whether an open file is what stands under a name.
+func stillThere(root *os.Root, name string, f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := root.Lstat(name)
+	return err == nil && os.SameFile(info, there)
+}
+
+// holdOn closes a file that is written and holds it on: no longer open for writing, for a program that is cannot be run the moment it is in its place.
+func holdOn(root *os.Root, temp string, f *os.File) (*os.File, error) {
+	if !holdsOpen {
+		return nil, f.Close()
+	}
+	held, err := root.Open(temp)
+	if errors.Is(err, fs.ErrPermission) { // not even its maker may read it
+		return nil, f.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	hold(held)
+	return held, f.Close()
 }
 
 // SyncFolder flushes the entries of the folder name below root, so that renames in it survive a power cut.
 func SyncFolder(root *os.Root, name string) error { return writer{flush: flush}.syncFolder(root, name) }
+
+// SyncFolders is SyncFolder for many. Those that are gone have nothing to flush.
+func SyncFolders(root *os.Root, names ...string) error {
+	return each(names, func(name string) error {
+		if err := SyncFolder(root, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("flush folder %s: %w", name, err)
+		}
+		return nil
+	})
+}
 
 func (w writer) syncFolder(root *os.Root, name string) error {
 	if runtime.GOOS == "windows" { // a folder cannot be flushed there
@@ -143,36 +216,75 @@ func (w writer) syncFolder(root *os.Root, name string) error {
 	return errors.Join(err, dir.Close())
 }
 
-// SyncTree flushes all files and folders below dir, and dir itself: for a folder that takes its place as a whole. What this user may not read
-// is left out: it is of no use to them.
-func SyncTree(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil {
-			err = syncEntry(path, d)
-		}
-		if errors.Is(err, fs.ErrPermission) {
-			return nil
-		}
-		return err
-	})
-}
-
-func syncEntry(path string, d fs.DirEntry) error {
-	switch {
-	case d.IsDir():
-		return syncFolder(path)
-	case !d.Type().IsRegular():
-		return nil
-	}
-	flag := os.O_RDONLY // a program may be nobody's to write
+// SyncFiles flushes files below root that others have written. Those that are gone have nothing to flush.
+func SyncFiles(root *os.Root, names ...string) error {
+	flag := os.O_RDONLY // it may be nobody's to write
 	if runtime.GOOS == "windows" {
 		flag = os.O_RDWR // without which nothing is flushed there
 	}
-	f, err := os.OpenFile(path, flag, 0)
+	return each(names, func(name string) error {
+		f, err := root.OpenFile(name, flag, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
+
+// SyncTree flushes all files and folders below dir, and dir itself: for a folder that takes its place as a whole. What this user may not read
+// is left out: it is of no use to them.
+func SyncTree(dir string) error {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	defer root.Close()
+	var files, folders []string
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir():
+			folders = append(folders, filepath.FromSlash(path))
+		case d.Type().IsRegular():
+			files = append(files, filepath.FromSlash(path))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	readable := func(sync func(*os.Root, ...string) error) func(string) error {
+		return func(name string) error {
+			if err := sync(root, name); err != nil && !errors.Is(err, fs.ErrPermission) {
+				return err
+			}
+			return nil
+		}
+	}
+	return errors.Join(each(files, readable(SyncFiles)), each(folders, readable(SyncFolders)))
+}
+
+// each does something with each of many, some at a time.
+func each[T any](of []T, do func(T) error) error {
+	const most = 32
+	var group sync.WaitGroup
+	errs := make([]error, len(of))
+	slots := make(chan struct{}, most)
+	for i, one := range of {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(one)
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 // flush waits until a file or folder is on the disk.

@@ -61,18 +61,18 @@ func openArchive(ctx context.Context, file string, o options) (*Bundle, error) {
 	if o.cache != "" {
 		return openCached(ctx, f, o)
 	}
-	dir, err := os.MkdirTemp("", "fleetctl-bundle-")
+	dir, remove, err := atomicfile.TempFolder("", "bundle")
 	if err != nil {
 		return nil, err
 	}
 	if err := unpackVerified(ctx, f, dir, o.limits); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, remove())
 	}
 	b, err := openFolder(ctx, dir)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, remove())
 	}
-	b.cleanup = func() error { return os.RemoveAll(dir) }
+	b.cleanup = remove
 	return b, nil
 }
 

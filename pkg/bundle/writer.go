@@ -311,11 +311,14 @@ func (w *Writer) writeIndex() error {
 
 // putWhole replaces a file of the bundle. What a killed process leaves is in the folder of partial files, where it does no harm.
 func putWhole(root *os.Root, name string, content []byte) error {
-	temp, err := atomicfile.Stage(root, partialDir+"/"+name, content, 0o644, false)
+	staged, err := atomicfile.Stage(root, partialDir+"/"+name, content, 0o644, false)
 	if err != nil {
 		return err
 	}
-	if err := root.Rename(temp, name); err != nil {
+	if err := atomicfile.Flush(staged); err != nil {
+		return errors.Join(err, staged.Discard())
+	}
+	if err := staged.PlaceAs(name); err != nil {
 		return err
 	}
 	return atomicfile.SyncFolder(root, ".")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
@@ -54,11 +55,11 @@ func brokenByCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit
 	if err != nil {
 		return nil, 0, err
 	}
-	dir, err := os.MkdirTemp("", "fleetctl-charts-")
+	dir, remove, err := atomicfile.TempFolder("", "charts")
 	if err != nil {
 		return nil, 0, fmt.Errorf("render the changed charts: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // it is temporary
+	defer func() { _ = remove() }() // it is temporary
 	if err := changedCharts(repo, e, dir); err != nil {
 		return nil, 0, fmt.Errorf("render the changed charts: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
@@ -200,15 +201,15 @@ func addKeyFlag(c *cobra.Command, keyFile *string) {
 // editText lets the user's editor change a text. It is in a file of its own, in a folder of its own, that nobody else may read, for no
 // longer than the editor runs.
 func editText(ctx context.Context, f *factory, name string, text []byte) (edited []byte, err error) {
-	dir, err := os.MkdirTemp(os.Getenv("XDG_RUNTIME_DIR"), "fleetctl-edit-") // in memory, where the system has that
+	dir, remove, err := atomicfile.TempFolder(os.Getenv("XDG_RUNTIME_DIR"), "edit") // in memory, where the system has that
 	if err != nil {
-		dir, err = os.MkdirTemp("", "fleetctl-edit-")
+		dir, remove, err = atomicfile.TempFolder("", "edit")
 	}
 	if err != nil {
 		return nil, diag.Wrap("make a private folder for the editor", err, "")
 	}
 	defer func() {
-		err = errors.Join(err, os.RemoveAll(dir))
+		err = errors.Join(err, remove())
 	}()
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, text, 0o600); err != nil {

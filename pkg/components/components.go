@@ -8,16 +8,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/contact"
@@ -35,6 +33,7 @@ func Defaults() v1alpha1.Defaults {
 type Reader struct {
 	// folder holds a bundle's manifests; "" without a bundle.
 	folder string
+	remove func() error
 	// servers that could be reached, or not.
 	servers *contact.Servers
 }
@@ -49,11 +48,11 @@ func Open(ctx context.Context, path, cacheDir string) (_ *Reader, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	folder, err := os.MkdirTemp("", "fleetctl-manifests-")
+	folder, remove, err := atomicfile.TempFolder("", "manifests")
 	if err != nil {
-		return nil, fmt.Errorf("make a temporary folder: %w", err)
+		return nil, err
 	}
-	r := &Reader{folder: folder, servers: capi.NewServers()}
+	r := &Reader{folder: folder, remove: remove, servers: capi.NewServers()}
 	for _, part := range []struct{ dir, prefix string }{
 		{folder, "providers"}, {folder, "flux"}, {r.providers(), "cert-manager"},
 	} {
@@ -69,7 +68,7 @@ func (r *Reader) Close() error {
 	if r.folder == "" {
 		return nil
 	}
-	return os.RemoveAll(r.folder)
+	return r.remove()
 }
 
 func (r *Reader) providers() string {
@@ -170,6 +169,10 @@ func LockedFlux(wanted v1alpha1.Flux, digest string) v1alpha1.LockedComponent {
 	return v1alpha1.LockedComponent{Name: "flux", Type: v1alpha1.ComponentFlux, Version: wanted.Version, URL: wanted.URL, SHA256: digest}
 }
 
+// downloads is how many components are read at a time. They wait for servers rather than work: with as many as there are processors, the last
+// ones would find out that there is no network only after the first have.
+const downloads = 16
+
 // All reads everything that a fleet installs, side by side. All that fails is told at once.
 func (r *Reader) All(ctx context.Context, fleet *v1alpha1.Fleet) ([]Component, error) {
 	providers := Providers(fleet)
@@ -182,7 +185,7 @@ func (r *Reader) All(ctx context.Context, fleet *v1alpha1.Fleet) ([]Component, e
 	read := make([]*Component, len(providers)+len(certs)+1)
 	errs := make([]error, len(read))
 	var group errgroup.Group
-	group.SetLimit(2 * runtime.GOMAXPROCS(0))
+	group.SetLimit(downloads)
 	for i, p := range providers {
 		group.Go(func() error {
 			read[i], errs[i] = r.Provider(ctx, p)

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// Limits of a contact: two attempts with a pause between them are over within ten seconds, so that a command that has no network says so
-// while somebody still looks at it.
+// Limits of a contact: two attempts with a pause between them are over within eight seconds, so that a command that has no network says so
+// within ten, while somebody still looks at it.
 const (
-	// Limit is how long an attempt may take: finding the address, connecting, a proxy, TLS.
+	// Limit is how long an attempt may take: finding the address, connecting, a proxy, TLS. The pause before the second is a part of it.
 	Limit = 4 * time.Second
 
 	attempts = 2
@@ -63,10 +63,14 @@ type transport struct {
 
 // RoundTrip is part of http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	limit := t.limit
 	for attempt := 1; ; attempt++ {
-		resp, made, err := t.try(req)
-		if err == nil || made || req.Context().Err() != nil {
+		resp, made, err := t.try(req, limit)
+		if err == nil || made {
 			return resp, err
+		}
+		if req.Context().Err() != nil {
+			return nil, givenUp(req)
 		}
 		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 			return nil, err // it was reached
@@ -83,18 +87,28 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			req = req.Clone(req.Context())
 			req.Body = body
 		}
+		limit = t.limit - t.pause
 		select {
 		case <-time.After(t.pause):
 		case <-req.Context().Done():
-			return nil, req.Context().Err()
+			return nil, givenUp(req)
 		}
 	}
 }
 
+// givenUp is the error for whoever stopped waiting before there was contact: where the time was up, the server was not reached.
+func givenUp(req *http.Request) error {
+	err := req.Context().Err()
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &Error{req.URL.Host, err}
+	}
+	return err
+}
+
 // try sends a request once and tells whether there was a connection for it.
-func (t *transport) try(req *http.Request) (_ *http.Response, connected bool, _ error) {
+func (t *transport) try(req *http.Request, limit time.Duration) (_ *http.Response, connected bool, _ error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	timer := time.AfterFunc(t.limit, func() { cancel(errLimit(t.limit)) })
+	timer := time.AfterFunc(limit, func() { cancel(errLimit(limit)) })
 	var made atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		if timer.Stop() {
@@ -129,13 +143,14 @@ func (b *body) Close() error {
 // goroutines.
 type Servers struct {
 	client *http.Client
+	limit  time.Duration // of a question
 	mu     sync.Mutex
 	known  map[string]*server
 }
 
 // NewServers knows none yet. It asks over next; nil is Go's own transport.
 func NewServers(next http.RoundTripper) *Servers {
-	return &Servers{client: &http.Client{Transport: Transport(next), Timeout: answer}, known: map[string]*server{}}
+	return &Servers{client: &http.Client{Transport: Transport(next)}, limit: answer, known: map[string]*server{}}
 }
 
 type server struct {
@@ -174,7 +189,10 @@ func (s *Servers) server(name string) *server {
 }
 
 func (s *Servers) ask(ctx context.Context, address string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
+	// Not the client's own limit: what it makes of an error does not say any more that there was no contact.
+	bounded, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(bounded, http.MethodHead, address, nil)
 	if err != nil {
 		return err
 	}

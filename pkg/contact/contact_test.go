@@ -178,3 +178,24 @@ func TestServers(t *testing.T) {
 		t.Errorf("it took %s to find out that a port is closed", took)
 	}
 }
+
+// Where the question's limit ends before the second attempt does, the server was not reached all the same: to say that it was let clusterctl
+// ask it for minutes.
+func TestLimitBeforeContact(t *testing.T) {
+	address, _ := listen(t, func(int32, net.Conn) {})
+	err := contact.Impatient(50*time.Millisecond).Check(t.Context(), "https://"+address+"/file")
+	if missed, ok := errors.AsType[*contact.Error](err); !ok || missed.Host != address {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	client := &http.Client{Transport: contact.Transport(&http.Transport{})}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Do(req) //nolint:bodyclose // there is none
+	if missed, ok := errors.AsType[*contact.Error](err); !ok || !errors.Is(missed, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}

@@ -9,3 +9,10 @@ import (
 func Hasty(next http.RoundTripper, limit time.Duration) http.RoundTripper {
 	return &transport{next: next, limit: limit}
 }
+
+// Impatient are Servers whose question has another limit.
+func Impatient(limit time.Duration) *Servers {
+	s := NewServers(&http.Transport{})
+	s.limit = limit
+	return s
+}

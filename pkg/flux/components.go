@@ -20,6 +20,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -67,11 +68,11 @@ func GenerateComponents(ctx context.Context, opts ComponentsOptions) (*Component
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	work, err := os.MkdirTemp("", "fleetctl-flux-")
+	work, remove, err := atomicfile.TempFolder("", "flux")
 	if err != nil {
 		return nil, fmt.Errorf("generate flux components: %w", err)
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = remove() }() // nothing depends on it
 
 	// The generator writes its overlay beside the base, so it gets a copy of its own.
 	base := filepath.Join(work, "manifests")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // ReleaseManifests downloads the manifests of a Flux release and returns them by file name: <component>.yaml, rbac.yaml,
@@ -14,11 +16,11 @@ func ReleaseManifests(ctx context.Context, releasesURL, version string) (files m
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "fleetctl-flux-")
+	dir, remove, err := atomicfile.TempFolder("", "flux")
 	if err != nil {
-		return nil, fmt.Errorf("make a temporary folder: %w", err)
+		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // nothing depends on it
+	defer func() { _ = remove() }() // nothing depends on it
 	release := filepath.Join(dir, "release")
 	if err := download(ctx, release, opts.ReleasesURL, version); err != nil {
 		return nil, err

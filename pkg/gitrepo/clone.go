@@ -18,6 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/gofrs/flock"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -116,7 +117,7 @@ func checkFolder(ctx context.Context, dir string, store storage.Storer, commit p
 // makeGitDir makes dir/.git under another name, lets fill do its part, and renames it. If anything fails, nothing is left; what a
 // killed run has left is removed by the next one.
 func makeGitDir(dir, branch string, fill func(storage.Storer) error) (err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := atomicfile.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
 	if err := removeAbandoned(dir); err != nil {
@@ -153,7 +154,22 @@ func makeGitDir(dir, branch string, fill func(storage.Storer) error) (err error)
 	if err := errors.Join(store.Close(), own.Close()); err != nil {
 		return err
 	}
-	return os.Rename(making, filepath.Join(dir, git.GitDirName))
+	if err := atomicfile.SyncTree(making); err != nil {
+		return err
+	}
+	if err := os.Rename(making, filepath.Join(dir, git.GitDirName)); err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+func syncFolder(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return atomicfile.SyncFolder(root, ".")
 }
 
 func notBare(store storage.Storer) error {

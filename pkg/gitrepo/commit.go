@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -108,10 +107,15 @@ func (r *Repo) record(ctx context.Context, w *worktree, l *lock, v revision) (pl
 			return v.base, err
 		}
 	}
+	r.left, r.leftCommit = map[string]diskFile{}, plumbing.ZeroHash
+	if v.message, err = w.conv.settings.cleaned(v.message); err != nil {
+		return v.base, err
+	}
 	if tree, v.message, err = r.verify(ctx, w, l, by, tree, v); err != nil || tree == base {
 		return v.base, err
 	}
-	return writeCommit(ctx, store, s, tree, v.parents, v.message, by)
+	r.leftCommit, err = writeCommit(ctx, store, s, tree, v.parents, v.message, by)
+	return r.leftCommit, err
 }
 
 // tree writes that of base with the changes, which are brought into the form that commits have.
@@ -151,7 +155,7 @@ func (r *Repo) tree(ctx context.Context, w *worktree, base plumbing.Hash, change
 
 // writeCommit writes the object of a commit, signed where there is a signer.
 func writeCommit(ctx context.Context, store storage.Storer, s *signer, tree plumbing.Hash, parents []plumbing.Hash, message string, by identity) (plumbing.Hash, error) {
-	c := &object.Commit{Author: by.author, Committer: by.committer, Message: strings.TrimRight(message, "\n") + "\n", TreeHash: tree}
+	c := &object.Commit{Author: by.author, Committer: by.committer, Message: message, TreeHash: tree}
 	for _, p := range parents {
 		if !p.IsZero() {
 			c.ParentHashes = append(c.ParentHashes, p)
@@ -186,6 +190,7 @@ func (r *Repo) place(ctx context.Context, w *worktree, l *lock, branch plumbing.
 	if err != nil {
 		return err
 	}
+	r.keepLeft(steps, to)
 	if err := r.announce(l, steps, branch, to); err != nil {
 		return err
 	}

@@ -101,7 +101,9 @@ func (c *converter) toCommit(ctx context.Context, p string, content, was []byte)
 	if err != nil {
 		return nil, diag.Errorf("`git add "+p+"` has to work", "%w: %s: %w", ErrConversion, p, err)
 	}
-	return readBlob(c.store, plumbing.NewHash(strings.TrimSpace(string(out))))
+	hash := plumbing.NewHash(strings.TrimSpace(string(out)))
+	owe(c.store, hash)
+	return readBlob(c.store, hash)
 }
 
 // toDisk is a file of a commit as it stands on disk.

@@ -2,7 +2,11 @@ package gitrepo
 
 import (
 	"bytes"
+	"context"
 	"runtime"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 )
 
 // eolAction is what git does about the ends of a file's lines. They are git's own (convert.c); "auto" ones look at the content first.
@@ -129,6 +133,30 @@ func (a eolAction) toLF(content, was []byte) []byte {
 func hasCRLF(content []byte) bool {
 	s := countLines(content)
 	return !s.binary() && s.crlf > 0
+}
+
+// keepLineEnds gives what goes to disk the line ends that the file has there, where they are other ones than git would put there and make the same
+// commit: who edits it by hand leaves them, too. hash is what git is to find.
+func (w *worktree) keepLineEnds(ctx context.Context, s *step, hash plumbing.Hash) error {
+	if s.before.mode == filemode.Empty || s.before.mode == filemode.Symlink || w.conv.needsGit(w.conv.found[s.path]) {
+		return nil
+	}
+	there, now := countLines(s.before.content), countLines(s.content)
+	lf := bytes.ReplaceAll(s.content, []byte("\r\n"), []byte("\n"))
+	var kept []byte
+	switch {
+	case there.crlf > 0 && there.loneLF == 0 && there.loneCR == 0 && now.loneLF > 0:
+		kept = bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n"))
+	case there.loneLF > 0 && there.crlf == 0 && now.crlf > 0:
+		kept = lf
+	default:
+		return nil
+	}
+	cleaned, err := w.clean(ctx, s.path, kept, s.from)
+	if err == nil && plumbing.ComputeHash(plumbing.BlobObject, cleaned) == hash {
+		s.content = kept
+	}
+	return err
 }
 
 // toDisk is what a commit has as it stands on disk.

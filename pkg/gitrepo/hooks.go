@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
@@ -111,7 +112,7 @@ func (r *Repo) verify(ctx context.Context, w *worktree, l *lock, by identity, tr
 	if err := r.announce(l, steps, "", plumbing.ZeroHash); err != nil {
 		return tree, "", err
 	}
-	defer func() { err = errors.Join(err, w.undo(steps), l.finish()) }()
+	defer func() { err = errors.Join(err, w.undo(context.WithoutCancel(ctx), steps), l.finish()) }()
 	if err := w.apply(ctx, steps); err != nil {
 		return tree, "", err
 	}
@@ -130,13 +131,41 @@ func (r *Repo) verify(ctx context.Context, w *worktree, l *lock, by identity, tr
 		}
 	}
 	message, err = r.verifyMessage(ctx, all, env, v.message)
+	if err == nil && !v.apart {
+		r.rememberLeft(w, steps)
+	}
 	return tree, message, err
+}
+
+// rememberLeft remembers what hooks have made of files on disk. git commits what they stage, and leaves the rest to the user.
+func (r *Repo) rememberLeft(w *worktree, steps []*step) {
+	for _, s := range steps {
+		if !s.write || s.mode == filemode.Symlink || s.mode == filemode.Submodule {
+			continue
+		}
+		content, err := w.root.ReadFile(filepath.FromSlash(s.path))
+		if err == nil && !bytes.Equal(content, s.content) {
+			r.left[s.path] = diskFile{s.path, content, s.mode}
+		}
+	}
+}
+
+// keepLeft lets the steps to a commit end with what its hooks have made of the files.
+func (r *Repo) keepLeft(steps []*step, commit plumbing.Hash) {
+	if commit != r.leftCommit {
+		return
+	}
+	for _, s := range steps {
+		if f, ok := r.left[s.path]; ok && s.to.mode != filemode.Empty && !(s.write && bytes.Equal(s.content, f.content)) {
+			s.write, s.remove, s.content, s.mode, s.stands = true, false, f.content, f.mode, plumbing.ZeroHash
+		}
+	}
 }
 
 // verifyMessage lets the hooks see and change the message.
 func (r *Repo) verifyMessage(ctx context.Context, all settings, env []string, message string) (string, error) {
 	file := filepath.Join(r.gitDir, messageFile)
-	if err := os.WriteFile(file, []byte(strings.TrimRight(message, "\n")+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(message), 0o644); err != nil {
 		return "", err
 	}
 	given := file
@@ -155,23 +184,10 @@ func (r *Repo) verifyMessage(ctx context.Context, all settings, env []string, me
 	if err != nil {
 		return "", err
 	}
-	if message = tidied(string(content)); message == "" {
+	if message, err = all.cleaned(string(content)); errors.Is(err, errNoMessage) {
 		return "", fmt.Errorf("%w: they leave an empty message", ErrHook)
 	}
-	return message, nil
-}
-
-// tidied is a message as git keeps it: no spaces at the ends of lines, no empty lines around it, and none twice.
-func tidied(message string) string {
-	var lines []string
-	for line := range strings.Lines(message) {
-		line = strings.TrimRight(line, " \t\r\n\v\f")
-		if line == "" && (len(lines) == 0 || lines[len(lines)-1] == "") {
-			continue
-		}
-		lines = append(lines, line)
-	}
-	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+	return message, err
 }
 
 // committed runs the hook that hears of a new commit, when all is done. It cannot refuse any more.
@@ -212,7 +228,7 @@ func (r *Repo) writeHookIndex(ctx context.Context, w *worktree, l *lock, path st
 			e = old
 		} else if info, err := w.root.Lstat(filepath.FromSlash(f.path)); err == nil && info.Mode().IsRegular() {
 			if same, err := w.anyOf(ctx, f.path, f.to); err == nil && same {
-				e.ModifiedAt, e.Size = info.ModTime(), uint32(info.Size()) //nolint:gosec // git keeps the lower 32 bits too
+				setStat(e, info)
 			}
 		}
 		next.entries[f.path] = e

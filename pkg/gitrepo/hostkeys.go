@@ -20,6 +20,7 @@ import (
 	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -272,11 +273,15 @@ func parseKnownHosts(content []byte, strict bool) (*knownhosts.HostKeyDB, error)
 
 // readKnownHosts makes a database of lines. The library reads files only, hence the temporary one.
 func readKnownHosts(lines ...[]byte) (*knownhosts.HostKeyDB, error) {
-	file, err := os.CreateTemp("", "fleetctl-known-hosts-*")
+	dir, remove, err := atomicfile.TempFolder("", "known-hosts")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // best effort: public keys only
+	defer func() { _ = remove() }() // best effort: public keys only
+	file, err := os.Create(filepath.Join(dir, "known_hosts"))
+	if err != nil {
+		return nil, err
+	}
 	_, err = file.Write(append(bytes.Join(lines, []byte("\n")), '\n'))
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package gitrepo
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -36,8 +35,10 @@ var underWay = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase
 type lock struct {
 	own     *flock.Flock
 	gitDir  string
+	disk    *durable
 	index   *index.Index
 	entries map[string]*index.Entry
+	assumed map[string]bool // to be unchanged, which git then does not look at
 	changed bool
 }
 
@@ -50,7 +51,7 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 	}
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	l := &lock{own: flock.New(filepath.Join(r.gitDir, lockName)), gitDir: r.gitDir}
+	l := &lock{own: flock.New(filepath.Join(r.gitDir, lockName)), gitDir: r.gitDir, disk: r.disk}
 	if _, err := l.own.TryLockContext(wait, lockPoll); err != nil {
 		return nil, busy(ctx, err, "another fleetctl works in "+r.dir, "wait for it to end")
 	}
@@ -59,10 +60,8 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 			_ = l.own.Unlock() // the first error tells more
 		}
 	}()
-	for _, dir := range []string{r.gitDir, filepath.Join(r.gitDir, asideDir)} {
-		if err := atomicfile.Sweep(dir); err != nil { // of those before us that were killed
-			return nil, err
-		}
+	if err := r.sweepGitDir(); err != nil {
+		return nil, err
 	}
 	if err := l.lockIndex(wait); err != nil {
 		return nil, busy(ctx, err, "git works in "+r.dir, "wait for it to end; if no git runs there, remove "+l.path("index.lock"))
@@ -70,7 +69,11 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 	if err := l.readIndex(); err != nil {
 		return nil, errors.Join(err, os.Remove(l.path("index.lock")))
 	}
-	if err := r.recover(ctx, l); err != nil {
+	err = r.recover(ctx, l)
+	if err == nil {
+		err = r.sweepWorktree(l)
+	}
+	if err != nil {
 		return nil, errors.Join(err, os.Remove(l.path("index.lock")))
 	}
 	return l, nil
@@ -129,16 +132,15 @@ func createExclusive(path string) error {
 func (l *lock) readIndex() error { return l.readIndexFrom(l.path("index")) }
 
 func (l *lock) readIndexFrom(path string) error {
-	l.index, l.entries = &index.Index{Version: 2}, map[string]*index.Entry{}
-	f, err := os.Open(path)
+	l.index, l.entries, l.assumed = &index.Index{Version: 2}, map[string]*index.Entry{}, nil
+	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	if err := index.NewDecoder(bufio.NewReader(f)).Decode(l.index); err != nil {
+	if l.index, l.assumed, err = decodeIndex(content); err != nil {
 		return diag.Errorf("split and sparse indexes are not supported: git update-index --no-split-index; git sparse-checkout disable", "read %s: %w", path, err)
 	}
 	for _, e := range l.index.Entries {
@@ -176,8 +178,11 @@ func (l *lock) writeIndex() error {
 	return nil
 }
 
-// replace writes a file of .git at once.
+// replace writes a file of .git at once, and after the objects that it names.
 func (l *lock) replace(name string, content []byte, mode fs.FileMode) error {
+	if err := l.disk.flush(); err != nil {
+		return err
+	}
 	root, err := os.OpenRoot(l.gitDir)
 	if err != nil {
 		return err
@@ -192,9 +197,5 @@ func (l *lock) encodeIndex() ([]byte, error) {
 		l.index.Entries = append(l.index.Entries, e)
 	}
 	l.index.Cache, l.index.ResolveUndo, l.index.EndOfIndexEntry = nil, nil, nil // they describe the old entries
-	var content bytes.Buffer
-	if err := index.NewEncoder(&content).Encode(l.index); err != nil {
-		return nil, fmt.Errorf("encode the index: %w", err)
-	}
-	return content.Bytes(), nil
+	return encodeIndex(l.index, l.assumed)
 }

@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -212,12 +216,17 @@ func (w *worktree) writeNew(ctx context.Context, s *step) error {
 		s.content, err = readBlob(w.store, s.to.hash)
 		return err
 	}
-	s.content, err = w.conv.toDisk(ctx, s.path, s.to.hash)
-	return err
+	if s.content, err = w.conv.toDisk(ctx, s.path, s.to.hash); err != nil {
+		return err
+	}
+	return w.keepLineEnds(ctx, s, s.to.hash)
 }
 
 func (w *worktree) keptMode(s *step) filemode.FileMode {
 	regular := func(m filemode.FileMode) bool { return m == filemode.Regular || m == filemode.Executable }
+	if !w.knowsModes() && regular(s.before.mode) && runtime.GOOS != "windows" {
+		return s.before.mode // core.fileMode is false: it means nothing, and is left alone
+	}
 	if w.knowsModes() && regular(s.before.mode) && regular(s.from.mode) && s.before.mode != s.from.mode {
 		return s.before.mode
 	}
@@ -254,8 +263,10 @@ func (w *worktree) planMerge(ctx context.Context, s *step, content, cleaned []by
 	if s.stands, err = writeBlob(w.store, merged); err != nil {
 		return false, err
 	}
-	s.content, err = w.conv.toDisk(ctx, s.path, s.stands)
-	return true, err
+	if s.content, err = w.conv.toDisk(ctx, s.path, s.stands); err != nil {
+		return false, err
+	}
+	return true, w.keepLineEnds(ctx, s, s.stands)
 }
 
 // mergeText brings two changes of a text together. What is no text cannot be.
@@ -319,39 +330,54 @@ func (w *worktree) planIndex(s *step, e *index.Entry) (bool, error) {
 
 // apply carries the steps out on disk. Deletions come first, so that a file can become a folder.
 func (w *worktree) apply(ctx context.Context, steps []*step) error {
+	var removed []string
+	var files []diskFile
 	for _, s := range steps {
+		if s.write {
+			files = append(files, diskFile{s.path, s.content, s.mode})
+		}
 		if !s.remove {
 			continue
 		}
 		if err := errors.Join(ctx.Err(), w.remove(s.path)); err != nil {
 			return fmt.Errorf("remove %s: %w", s.path, err)
 		}
+		removed = append(removed, s.path)
 	}
-	for _, s := range steps {
-		if !s.write {
-			continue
-		}
-		if err := errors.Join(ctx.Err(), w.put(s.path, s.content, s.mode)); err != nil {
-			return fmt.Errorf("write %s: %w", s.path, err)
-		}
+	if err := w.put(ctx, files...); err != nil {
+		return err
 	}
-	return nil
+	return w.flushRemoval(removed)
 }
 
 // undo puts back what stood on disk before the steps.
-func (w *worktree) undo(steps []*step) error {
+func (w *worktree) undo(ctx context.Context, steps []*step) error {
 	var errs []error
+	var removed []string
+	var files []diskFile
 	for _, s := range steps {
-		if s.write && s.before.mode == filemode.Empty {
+		switch {
+		case !s.write && !s.remove:
+		case s.before.mode != filemode.Empty:
+			files = append(files, diskFile{s.path, s.before.content, s.before.mode})
+		case s.write:
 			errs = append(errs, w.remove(s.path))
+			removed = append(removed, s.path)
 		}
 	}
-	for _, s := range steps {
-		if (s.write || s.remove) && s.before.mode != filemode.Empty {
-			errs = append(errs, w.put(s.path, s.before.content, s.before.mode))
-		}
-	}
+	errs = append(errs, w.put(ctx, files...), w.flushRemoval(removed))
 	return errors.Join(errs...)
+}
+
+// flushRemoval waits until the disk knows that files are gone.
+func (w *worktree) flushRemoval(paths []string) error {
+	folders := map[string]bool{}
+	for _, p := range paths {
+		for _, dir := range foldersOfNew(w.root, filepath.FromSlash(p)) { // some of which may have gone with it
+			folders[dir] = true
+		}
+	}
+	return atomicfile.SyncFolders(w.root, slices.Collect(maps.Keys(folders))...)
 }
 
 // enter brings the index to where the steps lead.
@@ -369,10 +395,16 @@ func (w *worktree) enter(l *lock, steps []*step) {
 			}
 			// Of a file that git is to look into, the index says nothing else.
 			if info, err := w.root.Lstat(filepath.FromSlash(s.path)); err == nil && s.stands == s.entry.hash && !info.IsDir() {
-				e.ModifiedAt, e.Size = info.ModTime(), uint32(info.Size()) //nolint:gosec // git keeps the lower 32 bits too
+				setStat(e, info)
 			}
 			l.entries[s.path] = e
 			l.changed = true
 		}
 	}
+}
+
+// setStat is what the index says of a file that is as it should be.
+func setStat(e *index.Entry, info fs.FileInfo) {
+	e.ModifiedAt, e.Size = info.ModTime(), uint32(info.Size()) //nolint:gosec // git keeps the lower 32 bits too
+	setSystemStat(e, info)
 }

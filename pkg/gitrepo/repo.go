@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,11 @@ type Repo struct {
 	dir    string
 	gitDir string
 	git    *git.Repository
+	disk   *durable
+	swept  bool // what killed runs have left in the working tree is gone
+	// left is what the hooks of a commit have made of files on disk, by their paths.
+	left       map[string]diskFile
+	leftCommit plumbing.Hash
 
 	// NoVerify leaves the hooks out that may refuse a commit or a push: pre-commit, commit-msg and pre-push.
 	NoVerify bool
@@ -37,21 +43,18 @@ func Open(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
-	if errors.Is(err, git.ErrRepositoryNotExists) {
+	gitDir, err := dotGit(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.Errorf("", "%w: %s", ErrNotARepository, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
 	}
-	if opened, err = writeWhole(opened); err != nil {
-		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
+	r := &Repo{dir: dir, gitDir: gitDir}
+	if r.git, r.disk, err = openOnDisk(dir, gitDir, r.commonDir()); err != nil {
+		return nil, err
 	}
-	gitDir, err := dotGit(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open the git repository %s: %w", dir, err)
-	}
-	return &Repo{dir: dir, gitDir: gitDir, git: opened}, nil
+	return r, nil
 }
 
 // dotGit is the folder with HEAD and the index: .git, or for a linked working tree the one that .git names.
@@ -192,6 +195,9 @@ func originConfig(url string) *config.RemoteConfig {
 func (r *Repo) Dirty(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if gitProgram() != "" {
+		return r.dirtyByGit(ctx)
 	}
 	tree, err := r.git.Worktree()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -71,11 +72,11 @@ func (s *signer) ssh(ctx context.Context, payload []byte) (string, error) {
 	literal, isLiteral := strings.CutPrefix(key, "key::")
 	if isLiteral || strings.HasPrefix(key, "ssh-") {
 		// The key itself, whose private half the agent has.
-		dir, err := os.MkdirTemp("", "fleetctl-signing-*")
+		dir, remove, err := atomicfile.TempFolder("", "signing")
 		if err != nil {
 			return "", err
 		}
-		defer func() { _ = os.RemoveAll(dir) }() // a public key
+		defer func() { _ = remove() }() // a public key
 		key = filepath.Join(dir, "key.pub")
 		if err := os.WriteFile(key, []byte(literal+"\n"), 0o600); err != nil {
 			return "", err

@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -48,11 +49,10 @@ func (r *Repo) copyOf(ctx context.Context, commit plumbing.Hash) (root string, r
 			return r.dir, func() error { return nil }, err
 		}
 	}
-	dir, err := os.MkdirTemp("", "fleetctl-commit-")
+	dir, remove, err := atomicfile.TempFolder("", "commit")
 	if err != nil {
 		return "", nil, diag.Wrap("make a folder for what is committed", err, "free some space, or set TMPDIR")
 	}
-	remove = func() error { return os.RemoveAll(dir) }
 	if err := w.writeCopy(ctx, dir, files); err != nil {
 		return "", nil, errors.Join(fmt.Errorf("copy commit %s: %w", commit, err), remove())
 	}

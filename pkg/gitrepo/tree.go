@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // Change is one file to write or delete.
@@ -225,6 +226,7 @@ func writeFile(store storage.Storer, entries map[string]object.TreeEntry, name s
 		return false, fmt.Errorf("%w %q: it is a folder in the repository", ErrPath, c.Path)
 	}
 	if c.entry != nil {
+		owe(store, c.entry.Hash) // a hook had git write it
 		entries[name] = object.TreeEntry{Name: name, Mode: c.entry.Mode, Hash: c.entry.Hash}
 		return was.Hash != c.entry.Hash || was.Mode != c.entry.Mode, nil
 	}
@@ -270,9 +272,19 @@ func writeTree(store storage.Storer, entries map[string]object.TreeEntry) (plumb
 // saveObject skips what is there already: go-git would write it again as a loose object.
 func saveObject(store storage.Storer, o plumbing.EncodedObject) (plumbing.Hash, error) {
 	if store.HasEncodedObject(o.Hash()) == nil {
+		owe(store, o.Hash())
 		return o.Hash(), nil
 	}
 	return store.SetEncodedObject(o)
+}
+
+// owe notes that an object that is there already has to be on the disk before a reference leads to it.
+func owe(store storage.Storer, hash plumbing.Hash) {
+	if s, ok := store.(*filesystem.Storage); ok {
+		if disk, ok := s.Filesystem().(*durable); ok {
+			disk.oweObject(hash)
+		}
+	}
 }
 
 // file is one entry of a flattened tree.

@@ -131,7 +131,7 @@ func (r *Repo) recover(ctx context.Context, l *lock) error {
 	}
 	defer w.close()
 	for _, u := range log.Files {
-		if err := w.takeBack(l, u); err != nil {
+		if err := w.takeBack(ctx, l, u); err != nil {
 			return fmt.Errorf("take back what a command that was killed has made of %s: %w", u.Path, err)
 		}
 	}
@@ -143,7 +143,7 @@ func (r *Repo) recover(ctx context.Context, l *lock) error {
 	return l.finish()
 }
 
-func (w *worktree) takeBack(l *lock, u undo) error {
+func (w *worktree) takeBack(ctx context.Context, l *lock, u undo) error {
 	if err := checkPath(u.Path); err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (w *worktree) takeBack(l *lock, u undo) error {
 	if err != nil {
 		return err
 	}
-	return w.put(u.Path, content, before.mode)
+	return w.put(ctx, diskFile{u.Path, content, before.mode})
 }
 
 // bytesHash is the hash of what stands on disk, "" for nothing.

@@ -6,65 +6,114 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-git/go-billy/v5"
-	"github.com/go-git/go-git/v5"
-	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
-
-// writeWhole makes a repository replace its references and its configuration as a whole. go-git empties such a file and writes it
-// then: a kill between the two leaves a branch that is no commit, which is no repository any more for git, nor for Flux. Objects need none of this:
-// they are renamed into their places, and not flushed, as git itself leaves it by default.
-func writeWhole(r *git.Repository) (*git.Repository, error) {
-	store, ok := r.Storer.(*filesystem.Storage)
-	if !ok {
-		return r, nil // not on a disk
-	}
-	tree, err := r.Worktree()
-	if errors.Is(err, git.ErrIsBareRepository) {
-		return git.Open(filesystem.NewStorage(wholeFiles{store.Filesystem()}, cache.NewObjectLRUDefault()), nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return git.Open(filesystem.NewStorage(wholeFiles{store.Filesystem()}, cache.NewObjectLRUDefault()), tree.Filesystem)
-}
 
 // asideDir is where a file is written before it takes its place: in the folder of the repository that linked working trees share, as all files that
 // this is about are, and where git looks for no references.
 const asideDir = "info"
 
-// wholeFiles is a .git folder in which some files are replaced as a whole.
-type wholeFiles struct{ billy.Filesystem }
+// durable is a .git folder in which what a power cut or a kill may come into is kept. go-git empties a reference, the configuration or the index of a
+// pack before it writes it: a kill between the two leaves a branch that is no commit, which is no repository any more for git, nor for Flux. And it
+// flushes nothing. Here these files are replaced as a whole, and objects are on the disk before a reference names them: git itself is as careful
+// where core.fsync is "objects,reference,index", which is more than its default.
+type durable struct {
+	billy.Filesystem
+	dir string // of the operating system
 
-// isWhole tells whether a file is one of those.
+	mutex   sync.Mutex
+	pending map[string]bool // objects and packs that may not be on the disk yet
+}
+
+// isWhole tells whether a file is one of those that are replaced as a whole.
 func isWhole(name string) bool {
-	first, _, _ := strings.Cut(path.Clean(filepath.ToSlash(name)), "/")
+	name = path.Clean(filepath.ToSlash(name))
+	first, _, _ := strings.Cut(name, "/")
 	switch first {
 	case "refs", "packed-refs", "config", "shallow":
 		return true
 	}
-	return false
+	return isObject(name) && path.Ext(name) == ".idx"
+}
+
+// isObject tells whether a file is an object, a pack, or something about one.
+func isObject(name string) bool { return strings.HasPrefix(filepath.ToSlash(name), "objects/") }
+
+// Rename is that of billy.Filesystem. Objects and packs come into their places by it.
+func (w *durable) Rename(from, to string) error {
+	if err := w.Filesystem.Rename(from, to); err != nil {
+		return err
+	}
+	w.owe(to)
+	return nil
+}
+
+// owe notes that a file of the repository has to be on the disk before a reference is written.
+func (w *durable) owe(name string) {
+	if name = path.Clean(filepath.ToSlash(name)); isObject(name) {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.pending[name] = true
+	}
+}
+
+// oweObject is owe for an object that somebody else may have written: git, or one of us that was killed. One that is in a pack is no file.
+func (w *durable) oweObject(hash plumbing.Hash) {
+	hex := hash.String()
+	w.owe("objects/" + hex[:2] + "/" + hex[2:])
+}
+
+// flush waits until all that is owed is on the disk.
+func (w *durable) flush() error {
+	if w == nil {
+		return nil // the repository is not on a disk
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if len(w.pending) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(w.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	files, folders := slices.Collect(maps.Keys(w.pending)), map[string]bool{"objects": true}
+	for _, name := range files {
+		folders[path.Dir(name)] = true
+	}
+	if err := atomicfile.SyncFiles(root, files...); err != nil {
+		return fmt.Errorf("flush the objects of %s: %w", w.dir, err)
+	}
+	if err := atomicfile.SyncFolders(root, slices.Collect(maps.Keys(folders))...); err != nil {
+		return fmt.Errorf("flush the objects of %s: %w", w.dir, err)
+	}
+	clear(w.pending)
+	return nil
 }
 
 // Create is that of billy.Filesystem.
-func (w wholeFiles) Create(name string) (billy.File, error) {
+func (w *durable) Create(name string) (billy.File, error) {
 	return w.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 }
 
 // OpenFile is that of billy.Filesystem.
-func (w wholeFiles) OpenFile(name string, flag int, perm os.FileMode) (billy.File, error) {
+func (w *durable) OpenFile(name string, flag int, perm os.FileMode) (billy.File, error) {
 	if !isWhole(name) || flag&(os.O_WRONLY|os.O_RDWR) == 0 {
 		return w.Filesystem.OpenFile(name, flag, perm)
 	}
-	f := &wholeFile{in: w.Filesystem, name: name, perm: perm}
+	f := &wholeFile{in: w, name: name, perm: perm}
 	old, err := w.Open(name)
 	switch {
 	case err == nil:
@@ -73,7 +122,7 @@ func (w wholeFiles) OpenFile(name string, flag int, perm os.FileMode) (billy.Fil
 			return nil, err
 		}
 		if info, err := w.Stat(name); err == nil {
-			f.perm = info.Mode().Perm()
+			f.perm, f.exact = info.Mode().Perm(), true
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
@@ -90,9 +139,10 @@ func (w wholeFiles) OpenFile(name string, flag int, perm os.FileMode) (billy.Fil
 
 // wholeFile is one file while it is written: in memory, until Close.
 type wholeFile struct {
-	in      billy.Filesystem
+	in      *durable
 	name    string
 	perm    os.FileMode
+	exact   bool
 	content []byte
 	at      int64
 	changed bool
@@ -150,34 +200,51 @@ func (f *wholeFile) Truncate(size int64) error {
 func (f *wholeFile) Lock() error   { return nil }
 func (f *wholeFile) Unlock() error { return nil }
 
-// Close puts the file in its place, if anything was written.
-func (f *wholeFile) Close() (err error) {
+// Close puts the file in its place, if anything was written, and what is owed to the disk before it.
+func (f *wholeFile) Close() error {
 	if !f.changed {
 		return nil
 	}
 	f.changed = false
-	if err := f.in.MkdirAll(asideDir, 0o777); err != nil {
+	if err := f.in.flush(); err != nil {
 		return err
 	}
-	aside := atomicfile.TempName(path.Join(asideDir, path.Base(filepath.ToSlash(f.name))))
-	temp, err := f.in.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.perm)
+	root, err := os.OpenRoot(f.in.dir)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = f.in.Remove(aside) // or it is in its place
+	defer root.Close()
+	name := filepath.Clean(f.name)
+	changed := foldersOfNew(root, name)
+	for _, dir := range []string{asideDir, filepath.Dir(name)} {
+		if err := root.MkdirAll(dir, 0o777); err != nil {
+			return err
 		}
-	}()
-	_, err = temp.Write(f.content)
-	if disk, ok := temp.(interface{ Sync() error }); ok && err == nil {
-		err = disk.Sync()
 	}
-	if err = errors.Join(err, temp.Close()); err != nil {
+	staged, err := atomicfile.Stage(root, filepath.Join(asideDir, filepath.Base(name)), f.content, f.perm, f.exact)
+	if err != nil {
 		return err
 	}
-	if err := f.in.MkdirAll(path.Dir(filepath.ToSlash(f.name)), 0o777); err != nil {
+	if err := atomicfile.Flush(staged); err != nil {
+		return errors.Join(err, staged.Discard())
+	}
+	if err := staged.PlaceAs(name); err != nil {
 		return err
 	}
-	return f.in.Rename(aside, f.name)
+	return atomicfile.SyncFolders(root, changed...)
+}
+
+// foldersOfNew are the folders below root that get a new entry when a file is put at name: its own, and those that lead to it from the last one
+// that is there.
+func foldersOfNew(root *os.Root, name string) []string {
+	var all []string
+	for dir := filepath.Dir(name); ; dir = filepath.Dir(dir) {
+		all = append(all, dir)
+		if dir == "." || dir == filepath.Dir(dir) {
+			return all
+		}
+		if _, err := root.Lstat(dir); err == nil {
+			return all
+		}
+	}
 }

@@ -44,7 +44,7 @@ func TestReferencesAreReplacedAsAWhole(t *testing.T) {
 			}
 		}
 	}()
-	for i := range 300 {
+	for i := range 100 {
 		set(&hashes[(i+1)%2], &hashes[i%2])
 		cfg, err := r.git.Storer.Config()
 		if err == nil {

@@ -3,7 +3,6 @@ package gitrepo
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -180,70 +179,6 @@ func (w *worktree) remove(p string) error {
 		dir = path.Dir(dir)
 	}
 	return nil
-}
-
-// put writes one file so that a reader, or a kill, sees the old or the new one. content is as it is to stand on disk.
-func (w *worktree) put(p string, content []byte, mode filemode.FileMode) error {
-	if err := checkPath(p); err != nil {
-		return err
-	}
-	name := filepath.FromSlash(p)
-	if mode == filemode.Submodule {
-		return w.root.MkdirAll(name, 0o777)
-	}
-	if w.has(name, content, mode) {
-		return nil
-	}
-	if err := w.root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return err
-	}
-	temporary := filepath.Join(filepath.Dir(name), ".fleetctl-"+rand.Text())
-	if err := w.write(temporary, content, mode); err != nil {
-		return errors.Join(err, ignoreMissing(w.root.Remove(temporary)))
-	}
-	info, err := w.root.Lstat(name)
-	switch {
-	case err == nil && info.IsDir():
-		_ = w.root.Remove(name) // an empty folder makes way; for any other the rename says why not
-	case err == nil && info.Mode().IsRegular() && mode == filemode.Regular && info.Mode()&0o111 == 0:
-		_ = w.root.Chmod(temporary, info.Mode().Perm()) // who may read it is for the user to say
-	}
-	if err := w.root.Rename(temporary, name); err != nil {
-		return errors.Join(err, ignoreMissing(w.root.Remove(temporary)))
-	}
-	return nil
-}
-
-// has says whether name is that very file already, so that its time stays.
-func (w *worktree) has(name string, content []byte, mode filemode.FileMode) bool {
-	info, err := w.root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || mode == filemode.Symlink || info.Size() != int64(len(content)) {
-		return false
-	}
-	if executable := info.Mode()&0o100 != 0; executable != (mode == filemode.Executable) && runtime.GOOS != "windows" {
-		return false
-	}
-	old, err := w.root.ReadFile(name)
-	return err == nil && bytes.Equal(old, content)
-}
-
-func (w *worktree) write(name string, content []byte, mode filemode.FileMode) error {
-	perm := fs.FileMode(0o666)
-	switch mode {
-	case filemode.Symlink:
-		if err := w.root.Symlink(string(content), name); err == nil {
-			return nil
-		}
-		// No links here (Windows without the privilege): a file with the target in it, as git does it.
-	case filemode.Executable:
-		perm = 0o777
-	}
-	f, err := w.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
 }
 
 // sameMode tells whether what stands on disk is of the kind that a commit says, as far as this system can tell.

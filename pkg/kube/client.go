@@ -234,10 +234,16 @@ func IsUnreachable(err error) bool {
 		errors.Is(err, context.DeadlineExceeded)
 }
 
+// IsLost tells whether err says that whoever was asked has ended, or has not begun: nobody listens, or the connection broke. It may come back.
+func IsLost(err error) bool {
+	return err != nil &&
+		(utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err))
+}
+
 // Lost tells whether err says that this very API server does not answer any more; that another server does not is not meant.
 func (c *Client) Lost(err error) bool {
 	request, ok := errors.AsType[*url.Error](err)
-	if !ok || !(utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)) {
+	if !ok || !IsLost(err) {
 		return false
 	}
 	asked, err := url.Parse(request.URL)

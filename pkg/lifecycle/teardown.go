@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -119,6 +120,10 @@ func (t *teardown) look(ctx context.Context) (err error) {
 	if t.state != host.StateRunning {
 		return nil
 	}
+	return management.Outlast(ctx, t.host, func() error { return t.lookInside(ctx) })
+}
+
+func (t *teardown) lookInside(ctx context.Context) (err error) {
 	if t.client, err = t.opts.Target.Client(ctx); err != nil {
 		return err
 	}
@@ -247,5 +252,5 @@ func (t *teardown) removeState(ctx context.Context, _ func(string)) error {
 			return err
 		}
 	}
-	return t.opts.Target.Cluster.Remove()
+	return errors.Join(t.opts.Target.Cluster.Remove(), atomicfile.SweepTemp(""))
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
@@ -48,11 +49,11 @@ func wantedTask(ctx context.Context, q wantedQuestion) ([]wantedObject, error) {
 func (s *session) wantedObjects(ctx context.Context) ([]wantedObject, error) {
 	dir := s.opts.Dir
 	if s.repo != nil && s.revision != "" {
-		checkout, err := os.MkdirTemp("", "fleetctl-")
+		checkout, remove, err := atomicfile.TempFolder("", "wanted")
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = os.RemoveAll(checkout) }() // temporary files
+		defer func() { _ = remove() }() // temporary files
 		if err := writeCommit(s.repo, s.revision, checkout); err != nil {
 			return nil, fmt.Errorf("read commit %s: %w", s.revision, err)
 		}

@@ -153,7 +153,7 @@ func StartHost(ctx context.Context, deps Deps, t *Target) (*HostResult, error) {
 			return false, nil, err
 		}
 		step.Done()
-		if err := t.keepAccess(ctx, h); err != nil {
+		if err := Outlast(ctx, h, func() error { return t.keepAccess(ctx, h) }); err != nil {
 			return false, nil, err
 		}
 		served, err := t.ServeAgain(ctx, deps)
@@ -239,7 +239,7 @@ func DeleteHost(ctx context.Context, t *Target, force bool) (*HostResult, error)
 			return false, nil, nil
 		}
 		if !force {
-			if err := t.mayDelete(ctx, st); err != nil {
+			if err := Outlast(ctx, h, func() error { return t.mayDelete(ctx, st) }); err != nil {
 				return false, nil, err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -223,4 +224,28 @@ func (t *Target) Client(ctx context.Context) (*kube.Client, error) {
 		return nil, err
 	}
 	return client, t.checkWhose(ctx, client)
+}
+
+const (
+	// outlasts bounds how often an API server may end under one look at it.
+	outlasts = 3
+	// outlastTime is what its host gets to have it answer again.
+	outlastTime = 2 * time.Minute
+)
+
+// Outlast looks at a management cluster on a host, and again where its API server ends meanwhile: a command before this one may have begun to stop the
+// host when it was killed, and an API server that died is started again by its host.
+func Outlast(ctx context.Context, h host.Host, look func() error) error {
+	for n := 1; ; n++ {
+		err := look()
+		if n == outlasts || !kube.IsLost(err) || ctx.Err() != nil {
+			return err
+		}
+		wait, cancel := context.WithTimeout(ctx, outlastTime)
+		_, startErr := h.Start(wait, nil)
+		cancel()
+		if startErr != nil {
+			return errors.Join(err, startErr)
+		}
+	}
 }

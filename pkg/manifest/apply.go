@@ -3,7 +3,9 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -33,18 +35,35 @@ func (cs *ChangeSet) Apply(root string) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	tx := &transaction{root: r, temps: map[string]string{}}
+	if err := sweep(r); err != nil {
+		return nil, fmt.Errorf("remove what a command that was killed has left: %w", err)
+	}
+	tx := &transaction{root: r, staged: map[string]*atomicfile.Staged{}}
 	if err := tx.run(changes); err != nil {
 		return nil, err
 	}
 	return changes, tx.settle(changes)
 }
 
+// sweep removes the temporary files that killed runs have left in a folder and below it, but not in a repository that is in it.
+func sweep(root *os.Root) error {
+	return atomicfile.SweepTree(root, false, func(name string, isDir bool) bool {
+		if !isDir || name == "." {
+			return false
+		}
+		if path.Base(name) == ".git" {
+			return true
+		}
+		_, err := root.Lstat(filepath.FromSlash(name + "/.git"))
+		return err == nil
+	})
+}
+
 // transaction carries a set of changes out, and back if one of them fails.
 type transaction struct {
 	root    *os.Root
-	folders []string          // made by us, outermost first
-	temps   map[string]string // the staged file of each path that is not yet in its place
+	folders []string                      // made by us, outermost first
+	staged  map[string]*atomicfile.Staged // the file of each path that is not yet in its place
 	done    []Change
 }
 
@@ -53,6 +72,9 @@ func (tx *transaction) run(changes []Change) error {
 		if err := tx.stage(c); err != nil {
 			return errors.Join(fmt.Errorf("write %s: %w", c.Path, err), tx.undo())
 		}
+	}
+	if err := atomicfile.Flush(slices.Collect(maps.Values(tx.staged))...); err != nil {
+		return errors.Join(fmt.Errorf("flush what is written: %w", err), tx.undo())
 	}
 	for _, c := range changes {
 		if err := tx.commit(c); err != nil {
@@ -73,9 +95,9 @@ func (tx *transaction) stage(c Change) error {
 	if !exact {
 		mode = defaultMode
 	}
-	temp, err := atomicfile.Stage(tx.root, c.local, c.new, mode, exact)
+	staged, err := atomicfile.Stage(tx.root, c.local, c.new, mode, exact)
 	if err == nil {
-		tx.temps[c.local] = temp
+		tx.staged[c.local] = staged
 	}
 	return err
 }
@@ -105,10 +127,11 @@ func (tx *transaction) commit(c Change) error {
 			return err
 		}
 	} else {
-		if err := tx.root.Rename(tx.temps[c.local], c.local); err != nil {
+		staged := tx.staged[c.local]
+		delete(tx.staged, c.local)
+		if err := staged.Place(); err != nil {
 			return err
 		}
-		delete(tx.temps, c.local)
 	}
 	tx.done = append(tx.done, c)
 	return nil
@@ -129,13 +152,7 @@ func (tx *transaction) settle(changes []Change) error {
 		dirs = append(dirs, filepath.Dir(dir))
 	}
 	slices.Sort(dirs)
-	var errs []error
-	for _, dir := range slices.Compact(dirs) {
-		if err := atomicfile.SyncFolder(tx.root, dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("flush folder %s: %w", dir, err))
-		}
-	}
-	return errors.Join(errs...)
+	return atomicfile.SyncFolders(tx.root, slices.Compact(dirs)...)
 }
 
 // undo puts back what was there before, newest change first.
@@ -152,8 +169,8 @@ func (tx *transaction) undo() error {
 			errs = append(errs, fmt.Errorf("put %s back: %w", c.Path, err))
 		}
 	}
-	for _, temp := range tx.temps {
-		errs = append(errs, tx.root.Remove(temp))
+	for _, staged := range tx.staged {
+		errs = append(errs, staged.Discard())
 	}
 	for _, dir := range slices.Backward(tx.folders) {
 		errs = append(errs, tx.root.Remove(dir))

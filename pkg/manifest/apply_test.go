@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
 // The last of three changes cannot be carried out: a folder has taken its place since the plan was made. What was done
@@ -36,7 +38,7 @@ func TestUndo(t *testing.T) {
 	if err := root.Mkdir("zz", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	tx := &transaction{root: root, temps: map[string]string{}}
+	tx := &transaction{root: root, staged: map[string]*atomicfile.Staged{}}
 	if err := tx.run(changes); err == nil {
 		t.Fatal("a file took the place of a folder")
 	}
@@ -67,5 +69,47 @@ func TestSafeJoin(t *testing.T) {
 		if got, err := SafeJoin("root", bad); err == nil {
 			t.Errorf("SafeJoin(%q) = %q", bad, got)
 		}
+	}
+}
+
+// What a run that was killed has left goes with the next change, wherever it is; what another one is writing stays.
+func TestApplySweeps(t *testing.T) {
+	dir := t.TempDir()
+	for _, folder := range []string{"deep/er", "other/.git", ".git"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead := atomicfile.TempName("deep/er/file")
+	kept := []string{atomicfile.TempName("other/file"), atomicfile.TempName(".git/file")}
+	for _, name := range append(kept, dead) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	alive, err := atomicfile.Stage(root, "deep/file", []byte("whole"), 0o600, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cs ChangeSet
+	cs.Write(File{Path: "new", Content: []byte("new")})
+	if _, err := cs.Apply(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.Lstat(dead); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", dead, err)
+	}
+	for _, name := range kept {
+		if _, err := root.Lstat(name); err != nil {
+			t.Errorf("in another repository: %v", err)
+		}
+	}
+	if err := alive.Place(); err != nil {
+		t.Errorf("swept away under its writer: %v", err)
 	}
 }

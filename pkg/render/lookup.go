@@ -7,6 +7,8 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // learn remembers what other objects refer to.
@@ -88,4 +90,23 @@ func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 		return ""
 	}
 	return fmt.Sprintf("it comes from another repository, that of the GitRepository %s", name)
+}
+
+// leavesOut says of a source of this repo that hands on something else than its files: that is not what is rendered.
+func (w *walk) leavesOut(o *Object) {
+	if !isFluxKind(o.APIVersion, o.Kind, "GitRepository") || w.foreign(o.Targets, o.Kind, o.Namespace, o.Name) != "" {
+		return
+	}
+	var source sourcev1.GitRepository
+	if err := json.Unmarshal(o.JSON, &source); err != nil {
+		w.problem(o, diag.SeverityError, RuleSyntax, err.Error())
+		return
+	}
+	for field, there := range map[string]bool{
+		"ignore": source.Spec.Ignore != nil, "sparseCheckout": len(source.Spec.SparseCheckout) > 0, "include": len(source.Spec.Include) > 0,
+	} {
+		if there {
+			w.problem(o, diag.SeverityWarning, RuleSource, "spec."+field+" changes what Flux gets to see of this repo, and what is rendered is the whole of it")
+		}
+	}
 }

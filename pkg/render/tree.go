@@ -328,6 +328,7 @@ func (w *walk) next(all []*Object) []*item {
 	var items []*item
 	for _, o := range all {
 		items = append(items, w.kustomizations(o)...)
+		w.leavesOut(o)
 	}
 	return items
 }

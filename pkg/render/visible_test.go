@@ -80,3 +80,20 @@ func TestLeftOut(t *testing.T) {
 		})
 	}
 }
+
+// What a GitRepository leaves out by itself is rendered, and said.
+func TestLeftOutBySource(t *testing.T) {
+	source := "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {interval: 1m, url: 'https://git.example.com/fleet.git'"
+	for field, text := range map[string]string{
+		"": "}\n", "ignore": ", ignore: '/*'}\n", "sparseCheckout": ", sparseCheckout: [docs]}\n", "include": ", include: [{repository: {name: other}}]}\n",
+	} {
+		res, err := renderer(t, repoWith(t, map[string]string{"fleet.yaml": fleetYAML, "providers/docker/v1/mgmt/source.yaml": source + text}), "").All(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case field == "" && len(res.Findings) > 0, field != "" && (len(res.Findings) != 1 || !strings.Contains(res.Findings[0].Summary, "spec."+field+" ")):
+			t.Errorf("%q: got %v", field, res.Findings)
+		}
+	}
+}

@@ -5,7 +5,6 @@ package review
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
@@ -159,17 +159,16 @@ func writeFresh(dir string, files []manifest.File) (err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("make the output folder: %w", err)
 	}
-	temp := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+"."+rand.Text()[:10]+".fleetctl-tmp")
-	if err := os.Mkdir(temp, 0o755); err != nil {
+	if err := atomicfile.SweepFor(dir); err != nil { // what a run that was killed has left of it
 		return fmt.Errorf("make the output folder: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			_ = os.RemoveAll(temp)
-		}
-	}()
+	tree, err := atomicfile.NewFolder(dir, 0o755)
+	if err != nil {
+		return fmt.Errorf("make the output folder: %w", err)
+	}
+	defer tree.Discard()
 	for _, f := range files {
-		name, err := manifest.SafeJoin(temp, f.Path)
+		name, err := manifest.SafeJoin(tree.Path, f.Path)
 		if err != nil {
 			return err
 		}
@@ -180,10 +179,7 @@ func writeFresh(dir string, files []manifest.File) (err error) {
 			return err
 		}
 	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.Rename(temp, dir)
+	return tree.Commit()
 }
 
 // treeOf gives each object its file, sorted by path. Objects that would share one have a digest of what tells them apart in their names.

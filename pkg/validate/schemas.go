@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -117,7 +116,7 @@ func (s *schemas) addProviders(ctx context.Context, r *run, kinds map[kschema.Gr
 	wanted := slices.DeleteFunc(components.Providers(r.fleet), func(p v1alpha1.LockedComponent) bool { return !s.needs(p, kinds) })
 	found, errs := make([][]byte, len(wanted)), make([]error, len(wanted))
 	var group errgroup.Group
-	group.SetLimit(2 * runtime.GOMAXPROCS(0)) // most of it is waiting
+	group.SetLimit(16) // most of it is waiting, for a network that may not be there
 	for i, w := range wanted {
 		group.Go(func() error {
 			found[i], errs[i] = askCRDs(ctx, w)

@@ -34,6 +34,14 @@ var (
 	DefaultParts = []string{Bundle, Node}
 )
 
+// alone are the programs of parts that are programs and nothing else.
+var alone = map[string][]recipe.Program{
+	ControlPlane: recipe.ControlPlane,
+	Flux:         slices.DeleteFunc(slices.Clone(recipe.Controllers), func(p recipe.Program) bool { return !p.Flux() }),
+	Peers:        recipe.Peers,
+	Gitea:        recipe.Forge,
+}
+
 // Options say what to build.
 type Options struct {
 	Source          string // the folder of scripts/offline
@@ -119,12 +127,10 @@ type builder struct {
 
 func (b *builder) run(ctx context.Context) error {
 	wants := func(part string) bool { return slices.Contains(b.Only, part) }
-	for part, programs := range map[string][]recipe.Program{
-		ControlPlane: recipe.ControlPlane,
-		Flux:         slices.DeleteFunc(slices.Clone(recipe.Controllers), func(p recipe.Program) bool { return !p.Flux() }),
-		Peers:        recipe.Peers,
-		Gitea:        recipe.Forge,
-	} {
+	if err := b.expect(); err != nil {
+		return err
+	}
+	for part, programs := range alone {
 		if !wants(part) {
 			continue
 		}
@@ -153,11 +159,43 @@ func (b *builder) run(ctx context.Context) error {
 	return nil
 }
 
+// expect tells how long it will take to build the programs that are not there yet.
+func (b *builder) expect() error {
+	var programs []recipe.Program
+	for _, part := range b.Only {
+		programs = append(programs, alone[part]...)
+	}
+	withNodes := slices.Contains(b.Only, Node)
+	if withNodes || slices.Contains(b.Only, Bundle) || slices.Contains(b.Only, Providers) {
+		programs = slices.Concat(programs, recipe.Controllers, recipe.ControlPlane)
+		if b.ImageAutomation {
+			programs = append(programs, recipe.ImageAutomation...)
+		}
+	}
+	if withNodes {
+		programs = append(programs, recipe.Node...)
+	}
+	if slices.Contains(b.Only, Providers) {
+		for _, cloud := range b.Clouds {
+			programs = append(programs, recipe.CloudProviders[cloud]...)
+		}
+	}
+	ahead, err := b.compiler().Ahead(programs)
+	if err != nil {
+		return err
+	}
+	b.report.Expect(ahead)
+	return nil
+}
+
+func (b *builder) compiler() gobuild.Builder {
+	return gobuild.Builder{Cache: b.cache, Modules: b.modules}
+}
+
 // buildPrograms builds one after the other: the compiler uses all processors itself.
 func (b *builder) buildPrograms(ctx context.Context, programs []recipe.Program) error {
-	builder := gobuild.Builder{Cache: b.cache, Modules: b.modules}
 	for _, p := range programs {
-		path, err := builder.Build(ctx, p)
+		path, err := b.compiler().Build(ctx, p)
 		if err != nil {
 			return err
 		}

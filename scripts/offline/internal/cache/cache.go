@@ -60,15 +60,9 @@ func (c *Cache) Dir() string { return c.dir }
 // An output that build did not finish is not kept. Older outputs of the same name are removed: they are never asked for
 // again, and they are big.
 func (c *Cache) Make(ctx context.Context, name string, key *Key, build func(ctx context.Context, dir string) error) (string, error) {
-	id, err := key.String()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	final := filepath.Join(c.dir, "store", name+"-"+id)
-	if _, err := os.Stat(final); err == nil {
-		return final, nil
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return "", err
+	final, there, err := c.find(name, key)
+	if err != nil || there {
+		return final, err
 	}
 	step := c.report.Start(name)
 	err = c.fill(ctx, name, final, build)
@@ -77,6 +71,28 @@ func (c *Cache) Make(ctx context.Context, name string, key *Key, build func(ctx 
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return final, c.removeOlder(name, final)
+}
+
+// Has tells whether the named output with that key is there.
+func (c *Cache) Has(name string, key *Key) (bool, error) {
+	_, there, err := c.find(name, key)
+	return there, err
+}
+
+// find returns where the output has to be, and whether it is there.
+func (c *Cache) find(name string, key *Key) (final string, there bool, err error) {
+	id, err := key.String()
+	if err != nil {
+		return "", false, fmt.Errorf("%s: %w", name, err)
+	}
+	final = filepath.Join(c.dir, "store", name+"-"+id)
+	if _, err := os.Stat(final); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		return final, false, err
+	}
+	return final, true, nil
 }
 
 // Link makes programs/<name> stand for file, so that people and scripts need not know keys.

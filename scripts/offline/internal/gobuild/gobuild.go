@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/fleetctl/fleetctl/scripts/offline/internal/cache"
 	"github.com/fleetctl/fleetctl/scripts/offline/internal/command"
@@ -31,9 +32,27 @@ type Builder struct {
 	Modules string // the folder that holds the modules
 }
 
+// step is what the cache and the report call a program.
+func step(p recipe.Program) string { return "program-" + p.Name }
+
+// Ahead is the processor time that building those of the programs takes which are not in the cache, by step.
+func (b Builder) Ahead(programs []recipe.Program) (map[string]time.Duration, error) {
+	ahead := map[string]time.Duration{}
+	for _, p := range programs {
+		there, err := b.Cache.Has(step(p), b.key(p))
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			ahead[step(p)] = p.Cost()
+		}
+	}
+	return ahead, nil
+}
+
 // Build returns the path of the program, building it if it is not in the cache.
 func (b Builder) Build(ctx context.Context, p recipe.Program) (string, error) {
-	dir, err := b.Cache.Make(ctx, "program-"+p.Name, b.key(p), func(ctx context.Context, dir string) error {
+	dir, err := b.Cache.Make(ctx, step(p), b.key(p), func(ctx context.Context, dir string) error {
 		if err := b.compile(ctx, p, filepath.Join(dir, p.Name)); err != nil {
 			return err
 		}

@@ -1,0 +1,194 @@
+package gitrepo
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+)
+
+// A reference leads to nothing that may not be on the disk: every object of a commit is flushed before it, those that a run before had written
+// too, and where that fails there is no reference.
+func TestObjectsAreFlushedBeforeTheirReference(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := InitLocal(dir, "main"); err != nil {
+		t.Fatal(err)
+	}
+	change := []Change{{Path: "a/b/file", Content: []byte("content")}, {Path: "top", Content: []byte("other")}}
+	for _, run := range []string{"first", "again, after a kill"} {
+		r, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit, err := r.recordApart(t.Context(), revision{parents: []plumbing.Hash{{}}, changes: change, message: "first"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		loose, err := filepath.Glob(filepath.Join(dir, ".git", "objects", "??", "*"))
+		if err != nil || len(loose) < 5 {
+			t.Fatalf("%v, %v", loose, err)
+		}
+		for _, object := range loose {
+			name, err := filepath.Rel(filepath.Join(dir, ".git"), object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name = filepath.ToSlash(name); !r.disk.pending[name] && (run == "first" || strings.HasSuffix(object, commit.String()[2:])) {
+				t.Errorf("%s: nobody flushes %s", run, name)
+			}
+		}
+		ref := plumbing.NewHashReference("refs/heads/other", commit)
+		r.disk.pending["objects/info/file/below a file"] = true
+		write(t, filepath.Join(dir, ".git", "objects", "info", "file"))
+		if err := r.git.Storer.SetReference(ref); err == nil {
+			t.Errorf("%s: there is a reference to what could not be flushed", run)
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git", "refs", "heads", "other")); err == nil {
+			t.Errorf("%s: the reference is there", run)
+		}
+		delete(r.disk.pending, "objects/info/file/below a file")
+		if run == "first" {
+			continue
+		}
+		if err := r.git.Storer.SetReference(ref); err != nil || len(r.disk.pending) > 0 {
+			t.Errorf("%s: %v is not flushed, %v", run, r.disk.pending, err)
+		}
+	}
+}
+
+// The index of a pack is there as a whole or not at all: go-git takes one that is there for good.
+func TestPackIndexIsWhole(t *testing.T) {
+	dir := t.TempDir()
+	r, err := InitLocal(dir, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := r.disk.Create("objects/pack/pack-1.idx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("half")); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, ".git", "objects", "pack", "pack-1.idx")
+	if _, err := os.Stat(path); err == nil {
+		t.Error("it is there before it is whole")
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(path); err != nil || string(content) != "half" {
+		t.Errorf("%q, %v", content, err)
+	}
+}
+
+// What runs that were killed have left goes from the working tree and from .git; what lives, what is committed and what is in another repository stays.
+func TestCommitSweeps(t *testing.T) {
+	dir := t.TempDir()
+	r, err := InitLocal(dir, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	committed := filepath.ToSlash(filepath.Join("a", filepath.Base(atomicfile.TempName("mine"))))
+	if _, _, err := r.Commit(t.Context(), []Change{{Path: "a/b", Content: []byte("content")}, {Path: committed, Content: []byte("mine")}}, "first", Author{}); err != nil {
+		t.Fatal(err)
+	}
+	gone := []string{
+		atomicfile.TempName("a/b"), atomicfile.TempName("c/d"), atomicfile.TempName(".git/index"), atomicfile.TempName(".git/info/main"),
+		".git/" + hookIndexFile, ".git-fleetctl-1/HEAD",
+	}
+	kept := []string{committed, atomicfile.TempName("other/file"), "other/.git/HEAD", "a/.fleetctl-mine"}
+	for _, name := range append(gone, kept...) {
+		if name == committed {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name))
+	}
+	link := atomicfile.TempName("a/link")
+	if err := os.Symlink("b", filepath.Join(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	alive, err := atomicfile.Stage(root, "a/alive", []byte("whole"), 0o600, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.Commit(t.Context(), []Change{{Path: "a/b", Content: []byte("more")}}, "second", Author{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(gone, link) {
+		if _, err := root.Lstat(name); err == nil {
+			t.Errorf("%s is left", name)
+		}
+	}
+	for _, name := range kept {
+		if _, err := root.Lstat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := alive.Place(); err != nil {
+		t.Errorf("swept away under its writer: %v", err)
+	}
+}
+
+// Files that take each other's places, folders too, are all there afterwards and nothing else is.
+func TestManyFiles(t *testing.T) {
+	dir := t.TempDir()
+	r, err := InitLocal(dir, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first, second []Change
+	for i := range 2*putAtOnce + 3 {
+		name := "d" + strings.Repeat("x", i%7) + "/" + plumbing.ComputeHash(plumbing.BlobObject, []byte{byte(i), byte(i >> 8)}).String()
+		first = append(first, Change{Path: name, Content: []byte("one")})
+		second = append(second, Change{Path: name, Delete: true}, Change{Path: name + "/below", Content: []byte("two"), Executable: i%2 == 0})
+	}
+	for _, changes := range [][]Change{first, second} {
+		if _, _, err := r.Commit(t.Context(), changes, "many", Author{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := 0
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == ".git":
+			return fs.SkipDir
+		case !d.IsDir():
+			if files++; d.Name() != "below" {
+				t.Errorf("left: %s", path)
+			}
+		}
+		return nil
+	})
+	if err != nil || files != len(first) {
+		t.Errorf("%d files, %v", files, err)
+	}
+	if clean, err := r.IsClean(t.Context()); err != nil || !clean {
+		t.Errorf("not clean: %v", err)
+	}
+}
+
+func write(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

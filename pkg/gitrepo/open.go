@@ -1,0 +1,60 @@
+package gitrepo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-billy/v5/osfs"
+	git "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	formatconfig "github.com/go-git/go-git/v5/plumbing/format/config"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// openOnDisk opens the repository of the working tree dir, whose HEAD and index are in gitDir, and what its working trees share in commonDir.
+func openOnDisk(dir, gitDir, commonDir string) (*git.Repository, *durable, error) {
+	var shared billy.Filesystem
+	if commonDir != gitDir {
+		shared = osfs.New(commonDir)
+	}
+	files := &durable{Filesystem: dotgit.NewRepositoryFilesystem(osfs.New(gitDir), shared), dir: commonDir, pending: map[string]bool{}}
+	store := filesystem.NewStorage(files, cache.NewObjectLRUDefault())
+	opened, err := git.Open(tolerant{store}, osfs.New(dir))
+	switch {
+	case errors.Is(err, git.ErrRepositoryNotExists):
+		return nil, nil, diag.Errorf("", "%w: %s", ErrNotARepository, dir)
+	case errors.Is(err, git.ErrUnknownExtension), errors.Is(err, git.ErrUnsupportedExtensionRepositoryFormatVersion):
+		return nil, nil, diag.Errorf("clone it anew, whole, with SHA-1 and without reftable: git clone URL", "open the git repository %s: %w", dir, err)
+	case err != nil:
+		return nil, nil, fmt.Errorf("open the git repository %s: %w", dir, err)
+	}
+	opened.Storer = store
+	return opened, files, nil
+}
+
+// harmless are the extensions of a repository that say nothing about what is read and written here. `git sparse-checkout` sets the first of them; git
+// itself, or settings, reads the configuration of a working tree that it stands for.
+var harmless = []string{"worktreeconfig", "preciousobjects", "relativeworktrees"}
+
+// tolerant is a store for go-git to look at before it opens a repository: without harmless extensions, which it refuses.
+type tolerant struct{ *filesystem.Storage }
+
+// Config is that of the store. What is returned is not to be written.
+func (t tolerant) Config() (*config.Config, error) {
+	cfg, err := t.Storage.Config()
+	if err != nil || !cfg.Raw.HasSection("extensions") {
+		return cfg, err
+	}
+	section := cfg.Raw.Section("extensions")
+	section.Options = slices.DeleteFunc(section.Options, func(o *formatconfig.Option) bool {
+		return slices.Contains(harmless, strings.ToLower(o.Key))
+	})
+	return cfg, nil
+}

@@ -1,0 +1,22 @@
+//go:build linux || darwin
+
+package gitrepo
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+)
+
+// setSystemStat adds what the index says of a file besides its time and size. Without it git looks into the file, and commands of git that do not
+// look take it for changed.
+func setSystemStat(e *index.Entry, info fs.FileInfo) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return
+	}
+	e.CreatedAt = time.Unix(changeTime(s))
+	e.Dev, e.Inode, e.UID, e.GID = uint32(s.Dev), uint32(s.Ino), s.Uid, s.Gid //nolint:gosec // git keeps the lower 32 bits too
+}

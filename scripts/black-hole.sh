@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs a command on a network that takes every packet and answers none, its DNS server's too: what many firewalls make of a machine. Names and
+# addresses stay without an answer for as long as a program cares to wait; loopback works. Needs no root where users may have namespaces.
+#
+#   scripts/black-hole.sh bin/fleetctl init
+set -euo pipefail
+[[ $# -gt 0 ]] || { echo "usage: scripts/black-hole.sh COMMAND [ARGUMENT...]" >&2 && exit 2; }
+
+# inside is the second stage, in namespaces of its own.
+inside() {
+  local resolver
+  resolver=$(mktemp)
+  echo "nameserver 192.0.2.53" >"$resolver"
+  mount --bind "$resolver" "$(realpath /etc/resolv.conf)"
+  rm "$resolver" # the mount keeps it
+  ip link set lo up
+  # Both ends are here, and nobody listens at the other. Without ARP a packet is sent into it whether or not there is an address.
+  ip link add void type veth peer name sink
+  ip address add 192.0.2.1/24 dev void
+  ip link set void arp off up
+  ip link set sink arp off up
+  ip route add default dev void
+  unset HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy
+  exec "$@"
+}
+
+if [[ $1 == --inside ]]; then
+  shift
+  inside "$@"
+fi
+exec unshare --user --map-root-user --net --mount "$0" --inside "$@"

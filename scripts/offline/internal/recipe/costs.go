@@ -1,0 +1,34 @@
+package recipe
+
+import "time"
+
+// costs are the seconds of processor time that programs take to build from nothing, in the order in which a build makes them: what one has
+// compiled serves the next. They are good for telling a person how long it will take, and no more: five seconds for a megabyte of source.
+var costs = map[string]int{
+	"cluster-api-controller":           210,
+	"kubeadm-bootstrap-controller":     20,
+	"kubeadm-control-plane-controller": 30,
+	"capd-manager":                     40,
+	"source-controller":                260,
+	"kustomize-controller":             70,
+	"helm-controller":                  25,
+	"notification-controller":          110,
+	"cert-manager-controller":          220,
+	"cert-manager-cainjector":          20,
+	"cert-manager-webhook":             20,
+	"kubernetes":                       430,
+	"etcd":                             80,
+	"gitea":                            600,
+	"cluster-api-aws-controller":       900,
+	"cluster-api-azure-controller":     900,
+	"cluster-api-gcp-controller":       400,
+}
+
+// Cost is about how much processor time it takes to build the program from nothing.
+func (p Program) Cost() time.Duration {
+	const unknown = 60
+	if seconds, ok := costs[p.Name]; ok {
+		return time.Duration(seconds) * time.Second
+	}
+	return unknown * time.Second
+}
