@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/cmd"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -64,7 +65,7 @@ func TestExamplesAreWhatTheirCommandsMake(t *testing.T) {
 			commands := adds.FindAllStringSubmatch(strings.ReplaceAll(string(readme), "\\\n", ""), -1)
 			for _, command := range commands {
 				for _, cloud := range clouds {
-					initialised(t, dir, scaffold.Layout{Cloud: cloud, Generation: "v1"}, command[3])
+					initialised(t, dir, layout.Layout{Cloud: cloud, Generation: "v1"}, command[3])
 				}
 			}
 			before, clusters := clusterFiles(t, dir), 0
@@ -80,7 +81,7 @@ func TestExamplesAreWhatTheirCommandsMake(t *testing.T) {
 				if before[path] != content {
 					t.Errorf("the command of the README makes something else of %s:\n%s", path, content)
 				}
-				if _, err := os.Stat(filepath.Join(filepath.Dir(path), scaffold.FluxFile)); err != nil {
+				if _, err := os.Stat(filepath.Join(filepath.Dir(path), layout.FluxFile)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -92,7 +93,7 @@ func TestExamplesAreWhatTheirCommandsMake(t *testing.T) {
 }
 
 // initialised puts what init writes of an environment's Flux where it belongs, as far as `cluster add` looks at it.
-func initialised(t *testing.T, dir string, layout scaffold.Layout, environment string) {
+func initialised(t *testing.T, dir string, layout layout.Layout, environment string) {
 	t.Helper()
 	files, err := scaffold.WorkloadFluxFiles(scaffold.WorkloadFluxOptions{Layout: layout, Environment: environment, Source: []byte("{}\n")})
 	if err != nil {

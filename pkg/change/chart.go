@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -35,7 +36,7 @@ func ChartHistory(ctx context.Context, dir string) fleetrepo.ChartHistory {
 		if err != nil {
 			return nil, err
 		}
-		folder := path.Join(scaffold.ChartsDir, name)
+		folder := path.Join(layout.ChartsDir, name)
 		for _, c := range commits {
 			if !slices.ContainsFunc(c.Files, func(file string) bool { return strings.HasPrefix(file, folder+"/") }) {
 				continue

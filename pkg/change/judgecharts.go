@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 // judgeCharts renders the clusters of the charts that an edit changes, as they are and as they would be. Those that the charts would no longer take
@@ -91,8 +91,8 @@ func brokenByCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit
 // changedCharts are the charts of an edit as it would leave them, written to a folder.
 func changedCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, dir string) error {
 	for _, flavour := range e.Charts {
-		from := filepath.Join(repo.Dir, scaffold.ChartsDir, flavour)
-		if err := os.CopyFS(filepath.Join(dir, scaffold.ChartsDir, flavour), os.DirFS(from)); err != nil {
+		from := filepath.Join(repo.Dir, layout.ChartsDir, flavour)
+		if err := os.CopyFS(filepath.Join(dir, layout.ChartsDir, flavour), os.DirFS(from)); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -47,7 +48,7 @@ func legacyFleet(t *testing.T, older []manifest.File) string {
 		t.Fatal(err)
 	}
 	set.Write(manifest.File{Path: v1alpha1.LockFileName, Content: lock})
-	layout := scaffold.Layout{Cloud: "docker", Generation: "v1"}
+	layout := layout.Layout{Cloud: "docker", Generation: "v1"}
 	chart, err := scaffold.EnvironmentChart(layout, "dev", "docker")
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 func newChartCmd(f *factory) *cobra.Command {
@@ -55,7 +55,7 @@ var chartTable = table[fleetrepo.Chart]{
 			}
 			return yesNo(c.Changed)
 		}},
-		{title: "FOLDER", wide: true, of: func(c fleetrepo.Chart) string { return path.Join(scaffold.ChartsDir, c.Name) }},
+		{title: "FOLDER", wide: true, of: func(c fleetrepo.Chart) string { return path.Join(layout.ChartsDir, c.Name) }},
 	},
 }
 

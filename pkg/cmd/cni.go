@@ -7,7 +7,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 func newCNICmd(f *factory) *cobra.Command {
@@ -79,7 +79,7 @@ var networkTable = table[fleetrepo.Network]{
 		{title: "NETWORK", of: func(n fleetrepo.Network) string { return n.Name }},
 		{title: "FLAVOURS", of: func(n fleetrepo.Network) string { return strings.Join(n.Flavours, ", ") }},
 		{title: "CLUSTERS", of: func(n fleetrepo.Network) string { return strings.Join(n.Clusters, ", ") }},
-		{title: "FOLDER", wide: true, of: func(n fleetrepo.Network) string { return scaffold.CNIDir(n.Name) }},
+		{title: "FOLDER", wide: true, of: func(n fleetrepo.Network) string { return layout.CNIDir(n.Name) }},
 	},
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 func newFeatureCmd(f *factory) *cobra.Command {
@@ -96,7 +96,7 @@ var featureTable = table[fleetrepo.Feature]{
 		{title: "FEATURE", of: func(o fleetrepo.Feature) string { return o.Name }},
 		{title: "ENVIRONMENTS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Environments, ", ") }},
 		{title: "CLUSTERS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Clusters, ", ") }},
-		{title: "FOLDER", wide: true, of: func(o fleetrepo.Feature) string { return path.Join(scaffold.FeaturesDir, o.Name) }},
+		{title: "FOLDER", wide: true, of: func(o fleetrepo.Feature) string { return path.Join(layout.FeaturesDir, o.Name) }},
 	},
 }
 

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 // section is what a difference says of one file.
@@ -94,15 +94,15 @@ func sumUp(diff string) string {
 	charts := newCharts(all)
 	var b strings.Builder
 	for _, s := range all {
-		chart, _, _ := strings.Cut(strings.TrimPrefix(s.name, scaffold.ChartsDir+"/"), "/")
+		chart, _, _ := strings.Cut(strings.TrimPrefix(s.name, layout.ChartsDir+"/"), "/")
 		switch {
-		case path.Base(s.name) == scaffold.ComponentsFile:
+		case path.Base(s.name) == layout.ComponentsFile:
 			head, _, _ := strings.Cut(s.text, "\n@@ ")
 			b.WriteString(strings.TrimSuffix(head, "\n") + "\n" + beginsSummary + s.lines() + " of Flux's own manifests\n")
-		case strings.HasPrefix(s.name, scaffold.ChartsDir+"/") && charts[chart] != nil:
+		case strings.HasPrefix(s.name, layout.ChartsDir+"/") && charts[chart] != nil:
 			if c := charts[chart]; !c.told {
 				c.told = true
-				dir := scaffold.ChartsDir + "/" + chart
+				dir := layout.ChartsDir + "/" + chart
 				fmt.Fprintf(&b, "--- %s\n+++ b/%s\n%s%s, %s of the chart of flavour %s, as fleetctl brings it\n", os.DevNull, dir, beginsSummary,
 					plain.Count(c.files, "file"), plain.Count(c.lines, "line"), chart)
 			}
@@ -137,12 +137,12 @@ type newChart struct {
 func newCharts(all []section) map[string]*newChart {
 	charts := map[string]*newChart{}
 	for _, s := range all {
-		if dir, name := path.Split(s.name); s.isNew && name == "Chart.yaml" && path.Dir(path.Clean(dir)) == scaffold.ChartsDir {
+		if dir, name := path.Split(s.name); s.isNew && name == "Chart.yaml" && path.Dir(path.Clean(dir)) == layout.ChartsDir {
 			charts[path.Base(dir)] = &newChart{}
 		}
 	}
 	for _, s := range all {
-		rest, ok := strings.CutPrefix(s.name, scaffold.ChartsDir+"/")
+		rest, ok := strings.CutPrefix(s.name, layout.ChartsDir+"/")
 		chart, _, _ := strings.Cut(rest, "/")
 		if c := charts[chart]; ok && c != nil {
 			c.files++

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -66,7 +67,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	declared.Name, declared.Layout, declared.Environment, declared.Flavour, declared.Values = opts.Name, layoutOf(mgmt), opts.Environment, opts.Flavour, values
+	declared.Name, declared.Layout, declared.Environment, declared.Flavour, declared.Values = opts.Name, mgmt.Layout(), opts.Environment, opts.Flavour, values
 	files, err := scaffold.ClusterFiles(declared)
 	if err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 
 // shareChart adds the HelmChart that an environment's clusters of a flavour share to the edit, where it is missing.
 func (r *Repo) shareChart(e *Edit, mgmt *v1alpha1.ManagementCluster, environment, flavour string) error {
-	file, err := scaffold.EnvironmentChart(layoutOf(mgmt), environment, flavour)
+	file, err := scaffold.EnvironmentChart(mgmt.Layout(), environment, flavour)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (r *Repo) bringChart(e *Edit, ch *chart) error {
 		return err
 	}
 	e.Changes.Write(files...)
-	e.Notes = append(e.Notes, fmt.Sprintf("The chart %s/%s comes with it: it is yours to change.", scaffold.ChartsDir, ch.flavour))
+	e.Notes = append(e.Notes, fmt.Sprintf("The chart %s/%s comes with it: it is yours to change.", layout.ChartsDir, ch.flavour))
 	return r.lockCharts(e, map[string][]manifest.File{ch.flavour: files})
 }
 

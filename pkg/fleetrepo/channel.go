@@ -66,7 +66,7 @@ func (r *Repo) Positions(channel string) ([]Position, error) {
 
 // tagOf is the tag in the channel's source, or "".
 func (r *Repo) tagOf(m *v1alpha1.ManagementCluster, channel string) (string, error) {
-	name := layoutOf(m).SourceFile(channel)
+	name := m.Layout().SourceFile(channel)
 	src, err := r.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -149,7 +149,7 @@ func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 	}
 	for i := range r.Fleet.Spec.ManagementClusters {
 		m := &r.Fleet.Spec.ManagementClusters[i]
-		e.Changes.Delete(layoutOf(m).SourceFile(name))
+		e.Changes.Delete(m.Layout().SourceFile(name))
 		if err := r.listedSource(&e.Changes, m, name, false); err != nil {
 			return nil, err
 		}
@@ -257,7 +257,7 @@ func (r *Repo) source(e *Edit, m *v1alpha1.ManagementCluster, c v1alpha1.Channel
 	if c.Name == v1alpha1.MainChannel {
 		return true, nil
 	}
-	file := layoutOf(m).SourceFile(c.Name)
+	file := m.Layout().SourceFile(c.Name)
 	if src, err := r.read(file); err == nil {
 		if tag == "" {
 			return true, nil
@@ -273,7 +273,7 @@ func (r *Repo) source(e *Edit, m *v1alpha1.ManagementCluster, c v1alpha1.Channel
 	if c.IsTag() && tag == "" {
 		return false, nil
 	}
-	sync, err := r.read(layoutOf(m).SyncFile())
+	sync, err := r.read(m.Layout().SyncFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		e.Notes = append(e.Notes, "Management cluster "+m.Name+" is not there yet: run this again when `fleetctl init` has made it.")
 		return false, nil
@@ -281,7 +281,7 @@ func (r *Repo) source(e *Edit, m *v1alpha1.ManagementCluster, c v1alpha1.Channel
 	if err != nil {
 		return false, fmt.Errorf("read what management cluster %s follows: %w", m.Name, err)
 	}
-	made, err := scaffold.ChannelFile(scaffold.ChannelOptions{Name: c.Name, Branch: c.Branch, Tag: tag, Layout: layoutOf(m), Sync: sync})
+	made, err := scaffold.ChannelFile(scaffold.ChannelOptions{Name: c.Name, Branch: c.Branch, Tag: tag, Layout: m.Layout(), Sync: sync})
 	if err != nil {
 		return false, err
 	}

@@ -29,7 +29,7 @@ func withRelease(t testing.TB) *Repo {
 	t.Helper()
 	r := open(t)
 	for i := range r.Fleet.Spec.ManagementClusters {
-		write(t, r.Dir, layoutOf(&r.Fleet.Spec.ManagementClusters[i]).SyncFile(), []byte(syncFile))
+		write(t, r.Dir, r.Fleet.Spec.ManagementClusters[i].Layout().SyncFile(), []byte(syncFile))
 	}
 	e, err := r.AddChannel(v1alpha1.Channel{Name: "release", Tag: "v*"}, []string{"prod"})
 	_, r = done(t, r, e, err)
@@ -42,8 +42,8 @@ func TestPromote(t *testing.T) {
 	e, err := r.Promote("", "v0.1.0", "")
 	diff, r := done(t, r, e, err)
 	for i := range r.Fleet.Spec.ManagementClusters {
-		layout := layoutOf(&r.Fleet.Spec.ManagementClusters[i])
-		for _, file := range []string{layout.SourceFile("release"), layout.ClustersFile("prod")} {
+		at := r.Fleet.Spec.ManagementClusters[i].Layout()
+		for _, file := range []string{at.SourceFile("release"), at.ClustersFile("prod")} {
 			if !strings.Contains(diff, "+++ b/"+file+"\n") {
 				t.Errorf("%s is not made:\n%s", file, diff)
 			}
@@ -93,8 +93,8 @@ func TestSetEnvironmentToAndFro(t *testing.T) {
 	r := withRelease(t)
 	e, err := r.Promote("release", "v0.1.0", "")
 	_, r = done(t, r, e, err)
-	layout := layoutOf(&r.Fleet.Spec.ManagementClusters[0])
-	file := filepath.Join(r.Dir, layout.ClustersFile("dev"))
+	at := r.Fleet.Spec.ManagementClusters[0].Layout()
+	file := filepath.Join(r.Dir, at.ClustersFile("dev"))
 	e, err = r.AddEnvironment("dev", EnvironmentOptions{})
 	_, r = done(t, r, e, err)
 	made, err := os.ReadFile(file)
@@ -105,7 +105,7 @@ func TestSetEnvironmentToAndFro(t *testing.T) {
 	for name, before := range map[string]string{
 		"made": string(made), "changed": strings.Replace(string(made), "10m", "5m # faster", 1), "patched": string(made) + ours,
 	} {
-		write(t, r.Dir, layout.ClustersFile("dev"), []byte(before))
+		write(t, r.Dir, at.ClustersFile("dev"), []byte(before))
 		fleet, err := os.ReadFile(filepath.Join(r.Dir, v1alpha1.FileName))
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -49,7 +50,7 @@ func (r *Repo) updateChart(e *Edit, name string, locked *v1alpha1.LockedChart, b
 }
 
 // broughtDir has the charts as fleetctl brought them, of which the team's have had changes ever since: no commit has those as they were.
-const broughtDir = scaffold.ChartsDir + "/.brought"
+const broughtDir = layout.ChartsDir + "/.brought"
 
 // keepBrought makes the folder of a chart below broughtDir have these files, or none where it is not needed.
 func (r *Repo) keepBrought(e *Edit, name string, brought []manifest.File, needed bool) error {
@@ -57,7 +58,7 @@ func (r *Repo) keepBrought(e *Edit, name string, brought []manifest.File, needed
 	if err != nil {
 		return err
 	}
-	inKept := func(file string) string { return broughtDir + strings.TrimPrefix(file, scaffold.ChartsDir) }
+	inKept := func(file string) string { return broughtDir + strings.TrimPrefix(file, layout.ChartsDir) }
 	wanted := map[string][]byte{}
 	if needed {
 		wanted = byPath(brought)
@@ -77,7 +78,7 @@ func (r *Repo) keepBrought(e *Edit, name string, brought []manifest.File, needed
 func (r *Repo) keptChart(name string) ([]manifest.File, error) {
 	files, err := r.filesIn(path.Join(broughtDir, name))
 	for i := range files {
-		files[i].Path = scaffold.ChartsDir + strings.TrimPrefix(files[i].Path, broughtDir)
+		files[i].Path = layout.ChartsDir + strings.TrimPrefix(files[i].Path, broughtDir)
 	}
 	return files, err
 }

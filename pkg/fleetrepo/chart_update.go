@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/version"
@@ -44,7 +45,7 @@ func (r *Repo) Charts() ([]Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := r.folders(scaffold.ChartsDir)
+	names, err := r.folders(layout.ChartsDir)
 	if err != nil {
 		return nil, err
 	}

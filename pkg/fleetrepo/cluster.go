@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 // Cluster is a workload cluster as its file declares it.
@@ -134,7 +134,7 @@ func (r *Repo) places(name string) ([]place, error) {
 	var all []place
 	for i := range r.Fleet.Spec.ManagementClusters {
 		m := &r.Fleet.Spec.ManagementClusters[i]
-		environments, err := r.folders(clustersDir(m))
+		environments, err := r.folders(m.Layout().Clusters())
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +147,7 @@ func (r *Repo) places(name string) ([]place, error) {
 			}
 			for _, n := range names {
 				file := path.Join(m.ClustersDir(environment), n, clusterFile)
-				if n != commonDir && (name == "" || r.exists(file)) {
+				if n != layout.CommonDir && (name == "" || r.exists(file)) {
 					all = append(all, place{file, environment, m})
 				}
 			}
@@ -214,7 +214,7 @@ func flavourOf(environment string, node *yaml.Node) string {
 		return path.Base(text(yamledit.Find(node, "spec", "chart", "spec", "chart")))
 	}
 	name := text(yamledit.Lookup(ref, "name"))
-	if flavour, ok := scaffold.FlavourOf(environment, name); ok && text(yamledit.Lookup(ref, "kind")) == "HelmChart" {
+	if flavour, ok := layout.FlavourOf(environment, name); ok && text(yamledit.Lookup(ref, "kind")) == "HelmChart" {
 		return flavour
 	}
 	return name

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -161,7 +162,7 @@ func (r *Repo) setEnvironment(e *Edit, name string, opts EnvironmentOptions) err
 // checkEnvironment judges what a person gave; name is "" for an environment that is there.
 func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 	if name != "" {
-		if _, err := scaffold.EnvironmentFiles(scaffold.Layout{Cloud: "x", Generation: "x"}, scaffold.Environment{Name: name}); err != nil {
+		if _, err := scaffold.EnvironmentFiles(layout.Layout{Cloud: "x", Generation: "x"}, scaffold.Environment{Name: name}); err != nil {
 			return err
 		}
 	}
@@ -178,9 +179,9 @@ func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 // applied makes what a management cluster needs to apply an environment, and lets it follow the environment's channel. released tells
 // whether there is something to follow: before that, a new environment is not applied, and another stays where it is.
 func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, released bool) error {
-	layout := layoutOf(m)
+	at := m.Layout()
 	source := r.Fleet.ChannelOf(name).Source()
-	files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
+	files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
 	if err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 	if !released {
 		return nil
 	}
-	file := layout.ClustersFile(name)
+	file := at.ClustersFile(name)
 	if err := r.listed(&e.Changes, m.Dir(), path.Base(file), true); err != nil {
 		return err
 	}
@@ -202,7 +203,7 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 	if err != nil {
 		return fmt.Errorf("read what applies environment %s: %w", name, err)
 	}
-	if src, err = followSource(src, layout, name, source); err != nil {
+	if src, err = followSource(src, at, name, source); err != nil {
 		return diag.Wrap("change "+file, err, "let its sourceRef name "+source+" in an editor")
 	}
 	e.Changes.Write(manifest.File{Path: file, Content: src})
@@ -212,23 +213,23 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 // withEnvironment adds to an edit what lets a management cluster that is there apply an environment, where nothing does: a cluster in it would never be.
 // An environment that waits for the first tag of its channel is applied from then on.
 func (r *Repo) withEnvironment(e *Edit, m *v1alpha1.ManagementCluster, name string) error {
-	layout := layoutOf(m)
-	if !r.exists(path.Join(m.Dir(), scaffold.FluxDir)) || r.exists(layout.ClustersFile(name)) {
+	at := m.Layout()
+	if !r.exists(path.Join(m.Dir(), layout.FluxDir)) || r.exists(at.ClustersFile(name)) {
 		return nil
 	}
 	c := r.Fleet.ChannelOf(name)
-	if c.IsTag() && !r.exists(layout.SourceFile(c.Name)) {
+	if c.IsTag() && !r.exists(at.SourceFile(c.Name)) {
 		return nil
 	}
 	if applied, err := r.appliesAnyhow(m, m.ClustersDir(name)); err != nil || applied {
 		return err
 	}
-	files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: name, Source: c.Source()})
+	files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: name, Source: c.Source()})
 	if err != nil {
 		return err
 	}
 	e.Changes.Write(scaffold.Missing(files, r.exists)...)
-	file := layout.ClustersFile(name)
+	file := at.ClustersFile(name)
 	return r.listed(&e.Changes, path.Dir(file), path.Base(file), true)
 }
 
@@ -280,7 +281,7 @@ func (r *Repo) filesBelow(dir string) ([]string, error) {
 
 // followSource lets the Flux Kustomization of an environment follow another source. As long as nobody has changed the file it is made
 // anew; else the source and the patches that name it change, and nothing more.
-func followSource(src []byte, layout scaffold.Layout, name, source string) ([]byte, error) {
+func followSource(src []byte, at layout.Layout, name, source string) ([]byte, error) {
 	documents, err := yamledit.Parse(src)
 	if err != nil || len(documents) == 0 {
 		return nil, fmt.Errorf("not a Flux Kustomization: %w", err)
@@ -290,7 +291,7 @@ func followSource(src []byte, layout scaffold.Layout, name, source string) ([]by
 		return src, nil
 	}
 	made := func(source string) ([]byte, error) {
-		files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: name, Source: source})
+		files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: name, Source: source})
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -21,7 +22,7 @@ type Feature struct {
 
 // Features lists the folders below features/, by name.
 func (r *Repo) Features() ([]Feature, error) {
-	names, err := r.folders(scaffold.FeaturesDir)
+	names, err := r.folders(layout.FeaturesDir)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (r *Repo) AddFeature(name string) (*Edit, error) {
 	}
 	e := &Edit{Summary: "Add feature " + name}
 	e.Changes.Write(scaffold.Missing(files, r.exists)...)
-	e.Notes = append(e.Notes, fmt.Sprintf("Put its objects into %s/%s and name them under resources; `fleetctl feature enable %s` gives it to clusters.", scaffold.FeaturesDir, name, name))
+	e.Notes = append(e.Notes, fmt.Sprintf("Put its objects into %s/%s and name them under resources; `fleetctl feature enable %s` gives it to clusters.", layout.FeaturesDir, name, name))
 	return e, nil
 }
 
@@ -125,7 +126,7 @@ func (r *Repo) checkTwice(name string, targets []scaffold.FeatureTarget) error {
 
 // runsFlux tells whether a cluster gets what every cluster of its environment has.
 func (r *Repo) runsFlux(t scaffold.FeatureTarget) bool {
-	return r.exists(path.Join(t.Layout.Cluster(t.Environment, t.Cluster), scaffold.FluxFile))
+	return r.exists(path.Join(t.Layout.Cluster(t.Environment, t.Cluster), layout.FluxFile))
 }
 
 // cannotApply tells whether the chart of a cluster says that its API server can run no Flux, and then takes nothing from another one either.
@@ -200,11 +201,11 @@ func environmentsOf(targets []scaffold.FeatureTarget) []string {
 
 // targets are those that the options name, and how to say so.
 func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarget, string, error) {
-	names, err := r.folders(scaffold.FeaturesDir)
+	names, err := r.folders(layout.FeaturesDir)
 	if err != nil {
 		return nil, "", err
 	}
-	if !r.exists(scaffold.FeaturesDir+"/"+name) || name == "" {
+	if !r.exists(layout.FeaturesDir+"/"+name) || name == "" {
 		return nil, "", unknown("feature", name, names, "`fleetctl feature add "+name+"` makes one")
 	}
 	var all []scaffold.FeatureTarget
@@ -213,7 +214,7 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 		if err != nil {
 			return nil, "", err
 		}
-		all = append(all, scaffold.FeatureTarget{Layout: layoutOf(c.mgmt), Environment: c.Environment, Cluster: c.Name})
+		all = append(all, scaffold.FeatureTarget{Layout: c.mgmt.Layout(), Environment: c.Environment, Cluster: c.Name})
 	}
 	if len(opts.Clusters) > 0 && len(opts.Environments) == 0 {
 		return all, "cluster " + strings.Join(opts.Clusters, ", "), nil
@@ -235,12 +236,12 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 
 // target is the cluster as what has features.
 func (p place) target() scaffold.FeatureTarget {
-	return scaffold.FeatureTarget{Layout: layoutOf(p.mgmt), Environment: p.environment, Cluster: path.Base(path.Dir(p.file))}
+	return scaffold.FeatureTarget{Layout: p.mgmt.Layout(), Environment: p.environment, Cluster: path.Base(path.Dir(p.file))}
 }
 
 // FeatureNames are those of all features.
 func (r *Repo) FeatureNames() []string {
-	names, err := r.folders(scaffold.FeaturesDir)
+	names, err := r.folders(layout.FeaturesDir)
 	if err != nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -75,12 +76,12 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 // mayRead tells whether the clusters of an environment get what they read the fleet repo with, with the changes made: credentials, unless
 // it asks for none.
 func (r *Repo) mayRead(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) (bool, error) {
-	layout := layoutOf(m)
-	credentials := layout.Credentials(environment)
+	at := m.Layout()
+	credentials := at.Credentials(environment)
 	if r.exists(credentials) || slices.ContainsFunc(cs.Files(), func(f manifest.File) bool { return f.Path == credentials }) {
 		return true, nil
 	}
-	sync, err := r.generated(layout.SyncFile())
+	sync, err := r.generated(at.SyncFile())
 	if err != nil || sync == nil {
 		return true, err
 	}
@@ -108,13 +109,13 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	if err != nil {
 		return nil, err
 	}
-	declared.Name, declared.Layout, declared.Environment, declared.Flavour = c.Name, layoutOf(c.mgmt), c.Environment, c.Flavour
+	declared.Name, declared.Layout, declared.Environment, declared.Flavour = c.Name, c.mgmt.Layout(), c.Environment, c.Flavour
 	files, err := scaffold.ClusterFiles(declared)
 	if err != nil {
 		return nil, err
 	}
 	dir := path.Dir(c.File)
-	file := path.Join(dir, scaffold.FluxFile)
+	file := path.Join(dir, layout.FluxFile)
 	there, err := r.generated(file)
 	if err != nil {
 		return nil, err
@@ -146,13 +147,13 @@ func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string, rele
 	if c.Name == v1alpha1.MainChannel {
 		return ""
 	}
-	return layoutOf(m).SourceDir(c.Name)
+	return m.Layout().SourceDir(c.Name)
 }
 
 // followed is the channel that an environment is applied from: its own, or as long as that has no tag yet the one that it followed before.
 func (r *Repo) followed(m *v1alpha1.ManagementCluster, environment string, released bool) v1alpha1.Channel {
 	own := r.Fleet.ChannelOf(environment)
-	if file := layoutOf(m).ClustersFile(environment); !released && r.exists(file) {
+	if file := m.Layout().ClustersFile(environment); !released && r.exists(file) {
 		src, err := r.read(file)
 		if err != nil {
 			return own
@@ -174,7 +175,7 @@ func (r *Repo) followed(m *v1alpha1.ManagementCluster, environment string, relea
 // isReleased tells whether a management cluster has a source of an environment's channel.
 func (r *Repo) isReleased(m *v1alpha1.ManagementCluster, environment string) bool {
 	c := r.Fleet.ChannelOf(environment)
-	return !c.IsTag() || r.exists(layoutOf(m).SourceFile(c.Name))
+	return !c.IsTag() || r.exists(m.Layout().SourceFile(c.Name))
 }
 
 // fluxFollows lets the Flux of an environment's clusters follow the environment's channel. What somebody has changed in a flux.yaml stays there; where
@@ -188,7 +189,7 @@ func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment s
 		return err
 	}
 	for _, name := range names {
-		file := path.Join(m.ClustersDir(environment), name, scaffold.FluxFile)
+		file := path.Join(m.ClustersDir(environment), name, layout.FluxFile)
 		there, err := r.generated(file)
 		if err != nil {
 			return err
@@ -237,7 +238,7 @@ func (r *Repo) keepLines(m *v1alpha1.ManagementCluster, environment, name, file 
 
 // fluxOptions are those that a cluster's flux.yaml was made with, as far as its objects tell.
 func fluxOptions(m *v1alpha1.ManagementCluster, environment, name string, there []byte) scaffold.ClusterOptions {
-	o := scaffold.ClusterOptions{Layout: layoutOf(m), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
+	o := scaffold.ClusterOptions{Layout: m.Layout(), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
 	documents, err := yamledit.Parse(there)
 	if err != nil {
 		return o // it is somebody's own
@@ -267,19 +268,19 @@ func fluxFile(o scaffold.ClusterOptions) ([]byte, error) {
 // environmentFlux adds to an edit what the Flux of an environment's clusters lacks, copied from what the management cluster and other
 // environments have. It tells whether there is anything to copy: init makes the first.
 func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string, released bool) (bool, error) {
-	layout := layoutOf(m)
-	components, err := r.generated(path.Join(m.Dir(), scaffold.FluxDir, scaffold.ComponentsFile))
+	at := m.Layout()
+	components, err := r.generated(path.Join(m.Dir(), layout.FluxDir, layout.ComponentsFile))
 	if err != nil {
 		return false, err
 	}
-	sync, err := r.generated(layout.SyncFile())
+	sync, err := r.generated(at.SyncFile())
 	if err != nil {
 		return false, err
 	}
 	if components == nil || sync == nil {
-		return r.exists(layout.WorkloadFlux(environment)), nil
+		return r.exists(at.WorkloadFlux(environment)), nil
 	}
-	opts := scaffold.WorkloadFluxOptions{Layout: layout, Environment: environment, Components: components}
+	opts := scaffold.WorkloadFluxOptions{Layout: at, Environment: environment, Components: components}
 	if r.followed(m, environment, released).Name == v1alpha1.MainChannel {
 		if opts.Source, err = scaffold.SourceOf(sync); err != nil {
 			return false, err
@@ -290,7 +291,7 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 		return false, err
 	}
 	cs.Write(scaffold.Missing(files, r.exists)...)
-	if source := path.Join(layout.Sync(environment), scaffold.SourceFile); opts.Source == nil && r.exists(source) {
+	if source := path.Join(at.Sync(environment), layout.SourceFile); opts.Source == nil && r.exists(source) {
 		cs.Delete(source)
 	}
 	return true, r.copyCredentials(cs, m, environment)
@@ -298,17 +299,17 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 
 // copyCredentials gives an environment the encrypted credentials of another one of the same management cluster: they read the same repo.
 func (r *Repo) copyCredentials(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) error {
-	layout := layoutOf(m)
-	if r.exists(layout.Credentials(environment)) {
+	at := m.Layout()
+	if r.exists(at.Credentials(environment)) {
 		return nil
 	}
 	for _, other := range r.EnvironmentNames() {
-		content, err := r.generated(layout.Credentials(other))
+		content, err := r.generated(at.Credentials(other))
 		if err != nil {
 			return err
 		}
 		if content != nil {
-			cs.Write(manifest.File{Path: layout.Credentials(environment), Content: content})
+			cs.Write(manifest.File{Path: at.Credentials(environment), Content: content})
 			return nil
 		}
 	}

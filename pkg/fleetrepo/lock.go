@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/version"
@@ -112,13 +113,13 @@ func (r *Repo) writeLock(e *Edit, lock *v1alpha1.Lock) error {
 // lockedCharts are the charts of the repo: those that are locked as they were when they were brought along, whatever their team has made of them,
 // and new ones as they are, or are about to be.
 func (r *Repo) lockedCharts(old *v1alpha1.Lock, files []manifest.File) ([]v1alpha1.LockedChart, error) {
-	names, err := r.folders(scaffold.ChartsDir)
+	names, err := r.folders(layout.ChartsDir)
 	if err != nil {
 		return nil, err
 	}
 	coming := map[string][]manifest.File{}
 	for _, f := range files {
-		if rest, ok := strings.CutPrefix(f.Path, scaffold.ChartsDir+"/"); ok {
+		if rest, ok := strings.CutPrefix(f.Path, layout.ChartsDir+"/"); ok {
 			name, _, _ := strings.Cut(rest, "/")
 			coming[name] = append(coming[name], f)
 			names = append(names, name)
@@ -152,7 +153,7 @@ func (r *Repo) lockedCharts(old *v1alpha1.Lock, files []manifest.File) ([]v1alph
 
 // chartFiles are the files of a chart of the repo; none where the folder is no chart.
 func (r *Repo) chartFiles(name string) ([]manifest.File, error) {
-	dir := path.Join(scaffold.ChartsDir, name)
+	dir := path.Join(layout.ChartsDir, name)
 	if !r.exists(path.Join(dir, "Chart.yaml")) {
 		return nil, nil
 	}

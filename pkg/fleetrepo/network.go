@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -27,7 +28,7 @@ type Network struct {
 }
 
 // cniDir has a folder for each network.
-func cniDir() string { return path.Dir(scaffold.CNIDir("x")) }
+func cniDir() string { return path.Dir(layout.CNIDir("x")) }
 
 // Networks lists the folders of addons/cni, by name. Errors: a chart or a folder that cannot be read.
 func (r *Repo) Networks() ([]Network, error) {
@@ -76,7 +77,7 @@ func (r *Repo) NetworkNames() []string {
 
 // networkOf is the network that a cluster's flux.yaml brings; "" where it brings none, or cannot be read.
 func (r *Repo) networkOf(p place) string {
-	content, err := r.generated(path.Join(path.Dir(p.file), scaffold.FluxFile))
+	content, err := r.generated(path.Join(path.Dir(p.file), layout.FluxFile))
 	if err != nil {
 		return ""
 	}
@@ -117,7 +118,7 @@ func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name
 		return asked, "", nil
 	case named != CNIRequired && !slices.Contains(networks, named):
 		return "", "", diag.Errorf(bringNetwork(named)+"; --cni takes another one", "%s names the network %s for its clusters, and there is none in %s",
-			path.Join(scaffold.ChartsDir, ch.flavour, "Chart.yaml"), named, scaffold.CNIDir(named))
+			path.Join(layout.ChartsDir, ch.flavour, "Chart.yaml"), named, layout.CNIDir(named))
 	case named != CNIRequired:
 		return named, "", nil
 	case len(networks) == 1:
@@ -152,7 +153,7 @@ func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 	if name == CNIRequired {
 		return nil, diag.Usage("call it after the program, such as calico", "%q in a chart says that a network is to be chosen: no network can be called that", name)
 	}
-	there := r.exists(scaffold.CNIDir(name))
+	there := r.exists(layout.CNIDir(name))
 	e := &Edit{Summary: "Add network " + name}
 	switch {
 	case len(o.Files) == 0 && !there:
@@ -185,7 +186,7 @@ func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 
 // writeNetwork writes the files of a network, and sees to it that its kustomization.yaml lists them.
 func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
-	dir := scaffold.CNIDir(name)
+	dir := layout.CNIDir(name)
 	e.Applies = dir
 	own := false
 	var names []string
@@ -248,9 +249,9 @@ func (r *Repo) chooseNetwork(e *Edit, flavour, name string) error {
 	case ch.annotations[fluxAnnotation] == string(scaffold.FluxNone):
 		return diag.Usage("leave it out", "a cluster of flavour %s cannot run Flux, which brings the network", flavour)
 	case !ch.inRepo:
-		return diag.Errorf("`fleetctl provider add` brings the charts of a provider along, `fleetctl cluster add` that of its flavour", "the repo has no chart %s/%s yet", scaffold.ChartsDir, flavour)
+		return diag.Errorf("`fleetctl provider add` brings the charts of a provider along, `fleetctl cluster add` that of its flavour", "the repo has no chart %s/%s yet", layout.ChartsDir, flavour)
 	}
-	file := path.Join(scaffold.ChartsDir, flavour, "Chart.yaml")
+	file := path.Join(layout.ChartsDir, flavour, "Chart.yaml")
 	src, err := r.read(file)
 	if err != nil {
 		return err

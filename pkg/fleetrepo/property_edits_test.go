@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render/rendertest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -186,7 +187,7 @@ func (f *random) tree() map[string]string {
 			return err
 		}
 		relative, err := filepath.Rel(f.r.Dir, name)
-		if err != nil || strings.HasPrefix(filepath.ToSlash(relative), scaffold.ChartsDir+"/") {
+		if err != nil || strings.HasPrefix(filepath.ToSlash(relative), layout.ChartsDir+"/") {
 			return err
 		}
 		if entry.IsDir() {
@@ -235,7 +236,7 @@ func TestAddThenRemoveInRandomFleets(t *testing.T) {
 		}
 		for _, c := range f.Clusters {
 			name := c.Environment + "/" + c.Name
-			if c.Flavour != "in-memory" && !f.r.exists(strings.TrimSuffix(c.File, clusterFile)+scaffold.FluxFile) {
+			if c.Flavour != "in-memory" && !f.r.exists(strings.TrimSuffix(c.File, clusterFile)+layout.FluxFile) {
 				mode := []scaffold.FluxMode{scaffold.FluxOwn, scaffold.FluxRemote}[f.seed%2]
 				f.done(f.r.SetFlux(name, mode, ""))
 				f.done(f.r.SetFlux(name, scaffold.FluxNone, ""))

@@ -15,8 +15,8 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render/rendertest"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 var seeds = flag.Int("seeds", 4, "how many random fleets the properties are held against")
@@ -41,7 +41,7 @@ func randomFleets(t *testing.T, charts bool, test func(f *random)) {
 			}
 			dir := t.TempDir()
 			for name, content := range fleet.Files {
-				if charts || !strings.HasPrefix(name, scaffold.ChartsDir+"/") {
+				if charts || !strings.HasPrefix(name, layout.ChartsDir+"/") {
 					write(t, dir, name, content)
 				}
 			}

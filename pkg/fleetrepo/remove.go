@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -114,7 +115,7 @@ func (r *Repo) keeps(flavour string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	dir := path.Join(scaffold.ChartsDir, flavour, "templates")
+	dir := path.Join(layout.ChartsDir, flavour, "templates")
 	found := false
 	look := func(read func(name string) ([]byte, error)) fs.WalkDirFunc {
 		return func(name string, entry fs.DirEntry, err error) error {
@@ -160,10 +161,10 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 
 // dropChart takes the HelmChart of a cluster's flavour out with the last cluster of its environment that shares it, unless somebody has changed it.
 func (r *Repo) dropChart(e *Edit, c *declared) error {
-	if !r.exists(layoutOf(c.mgmt).EnvironmentChart(c.Environment, c.Flavour)) {
+	if !r.exists(c.mgmt.Layout().EnvironmentChart(c.Environment, c.Flavour)) {
 		return nil // it has a chart of its own, or one from elsewhere
 	}
-	file, err := scaffold.EnvironmentChart(layoutOf(c.mgmt), c.Environment, c.Flavour)
+	file, err := scaffold.EnvironmentChart(c.mgmt.Layout(), c.Environment, c.Flavour)
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (r *Repo) dropChart(e *Edit, c *declared) error {
 		other, err := r.load(p)
 		shares := err != nil // one that cannot be read may
 		if other != nil {
-			shares = text(yamledit.Find(other.node, "spec", "chartRef", "name")) == scaffold.ChartName(c.Environment, c.Flavour)
+			shares = text(yamledit.Find(other.node, "spec", "chartRef", "name")) == layout.ChartName(c.Environment, c.Flavour)
 		}
 		if shares {
 			return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -113,7 +114,7 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 		return nil, diag.Errorf("take it from them first: `fleetctl feature disable "+name+"`", "feature %s is enabled for %s", name, strings.Join(has, ", "))
 	}
 	e := &Edit{Summary: "Remove feature " + name}
-	return e, r.deleteFolder(&e.Changes, path.Join(scaffold.FeaturesDir, name))
+	return e, r.deleteFolder(&e.Changes, path.Join(layout.FeaturesDir, name))
 }
 
 // RemoveNetwork takes a network that no cluster has out of the repo. Charts that name it name again what fleetctl brought them with. Errors: an
@@ -137,7 +138,7 @@ func (r *Repo) RemoveNetwork(name string) (*Edit, error) {
 			return nil, err
 		}
 	}
-	return e, r.deleteFolder(&e.Changes, scaffold.CNIDir(name))
+	return e, r.deleteFolder(&e.Changes, layout.CNIDir(name))
 }
 
 // forgetNetwork lets a chart that names a network say what it said when fleetctl brought it.
@@ -154,7 +155,7 @@ func (r *Repo) forgetNetwork(e *Edit, flavour, name string) error {
 			}
 		}
 	}
-	file := path.Join(scaffold.ChartsDir, flavour, "Chart.yaml")
+	file := path.Join(layout.ChartsDir, flavour, "Chart.yaml")
 	src, err := r.read(file)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -92,7 +93,7 @@ func (r *Repo) dropProvider(e *Edit, p v1alpha1.Provider, flavours []string) err
 			continue
 		}
 		unused = append(unused, flavour)
-		if err := r.deleteFolder(&e.Changes, path.Join(scaffold.ChartsDir, flavour)); err != nil {
+		if err := r.deleteFolder(&e.Changes, path.Join(layout.ChartsDir, flavour)); err != nil {
 			return err
 		}
 	}

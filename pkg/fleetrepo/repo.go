@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,14 +17,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// clusterFile declares a cluster; commonDir holds what an environment's clusters have in common; kustomizationFile lists what of a folder is applied.
+// clusterFile declares a cluster; kustomizationFile lists what of a folder is applied.
 const (
 	clusterFile       = "cluster.yaml"
-	commonDir         = "common"
 	kustomizationFile = "kustomization.yaml"
 )
 
@@ -168,15 +165,6 @@ func (r *Repo) folders(dir string) ([]string, error) {
 
 func (r *Repo) exists(name string) bool {
 	return within.Exists(r.Dir, name)
-}
-
-// clustersDir is the folder of all environments of a management cluster.
-func clustersDir(m *v1alpha1.ManagementCluster) string { return path.Dir(m.ClustersDir("x")) }
-
-// layoutOf is where a management cluster's files stand.
-func layoutOf(m *v1alpha1.ManagementCluster) scaffold.Layout {
-	generation := path.Dir(m.Dir())
-	return scaffold.Layout{Cloud: path.Base(path.Dir(generation)), Generation: path.Base(generation)}
 }
 
 // unknown is the error for a name that is not among the known ones: the nearest right one, or all of them.

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/templates"
 )
@@ -46,7 +47,7 @@ func (r *Repo) Flavours() []string {
 }
 
 func (r *Repo) listFlavours() []string {
-	own, err := r.folders(scaffold.ChartsDir)
+	own, err := r.folders(layout.ChartsDir)
 	if err != nil {
 		own = nil // what fleetctl brings along is left
 	}
@@ -67,7 +68,7 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 	if !slices.Contains(r.Flavours(), flavour) {
 		return nil, unknown("flavour", flavour, r.Flavours(), "")
 	}
-	dir := path.Join(scaffold.ChartsDir, flavour)
+	dir := path.Join(layout.ChartsDir, flavour)
 	c := &chart{flavour: flavour, inRepo: r.exists(path.Join(dir, "Chart.yaml"))}
 	read := func(name string) ([]byte, error) { return templates.Charts.ReadFile(path.Join(dir, name)) }
 	if c.inRepo {

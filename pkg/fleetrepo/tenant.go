@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -78,10 +79,10 @@ func (r *Repo) tenantRole(file string) (role, group string) {
 }
 
 // layouts are those of the management clusters, each once.
-func (r *Repo) layouts() []scaffold.Layout {
-	var all []scaffold.Layout
+func (r *Repo) layouts() []layout.Layout {
+	var all []layout.Layout
 	for i := range r.Fleet.Spec.ManagementClusters {
-		if l := layoutOf(&r.Fleet.Spec.ManagementClusters[i]); !slices.Contains(all, l) {
+		if l := r.Fleet.Spec.ManagementClusters[i].Layout(); !slices.Contains(all, l) {
 			all = append(all, l)
 		}
 	}
@@ -129,7 +130,7 @@ func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 // withApps makes the folder of what an environment's clusters have in common whole: without its kustomization.yaml the management cluster
 // would apply to itself what is meant for them, and without a file that is always there a cluster's Flux would find no folder once the last
 // tenant is gone.
-func (r *Repo) withApps(e *Edit, l scaffold.Layout, environment string) error {
+func (r *Repo) withApps(e *Edit, l layout.Layout, environment string) error {
 	files, err := scaffold.EnvironmentFiles(l, scaffold.Environment{Name: environment})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -213,6 +214,15 @@ func (r *Repo) Includes(ctx context.Context, auth Auth, newer, older string) (bo
 	}
 	where, err := h.relate(ctx, to, from)
 	return where == same || where == ahead, err
+}
+
+// Shallow tells whether the history ends here before it ends at the remote: then what Includes does not find may be there all the same.
+func (r *Repo) Shallow() (bool, error) {
+	ends, err := r.git.Storer.Shallow()
+	if err != nil {
+		return false, fmt.Errorf("look where the history of %s ends: %w", r.dir, err)
+	}
+	return len(ends) > 0, nil
 }
 
 // has tells whether an object is here.

@@ -239,19 +239,11 @@ func (b *bootstrap) checkHandedOver(ctx context.Context) error {
 	if err != nil || st != host.StateRunning {
 		return err
 	}
-	kubeconfig, err := b.host.Kubeconfig(ctx)
+	client, err := management.Reach(ctx, b.host)
 	if err != nil {
 		return err
 	}
-	client, err := kube.New(kubeconfig, kube.Options{})
-	if err != nil {
-		return err
-	}
-	manager, err := capi.New(client)
-	if err != nil {
-		return err
-	}
-	clusters, err := manager.Clusters(ctx)
+	clusters, err := management.Clusters(ctx, client)
 	if err != nil {
 		return diag.Wrap("list the workload clusters that are left on "+b.mgmt.Name, err, "")
 	}

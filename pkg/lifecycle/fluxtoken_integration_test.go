@@ -20,8 +20,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 // tokenFleet is a fleet repo at a real Git server that asks for a token, and its management cluster as far as an API server.
@@ -47,7 +47,7 @@ func (f *tokenFleet) options(t *testing.T, push, own string) InitOptions {
 	if f.reader {
 		files[tokenWorkload+"cluster.yaml"] = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: north, namespace: north}\n" +
 			"spec: {interval: 10m, chart: {spec: {chart: ./charts/in-memory}}, values: {}}\n"
-		files[tokenWorkload+scaffold.FluxFile] = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: north-sync, namespace: north}\n" +
+		files[tokenWorkload+layout.FluxFile] = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: north-sync, namespace: north}\n" +
 			"spec: {path: ./providers/docker/v1/clusters/dev/common/sync}\n"
 	}
 	for name, content := range files {
@@ -187,22 +187,22 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 		says                      string
 		cluster, workload         string // after init
 	}{
-		{"the one that pushes alone", push, "", false, false, false, preflight.StatusWarn, "the management cluster holds the token that pushes", push, ""},
+		{"the one that pushes alone", push, "", false, false, false, preflight.StatusWarn, "the management cluster is given the token that pushes", push, ""},
 		{"a workload cluster would read", push, "", false, false, true, preflight.StatusFail, "workload cluster north would hold the token that pushes", push, ""},
 		{"as is agreed", push, "", true, false, true, preflight.StatusWarn, "as spec.git.sharePushToken agrees", push, push},
 		{"no longer agreed", push, "", false, false, true, preflight.StatusFail, "hold a token that init was given for pushing", push, push},
 		{"no longer agreed, and none that reads it", push, "", false, false, false, preflight.StatusFail, "hold a token that init was given for pushing", push, push},
 		{"the same twice", push, push, false, false, true, preflight.StatusFail, "hold a token that init was given for pushing", push, push},
-		{"its own", push, reads, false, false, true, preflight.StatusOK, "holds a token that only reads", reads, reads},
+		{"its own", push, reads, false, false, true, preflight.StatusOK, "is given a token that only reads", reads, reads},
 		{"it stays", push, "", false, false, true, preflight.StatusOK, "holds a token that only reads", reads, reads},
 		{"it stays, whatever is agreed", push, "", true, false, true, preflight.StatusOK, "holds a token that only reads", reads, reads},
 		{"one that expires", push, expired, false, false, true, preflight.StatusFail, "authentication failed", expired, expired},
 		{"it has expired", push, "", false, false, true, preflight.StatusFail, "try the token for Flux: ", expired, expired},
-		{"renewed", push, reads, false, false, true, preflight.StatusOK, "holds a token that only reads", reads, reads},
+		{"renewed", push, reads, false, false, true, preflight.StatusOK, "is given a token that only reads", reads, reads},
 		{"image automation pushes", push, "", false, true, true, preflight.StatusOK, "the management cluster holds the one that pushes, for image automation", push, reads},
 		{"image automation ends", push, "", false, false, true, preflight.StatusOK, "holds a token that only reads", reads, reads},
 		{"for Flux alone, and it may push", "", push, false, false, true, preflight.StatusWarn, "the token for Flux may push too", push, push},
-		{"renewed again", push, reads, false, false, true, preflight.StatusOK, "holds a token that only reads", reads, reads},
+		{"renewed again", push, reads, false, false, true, preflight.StatusOK, "is given a token that only reads", reads, reads},
 	} {
 		f.share, f.automation, f.reader = step.share, step.automation, step.reader
 		if !step.reader {

@@ -16,9 +16,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -34,7 +34,7 @@ const (
 func (c *clusterChecks) checkFluxToken(ctx context.Context) preflight.Result {
 	if c.givenOwnToken() {
 		username, token := c.readerAuth()
-		return c.checkReader(ctx, &heldToken{username: username, password: token, own: true})
+		return c.checkReader(ctx, &heldToken{username: username, password: token, own: true}, "is given")
 	}
 	held, err := c.heldTokens(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *clusterChecks) checkFluxToken(ctx context.Context) preflight.Result {
 	if own := held.own(); len(own) > 0 {
 		result := preflight.Result{}
 		for _, token := range own {
-			if result = c.checkReader(ctx, token); result.Status != preflight.StatusOK {
+			if result = c.checkReader(ctx, token, "holds"); result.Status != preflight.StatusOK {
 				break
 			}
 		}
@@ -54,7 +54,7 @@ func (c *clusterChecks) checkFluxToken(ctx context.Context) preflight.Result {
 	}
 	if c.fleet.Spec.Git.SharePushToken {
 		return preflight.Warn("a token that may only read is safer: --flux-token-file or FLEETCTL_FLUX_TOKEN",
-			"every cluster that reads the fleet repo holds the token that pushes, with all its rights, %s, as spec.git.sharePushToken agrees", inFluxSecret)
+			"every cluster that reads the fleet repo is given the token that pushes, with all its rights, %s, as spec.git.sharePushToken agrees", inFluxSecret)
 	}
 	for _, name := range held.names() {
 		switch token := held.files[name]; {
@@ -70,7 +70,7 @@ func (c *clusterChecks) checkFluxToken(ctx context.Context) preflight.Result {
 	if len(readers) > 0 {
 		return preflight.Fail(fluxTokenHint, "%s would hold the token that pushes, with all its rights, %s", clusterList(readers), inFluxSecret)
 	}
-	return preflight.Warn(fluxTokenHint, "the management cluster holds the token that pushes, %s; workload clusters get none, and cannot read the fleet repo", inFluxSecret)
+	return preflight.Warn(fluxTokenHint, "the management cluster is given the token that pushes, %s; workload clusters get none, and cannot read the fleet repo", inFluxSecret)
 }
 
 // clusterList is "workload cluster a", or "workload clusters a, b and 3 more".
@@ -85,8 +85,8 @@ func clusterList(names []string) string {
 	return "workload clusters " + strings.Join(names, ", ")
 }
 
-// checkReader looks whether a token of Flux's own reads the remote, and whether it can do more.
-func (c *clusterChecks) checkReader(ctx context.Context, token *heldToken) preflight.Result {
+// checkReader looks whether a token of Flux's own reads the remote, and whether it can do more. A cluster holds it, or is given it.
+func (c *clusterChecks) checkReader(ctx context.Context, token *heldToken, holds string) preflight.Result {
 	err := c.probeWith(ctx, token)
 	if errors.Is(err, gitrepo.ErrNetwork) || errors.Is(err, gitrepo.ErrTLS) {
 		return preflight.Skip("the server was not asked: see git push") // which says the same, with what to do
@@ -99,11 +99,11 @@ func (c *clusterChecks) checkReader(ctx context.Context, token *heldToken) prefl
 	case err != nil:
 		return preflight.FailWith(err)
 	case writes:
-		return preflight.Warn(readOnlyHint, "the token for Flux may push too, and every cluster that reads the fleet repo holds it, %s", inFluxSecret)
+		return preflight.Warn(readOnlyHint, "the token for Flux may push too, and every cluster that reads the fleet repo %s it, %s", holds, inFluxSecret)
 	case c.fluxPushes():
-		return preflight.OK("workload clusters that read the fleet repo hold a token that only reads, %s; the management cluster holds the one that pushes, for image automation", inFluxSecret)
+		return preflight.OK("each workload cluster that reads the fleet repo %s a token that only reads, %s; the management cluster holds the one that pushes, for image automation", holds, inFluxSecret)
 	}
-	return preflight.OK("every cluster that reads the fleet repo holds a token that only reads, %s", inFluxSecret)
+	return preflight.OK("every cluster that reads the fleet repo %s a token that only reads, %s", holds, inFluxSecret)
 }
 
 // checkUnknownToken says what the token can do that Flux holds already, where this run was given none that it could be compared with.
@@ -114,8 +114,11 @@ func (c *clusterChecks) checkUnknownToken(ctx context.Context, held *tokensHeld)
 			token, where = t, "workload clusters, from "+name
 		}
 	}
-	if token == nil {
+	if token == nil && held.asked {
 		return preflight.OK("Flux reads without a token")
+	}
+	if token == nil {
+		return preflight.Skip("no token was given, and there is no management cluster to ask which one Flux holds")
 	}
 	if err := c.probeWith(ctx, token); err != nil {
 		return preflight.Skip("a token that was not given for Flux alone is held by %s; what it may do could not be found out", where)
@@ -149,6 +152,7 @@ func (c *clusterChecks) mayWrite(ctx context.Context, token *heldToken) (bool, e
 // tokensHeld is what the clusters of the fleet read its repo with, as far as it can be found out.
 type tokensHeld struct {
 	cluster *heldToken // of the management cluster
+	asked   bool       // whether that one could be asked
 	// files have what init keeps for workload clusters; nil is somebody's own.
 	files map[string]*heldToken
 }
@@ -174,12 +178,13 @@ func (h *tokensHeld) names() []string { return slices.Sorted(maps.Keys(h.files))
 
 // heldTokens looks at the management cluster, where it is this fleet's and follows this remote, and at what the repo has for workload clusters.
 func (c *clusterChecks) heldTokens(ctx context.Context) (*tokensHeld, error) {
-	keys, err := localKeys(c.Deps, c.fleet.Metadata.Name, c.opts.AgeKeyFile)
+	keys, err := localKeys(c.Deps, c.stateFleet(), c.opts.Dir, c.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
 	held := &tokensHeld{files: map[string]*heldToken{}}
 	if there := c.ours(ctx); there != nil {
+		held.asked = true
 		if held.cluster, err = c.clusterToken(ctx, there.client); err != nil {
 			return nil, err
 		}
@@ -239,7 +244,7 @@ func (c *clusterChecks) readingClusters(held *tokensHeld) []string {
 		if _, theirs := held.files[credentials]; theirs {
 			continue
 		}
-		own := filepath.ToSlash(filepath.Join(path.Dir(filepath.ToSlash(cluster.File)), scaffold.FluxFile))
+		own := filepath.ToSlash(filepath.Join(path.Dir(filepath.ToSlash(cluster.File)), layout.FluxFile))
 		content, err := within.ReadFile(c.opts.Dir, own, fleetrepo.MaxFile)
 		if err == nil && bytes.Contains(content, []byte(path.Dir(credentials))) { // else it has no Flux, or one that does not read the repo
 			names = append(names, cluster.Name)

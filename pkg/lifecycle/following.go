@@ -254,12 +254,18 @@ func (s *session) sameHistory(ctx context.Context, now *flux.Following) error {
 		return nil
 	}
 	has, err := s.repo.Includes(ctx, s.pushAuth(), s.revision, now.Applied)
-	if err != nil {
+	if err != nil || has {
 		return err
 	}
-	if !has {
-		return diag.Errorf(takeOverHint, "the remote %s does not have the commit %.8s, which Flux on %s has applied: it is not the repo that Flux follows now",
+	shallow, err := s.repo.Shallow()
+	switch {
+	case err != nil:
+		return err
+	case shallow:
+		return diag.Errorf("git fetch --unshallow, then run the same command again",
+			"this clone of %s has only the newest commits: it cannot be told whether the commit %.8s is below them, which Flux on %s has applied",
 			s.self.Place(), now.Applied, s.mgmt.Name)
 	}
-	return nil
+	return diag.Errorf(takeOverHint, "the remote %s does not have the commit %.8s, which Flux on %s has applied: it is not the repo that Flux follows now",
+		s.self.Place(), now.Applied, s.mgmt.Name)
 }

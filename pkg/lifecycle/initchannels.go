@@ -11,14 +11,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-func (s *session) layout() scaffold.Layout {
-	return scaffold.Layout{Cloud: s.mgmt.Cloud, Generation: s.mgmt.Generation}
-}
+func (s *session) layout() layout.Layout { return s.mgmt.Layout() }
 
 // hasSource tells whether the management cluster has the source of a channel in the fleet repo.
 func (s *session) hasSource(c v1alpha1.Channel) bool {

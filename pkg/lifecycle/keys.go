@@ -17,8 +17,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -33,26 +35,14 @@ const keyringHint = "give the file with it: --age-key-file or " + keyFileVariabl
 	flux.Namespace + "/" + flux.DecryptionSecret + " of its management cluster"
 
 // localKeys are the age keys of a fleet that this machine knows: those of the file given, of sops' environment variables, and of the state
-// folder.
-func localKeys(d management.Deps, fleet, file string) (keys secret.Keys, err error) {
-	add := func(name string, must bool) error {
-		content, err := os.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) && !must {
-			return nil
-		}
-		if err != nil {
-			return diag.Wrap("read the age keys", err, "")
-		}
-		more, err := secret.ParseKeys(content)
-		keys = append(keys, more...)
-		return diag.Wrap("read "+name, err, "")
-	}
+// folder. root has the fleet repo.
+func localKeys(d management.Deps, fleet state.Fleet, root, file string) (keys secret.Keys, err error) {
 	fromVariable, _ := d.LookupEnv(keyFileVariable)
 	if name := cmp.Or(file, fromVariable); name != "" {
 		if strings.Contains(name, "AGE-SECRET-KEY-") { // no error may quote it
 			return nil, diag.Usage("put it into a private file and name that; the variable "+keyVariable+" takes the key itself", "there is an age key where the name of its file belongs")
 		}
-		if err := add(name, true); err != nil {
+		if keys, err = readKeys(name); err != nil {
 			return nil, err
 		}
 	}
@@ -63,23 +53,106 @@ func localKeys(d management.Deps, fleet, file string) (keys secret.Keys, err err
 		}
 		keys = append(keys, more...)
 	}
-	return keys, add(d.Store.KeyFile(fleet), false)
+	stored, err := readKeys(d.Store.KeyFile(fleet))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	older, err := olderKeys(d, fleet, root)
+	return unique(slices.Concat(keys, stored, older)), err
+}
+
+// readKeys reads a file with age keys. No error quotes it.
+func readKeys(name string) (secret.Keys, error) {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return nil, diag.Wrap("read the age keys", err, "")
+	}
+	keys, err := secret.ParseKeys(content)
+	return keys, diag.Wrap("read "+name, err, "")
+}
+
+// olderKeys are those that were filed by the fleet's name, before fleets had identities. Another fleet of that name may have put its own there, so
+// the repo at root has to name a key. The file stays as it is: what is left in it is for others to ask for.
+func olderKeys(d management.Deps, fleet state.Fleet, root string) (secret.Keys, error) {
+	if fleet.ID == "" {
+		return nil, nil
+	}
+	filed, err := readKeys(d.Store.KeyFile(state.Fleet{Name: fleet.Name}))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	named, err := recipientsIn(root)
+	if err != nil {
+		return nil, err
+	}
+	return filed.For(named), nil
+}
+
+// recipientsIn are the public keys that the fleet repo at root is encrypted for: by its rules, and by what is encrypted there.
+func recipientsIn(root string) ([]string, error) {
+	rules, err := readRules(root)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	if rules != nil {
+		all = rules.Recipients()
+	}
+	names, err := encryptedFiles(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		content, err := within.ReadFile(root, name, fleetrepo.MaxFile)
+		if err != nil {
+			return nil, err
+		}
+		if some, err := secret.Recipients(content); err == nil { // who needs what is no such file says so
+			all = append(all, some...)
+		}
+	}
+	return all, nil
+}
+
+// fleetOf is what the private files of the fleet are found by whose repo that is. One that has no identity in it yet may have got one that is in
+// no commit, in the record of its management cluster.
+func fleetOf(d management.Deps, repo *fleetrepo.Repo) (state.Fleet, error) {
+	fleet := state.Fleet{Name: repo.Fleet.Metadata.Name}
+	var err error
+	if fleet.ID, err = fleetrepo.ReadIdentity(repo.Dir); err != nil || fleet.ID != "" {
+		return fleet, err
+	}
+	records, err := d.Store.List()
+	if err != nil {
+		return fleet, err
+	}
+	self := ownership.NewRepo(repo.Dir, "", repo.Fleet)
+	for i := range records {
+		if self.Declares(records[i].Name) && self.Owns(&records[i]) {
+			fleet.ID = cmp.Or(fleet.ID, records[i].FleetID)
+		}
+	}
+	return fleet, nil
+}
+
+// stateFleet is what the private files of the session's fleet are found by.
+func (s *session) stateFleet() state.Fleet {
+	return state.Fleet{ID: s.identity(), Name: s.fleet.Metadata.Name}
 }
 
 // keepKeys adds keys to those that the state folder has by now.
-func keepKeys(ctx context.Context, d management.Deps, fleet string, keys secret.Keys) error {
+func keepKeys(ctx context.Context, d management.Deps, fleet state.Fleet, keys secret.Keys) error {
 	unlock, err := d.Store.LockKeys(ctx, fleet)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	var stored secret.Keys
-	content, err := os.ReadFile(d.Store.KeyFile(fleet))
-	if err == nil {
-		stored, err = secret.ParseKeys(content)
-	}
+	stored, err := readKeys(d.Store.KeyFile(fleet))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diag.Wrap("read "+d.Store.KeyFile(fleet), err, "")
+		return err
 	}
 	known := stored.Recipients()
 	more := slices.DeleteFunc(slices.Clone(keys), func(k secret.Key) bool { return slices.Contains(known, k.Recipient()) })
@@ -144,7 +217,7 @@ func (s *session) checkKeys(ctx context.Context) error {
 	if err != nil || rules == nil {
 		return err
 	}
-	keys, err := localKeys(s.Deps, s.fleet.Metadata.Name, s.opts.AgeKeyFile)
+	keys, err := localKeys(s.Deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
 	if err != nil || len(keys.For(rules.Recipients())) > 0 {
 		return err
 	}
@@ -177,13 +250,15 @@ func (s *session) refuseLostKey(root string, rules *secret.Rules) error {
 // ensureKeys finds the keys that the fleet repo at root is encrypted with, or makes the first one, and keeps them. They come from this
 // machine or, where its state was lost, from the management cluster.
 func (s *session) ensureKeys(ctx context.Context, root string) (secret.Keys, error) {
-	if s.keys != nil {
+	fleet := s.stateFleet()
+	if s.keys != nil && s.keysOf == fleet {
 		return s.keys, nil
 	}
-	keys, err := localKeys(s.Deps, s.fleet.Metadata.Name, s.opts.AgeKeyFile)
+	keys, err := localKeys(s.Deps, fleet, root, s.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
+	keys = append(keys, s.keys...) // filed under an identity that another run was faster than
 	rules, err := readRules(root)
 	if err != nil {
 		return nil, err
@@ -210,10 +285,10 @@ func (s *session) ensureKeys(ctx context.Context, root string) (secret.Keys, err
 		keys = secret.Keys{key}
 	}
 	keys = unique(keys)
-	if err := keepKeys(ctx, s.Deps, s.fleet.Metadata.Name, keys); err != nil {
+	if err := keepKeys(ctx, s.Deps, fleet, keys); err != nil {
 		return nil, err
 	}
-	s.keys = keys
+	s.keys, s.keysOf = keys, fleet
 	return keys, nil
 }
 

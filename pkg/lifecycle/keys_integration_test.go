@@ -15,8 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -43,11 +45,15 @@ func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o InitOpti
 	if err := s.checkKeys(ctx); err != nil {
 		return err
 	}
+	identity, err := s.identityFile(o.Dir)
+	if err != nil {
+		return err
+	}
 	changes, err := s.secretFiles(ctx, o.Dir)
 	if err != nil {
 		return err
 	}
-	writeChanges(t, o.Dir, changes)
+	writeChanges(t, o.Dir, append(identity, changes...))
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: flux.Namespace}}
 	if err := e.client.Create(ctx, namespace); err != nil && !slices.Contains(e.namespaces(t), flux.Namespace) {
 		t.Fatal(err)
@@ -56,6 +62,16 @@ func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o InitOpti
 		t.Fatal(err)
 	}
 	return s.applyKeys(ctx, flux.NewSystem(e.client))
+}
+
+// keyFile is where the state folder has the keys of the fleet.
+func (e *existingCluster) keyFile(t *testing.T) string {
+	t.Helper()
+	id, err := fleetrepo.ReadIdentity(e.dir)
+	if err != nil || id == "" {
+		t.Fatalf("the repo has the identity %q, %v", id, err)
+	}
+	return e.deps.Store.KeyFile(state.Fleet{ID: id, Name: "acme"})
 }
 
 func writeChanges(t *testing.T, dir string, changes []gitrepo.Change) {
@@ -118,7 +134,7 @@ func TestKeyReachesANewManagementCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	old := newSealedFleet(ctx, t)
-	kept, err := os.ReadFile(old.deps.Store.KeyFile("acme"))
+	kept, err := os.ReadFile(old.keyFile(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +172,7 @@ func TestKeyReachesANewManagementCluster(t *testing.T) {
 		if got, want := string(next.read(t, secret.RulesFile)), string(old.read(t, secret.RulesFile)); got != want {
 			t.Errorf("the rules have changed:\n%s", got)
 		}
-		info, err := os.Stat(next.deps.Store.KeyFile("acme"))
+		info, err := os.Stat(next.keyFile(t))
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the key is not kept on this machine, in private: %v, %v", info, err)
 		}
@@ -185,7 +201,7 @@ func TestKeyReachesANewManagementCluster(t *testing.T) {
 		if err := next.initKeys(ctx, t, options); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := os.ReadFile(next.deps.Store.KeyFile("acme")); err != nil || string(again) != string(kept) {
+		if again, err := os.ReadFile(next.keyFile(t)); err != nil || string(again) != string(kept) {
 			t.Errorf("the key is not kept: %v", err)
 		}
 	})
@@ -276,5 +292,33 @@ func TestNewKeyNeedsItsManagementCluster(t *testing.T) {
 	}
 	if keys, err := clusterKeys(ctx, e.client); err != nil || len(keys) != 1 {
 		t.Errorf("%d keys, %v", len(keys), err)
+	}
+}
+
+// Two fleets of one name, made by one user, have nothing of each other: no key of one is on the management cluster of the other.
+func TestFleetsOfOneNameShareNoKeys(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	one := newSealedFleet(ctx, t)
+	two := newExistingCluster(t)
+	two.deps.Store = one.deps.Store
+	options := two.options(t, "admin")
+	fleet := strings.ReplaceAll(string(two.read(t, v1alpha1.FileName)), "name: mgmt", "name: second")
+	if err := os.WriteFile(filepath.Join(two.dir, v1alpha1.FileName), []byte(fleet), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := two.initKeys(ctx, t, options); err != nil {
+		t.Fatal(err)
+	}
+	first, err := clusterKeys(ctx, one.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := clusterKeys(ctx, two.client)
+	if err != nil || len(first) != 1 || len(second) != 1 || first[0].Recipient() == second[0].Recipient() {
+		t.Errorf("the clusters have %q and %q, %v", first.Recipients(), second.Recipients(), err)
+	}
+	if _, err := secret.Decrypt(one.read(t, sealedFile), second); !errors.Is(err, secret.ErrNoKey) {
+		t.Errorf("the second fleet's cluster reads the first one's secrets: %v", err)
 	}
 }

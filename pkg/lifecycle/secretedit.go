@@ -63,7 +63,11 @@ func openSecret(deps management.Deps, o SecretEdit) (*secretEdit, error) {
 	if e.base, err = readSecret(repo, o.File); err != nil {
 		return nil, err
 	}
-	if e.keys, err = localKeys(deps, e.fleet, o.AgeKeyFile); err != nil {
+	fleet, err := fleetOf(deps, repo)
+	if err != nil {
+		return nil, err
+	}
+	if e.keys, err = localKeys(deps, fleet, repo.Dir, o.AgeKeyFile); err != nil {
 		return nil, err
 	}
 	if e.plain, err = secret.Decrypt(e.base, e.keys); err != nil {

@@ -118,8 +118,11 @@ func RotateSecrets(ctx context.Context, deps management.Deps, o RotateOptions) (
 	if err != nil {
 		return nil, err
 	}
-	name := repo.Fleet.Metadata.Name
-	keys, err := localKeys(deps, name, o.AgeKeyFile)
+	fleet, err := fleetOf(deps, repo)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := localKeys(deps, fleet, repo.Dir, o.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +152,7 @@ func RotateSecrets(ctx context.Context, deps management.Deps, o RotateOptions) (
 		return rotation.edit, nil
 	}
 	keys = append(secret.Keys{key}, keys...)
-	if err := keepKeys(ctx, deps, name, keys); err != nil {
+	if err := keepKeys(ctx, deps, fleet, keys); err != nil {
 		return nil, err
 	}
 	if !o.Offline {
@@ -167,7 +170,11 @@ func HoldSecrets(ctx context.Context, d management.Deps, dir string, do func() e
 	if err != nil {
 		return err
 	}
-	unlock, err := d.Store.LockSecrets(ctx, repo.Fleet.Metadata.Name)
+	fleet, err := fleetOf(d, repo)
+	if err != nil {
+		return err
+	}
+	unlock, err := d.Store.LockSecrets(ctx, fleet)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,7 @@ type session struct {
 	endpoint   *gitEndpoint               // after "serve fleet repo", or known from the start
 	deployKey  *gitrepo.DeployKey
 	keys       secret.Keys // after "commit and push": what the fleet repo is encrypted with, the one in use first
+	keysOf     state.Fleet // that they were filed for
 	ca         []byte      // certificate authorities of the remote
 	knownHosts string      // lines of --ssh-known-hosts
 	revision   string      // after "commit"

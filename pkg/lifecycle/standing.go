@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 )
@@ -36,11 +37,7 @@ func (s *session) findStanding(ctx context.Context) (*standing, error) {
 	if err != nil || st != host.StateRunning {
 		return nil, err
 	}
-	kubeconfig, err := s.host.Kubeconfig(ctx)
-	if err != nil {
-		return nil, err
-	}
-	client, err := kube.New(kubeconfig, kube.Options{})
+	client, err := management.Reach(ctx, s.host)
 	if err != nil {
 		return nil, err
 	}

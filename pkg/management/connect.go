@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -115,15 +116,26 @@ func WorkloadNames(ctx context.Context, t *Target) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	clusters, err := Clusters(ctx, client)
+	return FullNames(clusters), err
+}
+
+// Clusters lists the workload clusters of a management cluster.
+func Clusters(ctx context.Context, client *kube.Client) ([]capi.Cluster, error) {
 	manager, err := capi.New(client)
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := manager.Clusters(ctx)
+	return manager.Clusters(ctx)
+}
+
+// Reach connects to the cluster on a host that runs.
+func Reach(ctx context.Context, h host.Host) (*kube.Client, error) {
+	kubeconfig, err := h.Kubeconfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return FullNames(clusters), nil
+	return kube.New(kubeconfig, kube.Options{})
 }
 
 // Appeared is an error that names the clusters in now that are not in before.

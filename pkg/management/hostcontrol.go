@@ -263,11 +263,7 @@ func (t *Target) mayDelete(ctx context.Context, st host.State) error {
 	if err != nil {
 		return err
 	}
-	manager, err := capi.New(client)
-	if err != nil {
-		return err
-	}
-	clusters, err := manager.Clusters(ctx)
+	clusters, err := Clusters(ctx, client)
 	if err != nil {
 		return diag.Wrap("list the workload clusters of "+t.Name, err, "--force deletes it all the same")
 	}
@@ -275,16 +271,16 @@ func (t *Target) mayDelete(ctx context.Context, st host.State) error {
 		return diag.Errorf("delete or move them first (see `fleetctl teardown --help`); --force leaves them without a management cluster",
 			"workload clusters live only on the management cluster %s: %s", t.Name, strings.Join(FullNames(clusters), ", "))
 	}
-	return t.stillEmpty(ctx, client, manager)
+	return t.stillEmpty(ctx, client)
 }
 
 // stillEmpty suspends Flux, which may be about to make a Cluster, and looks again; where there is one, Flux goes on.
-func (t *Target) stillEmpty(ctx context.Context, client *kube.Client, manager *capi.Manager) error {
+func (t *Target) stillEmpty(ctx context.Context, client *kube.Client) error {
 	system := flux.NewSystem(client)
 	suspended, err := system.Suspend(ctx)
 	if err == nil {
 		var now []capi.Cluster
-		if now, err = manager.Clusters(ctx); err == nil {
+		if now, err = Clusters(ctx, client); err == nil {
 			err = Appeared(t.Name, nil, now, "before Flux was suspended")
 		}
 	}

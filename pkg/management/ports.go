@@ -37,6 +37,7 @@ func (t *Target) checkRestart(ctx context.Context, store state.Store, h host.Hos
 	return diag.Errorf(r.Hint, "%s", r.Summary)
 }
 
+// CheckPort looks whether a host of that name can have a port of this machine, and names who of the hosts in store has it.
 func CheckPort(ctx context.Context, store state.Store, name string, h host.Host, port uint16) preflight.Result {
 	own, ok := h.(host.PortOwner)
 	if !ok {

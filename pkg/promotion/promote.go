@@ -16,8 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -279,7 +279,7 @@ func (p *run) newestTags() string {
 // changedSince tells whether the newest commit has anything for environments to run that another one lacks.
 func (p *run) changedSince(ctx context.Context, commit string) (bool, error) {
 	files, err := p.git.Differ(ctx, commit, p.head)
-	return slices.ContainsFunc(files, scaffold.InChannels), err
+	return slices.ContainsFunc(files, layout.InChannels), err
 }
 
 // release judges the newest commit, writes down what is new in it, and tags it. It returns what the commit that moves the channel says.
@@ -333,7 +333,7 @@ func (p *run) notes(ctx context.Context, tag string) (string, error) {
 		fmt.Fprintf(&b, "Changes since %s:\n\n", before.Name)
 	}
 	for _, c := range commits {
-		if !c.Merge && slices.ContainsFunc(c.Files, scaffold.InChannels) {
+		if !c.Merge && slices.ContainsFunc(c.Files, layout.InChannels) {
 			fmt.Fprintf(&b, "- %s (%.8s, %s)\n", plain.Markdown(c.Subject), c.Hash, plain.Markdown(c.Author))
 		}
 	}

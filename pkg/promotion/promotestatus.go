@@ -6,7 +6,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -129,7 +129,7 @@ func (p *run) environment(ctx context.Context, m *v1alpha1.ManagementCluster, na
 		return nil, err
 	}
 	for _, c := range commits {
-		if !c.Merge && slices.ContainsFunc(c.Files, scaffold.InChannels) {
+		if !c.Merge && slices.ContainsFunc(c.Files, layout.InChannels) {
 			e.Waiting = append(e.Waiting, WaitingCommit{c.Hash, c.Subject, c.Author})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -58,12 +59,12 @@ func TestAsHelm(t *testing.T) {
 func objectsOf(t *testing.T, flavour string, values map[string]any) []map[string]any {
 	t.Helper()
 	files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{
-		Name: "x", Layout: scaffold.Layout{Cloud: "docker", Generation: "v1"}, Environment: "dev", Flavour: flavour, Values: values,
+		Name: "x", Layout: layout.Layout{Cloud: "docker", Generation: "v1"}, Environment: "dev", Flavour: flavour, Values: values,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chart, err := scaffold.EnvironmentChart(scaffold.Layout{Cloud: "docker", Generation: "v1"}, "dev", flavour)
+	chart, err := scaffold.EnvironmentChart(layout.Layout{Cloud: "docker", Generation: "v1"}, "dev", flavour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/templates"
 )
 
@@ -68,11 +68,11 @@ func (r *Renderer) sharedChart(file string, ref *helmv2.CrossNamespaceSourceRefe
 		return nil
 	}
 	_, environment := r.placeOf(file)
-	flavour, ok := scaffold.FlavourOf(environment, ref.Name)
+	flavour, ok := layout.FlavourOf(environment, ref.Name)
 	if environment == "" || !ok {
 		return nil
 	}
-	return &chartSource{chart: path.Join(scaffold.ChartsDir, flavour), sourceKind: "GitRepository", sourceNamespace: fluxSystem, sourceName: fluxSystem}
+	return &chartSource{chart: path.Join(layout.ChartsDir, flavour), sourceKind: "GitRepository", sourceNamespace: fluxSystem, sourceName: fluxSystem}
 }
 
 // placeOf is the management cluster and the environment that a file of a cluster belongs to; nil where it is none's.

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -161,19 +162,16 @@ func (r *Renderer) clusterNames() []string {
 // eachCluster visits the folders of clusters, by their names alone.
 func (r *Renderer) eachCluster(visit func(environment, cluster string)) {
 	for i := range r.fleet.Spec.ManagementClusters {
-		base := path.Dir(r.fleet.Spec.ManagementClusters[i].ClustersDir("x"))
+		base := r.fleet.Spec.ManagementClusters[i].Layout().Clusters()
 		for _, environment := range r.repo.folders(base) {
 			for _, cluster := range r.repo.folders(path.Join(base, environment)) {
-				if cluster != commonDir {
+				if cluster != layout.CommonDir {
 					visit(environment, cluster)
 				}
 			}
 		}
 	}
 }
-
-// commonDir holds what an environment's clusters have in common.
-const commonDir = "common"
 
 // unknown is the error for a name that is not among the known ones.
 func unknown(what, name string, known []string) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 // scope is the part of the fleet that is asked for; the zero value is all of it.
@@ -17,7 +18,7 @@ func (s scope) wants(dir, file string) bool {
 		return true
 	}
 	first, _, below := strings.Cut(strings.TrimPrefix(file, dir+"/"), "/")
-	return !below || first == s.cluster || first == commonDir
+	return !below || first == s.cluster || first == layout.CommonDir
 }
 
 // follows says whether what a Kustomization applies can be in the scope.
@@ -41,14 +42,14 @@ func (s scope) holds(o *Object) bool {
 
 // placed tells of a file of a management cluster's repo which environment's and which cluster's folder it is in; "" for none.
 func placed(m *v1alpha1.ManagementCluster, file string) (environment, cluster string) {
-	base := path.Dir(m.ClustersDir("x"))
+	base := m.Layout().Clusters()
 	rest, ok := strings.CutPrefix(file, base+"/")
 	if !ok {
 		return "", ""
 	}
 	environment, rest, _ = strings.Cut(rest, "/")
 	cluster, _, below := strings.Cut(rest, "/")
-	if !below || cluster == commonDir {
+	if !below || cluster == layout.CommonDir {
 		cluster = ""
 	}
 	return environment, cluster

@@ -169,13 +169,12 @@ func (w *walk) beforeInit() bool { return !w.r.repo.isDir(path.Join(w.mgmt.Dir()
 // planned are the Kustomizations that init would make for the environments of fleet.yaml; those whose file is there are not made.
 func (w *walk) planned() []*item {
 	var all []*item
-	generation := path.Dir(w.mgmt.Dir())
-	layout := scaffold.Layout{Cloud: path.Base(path.Dir(generation)), Generation: path.Base(generation)}
+	at := w.mgmt.Layout()
 	for _, e := range w.r.fleet.Spec.Environments {
-		if !w.r.repo.isDir(w.mgmt.ClustersDir(e.Name)) || w.r.repo.isFile(layout.ClustersFile(e.Name)) {
+		if !w.r.repo.isDir(w.mgmt.ClustersDir(e.Name)) || w.r.repo.isFile(at.ClustersFile(e.Name)) {
 			continue
 		}
-		files, err := scaffold.EnvironmentFiles(layout, scaffold.Environment{Name: e.Name, Source: w.r.fleet.ChannelOf(e.Name).Source()})
+		files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: e.Name, Source: w.r.fleet.ChannelOf(e.Name).Source()})
 		if err != nil {
 			continue // its name is wrong, which the reader of fleet.yaml says
 		}

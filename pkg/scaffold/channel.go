@@ -2,12 +2,11 @@ package scaffold
 
 import (
 	"fmt"
-	"path"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -18,7 +17,7 @@ type ChannelOptions struct {
 	// Branch or Tag that it is at.
 	Branch, Tag string
 	// Layout of the management cluster.
-	Layout Layout
+	Layout layout.Layout
 	// Sync is the content of its gotk-sync.yaml: the channel's source reaches the fleet repo as the GitRepository flux-system in it does.
 	Sync []byte
 }
@@ -78,23 +77,4 @@ func systemSource(sync []byte) (map[string]any, error) {
 		}
 	}
 	return nil, fmt.Errorf("there is no GitRepository %s in gotk-sync.yaml", mainSource)
-}
-
-// SourceFile is the one file of SourceDir.
-func (l Layout) SourceFile(channel string) string {
-	return path.Join(l.SourceDir(channel), "gitrepository.yaml")
-}
-
-// SyncFile says what a management cluster's Flux follows; see pkg/flux.
-func (l Layout) SyncFile() string { return path.Join(l.Management(), "flux-system", "gotk-sync.yaml") }
-
-// InChannels tells whether a path of the fleet repo is what environments run, each at the tag or branch of its channel. What the management
-// clusters are themselves made of, the tags of the channels among it, is the branch's alone.
-func InChannels(name string) bool {
-	switch name {
-	case "fleet.yaml", "fleet.lock":
-		return false
-	}
-	parts := strings.SplitN(name, "/", 5)
-	return len(parts) < 5 || parts[0] != "providers" || parts[3] != "mgmt"
 }

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -17,7 +18,7 @@ type ClusterOptions struct {
 	// Name of the cluster, of its namespace and of its HelmRelease: a DNS label of at most 40 characters.
 	Name string
 	// Layout and Environment say which folder it goes to.
-	Layout      Layout
+	Layout      layout.Layout
 	Environment string
 	// Flavour is the chart below charts/.
 	Flavour string
@@ -42,7 +43,7 @@ func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 		return nil, fmt.Errorf("generate cluster %s: %w", opts.Name, err)
 	}
 	content, err := execute("cluster.yaml", struct{ Name, Flavour, Chart, Values string }{
-		opts.Name, opts.Flavour, ChartName(opts.Environment, opts.Flavour), values,
+		opts.Name, opts.Flavour, layout.ChartName(opts.Environment, opts.Flavour), values,
 	})
 	if err != nil {
 		return nil, err
@@ -60,8 +61,8 @@ func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 
 // EnvironmentChart makes providers/<cloud>/<generation>/clusters/<environment>/chart-<flavour>.yaml: the HelmChart that the environment's clusters of a
 // flavour have in common. With one each, source-controller would unpack the whole repo once for every cluster and commit. Errors: a bad name.
-func EnvironmentChart(layout Layout, environment, flavour string) (manifest.File, error) {
-	if err := layout.check(); err != nil {
+func EnvironmentChart(at layout.Layout, environment, flavour string) (manifest.File, error) {
+	if err := checkLayout(at); err != nil {
 		return manifest.File{}, err
 	}
 	if err := CheckName("environment", environment, 40); err != nil {
@@ -71,13 +72,13 @@ func EnvironmentChart(layout Layout, environment, flavour string) (manifest.File
 		return manifest.File{}, err
 	}
 	content, err := execute("chart.yaml", struct{ Environment, Flavour, Name, Chart string }{
-		environment, flavour, ChartName(environment, flavour), "./" + path.Join(ChartsDir, flavour),
+		environment, flavour, layout.ChartName(environment, flavour), "./" + path.Join(layout.ChartsDir, flavour),
 	})
-	return manifest.File{Path: layout.EnvironmentChart(environment, flavour), Content: content}, err
+	return manifest.File{Path: at.EnvironmentChart(environment, flavour), Content: content}, err
 }
 
 func (o ClusterOptions) check() error {
-	if err := o.Layout.check(); err != nil {
+	if err := checkLayout(o.Layout); err != nil {
 		return err
 	}
 	if err := CheckName("environment", o.Environment, 40); err != nil {
@@ -87,7 +88,7 @@ func (o ClusterOptions) check() error {
 		return err
 	}
 	switch o.Name {
-	case commonDir, "default", "flux-system", "kube-system", "kube-public", "kube-node-lease":
+	case layout.CommonDir, "default", "flux-system", "kube-system", "kube-public", "kube-node-lease":
 		return diag.Usage("choose another name", "cluster %q would take over a folder or namespace of that name", o.Name)
 	}
 	return CheckName("flavour", o.Flavour, 63)

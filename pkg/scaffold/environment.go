@@ -4,6 +4,7 @@ import (
 	"path"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -23,14 +24,14 @@ type Environment struct {
 
 // EnvironmentFiles make an environment: the Flux Kustomization that applies its folder, and the folder with what all its clusters
 // have in common: on the management cluster, and in apps what each of them runs.
-func EnvironmentFiles(layout Layout, env Environment) ([]manifest.File, error) {
-	if err := layout.check(); err != nil {
+func EnvironmentFiles(at layout.Layout, env Environment) ([]manifest.File, error) {
+	if err := checkLayout(at); err != nil {
 		return nil, err
 	}
 	if err := CheckName("environment", env.Name, 40); err != nil {
 		return nil, err
 	}
-	if env.Name == commonDir {
+	if env.Name == layout.CommonDir {
 		return nil, diag.Usage("choose another name", "environment %q would take over the folder of what all environments have in common", env.Name)
 	}
 	if env.Source == "" {
@@ -42,14 +43,14 @@ func EnvironmentFiles(layout Layout, env Environment) ([]manifest.File, error) {
 	data := struct {
 		Environment, Path, Source string
 		OwnSource                 bool
-	}{env.Name, layout.Environment(env.Name), env.Source, env.Source != mainSource}
+	}{env.Name, at.Environment(env.Name), env.Source, env.Source != mainSource}
 	out := make([]manifest.File, 0, 3)
 	for _, f := range []struct{ template, path string }{
-		{"clusters.yaml", layout.ClustersFile(env.Name)},
-		{"common.yaml", path.Join(data.Path, commonDir, "kustomization.yaml")},
-		{"environment.yaml", path.Join(layout.Apps(env.Name), "environment.yaml")},
+		{"clusters.yaml", at.ClustersFile(env.Name)},
+		{"common.yaml", path.Join(data.Path, layout.CommonDir, "kustomization.yaml")},
+		{"environment.yaml", path.Join(at.Apps(env.Name), "environment.yaml")},
 	} {
-		if env.Unreleased && f.path == layout.ClustersFile(env.Name) {
+		if env.Unreleased && f.path == at.ClustersFile(env.Name) {
 			continue
 		}
 		content, err := execute(f.template, data)

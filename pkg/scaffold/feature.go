@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"path"
 
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
-
-// FeaturesDir has one folder per feature.
-const FeaturesDir = "features"
 
 // FeatureFiles make a new feature: two folders, for what only the platform may own and for what stands in its namespace. Errors: a bad name.
 func FeatureFiles(name string) ([]manifest.File, error) {
@@ -24,14 +22,14 @@ func FeatureFiles(name string) ([]manifest.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, manifest.File{Path: path.Join(FeaturesDir, name, target), Content: content})
+		out = append(out, manifest.File{Path: path.Join(layout.FeaturesDir, name, target), Content: content})
 	}
 	return sorted(out), nil
 }
 
 // FeatureTarget is what has a feature: every cluster of an environment, or one of them.
 type FeatureTarget struct {
-	Layout      Layout
+	Layout      layout.Layout
 	Environment string
 	// Cluster is the only one to have it; "" means all.
 	Cluster string
@@ -47,13 +45,13 @@ func (t FeatureTarget) Applied() string {
 
 // FeatureFile is the path of what gives a feature to its target.
 func (t FeatureTarget) FeatureFile(feature string) string {
-	return path.Join(t.Applied(), t.Cluster, FeaturesDir, feature+".yaml")
+	return path.Join(t.Applied(), t.Cluster, layout.FeaturesDir, feature+".yaml")
 }
 
 // EnableFeature makes what gives a feature to its target: two Flux Kustomizations, the one of the namespace after the other. A cluster's own
 // Flux applies those of its environment, and the management cluster those of one cluster. Errors: bad names.
 func EnableFeature(feature string, t FeatureTarget) (manifest.File, error) {
-	if err := t.Layout.check(); err != nil {
+	if err := checkLayout(t.Layout); err != nil {
 		return manifest.File{}, err
 	}
 	if err := checkFeature(feature); err != nil {

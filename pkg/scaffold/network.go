@@ -3,6 +3,7 @@ package scaffold
 import (
 	"path"
 
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -13,5 +14,5 @@ func NetworkKustomization(name string, resources []string) (manifest.File, error
 		Name      string
 		Resources []string
 	}{name, resources})
-	return manifest.File{Path: path.Join(CNIDir(name), "kustomization.yaml"), Content: content}, err
+	return manifest.File{Path: path.Join(layout.CNIDir(name), "kustomization.yaml"), Content: content}, err
 }

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/templates"
 )
@@ -32,7 +33,7 @@ type RepoOptions struct {
 	// ManagementCluster is the name of the management cluster.
 	ManagementCluster string
 	// Layout of the management cluster.
-	Layout Layout
+	Layout layout.Layout
 	// Environments that the management cluster makes clusters for.
 	Environments []Environment
 	// Charts are the flavours whose charts go into the repo, of those in Flavours.
@@ -45,7 +46,7 @@ type RepoOptions struct {
 
 // Flavours are the charts that fleetctl brings along, sorted.
 func Flavours() ([]string, error) {
-	entries, err := templates.Charts.ReadDir(ChartsDir)
+	entries, err := templates.Charts.ReadDir(layout.ChartsDir)
 	if err != nil {
 		return nil, fmt.Errorf("list charts: %w", err)
 	}
@@ -81,7 +82,7 @@ func FlavoursFor(infrastructureProvider string) []string {
 // ExampleValues are the values of a small cluster of a flavour: the example in its chart's schema, with the Kubernetes version
 // given. It returns an error for an unknown flavour.
 func ExampleValues(flavour, kubernetesVersion string) (map[string]any, error) {
-	content, err := templates.Charts.ReadFile(path.Join(ChartsDir, flavour, "values.schema.json"))
+	content, err := templates.Charts.ReadFile(path.Join(layout.ChartsDir, flavour, "values.schema.json"))
 	if err != nil {
 		return nil, fmt.Errorf("read the schema of flavour %s: %w", flavour, err)
 	}
@@ -166,7 +167,7 @@ func (o RepoOptions) check() error {
 	if len(o.Charts) > 0 && o.KubernetesVersion == "" {
 		return errors.New("generate fleet repo: a Kubernetes version is needed for the example of a cluster")
 	}
-	return o.Layout.check()
+	return checkLayout(o.Layout)
 }
 
 // ChartFiles are the files of the chart of a flavour, for charts/<flavour> of the fleet repo.
@@ -179,7 +180,7 @@ func ChartFiles(flavour string) ([]manifest.File, error) {
 		return nil, diag.Errorf(fmt.Sprintf("the flavours are %v", known), "unknown flavour %q", flavour)
 	}
 	var out []manifest.File
-	err = fs.WalkDir(templates.Charts, path.Join(ChartsDir, flavour), func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(templates.Charts, path.Join(layout.ChartsDir, flavour), func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -207,7 +208,7 @@ func Missing(files []manifest.File, exists func(path string) bool) []manifest.Fi
 // chartOf returns the folder of the chart that a file belongs to.
 func chartOf(name string) (string, bool) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if path.Dir(dir) == ChartsDir {
+		if path.Dir(dir) == layout.ChartsDir {
 			return dir, true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -42,7 +43,7 @@ func golden(t *testing.T, name string, files []manifest.File) {
 	}
 }
 
-var docker = Layout{Cloud: "docker", Generation: "v1"}
+var docker = layout.Layout{Cloud: "docker", Generation: "v1"}
 
 func repoOptions() RepoOptions {
 	return RepoOptions{
@@ -58,7 +59,7 @@ func TestRepo(t *testing.T) {
 	}
 	var own []manifest.File
 	for _, f := range files {
-		if !strings.HasPrefix(f.Path, ChartsDir+"/") {
+		if !strings.HasPrefix(f.Path, layout.ChartsDir+"/") {
 			own = append(own, f)
 		}
 	}

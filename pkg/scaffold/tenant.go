@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -21,21 +22,11 @@ type TenantOptions struct {
 	// Group of the tenant's people, as the clusters' identity provider names it. Default: the tenant's name.
 	Group string
 	// Layout and Environment say where.
-	Layout      Layout
+	Layout      layout.Layout
 	Environment string
 	// Production gives the people the role view there, and admin elsewhere, unless Role says otherwise.
 	Production bool
 	Role       string
-}
-
-// Tenant is the folder of a tenant in an environment; with the environment "" the one with what it has in all of them.
-func (l Layout) Tenant(environment, name string) string {
-	return path.Join("tenants", l.Cloud, cmp.Or(environment, commonDir), name)
-}
-
-// TenantFile is the Flux Kustomization that gives a tenant to the clusters of an environment.
-func (l Layout) TenantFile(environment, name string) string {
-	return path.Join(l.Apps(environment), "tenants", name+".yaml")
 }
 
 // TenantFiles make a tenant: a namespace with a quota, limits, a network policy that denies and a service account for Flux; in the
@@ -53,7 +44,7 @@ func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
 		Tenant, Environment, Group, Role, Path, Common string
 		Production                                     bool
 	}{
-		opts.Name, opts.Environment, cmp.Or(opts.Group, opts.Name), cmp.Or(opts.Role, role), dir, path.Join("../..", commonDir, opts.Name), opts.Production,
+		opts.Name, opts.Environment, cmp.Or(opts.Group, opts.Name), cmp.Or(opts.Role, role), dir, path.Join("../..", layout.CommonDir, opts.Name), opts.Production,
 	}
 	var out []manifest.File
 	add := func(template, target string) error {
@@ -78,7 +69,7 @@ func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
 }
 
 func (o TenantOptions) check() error {
-	if err := o.Layout.check(); err != nil {
+	if err := checkLayout(o.Layout); err != nil {
 		return err
 	}
 	if err := CheckName("environment", o.Environment, 40); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -30,43 +31,12 @@ const (
 // FluxModes are all modes, the default first.
 func FluxModes() []string { return []string{string(FluxOwn), string(FluxRemote), string(FluxNone)} }
 
-const (
-	// FluxLabel marks the Flux objects in it with their part; see pkg/flux.
-	FluxLabel = "fleetctl.dev/flux"
-	// FluxFile stands beside a cluster.yaml and holds the Flux objects that work on that cluster.
-	FluxFile = "flux.yaml"
-	// AddonsDir holds what clusters need before anything else runs on them; below it cni has a folder for each choice of network.
-	AddonsDir = "addons"
-	// ComponentsFile holds the CRDs and controllers of Flux, in a folder FluxDir.
-	ComponentsFile = "gotk-components.yaml"
-	// FluxDir is where Flux itself stands: for the management cluster, and once for the clusters of each environment.
-	FluxDir = "flux-system"
-	// SourceFile is the source of the clusters of an environment.
-	SourceFile = "source.yaml"
-)
-
-// CNIDir is the folder of a network that clusters can be given.
-func CNIDir(name string) string { return path.Join(AddonsDir, "cni", name) }
-
-// WorkloadFlux is the folder with Flux itself for the clusters of an environment.
-func (l Layout) WorkloadFlux(environment string) string {
-	return path.Join(l.Environment(environment), commonDir, FluxDir)
-}
-
-// Sync is the folder with what connects the Flux of an environment's clusters to the fleet repo. The management cluster applies it to
-// each of them, and decrypts what is encrypted there.
-func (l Layout) Sync(environment string) string {
-	return path.Join(l.Environment(environment), commonDir, "sync")
-}
-
-// Credentials is the file with what the clusters of an environment read the fleet repo with, encrypted.
-func (l Layout) Credentials(environment string) string {
-	return path.Join(l.Sync(environment), "git-auth.sops.yaml")
-}
+// FluxLabel marks the Flux objects beside a cluster.yaml with their part; see pkg/flux.
+const FluxLabel = "fleetctl.dev/flux"
 
 // WorkloadFluxOptions are what the clusters of an environment need to run a Flux of their own.
 type WorkloadFluxOptions struct {
-	Layout      Layout
+	Layout      layout.Layout
 	Environment string
 	// Components is the content of gotk-components.yaml.
 	Components []byte
@@ -78,7 +48,7 @@ type WorkloadFluxOptions struct {
 // WorkloadFluxFiles make what the Flux of each cluster of an environment consists of and follows. The components and the source are
 // fleetctl's to update (see IsGenerated), the others the user's once they are there.
 func WorkloadFluxFiles(opts WorkloadFluxOptions) ([]manifest.File, error) {
-	if err := opts.Layout.check(); err != nil {
+	if err := checkLayout(opts.Layout); err != nil {
 		return nil, err
 	}
 	if err := CheckName("environment", opts.Environment, 40); err != nil {
@@ -95,12 +65,12 @@ func WorkloadFluxFiles(opts WorkloadFluxOptions) ([]manifest.File, error) {
 	}
 	flux, sync := opts.Layout.WorkloadFlux(opts.Environment), opts.Layout.Sync(opts.Environment)
 	files := []manifest.File{
-		{Path: path.Join(flux, ComponentsFile), Content: opts.Components},
+		{Path: path.Join(flux, layout.ComponentsFile), Content: opts.Components},
 		{Path: path.Join(flux, "kustomization.yaml"), Content: system},
 		{Path: path.Join(sync, "apps.yaml"), Content: apps},
 	}
 	if opts.Source != nil {
-		files = append(files, manifest.File{Path: path.Join(sync, SourceFile), Content: opts.Source})
+		files = append(files, manifest.File{Path: path.Join(sync, layout.SourceFile), Content: opts.Source})
 	}
 	return files, nil
 }
@@ -134,7 +104,7 @@ func SourceOf(sync []byte) ([]byte, error) {
 // IsGenerated tells whether a file of WorkloadFluxFiles is fleetctl's to update.
 func IsGenerated(name string) bool {
 	base := path.Base(name)
-	return base == ComponentsFile || base == SourceFile
+	return base == layout.ComponentsFile || base == layout.SourceFile
 }
 
 // fluxFile makes the flux.yaml of a cluster; ok is false where it has none.
@@ -157,8 +127,8 @@ func (o ClusterOptions) fluxFile() (file manifest.File, ok bool, err error) {
 		if err := CheckName("network", o.CNI, 63); err != nil {
 			return manifest.File{}, false, err
 		}
-		data.CNI = CNIDir(o.CNI)
+		data.CNI = layout.CNIDir(o.CNI)
 	}
 	content, err := execute("flux.yaml", data)
-	return manifest.File{Path: path.Join(o.Layout.Cluster(o.Environment, o.Name), FluxFile), Content: content}, true, err
+	return manifest.File{Path: path.Join(o.Layout.Cluster(o.Environment, o.Name), layout.FluxFile), Content: content}, true, err
 }

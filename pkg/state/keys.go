@@ -17,12 +17,24 @@ import (
 
 const folderHint = "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write"
 
+// Fleet is what a fleet's private files are found by. Names collide, so it is the identity where there is one. By the name alone are filed a fleet
+// that has no identity yet, and what was filed before there were any.
+type Fleet struct{ ID, Name string }
+
+// file has a folder of its own for identities: no name can be taken for one.
+func (f Fleet) file(ending string) string {
+	if f.ID != "" {
+		return filepath.Join("keys", "fleets", f.ID+ending)
+	}
+	return filepath.Join("keys", f.Name+ending)
+}
+
 // KeyFile is the private file with the age keys of a fleet. It is no cluster's: what is encrypted in Git outlives them.
-func (s Store) KeyFile(fleet string) string { return filepath.Join(s.Dir, "keys", fleet+".agekey") }
+func (s Store) KeyFile(fleet Fleet) string { return filepath.Join(s.Dir, fleet.file(".agekey")) }
 
 // WriteKeys replaces the file with the age keys of a fleet, atomically and private. Who makes the content from what is there holds LockKeys.
-func (s Store) WriteKeys(fleet string, content []byte) error {
-	if err := privateFolder(filepath.Join(s.Dir, "keys")); err != nil {
+func (s Store) WriteKeys(fleet Fleet, content []byte) error {
+	if err := privateFolder(filepath.Dir(s.KeyFile(fleet))); err != nil {
 		return diag.Wrap("create the folder for keys", err, folderHint)
 	}
 	return atomicfile.Write(s.KeyFile(fleet), content, 0o600)
@@ -30,21 +42,22 @@ func (s Store) WriteKeys(fleet string, content []byte) error {
 
 // LockKeys waits until no other process of this user reads and changes the age keys of a fleet. The operating system releases the lock with
 // the process.
-func (s Store) LockKeys(ctx context.Context, fleet string) (unlock func(), err error) {
-	return s.lock(ctx, "the age keys of "+fleet, fleet+".agekey.lock")
+func (s Store) LockKeys(ctx context.Context, fleet Fleet) (unlock func(), err error) {
+	return s.lock(ctx, "the age keys of "+fleet.Name, fleet.file(".agekey.lock"))
 }
 
 // LockSecrets waits until no other process of this user encrypts files of a fleet anew. LockKeys may be taken while it is held.
-func (s Store) LockSecrets(ctx context.Context, fleet string) (unlock func(), err error) {
-	return s.lock(ctx, "the secrets of "+fleet, fleet+".secrets.lock")
+func (s Store) LockSecrets(ctx context.Context, fleet Fleet) (unlock func(), err error) {
+	return s.lock(ctx, "the secrets of "+fleet.Name, fleet.file(".secrets.lock"))
 }
 
 func (s Store) lock(ctx context.Context, what, name string) (func(), error) {
 	const poll = 20 * time.Millisecond // a file lock cannot be waited for in another way that a context could end
-	if err := privateFolder(filepath.Join(s.Dir, "keys")); err != nil {
+	path := filepath.Join(s.Dir, name)
+	if err := privateFolder(filepath.Dir(path)); err != nil {
 		return nil, diag.Wrap("lock "+what, err, folderHint)
 	}
-	lock := flock.New(filepath.Join(s.Dir, "keys", name))
+	lock := flock.New(path)
 	if _, err := lock.TryLockContext(ctx, poll); err != nil {
 		return nil, diag.Wrap("lock "+what, err, "another fleetctl works with them; wait for it to end")
 	}

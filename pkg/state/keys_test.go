@@ -19,23 +19,23 @@ func TestLockKeys(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range many {
 		group.Go(func() {
-			unlock, err := s.LockKeys(t.Context(), "acme")
+			unlock, err := s.LockKeys(t.Context(), Fleet{Name: "acme"})
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			defer unlock()
-			there, err := os.ReadFile(s.KeyFile("acme"))
+			there, err := os.ReadFile(s.KeyFile(Fleet{Name: "acme"}))
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Error(err)
 			}
-			if err := s.WriteKeys("acme", append(there, byte('a'+i), '\n')); err != nil {
+			if err := s.WriteKeys(Fleet{Name: "acme"}, append(there, byte('a'+i), '\n')); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	group.Wait()
-	content, err := os.ReadFile(s.KeyFile("acme"))
+	content, err := os.ReadFile(s.KeyFile(Fleet{Name: "acme"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,26 +49,59 @@ func TestLockKeys(t *testing.T) {
 // The lock of the keys can be taken by who holds that of the secrets, and who waits for one ends with their context.
 func TestLockSecrets(t *testing.T) {
 	s := Store{Dir: t.TempDir()}
-	unlock, err := s.LockSecrets(t.Context(), "acme")
+	unlock, err := s.LockSecrets(t.Context(), Fleet{Name: "acme"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
-	inner, err := s.LockKeys(t.Context(), "acme")
+	inner, err := s.LockKeys(t.Context(), Fleet{Name: "acme"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	inner()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := s.LockSecrets(ctx, "acme"); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.LockSecrets(ctx, Fleet{Name: "acme"}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	other, err := s.LockSecrets(t.Context(), "other")
+	other, err := s.LockSecrets(t.Context(), Fleet{Name: "other"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	other()
+}
+
+// No name leads to what is filed by an identity, and two fleets of one name have nothing in common.
+func TestKeyFilesAreApart(t *testing.T) {
+	const id = "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11"
+	s := Store{Dir: filepath.Join(t.TempDir(), "state")}
+	fleets := []Fleet{{ID: id, Name: "acme"}, {ID: "0" + id[1:], Name: "acme"}, {Name: "acme"}, {Name: id}, {Name: "fleets"}}
+	for _, f := range fleets {
+		if err := s.WriteKeys(f, []byte(f.ID+"/"+f.Name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range fleets {
+		content, err := os.ReadFile(s.KeyFile(f))
+		if err != nil || string(content) != f.ID+"/"+f.Name {
+			t.Errorf("%+v has %s, %v", f, content, err)
+		}
+		if info, err := os.Stat(filepath.Dir(s.KeyFile(f))); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%+v: %v, %v", f, info, err)
+		}
+	}
+	unlock, err := s.LockKeys(t.Context(), fleets[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	for _, f := range fleets[1:] {
+		other, err := s.LockKeys(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other()
+	}
 }
 
 func TestKeepEdit(t *testing.T) {

@@ -11,11 +11,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 // sharedCharts looks at the HelmCharts that the clusters of an environment share: they are named after their charts, which are there.
-func (l *layout) sharedCharts(m *v1alpha1.ManagementCluster, environment, dir string) {
+func (l *placement) sharedCharts(m *v1alpha1.ManagementCluster, environment, dir string) {
 	for _, f := range l.tree.below(dir) {
 		if path.Dir(f.path) != dir {
 			continue
@@ -31,7 +32,7 @@ func (l *layout) sharedCharts(m *v1alpha1.ManagementCluster, environment, dir st
 				l.add(*problem)
 				continue
 			}
-			wanted := scaffold.ChartName(environment, path.Base(chart.Value))
+			wanted := layout.ChartName(environment, path.Base(chart.Value))
 			if name := yamledit.Find(d.node, "metadata", "name"); name != nil && name.Value != wanted {
 				l.add(finding(RuleChartName, f.path, name.Line, name.Column,
 					fmt.Sprintf("metadata.name: the chart %.80s of environment %s is called %.80q", chart.Value, environment, name.Value), "call it "+wanted+", here and in the chartRef of clusters"))
@@ -41,7 +42,7 @@ func (l *layout) sharedCharts(m *v1alpha1.ManagementCluster, environment, dir st
 }
 
 // chart has to be there, and to be that of the cluster's environment.
-func (c *cluster) chart(l *layout) {
+func (c *cluster) chart(l *placement) {
 	if own := yamledit.Find(c.release.node, "spec", "chart", "spec", "chart"); own != nil {
 		if strings.HasPrefix(own.Value, "./") { // else it is from elsewhere
 			if problem := l.missingChart(c.mgmt, c.file, "spec.chart.spec.chart", own, path.Clean(own.Value)); problem != nil {
@@ -63,11 +64,11 @@ func (c *cluster) chart(l *layout) {
 		return // that is the finding
 	}
 	for _, e := range l.fleet.Spec.Environments {
-		flavour, ok := scaffold.FlavourOf(e.Name, name.Value)
-		if ok && e.Name != c.environment && slices.Contains(l.subfolders(scaffold.ChartsDir), flavour) {
+		flavour, ok := layout.FlavourOf(e.Name, name.Value)
+		if ok && e.Name != c.environment && slices.Contains(l.subfolders(layout.ChartsDir), flavour) {
 			c.findings = append(c.findings, finding(RuleChartName, c.file.path, name.Line, name.Column,
 				fmt.Sprintf("spec.chartRef.name: %.80q is the chart of environment %s, and cluster %s is in %s", name.Value, e.Name, c.name, c.environment),
-				"name "+scaffold.ChartName(c.environment, flavour)))
+				"name "+layout.ChartName(c.environment, flavour)))
 			return
 		}
 	}
@@ -75,18 +76,18 @@ func (c *cluster) chart(l *layout) {
 
 // missingChart is the finding about a field that names the folder of a chart that is not there; nil where it is. A repo that no management
 // cluster follows yet gets its charts with `fleetctl init`.
-func (l *layout) missingChart(m *v1alpha1.ManagementCluster, f *file, field string, at *yaml.Node, dir string) *diag.Finding {
+func (l *placement) missingChart(m *v1alpha1.ManagementCluster, f *file, field string, at *yaml.Node, dir string) *diag.Finding {
 	if l.tree.has(path.Join(dir, "Chart.yaml")) {
 		return nil
 	}
 	flavour := path.Base(dir)
 	brought, err := scaffold.Flavours()
-	if err == nil && !l.initialised(m) && path.Dir(dir) == scaffold.ChartsDir && slices.Contains(brought, flavour) {
+	if err == nil && !l.initialised(m) && path.Dir(dir) == layout.ChartsDir && slices.Contains(brought, flavour) {
 		return nil
 	}
 	hint := "`fleetctl provider add` brings the charts of a provider along"
-	if nearest := diag.Nearest(flavour, l.subfolders(scaffold.ChartsDir)); nearest != "" {
-		hint = "did you mean ./" + path.Join(scaffold.ChartsDir, nearest) + "?"
+	if nearest := diag.Nearest(flavour, l.subfolders(layout.ChartsDir)); nearest != "" {
+		hint = "did you mean ./" + path.Join(layout.ChartsDir, nearest) + "?"
 	}
 	problem := finding(RuleMissingChart, f.path, at.Line, at.Column, fmt.Sprintf("%s: there is no chart in %.80s", field, dir), hint)
 	return &problem

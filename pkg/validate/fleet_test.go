@@ -12,11 +12,12 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
 
-var layoutOfTests = scaffold.Layout{Cloud: "docker", Generation: "v1"}
+var layoutOfTests = layout.Layout{Cloud: "docker", Generation: "v1"}
 
 // fleet is the files of a valid fleet repo, by their paths.
 func fleet(t testing.TB) map[string]string {

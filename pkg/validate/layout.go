@@ -14,18 +14,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 const (
 	clusterFile = "cluster.yaml"
-	commonDir   = "common"
 	// pruneAnnotation keeps Flux from deleting what leaves Git.
 	pruneAnnotation = "kustomize.toolkit.fluxcd.io/prune"
 )
 
-// layout holds the repo to the rules of its folders and clusters.
-type layout struct {
+// placement holds the repo to the rules of its folders and clusters.
+type placement struct {
 	tree  *tree
 	fleet *v1alpha1.Fleet
 	repo  *fleetrepo.Repo
@@ -50,8 +49,8 @@ type cluster struct {
 	told bool
 }
 
-func checkLayout(t *tree, fleet *v1alpha1.Fleet, repo *fleetrepo.Repo) *layout {
-	l := &layout{tree: t, fleet: fleet, repo: repo, charts: map[[2]string]bool{}}
+func checkLayout(t *tree, fleet *v1alpha1.Fleet, repo *fleetrepo.Repo) *placement {
+	l := &placement{tree: t, fleet: fleet, repo: repo, charts: map[[2]string]bool{}}
 	l.topFolders()
 	seen := map[string]bool{}
 	for i := range fleet.Spec.ManagementClusters {
@@ -70,11 +69,11 @@ func checkLayout(t *tree, fleet *v1alpha1.Fleet, repo *fleetrepo.Repo) *layout {
 	return l
 }
 
-func (l *layout) add(f diag.Finding) { l.findings = append(l.findings, f) }
+func (l *placement) add(f diag.Finding) { l.findings = append(l.findings, f) }
 
 // topFolders reports folders that somebody meant to be one of the layout's. Others are the team's own.
-func (l *layout) topFolders() {
-	known := []string{scaffold.AddonsDir, "charts", "features", "providers", "tenants"}
+func (l *placement) topFolders() {
+	known := []string{layout.AddonsDir, "charts", "features", "providers", "tenants"}
 	for _, name := range l.tree.folders["."] {
 		if _, folder := l.tree.folders[name]; !folder || slices.Contains(known, name) {
 			continue
@@ -86,13 +85,13 @@ func (l *layout) topFolders() {
 }
 
 // folder is a finding about a folder: it points at its first file.
-func (l *layout) folder(dir, summary, hint string) {
+func (l *placement) folder(dir, summary, hint string) {
 	if at := l.firstFile(dir); at != "" { // an empty folder is not in Git
 		l.add(finding(RuleFolder, at, 1, 0, summary, hint))
 	}
 }
 
-func (l *layout) firstFile(dir string) string {
+func (l *placement) firstFile(dir string) string {
 	if files := l.tree.below(dir); len(files) > 0 {
 		return files[0].path
 	}
@@ -100,7 +99,7 @@ func (l *layout) firstFile(dir string) string {
 }
 
 // subfolders lists the folders in a folder, but for those that nobody applies.
-func (l *layout) subfolders(dir string) []string {
+func (l *placement) subfolders(dir string) []string {
 	var out []string
 	for _, name := range l.tree.folders[dir] {
 		if _, folder := l.tree.folders[path.Join(dir, name)]; folder && !strings.HasPrefix(name, ".") {
@@ -111,7 +110,7 @@ func (l *layout) subfolders(dir string) []string {
 }
 
 // providerFolders reports what is in providers/ and belongs to no management cluster.
-func (l *layout) providerFolders() {
+func (l *placement) providerFolders() {
 	generations := map[string]bool{}
 	for i := range l.fleet.Spec.ManagementClusters {
 		generations[path.Dir(l.fleet.Spec.ManagementClusters[i].Dir())] = true
@@ -133,10 +132,10 @@ func (l *layout) providerFolders() {
 }
 
 // networks reports charts whose clusters are to get a network that the repo does not have.
-func (l *layout) networks() {
-	dir := path.Dir(scaffold.CNIDir("x"))
-	for _, flavour := range l.subfolders(scaffold.ChartsDir) {
-		f := l.tree.byPath[path.Join(scaffold.ChartsDir, flavour, "Chart.yaml")]
+func (l *placement) networks() {
+	dir := path.Dir(layout.CNIDir("x"))
+	for _, flavour := range l.subfolders(layout.ChartsDir) {
+		f := l.tree.byPath[path.Join(layout.ChartsDir, flavour, "Chart.yaml")]
 		if f == nil || len(f.documents) == 0 {
 			continue
 		}
@@ -153,8 +152,8 @@ func (l *layout) networks() {
 }
 
 // managementCluster looks at the environments and clusters of a management cluster.
-func (l *layout) managementCluster(m *v1alpha1.ManagementCluster) {
-	base := path.Dir(m.ClustersDir("x"))
+func (l *placement) managementCluster(m *v1alpha1.ManagementCluster) {
+	base := m.Layout().Clusters()
 	var known []string
 	for _, e := range l.fleet.Spec.Environments {
 		known = append(known, e.Name)
@@ -172,7 +171,7 @@ func (l *layout) managementCluster(m *v1alpha1.ManagementCluster) {
 		}
 		l.sharedCharts(m, environment, dir)
 		for _, name := range l.subfolders(dir) {
-			if name != commonDir {
+			if name != layout.CommonDir {
 				l.cluster(m, environment, path.Join(dir, name))
 			}
 		}
@@ -180,12 +179,12 @@ func (l *layout) managementCluster(m *v1alpha1.ManagementCluster) {
 }
 
 // cluster looks at the folder of a cluster.
-func (l *layout) cluster(m *v1alpha1.ManagementCluster, environment, dir string) {
+func (l *placement) cluster(m *v1alpha1.ManagementCluster, environment, dir string) {
 	c := &cluster{dir: dir, name: path.Base(dir), environment: environment, mgmt: m, file: l.tree.byPath[path.Join(dir, clusterFile)]}
 	if c.file == nil {
 		if at := l.firstFile(dir); at != "" {
 			l.add(finding(RuleClusterFile, at, 1, 0, fmt.Sprintf("the folder %s has no %s", dir, clusterFile),
-				"a cluster is declared there; what its environment's clusters have in common goes into "+commonDir))
+				"a cluster is declared there; what its environment's clusters have in common goes into "+layout.CommonDir))
 		}
 		return
 	}
@@ -207,7 +206,7 @@ func kindOf(d *document) string {
 }
 
 // checkClusters looks at all clusters side by side.
-func (l *layout) checkClusters() {
+func (l *placement) checkClusters() {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, c := range l.clusters {
@@ -221,7 +220,7 @@ func (l *layout) checkClusters() {
 	_ = group.Wait() // no function returns an error
 }
 
-func (l *layout) checkCluster(c *cluster) {
+func (l *placement) checkCluster(c *cluster) {
 	var values diag.Findings
 	c.declared, values = l.repo.Judge(fleetrepo.Place{File: c.file.path, Environment: c.environment, ManagementCluster: c.mgmt}, c.release.node)
 	c.findings = append(c.findings, l.tree.unsaid(values)...)
@@ -288,12 +287,12 @@ func (c *cluster) protection(t *tree) {
 }
 
 // initialised tells whether a management cluster's Flux is in the repo.
-func (l *layout) initialised(m *v1alpha1.ManagementCluster) bool {
+func (l *placement) initialised(m *v1alpha1.ManagementCluster) bool {
 	return l.tree.has(path.Join(m.Dir(), "flux-system"))
 }
 
 // duplicates reports clusters of one name that would share a namespace of their management cluster.
-func (l *layout) duplicates() {
+func (l *placement) duplicates() {
 	first := map[[2]string]*cluster{}
 	slices.SortStableFunc(l.clusters, func(a, b *cluster) int { return cmp.Compare(a.dir, b.dir) })
 	for _, c := range l.clusters {

@@ -192,9 +192,9 @@ func (r *run) readFleet() (findings diag.Findings) {
 // checkFleet is all that needs to know the fleet. secrets are those that were found in files.
 func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings) (diag.Findings, error) {
 	repo := fleetrepo.New(r.tree.dir, r.fleet)
-	layout := checkLayout(r.tree, r.fleet, repo)
-	out.Clusters = len(layout.clusters)
-	findings := slices.Concat(layout.findings, r.checkLock())
+	placed := checkLayout(r.tree, r.fleet, repo)
+	out.Clusters = len(placed.clusters)
+	findings := slices.Concat(placed.findings, r.checkLock())
 
 	disk, err := render.Dir(r.tree.dir)
 	if err != nil {
@@ -203,7 +203,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	if r.rendered, err = render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx)}).All(ctx); err != nil {
 		return nil, err
 	}
-	findings = append(findings, r.renderFindings(layout)...)
+	findings = append(findings, r.renderFindings(placed)...)
 	objects := r.objects()
 	out.Objects = len(r.rendered.Objects)
 	kinds := kindsIn(objects)
@@ -220,9 +220,9 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	}
 	findings = append(findings, unknownKinds(schemas, objects)...)
 	findings = append(findings, r.checkReferences(objects)...)
-	findings = append(findings, r.checkProtection(objects, layout.clusters)...)
+	findings = append(findings, r.checkProtection(objects, placed.clusters)...)
 	findings = append(findings, r.checkAppliedSecrets(objects, secrets)...)
-	return append(findings, r.checkChannels(objects, layout.clusters)...), nil
+	return append(findings, r.checkChannels(objects, placed.clusters)...), nil
 }
 
 // renderedRules are the rules that a renderer's findings are about.
@@ -234,7 +234,7 @@ var renderedRules = map[string]string{
 
 // renderFindings are the renderer's, less what was said already: a file that cannot be read, a chart that is missing, values that the chart
 // refuses.
-func (r *run) renderFindings(l *layout) diag.Findings {
+func (r *run) renderFindings(l *placement) diag.Findings {
 	said, twice := map[string]bool{}, map[string]bool{}
 	for _, c := range l.clusters {
 		if c.told {

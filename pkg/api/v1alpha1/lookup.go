@@ -2,10 +2,10 @@ package v1alpha1
 
 import (
 	"errors"
-	"path"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 // ErrNoManagementCluster is in the error of ManagementCluster where there is none of that name.
@@ -42,16 +42,16 @@ func (f *Fleet) ManagementCluster(name string) (*ManagementCluster, error) {
 	return nil, &diag.Error{Op: "find management cluster " + name, Err: ErrNoManagementCluster, Hint: hint, Code: diag.ExitUsage}
 }
 
-// Dir is the folder in the fleet repo of the management cluster's own configuration, with forward slashes. It is the same
-// before and after SetDefaults.
-func (m *ManagementCluster) Dir() string { return path.Join(m.providersDir(), "mgmt") }
+// Dir is the folder in the fleet repo of the management cluster's own configuration: that of its Layout.
+func (m *ManagementCluster) Dir() string { return m.Layout().Management() }
 
-// ClustersDir is the folder of the workload clusters of an environment, with forward slashes.
+// ClustersDir is the folder of the workload clusters of an environment: that of its Layout.
 func (m *ManagementCluster) ClustersDir(environment string) string {
-	return path.Join(m.providersDir(), "clusters", environment)
+	return m.Layout().Environment(environment)
 }
 
-func (m *ManagementCluster) providersDir() string {
+// Layout is where the management cluster and its workload clusters stand in the fleet repo. It is the same before and after SetDefaults.
+func (m *ManagementCluster) Layout() layout.Layout {
 	cloud, generation := m.Cloud, m.Generation
 	if cloud == "" {
 		cloud = m.defaultCloud()
@@ -59,7 +59,7 @@ func (m *ManagementCluster) providersDir() string {
 	if generation == "" {
 		generation = defaultGeneration
 	}
-	return path.Join("providers", cloud, generation)
+	return layout.Layout{Cloud: cloud, Generation: generation}
 }
 
 func (m *ManagementCluster) defaultCloud() string {

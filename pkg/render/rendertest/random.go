@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -72,7 +73,7 @@ type maker struct {
 	// released: production follows a channel of tags.
 	released bool
 	// side by side stand these management clusters.
-	layouts []scaffold.Layout
+	layouts []layout.Layout
 }
 
 func (m *maker) chance(percent int) bool { return m.IntN(100) < percent }
@@ -88,7 +89,7 @@ func (m *maker) source(environment string) string {
 // add puts files into the fleet, in the hand of a person where they are such as people change.
 func (m *maker) add(files ...manifest.File) error {
 	for _, f := range files {
-		byHand := strings.HasSuffix(f.Path, ".yaml") && !strings.HasPrefix(f.Path, scaffold.ChartsDir+"/")
+		byHand := strings.HasSuffix(f.Path, ".yaml") && !strings.HasPrefix(f.Path, layout.ChartsDir+"/")
 		if byHand && m.chance(70) {
 			if err := m.write(f, false); err != nil {
 				return err
@@ -131,10 +132,10 @@ func (m *maker) repo() error {
 	host := v1alpha1.Host{Type: v1alpha1.HostKind}
 	mgmt := v1alpha1.ManagementCluster{Name: "mgmt", Host: host, Providers: providers("docker", "vsphere")}
 	more := []string{"aws", "azure", "gcp"}
-	m.layouts = []scaffold.Layout{{Cloud: "docker", Generation: "v1"}}
+	m.layouts = []layout.Layout{{Cloud: "docker", Generation: "v1"}}
 	if m.chance(50) {
 		cloud := v1alpha1.ManagementCluster{Name: "cloud", Host: host, Generation: "v2", KubernetesVersion: "v1.36.3", Providers: providers(more...)}
-		m.layouts = append(m.layouts, scaffold.Layout{Cloud: "aws", Generation: "v2"})
+		m.layouts = append(m.layouts, layout.Layout{Cloud: "aws", Generation: "v2"})
 		fleet.Spec.ManagementClusters = []v1alpha1.ManagementCluster{mgmt, cloud}
 	} else {
 		mgmt.Providers = append(mgmt.Providers, providers(more...)...)
@@ -188,7 +189,7 @@ func (m *maker) management() error {
 	for _, l := range m.layouts {
 		files := []manifest.File{
 			{Path: l.SyncFile(), Content: []byte(fmt.Sprintf(gitSource, "flux-system", "branch: main") + fmt.Sprintf(gitSync, l.Management()))},
-			{Path: path.Join(path.Dir(l.SyncFile()), scaffold.ComponentsFile), Content: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: flux-system\n")},
+			{Path: path.Join(path.Dir(l.SyncFile()), layout.ComponentsFile), Content: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: flux-system\n")},
 			{Path: path.Join(path.Dir(l.SyncFile()), "kustomization.yaml"), Content: []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- gotk-components.yaml\n- gotk-sync.yaml\n")},
 			{Path: l.Management() + "/identities.yaml", Content: []byte(identities)},
 		}
@@ -256,7 +257,7 @@ func (m *maker) addons() error {
 }
 
 // layoutFor is the management cluster that can make a cluster of a flavour.
-func (m *maker) layoutFor(flavour string) scaffold.Layout {
+func (m *maker) layoutFor(flavour string) layout.Layout {
 	if len(m.layouts) > 1 && flavour != "docker" && flavour != "in-memory" && flavour != "vsphere-kubeadm" {
 		return m.layouts[1]
 	}
@@ -343,7 +344,7 @@ const ownChart = `  chart:
 // chart writes the chart that a cluster shares, or gives it one of its own, which only the branch of the fleet repo serves.
 func (m *maker) chart(opts scaffold.ClusterOptions, cluster *manifest.File) error {
 	if m.source(opts.Environment) == "" && m.chance(20) {
-		shared := fmt.Sprintf("  # ../chart-%s.yaml\n  chartRef:\n    kind: HelmChart\n    name: %s\n    namespace: flux-system\n", opts.Flavour, scaffold.ChartName(opts.Environment, opts.Flavour))
+		shared := fmt.Sprintf("  # ../chart-%s.yaml\n  chartRef:\n    kind: HelmChart\n    name: %s\n    namespace: flux-system\n", opts.Flavour, layout.ChartName(opts.Environment, opts.Flavour))
 		cluster.Content = []byte(strings.Replace(string(cluster.Content), shared, fmt.Sprintf(ownChart, opts.Flavour), 1))
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -17,7 +18,7 @@ var (
 )
 
 // Layout of the one management cluster.
-var Layout = scaffold.Layout{Cloud: "docker", Generation: "v1"}
+var Layout = layout.Layout{Cloud: "docker", Generation: "v1"}
 
 const fleetYAML = `apiVersion: fleetctl.dev/v1alpha1
 kind: Fleet

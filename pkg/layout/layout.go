@@ -1,0 +1,135 @@
+// Package layout knows where everything in a fleet repo lies: it is the one owner of its folders and of the names of its files. All paths have
+// forward slashes.
+package layout
+
+import (
+	"cmp"
+	"path"
+	"strings"
+)
+
+// Layout is where a management cluster and its workload clusters stand in the fleet repo.
+type Layout struct {
+	// Cloud is the folder below providers/.
+	Cloud string
+	// Generation is the folder below that: a new generation of management cluster can stand beside the old one.
+	Generation string
+}
+
+// generationDir is the folder of a generation of management cluster, with all that it makes.
+func (l Layout) generationDir() string { return path.Join("providers", l.Cloud, l.Generation) }
+
+// Management is the folder that the management cluster's Flux applies first.
+func (l Layout) Management() string { return path.Join(l.generationDir(), "mgmt") }
+
+// Clusters is the folder of the environments' folders.
+func (l Layout) Clusters() string { return path.Join(l.generationDir(), "clusters") }
+
+// Environment is the folder of an environment's clusters.
+func (l Layout) Environment(name string) string { return path.Join(l.Clusters(), name) }
+
+// ClustersFile has the Flux Kustomization that applies an environment's folder.
+func (l Layout) ClustersFile(environment string) string {
+	return path.Join(l.Management(), "clusters-"+environment+".yaml")
+}
+
+// Apps is the folder with what every cluster of an environment runs: its own Flux applies it.
+func (l Layout) Apps(environment string) string {
+	return path.Join(l.Environment(environment), CommonDir, "apps")
+}
+
+// EnvironmentChart is the file with the HelmChart of a flavour.
+func (l Layout) EnvironmentChart(environment, flavour string) string {
+	return path.Join(l.Environment(environment), "chart-"+flavour+".yaml")
+}
+
+// ChartName is the name of the HelmChart, in flux-system, of an environment's clusters of a flavour.
+func ChartName(environment, flavour string) string { return environment + "-" + flavour }
+
+// FlavourOf is the flavour of the HelmChart called name of an environment: the other way round. ok is false for any other name.
+func FlavourOf(environment, name string) (flavour string, ok bool) {
+	flavour, ok = strings.CutPrefix(name, environment+"-")
+	return flavour, ok && flavour != ""
+}
+
+// SourceDir is the folder with nothing but the GitRepository of a channel. The management cluster applies it, and for each cluster that
+// follows the channel itself a Flux Kustomization can, so that the one line in it moves both.
+func (l Layout) SourceDir(channel string) string {
+	return path.Join(l.Management(), "sources", channel)
+}
+
+// Cluster is the folder of one cluster.
+func (l Layout) Cluster(environment, name string) string {
+	return path.Join(l.Environment(environment), name)
+}
+
+// ChartsDir holds one chart per flavour of cluster.
+const ChartsDir = "charts"
+
+// CommonDir holds what an environment has for all its clusters; no cluster can be called so.
+const CommonDir = "common"
+
+// SourceFile is the one file of SourceDir.
+func (l Layout) SourceFile(channel string) string {
+	return path.Join(l.SourceDir(channel), "gitrepository.yaml")
+}
+
+// SyncFile says what a management cluster's Flux follows; see pkg/flux.
+func (l Layout) SyncFile() string { return path.Join(l.Management(), "flux-system", "gotk-sync.yaml") }
+
+// InChannels tells whether a path of the fleet repo is what environments run, each at the tag or branch of its channel. What the management
+// clusters are themselves made of, the tags of the channels among it, is the branch's alone.
+func InChannels(name string) bool {
+	switch name {
+	case "fleet.yaml", "fleet.lock":
+		return false
+	}
+	parts := strings.SplitN(name, "/", 5)
+	return len(parts) < 5 || parts[0] != "providers" || parts[3] != "mgmt"
+}
+
+// Tenant is the folder of a tenant in an environment; with the environment "" the one with what it has in all of them.
+func (l Layout) Tenant(environment, name string) string {
+	return path.Join("tenants", l.Cloud, cmp.Or(environment, CommonDir), name)
+}
+
+// TenantFile is the Flux Kustomization that gives a tenant to the clusters of an environment.
+func (l Layout) TenantFile(environment, name string) string {
+	return path.Join(l.Apps(environment), "tenants", name+".yaml")
+}
+
+// WorkloadFlux is the folder with Flux itself for the clusters of an environment.
+func (l Layout) WorkloadFlux(environment string) string {
+	return path.Join(l.Environment(environment), CommonDir, FluxDir)
+}
+
+// Sync is the folder with what connects the Flux of an environment's clusters to the fleet repo. The management cluster applies it to
+// each of them, and decrypts what is encrypted there.
+func (l Layout) Sync(environment string) string {
+	return path.Join(l.Environment(environment), CommonDir, "sync")
+}
+
+// Credentials is the file with what the clusters of an environment read the fleet repo with, encrypted.
+func (l Layout) Credentials(environment string) string {
+	return path.Join(l.Sync(environment), "git-auth.sops.yaml")
+}
+
+// Files and folders that have one name wherever they stand.
+const (
+	// FluxFile stands beside a cluster.yaml and holds the Flux objects that work on that cluster.
+	FluxFile = "flux.yaml"
+	// AddonsDir holds what clusters need before anything else runs on them; below it cni has a folder for each choice of network.
+	AddonsDir = "addons"
+	// ComponentsFile holds the CRDs and controllers of Flux, in a folder FluxDir.
+	ComponentsFile = "gotk-components.yaml"
+	// FluxDir is where Flux itself stands: for the management cluster, and once for the clusters of each environment.
+	FluxDir = "flux-system"
+	// SourceFile is the source of the clusters of an environment.
+	SourceFile = "source.yaml"
+)
+
+// CNIDir is the folder of a network that clusters can be given.
+func CNIDir(name string) string { return path.Join(AddonsDir, "cni", name) }
+
+// FeaturesDir has one folder per feature.
+const FeaturesDir = "features"

@@ -1,0 +1,100 @@
+//go:build integration
+
+package lifecycle
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+	"github.com/fleetctl/fleetctl/pkg/gitserve"
+)
+
+// A fleet repo that was served from its folder gets a remote. Flux changes over where that has the commit which it has applied, and nowhere else.
+func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	// The commit that was served, and one on top of it.
+	served := e.git.Seed(t, "main", map[string]string{"a": "1"})
+	head := e.git.Seed(t, "main", map[string]string{"a": "2"})
+	// What another folder has served, a commit that this remote has nowhere or on another branch.
+	elsewhere := e.git.Seed(t, "elsewhere", map[string]string{"b": "1"})
+	for name, tc := range map[string]struct {
+		applied string
+		allowed bool
+		shallow bool
+	}{
+		"the commit below":                                 {served, true, false},
+		"the commit itself":                                {head, true, true},
+		"nothing was applied yet":                          {"", true, true},
+		"a commit of nowhere":                              {"1111111111111111111111111111111111111111", false, false},
+		"a commit of another branch":                       {elsewhere, false, false},
+		"the commit below, in a clone of the newest alone": {served, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := e.options(t, "admin")
+			s, err := openSession(ctx, e.deps, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.close()
+			clone := t.TempDir()
+			if s.repo, err = gitrepo.Clone(ctx, e.git.URL, s.pushAuth(), "main", clone); err != nil {
+				t.Fatal(err)
+			}
+			if !tc.shallow {
+				gittest.Git(t, clone, "fetch", "--quiet", "--unshallow", e.git.Dir)
+			}
+			s.client, s.revision = e.client, head
+			s.endpoint = &gitEndpoint{url: e.git.URL, display: e.git.URL}
+			e.followSomething(ctx, t, "", "", "")
+			old := (&url.URL{Scheme: "https", Host: "10.0.0.1:4000", Path: gitserve.RepoPath}).String()
+			e.follows(ctx, t, old, tc.applied)
+			there := s.claim()
+			there.URL, there.Confirmed = "", true // as it was made when the fleet had no remote
+			if err := there.Create(ctx, e.client); err != nil {
+				t.Fatal(err)
+			}
+			err = s.follow(ctx, flux.NewSystem(e.client), nil)
+			switch {
+			case tc.allowed && err != nil:
+				t.Error(err)
+			case !tc.allowed && tc.shallow:
+				if err == nil || !strings.Contains(diag.Hint(err), "git fetch --unshallow") {
+					t.Errorf("got %v (%s)", err, diag.Hint(err))
+				}
+			case !tc.allowed && (err == nil || !strings.Contains(err.Error(), "does not have the commit "+tc.applied[:8]) || !strings.Contains(diag.Hint(err), "--take-over-flux")):
+				t.Errorf("got %v (%s)", err, diag.Hint(err))
+			}
+			now, err := flux.NewSystem(e.client).Following(ctx)
+			want := old
+			if tc.allowed {
+				want = e.git.URL
+			}
+			if err != nil || now.URL != want {
+				t.Errorf("it follows %s, %v; want %s", now.URL, err, want)
+			}
+			e.unclaim(ctx, t)
+			e.forgetFlux(ctx, t)
+		})
+	}
+}
+
+// follows sets a Flux up that follows the folder of the management cluster at that address, and has applied a commit of it.
+func (e *existingCluster) follows(ctx context.Context, t *testing.T, from, commit string) {
+	t.Helper()
+	e.apply(ctx, t, "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, spec: {url: '"+from+"', interval: 1m, ref: {branch: main}}}")
+	status := ""
+	if commit != "" {
+		status = ", status: {lastAppliedRevision: 'main@sha1:" + commit + "', inventory: {entries: []}}"
+	}
+	e.apply(ctx, t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: flux-system, namespace: flux-system}, spec: {path: ./providers/docker/v1/mgmt"+
+		", interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}"+status+"}")
+}
