@@ -178,7 +178,7 @@ func (r *Repo) CheckPromotable(channel, cluster string) error {
 		if cluster != "" && m.Name != cluster {
 			continue
 		}
-		l := layoutOf(m)
+		l := m.Layout()
 		if r.exists(l.SourceFile(channel)) || r.exists(l.SyncFile()) {
 			return nil
 		}
