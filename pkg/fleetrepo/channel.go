@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -166,6 +167,27 @@ func (r *Repo) Promote(channel, tag, cluster string) (*Edit, error) {
 	}
 	e := &Edit{Summary: fmt.Sprintf("Promote %s to channel %s", tag, c.Name)}
 	return e, r.follow(e, c.Name, tag, cluster, r.Fleet.EnvironmentsOf(c.Name))
+}
+
+// CheckPromotable returns an error where a promotion would move nothing: none of the management clusters, or not the one named, follows the fleet repo
+// yet, so that nothing there could follow a tag.
+func (r *Repo) CheckPromotable(channel, cluster string) error {
+	var missing []string
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		if cluster != "" && m.Name != cluster {
+			continue
+		}
+		l := m.Layout()
+		if r.exists(l.SourceFile(channel)) || r.exists(l.SyncFile()) {
+			return nil
+		}
+		missing = append(missing, l.SyncFile())
+	}
+	if len(missing) == 0 {
+		return nil // an unknown management cluster, which Promote tells of
+	}
+	return diag.NotReady("run `fleetctl init`, which writes it, and commit and push what it wrote", "nothing would follow a tag of channel %s: there is no %s", channel, strings.Join(missing, ", "))
 }
 
 // TagChannel is the channel called name, or the only one that goes through tags where name is empty.

@@ -92,10 +92,12 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 	}
 	out.Tag, out.Commit, out.Tagged = tag.Name, tag.Commit, fresh
 	body := ""
-	if fresh {
-		if body, err = p.release(ctx, out); err != nil {
+	if !fresh {
+		if err := p.repo.CheckPromotable(p.channel.Name, o.Cluster); err != nil {
 			return nil, err
 		}
+	} else if body, err = p.release(ctx, out); err != nil {
+		return nil, err
 	}
 	if p.carries() && p.remote && !o.Change.DryRun {
 		if _, err := p.git.PushTag(ctx, p.auth, tag.Name); err != nil {
@@ -294,6 +296,10 @@ func (p *run) release(ctx context.Context, out *Result) (string, error) {
 		if len(checked) > 0 {
 			said = fmt.Sprintf("Healthy at this commit: %s.\n", strings.Join(checked, ", "))
 		}
+	}
+	// Before there is a tag: one that nothing follows looks like a release.
+	if err := p.repo.CheckPromotable(p.channel.Name, p.opts.Cluster); err != nil {
+		return "", err
 	}
 	notes, err := p.notes(ctx, out.Tag)
 	if err != nil {
