@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -103,9 +104,9 @@ func checkClusters(t *testing.T, example string, fleet *v1alpha1.Fleet) int {
 func clusterDirs(fleet *v1alpha1.Fleet, cluster string) []string {
 	var dirs []string
 	for _, m := range fleet.Spec.ManagementClusters {
-		layout := scaffold.Layout{Cloud: m.Cloud, Generation: m.Generation}
+		l := layout.Layout{Cloud: m.Cloud, Generation: m.Generation}
 		for _, e := range fleet.Spec.Environments {
-			dirs = append(dirs, layout.Cluster(e.Name, cluster))
+			dirs = append(dirs, l.Cluster(e.Name, cluster))
 		}
 	}
 	return dirs
@@ -124,12 +125,12 @@ func checkRelease(t *testing.T, example, name string, content []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flavour, ok := scaffold.FlavourOf(environment, r.Spec.ChartRef.Name)
+	flavour, ok := layout.FlavourOf(environment, r.Spec.ChartRef.Name)
 	if !ok || !slices.Contains(flavours, flavour) || r.Spec.ChartRef.Kind != "HelmChart" || r.Spec.ChartRef.Namespace != "flux-system" {
 		t.Errorf("%s: there is no chart %+v", name, r.Spec.ChartRef)
 	}
 	parts := strings.Split(name, "/") // providers/<cloud>/<generation>/…
-	chart, err := scaffold.EnvironmentChart(scaffold.Layout{Cloud: parts[1], Generation: parts[2]}, environment, flavour)
+	chart, err := scaffold.EnvironmentChart(layout.Layout{Cloud: parts[1], Generation: parts[2]}, environment, flavour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -20,18 +21,18 @@ type object = map[string]any
 // It works in process and so is fast enough to change one value after the other; TestChartsRender has Helm's own program do it.
 func rendered(t *testing.T, release, flavour string, values map[string]any) ([]object, error) {
 	t.Helper()
-	layout := scaffold.Layout{Cloud: "docker", Generation: "v1"}
-	made, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: "x", Layout: layout, Environment: "dev", Flavour: flavour, Values: values})
+	in := layout.Layout{Cloud: "docker", Generation: "v1"}
+	made, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: "x", Layout: in, Environment: "dev", Flavour: flavour, Values: values})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chart, err := scaffold.EnvironmentChart(layout, "dev", flavour)
+	chart, err := scaffold.EnvironmentChart(in, "dev", flavour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	fleet := &v1alpha1.Fleet{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind, Metadata: v1alpha1.Metadata{Name: "test"}}
 	fleet.Spec.Environments = []v1alpha1.Environment{{Name: "dev"}}
-	fleet.Spec.ManagementClusters = []v1alpha1.ManagementCluster{{Name: "mgmt", Cloud: layout.Cloud, Generation: layout.Generation}}
+	fleet.Spec.ManagementClusters = []v1alpha1.ManagementCluster{{Name: "mgmt", Cloud: in.Cloud, Generation: in.Generation}}
 	files := fstest.MapFS{chart.Path: &fstest.MapFile{Data: chart.Content}}
 	for _, f := range made {
 		content := bytes.Replace(f.Content, []byte("releaseName: x\n"), fmt.Appendf(nil, "releaseName: %q\n", release), 1)

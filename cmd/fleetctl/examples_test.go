@@ -92,15 +92,35 @@ func TestExamplesAreWhatTheirCommandsMake(t *testing.T) {
 	}
 }
 
+// source is what init makes of a fleet's URL.
+const source = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata:
+  name: flux-system
+  namespace: flux-system
+spec:
+  interval: 1m0s
+  url: https://git.example.com/platform/fleet.git
+  ref:
+    branch: main
+`
+
 // initialised puts what init writes of an environment's Flux where it belongs, as far as `cluster add` looks at it.
-func initialised(t *testing.T, dir string, layout layout.Layout, environment string) {
+func initialised(t *testing.T, dir string, in layout.Layout, environment string) {
 	t.Helper()
-	files, err := scaffold.WorkloadFluxFiles(scaffold.WorkloadFluxOptions{Layout: layout, Environment: environment, Source: []byte("{}\n")})
+	flux, err := scaffold.WorkloadFluxFiles(scaffold.WorkloadFluxOptions{Layout: in, Environment: environment, Source: []byte(source)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range files {
+	apps, err := scaffold.EnvironmentFiles(in, scaffold.Environment{Name: environment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range append(flux, apps...) {
 		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if _, err := os.Lstat(path); err == nil {
+			continue // the example's own
+		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
