@@ -25,7 +25,7 @@ func TestDownloadsAreBounded(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	resp, err := http.Get(server.URL) //nolint:noctx // as clusterctl does it
+	resp, err := http.Get(server.URL) // as clusterctl does it
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ func fill(v reflect.Value, n *int) {
 	case reflect.Uint8:
 		v.SetUint(uint64(*n % 256))
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			fill(field, n)
 		}
 	case reflect.Pointer:
 	default:
