@@ -183,22 +183,24 @@ func stopAndStart(t *testing.T, s *story) {
 
 // crashLoops has one of Flux's controllers end at once, for a flag that it does not know, and then come back.
 func crashLoops(t *testing.T, s *story) {
-	const controller, flag = "notification-controller", "--of-another-version"
+	const controller, flag, reconcile = "notification-controller", "--of-another-version", "kustomize.toolkit.fluxcd.io/reconcile"
 	c := s.client(s.made.Kubeconfig)
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: controller}}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
 		t.Fatal(err)
 	}
-	roll := func(args []string) {
+	roll := func(args []string, flux string) {
 		t.Helper()
 		before := client.MergeFrom(d.DeepCopy())
 		d.Spec.Template.Spec.Containers[0].Args = args
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, reconcile, flux)
 		if err := c.Patch(t.Context(), d, before); err != nil {
 			t.Fatal(err)
 		}
 	}
 	args := slices.Clone(d.Spec.Template.Spec.Containers[0].Args)
-	roll(append(slices.Clone(args), flag))
+	// Flux has only just been started and is about to apply what Git says: that would undo this.
+	roll(append(slices.Clone(args), flag), "disabled")
 	eventually(t, "status shows the crash loop", time.Minute, func() string {
 		st, code := s.status()
 		for _, p := range st.Problems {
@@ -206,9 +208,12 @@ func crashLoops(t *testing.T, s *story) {
 				return ""
 			}
 		}
-		return fmt.Sprintf("exit %d, %+v", code, st.Problems)
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("exit %d, %+v; %s runs with %v: %+v", code, st.Problems, controller, d.Spec.Template.Spec.Containers[0].Args, d.Status)
 	})
-	roll(args)
+	roll(args, "enabled")
 	s.ready(time.Minute)
 }
 
