@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/validate"
@@ -30,11 +31,11 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 	if err != nil {
 		return fmt.Errorf("look at the change: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "fleetctl-judge-")
+	dir, remove, err := atomicfile.TempFolder("", "judge")
 	if err != nil {
-		return diag.Wrap("make a folder to look at the change", err, "free some space, or set TMPDIR")
+		return diag.Wrap("look at the change", err, "free some space, or set TMPDIR")
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // it is temporary
+	defer func() { _ = remove() }() // it is temporary
 	if err := changedCopy(repo.Dir, dir, files, e); err != nil {
 		return fmt.Errorf("look at the change: %w", err)
 	}

@@ -44,6 +44,11 @@ func TypeOf(p v1alpha1.Provider) v1alpha1.ProviderType {
 	return p.Type
 }
 
+// indexOf is where a management cluster lists the provider of p's name and type; -1 where it does not.
+func indexOf(m *v1alpha1.ManagementCluster, p v1alpha1.Provider) int {
+	return slices.IndexFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && TypeOf(o) == TypeOf(p) })
+}
+
 // AddProvider lists a provider of a management cluster ("" stands for the only one) in fleet.yaml, or changes its version, and brings
 // the charts of its flavours along. Version may be empty: fleetctl init chooses one, and one that is there stays.
 func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
@@ -55,7 +60,7 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	there := slices.ContainsFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && TypeOf(o) == TypeOf(p) })
+	there := indexOf(m, p) >= 0
 	e := &Edit{Summary: fmt.Sprintf("Add provider %s to %s", p.Name, m.Name)}
 	switch {
 	case p.Version != "":

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -22,7 +21,7 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 	if err != nil {
 		return nil, err
 	}
-	index := slices.IndexFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && TypeOf(o) == TypeOf(p) })
+	index := indexOf(m, p)
 	if index < 0 {
 		var names []string
 		for _, o := range m.Providers {
@@ -39,21 +38,20 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 	if err := r.checkProviderUnused(m, p.Name, flavours); err != nil {
 		return nil, err
 	}
-	src, err := r.read(v1alpha1.FileName)
+	fleet, err := r.readFleet()
 	if err != nil {
 		return nil, err
 	}
 	at := slices.IndexFunc(r.Fleet.Spec.ManagementClusters, func(o v1alpha1.ManagementCluster) bool { return o.Name == m.Name })
-	if src, err = yamledit.RemoveItem(src, 0, yamledit.Path{"spec", "managementClusters", at, "providers", index}); err != nil {
+	if fleet.src, err = yamledit.RemoveItem(fleet.src, 0, yamledit.Path{"spec", "managementClusters", at, "providers", index}); err != nil {
 		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "take the provider out in an editor")
 	}
-	fleet, err := v1alpha1.Decode(v1alpha1.FileName, src)
+	e := &Edit{Summary: fmt.Sprintf("Remove provider %s from %s", p.Name, m.Name)}
+	after, err := fleet.finish(&e.Changes)
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: fmt.Sprintf("Remove provider %s from %s", p.Name, m.Name)}
-	e.Changes.Write(manifest.File{Path: v1alpha1.FileName, Content: src})
-	if err := New(r.Dir, fleet).dropProvider(e, m.Providers[index], flavours); err != nil {
+	if err := after.dropProvider(e, m.Providers[index], flavours); err != nil {
 		return nil, err
 	}
 	e.Notes = append(e.Notes, fmt.Sprintf("Where it is installed on the management cluster %s it stays: `clusterctl delete --%s %s` takes it off.", m.Name, clusterctlFlag(TypeOf(p)), p.Name))
@@ -145,6 +143,6 @@ func (r *Repo) idleChart(flavour string) (bool, error) {
 // lists tells whether fleet.yaml has a provider for any management cluster.
 func (r *Repo) lists(p v1alpha1.Provider) bool {
 	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
-		return slices.ContainsFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && TypeOf(o) == TypeOf(p) })
+		return indexOf(&m, p) >= 0
 	})
 }
