@@ -35,7 +35,7 @@ type factory struct {
 
 type globalFlags struct {
 	repo, management, output, stateDir, cacheDir, configFile string
-	noColor, quiet, verbose                               bool
+	noColor, quiet, verbose                                  bool
 }
 
 // setGrace is for the commands that run in the background: nobody waits for them at a terminal, and they have much to end.

@@ -18,11 +18,11 @@ import (
 // options are what a command reads in the end.
 type options struct {
 	output, management, url string
-	timeout              time.Duration
-	noColor, delete      bool
-	skip, providers      []string
-	workers              int
-	config               string
+	timeout                 time.Duration
+	noColor, delete         bool
+	skip, providers         []string
+	workers                 int
+	config                  string
 }
 
 // command parses args as a command does.
