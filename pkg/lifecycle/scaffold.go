@@ -48,7 +48,7 @@ func Scaffold(ctx context.Context, deps management.Deps, opts InitOptions) (*Sca
 		return nil, s.stranger
 	}
 	for _, p := range capiProviders(s.mgmt.Providers) {
-		if err := capi.CheckKnown(p); err != nil {
+		if err := capi.CheckKnown(p); err != nil { //nolint:contextcheck // it reads what this program has in it
 			return nil, err
 		}
 	}
