@@ -49,7 +49,7 @@ spec:
 	f.holdsToken(mgmt, one.ReadToken)
 	identity := f.reads("fleet.id")
 	f.ok("cluster", "add", "demo", "--flavour", "in-memory", "--environment", "dev", "--set", "kubernetesVersion="+kubernetesVersion, "--push")
-	f.available("demo", 5*time.Minute)
+	present(t, mgmt, kube.Key{Namespace: "demo", Name: "demo"}, object("cluster.x-k8s.io/v1beta2", "Cluster"))
 
 	// The same folder, with nothing in it but what says which fleet it is, and where that is now.
 	entries, err := os.ReadDir(f.dir)
@@ -95,7 +95,7 @@ spec:
 			t.Errorf("%s %s is being deleted", o.GetKind(), o.GetName())
 		}
 	}
-	f.available("demo", time.Minute)
+	f.available("demo", 5*time.Minute)
 	f.ok("teardown", "--delete-clusters", "--yes")
 }
 
