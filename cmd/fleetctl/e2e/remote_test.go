@@ -77,6 +77,12 @@ func TestFleetOnSSH(t *testing.T) {
 		f.fails(1, []string{"SHA256:"}, args...)
 	})
 	args = append(args, "--ssh-known-hosts", hosts)
+	t.Run("the fleet repo is written before there is a management cluster, and init takes it along", func(t *testing.T) {
+		f.ok("init", "--scaffold", "--provider", "docker", "--git-url", server.URL, "--ssh-key-file", key, "--ssh-known-hosts", hosts)
+		if branches := gittest.Git(t, server.Dir, "branch", "--list"); branches != "" {
+			t.Errorf("--scaffold pushed:\n%s", branches)
+		}
+	})
 	t.Run("init makes a deploy key and says where it belongs", func(t *testing.T) {
 		r := f.fails(1, []string{"git deploy key", "ssh-ed25519 ", "read-only deploy key"}, args...)
 		if made := f.on.processes(f); len(made) > 0 {
@@ -89,6 +95,9 @@ func TestFleetOnSSH(t *testing.T) {
 		r := decode[initResult](t, f.ok(args...).stdout)
 		if head := server.Head(t, "main"); head != r.Revision || !strings.HasPrefix(r.DeployKey, "ssh-ed25519 ") {
 			t.Errorf("init reports %s and %q, the remote is at %s", r.Revision, r.DeployKey, head)
+		}
+		if log := gittest.Git(t, server.Dir, "log", "--format=%s", "main"); !strings.Contains(log, "\nDeclare the fleet ") {
+			t.Errorf("the remote's commits do not begin with the scaffold:\n%s", log)
 		}
 		if !strings.Contains(server.File(t, "main", "fleet.yaml"), "knownHosts") {
 			t.Error("fleet.yaml does not pin the host key")
