@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// The seed and the number of kills of TestKills. `make e2e-embedded` and the nightly workflow kill 20 times, `make test-kill` alone 200 times.
+// The seed and the number of kills of TestKills. CI and `make e2e-embedded` kill 20 times, `make test-kill` and the nightly workflow 200 times.
 var (
 	killSeed = flag.Uint64("seed", 0, "seed of TestKills; 0: one of its own, which it prints")
 	kills    = flag.Int("kills", 20, "how often TestKills kills")
