@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
@@ -23,6 +22,7 @@ type initOptions struct {
 	fluxTokenFile string
 	merge         bool
 	dryRun        bool
+	scaffold      bool
 	manifestDir   string
 }
 
@@ -40,7 +40,10 @@ folder itself: fleetctl serves it, read-only, to Flux from this machine, and a c
 The repo gets a chart for each flavour of cluster that its providers make: aws (aws-eks, aws-kubeadm), azure (azure-aks,
 azure-kubeadm), docker (docker, in-memory), gcp (gcp-gke, gcp-kubeadm), vsphere (vsphere-kubeadm).
 
-Run it again at any time: it looks at what is there and does only what is missing.`,
+Run it again at any time: it looks at what is there and does only what is missing.
+
+--scaffold writes and commits the fleet repo alone: for a first pull request, without a management cluster, a network or a bundle. What it leaves
+out, Flux's own manifests and fleet.lock, comes with the init that makes the management cluster.`,
 		Example: `  # From an empty folder, with nothing but this machine
   fleetctl init --provider docker
 
@@ -48,7 +51,10 @@ Run it again at any time: it looks at what is there and does only what is missin
   FLEETCTL_GIT_TOKEN=… fleetctl init --git-url https://github.com/acme/fleet --provider aws --provider azure:v1.23.0
 
   # Without any network
-  fleetctl init --provider docker --bundle fleet-bundle.tar.zst`,
+  fleetctl init --provider docker --bundle fleet-bundle.tar.zst
+
+  # The fleet repo first, on a branch of its own
+  git switch --create fleet && fleetctl init --scaffold --provider aws && git push --set-upstream origin fleet`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.complete(f); err != nil {
@@ -57,15 +63,17 @@ Run it again at any time: it looks at what is there and does only what is missin
 			return runInit(c, f, o)
 		},
 	}
-	o.addFlags(f, c.Flags())
+	o.addFlags(f, c)
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the steps and write the manifests that would be applied; change nothing else")
+	c.Flags().BoolVar(&o.scaffold, "scaffold", false, "write and commit the fleet repo alone, and make no management cluster")
 	c.Flags().StringVar(&o.manifestDir, "manifest-dir", "fleetctl-manifests", "folder for the manifests of --dry-run")
 	return c
 }
 
 // addFlags defines the flags that init and bootstrap share.
-func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
-	o.addFleetFlags(fs)
+func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
+	o.addFleetFlags(f, c)
+	fs := c.Flags()
 	fs.StringVar(&o.Fleet, "fleet", "", "name of a new fleet (default: the folder's name)")
 	fs.StringVar(&o.HostType, "host", "", "what carries the management cluster: kind, embedded or existing (default: kind where a container engine answers, else embedded)")
 	fs.StringVar(&o.Kubeconfig, "host-kubeconfig", "", "kubeconfig of an existing host")
@@ -89,7 +97,9 @@ func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
 }
 
 // addFleetFlags defines those that say what runs on the management cluster; bundle create has no others.
-func (o *initOptions) addFleetFlags(fs *pflag.FlagSet) {
+func (o *initOptions) addFleetFlags(f *factory, c *cobra.Command) {
+	f.addManagement(c)
+	fs := c.Flags()
 	fs.StringArrayVar(&o.providers, "provider", nil, "infrastructure provider, NAME or NAME:VERSION; repeat for several")
 	fs.StringVar(&o.KubernetesVersion, "kubernetes-version", "", "Kubernetes version of a new management cluster")
 	fs.StringVar(&o.NodeImage, "node-image", "", "node image of a new kind host")
@@ -101,7 +111,7 @@ func (o *initOptions) complete(f *factory) (err error) {
 	if o.Dir, err = f.repoDir(); err != nil {
 		return err
 	}
-	o.Cluster = f.flags.cluster
+	o.Cluster = f.flags.management
 	if o.Providers, err = parseProviders(o.providers); err != nil {
 		return err
 	}
@@ -143,6 +153,17 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.scaffold && o.dryRun {
+		return diag.Usage("leave one of them out", "--scaffold writes the fleet repo, and --dry-run writes no part of it")
+	}
+	if o.scaffold {
+		result, err := lifecycle.Scaffold(c.Context(), deps, o.InitOptions)
+		if err != nil {
+			return err
+		}
+		f.closeReporter()
+		return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return scaffoldView(w, result) })
+	}
 	if o.dryRun {
 		plan, err := lifecycle.DryRun(c.Context(), deps, o.InitOptions, o.manifestDir)
 		if err != nil {
@@ -158,6 +179,21 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 	f.closeReporter()
 	result.Steps = f.report().Events()
 	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return initView(w, result) })
+}
+
+func scaffoldView(w io.Writer, r *lifecycle.ScaffoldResult) error {
+	if r.Changed {
+		ui.Fprintf(w, "Wrote the fleet repo of %s: %s, committed to %s as %s. Nothing was pushed.\n", r.Fleet, plain.Count(len(r.Files), "file"), r.Branch, short(r.Commit))
+	} else {
+		ui.Fprintf(w, "Nothing to do: the fleet repo of %s has all of it.\n", r.Fleet)
+	}
+	ui.FprintText(w, "\nNext:")
+	for _, line := range r.Next {
+		if _, err := ui.Fprintf(w, "  %s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func planView(w io.Writer, p *lifecycle.Plan) error {
