@@ -13,8 +13,8 @@ import (
 const (
 	releaseName      = "meta.helm.sh/release-name"
 	releaseNamespace = "meta.helm.sh/release-namespace"
-	// releaseSecret is the type of the Secrets in which Helm keeps what it knows of a release.
-	releaseSecret = "helm.sh/release.v1"
+	// historyType is that of the Secrets in which Helm keeps what it knows of a release.
+	historyType = "helm.sh/release.v1"
 )
 
 // takeFlux takes what Flux is to do, with what it knows of what it has done, so that the target's goes on where this one stood.
@@ -96,7 +96,7 @@ func (g *graph) takeRelease(release kube.Key, storage string) {
 			continue
 		}
 		kind, _, _ := unstructured.NestedString(n.Object, "type")
-		history := kind == releaseSecret && n.GetNamespace() == storage && n.GetLabels()["name"] == release.Name
+		history := kind == historyType && n.GetNamespace() == storage && n.GetLabels()["name"] == release.Name
 		if history || madeBy(n) == release {
 			g.take(n, true)
 		}

@@ -22,7 +22,6 @@ var (
 	clusterGroupKind = clusterKind.GroupKind()
 	classGroupKind   = clusterv1.GroupVersion.WithKind("ClusterClass").GroupKind()
 	setGroupKind     = addonsv1.GroupVersion.WithKind("ClusterResourceSet").GroupKind()
-	bindingGroupKind = addonsv1.GroupVersion.WithKind("ClusterResourceSetBinding").GroupKind()
 	secretKind       = corev1.SchemeGroupVersion.WithKind("Secret")
 	configMapKind    = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 )

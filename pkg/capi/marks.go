@@ -20,4 +20,6 @@ const (
 )
 
 // copyMarks belong to a copy alone, and are no part of what it is a copy of.
-func copyMarks() []string { return []string{HandoverMark, SourceMark, StaysMark, DeletingMark, HeldMark} }
+func copyMarks() []string {
+	return []string{HandoverMark, SourceMark, StaysMark, DeletingMark, HeldMark}
+}

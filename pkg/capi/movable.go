@@ -184,6 +184,8 @@ func (m *Manager) objectsThat(ctx context.Context, is func(*unstructured.Unstruc
 			}
 		}
 	}
-	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(kube.RefOf(a).String(), kube.RefOf(b).String()) })
+	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return cmp.Compare(kube.RefOf(a).String(), kube.RefOf(b).String())
+	})
 	return objects, nil
 }

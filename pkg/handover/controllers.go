@@ -10,12 +10,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -36,7 +35,7 @@ func (s *side) halt(ctx context.Context, detail func(string)) error {
 		if d.Spec.Replicas != nil {
 			replicas = *d.Spec.Replicas
 		}
-		if _, noted := d.Annotations[replicasMark]; replicas == 0 || noted && replicas == 0 {
+		if replicas == 0 {
 			continue
 		}
 		if noted, ok := d.Annotations[replicasMark]; ok { // somebody has started it again: what was there first counts

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -48,9 +49,7 @@ func Look(ctx context.Context, o Options) (*Plan, error) {
 // goingOn is the plan of a hand-over that is under way.
 func (r *run) goingOn(j *Journal) *Plan {
 	p := &Plan{Source: j.Source.Name, Target: j.Target.Name, UnderWay: j.Phase, Counts: map[string]int{}, Waits: []string{}, Left: []string{}}
-	for kind, n := range j.Moved {
-		p.Counts[kind] = n
-	}
+	maps.Copy(p.Counts, j.Moved)
 	p.Clusters = append([]string{}, j.Clusters...)
 	return p
 }

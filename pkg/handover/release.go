@@ -183,7 +183,7 @@ func (r *run) asAvailable(ctx context.Context) error {
 	var errs []error
 	for _, name := range r.target.journal.Clusters {
 		if !there[name] {
-			errs = append(errs, fmt.Errorf("Cluster %s is not there", name))
+			errs = append(errs, fmt.Errorf("the Cluster %s is not there", name))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
