@@ -38,23 +38,31 @@ func plainCopy(item *Item) *unstructured.Unstructured {
 }
 
 // statusOf is the status for a copy of that generation. A status never says that more was looked at than there is: what the source's controllers
-// had not looked at, the copy's have not either.
+// had not looked at, the copy's have not either. That the hand-over has paused the source is nothing that they had to look at.
 func statusOf(source *unstructured.Unstructured, generation int64) any {
 	status := runtime.DeepCopyJSONValue(source.Object["status"])
-	lag(status, source.GetGeneration(), generation)
+	made := source.GetGeneration()
+	if _, paused := source.GetAnnotations()[PausedMark]; paused && source.GetKind() == clusterGroupKind.Kind {
+		made--
+	}
+	lag(status, made, generation)
 	return status
 }
 
-// lag makes each observedGeneration in value as far behind generation as it is behind the source's.
+// lag makes each observedGeneration in value as far behind generation as it is behind the source's; what nobody has looked at has none.
 func lag(value any, source, generation int64) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
-			if seen, ok := inner.(int64); ok && name == "observedGeneration" {
-				value[name] = max(0, generation-max(0, source-seen))
+			seen, ok := inner.(int64)
+			if !ok || name != "observedGeneration" {
+				lag(inner, source, generation)
 				continue
 			}
-			lag(inner, source, generation)
+			value[name] = generation - max(0, source-seen)
+			if generation <= max(0, source-seen) {
+				delete(value, name)
+			}
 		}
 	case []any:
 		for _, inner := range value {

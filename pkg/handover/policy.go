@@ -187,7 +187,7 @@ func probe(ctx context.Context, c *kube.Client) error {
 // denied tells whether the policy keeps the one who asked away: an administrator is forbidden nothing else.
 func denied(err error) bool { return apierrors.IsForbidden(err) }
 
-// lower takes the policy away.
+// lower takes the policy away, and returns once nobody is kept away any more.
 func (s *side) lower(ctx context.Context) error {
 	err := kube.Retry(ctx, func(ctx context.Context) error {
 		b := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
@@ -199,6 +199,12 @@ func (s *side) lower(ctx context.Context) error {
 	})
 	if err != nil && !kube.IsAbsent(err) {
 		return fmt.Errorf("take the fence of %s down: %w", s.Name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, fenceTime)
+	defer cancel()
+	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) { return !denied(probe(ctx, s.Client)), nil })
+	if err != nil {
+		return fmt.Errorf("take the fence of %s down: the API server still denies writes: %w", s.Name, err)
 	}
 	return nil
 }
