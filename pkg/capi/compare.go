@@ -37,6 +37,9 @@ func plainCopy(item *Item) *unstructured.Unstructured {
 	return obj
 }
 
+// hasStatus tells whether the item has a status that is written apart, and travels.
+func (i *Item) hasStatus() bool { return i.kind.status && i.Object["status"] != nil && !i.Anew }
+
 // statusOf is the status for a copy of that generation. A status never says that more was looked at than there is: what the source's controllers
 // had not looked at, the copy's have not either. That the hand-over has paused the source is nothing that they had to look at.
 func statusOf(source *unstructured.Unstructured, generation int64) any {
@@ -122,7 +125,7 @@ func differ(item *Item, have *unstructured.Unstructured, uids map[types.UID]type
 	for _, obj := range []*unstructured.Unstructured{wanted, got} {
 		unstructured.RemoveNestedField(obj.Object, "metadata", "ownerReferences")
 	}
-	if item.kind.status && item.Object["status"] != nil {
+	if item.hasStatus() {
 		wanted.Object["status"] = statusOf(item.Unstructured, have.GetGeneration())
 		got.Object["status"] = have.Object["status"]
 	}

@@ -172,8 +172,10 @@ func (c *copier) one(ctx context.Context, item *Item) error {
 	if !isCopy(have, item, c.ID) {
 		return nil // shared, and the target's own
 	}
-	if item.kind.status && item.Object["status"] != nil {
-		return c.status(ctx, item, have)
+	if item.hasStatus() {
+		if err := c.status(ctx, item, have); err != nil {
+			return err
+		}
 	}
 	return c.fields(ctx, item, have)
 }
@@ -235,7 +237,7 @@ func (c *copier) copyOf(item *Item) *unstructured.Unstructured {
 	return obj
 }
 
-// status gives the copy what the source's status says, and the source's managed fields in the same write.
+// status gives the copy what the source's status says.
 func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unstructured) error {
 	wanted := statusOf(item.Unstructured, have.GetGeneration())
 	err := kube.Retry(ctx, func(ctx context.Context) error {
@@ -244,7 +246,6 @@ func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unst
 			return nil
 		}
 		obj.Object["status"] = wanted
-		obj.SetManagedFields(item.GetManagedFields())
 		err := c.to.Status().Update(ctx, obj)
 		if !apierrors.IsConflict(err) {
 			return err
@@ -260,7 +261,8 @@ func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unst
 	return nil
 }
 
-// fields gives the copy the managed fields of those who apply parts of it: they could not take away again what fleetctl owned besides them.
+// fields gives the copy the managed fields of those who apply parts of it: they could not take away again what fleetctl owned besides them. It takes a
+// write of its own: with others, the API server adds to the fields what that write has changed, and with a status it ignores them.
 func (c *copier) fields(ctx context.Context, item *Item, have *unstructured.Unstructured) error {
 	if !applied(item.GetManagedFields()) || applied(have.GetManagedFields()) {
 		return nil

@@ -17,27 +17,26 @@ const (
 	historyType = "helm.sh/release.v1"
 )
 
-// takeFlux takes what Flux is to do, with what it knows of what it has done, so that the target's goes on where this one stood.
-//
-// A HelmRelease goes along where what it has made does, or is on another cluster. Any other one has made objects of this management cluster that do not
-// travel: the target's Flux has to install it anew, and would not if it found the release's history. What cannot be suspended would be acted upon at the
-// target before it has the work: Flux makes it again, from the fleet repo.
+// takeFlux takes what Flux is to do, with what it knows of what it has done, so that the target's goes on where this one stood. What cannot be
+// suspended would be acted upon at the target before it has the work: Flux makes it again, from the fleet repo.
 func (g *graph) takeFlux() {
 	moved := g.movedReleases()
 	for _, n := range g.nodes {
 		if !ofFlux(n.kind.Group) || !canBeSuspended(n.GetKind()) {
 			continue
 		}
+		g.take(n, true)
 		if n.GetKind() != "HelmRelease" {
-			g.take(n, true)
 			continue
 		}
-		_, remote, _ := unstructured.NestedMap(n.Object, "spec", "kubeConfig")
-		if release := releaseOf(n); remote || moved[release] {
-			g.take(n, true)
-			if !remote {
-				g.takeRelease(release, storageOf(n))
-			}
+		if _, remote, _ := unstructured.NestedMap(n.Object, "spec", "kubeConfig"); remote {
+			continue // Helm's own Secrets are where it works
+		}
+		release := releaseOf(n)
+		if moved[release] || moved[kube.Key{Namespace: release.Namespace}] {
+			g.takeRelease(release, storageOf(n))
+		} else {
+			n.Anew = true
 		}
 	}
 }
@@ -46,12 +45,17 @@ func canBeSuspended(kind string) bool {
 	return slices.Contains([]string{"Kustomization", "HelmRelease", "GitRepository", "OCIRepository", "HelmRepository", "Bucket"}, kind)
 }
 
-// movedReleases are the releases of which at least one object is handed over.
+// movedReleases are the releases of which at least one object is handed over, and, without a name, the namespaces of the Clusters that are: their
+// releases are what clusters are made of.
 func (g *graph) movedReleases() map[kube.Key]bool {
 	moved := map[kube.Key]bool{}
 	for _, n := range g.nodes {
-		if n.taken && n.kind.custom {
-			moved[madeBy(n)] = true
+		if !n.taken || !n.kind.custom {
+			continue
+		}
+		moved[madeBy(n)] = true
+		if n.kind.GroupKind() == clusterGroupKind {
+			moved[kube.Key{Namespace: n.GetNamespace()}] = true
 		}
 	}
 	delete(moved, kube.Key{})

@@ -43,6 +43,9 @@ func (p Phase) reached(other Phase) bool {
 	return slices.Index(phases(), p) >= slices.Index(phases(), other)
 }
 
+// Committed tells whether the target has the work.
+func (p Phase) Committed() bool { return p.reached(PhaseCommitted) }
+
 // Role is what a management cluster is in a hand-over.
 type Role string
 

@@ -10,11 +10,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// bypassName is the condition that lets hand-overs' writes pass a webhook: it runs in a controller that is put to 0, and what is copied has passed it when it was made.
-const bypassName = "fleetctl-handover"
+// conditionName is the condition that lets hand-overs' writes pass a webhook: it runs in a controller that is put to 0, and what is copied has passed it when it was made.
+const conditionName = "fleetctl-handover"
 
 func pass() admissionv1.MatchCondition {
-	return admissionv1.MatchCondition{Name: bypassName, Expression: fmt.Sprintf("!request.userInfo.username.startsWith(%q)", userPrefix)}
+	return admissionv1.MatchCondition{Name: conditionName, Expression: fmt.Sprintf("!request.userInfo.username.startsWith(%q)", userPrefix)}
 }
 
 // bypass lets hand-overs' writes pass the webhooks for groups. Everybody else still meets them.
@@ -37,7 +37,7 @@ func (s *side) restoreWebhooks(ctx context.Context) error {
 	})
 }
 
-func passes(c admissionv1.MatchCondition) bool { return c.Name == bypassName }
+func passes(c admissionv1.MatchCondition) bool { return c.Name == conditionName }
 
 // editWebhooks gives each webhook the conditions that edit returns for its rules and its conditions.
 func (s *side) editWebhooks(
