@@ -34,8 +34,8 @@ var modules = []module{
 
 // unused are kinds that the fleet has none of: each costs every program and every look a request.
 var unused = []string{
-	"Bucket", "ExternalArtifact", "HelmChart", "OCIRepository", "MachinePool", "DockerMachinePool", "DockerMachinePoolTemplate", "ExtensionConfig",
-	"MachineDrainRule",
+	"Bucket", "ExternalArtifact", "HelmChart", "OCIRepository", "MachinePool", "DockerMachinePool", "DockerMachinePoolTemplate",
+	"ExtensionConfig", "MachineDrainRule",
 }
 
 // crds are those of Cluster API, of its docker provider and of Flux, labelled as clusterctl labels them, without what needs a controller:

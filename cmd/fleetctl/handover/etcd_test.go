@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// etcd is the store below an API server, over its JSON gateway. What a side holds is put back there, object for object with UIDs and all, which
-// no API server would do, and in milliseconds. An API server takes it for the writes of another one beside it.
+// etcd is the store below an API server, over its JSON gateway. What a side holds is put back there, object for object with UIDs and
+// all, which no API server would do, and in milliseconds. An API server takes it for the writes of another one beside it.
 type etcd struct {
 	url *url.URL
 }
@@ -89,8 +89,8 @@ func (e *etcd) restore(ctx context.Context, saved saved) ([]string, error) {
 	var operations []operation
 	var touched []string
 	touch := func(key string, o operation) {
-		plain, _ := base64.StdEncoding.DecodeString(key) //nolint:errcheck // read has decoded it
-		touched = append(touched, string(plain))
+		path, _ := base64.StdEncoding.DecodeString(key) //nolint:errcheck // read has decoded it
+		touched = append(touched, string(path))
 		operations = append(operations, o)
 	}
 	for key := range there {

@@ -51,8 +51,8 @@ func gone(at int, side string, lasts time.Duration) func() *run {
 	}
 }
 
-// TestFaults lets both sides answer with conflicts, with too many requests and errors, cut connections, hang and vanish. A hand-over may give up
-// then, but it may not say that it is done when it is not, and run again it is.
+// TestFaults lets both sides answer with conflicts, with too many requests and errors, cut connections, hang and vanish. A hand-over
+// may give up then, but it may not say that it is done when it is not, and run again it is.
 func TestFaults(t *testing.T) {
 	b := newBed(t, engine(t), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true)
 	w := b.worlds[0]

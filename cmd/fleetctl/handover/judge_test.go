@@ -106,7 +106,8 @@ func (j judge) asBefore(ctx context.Context, t testing.TB) []string {
 	t.Helper()
 	source, target := j.sides(ctx, t)
 	faults := held("the source", j.world.sourceBefore, source)
-	return append(append(faults, j.unchanged("the source", j.world.sourceBefore, source)...), j.unchanged("the target", j.world.targetBefore, target)...)
+	faults = append(faults, j.unchanged("the source", j.world.sourceBefore, source)...)
+	return append(faults, j.unchanged("the target", j.world.targetBefore, target)...)
 }
 
 // marks are what an object keeps of having been handed over: by which hand-over, what it was at the source, and whose its Cluster is now.

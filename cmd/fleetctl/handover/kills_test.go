@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestKills ends a hand-over at every write, before and after it is applied, and runs it again or aborts it, from the same machine or from one
-// that knows nothing; then aborts at every write; then at random, several times in a row.
+// TestKills ends a hand-over at every write, before and after it is applied, and runs it again or aborts it, from the same machine or
+// from one that knows nothing; then aborts at every write; then at random, several times in a row.
 func TestKills(t *testing.T) {
 	b := newBed(t, engine(t), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true)
 	ctx := t.Context()
@@ -41,7 +41,9 @@ func TestKills(t *testing.T) {
 
 	// Just before the commit there is most to undo.
 	last, aborts := b.beforeCommit(t, w, writes)
-	forEach(t, b, "every write of an abort", b.share(everyWrite(aborts), *kills/4), func(t *testing.T, w *world, k kill) { b.atWriteOfAbort(t, w, last, k) })
+	forEach(t, b, "every write of an abort", b.share(everyWrite(aborts), *kills/4), func(t *testing.T, w *world, k kill) {
+		b.atWriteOfAbort(t, w, last, k)
+	})
 
 	left := max(0, *kills-int(b.kills.Load()))
 	seeds := make([]uint64, (left+1)/2) // about two kills each
@@ -49,7 +51,7 @@ func TestKills(t *testing.T) {
 		seeds[n] = b.random.Uint64()
 	}
 	forEach(t, b, "at random", seeds, func(t *testing.T, w *world, seed uint64) { b.atRandom(t, w, seed, writes) })
-	t.Logf("%d kills of a hand-over or an abort, each followed by a run or an abort, in %s: nothing lost, doubled, orphaned, paused or fenced",
+	t.Logf("%d kills, each followed by a run or an abort, in %s: nothing lost, doubled, orphaned, left paused or fenced",
 		b.kills.Load(), time.Since(b.started).Round(time.Second))
 }
 
@@ -62,8 +64,9 @@ func everyWrite(writes int) []kill {
 	return all
 }
 
-// share takes all of cases if they are no more than some, else each write once, before it or after it. A kill before a write leaves both sides as
-// one after the write before does, so no state that a kill can leave is missing then; and if that is still too much, as many as some.
+// share takes all of cases if they are no more than some, else each write once, before it or after it. A kill before a write leaves
+// both sides as one after the write before does, so no state that a kill can leave is missing then; and if that is still too much, as
+// many as some.
 func (b *bed) share(cases []kill, some int) []kill {
 	if len(cases) <= some {
 		return cases

@@ -1,8 +1,8 @@
 //go:build e2e
 
-// Package handover proves that a hand-over between two management clusters can be interrupted at any moment, on any side: real API servers
-// without controllers, a proxy before each that ends the program at a write of its choice, and a reader of both sides that knows nothing of the
-// product's code. `make test-handover` builds what it needs; what is missing is an error, never a skipped test.
+// Package handover proves that a hand-over between two management clusters can be interrupted at any moment, on any side: real API
+// servers without controllers, a proxy before each that ends the program at a write of its choice, and a reader of both sides that
+// knows nothing of the product's code. `make test-handover` builds what it needs; what is missing is an error, never a skipped test.
 package handover
 
 import (

@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// play does what controllers and kubelets would, until t ends: a Deployment has as many Pods as it wants, and says so once they are there, or
-// gone.
+// play does what controllers and kubelets would, until t ends: a Deployment has as many Pods as it wants, and says so once they are
+// there, or gone.
 func (s *side) play(ctx context.Context, t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -53,7 +53,8 @@ func (s *side) playDeployments(ctx context.Context, t testing.TB) {
 			return
 		}
 		// A conflict, or a Deployment that is gone: the next event says what has become of it.
-		if err := s.playDeployment(ctx, event.Object.Namespace, event.Object.Name); err != nil && ctx.Err() == nil && !hasCode(err, http.StatusConflict) && !hasCode(err, http.StatusNotFound) {
+		err := s.playDeployment(ctx, event.Object.Namespace, event.Object.Name)
+		if err != nil && ctx.Err() == nil && !hasCode(err, http.StatusConflict) && !hasCode(err, http.StatusNotFound) {
 			t.Errorf("%s: play the Deployment %s: %v", s.name, event.Object.Name, err)
 		}
 	}

@@ -43,7 +43,8 @@ func runningChildren(t testing.TB) time.Duration {
 		fields := bytes.Fields(content[bytes.LastIndexByte(content, ')')+1:])
 		var parent int
 		var user, system int64
-		if _, err := fmt.Sscan(string(bytes.Join([][]byte{fields[1], fields[11], fields[12]}, []byte(" "))), &parent, &user, &system); err != nil {
+		wanted := bytes.Join([][]byte{fields[1], fields[11], fields[12]}, []byte(" "))
+		if _, err := fmt.Sscan(string(wanted), &parent, &user, &system); err != nil {
 			t.Fatal(err)
 		}
 		if parent == os.Getpid() {

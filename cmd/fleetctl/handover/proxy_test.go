@@ -96,7 +96,9 @@ func newCertificate(t testing.TB) (certificate tls.Certificate, ca []byte) {
 }
 
 // changesNothing are reviews, which are asked for by POST.
-var changesNothing = []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews", "subjectaccessreviews", "tokenreviews"}
+var changesNothing = []string{
+	"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews", "subjectaccessreviews", "tokenreviews",
+}
 
 func isWrite(r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.URL.Query().Has("dryRun") {

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// side is a management cluster: etcd and kube-apiserver with the CRDs and the providers' Deployments, whose controllers the test plays. It is
-// read and written by plain requests, so that nothing of what is proven takes part in the proof.
+// side is a management cluster: etcd and kube-apiserver with the CRDs and the providers' Deployments, whose controllers the test
+// plays. It is read and written by plain requests, so that nothing of what is proven takes part in the proof.
 type side struct {
 	name       string
 	config     *rest.Config
@@ -37,11 +37,9 @@ type side struct {
 	playing sync.Mutex
 }
 
-// resource is a kind of object that can be listed.
+// resource is a kind of object that can be created.
 type resource struct {
 	group, version, plural, kind string
-	namespaced                   bool
-	hasStatus                    bool
 }
 
 func (r resource) path(namespace, name string) string {
@@ -59,9 +57,15 @@ func (r resource) path(namespace, name string) string {
 	return path
 }
 
+// startTime bounds the start of one, beside others on a busy machine.
+const startTime = 3 * time.Minute
+
 func startSide(t testing.TB, name string) *side {
 	t.Helper()
-	env := &envtest.Environment{BinaryAssetsDirectory: programs(t), CRDInstallOptions: envtest.CRDInstallOptions{CRDs: crds(t)}}
+	env := &envtest.Environment{
+		BinaryAssetsDirectory: programs(t), ControlPlaneStartTimeout: startTime,
+		CRDInstallOptions: envtest.CRDInstallOptions{CRDs: crds(t), MaxTime: startTime},
+	}
 	config, err := env.Start()
 	if err != nil {
 		t.Fatalf("start the API server: %v", err)
@@ -81,7 +85,10 @@ func startSide(t testing.TB, name string) *side {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &side{name: name, config: config, host: strings.TrimSuffix(host.String(), "/"), kubeconfig: env.KubeConfig, http: client, etcd: &etcd{url: env.ControlPlane.Etcd.URL}}
+	s := &side{
+		name: name, config: config, host: strings.TrimSuffix(host.String(), "/"), kubeconfig: env.KubeConfig, http: client,
+		etcd: &etcd{url: env.ControlPlane.Etcd.URL},
+	}
 	s.discover(t)
 	return s
 }
@@ -97,7 +104,8 @@ func (s *side) save(ctx context.Context, t testing.TB) saved {
 	return kept
 }
 
-// restore makes the side what it was when it was saved. An API server learns of policies late: it waits until one that is gone denies nothing.
+// restore makes the side what it was when it was saved. An API server learns of policies late: it waits until one that is gone denies
+// nothing.
 func (s *side) restore(ctx context.Context, t testing.TB, kept saved) {
 	t.Helper()
 	s.playing.Lock()
@@ -108,7 +116,8 @@ func (s *side) restore(ctx context.Context, t testing.TB, kept saved) {
 	}
 	if slices.ContainsFunc(touched, func(key string) bool { return strings.Contains(key, "validatingadmissionpolic") }) {
 		const group = "admissionregistration.k8s.io"
-		s.awaitFence(ctx, t, len(s.listOf(ctx, t, group, "ValidatingAdmissionPolicy")) > 0 && len(s.listOf(ctx, t, group, "ValidatingAdmissionPolicyBinding")) > 0)
+		policies, bindings := s.listOf(ctx, t, group, "ValidatingAdmissionPolicy"), s.listOf(ctx, t, group, "ValidatingAdmissionPolicyBinding")
+		s.awaitFence(ctx, t, len(policies) > 0 && len(bindings) > 0)
 	}
 }
 
@@ -143,19 +152,7 @@ func (s *side) resourceOf(t testing.TB, group, kind string) resource {
 	return s.resources[i]
 }
 
-// ignored are resources that an API server writes by itself, or that say nothing of a fleet.
-var ignored = []string{
-	"events", "endpoints", "endpointslices", "leases", "apiservices", "flowschemas", "prioritylevelconfigurations", "componentstatuses",
-	"customresourcedefinitions", "servicecidrs", "ipaddresses.networking.k8s.io", "storageversions", "leasecandidates", "podtemplates",
-	"controllerrevisions", "horizontalpodautoscalers", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments", "runtimeclasses",
-	"devicetaintrules", "volumeattributesclasses", "storageclasses", "priorityclasses", "nodes", "limitranges", "resourcequotas",
-	"certificatesigningrequests", "ingressclasses", "ingresses", "networkpolicies", "persistentvolumes", "persistentvolumeclaims",
-	"poddisruptionbudgets", "replicationcontrollers", "daemonsets", "statefulsets", "cronjobs", "deviceclasses", "resourceclaims",
-	"resourceclaimtemplates", "resourceslices", "services", "jobs", "replicasets", "clustertrustbundles", "podcertificaterequests", "serviceaccounts",
-	"roles", "rolebindings", "clusterroles", "clusterrolebindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
-}
-
-// discover finds all kinds that can be listed, at the version that the server prefers.
+// discover finds all kinds that can be created, at the version that the server prefers.
 func (s *side) discover(t testing.TB) {
 	t.Helper()
 	ctx := t.Context()
@@ -173,12 +170,9 @@ func (s *side) discover(t testing.TB) {
 			group, v = "", list.GroupVersion
 		}
 		for _, r := range list.APIResources {
-			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "create") ||
-				slices.Contains(ignored, r.Name) && !strings.Contains(group, "x-k8s.io") || slices.Contains(ignored, r.Name+"."+group) {
-				continue
+			if slices.Contains(r.Verbs, "create") && !strings.Contains(r.Name, "/") {
+				s.resources = append(s.resources, resource{group: group, version: v, plural: r.Name, kind: r.Kind})
 			}
-			status := slices.ContainsFunc(list.APIResources, func(sub metav1.APIResource) bool { return sub.Name == r.Name+"/status" })
-			s.resources = append(s.resources, resource{group: group, version: v, plural: r.Name, kind: r.Kind, namespaced: r.Namespaced, hasStatus: status})
 		}
 	}
 }
@@ -223,7 +217,8 @@ func (s *side) request(ctx context.Context, method, path string, body []byte, an
 		var status metav1.Status
 		_ = json.Unmarshal(content, &status) // where it is none, the code says it
 		u, _ := url.Parse(path)              //nolint:errcheck // the request has parsed it
-		return &statusError{code: response.StatusCode, message: fmt.Sprintf("%s: %s %s: %s: %s", s.name, method, u.Path, response.Status, status.Message)}
+		message := fmt.Sprintf("%s: %s %s: %s: %s", s.name, method, u.Path, response.Status, status.Message)
+		return &statusError{code: response.StatusCode, message: message}
 	}
 	if answer == nil {
 		return nil

@@ -22,7 +22,7 @@ func stock(t testing.TB, namespaces ...string) program {
 	if _, err := os.Stat(clusterctl); err != nil {
 		t.Fatal(err)
 	}
-	return program{name: "clusterctl move", limit: 10 * time.Minute, command: func(ctx context.Context, _, source, target, home string) *exec.Cmd {
+	command := func(ctx context.Context, _, source, target, home string) *exec.Cmd {
 		script := `set -e
 for namespace in ` + strings.Join(namespaces, " ") + `; do
   ` + clusterctl + ` move --kubeconfig "$1" --to-kubeconfig "$2" --namespace "$namespace"
@@ -30,7 +30,8 @@ done`
 		cmd := exec.CommandContext(ctx, "sh", "-c", script, "sh", source, target)
 		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
 		return cmd
-	}}
+	}
+	return program{name: "clusterctl move", limit: 10 * time.Minute, command: command}
 }
 
 // TestStockMove moves without a fault: the bed itself finds nothing then.
@@ -47,8 +48,8 @@ func TestStockMove(t *testing.T) {
 	}
 }
 
-// TestStockKills says how often stock clusterctl, killed at a write and started again with the same command, does not come to its end: not a
-// promise of ours, but what ours is worth. `make test-handover-stock` runs it.
+// TestStockKills says how often stock clusterctl, killed at a write and started again with the same command, does not come to its end:
+// not a promise of ours, but what ours is worth. `make test-handover-stock` runs it.
 func TestStockKills(t *testing.T) {
 	b := newBed(t, stock(t, "team-a", "team-b"), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.stockFleet(ctx, t) }, false)
 	ctx := t.Context()

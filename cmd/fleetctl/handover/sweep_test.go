@@ -43,8 +43,8 @@ func (k kill) strike(w write) deed {
 func forEach[C any](t *testing.T, b *bed, name string, cases []C, try func(*testing.T, *world, C)) {
 	t.Helper()
 	queue := make(chan C, len(cases))
-	for _, c := range cases {
-		queue <- c
+	for _, n := range b.random.Perm(len(cases)) { // so that the first minute has seen all phases
+		queue <- cases[n]
 	}
 	close(queue)
 	var done atomic.Int64
@@ -67,8 +67,8 @@ func forEach[C any](t *testing.T, b *bed, name string, cases []C, try func(*test
 	})
 }
 
-// killed lets the program be killed, and holds what it leaves against what holds at any moment. It returns false where the program came to its
-// end before that write: runs differ by some writes, for they wait for others.
+// killed lets the program be killed, and holds what it leaves against what holds at any moment. It returns false where the program
+// came to its end before that write: runs differ by some writes, for they wait for others.
 func (b *bed) killed(ctx context.Context, t *testing.T, w *world, verb, machine string, k kill) (outcome, bool) {
 	t.Helper()
 	o := w.execute(ctx, t, b.program, verb, machine, &run{judge: k.strike})
