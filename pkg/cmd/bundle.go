@@ -53,7 +53,7 @@ No credentials of providers are needed, and none get into the bundle. An interru
 			return f.showBundle(result)
 		},
 	}
-	o.addFleetFlags(c.Flags())
+	o.addFleetFlags(f, c)
 	c.Flags().StringArrayVar(&b.Images, "image", nil, "a further image; repeat for several")
 	c.Flags().StringArrayVar(&b.Charts, "chart", nil, "a Helm chart, the file of its archive or oci://REGISTRY/PATH:VERSION; repeat for several")
 	c.Flags().StringVar(&b.Architecture, "arch", "", "architecture of the images: amd64 or arm64 (default: this machine's)")

@@ -41,6 +41,7 @@ Exit codes: 0 all files could be read; 1 some could not: the list has the others
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return runClusterList(f, environment) },
 	})
+	f.addManagementFilter(c)
 	c.Flags().StringVar(&environment, "environment", "", "only the clusters of this environment")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	return c
@@ -76,7 +77,11 @@ func runClusterList(f *factory, environment string) error {
 		return err
 	}
 	list.Problems = problems
-	for _, c := range all {
+	ofManagement, err := only(f, repo, all, func(c fleetrepo.Cluster) string { return c.ManagementCluster })
+	if err != nil {
+		return err
+	}
+	for _, c := range ofManagement {
 		if environment == "" || c.Environment == environment {
 			list.Clusters = append(list.Clusters, c)
 		}

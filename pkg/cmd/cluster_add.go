@@ -45,6 +45,7 @@ the flag that gives it. The result is checked against the chart's values.schema.
 			return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Add(o.AddOptions) })
 		},
 	}
+	f.addManagement(c)
 	fs := c.Flags()
 	fs.StringVar(&o.Flavour, "flavour", "", "chart of the cluster: a folder of charts/, or one that fleetctl brings along")
 	fs.StringVar(&o.Environment, "environment", "", "environment of the cluster (default: the only one of the fleet)")
@@ -66,7 +67,7 @@ func (o *clusterAddOptions) complete(f *factory) error {
 	if err != nil {
 		return err
 	}
-	o.ManagementCluster = f.flags.cluster
+	o.ManagementCluster = f.flags.management
 	if o.Set, err = fleetrepo.ParseAssignments(o.set); err != nil {
 		return err
 	}

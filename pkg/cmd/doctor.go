@@ -45,7 +45,7 @@ A fleet repo can name commands: those that variables of providers come from, and
 			return nil
 		},
 	}
-	o.addFlags(f, c.Flags())
+	o.addFlags(f, c)
 	c.Flags().BoolVar(&runCommands, "run-commands", false, "run the commands of fleet.yaml that variables come from, and those of a kubeconfig in the fleet repo")
 	return c
 }

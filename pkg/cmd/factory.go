@@ -34,8 +34,8 @@ type factory struct {
 }
 
 type globalFlags struct {
-	repo, cluster, output, stateDir, cacheDir, configFile string
-	noColor, quiet, verbose                               bool
+	repo, management, output, stateDir, cacheDir, configFile string
+	noColor, quiet, verbose                                  bool
 }
 
 // setGrace is for the commands that run in the background: nobody waits for them at a terminal, and they have much to end.
@@ -45,7 +45,6 @@ func newFactory(streams ui.Streams) *factory { return &factory{streams: streams,
 
 func (f *factory) addGlobalFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.flags.repo, "repo", "C", ".", "folder of the fleet repo")
-	fs.StringVar(&f.flags.cluster, "cluster", "", "management cluster to work on (default: the only one of the fleet)")
 	fs.StringVarP(&f.flags.output, "output", "o", string(ui.Human), "output format: human, json or yaml; for lists also wide and name")
 	fs.StringVar(&f.flags.stateDir, "state-dir", "", "private folder for what fleetctl knows of its management clusters (default: fleetctl in the user's state folder)")
 	fs.StringVar(&f.flags.cacheDir, "cache-dir", "", "folder for what can be fetched or made again (default: fleetctl in the user's cache folder)")
@@ -125,7 +124,7 @@ func (f *factory) target() (*management.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return management.Find(f.store(), f.flags.cluster, dir)
+	return management.Find(f.store(), f.flags.management, dir)
 }
 
 // declaredTarget is target for commands that only look: it may be one that nobody has made yet.
@@ -134,20 +133,7 @@ func (f *factory) declaredTarget() (*management.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return management.FindDeclared(f.store(), f.flags.cluster, dir)
-}
-
-// completeManagementClusters completes the value of --cluster.
-func (f *factory) completeManagementClusters(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	records, err := f.store().List()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	names := make([]string, 0, len(records))
-	for _, r := range records {
-		names = append(names, r.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return management.FindDeclared(f.store(), f.flags.management, dir)
 }
 
 // completeWorkloadClusters completes the name of a workload cluster.

@@ -43,7 +43,7 @@ func newFeatureEnableCmd(f *factory) *cobra.Command {
 		Long: `Give a feature to every cluster of environments, of all where none is named, or to single clusters. Each cluster's own Flux applies the
 features of its environment; those of a single cluster the management cluster applies there.` + editing,
 		Example: `  fleetctl feature enable ingress --environment staging --push
-  fleetctl feature enable gpu --on-cluster train-1`,
+  fleetctl feature enable gpu --cluster train-1`,
 	}, (*fleetrepo.Repo).EnableFeature)
 }
 
@@ -71,10 +71,10 @@ func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Re
 		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return change(r, args[0], options) })
 	}
 	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment whose clusters it is about (default: all)")
-	// --cluster names the management cluster, for every command.
-	c.Flags().StringSliceVar(&options.Clusters, "on-cluster", nil, "workload cluster that it is about, instead of an environment")
+	c.Flags().StringSliceVar(&options.Clusters, "cluster", nil, "workload cluster that it is about, instead of an environment")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
-	completeFlag(c, "on-cluster", f.completeFrom(-1, clusterNames))
+	addRenamed(c.Flags(), "on-cluster", "cluster")
+	completeFlag(c, "cluster", f.completeFrom(-1, clusterNames))
 	o.add(c)
 	takes(f, c, ofFeature)
 	return c

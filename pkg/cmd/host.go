@@ -88,7 +88,7 @@ func hostTroubles(w io.Writer, all []management.HostInfo) error {
 }
 
 func newHostStartCmd(f *factory) *cobra.Command {
-	return &cobra.Command{
+	return f.onManagement(&cobra.Command{
 		Use:   "start",
 		Short: "Start a host that was stopped, or that a reboot stopped, with all its data",
 		Long: `Start a host that was stopped, or that a reboot stopped, with all its data, and what serves its fleet repo. After a pivot there is no host here
@@ -110,11 +110,11 @@ any more: start then serves a fleet repo without a remote again to the cluster t
 			}
 			return showHost(f, result, err, "The management cluster %s runs.\n", "The management cluster %s runs already.\n")
 		},
-	}
+	})
 }
 
 func newHostStopCmd(f *factory) *cobra.Command {
-	return &cobra.Command{
+	return f.onManagement(&cobra.Command{
 		Use:   "stop",
 		Short: "Stop an embedded host; its data stay",
 		Long: `Stop the processes of an embedded host and what serves its fleet repo. Workload clusters go on without being managed; with start, all of it
@@ -132,7 +132,7 @@ goes on where it was. After a pivot it ends what serves a fleet repo without a r
 			}
 			return showHost(f, result, err, "The management cluster %s is stopped.\n", "The management cluster %s does not run.\n")
 		},
-	}
+	})
 }
 
 func newHostDeleteCmd(f *factory) *cobra.Command {
@@ -159,6 +159,7 @@ never touched.`,
 			return showHost(f, result, err, "The host of management cluster %s is gone.\n", "The management cluster %s has no host; nothing to do.\n")
 		},
 	}
+	f.addManagement(c)
 	c.Flags().BoolVar(&force, "force", false, "delete it also where workload clusters live only there, or may")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return c
@@ -233,6 +234,7 @@ NAMESPACE/NAME. Without an argument it lists them.`,
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+	f.addManagement(c)
 	c.Flags().IntVar(&lines, "lines", 100, "how many lines")
 	return c
 }

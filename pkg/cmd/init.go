@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
@@ -57,15 +56,16 @@ Run it again at any time: it looks at what is there and does only what is missin
 			return runInit(c, f, o)
 		},
 	}
-	o.addFlags(f, c.Flags())
+	o.addFlags(f, c)
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the steps and write the manifests that would be applied; change nothing else")
 	c.Flags().StringVar(&o.manifestDir, "manifest-dir", "fleetctl-manifests", "folder for the manifests of --dry-run")
 	return c
 }
 
 // addFlags defines the flags that init and bootstrap share.
-func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
-	o.addFleetFlags(fs)
+func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
+	o.addFleetFlags(f, c)
+	fs := c.Flags()
 	fs.StringVar(&o.Fleet, "fleet", "", "name of a new fleet (default: the folder's name)")
 	fs.StringVar(&o.HostType, "host", "", "what carries the management cluster: kind, embedded or existing (default: kind where a container engine answers, else embedded)")
 	fs.StringVar(&o.Kubeconfig, "host-kubeconfig", "", "kubeconfig of an existing host")
@@ -89,7 +89,9 @@ func (o *initOptions) addFlags(_ *factory, fs *pflag.FlagSet) {
 }
 
 // addFleetFlags defines those that say what runs on the management cluster; bundle create has no others.
-func (o *initOptions) addFleetFlags(fs *pflag.FlagSet) {
+func (o *initOptions) addFleetFlags(f *factory, c *cobra.Command) {
+	f.addManagement(c)
+	fs := c.Flags()
 	fs.StringArrayVar(&o.providers, "provider", nil, "infrastructure provider, NAME or NAME:VERSION; repeat for several")
 	fs.StringVar(&o.KubernetesVersion, "kubernetes-version", "", "Kubernetes version of a new management cluster")
 	fs.StringVar(&o.NodeImage, "node-image", "", "node image of a new kind host")
@@ -101,7 +103,7 @@ func (o *initOptions) complete(f *factory) (err error) {
 	if o.Dir, err = f.repoDir(); err != nil {
 		return err
 	}
-	o.Cluster = f.flags.cluster
+	o.Cluster = f.flags.management
 	if o.Providers, err = parseProviders(o.providers); err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ name, or by namespace/name where the name alone is not enough.`,
 			return err
 		},
 	}
+	f.addManagement(c)
 	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig instead of printing it")
 	return c
 }

@@ -148,7 +148,7 @@ type poolList struct {
 }
 
 func newPoolListCmd(f *factory) *cobra.Command {
-	return listFormats(&cobra.Command{
+	c := listFormats(&cobra.Command{
 		Use:   "list [CLUSTER]",
 		Short: "List the pools of a cluster, or of all of them",
 		Long: `List the pools of a cluster, or of all clusters that the fleet repo declares, from its files alone.
@@ -160,6 +160,8 @@ Exit codes: 0 all files could be read; 1 some could not: the list has the others
 		ValidArgsFunction: f.completeFrom(0, clusterNames),
 		RunE:              func(_ *cobra.Command, args []string) error { return runPoolList(f, args) },
 	})
+	f.addManagementFilter(c)
+	return c
 }
 
 func runPoolList(f *factory, args []string) error {
@@ -176,6 +178,9 @@ func runPoolList(f *factory, args []string) error {
 		}
 		clusters = []fleetrepo.Cluster{*cluster}
 	} else if clusters, list.Problems, err = repo.Clusters(); err != nil {
+		return err
+	}
+	if clusters, err = only(f, repo, clusters, func(c fleetrepo.Cluster) string { return c.ManagementCluster }); err != nil {
 		return err
 	}
 	for _, c := range clusters {

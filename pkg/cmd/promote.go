@@ -40,7 +40,7 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
   fleetctl promote --to v0.3.1           # back to a version that was good`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			options.Cluster, o.remote = f.flags.cluster, true
+			options.Cluster, o.remote = f.flags.management, true
 			var err error
 			if options.Change, err = f.changeOptions(&o); err != nil {
 				return err
@@ -54,6 +54,7 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
 			return runPromotions(c, f, options)
 		},
 	}
+	f.addManagement(c)
 	fs := c.Flags()
 	fs.StringVar(&options.To, "to", "", "tag to move the channel to: one that is there, or a new one (default: the next version)")
 	fs.StringVar(&options.Channel, "channel", "", "channel to move (default: the only one that goes through tags)")

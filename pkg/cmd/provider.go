@@ -27,16 +27,17 @@ func newProviderAddCmd(f *factory) *cobra.Command {
 		Long: `List a provider of a management cluster in fleet.yaml, or change its version there, and bring the charts of its flavours of clusters
 along. Without a version, fleetctl init chooses one when it installs the provider.` + editing,
 		Example: `  fleetctl provider add aws:v2.13.0 --commit
-  fleetctl provider add in-cluster --type ipam --cluster platform`,
+  fleetctl provider add in-cluster --type ipam --management platform`,
 		RunE: func(c *cobra.Command, args []string) error {
 			given, err := parseProviders(args)
 			if err != nil {
 				return err
 			}
 			provider := v1alpha1.Provider{Name: given[0].Name, Version: given[0].Version, Type: v1alpha1.ProviderType(providerType)}
-			return edit(c, f, &o, lifecycle.AddProvider(f.flags.cluster, provider))
+			return edit(c, f, &o, lifecycle.AddProvider(f.flags.management, provider))
 		},
 	}
+	f.addManagement(c)
 	addProviderType(c, &providerType)
 	o.add(c)
 	takes(f, c, argument{what: "provider", choices: func(*fleetrepo.Repo, []string) []string { return scaffold.Providers() }, open: true})
@@ -66,11 +67,12 @@ func newProviderRemoveCmd(f *factory) *cobra.Command {
 		Long: `Take a provider of a management cluster out of fleet.yaml and fleet.lock, and its charts where no cluster has them and nobody has changed
 them. It refuses while clusters of that management cluster need the provider. What is installed stays until you take it off.` + editing,
 		Example: `  fleetctl provider remove aws --commit
-  fleetctl provider remove in-cluster --type ipam --cluster platform`,
-	}, argument{what: "provider", choices: func(r *fleetrepo.Repo, _ []string) []string { return providerNames(r, f.flags.cluster) }},
+  fleetctl provider remove in-cluster --type ipam --management platform`,
+	}, argument{what: "provider", choices: func(r *fleetrepo.Repo, _ []string) []string { return providerNames(r, f.flags.management) }},
 		func(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error) {
-			return r.RemoveProvider(f.flags.cluster, v1alpha1.Provider{Name: name, Type: v1alpha1.ProviderType(providerType)})
+			return r.RemoveProvider(f.flags.management, v1alpha1.Provider{Name: name, Type: v1alpha1.ProviderType(providerType)})
 		})
+	f.addManagement(c)
 	addProviderType(c, &providerType)
 	return c
 }
@@ -87,12 +89,16 @@ func providerNames(r *fleetrepo.Repo, cluster string) []string {
 }
 
 func newProviderListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "provider", "List the providers that fleet.yaml names", func(r *fleetrepo.Repo) ([]fleetrepo.Provider, error) { return r.Providers(), nil }, func(all []fleetrepo.Provider) any {
+	c := newListCmd(f, "provider", "List the providers that fleet.yaml names", func(r *fleetrepo.Repo) ([]fleetrepo.Provider, error) {
+		return only(f, r, r.Providers(), func(p fleetrepo.Provider) string { return p.ManagementCluster })
+	}, func(all []fleetrepo.Provider) any {
 		return struct {
 			FormatVersion string               `json:"formatVersion"`
 			Providers     []fleetrepo.Provider `json:"providers"`
 		}{"1", all}
 	}, providerTable)
+	f.addManagementFilter(c)
+	return c
 }
 
 var providerTable = table[fleetrepo.Provider]{

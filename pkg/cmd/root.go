@@ -103,9 +103,13 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		},
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if renamed, ok := errors.AsType[*renamedFlagError](err); ok {
+			err = renamed
+		}
 		return &diag.Error{Err: err, Hint: "see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage}
 	})
 	f.addGlobalFlags(root.PersistentFlags())
+	addRenamed(root.PersistentFlags(), "cluster", "management")
 	root.AddGroup(
 		&cobra.Group{ID: "lifecycle", Title: "Management cluster:"},
 		&cobra.Group{ID: "repo", Title: "Fleet repo:"},
@@ -151,8 +155,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 	}
 	addSynonyms(root)
 	usageErrors(root)
-	_ = root.RegisterFlagCompletionFunc("cluster", f.completeManagementClusters) // fails only for a flag that is not there
-	_ = root.RegisterFlagCompletionFunc("output", completeFormats)
+	_ = root.RegisterFlagCompletionFunc("output", completeFormats) // fails only for a flag that is not there
 	return root
 }
 

@@ -51,6 +51,7 @@ never touched.`,
 			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return teardownView(w, result) })
 		},
 	}
+	f.addManagement(c)
 	c.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the workload clusters that live only there")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 30m for deleting clusters)")

@@ -69,6 +69,11 @@ func Load(flags *pflag.FlagSet, configFile string) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	for old, now := range renamed {
+		if os.Getenv(EnvName(old)) != "" {
+			return nil, diag.Usage("unset it, and set "+EnvName(now)+" instead", "the environment variable %s has another name now", EnvName(old))
+		}
+	}
 	v := viper.New()
 	if err := v.MergeConfigMap(file.values); err != nil {
 		return nil, diag.Wrap("read configuration "+file.path, err, "")

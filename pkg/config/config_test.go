@@ -17,12 +17,12 @@ import (
 
 // options are what a command reads in the end.
 type options struct {
-	output, cluster, url string
-	timeout              time.Duration
-	noColor, delete      bool
-	skip, providers      []string
-	workers              int
-	config               string
+	output, management, url string
+	timeout                 time.Duration
+	noColor, delete         bool
+	skip, providers         []string
+	workers                 int
+	config                  string
 }
 
 // command parses args as a command does.
@@ -31,7 +31,7 @@ func command(t *testing.T, args ...string) (*pflag.FlagSet, *options) {
 	var o options
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	flags.StringVar(&o.output, "output", "human", "")
-	flags.StringVar(&o.cluster, "cluster", "", "")
+	flags.StringVar(&o.management, "management", "", "")
 	flags.StringVar(&o.url, "git-url", "", "")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "")
 	flags.BoolVar(&o.noColor, "no-color", false, "")
@@ -73,8 +73,8 @@ func home(t *testing.T, content string) (path string) {
 }
 
 func TestPrecedence(t *testing.T) {
-	path := home(t, "# mine\noutput: yaml\ncluster: of-file\ntimeout: 5m\nno-color: true\nskip-preflight:\n  - disk\n  - ports\nbundle: /b\n")
-	t.Setenv("FLEETCTL_CLUSTER", "of-env")
+	path := home(t, "# mine\noutput: yaml\nmanagement: of-file\ntimeout: 5m\nno-color: true\nskip-preflight:\n  - disk\n  - ports\nbundle: /b\n")
+	t.Setenv("FLEETCTL_MANAGEMENT", "of-env")
 	t.Setenv("FLEETCTL_OUTPUT", "json")
 	t.Setenv("FLEETCTL_GIT_URL", "https://example.org/x")
 	t.Setenv("FLEETCTL_PROVIDER", "docker, aws:v2.13.0")
@@ -86,21 +86,21 @@ func TestPrecedence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.cluster != "" {
+	if o.management != "" {
 		t.Error("Load changed a flag")
 	}
 	if err := s.Apply(flags); err != nil {
 		t.Fatal(err)
 	}
 	want := &options{
-		output: "human", cluster: "of-env", url: "https://example.org/x", timeout: 5 * time.Minute, noColor: true,
+		output: "human", management: "of-env", url: "https://example.org/x", timeout: 5 * time.Minute, noColor: true,
 		skip: []string{"disk", "ports"}, providers: []string{"docker", "aws:v2.13.0"}, workers: 7,
 	}
 	if diff := cmp.Diff(want, o, cmp.AllowUnexported(options{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	for key, origin := range map[string]string{
-		"output": "flag --output", "cluster": "environment FLEETCTL_CLUSTER", "timeout": "file " + path + ":4",
+		"output": "flag --output", "management": "environment FLEETCTL_MANAGEMENT", "timeout": "file " + path + ":4",
 		"skip-preflight": "file " + path + ":6", "bundle": "file " + path + ":9", "state-dir": "default",
 		"git-url": "environment FLEETCTL_GIT_URL", "delete-clusters": "", "nonsense": "",
 	} {
@@ -113,7 +113,7 @@ func TestPrecedence(t *testing.T) {
 		all[setting.Key] = setting.Value
 	}
 	wantAll := map[string]any{
-		"bundle": "/b", "cache-dir": "", "cluster": "of-env", "flux-token-file": "", "flux-username": "", "git-token-file": "", "git-url": "https://example.org/x", "git-username": "",
+		"bundle": "/b", "cache-dir": "", "flux-token-file": "", "flux-username": "", "git-token-file": "", "git-url": "https://example.org/x", "git-username": "", "management": "of-env",
 		"merge-kubeconfig": false, "no-color": true, "output": "human", "provider": []string{"docker", "aws:v2.13.0"}, "quiet": false,
 		"repo": "", "skip-preflight": []string{"disk", "ports"}, "ssh-key-file": "", "ssh-known-hosts": "", "state-dir": "",
 		"timeout": "5m", "workers": "7", "yes": false,
@@ -156,8 +156,8 @@ timeout: soon
 no-color: "true"
 yes: [a]
 skip-preflight: disk
-cluster: a
-cluster: b
+management: a
+management: b
 delete-clusters: true
 state-dir:
 `)
@@ -171,7 +171,7 @@ PATH:2:10: timeout: expected a duration such as 90s or 30m
 PATH:3:11: no-color: expected true or false
 PATH:4:6: yes: expected true or false
 PATH:5:17: skip-preflight: expected a list
-PATH:7:1: cluster is given twice, first in line 6
+PATH:7:1: management is given twice, first in line 6
 PATH:8:1: unknown key "delete-clusters" (give it on the command line)
 PATH:9:11: state-dir: expected text`, "PATH", path)
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
@@ -186,7 +186,7 @@ func TestFileForms(t *testing.T) {
 		"list":          {"- output\n", "expected keys with values"},
 		"syntax":        {"a: b\nc: [\n", "config.yaml:2:4: not valid YAML"},
 		"documents":     {"output: json\n---\nquiet: true\n", "config.yaml:3:1: file holds more than one YAML document"},
-		"alias":         {"output: &a x\ncluster: *a\n", "cluster: expected text"},
+		"alias":         {"output: &a x\nmanagement: *a\n", "management: expected text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home(t, tc.content)

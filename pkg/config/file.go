@@ -98,6 +98,8 @@ func (c *configFile) unknown(key *yaml.Node) {
 	hint := "known: " + strings.Join(Keys(), ", ")
 	nearest := diag.Nearest(key.Value, Keys())
 	switch {
+	case renamed[key.Value] != "":
+		hint = "it is called " + renamed[key.Value] + " now"
 	case slices.Contains(flagOnly, key.Value):
 		hint = "give it on the command line"
 	case nearest != "":

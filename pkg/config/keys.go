@@ -17,11 +17,11 @@ const (
 var fileKeys = map[string]kind{
 	"bundle":           kindText,
 	"cache-dir":        kindText,
-	"cluster":          kindText,
 	"flux-token-file":  kindText,
 	"flux-username":    kindText,
 	"git-token-file":   kindText,
 	"git-username":     kindText,
+	"management":       kindText,
 	"merge-kubeconfig": kindBool,
 	"no-color":         kindBool,
 	"output":           kindText,
@@ -36,8 +36,11 @@ var fileKeys = map[string]kind{
 }
 
 // flagOnly are flags that must be typed each time: a variable that was once exported must not delete clusters or hide what a
-// command does.
-var flagOnly = []string{"config", "delete-clusters", "dry-run", "help", "version"}
+// command does. The cluster that a command works on is one of them.
+var flagOnly = []string{"cluster", "config", "delete-clusters", "dry-run", "help", "version"}
+
+// renamed are keys that have another name now. Their variables are refused: whoever set one would think that it counts.
+var renamed = map[string]string{"cluster": "management"}
 
 // Keys returns the keys that the configuration file may hold, sorted.
 func Keys() []string {

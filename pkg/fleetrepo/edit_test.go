@@ -313,7 +313,7 @@ func TestAddRefusals(t *testing.T) {
 		"environment": {AddOptions{Name: "x", Environment: "dve", Flavour: "in-memory"}, `there is no environment "dve"`, "did you mean dev?"},
 		"name":        {AddOptions{Name: "X_1", Environment: "dev", Flavour: "in-memory"}, "is not a DNS label", ""},
 		"path":        {AddOptions{Name: "../x", Environment: "dev", Flavour: "in-memory"}, "is not a DNS label", ""},
-		"provider":    {AddOptions{Name: "x", Environment: "dev", Flavour: "gcp-gke", ManagementCluster: "laptop"}, "has no infrastructure provider gcp", "`fleetctl provider add gcp --cluster laptop`"},
+		"provider":    {AddOptions{Name: "x", Environment: "dev", Flavour: "gcp-gke", ManagementCluster: "laptop"}, "has no infrastructure provider gcp", "`fleetctl provider add gcp --management laptop`"},
 		"value":       {AddOptions{Name: "x", Environment: "dev", Flavour: "in-memory", Values: map[string]any{"pools": []any{map[string]any{"name": "a", "replicaz": 3}}}}, "pools[0].replicaz: flavour in-memory has no such value (did you mean replicas?)", ""},
 		"version":     {AddOptions{Name: "x", Environment: "dev", Flavour: "in-memory", KubernetesVersion: "1.36.3"}, `version "1.36.3" does not start with v`, "did you mean v1.36.3?"},
 		"missing":     {AddOptions{Name: "x", Environment: "dev", Flavour: "aws-eks"}, "flavour aws-eks needs values for region", "--set region=eu-central-1"},

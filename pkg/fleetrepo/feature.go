@@ -117,7 +117,7 @@ func (r *Repo) checkTwice(name string, targets []scaffold.FeatureTarget) error {
 	for _, p := range places {
 		t := p.target()
 		if r.runsFlux(t) && r.exists(t.FeatureFile(name)) && slices.Contains(targets, scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}) {
-			return diag.Errorf(fmt.Sprintf("take it from the cluster first: `fleetctl feature disable %s --on-cluster %s/%s`", name, t.Environment, t.Cluster),
+			return diag.Errorf(fmt.Sprintf("take it from the cluster first: `fleetctl feature disable %s --cluster %s/%s`", name, t.Environment, t.Cluster),
 				"cluster %s of %s has feature %s by itself already", t.Cluster, t.Environment, name)
 		}
 	}

@@ -38,10 +38,10 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	case !able:
 		out.Flux = scaffold.FluxNone
 	case r.manages(mgmt, opts.Name) && opts.Flux != "" && opts.Flux != scaffold.FluxNone:
-		return out, diag.Usage("leave --flux out", "%s is a management cluster of this fleet: `fleetctl init --cluster %s` brings its Flux", opts.Name, opts.Name)
+		return out, diag.Usage("leave --flux out", "%s is a management cluster of this fleet: `fleetctl init --management %s` brings its Flux", opts.Name, opts.Name)
 	case r.manages(mgmt, opts.Name):
 		out.Flux = scaffold.FluxNone
-		e.Notes = append(e.Notes, fmt.Sprintf("When it is Available, `fleetctl init --cluster %s` makes it a management cluster.", opts.Name))
+		e.Notes = append(e.Notes, fmt.Sprintf("When it is Available, `fleetctl init --management %s` makes it a management cluster.", opts.Name))
 	case opts.Flux == "":
 		out.Flux = scaffold.FluxOwn
 	}

@@ -72,7 +72,7 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 		return nil, diag.Errorf("run `fleetctl cluster resume "+name+"` first", "cluster %s is paused: Flux would not delete it, only forget it", c.Name)
 	}
 	if r.manages(c.mgmt, c.Name) {
-		return nil, diag.Errorf("remove its clusters, run `fleetctl teardown --cluster "+c.Name+"`, and take it out of fleet.yaml: then it is a workload cluster like any other",
+		return nil, diag.Errorf("remove its clusters, run `fleetctl teardown --management "+c.Name+"`, and take it out of fleet.yaml: then it is a workload cluster like any other",
 			"cluster %s is a management cluster of this fleet", c.Name)
 	}
 	if c.Removing {

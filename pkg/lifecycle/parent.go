@@ -22,13 +22,13 @@ func (s *session) askParent(ctx context.Context) error {
 	}
 	client, err := above.Client(ctx)
 	if err != nil {
-		return diag.Wrap(op, err, "bring "+parent+" up first: `fleetctl init --cluster "+parent+"`")
+		return diag.Wrap(op, err, "bring "+parent+" up first: `fleetctl init --management "+parent+"`")
 	}
 	manager, err := capi.New(client)
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
-	declare := fmt.Sprintf("declare it with `fleetctl cluster add %s --cluster %s`, and wait until `fleetctl status --cluster %s` shows it", name, parent, parent)
+	declare := fmt.Sprintf("declare it with `fleetctl cluster add %s --management %s`, and wait until `fleetctl status --management %s` shows it", name, parent, parent)
 	cluster, err := management.FindCluster(ctx, manager, name)
 	if err != nil {
 		return diag.Wrap(op, err, declare)
@@ -36,7 +36,7 @@ func (s *session) askParent(ctx context.Context) error {
 	if !cluster.Available {
 		return &diag.Error{
 			Op: op, Err: fmt.Errorf("cluster %s is not Available yet", cluster.FullName()), Code: diag.ExitNotReady,
-			Hint: fmt.Sprintf("`fleetctl status --cluster %s` says what it waits for", parent),
+			Hint: fmt.Sprintf("`fleetctl status --management %s` says what it waits for", parent),
 		}
 	}
 	kubeconfig, err := manager.WorkloadKubeconfig(ctx, cluster.Key())

@@ -156,7 +156,7 @@ func (t *teardown) lookAgain(ctx context.Context, since string) error {
 func (t *teardown) agree() error {
 	names := management.FullNames(t.clusters)
 	if len(names) > 0 && !t.opts.DeleteClusters {
-		return diag.Errorf(fmt.Sprintf("move them to a permanent management cluster: fleetctl bootstrap --cluster %s --pivot-to CLUSTER; or delete them as well: fleetctl teardown --cluster %s --delete-clusters",
+		return diag.Errorf(fmt.Sprintf("move them to a permanent management cluster: fleetctl bootstrap --management %s --pivot-to CLUSTER; or delete them as well: fleetctl teardown --management %s --delete-clusters",
 			t.opts.Target.Name, t.opts.Target.Name),
 			"%d workload clusters live only on the management cluster %s: %s", len(names), t.opts.Target.Name, strings.Join(names, ", "))
 	}

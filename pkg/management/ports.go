@@ -58,7 +58,7 @@ func CheckPort(ctx context.Context, store state.Store, name string, h host.Host,
 	if other == "" {
 		return free
 	}
-	return preflight.Fail("stop that one first: fleetctl host stop --cluster "+other+"; or carry this one with --host kind",
+	return preflight.Fail("stop that one first: fleetctl host stop --management "+other+"; or carry this one with --host kind",
 		"port %d, which the docker provider always needs, is taken by %s of the embedded management cluster %s: one machine carries one with that provider",
 		port, program, other)
 }

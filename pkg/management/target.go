@@ -77,7 +77,7 @@ func Find(store state.Store, name, dir string) (*Target, error) {
 	}
 	switch len(here) {
 	case 0:
-		return nil, diag.Wrap("find the management cluster", ErrUnknownCluster, "run `fleetctl init`, or name one with --cluster")
+		return nil, diag.Wrap("find the management cluster", ErrUnknownCluster, "run `fleetctl init`, or name one with --management")
 	case 1:
 		return newTarget(store, &here[0], repo), nil
 	}
@@ -85,7 +85,7 @@ func Find(store state.Store, name, dir string) (*Target, error) {
 	for _, r := range here {
 		names = append(names, r.Name)
 	}
-	return nil, diag.Usage("choose one with --cluster", "this machine has several management clusters: %s", strings.Join(names, ", "))
+	return nil, diag.Usage("choose one with --management", "this machine has several management clusters: %s", strings.Join(names, ", "))
 }
 
 func namedTarget(store state.Store, name string, repo *ownership.Repo) (*Target, error) {
@@ -124,7 +124,7 @@ func (t *Target) checkWhose(ctx context.Context, client *kube.Client) error {
 		return err
 	}
 	refuse := func(here string) error {
-		return diag.Errorf("work with it from its own fleet repo, or in no fleet repo at all with --cluster; "+ownership.ChooseNameHint,
+		return diag.Errorf("work with it from its own fleet repo, or in no fleet repo at all with --management; "+ownership.ChooseNameHint,
 			"the cluster %s %w: %s; this is %s", t.Name, ownership.ErrOtherFleet, there, here)
 	}
 	if r := t.Record; r != nil && (r.FleetID != "" && r.FleetID != there.Fleet || r.FleetID == "" && r.Fleet != there.Name || r.Name != there.Cluster) {
@@ -155,7 +155,7 @@ func FindDeclared(store state.Store, name, dir string) (*Target, error) {
 		return nil, err
 	}
 	if len(repo.Clusters) > 1 {
-		return nil, diag.Usage("choose one with --cluster", "the fleet has several management clusters: %s", strings.Join(repo.Clusters, ", "))
+		return nil, diag.Usage("choose one with --management", "the fleet has several management clusters: %s", strings.Join(repo.Clusters, ", "))
 	}
 	return namedTarget(store, repo.Clusters[0], repo)
 }

@@ -25,7 +25,7 @@ import (
 var ErrOtherFleet = errors.New("belongs to another fleet")
 
 // ChooseNameHint is the way out where a name is taken.
-const ChooseNameHint = "choose another name: managementClusters[].name in fleet.yaml, or --cluster for a new fleet"
+const ChooseNameHint = "choose another name: managementClusters[].name in fleet.yaml, or --management for a new fleet"
 
 // Repo is a fleet repo as far as it says which fleet it is.
 type Repo struct {
@@ -108,7 +108,7 @@ func (r *Repo) Owns(rec *state.Record) bool {
 // NotOurs says whose a record is, where the repo does not own it.
 func (r *Repo) NotOurs(rec *state.Record) error {
 	whose := Describe(rec.Fleet, rec.FleetID, cmp.Or(rec.GitURL, rec.Repo))
-	return diag.Errorf(fmt.Sprintf("%s; or, if nobody needs that one any more, run `fleetctl teardown --cluster %s -C %s`",
+	return diag.Errorf(fmt.Sprintf("%s; or, if nobody needs that one any more, run `fleetctl teardown --management %s -C %s`",
 		ChooseNameHint, rec.Name, cmp.Or(rec.Repo, "FOLDER")),
 		"the management cluster %s on this machine %w: %s; this is %s", rec.Name, ErrOtherFleet, whose, Describe(r.Name, r.ID, cmp.Or(r.URL, r.Dir)))
 }

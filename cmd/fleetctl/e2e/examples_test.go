@@ -86,7 +86,7 @@ func TestExampleTwoClouds(t *testing.T) {
 				t.Errorf("the identities see %s in the environment %q, not %s", name, got, environment)
 			}
 		}
-		f.ok("host", "delete", "--force", "--yes", "--cluster", f.name) // the next one needs the docker provider's port
+		f.ok("host", "delete", "--force", "--yes", "--management", f.name) // the next one needs the docker provider's port
 	}
 }
 
@@ -234,7 +234,7 @@ func (f *fleet) initExample(server *gittest.HTTPS) initResult {
 		f.t.Fatal(err)
 	}
 	f.token, f.fluxToken = server.Token, server.ReadToken
-	return decode[initResult](f.t, f.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json", "--cluster", f.name,
+	return decode[initResult](f.t, f.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json", "--management", f.name,
 		"--git-url", server.URL, "--git-username", server.Username, "--git-ca-file", ca).stdout)
 }
 
@@ -242,7 +242,7 @@ func (f *fleet) initExample(server *gittest.HTTPS) initResult {
 func (f *fleet) allReady(clusters ...string) {
 	f.t.Helper()
 	eventually(f.t, strings.Join(clusters, " and ")+" are Ready", 5*time.Minute, func() string {
-		st, code := f.status("--cluster", f.name)
+		st, code := f.status("--management", f.name)
 		var names []string
 		for _, c := range st.Clusters {
 			if c.Available {

@@ -102,10 +102,10 @@ func (f *fleet) step(name string, run func(t *testing.T)) bool {
 // cleanup removes what a failed test left, so that it does not disturb the next one.
 func (f *fleet) cleanup() {
 	if f.t.Failed() {
-		out, _ := f.command("status", "--cluster", f.name).CombinedOutput()
+		out, _ := f.command("status", "--management", f.name).CombinedOutput()
 		f.t.Logf("status at the end of the failed test:\n%s", out)
 	}
-	out, err := f.command("teardown", "--delete-clusters", "--yes", "--cluster", f.name, "--timeout", "3m").CombinedOutput()
+	out, err := f.command("teardown", "--delete-clusters", "--yes", "--management", f.name, "--timeout", "3m").CombinedOutput()
 	if err != nil {
 		f.t.Logf("teardown in the clean-up: %v\n%s", err, out)
 	}

@@ -311,7 +311,7 @@ func teardownAll(t *testing.T, s *story) {
 	if strings.Contains(string(merged), s.name) {
 		t.Errorf("our entries are still in the user's kubeconfig:\n%s", merged)
 	}
-	s.ok("teardown", "--cluster", s.name)
+	s.ok("teardown", "--management", s.name)
 }
 
 // nothingLeft requires that nothing is there but what was there before the management cluster was made. Less may be there: what a killed run
@@ -336,7 +336,7 @@ func TestSomebodyElses(t *testing.T) {
 			before := on.leftBehind(f)
 			said := []string{f.name, "that fleetctl did not make", "choose another name"}
 			f.fails(1, said, initArgs()...)
-			f.fails(1, said[:2], "teardown", "--cluster", f.name, "--yes")
+			f.fails(1, said[:2], "teardown", "--management", f.name, "--yes")
 			f.fails(3, nil, "doctor", "--bundle", os.Getenv(envBundle), "--provider", "docker")
 			if entries, err := os.ReadDir(f.dir); err != nil || len(entries) > 0 {
 				t.Errorf("init wrote %v although preflight failed, %v", entries, err)

@@ -28,7 +28,7 @@ func TestMasterOfMasters(t *testing.T) {
 	if err := os.WriteFile(ca, server.CA, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args := initArgs("--git-url", server.URL, "--git-username", server.Username, "--git-ca-file", ca, "--cluster", f.name)
+	args := initArgs("--git-url", server.URL, "--git-username", server.Username, "--git-ca-file", ca, "--management", f.name)
 	refused := func(said string) {
 		f.t.Helper()
 		f.fails(1, []string{said}, args...)
@@ -42,7 +42,7 @@ func TestMasterOfMasters(t *testing.T) {
 		refused("push")
 	})
 	f.token, f.fluxToken = server.Token, server.ReadToken
-	root := []string{"--cluster", f.name}
+	root := []string{"--management", f.name}
 	if !f.step("the parent comes up", func(t *testing.T) {
 		r := decode[initResult](t, f.ok(args...).stdout)
 		if head := server.Head(t, "main"); head != r.Revision {
@@ -59,7 +59,7 @@ func TestMasterOfMasters(t *testing.T) {
 	}) {
 		return
 	}
-	bundled := []string{"init", "--bundle", os.Getenv(envBundle), "-o", "json", "--cluster", child}
+	bundled := []string{"init", "--bundle", os.Getenv(envBundle), "-o", "json", "--management", child}
 	if !f.step("the child has to be Available first", func(*testing.T) {
 		f.fails(3, []string{"ask management cluster " + f.name, "is not Available yet"}, bundled...)
 	}) {
@@ -67,7 +67,7 @@ func TestMasterOfMasters(t *testing.T) {
 	}
 	available := func(t *testing.T, mgmt, cluster string, limit time.Duration) {
 		eventually(t, cluster+" is Available", limit, func() string {
-			st, code := f.status("--cluster", mgmt)
+			st, code := f.status("--management", mgmt)
 			for _, c := range st.Clusters {
 				if c.Name == cluster && c.Available && code == 0 {
 					return ""
@@ -97,11 +97,11 @@ func TestMasterOfMasters(t *testing.T) {
 	})
 	f.step("what carries others is not removed", func(*testing.T) {
 		f.fails(1, []string{"is a management cluster of this fleet"}, "cluster", "remove", child)
-		f.fails(1, []string{"shop/shop"}, "teardown", "--cluster", child)
+		f.fails(1, []string{"shop/shop"}, "teardown", "--management", child)
 	})
 	f.leavesRemote(server.Repo, func() {
 		for _, cluster := range []string{child, f.name} {
-			f.ok("teardown", "--delete-clusters", "--yes", "--cluster", cluster)
+			f.ok("teardown", "--delete-clusters", "--yes", "--management", cluster)
 		}
 		if left := containers(f.t, child+"-"); len(left) > 0 {
 			f.t.Errorf("containers: %v", left)

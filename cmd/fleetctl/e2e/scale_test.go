@@ -53,7 +53,7 @@ spec:
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		if out, err := f.command("host", "delete", "--force", "--yes", "--cluster", name).CombinedOutput(); err != nil {
+		if out, err := f.command("host", "delete", "--force", "--yes", "--management", name).CombinedOutput(); err != nil {
 			b.Errorf("clean up: %v\n%s", err, out)
 		}
 	})

@@ -90,7 +90,7 @@ func TestManagementCluster(t *testing.T) {
 		code       int
 		none       bool
 	}{
-		{fleet("a", "b"), "", "--cluster: a, b", diag.ExitUsage, false},
+		{fleet("a", "b"), "", "--management: a, b", diag.ExitUsage, false},
 		{fleet("laptop", "cloud"), "lapptop", "did you mean laptop?", diag.ExitUsage, true},
 		{fleet("laptop", "cloud"), "xyz", "laptop, cloud", diag.ExitUsage, true},
 		{fleet(), "", "spec.managementClusters", diag.ExitFailure, true},

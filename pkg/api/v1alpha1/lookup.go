@@ -33,7 +33,7 @@ func (f *Fleet) ManagementCluster(name string) (*ManagementCluster, error) {
 	case len(all) == 0:
 		return nil, diag.Errorf("add one under spec.managementClusters", "%w: fleet %s declares none", ErrNoManagementCluster, f.Metadata.Name)
 	case name == "":
-		return nil, diag.Usage("choose one with --cluster: "+choices, "fleet %s has %d management clusters", f.Metadata.Name, len(all))
+		return nil, diag.Usage("choose one with --management: "+choices, "fleet %s has %d management clusters", f.Metadata.Name, len(all))
 	}
 	hint := "declared are: " + choices
 	if nearest := diag.Nearest(name, names); nearest != "" {
