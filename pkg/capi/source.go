@@ -288,24 +288,37 @@ type Manifest struct {
 
 // Components are those of p, as released.
 func (s *Source) Components(ctx context.Context, p Provider) (*Manifest, error) {
-	client, err := s.client(ctx, p)
+	m, client, err := s.released(ctx, p)
 	if err != nil {
 		return nil, err
+	}
+	metadata, err := client.Metadata(m.Version).Get(ctx)
+	if err != nil {
+		return nil, diag.Wrap("read the metadata of "+p.String(), err, "")
+	}
+	if m.Metadata, err = yaml.Marshal(metadata); err != nil {
+		return nil, fmt.Errorf("write the metadata of %s: %w", p, err)
+	}
+	return m, nil
+}
+
+// Unread are the components of p without metadata. Where p has a version, nothing of the release is looked into, so that it may be a stranger's.
+func (s *Source) Unread(ctx context.Context, p Provider) (*Manifest, error) {
+	m, _, err := s.released(ctx, p)
+	return m, err
+}
+
+func (s *Source) released(ctx context.Context, p Provider) (*Manifest, repository.Client, error) {
+	client, err := s.client(ctx, p)
+	if err != nil {
+		return nil, nil, err
 	}
 	wanted := cmp.Or(p.Version, client.DefaultVersion())
 	content, err := client.Components().Raw(ctx, repository.ComponentsOptions{Version: wanted})
 	if err != nil {
-		return nil, diag.Wrap("read the components of "+p.String(), err, "")
+		return nil, nil, diag.Wrap("read the components of "+p.String(), err, "")
 	}
-	metadata, err := client.Metadata(wanted).Get(ctx)
-	if err != nil {
-		return nil, diag.Wrap("read the metadata of "+p.String(), err, "")
-	}
-	encoded, err := yaml.Marshal(metadata)
-	if err != nil {
-		return nil, fmt.Errorf("write the metadata of %s: %w", p, err)
-	}
-	return &Manifest{Version: wanted, File: path.Base(client.URL()), YAML: content, Metadata: encoded}, nil
+	return &Manifest{Version: wanted, File: path.Base(client.URL()), YAML: content}, client, nil
 }
 
 // Images are all that the components of providers and cert-manager name, sorted.

@@ -22,6 +22,7 @@ type initOptions struct {
 	fluxTokenFile string
 	merge         bool
 	dryRun        bool
+	scaffold      bool
 	manifestDir   string
 }
 
@@ -39,7 +40,10 @@ folder itself: fleetctl serves it, read-only, to Flux from this machine, and a c
 The repo gets a chart for each flavour of cluster that its providers make: aws (aws-eks, aws-kubeadm), azure (azure-aks,
 azure-kubeadm), docker (docker, in-memory), gcp (gcp-gke, gcp-kubeadm), vsphere (vsphere-kubeadm).
 
-Run it again at any time: it looks at what is there and does only what is missing.`,
+Run it again at any time: it looks at what is there and does only what is missing.
+
+--scaffold writes and commits the fleet repo alone: for a first pull request, without a management cluster, a network or a bundle. What it leaves
+out, Flux's own manifests and fleet.lock, comes with the init that makes the management cluster.`,
 		Example: `  # From an empty folder, with nothing but this machine
   fleetctl init --provider docker
 
@@ -47,7 +51,10 @@ Run it again at any time: it looks at what is there and does only what is missin
   FLEETCTL_GIT_TOKEN=… fleetctl init --git-url https://github.com/acme/fleet --provider aws --provider azure:v1.23.0
 
   # Without any network
-  fleetctl init --provider docker --bundle fleet-bundle.tar.zst`,
+  fleetctl init --provider docker --bundle fleet-bundle.tar.zst
+
+  # The fleet repo first, on a branch of its own
+  git switch --create fleet && fleetctl init --scaffold --provider aws && git push --set-upstream origin fleet`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.complete(f); err != nil {
@@ -58,6 +65,7 @@ Run it again at any time: it looks at what is there and does only what is missin
 	}
 	o.addFlags(f, c)
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the steps and write the manifests that would be applied; change nothing else")
+	c.Flags().BoolVar(&o.scaffold, "scaffold", false, "write and commit the fleet repo alone, and make no management cluster")
 	c.Flags().StringVar(&o.manifestDir, "manifest-dir", "fleetctl-manifests", "folder for the manifests of --dry-run")
 	return c
 }
@@ -145,6 +153,17 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.scaffold && o.dryRun {
+		return diag.Usage("leave one of them out", "--scaffold writes the fleet repo, and --dry-run writes no part of it")
+	}
+	if o.scaffold {
+		result, err := lifecycle.Scaffold(c.Context(), deps, o.InitOptions)
+		if err != nil {
+			return err
+		}
+		f.closeReporter()
+		return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return scaffoldView(w, result) })
+	}
 	if o.dryRun {
 		plan, err := lifecycle.DryRun(c.Context(), deps, o.InitOptions, o.manifestDir)
 		if err != nil {
@@ -160,6 +179,21 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 	f.closeReporter()
 	result.Steps = f.report().Events()
 	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return initView(w, result) })
+}
+
+func scaffoldView(w io.Writer, r *lifecycle.ScaffoldResult) error {
+	if r.Changed {
+		ui.Fprintf(w, "Wrote the fleet repo of %s: %s, committed to %s as %s. Nothing was pushed.\n", r.Fleet, plain.Count(len(r.Files), "file"), r.Branch, short(r.Commit))
+	} else {
+		ui.Fprintf(w, "Nothing to do: the fleet repo of %s has all of it.\n", r.Fleet)
+	}
+	ui.FprintText(w, "\nNext:")
+	for _, line := range r.Next {
+		if _, err := ui.Fprintf(w, "  %s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func planView(w io.Writer, p *lifecycle.Plan) error {

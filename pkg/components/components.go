@@ -112,6 +112,17 @@ func Providers(fleet *v1alpha1.Fleet) []v1alpha1.LockedComponent {
 
 // Provider reads the components of a provider. Without a version that is an error.
 func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) (*Component, error) {
+	return r.provider(ctx, wanted, (*capi.Source).Components)
+}
+
+// Unread is Provider for who reads what strangers have released: nothing of it is looked into, its metadata neither.
+func (r *Reader) Unread(ctx context.Context, wanted v1alpha1.LockedComponent) (*Component, error) {
+	return r.provider(ctx, wanted, (*capi.Source).Unread)
+}
+
+func (r *Reader) provider(
+	ctx context.Context, wanted v1alpha1.LockedComponent, read func(*capi.Source, context.Context, capi.Provider) (*capi.Manifest, error),
+) (*Component, error) {
 	if wanted.Version == "" {
 		return nil, diag.Errorf("`fleetctl init` chooses one, or name it in fleet.yaml", "%s provider %s has no version", wanted.Type, wanted.Name)
 	}
@@ -120,7 +131,7 @@ func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) 
 	if err != nil {
 		return nil, err
 	}
-	m, err := source.Components(ctx, p)
+	m, err := read(source, ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -243,6 +243,20 @@ func TestTroubleAtNothing(t *testing.T) {
 	if _, err := waiting.Run(ctx, "", needs); !errors.As(err, &death) || death.Cause != confine.Memory {
 		t.Errorf("a process that is killed: %v", err)
 	}
+	short := limits
+	short.Time = time.Second
+	slow := time.NewTimer(8 * short.Time) // longer than it may take itself: what it waits for is not its fault
+	needs.Calls["pid"] = func(context.Context, []byte) ([]byte, error) {
+		<-slow.C
+		return nil, nil
+	}
+	if out, err := asking.Run(inside(t, short), "", confine.Needs{Calls: map[string]func(context.Context, []byte) ([]byte, error){"question": needs.Calls["pid"]}}); err != nil {
+		t.Errorf("a process that has to wait for an answer: %q, %v", out, err)
+	}
+	needs.Calls["pid"] = func(context.Context, []byte) ([]byte, error) { return nil, nil }
+	if _, err := waiting.Run(inside(t, short), "", needs); !errors.As(err, &death) || death.Cause != confine.Time || death.At != "" || diag.Hint(err) == "" {
+		t.Errorf("a process that never ends, at nothing that it names: %v", err)
+	}
 	needs.Calls["pid"] = func(context.Context, []byte) ([]byte, error) {
 		cancel()
 		return nil, nil

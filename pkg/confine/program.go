@@ -108,6 +108,10 @@ type attempt struct {
 	mu     sync.Mutex
 	active map[uint64]*activity
 	late   *activity // that took too long: the process was killed for it
+	// Since then it works on nothing that it has named, and calls are what it waits for; silent: it was killed for that.
+	since  time.Time
+	calls  int
+	silent bool
 }
 
 // culprit is what the process died of; nil where that is not known.
@@ -163,8 +167,12 @@ func (a *attempt) run(ctx context.Context, in any, take func([]byte) error) erro
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case a.lateOne() != nil:
-		return &Death{Cause: Time, Limits: a.start.Limits}
+	case a.tooLate():
+		limits := a.start.Limits
+		if a.silent {
+			limits.Time *= silence
+		}
+		return &Death{Cause: Time, Limits: limits}
 	case failed != nil && !errors.Is(failed, io.EOF) && !errors.Is(failed, io.ErrUnexpectedEOF):
 		return fmt.Errorf("hear of the process that renders: %w", failed)
 	}
@@ -225,6 +233,7 @@ func (a *attempt) watchTime(child *process, ready, done <-chan struct{}) {
 		return
 	case <-ready:
 	}
+	a.heard(0)
 	tick := time.NewTicker(min(a.start.Limits.Time/10, time.Second))
 	defer tick.Stop()
 	for {
@@ -240,6 +249,10 @@ func (a *attempt) watchTime(child *process, ready, done <-chan struct{}) {
 	}
 }
 
+// silence is how many times as long as on one thing a process may work on what it does not name: to read a fleet and to put the result together takes
+// longer the larger the fleet is.
+const silence = 5
+
 func (a *attempt) overdue(now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -249,13 +262,22 @@ func (a *attempt) overdue(now time.Time) bool {
 			return true
 		}
 	}
-	return false
+	a.silent = len(a.active) == 0 && a.calls == 0 && now.Sub(a.since) > silence*a.start.Limits.Time
+	return a.silent
 }
 
-func (a *attempt) lateOne() *activity {
+// heard notes that the process is getting on, and how many more answers it waits for.
+func (a *attempt) heard(calls int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.late
+	a.since = time.Now()
+	a.calls += calls
+}
+
+func (a *attempt) tooLate() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.late != nil || a.silent
 }
 
 // listen takes what the process says, to its end. done is nil where it ended without a word.
@@ -273,8 +295,13 @@ func (a *attempt) listen(ctx context.Context, from *bufio.Reader, to *writeFrame
 		case frameBegin, frameEnd:
 			err = a.note(letter, body)
 		case frameCall:
-			go a.answer(ctx, to, body)
+			a.heard(+1)
+			go func() {
+				defer a.heard(-1)
+				a.answer(ctx, to, body)
+			}()
 		case frameOut:
+			a.heard(0)
 			_, err = result.add(body)
 		case frameDone:
 			done = &outcome{}
@@ -305,6 +332,7 @@ func (a *attempt) note(letter byte, body []byte) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.since = time.Now()
 	if letter == frameEnd {
 		delete(a.active, id)
 		return nil

@@ -17,6 +17,8 @@ type setUp struct {
 	files map[string]string
 	// before the first commit, and after it; both are called for the repository that is edited and for its twin.
 	before, after func(t *testing.T, dir string)
+	// in is the folder in which it is edited, where it is another working tree than the one that was made, such as a linked one.
+	in func(t *testing.T, dir string) string
 	// path that is edited, where it is another one.
 	path string
 	// refused: the file is named, and nothing is done.
@@ -125,6 +127,35 @@ var setUps = map[string]setUp{
 	"a detached working tree beside": {after: func(t *testing.T, dir string) {
 		run(t, dir, "worktree", "add", "-q", filepath.Join(t.TempDir(), "beside"), "-b", "beside")
 	}},
+	"a filter that goes on running":               {config: longRunning("required = true"), files: map[string]string{".gitattributes": "top/* filter=long\n"}},
+	"a filter that goes on running, not required": {config: longRunning(""), files: map[string]string{".gitattributes": "*.yaml filter=long\n"}},
+	"a filter that goes on running, and clean":    {config: longRunning("clean = false\n\tsmudge = false"), files: map[string]string{".gitattributes": "*.yaml filter=long\n"}},
+	"a linked working tree":                       {in: linked},
+	"a linked working tree with hooks":            {before: program(".git/hooks/pre-commit", "echo \"# $(pwd | sed s,.*/,,) $GIT_PREFIX\" >>top/x.yaml; git add top/x.yaml\n"), in: linked},
+	"a linked working tree with filters":          {config: longRunning("required = true"), files: map[string]string{".gitattributes": "top/* filter=long\n"}, in: linked},
+	"a linked working tree, sparse":               {files: map[string]string{"far/away": "1\n"}, in: then(linked, git("sparse-checkout", "set", "top"))},
+	"a linked working tree's own hooks": {
+		after: git("config", "extensions.worktreeConfig", "true"),
+		in:    then(linked, all(program("own/pre-commit", "echo own >>top/x.yaml; git add top/x.yaml\n"), git("config", "--worktree", "core.hooksPath", "own"))),
+	},
+	"a linked working tree of a bare repository": {in: func(t *testing.T, dir string) string {
+		t.Helper()
+		bare, beside := filepath.Join(t.TempDir(), "bare"), filepath.Join(t.TempDir(), "beside")
+		run(t, dir, "clone", "-q", "--bare", dir, bare)
+		run(t, bare, "worktree", "add", "-q", beside, "-b", "beside")
+		return beside
+	}},
+	"within a submodule":                 {in: asSubmodule},
+	"within a submodule with hooks":      {in: then(asSubmodule, git("config", "core.hooksPath", "../../hooks"))},
+	"a bare repository with a work tree": {in: bareWithWorkTree},
+	"reached through a link": {in: func(t *testing.T, dir string) string {
+		t.Helper()
+		name := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(dir, name); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}},
 	"staged elsewhere":   {files: map[string]string{"other": "1\n"}, after: all(file("other", "2\n"), git("add", "other"), file("other", "3\n")), staged: true},
 	"names beyond ASCII": {files: map[string]string{"ä/ö ü.yaml": body, "\"quoted\"": "1\n"}, path: "ä/ö ü.yaml"},
 	"objects of somebody else": {after: func(t *testing.T, dir string) {
@@ -172,6 +203,45 @@ func submodule(t *testing.T, dir string) {
 	write(t, dir, "sub/file", "mine\n")
 }
 
+// then is a place, and what happens there.
+func then(in func(*testing.T, string) string, step func(*testing.T, string)) func(*testing.T, string) string {
+	return func(t *testing.T, dir string) string {
+		t.Helper()
+		dir = in(t, dir)
+		step(t, dir)
+		return dir
+	}
+}
+
+// linked is another working tree of the same repository.
+func linked(t *testing.T, dir string) string {
+	t.Helper()
+	beside := filepath.Join(t.TempDir(), "beside")
+	run(t, dir, "worktree", "add", "-q", beside, "-b", "beside")
+	return beside
+}
+
+// asSubmodule is the repository as a submodule of another one.
+func asSubmodule(t *testing.T, dir string) string {
+	t.Helper()
+	above := filepath.Join(t.TempDir(), "above")
+	run(t, filepath.Dir(above), "init", "-q", "-b", "main", above)
+	run(t, above, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", dir, "fleet")
+	return filepath.Join(above, "fleet")
+}
+
+// bareWithWorkTree is a bare repository that says where its working tree is, and a file there that leads to it.
+func bareWithWorkTree(t *testing.T, dir string) string {
+	t.Helper()
+	bare, tree := filepath.Join(t.TempDir(), "fleet.git"), filepath.Join(t.TempDir(), "tree")
+	run(t, dir, "clone", "-q", "--bare", dir, bare)
+	write(t, tree, ".git", "gitdir: "+bare+"\n")
+	run(t, bare, "config", "core.bare", "false")
+	run(t, bare, "config", "core.worktree", tree)
+	run(t, tree, "checkout", "-q", "-f", "main")
+	return tree
+}
+
 // withoutChecksum is what git makes of the index where index.skipHash is set, as feature.manyFiles does from 2.40 on.
 func withoutChecksum(t *testing.T, dir string) {
 	t.Helper()
@@ -191,6 +261,9 @@ func TestEditAsGitDoes(t *testing.T) {
 			write(t, home, "template", "from a template\n")
 			hook(t, home, "hooks/pre-commit", "echo hooked >>top/x.yaml; git add top/x.yaml\n")
 			dir, twin := s.make(t), s.make(t)
+			if s.in != nil {
+				dir, twin = s.in(t, dir), s.in(t, twin)
+			}
 			before := run(t, dir, "status", "--porcelain", "--ignored")
 			head := run(t, dir, "rev-parse", "HEAD")
 			edit := func(content string) string { return strings.Replace(content, "3: 3", "3: three", 1) }

@@ -55,6 +55,8 @@ var (
 	ErrBusy = errors.New("the repository is in use")
 	// ErrDetached: HEAD is no branch.
 	ErrDetached = errors.New("HEAD is detached")
+	// ErrNoWorkTree: the repository's files are not in that folder.
+	ErrNoWorkTree = errors.New("not the working tree of the git repository")
 	// ErrPath: a path cannot be written in this repository.
 	ErrPath = errors.New("unusable path")
 )

@@ -124,6 +124,23 @@ func (r *Repo) Remote() (url, branch string, err error) {
 	return t.url, t.branch, nil
 }
 
+// DefaultBranch is what the remote called origin said, when it was cloned, is its default branch; "" where nobody knows here.
+func (r *Repo) DefaultBranch() (string, error) {
+	ref, err := r.git.Storer.Reference(plumbing.NewRemoteHEADReferenceName(origin))
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the default branch of %s: %w", r.dir, err)
+	}
+	prefix := plumbing.NewRemoteReferenceName(origin, "").String()
+	branch, ok := strings.CutPrefix(ref.Target().String(), prefix)
+	if !ok {
+		return "", nil
+	}
+	return branch, nil
+}
+
 // tracking is what the checked out branch follows.
 type tracking struct {
 	url    string

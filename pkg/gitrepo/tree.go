@@ -15,6 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage"
 	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // Change is one file to write or delete.
@@ -229,6 +231,9 @@ func writeFile(store storage.Storer, entries map[string]object.TreeEntry, name s
 		owe(store, c.entry.Hash) // a hook had git write it
 		entries[name] = object.TreeEntry{Name: name, Mode: c.entry.Mode, Hash: c.entry.Hash}
 		return was.Hash != c.entry.Hash || was.Mode != c.entry.Mode, nil
+	}
+	if there && was.Mode == filemode.Symlink {
+		return false, diag.Errorf("change the file that it leads to, or put a file in its place yourself", "%w %q: it is a symbolic link in the repository", ErrPath, c.Path)
 	}
 	hash, err := writeBlob(store, c.Content)
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/storage"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // tree is a working tree on disk. All access goes through os.Root: a link in a repository cannot lead out of it.
@@ -39,6 +41,9 @@ func (r *Repo) worktree(ctx context.Context) (*worktree, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.hasFilesHere(all); err != nil {
+		return nil, err
+	}
 	w, err := openWorktree(r.dir, r.git.Storer)
 	if err != nil {
 		return nil, err
@@ -48,6 +53,31 @@ func (r *Repo) worktree(ctx context.Context) (*worktree, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// hasFilesHere refuses a folder whose repository has no working tree, or has it elsewhere: the files that lie here are not those that git knows. A
+// linked working tree is one, whatever the repository says that it belongs to.
+func (r *Repo) hasFilesHere(all settings) error {
+	if r.commonDir() != r.gitDir {
+		return nil
+	}
+	if at := all["core.worktree"]; at != "" {
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(r.gitDir, at)
+		}
+		here, err := os.Stat(r.dir)
+		if err != nil {
+			return err
+		}
+		if there, err := os.Stat(at); err != nil || !os.SameFile(here, there) {
+			return diag.Errorf("run fleetctl there, in a folder whose .git leads to the repository", "%w: %s has its files in %s (core.worktree)", ErrNoWorkTree, r.gitDir, at)
+		}
+		return nil
+	}
+	if all.on("core.bare") {
+		return diag.Errorf("clone it, or add a working tree: git worktree add PATH", "%w: %s is bare", ErrNoWorkTree, r.gitDir)
+	}
+	return nil
 }
 
 func (w *worktree) close() { _ = w.root.Close() } // a folder handle: nothing is lost

@@ -19,7 +19,7 @@ import (
 // repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
 // It is computed anew on every try.
 func (s *session) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
-	scaffolded, err := s.scaffoldFiles(ctx)
+	files, err := s.missingScaffold(ctx, present)
 	if err != nil {
 		return nil, err
 	}
@@ -27,11 +27,6 @@ func (s *session) repoFiles(ctx context.Context, root string, present func(manif
 	if err != nil {
 		return nil, err
 	}
-	byPath := map[string]manifest.File{}
-	for _, f := range scaffolded {
-		byPath[f.Path] = f
-	}
-	files := scaffold.Missing(scaffolded, func(path string) bool { return path != v1alpha1.FileName && present(byPath[path]) })
 	files = append(files, system...)
 	channels, err := s.channelFiles(system)
 	if err != nil {
@@ -48,6 +43,19 @@ func (s *session) repoFiles(ctx context.Context, root string, present func(manif
 		}
 	}
 	return s.withLock(root, slices.Concat(files, channels, workload, pipeline), present)
+}
+
+// missingScaffold are the files of a new fleet repo that are not there yet, and fleet.yaml, which may have changed.
+func (s *session) missingScaffold(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
+	scaffolded, err := s.scaffoldFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byPath := map[string]manifest.File{}
+	for _, f := range scaffolded {
+		byPath[f.Path] = f
+	}
+	return scaffold.Missing(scaffolded, func(path string) bool { return path != v1alpha1.FileName && present(byPath[path]) }), nil
 }
 
 // isNewRepo tells whether no other management cluster's Flux is in the repo.
@@ -112,7 +120,7 @@ func (s *session) exampleVersion(ctx context.Context) (string, error) {
 	if v := s.mgmt.KubernetesVersion; v != "" {
 		return v, nil
 	}
-	if s.client == nil { // a dry run
+	if s.client == nil { // a dry run, or a scaffold
 		return s.traits().KubernetesVersion, nil
 	}
 	v, err := s.client.ServerVersion(ctx)

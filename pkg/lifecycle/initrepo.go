@@ -120,7 +120,7 @@ func (s *session) commitAndPush(ctx context.Context, detail func(string)) error 
 		return err
 	}
 	if s.endpoint.local {
-		made, err := s.commitHere(ctx, message)
+		made, err := s.commitHere(ctx, message, s.gitChanges)
 		if err != nil {
 			return err
 		}
@@ -144,8 +144,10 @@ func (s *session) commitAndPush(ctx context.Context, detail func(string)) error 
 	return nil
 }
 
-// commitHere commits to a fleet repo that has no remote, and says whether there was anything to commit.
-func (s *session) commitHere(ctx context.Context, message string) (made bool, err error) {
+// commitHere commits what is wanted to the working tree's branch, and says whether there was anything to commit.
+func (s *session) commitHere(
+	ctx context.Context, message string, wanted func(ctx context.Context, root string) ([]gitrepo.Change, error),
+) (made bool, err error) {
 	base, err := s.repo.Head()
 	if err != nil {
 		return false, err
@@ -155,7 +157,7 @@ func (s *session) commitHere(ctx context.Context, message string) (made bool, er
 		return false, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	changes, err := s.gitChanges(ctx, root)
+	changes, err := wanted(ctx, root)
 	if err != nil {
 		return false, err
 	}
@@ -163,10 +165,23 @@ func (s *session) commitHere(ctx context.Context, message string) (made bool, er
 	return made, err
 }
 
-// gitChanges are repoFiles as gitrepo commits them, where root has what is committed. A person's own file in no commit stays as it is; one that is
-// just what would be written is left from an earlier run.
+// gitChanges are repoFiles as gitrepo commits them, where root has what is committed, with what is encrypted.
 func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	files, err := s.repoFiles(ctx, root, func(f manifest.File) bool {
+	changes, err := s.changesOf(ctx, root, s.repoFiles)
+	if err != nil {
+		return nil, err
+	}
+	encrypted, err := s.secretFiles(ctx, root)
+	return append(changes, encrypted...), err
+}
+
+// wantedFiles are files that a fleet repo at root is to have; present tells what is there already.
+type wantedFiles func(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error)
+
+// changesOf are files and the fleet's identity as gitrepo commits them. A person's own file in no commit stays as it is; one that is just what would
+// be written is left from an earlier run.
+func (s *session) changesOf(ctx context.Context, root string, wanted wantedFiles) ([]gitrepo.Change, error) {
+	files, err := wanted(ctx, root, func(f manifest.File) bool {
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {
 			return true
 		}
@@ -185,12 +200,7 @@ func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change
 		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content, Replace: f.Path == v1alpha1.FileName})
 	}
 	identity, err := s.identityFile(root)
-	if err != nil {
-		return nil, err
-	}
-	changes = append(changes, identity...)
-	encrypted, err := s.secretFiles(ctx, root)
-	return append(changes, encrypted...), err
+	return append(changes, identity...), err
 }
 
 // inRepo makes a path that is relative to fleet.yaml absolute.

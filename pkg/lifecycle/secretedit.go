@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // SecretEdit says which encrypted file is edited, and how.
@@ -46,7 +47,7 @@ type secretEdit struct {
 	SecretEdit
 	deps  management.Deps
 	repo  *fleetrepo.Repo
-	fleet string
+	fleet state.Fleet
 	keys  secret.Keys
 
 	base, plain []byte // the file, and what it says
@@ -59,15 +60,14 @@ func openSecret(deps management.Deps, o SecretEdit) (*secretEdit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &secretEdit{SecretEdit: o, deps: deps, repo: repo, fleet: repo.Fleet.Metadata.Name}
+	e := &secretEdit{SecretEdit: o, deps: deps, repo: repo}
 	if e.base, err = readSecret(repo, o.File); err != nil {
 		return nil, err
 	}
-	fleet, err := fleetOf(deps, repo)
-	if err != nil {
+	if e.fleet, err = fleetOf(deps, repo); err != nil {
 		return nil, err
 	}
-	if e.keys, err = localKeys(deps, fleet, repo.Dir, o.AgeKeyFile); err != nil {
+	if e.keys, err = localKeys(deps, e.fleet, repo.Dir, o.AgeKeyFile); err != nil {
 		return nil, err
 	}
 	if e.plain, err = secret.Decrypt(e.base, e.keys); err != nil {

@@ -76,12 +76,12 @@ spec:
 const hostileApply = `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: base, namespace: flux-system}
-spec: {interval: 10m, path: ./base, prune: true, sourceRef: {kind: GitRepository, name: flux-system}%s}
+spec: {interval: 10m, path: %s, prune: true, sourceRef: {kind: GitRepository, name: flux-system}%s}
 ---
 apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
 metadata: {name: web, namespace: flux-system}
-spec: {interval: 10m, chart: {spec: {chart: %s, sourceRef: {kind: GitRepository, name: flux-system}}}, values: {a: %s}}
+spec: {interval: 10m, chart: {spec: {chart: %s, valuesFiles: [%s], sourceRef: {kind: GitRepository, name: flux-system}}}, values: {a: %s}}
 `
 
 // hostilePlaces are where a path can stand, by the file that it stands in; %s is the path, as YAML or as what a template has in quotes.
@@ -121,7 +121,66 @@ var hostilePlaces = []struct{ file, text string }{
 	{"charts/web/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: {{ getHostByName %s | quote }}, b: {{ tpl %[1]s . | quote }}}\n"},
 	{"charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies: [{name: x, version: 1.0.0, repository: %s}]\n"},
 	{"charts/web/values.schema.json", `{"$ref": %s}`},
+	{"charts/web/requirements.yaml", "dependencies: [{name: x, version: 1.0.0, repository: %s}]\n"},
+	{"charts/web/Chart.lock", "dependencies: [{name: x, version: 1.0.0, repository: %s}]\ndigest: x\n"},
+	{"charts/web/charts/x/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\nicon: %s\n"},
+	{"charts/web/crds/c.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.com}\nspec: {conversion: {strategy: Webhook, webhook: {clientConfig: {url: %s}}}}\n"},
+	{"charts/web/templates/a.yaml", "{{ (lookup \"v1\" \"Secret\" %s \"\") | quote }}{{ range $k, $v := .Files.Glob %[1]s }}{{ $v | toString | quote }}{{ end }}{{ template %[1]s . }}\n"},
+	{"charts/web/.helmignore", "%s\n"},
+	{"base/crd.yaml", hostileCRD},
+	{"base/kustomization.yaml", "resources: [!include %s]\n"},
+	{"base/kustomization.yaml", "resources: [!!binary %s, !<tag:yaml.org,2002:str> %[1]s]\n"},
+	{"base/kustomization.yaml", "configMapGenerator: [{name: b, files: !!set {%s}}]\n"},
+	{"base/kustomization.yaml", "resources: [a.yaml]\nsortOptions: {order: fifo}\nbuildMetadata: [%s]\nreplacements: [{source: {kind: ConfigMap}, targets: [{select: {name: %[1]s}}]}]\n"},
+	{"base/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {config.kubernetes.io/function: \"exec: {path: x}\"}}\ndata: !file {a: !include %s}\n"},
+	{"base/a.yaml", "apiVersion: v1\nkind: List\nitems: [{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: b}, files: [%s]}]\n"},
+	{"base/.sourceignore", "%s\n!%[1]s\n"},
+	{"path", "%s"},
+	{"valuesFiles", "%s"},
+	{"providers/docker/v1/mgmt/source.yaml", hostileSources},
+	{"providers/docker/v1/clusters/dev/x/cluster.yaml", "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: x, namespace: x}\nspec: {interval: 10m, chart: {spec: {chart: %s, sourceRef: {kind: GitRepository, name: flux-system}}}, kubeConfig: {secretRef: {name: %[1]s}}, valuesFrom: [{kind: Secret, name: %[1]s}]}\n"},
+	{"fleet.yaml", strings.ReplaceAll(hostileFleet, "https://git.example.com/fleet.git}", "https://git.example.com/fleet.git, caFile: %s}")},
+	{"fleet.yaml", strings.ReplaceAll(hostileFleet, "https://git.example.com/fleet.git", "%s")},
+	{"fleet.yaml", strings.ReplaceAll(hostileFleet, "{name: docker}", "{name: docker, version: v1.0.0, url: %s, variables: {A: {file: %[1]s}, B: {command: [%[1]s]}}}")},
+	{"fleet.lock", "apiVersion: fleetctl.dev/v1alpha1\nkind: Lock\ncomponents: [{name: docker, type: infrastructure, version: v1.0.0, url: %s, sha256: x}]\n"},
+	{".sops.yaml", "creation_rules: [{path_regex: %s, age: %[1]s}]\n"},
+	{".gitmodules", "[submodule \"x\"]\n\tpath = base\n\turl = %s\n"},
 }
+
+const hostileCRD = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: as.example.com}
+spec:
+  group: example.com
+  names: {kind: A, plural: as}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, externalDocs: {url: %[1]s}, properties: {a: {$ref: %[1]s}}}}}]
+`
+
+const hostileSources = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: a, namespace: flux-system}
+spec: {interval: 10m, url: %[1]s}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: a, namespace: flux-system}
+spec: {interval: 10m, url: %[1]s, verify: {provider: cosign, secretRef: {name: a}}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: Bucket
+metadata: {name: a, namespace: flux-system}
+spec: {interval: 10m, endpoint: %[1]s, bucketName: a}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: of-others, namespace: flux-system}
+spec: {interval: 10m, chart: {spec: {chart: %[1]s, sourceRef: {kind: HelmRepository, name: a}}}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: of-others, namespace: flux-system}
+spec: {interval: 10m, path: ./, prune: true, sourceRef: {kind: OCIRepository, name: a}}
+`
 
 // hostileRepo is a fleet repo with a path in one of the places.
 func hostileRepo(place, change int, value string) map[string]string {
@@ -129,23 +188,29 @@ func hostileRepo(place, change int, value string) map[string]string {
 	quoted := fmt.Sprintf("%q", value)
 	files := map[string]string{
 		"fleet.yaml": hostileFleet, "base/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "base/kustomization.yaml": "resources: [a.yaml]\n",
-		"charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "charts/web/templates/a.yaml": "",
+		"charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "charts/web/templates/a.yaml": "", "charts/web/values.yaml": "a: b\n",
 	}
-	components, chart, values := "", "./charts/web", "b"
+	folder, components, chart, valuesFile, values := "./base", "", "./charts/web", "charts/web/values.yaml", "b"
 	switch p.file {
 	case "components":
 		components = ", components: [" + quoted + "]"
+	case "path":
+		folder = quoted
 	case "chart":
 		chart = quoted
+	case "valuesFiles":
+		valuesFile = quoted
 	case "values":
 		values = quoted
+	case "base/crd.yaml":
+		files["base/kustomization.yaml"] = "resources: [a.yaml, crd.yaml]\ncrds: [crd.yaml]\n"
 	case "base/Kustomization":
 		delete(files, "base/kustomization.yaml")
 	case "base/g.yaml":
 		files["base/kustomization.yaml"] = []string{"generators: [g.yaml]\n", "resources: [a.yaml]\ntransformers: [g.yaml]\n", "resources: [a.yaml]\nvalidators: [../base/g.yaml]\n"}[change%3]
 	}
-	files["providers/docker/v1/mgmt/apply.yaml"] = fmt.Sprintf(hostileApply, components, chart, values)
-	if strings.Contains(p.file, "/") {
+	files["providers/docker/v1/mgmt/apply.yaml"] = fmt.Sprintf(hostileApply, folder, components, chart, valuesFile, values)
+	if p.text != "%s" {
 		files[p.file] = fmt.Sprintf(p.text, quoted)
 		if strings.HasSuffix(strings.ToLower(p.file), "kustomization.yaml") || strings.HasSuffix(p.file, "g.yaml") {
 			files[p.file] = changed(files[p.file], change/3)

@@ -68,8 +68,8 @@ func (s Store) lock(ctx context.Context, what, name string) (func(), error) {
 const editsDir = "edits"
 
 // KeepEdit writes what was made of a file of the fleet repo to a private file of its own, and returns its path. The content is encrypted.
-func (s Store) KeepEdit(fleet, file string, content []byte) (string, error) {
-	dir := filepath.Join(s.Dir, editsDir, fleet)
+func (s Store) KeepEdit(fleet Fleet, file string, content []byte) (string, error) {
+	dir := s.edits(fleet)
 	if err := privateFolder(dir); err != nil {
 		return "", err
 	}
@@ -78,9 +78,17 @@ func (s Store) KeepEdit(fleet, file string, content []byte) (string, error) {
 	return path, atomicfile.Write(path, content, 0o600)
 }
 
-// DropEdit removes a file that KeepEdit made. Any other one stays.
-func (s Store) DropEdit(fleet, path string) error {
-	if dir, err := filepath.Abs(filepath.Dir(path)); err != nil || dir != filepath.Join(s.Dir, editsDir, fleet) {
+// edits is the folder for what was edited in a fleet's repo. As with keys, no name can be taken for an identity.
+func (s Store) edits(fleet Fleet) string {
+	if fleet.ID != "" {
+		return filepath.Join(s.Dir, editsDir, "fleets", fleet.ID)
+	}
+	return filepath.Join(s.Dir, editsDir, fleet.Name)
+}
+
+// DropEdit removes a file that KeepEdit made for a fleet, also before that had an identity. Any other one stays.
+func (s Store) DropEdit(fleet Fleet, path string) error {
+	if dir, err := filepath.Abs(filepath.Dir(path)); err != nil || dir != s.edits(fleet) && dir != s.edits(Fleet{Name: fleet.Name}) {
 		return err
 	}
 	return os.Remove(path)

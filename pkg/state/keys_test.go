@@ -106,11 +106,12 @@ func TestKeyFilesAreApart(t *testing.T) {
 
 func TestKeepEdit(t *testing.T) {
 	s := Store{Dir: filepath.Join(t.TempDir(), "state")}
-	one, err := s.KeepEdit("acme", "apps/db.sops.yaml", []byte("1"))
+	acme, other := Fleet{ID: "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11", Name: "acme"}, Fleet{ID: "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f12", Name: "acme"}
+	one, err := s.KeepEdit(acme, "apps/db.sops.yaml", []byte("1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := s.KeepEdit("acme", "apps/db.sops.yaml", []byte("2"))
+	two, err := s.KeepEdit(acme, "apps/db.sops.yaml", []byte("2"))
 	if err != nil || one == two {
 		t.Fatalf("%s twice, %v", two, err)
 	}
@@ -123,8 +124,24 @@ func TestKeepEdit(t *testing.T) {
 	if err := os.WriteFile(mine, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.DropEdit("acme", one), s.DropEdit("acme", mine)); err != nil {
-		t.Error(err)
+	theirs, err := s.KeepEdit(other, "apps/db.sops.yaml", []byte("3"))
+	if err != nil || filepath.Dir(theirs) == filepath.Dir(one) {
+		t.Errorf("another fleet of the same name has its edits in %s, too: %v", theirs, err)
+	}
+	early, err := s.KeepEdit(Fleet{Name: "acme"}, "apps/db.sops.yaml", []byte("4")) // before there was an identity
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{one, mine, theirs, early} {
+		if err := s.DropEdit(acme, path); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(theirs); err != nil {
+		t.Error("another fleet's edit was removed")
+	}
+	if _, err := os.Stat(early); !errors.Is(err, os.ErrNotExist) {
+		t.Error("what was kept before there was an identity is still there")
 	}
 	if _, err := os.Stat(mine); err != nil {
 		t.Error("a file of somebody else's was removed")

@@ -114,6 +114,15 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
+// merges is a mapping of mappings that take all of those before them, twice.
+func merges(n int) string {
+	text := "{a0: &a0 {a: 1}"
+	for i := range n {
+		text += fmt.Sprintf(", a%d: &a%d {<<: [*a%d, *a%d], b%d: {<<: *a%d}, c%d: *a%d}", i+1, i+1, i, i, i, i, i, i)
+	}
+	return text + "}"
+}
+
 // Hostile files are refused within bounds that a small machine has.
 func TestHostile(t *testing.T) {
 	head := "apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\n"
@@ -130,16 +139,24 @@ func TestHostile(t *testing.T) {
 		"wide":       head + "spec: {environments: [" + strings.Repeat("{},", 150_000) + "]}",
 		"commas":     head + "spec: [" + strings.Repeat("a,", 200_000) + "]",
 		"long key":   head + strings.Repeat("k", 400_000) + ": 1",
+		"itself":     head + "spec: &a {environments: [*a]}",
+		"merges":     head + "spec: " + merges(40),
+		"too deep":   head + "spec: " + strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
+		"documents":  head + strings.Repeat("---\n"+head, 5_000),
+		"a number":   head + "spec: " + strings.Repeat("9", 400_000),
+		"too large":  head + "# " + strings.Repeat("x", maxBytes),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := Decode("fleet.yaml", []byte(content))
+			_, locked := DecodeLock("fleet.lock", []byte(strings.ReplaceAll(content, "kind: Fleet\n", "kind: FleetLock\n")))
 			runtime.ReadMemStats(&after)
-			if err == nil {
-				t.Error("accepted")
-			} else if len(err.Error()) > 100_000 {
-				t.Errorf("error has %d bytes", len(err.Error()))
+			if err == nil || locked == nil {
+				t.Errorf("accepted: %v, as a lock %v", err, locked)
+			}
+			if size := len(fmt.Sprint(err, locked)); size > 100_000 {
+				t.Errorf("errors have %d bytes", size)
 			}
 			if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 512 {
 				t.Errorf("%d MiB allocated", used)

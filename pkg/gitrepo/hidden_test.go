@@ -1,0 +1,103 @@
+package gitrepo_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+)
+
+// What somebody has told git not to look at is edited like anything else: the commit has the change alone, what was hidden stays on disk, and hidden.
+func TestEditOfWhatGitDoesNotLookAt(t *testing.T) {
+	for flag, letter := range map[string]string{"--skip-worktree": "S ", "--assume-unchanged": "h "} {
+		for name, mine := range map[string]string{"as committed": body, "changed": strings.Replace(body, "5: five", "5: mine", 1)} {
+			t.Run(flag+" "+name, func(t *testing.T) {
+				sandbox(t, tess)
+				dir := setUp{after: all(git("update-index", flag, "top/x.yaml"), file("top/x.yaml", mine))}.make(t)
+				repo, err := gitrepo.Open(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				change := gitrepo.Change{Path: "top/x.yaml", Content: []byte(strings.Replace(body, "1: one", "1: ONE", 1))}
+				if _, _, err := repo.Commit(t.Context(), []gitrepo.Change{change}, "edit", gitrepo.Author{}); err != nil {
+					t.Fatal(err)
+				}
+				if out := run(t, dir, "show", "--format=", "--numstat"); out != "1\t1\ttop/x.yaml\n" {
+					t.Errorf("the commit: %q", out)
+				}
+				if got, want := read(t, dir, "top/x.yaml"), strings.Replace(mine, "1: one", "1: ONE", 1); got != want {
+					t.Errorf("on disk %q, want %q", got, want)
+				}
+				if out := run(t, dir, "ls-files", "-v", "top/x.yaml"); out != letter+"top/x.yaml\n" {
+					t.Errorf("git knows it as %q", out)
+				}
+				if out := run(t, dir, "status", "--porcelain") + run(t, dir, "diff", "--cached"); out != "" {
+					t.Errorf("git finds %q", out)
+				}
+				whole(t, dir)
+			})
+		}
+	}
+}
+
+// A folder with .git in it whose files are elsewhere is no working tree: an edit of what lies there would be of what git does not know.
+func TestWorkingTreeElsewhere(t *testing.T) {
+	for name, bare := range map[string]bool{"core.worktree": false, "bare": true} {
+		t.Run(name, func(t *testing.T) {
+			sandbox(t, tess)
+			dir, tree := setUp{}.make(t), t.TempDir()
+			if bare {
+				run(t, dir, "config", "core.bare", "true")
+			} else {
+				run(t, dir, "config", "core.worktree", tree)
+			}
+			repo, err := gitrepo.Open(dir)
+			if err == nil {
+				_, _, err = repo.Commit(t.Context(), []gitrepo.Change{{Path: "top/x.yaml", Content: []byte("1: ONE\n")}}, "edit", gitrepo.Author{})
+			}
+			if !errors.Is(err, gitrepo.ErrNoWorkTree) || diag.Hint(err) == "" {
+				t.Errorf("error %v", err)
+			}
+			if got := read(t, dir, "top/x.yaml"); got != body {
+				t.Errorf("on disk %q", got)
+			}
+			if out := run(t, dir, "--git-dir", filepath.Join(dir, ".git"), "log", "--format=%s"); out != "first\n" {
+				t.Errorf("commits %q", out)
+			}
+		})
+	}
+}
+
+// An edit of what is a symbolic link, or lies below one, is refused: the link does not become a file in passing.
+func TestEditOfALink(t *testing.T) {
+	for _, path := range []string{"a/link", "folder/x.yaml"} {
+		t.Run(path, func(t *testing.T) {
+			sandbox(t, tess)
+			dir := setUp{before: all(link("a/link", "../top/x.yaml"), link("folder", "top"))}.make(t)
+			repo, err := gitrepo.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = repo.Commit(t.Context(), []gitrepo.Change{{Path: path, Content: []byte(strings.Replace(body, "3: 3", "3: three", 1))}}, "edit", gitrepo.Author{})
+			if !errors.Is(err, gitrepo.ErrPath) || diag.Hint(err) == "" && path == "a/link" {
+				t.Errorf("error %v", err)
+			}
+			for _, name := range []string{"a/link", "folder"} {
+				if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode()&os.ModeSymlink == 0 {
+					t.Errorf("%s is no link any more", name)
+				}
+			}
+			if out := run(t, dir, "ls-tree", "-r", "--format=%(objectmode) %(path)", "HEAD"); !strings.Contains(out, "120000 a/link\n120000 folder\n") {
+				t.Errorf("the commit has\n%s", out)
+			}
+			if out := run(t, dir, "status", "--porcelain"); out != "" {
+				t.Errorf("refused, and left %q", out)
+			}
+			whole(t, dir)
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// ScaffoldResult is what Scaffold did.
+type ScaffoldResult struct {
+	FormatVersion string `json:"formatVersion"`
+	Fleet         string `json:"fleet"`
+	Cluster       string `json:"cluster"`
+	Repo          string `json:"repo"`
+	// Branch that the commit is on, and Commit, which is empty where there was nothing to write.
+	Branch string `json:"branch"`
+	Commit string `json:"commit"`
+	// Files that were written, by their paths in the repo.
+	Files   []string `json:"files"`
+	Changed bool     `json:"changed"`
+	Next    []string `json:"next"`
+}
+
+// Scaffold writes the fleet repo that Init would write, as far as that takes no cluster and nothing from outside (so there are no manifests of Flux,
+// no fleet.lock, and no versions that fleet.yaml leaves open), and commits it to the branch that is checked out. It pushes nothing: that is for a
+// pull request. What is there already stays. Init brings the rest. It asks the remote only where opts.GitURL names one and the folder is empty:
+// a fleet repo that is there is cloned. Errors: flags that contradict fleet.yaml, an unknown provider, no author for the commit.
+func Scaffold(ctx context.Context, deps management.Deps, opts InitOptions) (*ScaffoldResult, error) {
+	if err := defaultBranch(&opts); err != nil {
+		return nil, err
+	}
+	s, err := readSession(ctx, deps, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if s.stranger != nil {
+		return nil, s.stranger
+	}
+	for _, p := range capiProviders(s.mgmt.Providers) {
+		if err := capi.CheckKnown(p); err != nil { //nolint:contextcheck // it reads what this program has in it
+			return nil, err
+		}
+	}
+	if err := gitrepo.CheckAuthor(ctx, s.opts.Dir); err != nil {
+		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))
+	}
+	return s.scaffold(ctx)
+}
+
+// defaultBranch makes the branch that a clone's remote calls its default the fleet's, where nobody says another and there is no fleet yet: what is
+// checked out may be the branch of a pull request.
+func defaultBranch(opts *InitOptions) error {
+	if opts.Branch != "" || opts.GitURL != "" {
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(opts.Dir, v1alpha1.FileName)); err == nil {
+		return nil
+	}
+	repo, err := gitrepo.Open(opts.Dir)
+	if errors.Is(err, gitrepo.ErrNotARepository) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	opts.Branch, err = repo.DefaultBranch()
+	return err
+}
+
+func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
+	git := s.fleet.Spec.Git
+	s.endpoint = &gitEndpoint{url: git.URL, display: git.URL, local: git.URL == ""}
+	if err := s.scaffoldWorkTree(); err != nil {
+		return nil, err
+	}
+	if err := s.repo.Recover(ctx); err != nil {
+		return nil, err
+	}
+	r := &ScaffoldResult{
+		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Repo: s.opts.Dir, Files: []string{},
+		Next: []string{
+			"fleetctl cluster add demo        # declare a cluster",
+			"fleetctl validate                # every file, object and reference",
+			"fleetctl init                    # make the management cluster that follows this repo",
+		},
+	}
+	if git.URL != "" {
+		r.Next = append([]string{"git push                         # and open a pull request, or merge it as it is"}, r.Next...)
+	}
+	message := fmt.Sprintf("Declare the fleet %s\n\nWritten by fleetctl init --scaffold.\n", s.fleet.Metadata.Name)
+	made, err := s.commitHere(ctx, message, func(ctx context.Context, root string) ([]gitrepo.Change, error) {
+		changes, err := s.changesOf(ctx, root, s.scaffoldedFiles)
+		for _, c := range changes {
+			r.Files = append(r.Files, c.Path)
+		}
+		return changes, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.Changed = made; made {
+		r.Commit = s.revision
+	} else {
+		r.Files = []string{}
+	}
+	r.Branch, err = s.repo.Branch()
+	return r, err
+}
+
+// scaffoldWorkTree makes the folder a working tree with the remote that fleet.yaml names, which it does not ask.
+func (s *session) scaffoldWorkTree() (err error) {
+	git := s.fleet.Spec.Git
+	if s.repo, err = gitrepo.InitLocal(s.opts.Dir, git.Branch); err != nil {
+		return err
+	}
+	s.repo.NoVerify = s.opts.NoVerify
+	if git.URL != "" {
+		_, err = s.repo.EnsureRemote(git.URL)
+	}
+	return err
+}
+
+// scaffoldedFiles are those of repoFiles that are made of what this program has in it alone.
+func (s *session) scaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
+	files, err := s.missingScaffold(ctx, present)
+	if err != nil || !s.newFleet {
+		return files, err
+	}
+	pipeline, err := s.pipelineFiles(present)
+	return append(files, pipeline...), err
+}
