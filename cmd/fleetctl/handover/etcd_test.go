@@ -89,7 +89,7 @@ func (e *etcd) restore(ctx context.Context, saved saved) ([]string, error) {
 	var operations []operation
 	var touched []string
 	touch := func(key string, o operation) {
-		path, _ := base64.StdEncoding.DecodeString(key) //nolint:errcheck // read has decoded it
+		path, _ := base64.StdEncoding.DecodeString(key)
 		touched = append(touched, string(path))
 		operations = append(operations, o)
 	}

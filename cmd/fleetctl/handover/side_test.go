@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -216,8 +215,7 @@ func (s *side) request(ctx context.Context, method, path string, body []byte, an
 	if response.StatusCode >= http.StatusMultipleChoices {
 		var status metav1.Status
 		_ = json.Unmarshal(content, &status) // where it is none, the code says it
-		u, _ := url.Parse(path)              //nolint:errcheck // the request has parsed it
-		message := fmt.Sprintf("%s: %s %s: %s: %s", s.name, method, u.Path, response.Status, status.Message)
+		message := fmt.Sprintf("%s: %s %s: %s: %s", s.name, method, r.URL.Path, response.Status, status.Message)
 		return &statusError{code: response.StatusCode, message: message}
 	}
 	if answer == nil {

@@ -72,11 +72,7 @@ func (w *world) restore(ctx context.Context, t testing.TB, m moment) (machine st
 // newMachine is the home of a machine that knows nothing.
 func newMachine(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(t.TempDir(), "machine")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return t.TempDir()
 }
 
 // what a program is asked to do.
