@@ -153,6 +153,26 @@ test-kill: build bundle-embedded ## Kill -9 what keeps a fleet, KILLS times at r
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
 	$(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 6h $(TESTFLAGS) -run '^TestKills$$' ./cmd/fleetctl/e2e -args -kills $(KILLS) -seed $(SEED)
 
+# A hand-over between two API servers, without controllers: killed at its writes, and held against what an independent reader finds.
+HANDOVER_KILLS = $(if $(filter file,$(origin KILLS)),300,$(KILLS))
+handover_test = FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 5h -parallel 8
+
+.PHONY: test-handover
+test-handover: ## Kill a hand-over at its writes, run it again or abort it, and look at both sides from outside: KILLS=2000 SEED=
+	$(OFFLINE_BUILD) -only control-plane
+	$(handover_test) -run '^(TestKills|TestFaults)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
+
+.PHONY: test-handover-stock
+test-handover-stock: ## The same kills for stock clusterctl move: how many of them it does not come back from
+	$(OFFLINE_BUILD) -only control-plane,peers
+	$(handover_test) -run '^TestStock' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(KILLS) -seed $(SEED)
+
+.PHONY: bench-handover
+bench-handover: ## 200 clusters from one API server to another, by fleetctl's engine and by clusterctl move
+	$(OFFLINE_BUILD) -only control-plane,peers
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(GO) test -trimpath -tags e2e -count=1 -timeout 1h -run '^$$' -bench '^BenchmarkHandover$$' \
+	  -benchtime 1x ./cmd/fleetctl/handover
+
 # The bundle with the clouds' infrastructure providers in it: the first time it takes long to build, most of that for Azure.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers
 CLOUDS ?= aws,gcp,azure,vsphere

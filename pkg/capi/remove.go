@@ -100,9 +100,9 @@ func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 			return err
 		}
 		err = kube.Retry(ctx, func(ctx context.Context) error {
-			return m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+			return m.orAnother(ctx, obj, m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 		})
-		if another(err) {
+		if errors.Is(err, errAnother) {
 			return nil
 		}
 		if err != nil {
@@ -111,13 +111,33 @@ func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 	}
 	uid := obj.GetUID()
 	err := kube.Retry(ctx, func(ctx context.Context) error {
-		return m.kube.WithWatch.Delete(ctx, obj.DeepCopy(), client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		return m.orAnother(ctx, obj, m.kube.WithWatch.Delete(ctx, obj.DeepCopy(), client.Preconditions{UID: &uid},
+			client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	})
-	if err != nil && !another(err) {
+	if err != nil && !errors.Is(err, errAnother) {
 		return fmt.Errorf("delete %s: %w", ref, err)
 	}
 	return nil
 }
 
-// another tells whether err says that the object is gone, or another one by now.
-func another(err error) bool { return kube.IsAbsent(err) || apierrors.IsConflict(err) }
+// errAnother says that an object is gone, or another one of its name by now.
+var errAnother = errors.New("it is gone")
+
+// orAnother makes errAnother of an err that says so. A conflict may also only say that somebody else writes to obj, too: then it is tried again.
+func (m *Manager) orAnother(ctx context.Context, obj *unstructured.Unstructured, err error) error {
+	if kube.IsAbsent(err) {
+		return errAnother
+	}
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(obj.GroupVersionKind())
+	switch readErr := m.kube.Get(ctx, kube.RefOf(obj).Key, now); {
+	case kube.IsAbsent(readErr), readErr == nil && now.GetUID() != obj.GetUID():
+		return errAnother
+	case readErr != nil:
+		return readErr
+	}
+	return apierrors.NewTimeoutError("somebody else writes to it", 0) // try again
+}
