@@ -7,22 +7,24 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 )
 
-// watched tells that somebody waits for its end.
-type watched struct {
-	context.Context
-	by chan struct{}
-}
+// watched is a context without an end, which tells that somebody waits for it.
+type watched chan struct{}
+
+func (watched) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (watched) Err() error                  { return nil }
+func (watched) Value(any) any               { return nil }
 
 func (w watched) Done() <-chan struct{} {
 	select {
-	case w.by <- struct{}{}:
+	case w <- struct{}{}:
 	default:
 	}
-	return w.Context.Done()
+	return nil
 }
 
 // A command that made a host may be killed when its supervisor has the lock and no kubeconfig yet: the next one waits for it.
@@ -48,7 +50,7 @@ func TestKubeconfigThatIsAboutToBe(t *testing.T) {
 		content []byte
 		err     error
 	}
-	got, waits := make(chan answer, 1), watched{t.Context(), make(chan struct{}, 1)}
+	got, waits := make(chan answer, 1), make(watched, 1)
 	go func() {
 		content, err := h.Kubeconfig(waits)
 		got <- answer{content, err}
@@ -61,7 +63,7 @@ func TestKubeconfigThatIsAboutToBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-waits.by:
+	case <-waits:
 	case a := <-got:
 		t.Fatalf("it does not wait: %q, %v", a.content, a.err)
 	}
