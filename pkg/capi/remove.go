@@ -100,9 +100,9 @@ func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 			return err
 		}
 		err = kube.Retry(ctx, func(ctx context.Context) error {
-			return m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+			return m.unlessAnother(ctx, obj, m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 		})
-		if another(err) {
+		if errors.Is(err, errAnother) {
 			return nil
 		}
 		if err != nil {
@@ -111,13 +111,35 @@ func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 	}
 	uid := obj.GetUID()
 	err := kube.Retry(ctx, func(ctx context.Context) error {
-		return m.kube.WithWatch.Delete(ctx, obj.DeepCopy(), client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		err := m.kube.WithWatch.Delete(ctx, obj.DeepCopy(), client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		return m.unlessAnother(ctx, obj, err)
 	})
-	if err != nil && !another(err) {
+	if err != nil && !errors.Is(err, errAnother) {
 		return fmt.Errorf("delete %s: %w", ref, err)
 	}
 	return nil
 }
 
-// another tells whether err says that the object is gone, or another one by now.
-func another(err error) bool { return kube.IsAbsent(err) || apierrors.IsConflict(err) }
+// errAnother says that the object is gone, or that another one has its name by now.
+var errAnother = errors.New("it is gone")
+
+// unlessAnother makes errAnother of an error that says so, and something to try again of a conflict over the object itself: the API server has one
+// answer for both.
+func (m *Manager) unlessAnother(ctx context.Context, obj *unstructured.Unstructured, err error) error {
+	if kube.IsAbsent(err) {
+		return errAnother
+	}
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(obj.GroupVersionKind())
+	getErr := m.kube.Get(ctx, kube.RefOf(obj).Key, now)
+	switch {
+	case kube.IsAbsent(getErr) || getErr == nil && now.GetUID() != obj.GetUID():
+		return errAnother
+	case getErr != nil:
+		return getErr
+	}
+	return apierrors.NewTimeoutError(err.Error(), 0)
+}
