@@ -43,8 +43,8 @@ install: ## Build fleetctl and put it where go install puts programs
 	CGO_ENABLED=0 $(GO) install $(BUILD_FLAGS) ./cmd/fleetctl
 
 .PHONY: platforms
-platforms: ## Compile everything for the other systems that fleetctl is released for
-	for system in darwin windows; do echo "$$system"; GOOS=$$system CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false ./...; done
+platforms: ## Compile fleetctl for the other systems that it is released for
+	for system in darwin windows; do echo "$$system"; GOOS=$$system CGO_ENABLED=0 $(GO) build -buildvcs=false -o /dev/null ./cmd/fleetctl; done
 
 .PHONY: docs
 docs: ## Write docs/reference anew from the commands, and the charts' READMEs from their schemas
@@ -152,6 +152,26 @@ test-kill: build bundle-embedded ## Kill -9 what keeps a fleet, KILLS times at r
 	$(GO_TEST) . -trimpath -count=1 -timeout 30m $(TESTFLAGS) -run '^TestScripts$$/killed' ./cmd/fleetctl -args -kills $(KILLS) -seed $(SEED)
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
 	$(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 6h $(TESTFLAGS) -run '^TestKills$$' ./cmd/fleetctl/e2e -args -kills $(KILLS) -seed $(SEED)
+
+# A hand-over between two API servers, without controllers: killed at its writes, and held against what an independent reader finds.
+HANDOVER_KILLS = $(if $(filter file,$(origin KILLS)),300,$(KILLS))
+handover_test = FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 5h -parallel 8
+
+.PHONY: test-handover
+test-handover: ## Kill a hand-over at its writes, run it again or abort it, and look at both sides from outside: KILLS=2000 SEED=
+	$(OFFLINE_BUILD) -only control-plane
+	$(handover_test) -run '^(TestKills|TestFaults)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
+
+.PHONY: test-handover-stock
+test-handover-stock: ## The same kills for stock clusterctl move: how many of them it does not come back from
+	$(OFFLINE_BUILD) -only control-plane,peers
+	$(handover_test) -run '^TestStock' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(KILLS) -seed $(SEED)
+
+.PHONY: bench-handover
+bench-handover: ## 200 clusters from one API server to another, by fleetctl's engine and by clusterctl move
+	$(OFFLINE_BUILD) -only control-plane,peers
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(GO) test -trimpath -tags e2e -count=1 -timeout 1h -run '^$$' -bench '^BenchmarkHandover$$' \
+	  -benchtime 1x ./cmd/fleetctl/handover
 
 # The bundle with the clouds' infrastructure providers in it: the first time it takes long to build, most of that for Azure.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers

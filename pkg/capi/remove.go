@@ -100,7 +100,7 @@ func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 			return err
 		}
 		err = kube.Retry(ctx, func(ctx context.Context) error {
-			return m.unlessAnother(ctx, obj, m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
+			return m.orAnother(ctx, obj, m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 		})
 		if errors.Is(err, errAnother) {
 			return nil
@@ -111,8 +111,8 @@ func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 	}
 	uid := obj.GetUID()
 	err := kube.Retry(ctx, func(ctx context.Context) error {
-		err := m.kube.WithWatch.Delete(ctx, obj.DeepCopy(), client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		return m.unlessAnother(ctx, obj, err)
+		return m.orAnother(ctx, obj, m.kube.WithWatch.Delete(ctx, obj.DeepCopy(), client.Preconditions{UID: &uid},
+			client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	})
 	if err != nil && !errors.Is(err, errAnother) {
 		return fmt.Errorf("delete %s: %w", ref, err)
@@ -120,26 +120,24 @@ func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 	return nil
 }
 
-// errAnother says that the object is gone, or that another one has its name by now.
+// errAnother says that an object is gone, or another one of its name by now.
 var errAnother = errors.New("it is gone")
 
-// unlessAnother makes errAnother of an error that says so, and something to try again of a conflict over the object itself: the API server has one
-// answer for both.
-func (m *Manager) unlessAnother(ctx context.Context, obj *unstructured.Unstructured, err error) error {
+// orAnother makes errAnother of an err that says so. A conflict may also only say that somebody else writes to obj, too: then it is tried again.
+func (m *Manager) orAnother(ctx context.Context, obj *unstructured.Unstructured, err error) error {
 	if kube.IsAbsent(err) {
 		return errAnother
 	}
 	if !apierrors.IsConflict(err) {
 		return err
 	}
-	now := &metav1.PartialObjectMetadata{}
+	now := &unstructured.Unstructured{}
 	now.SetGroupVersionKind(obj.GroupVersionKind())
-	getErr := m.kube.Get(ctx, kube.RefOf(obj).Key, now)
-	switch {
-	case kube.IsAbsent(getErr) || getErr == nil && now.GetUID() != obj.GetUID():
+	switch readErr := m.kube.Get(ctx, kube.RefOf(obj).Key, now); {
+	case kube.IsAbsent(readErr), readErr == nil && now.GetUID() != obj.GetUID():
 		return errAnother
-	case getErr != nil:
-		return getErr
+	case readErr != nil:
+		return readErr
 	}
-	return apierrors.NewTimeoutError(err.Error(), 0)
+	return apierrors.NewTimeoutError("somebody else writes to it", 0) // try again
 }

@@ -134,12 +134,14 @@ func (r *run) takeOverFences(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !fenced {
+		if !fenced || s.journal == nil { // an abort that was cut off has taken the journal away after the fence
 			continue
 		}
-		p := r.targetPolicy(s.journal.Groups)
-		if s == r.source {
+		var p policy
+		if s == r.source { // the target may have no journal any more
 			p = r.sourcePolicy(&capi.Graph{Groups: s.journal.Groups})
+		} else {
+			p = r.targetPolicy(s.journal.Groups)
 		}
 		if err := s.raise(ctx, p); err != nil {
 			return err

@@ -141,8 +141,24 @@ func (r *run) releaseSource(ctx context.Context, copies []*unstructured.Unstruct
 		if err := r.source.manager.Remove(ctx, objects, r.count(PhaseReleased, "removing what was handed over from "+r.source.Name)); err != nil {
 			return err
 		}
+		if err := r.nothingLeft(ctx, objects); err != nil {
+			return err
+		}
 	}
 	return r.unfence(ctx, r.source)
+}
+
+// nothingLeft looks whether what was removed from the source is gone: only then may the fence end.
+func (r *run) nothingLeft(ctx context.Context, removed []*unstructured.Unstructured) error {
+	uids := map[string]bool{}
+	for _, obj := range removed {
+		uids[string(obj.GetUID())] = true
+	}
+	left, err := r.source.manager.Remaining(ctx, uids)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return diag.Errorf("run the same command again", "%d of the objects handed over are still at %s, %s for one", len(left), r.source.Name, kube.RefOf(left[0]))
 }
 
 // leftAtSource are the objects at the source that were handed over: those with a copy, and those that only the source can tell of. A run that is cut
