@@ -42,6 +42,10 @@ build: ## Build bin/fleetctl; the same commit gives the same bytes
 install: ## Build fleetctl and put it where go install puts programs
 	CGO_ENABLED=0 $(GO) install $(BUILD_FLAGS) ./cmd/fleetctl
 
+.PHONY: platforms
+platforms: ## Compile fleetctl for the other systems that it is released for
+	for system in darwin windows; do echo "$$system"; GOOS=$$system CGO_ENABLED=0 $(GO) build -buildvcs=false -o /dev/null ./cmd/fleetctl; done
+
 .PHONY: docs
 docs: ## Write docs/reference anew from the commands, and the charts' READMEs from their schemas
 	rm -f docs/reference/fleetctl*.md
@@ -131,7 +135,7 @@ e2e-embedded: build bundle-embedded gitea ## The main job on the embedded host a
 	$(call e2e,$(EMBEDDED_BUNDLE),,$(WITHOUT_KIND))
 
 # The two parts of it, for a machine that runs them side by side, each in a network namespace of its own. `make quickstart` on a fresh machine
-# is more than TestQuickstart shows; kills at random are for test-kill, which runs each night: what chance finds is no fault of a commit.
+# is more than TestQuickstart shows; TestKills is the third beside them, as `make test-kill` with fewer kills.
 .PHONY: e2e-embedded-first
 e2e-embedded-first: build bundle-embedded
 	$(call e2e,$(EMBEDDED_BUNDLE),,$(WITHOUT_KIND) -run '$(EMBEDDED_FIRST)')
@@ -144,10 +148,30 @@ KILLS ?= 200
 SEED ?= 0
 
 .PHONY: test-kill
-test-kill: build bundle-embedded ## Kill -9 what keeps a fleet, KILLS times at random from SEED, run it to its end and look at what is there; not in CI, but each night
-	$(GO_TEST) . -trimpath -count=1 -timeout 30m -run '^TestScripts$$/killed' ./cmd/fleetctl -args -kills $(KILLS) -seed $(SEED)
+test-kill: build bundle-embedded ## Kill -9 what keeps a fleet, KILLS times at random from SEED, run it to its end and look at what is there; CI kills 20 times
+	$(GO_TEST) . -trimpath -count=1 -timeout 30m $(TESTFLAGS) -run '^TestScripts$$/killed' ./cmd/fleetctl -args -kills $(KILLS) -seed $(SEED)
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
-	$(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 6h -run '^TestKills$$' ./cmd/fleetctl/e2e -args -kills $(KILLS) -seed $(SEED)
+	$(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 6h $(TESTFLAGS) -run '^TestKills$$' ./cmd/fleetctl/e2e -args -kills $(KILLS) -seed $(SEED)
+
+# A hand-over between two API servers, without controllers: killed at its writes, and held against what an independent reader finds.
+HANDOVER_KILLS = $(if $(filter file,$(origin KILLS)),300,$(KILLS))
+handover_test = FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 5h -parallel 8
+
+.PHONY: test-handover
+test-handover: ## Kill a hand-over at its writes, run it again or abort it, and look at both sides from outside: KILLS=2000 SEED=
+	$(OFFLINE_BUILD) -only control-plane
+	$(handover_test) -run '^(TestKills|TestFaults)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
+
+.PHONY: test-handover-stock
+test-handover-stock: ## The same kills for stock clusterctl move: how many of them it does not come back from
+	$(OFFLINE_BUILD) -only control-plane,peers
+	$(handover_test) -run '^TestStock' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(KILLS) -seed $(SEED)
+
+.PHONY: bench-handover
+bench-handover: ## 200 clusters from one API server to another, by fleetctl's engine and by clusterctl move
+	$(OFFLINE_BUILD) -only control-plane,peers
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(GO) test -trimpath -tags e2e -count=1 -timeout 1h -run '^$$' -bench '^BenchmarkHandover$$' \
+	  -benchtime 1x ./cmd/fleetctl/handover
 
 # The bundle with the clouds' infrastructure providers in it: the first time it takes long to build, most of that for Azure.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers

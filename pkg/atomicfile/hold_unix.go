@@ -4,6 +4,7 @@ package atomicfile
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -18,11 +19,7 @@ func hold(f *os.File) bool {
 func abandoned(f *os.File) bool { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) == nil }
 
 // mine tells whether a file belongs to this user: where many may write, others may have made what looks like ours.
-func mine(f *os.File) bool {
-	info, err := f.Stat()
-	if err != nil {
-		return false
-	}
+func mine(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
 }

@@ -1,6 +1,9 @@
 package atomicfile
 
-import "os"
+import (
+	"io/fs"
+	"os"
+)
 
 // Nothing that is open can be renamed or removed there: what a process is writing cannot be swept, and what is written is soon in its place.
 
@@ -8,6 +11,6 @@ func hold(*os.File) bool { return true }
 
 func abandoned(*os.File) bool { return true }
 
-func mine(*os.File) bool { return true }
+func mine(fs.FileInfo) bool { return true }
 
 const holdsOpen = false

@@ -65,8 +65,16 @@ func SweepTree(root *os.Root, links bool, skip func(name string, isDir bool) boo
 	})
 }
 
-// removeAbandoned removes a temporary file or folder, if nobody holds it.
+// removeAbandoned removes a temporary file or folder, if nobody holds it. Where many may write, what is somebody else's is not even opened: it may
+// have become a pipe, which has who opens it wait.
 func removeAbandoned(root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (!mine(info) || !info.Mode().IsRegular() && !info.IsDir()) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	f, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil // in its place by now, or none of ours
@@ -75,7 +83,7 @@ func removeAbandoned(root *os.Root, name string) error {
 		return err
 	}
 	defer f.Close()
-	if !abandoned(f) || !mine(f) || !stillThere(root, name, f) {
+	if !abandoned(f) || !stillThere(root, name, f) {
 		return nil
 	}
 	if !holdsOpen { // what is open cannot be removed there

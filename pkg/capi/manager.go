@@ -122,3 +122,23 @@ func (m *Manager) deployments(ctx context.Context) (kube.Objects, error) {
 	}
 	return deployments, nil
 }
+
+// ProviderDeployments are the Deployments of the installed providers: what acts on Cluster API's objects, and answers for their webhooks.
+func (m *Manager) ProviderDeployments(ctx context.Context) ([]appsv1.Deployment, error) {
+	inventory, err := m.inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	namespaces := map[string]bool{}
+	for _, entry := range inventory {
+		namespaces[entry.Namespace] = true
+	}
+	list := &appsv1.DeploymentList{}
+	err = kube.Retry(ctx, func(ctx context.Context) error { return m.kube.List(ctx, list) })
+	if err != nil {
+		return nil, fmt.Errorf("list the providers' Deployments: %w", err)
+	}
+	return slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool {
+		return !namespaces[d.Namespace] || d.Labels[clusterv1.ProviderNameLabel] == ""
+	}), nil
+}

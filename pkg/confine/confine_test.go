@@ -243,20 +243,6 @@ func TestTroubleAtNothing(t *testing.T) {
 	if _, err := waiting.Run(ctx, "", needs); !errors.As(err, &death) || death.Cause != confine.Memory {
 		t.Errorf("a process that is killed: %v", err)
 	}
-	short := limits
-	short.Time = time.Second
-	slow := time.NewTimer(8 * short.Time) // longer than it may take itself: what it waits for is not its fault
-	needs.Calls["pid"] = func(context.Context, []byte) ([]byte, error) {
-		<-slow.C
-		return nil, nil
-	}
-	if out, err := asking.Run(inside(t, short), "", confine.Needs{Calls: map[string]func(context.Context, []byte) ([]byte, error){"question": needs.Calls["pid"]}}); err != nil {
-		t.Errorf("a process that has to wait for an answer: %q, %v", out, err)
-	}
-	needs.Calls["pid"] = func(context.Context, []byte) ([]byte, error) { return nil, nil }
-	if _, err := waiting.Run(inside(t, short), "", needs); !errors.As(err, &death) || death.Cause != confine.Time || death.At != "" || diag.Hint(err) == "" {
-		t.Errorf("a process that never ends, at nothing that it names: %v", err)
-	}
 	needs.Calls["pid"] = func(context.Context, []byte) ([]byte, error) {
 		cancel()
 		return nil, nil
@@ -264,6 +250,31 @@ func TestTroubleAtNothing(t *testing.T) {
 	if _, err := waiting.Run(ctx, "", needs); !errors.Is(err, context.Canceled) {
 		t.Errorf("a process that is not wanted any more: %v", err)
 	}
+}
+
+// A process that works on nothing that it names is given its time, too; what it waits for is not its fault.
+func TestTroubleOutsideOfAllThings(t *testing.T) {
+	short := limits
+	short.Time = 2 * time.Second // five times that is what there is
+	answering := func(name string, after time.Duration) confine.Needs {
+		return confine.Needs{Calls: map[string]func(context.Context, []byte) ([]byte, error){name: func(context.Context, []byte) ([]byte, error) {
+			<-time.After(after)
+			return []byte("at last"), nil
+		}}}
+	}
+	t.Run("never ends", func(t *testing.T) {
+		t.Parallel()
+		var death *confine.Death
+		if _, err := waiting.Run(inside(t, short), "", answering("pid", 0)); !errors.As(err, &death) || death.Cause != confine.Time || death.At != "" || diag.Hint(err) == "" {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	t.Run("waits for an answer", func(t *testing.T) {
+		t.Parallel()
+		if out, err := asking.Run(inside(t, short), "", answering("question", 7*short.Time)); err != nil || out != "at last" {
+			t.Errorf("it ended with %q, %v", out, err)
+		}
+	})
 }
 
 // parent runs a task that never ends, and says in a file which process does it.

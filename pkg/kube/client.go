@@ -152,6 +152,18 @@ func (c *Client) WithScheme(add ...func(*runtime.Scheme) error) (*Client, error)
 	return &Client{WithWatch: wider, config: c.config, http: c.http, discovery: c.discovery}, nil
 }
 
+// As returns a client for the same cluster that acts as another user, for whom the API server takes it where the kubeconfig's user may
+// impersonate.
+func (c *Client) As(user string, groups ...string) (*Client, error) {
+	config := c.Config()
+	if config.Impersonate.UserName != "" {
+		return nil, diag.Errorf("use a kubeconfig of the cluster's administrator",
+			"act as %s on %s: the kubeconfig acts as %s already", user, c.Host(), config.Impersonate.UserName)
+	}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+	return NewForConfig(config, Options{UserAgent: config.UserAgent})
+}
+
 // Config returns a copy of how the cluster is reached. It holds credentials.
 func (c *Client) Config() *rest.Config { return rest.CopyConfig(c.config) }
 

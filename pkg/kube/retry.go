@@ -56,6 +56,10 @@ func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	return err
 }
 
+// Retry repeats do a few times over what an API server, or the way to it, gets over by itself in a moment. What it repeats may have been done
+// although the answer was lost: do has to take "already so" for success.
+func Retry(ctx context.Context, do func(context.Context) error) error { return retryTransient(ctx, do) }
+
 // untilAnswered repeats do until it succeeds, fails for a reason that waiting does not cure, or ctx ends. Webhooks cannot
 // be watched: that they answer shows only by asking.
 func untilAnswered(ctx context.Context, what string, detail func(string), do func(context.Context) error) error {

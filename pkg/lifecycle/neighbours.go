@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +27,31 @@ func (s *session) checkNeighbours(ctx context.Context) preflight.Result {
 	if err != nil {
 		users = nil // then there may be others
 	}
-	return judgeNeighbours(n, err != nil || othersAmong(string(users), os.Geteuid()))
+	sources, unknown := os.ReadFile("/etc/nsswitch.conf")
+	if unknown != nil {
+		sources = nil // without it a machine knows those of the file alone
+	}
+	return judgeNeighbours(n, err != nil || othersAmong(string(users), os.Geteuid()) || usersElsewhere(string(sources)))
+}
+
+// usersElsewhere tells whether the content of /etc/nsswitch.conf has the machine ask somebody else, such as a directory, who its users are.
+func usersElsewhere(nsswitch string) bool {
+	for line := range strings.Lines(nsswitch) {
+		line, _, _ = strings.Cut(line, "#")
+		named, ok := strings.CutPrefix(strings.TrimSpace(line), "passwd:")
+		if !ok {
+			continue
+		}
+		for source := range strings.FieldsSeq(named) {
+			switch {
+			case strings.HasPrefix(source, "["): // what to do about an answer
+			case slices.Contains([]string{"files", "compat", "db", "systemd"}, source):
+			default:
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // judgeNeighbours puts into words what others of the machine reach, where there are any.

@@ -61,3 +61,19 @@ func TestOthersAmongTheUsers(t *testing.T) {
 		}
 	}
 }
+
+func TestUsersElsewhere(t *testing.T) {
+	for nsswitch, want := range map[string]bool{
+		"": false,
+		"passwd:         files systemd\ngroup: files sss\n":      false,
+		"# passwd: ldap\npasswd: compat # sss\n":                 false,
+		"passwd: files [NOTFOUND=return] systemd\n":              false,
+		"passwd:         files sss\n":                            true,
+		"group: files\n  passwd: files systemd winbind\n":        true,
+		"passwd: files [SUCCESS=merge] ldap [NOTFOUND=return]\n": true,
+	} {
+		if got := usersElsewhere(nsswitch); got != want {
+			t.Errorf("%q: %v", nsswitch, got)
+		}
+	}
+}

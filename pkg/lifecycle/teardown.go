@@ -61,6 +61,9 @@ func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*Te
 		return nil, err
 	}
 	defer unlock()
+	if err := o.Target.Reload(); err != nil {
+		return nil, err
+	}
 	if err := t.look(ctx); err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}

@@ -120,7 +120,13 @@ func onHost(ctx context.Context, t *Target, command string, work func(h host.Hos
 		return nil, err
 	}
 	defer unlock()
-	if st, err = h.State(ctx); err != nil { // as it is now that nobody else works on it
+	if err := t.Reload(); err != nil { // as it is now that nobody else works on it
+		return nil, err
+	}
+	if h, err = t.Host(ctx); err != nil {
+		return nil, err
+	}
+	if st, err = h.State(ctx); err != nil {
 		return nil, err
 	}
 	if st == host.StateForeign {

@@ -116,6 +116,23 @@ func newTarget(store state.Store, r *state.Record, repo *ownership.Repo) *Target
 	return &Target{Name: r.Name, Cluster: store.Cluster(r.Name), Record: r, repo: repo}
 }
 
+// Reload reads anew what this machine remembers, for who has the lock now: until then another command may have pivoted the cluster, removed it, or
+// made it anew. Errors are those of Find.
+func (t *Target) Reload() error {
+	r, err := t.Cluster.Load()
+	if errors.Is(err, fs.ErrNotExist) {
+		r, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	if r != nil && t.repo != nil && !t.repo.Owns(r) {
+		return t.repo.NotOurs(r)
+	}
+	t.Record = r
+	return nil
+}
+
 // checkWhose refuses the cluster that client reaches where it is another fleet's than what this machine remembers, and the repo here, say. One
 // that knows no fleet was made before clusters did.
 func (t *Target) checkWhose(ctx context.Context, client *kube.Client) error {

@@ -58,6 +58,8 @@ spec:
 		"lock --check":  {1, []string{"lock", "--check"}, []string{"--bundle"}},
 		"bundle create": {1, []string{"bundle", "create", filepath.Join(f.base, "bundle")}, []string{"--bundle"}},
 		"doctor":        {3, []string{"doctor"}, []string{"check the address"}},
+		"bootstrap":     {1, []string{"bootstrap"}, []string{"hint: check the address"}},
+		"host exec":     {1, []string{"host", "exec", "--", "true"}, []string{"use a bundle"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := f.command(c.args...)

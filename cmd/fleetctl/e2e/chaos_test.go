@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// The seed and the number of kills of TestKills. `make e2e-embedded` and the nightly workflow kill 20 times, `make test-kill` alone 200 times.
+// The seed and the number of kills of TestKills. CI and `make e2e-embedded` kill 20 times, `make test-kill` and the nightly workflow 200 times.
 var (
 	killSeed = flag.Uint64("seed", 0, "seed of TestKills; 0: one of its own, which it prints")
 	kills    = flag.Int("kills", 20, "how often TestKills kills")
@@ -50,6 +50,8 @@ type operation struct {
 	done func(c *chaos, args []string) bool
 	// leaves: the management cluster is there afterwards.
 	leaves bool
+	// runs: it wants a management cluster that runs, and says so where the kill has ended it. init starts it then, before the repetition.
+	runs bool
 	// repoOnly: it has nothing to do with the management cluster, which is whole when it has come to its end.
 	repoOnly bool
 }
@@ -66,7 +68,7 @@ var operations = []operation{
 	{name: "secret rotate", weight: 2, needs: true, args: func(*chaos) []string { return []string{"secret", "rotate", "--commit"} }, guess: time.Second, leaves: true, repoOnly: true},
 	{name: "secret rotate with a new key", weight: 2, needs: true, args: func(*chaos) []string {
 		return []string{"secret", "rotate", "--new-key", "--commit"}
-	}, guess: 2 * time.Second, leaves: true},
+	}, guess: 2 * time.Second, leaves: true, runs: true},
 	{name: "promote", weight: 2, needs: true, args: func(*chaos) []string { return []string{"promote", "--skip-health", "--commit"} }, guess: time.Second, leaves: true, repoOnly: true},
 	{name: "host stop", weight: 1, needs: true, args: func(*chaos) []string { return []string{"host", "stop"} }, guess: 2 * time.Second, leaves: true},
 	{name: "host start", weight: 2, needs: true, args: func(*chaos) []string { return []string{"host", "start"} }, guess: 4 * time.Second, leaves: true},
@@ -244,6 +246,9 @@ func (c *chaos) one() string {
 		}
 	}
 	fmt.Fprintf(os.Stderr, "    kill %d of %d: %s, after %.2fs %s %s\n", c.round, *kills, op.name, after.Seconds(), who.name, how)
+	if op.runs && who.spares {
+		c.finish(initArgs(), nil)
+	}
 	c.finish(args, func() bool { return op.done != nil && op.done(c, args) })
 	c.up = op.leaves
 	if !c.up {

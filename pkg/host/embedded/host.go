@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"regexp"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -148,12 +149,40 @@ func (h *Host) withoutConfig() (host.State, error) {
 }
 
 // Kubeconfig for clients on this machine, as administrator.
-func (h *Host) Kubeconfig(context.Context) ([]byte, error) {
+func (h *Host) Kubeconfig(ctx context.Context) ([]byte, error) {
 	content, err := controlplane.Kubeconfig(h.dir.path(controlPlaneDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		content, err = h.firstKubeconfig(ctx)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.Errorf("make it with `fleetctl init`", "the management cluster %s has never run", h.name)
 	}
 	return content, diag.Wrap("read the kubeconfig of "+h.name, err, "")
+}
+
+// firstKubeconfig waits for a supervisor, where one runs, to write the kubeconfig: at the first start it is there a moment after the host's
+// lock, and who made the host may have been killed in between.
+func (h *Host) firstKubeconfig(ctx context.Context) ([]byte, error) {
+	const limit = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for {
+		runs, err := h.dir.alive() // before the file: one that has written it may end
+		if err != nil {
+			return nil, err
+		}
+		content, err := controlplane.Kubeconfig(h.dir.path(controlPlaneDir))
+		if !runs || !errors.Is(err, fs.ErrNotExist) {
+			return content, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-tick.C:
+		}
+	}
 }
 
 // Gateway is loopback: the processes of the cluster are processes of this machine.

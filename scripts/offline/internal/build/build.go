@@ -68,7 +68,6 @@ func Build(ctx context.Context, o Options, r *report.Reporter) error {
 		programs: map[string]string{},
 		images:   map[string]v1.Image{},
 		baked:    map[string]v1.Image{},
-		machine:  map[string]v1.Image{},
 		files:    map[string][]byte{},
 	}
 	if err := b.run(ctx); err != nil {
@@ -121,7 +120,6 @@ type builder struct {
 	programs map[string]string   // paths by name
 	images   map[string]v1.Image // of the bundle, by reference
 	baked    map[string]v1.Image // those that a full node image holds
-	machine  map[string]v1.Image // those that every node image holds
 	files    map[string][]byte   // of the bundle, by path
 }
 
@@ -221,10 +219,10 @@ func (b *builder) controllers(ctx context.Context) error {
 	return b.programImages(ctx, recipe.ImageAutomationImages, b.images)
 }
 
-// controlPlane makes the images of etcd and Kubernetes: the bundle holds them for the embedded host, and a node for kubeadm.
+// controlPlane makes the images of etcd and Kubernetes that the embedded host takes its programs from.
 func (b *builder) controlPlane(ctx context.Context) error {
 	if err := b.buildPrograms(ctx, recipe.ControlPlane); err != nil {
 		return err
 	}
-	return b.programImages(ctx, recipe.ControlPlaneImages, b.images, b.machine)
+	return b.programImages(ctx, recipe.ControlPlaneImages, b.images)
 }

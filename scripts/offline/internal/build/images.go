@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -41,7 +39,7 @@ func (b *builder) programImage(ctx context.Context, i recipe.Image, more map[str
 	for _, name := range slices.Sorted(maps.Keys(more)) {
 		key.Add("file", name, string(more[name]))
 	}
-	dir, err := b.cache.Make(ctx, "image-"+imageName(i.Ref), key, func(_ context.Context, dir string) error {
+	dir, err := b.cache.Make(ctx, "image-"+i.Name(), key, func(_ context.Context, dir string) error {
 		files, err := image.Base()
 		if err != nil {
 			return err
@@ -70,10 +68,4 @@ func configOf(i recipe.Image) image.Config {
 		config.Entrypoint = []string{i.Path}
 	}
 	return config
-}
-
-// imageName is the last part of a reference, without its tag.
-func imageName(ref string) string {
-	name, _, _ := strings.Cut(path.Base(ref), ":")
-	return name
 }

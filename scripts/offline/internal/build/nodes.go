@@ -48,7 +48,7 @@ func (b *builder) machineImages(ctx context.Context, n node.Builder) (map[string
 	if err != nil {
 		return nil, err
 	}
-	own := maps.Clone(b.machine)
+	own := map[string]v1.Image{}
 	if err := b.programImages(ctx, recipe.NodeImages, own); err != nil {
 		return nil, err
 	}

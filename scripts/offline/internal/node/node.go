@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -79,7 +78,7 @@ func (b Builder) Debian(ctx context.Context) (string, error) {
 // layer returns the tar archive of a node's root file system without any image in it.
 func (b Builder) layer(ctx context.Context, debian string) (string, error) {
 	key := cache.NewKey("node-layer/1").Add("debian", debian).Add("script", rootfsScript).Add("kind", b.KindFiles)
-	for _, p := range slices.Concat(recipe.ControlPlane, recipe.Node) {
+	for _, p := range recipe.Node {
 		key.Add(p.Name, b.Programs[p.Name])
 	}
 	if err := fs.WalkDir(overlay, "files", func(name string, d fs.DirEntry, err error) error {
@@ -108,7 +107,7 @@ func (b Builder) makeLayer(ctx context.Context, debian, dir string) error {
 	if err := errors.Join(os.CopyFS(over, files), os.WriteFile(script, []byte(rootfsScript), 0o755), os.Mkdir(programs, 0o755)); err != nil {
 		return err
 	}
-	for _, p := range slices.Concat(recipe.ControlPlane, recipe.Node) {
+	for _, p := range recipe.Node {
 		if err := os.Symlink(b.Programs[p.Name], filepath.Join(programs, p.Name)); err != nil {
 			return err
 		}

@@ -1,8 +1,14 @@
 package recipe
 
+import (
+	"path"
+	"strings"
+)
+
 // Image is a container image that holds one program of ours.
 type Image struct {
 	Ref        string   // the name that manifests ask for
+	Step       string   // what builds it, and keeps it; empty stands for the last part of Ref
 	Program    string   // of Program.Name
 	Path       string   // where the program lies in the image
 	Links      []string // more paths that lead to it
@@ -69,20 +75,25 @@ const (
 	HAProxyImage = "docker.io/kindest/haproxy:v20230606-42a2262b"
 )
 
-// ControlPlaneImages are what the embedded host takes its programs from; kubeadm starts the same ones on a node. The two of
-// Kubernetes share one layer, because one program acts as all of it, so the second one adds nothing to a bundle.
+// ControlPlaneImages are what the embedded host takes its programs from. The two of Kubernetes share one layer, because one program acts as
+// both, so the second one adds nothing to a bundle.
 var ControlPlaneImages = []Image{
-	kubernetes("kube-apiserver"),
-	kubernetes("kube-controller-manager"),
-	{Ref: "registry.k8s.io/etcd:3.6.8-0", Program: "etcd", Path: "/usr/local/bin/etcd", Root: true},
+	controlPlane("kube-apiserver"),
+	controlPlane("kube-controller-manager"),
+	etcdImage,
 }
 
-// NodeImages are what else kubeadm starts on a node.
+// NodeImages are what kubeadm starts on a node. Those of Kubernetes share one layer, too.
 var NodeImages = []Image{
+	kubernetes("kube-apiserver"),
+	kubernetes("kube-controller-manager"),
 	kubernetes("kube-scheduler"),
+	etcdImage,
 	{Ref: "registry.k8s.io/coredns/coredns:v1.14.2", Program: "coredns", Path: "/coredns", Root: true, Entrypoint: true},
 	{Ref: PauseImage, Program: "pause", Path: "/pause", Entrypoint: true},
 }
+
+var etcdImage = Image{Ref: "registry.k8s.io/etcd:3.6.8-0", Program: "etcd", Path: "/usr/local/bin/etcd", Root: true}
 
 // ProxyImage is kube-proxy's, which also needs the programs that it drives.
 var ProxyImage = Image{
@@ -91,7 +102,12 @@ var ProxyImage = Image{
 
 const kubernetesPath = "/usr/local/bin/kubernetes"
 
-// kubernetesLinks are the same in all of its images, so that they are one layer.
+// The links are the same in all images of a program, so that they are one layer.
+var controlPlaneLinks = []string{
+	"/usr/local/bin/kube-apiserver",
+	"/usr/local/bin/kube-controller-manager",
+}
+
 var kubernetesLinks = []string{
 	"/usr/local/bin/kube-apiserver",
 	"/usr/local/bin/kube-controller-manager",
@@ -118,4 +134,20 @@ func kubernetes(name string) Image {
 		Ref: "registry.k8s.io/" + name + ":" + Kubernetes, Program: "kubernetes", Path: kubernetesPath,
 		Links: kubernetesLinks, Root: true,
 	}
+}
+
+func controlPlane(name string) Image {
+	return Image{
+		Ref: "registry.k8s.io/" + name + ":" + Kubernetes, Step: "embedded-" + name, // a node has another of that Ref
+		Program: "kube-control-plane", Path: "/usr/local/bin/kube-control-plane", Links: controlPlaneLinks, Root: true,
+	}
+}
+
+// Name is what its step of a build is called.
+func (i Image) Name() string {
+	if i.Step != "" {
+		return i.Step
+	}
+	name, _, _ := strings.Cut(path.Base(i.Ref), ":")
+	return name
 }

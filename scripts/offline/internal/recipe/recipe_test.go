@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,28 +12,39 @@ import (
 
 // TestImagesHoldKnownPrograms finds a program that was renamed in one place only before a long build does.
 func TestImagesHoldKnownPrograms(t *testing.T) {
-	programs := map[string]bool{}
+	programs := map[string]Program{}
 	all := slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers, Forge)
-	images := append(slices.Concat(ControllerImages, ImageAutomationImages, ControlPlaneImages, NodeImages), ProxyImage, ServiceOperator)
+	bundle := append(slices.Concat(ControllerImages, ImageAutomationImages, ControlPlaneImages), ServiceOperator)
 	for _, cloud := range Clouds {
 		all = append(all, CloudProviders[cloud]...)
-		images = append(images, CloudProviderImages[cloud])
+		bundle = append(bundle, CloudProviderImages[cloud])
 	}
 	for _, p := range all {
-		if programs[p.Name] {
+		if other, twice := programs[p.Name]; twice && !reflect.DeepEqual(p, other) { // etcd is the embedded host's and a node's
 			t.Errorf("two programs are called %s", p.Name)
 		}
-		programs[p.Name] = true
+		programs[p.Name] = p
 	}
-	refs := map[string]bool{}
-	for _, i := range images {
-		if !programs[i.Program] {
-			t.Errorf("%s: no program is called %s", i.Ref, i.Program)
+	made := map[string]Image{}
+	for _, i := range append(slices.Concat(bundle, NodeImages), ProxyImage) {
+		if other, twice := made[i.Name()]; twice && !reflect.DeepEqual(i, other) { // what is kept of one would be removed for the other
+			t.Errorf("%s and %s are both made as %s", i.Ref, other.Ref, i.Name())
 		}
-		if refs[i.Ref] {
-			t.Errorf("two images are called %s", i.Ref)
+		made[i.Name()] = i
+	}
+	for where, images := range map[string][]Image{
+		"the bundle": bundle, "a node": append(slices.Concat(ControllerImages, ImageAutomationImages, NodeImages), ProxyImage),
+	} {
+		refs := map[string]bool{}
+		for _, i := range images {
+			if _, known := programs[i.Program]; !known {
+				t.Errorf("%s: no program is called %s", i.Ref, i.Program)
+			}
+			if refs[i.Ref] {
+				t.Errorf("two images of %s are called %s", where, i.Ref)
+			}
+			refs[i.Ref] = true
 		}
-		refs[i.Ref] = true
 	}
 }
 
@@ -62,8 +74,8 @@ func TestModulesHoldTheirPrograms(t *testing.T) {
 	}
 }
 
-// TestControlPlaneImagesShareALayer keeps the bundle from holding the largest program twice.
-func TestControlPlaneImagesShareALayer(t *testing.T) {
+// TestImagesShareALayer keeps the bundle and a node from holding their largest program twice.
+func TestImagesShareALayer(t *testing.T) {
 	byProgram := map[string]Image{}
 	for _, i := range append(slices.Clone(ControlPlaneImages), NodeImages...) {
 		same, seen := byProgram[i.Program]
@@ -72,9 +84,9 @@ func TestControlPlaneImagesShareALayer(t *testing.T) {
 		}
 		byProgram[i.Program] = i
 	}
-	for _, i := range ControlPlaneImages {
-		if i.Program == "kubernetes" && !slices.Contains(i.Links, "/usr/local/bin/"+nameOf(i.Ref)) {
-			t.Errorf("%s has no program where the embedded host looks for it", i.Ref)
+	for _, i := range slices.Concat(ControlPlaneImages, NodeImages) {
+		if strings.Contains(i.Ref, "/kube-") && !slices.Contains(i.Links, "/usr/local/bin/"+nameOf(i.Ref)) {
+			t.Errorf("%s has no program where it is looked for", i.Ref)
 		}
 	}
 }
@@ -83,4 +95,60 @@ func TestControlPlaneImagesShareALayer(t *testing.T) {
 func nameOf(ref string) string {
 	name, _, _ := strings.Cut(path.Base(ref), ":")
 	return name
+}
+
+// TestNamesLeadToOneProgram: what is linked under a name does not depend on what was built last.
+func TestNamesLeadToOneProgram(t *testing.T) {
+	owner := map[string]string{}
+	for _, p := range slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers, Forge) {
+		for _, name := range append([]string{p.Name}, p.Names...) {
+			if other, taken := owner[name]; taken && other != p.Name {
+				t.Errorf("%s leads to %s and to %s", name, other, p.Name)
+			}
+			owner[name] = p.Name
+		}
+	}
+}
+
+// TestModulesAgree keeps what two modules have in common at one version, so that Go compiles it once for both: otherwise the control plane takes
+// twice as long to build. Raise the version in the module kube-control-plane, or in its replace directives.
+func TestModulesAgree(t *testing.T) {
+	controllers, controlPlane := versions(t, "controllers"), versions(t, "kube-control-plane")
+	for module, version := range controlPlane {
+		if other, both := controllers[module]; both && other != version {
+			t.Errorf("%s: %s in controllers, %s in kube-control-plane", module, other, version)
+		}
+	}
+	const kubernetes = "k8s.io/kubernetes"
+	if node := versions(t, "kubernetes")[kubernetes]; node != controlPlane[kubernetes] || node != Kubernetes {
+		t.Errorf("%s: %s on a node, %s on the embedded host, and images are called %s", kubernetes, node, controlPlane[kubernetes], Kubernetes)
+	}
+}
+
+// versions are those that a module's go.mod chooses, by path.
+func versions(t *testing.T, module string) map[string]string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "modules", module, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, replaced := map[string]string{}, map[string]string{}
+	for line := range strings.Lines(string(raw)) {
+		fields := strings.Fields(strings.TrimPrefix(line, "replace"))
+		switch {
+		case len(fields) >= 4 && fields[1] == "=>":
+			replaced[fields[0]] = fields[3]
+		case len(fields) >= 2 && strings.HasPrefix(fields[1], "v"):
+			chosen[fields[0]] = fields[1]
+		}
+	}
+	for path, version := range replaced {
+		if _, ok := chosen[path]; ok {
+			chosen[path] = version
+		}
+	}
+	if len(chosen) < 50 {
+		t.Fatalf("only %d modules found in the go.mod of %s", len(chosen), module)
+	}
+	return chosen
 }

@@ -1,0 +1,79 @@
+//go:build e2e
+
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// envVerb makes a process of this test binary the program under test: it says what to do.
+const envVerb = "FLEETCTL_HANDOVER_VERB"
+
+// engine is the hand-over itself, in a process of its own.
+func engine(t testing.TB) program {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program{name: "hand-over", limit: 2 * time.Minute, command: func(ctx context.Context, verb, source, target, home string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, self, source, target)
+		cmd.Env = append(os.Environ(), envVerb+"="+verb, "HOME="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home)
+		return cmd
+	}}
+}
+
+// be is the program under test.
+func be(verb string, args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if err := work(ctx, verb, args); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return 1
+	}
+	return 0
+}
+
+func work(ctx context.Context, verb string, args []string) error {
+	options := handover.Options{
+		Fleet: "bed", BlockMove: 20 * time.Second, Drain: 20 * time.Second,
+		Progress: func(p handover.Progress) {
+			fmt.Println(time.Now().Format("05.000"), p.Phase, p.Detail, p.Done, p.Total)
+		},
+	}
+	for name, side := range map[string]*handover.Side{"source": &options.Source, "target": &options.Target} {
+		file := args[0]
+		if name == "target" {
+			file = args[1]
+		}
+		kubeconfig, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		client, err := kube.New(kubeconfig, kube.Options{})
+		if err != nil {
+			return err
+		}
+		*side = handover.Side{Name: name, Client: client}
+	}
+	switch verb {
+	case handOver:
+		_, err := handover.Run(ctx, options)
+		return err
+	case abort:
+		_, err := handover.Abort(ctx, options)
+		return err
+	}
+	return errors.New("unknown verb " + verb)
+}

@@ -1,0 +1,95 @@
+//go:build e2e
+
+package handover
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// trouble is what a hand-over meets without being killed.
+type trouble struct {
+	name string
+	run  func() *run
+}
+
+// from does deed to a write and to those after it, for some time: a server that has trouble has it for more than one request.
+func from(at int, does deed, lasts time.Duration) func() *run {
+	return func() *run {
+		var until time.Time
+		return &run{judge: func(w write) deed {
+			if w.number == at {
+				until = time.Now().Add(lasts)
+			}
+			if w.number == at || time.Now().Before(until) {
+				return does
+			}
+			return pass
+		}}
+	}
+}
+
+// gone takes one side away from a write on, for some time.
+func gone(at int, side string, lasts time.Duration) func() *run {
+	return func() *run {
+		r := &run{}
+		var until time.Time
+		r.judge = func(w write) deed {
+			if w.number == at {
+				until = time.Now().Add(lasts)
+			}
+			return pass
+		}
+		r.away = func(asked string) bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return asked == side && time.Now().Before(until)
+		}
+		return r
+	}
+}
+
+// TestFaults lets both sides answer with conflicts, with too many requests and errors, cut connections, hang and vanish. A hand-over
+// may give up then, but it may not say that it is done when it is not, and run again it is.
+func TestFaults(t *testing.T) {
+	b := newBed(t, engine(t), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true)
+	w := b.worlds[0]
+	machine := w.restore(t.Context(), t, w.beginning)
+	whole := w.execute(t.Context(), t, b.program, handOver, machine, &run{})
+	b.hold(t, b.judge(w).handedOver(t.Context(), t), "without a fault", whole)
+	var troubles []trouble
+	for does := cutBefore; does <= answer503; does++ {
+		for _, lasts := range []time.Duration{0, time.Second} {
+			if does == hold && lasts > 0 {
+				continue
+			}
+			at := 1 + b.random.IntN(whole.count())
+			troubles = append(troubles, trouble{fmt.Sprintf("%s from write %d on for %s", does, at, lasts), from(at, does, lasts)})
+		}
+	}
+	const parts = 5 // of a hand-over
+	for _, side := range []string{"source", "target"} {
+		for part := range parts {
+			at := 1 + part*whole.count()/parts + b.random.IntN(whole.count()/parts)
+			lasts := []time.Duration{2 * time.Second, time.Hour}[part%2]
+			troubles = append(troubles, trouble{fmt.Sprintf("the %s is gone from write %d on for %s", side, at, lasts), gone(at, side, lasts)})
+		}
+	}
+	forEach(t, b, "faults", troubles, func(t *testing.T, w *world, f trouble) {
+		machine := w.restore(t.Context(), t, w.beginning)
+		o := w.execute(t.Context(), t, b.program, handOver, machine, f.run())
+		t.Logf("%s: exit %d after %s", f.name, o.code, o.took.Round(time.Millisecond))
+		if o.code == 0 {
+			b.hold(t, b.judge(w).handedOver(t.Context(), t), f.name, o)
+			return
+		}
+		b.hold(t, b.judge(w).meanwhile(t.Context(), t), f.name, o)
+		if len(f.name)%2 == 0 {
+			b.finish(t.Context(), t, w, machine, f.name)
+			return
+		}
+		b.undo(t.Context(), t, w, machine, f.name)
+	})
+}

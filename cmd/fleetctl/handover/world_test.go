@@ -1,0 +1,146 @@
+//go:build e2e
+
+package handover
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// world is two management clusters with a proxy before each, and what they held at the beginning.
+type world struct {
+	source, target             *side
+	sourceProxy, targetProxy   *proxy
+	sourceBefore, targetBefore snapshot
+	beginning                  moment
+}
+
+// moment is what both sides held at one time, and the folder that a machine kept.
+type moment struct {
+	source, target saved
+	machine        string
+}
+
+// newWorld starts both sides and puts a fleet into the source.
+func newWorld(t testing.TB, seed func(*seeder)) *world {
+	t.Helper()
+	w := &world{}
+	for name, s := range map[string]**side{"source": &w.source, "target": &w.target} {
+		*s = startSide(t, name)
+		(*s).play(t.Context(), t)
+	}
+	seeds := newSeeder(w.source)
+	seeds.management(t.Context(), t)
+	newSeeder(w.target).management(t.Context(), t)
+	seed(seeds)
+	w.sourceProxy, w.targetProxy = newProxy(t, w.source), newProxy(t, w.target)
+	w.beginning = w.save(t.Context(), t, "")
+	w.sourceBefore, w.targetBefore = w.source.read(t.Context(), t), w.target.read(t.Context(), t)
+	return w
+}
+
+func (w *world) save(ctx context.Context, t testing.TB, machine string) moment {
+	t.Helper()
+	return moment{source: w.source.save(ctx, t), target: w.target.save(ctx, t), machine: machine}
+}
+
+// restore makes both sides what they were, and returns a folder for a machine that knows what it knew then.
+func (w *world) restore(ctx context.Context, t testing.TB, m moment) (machine string) {
+	t.Helper()
+	w.source.restore(ctx, t, m.source)
+	w.target.restore(ctx, t, m.target)
+	machine = newMachine(t)
+	if m.machine != "" {
+		if err := os.RemoveAll(machine); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(machine, os.DirFS(m.machine)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return machine
+}
+
+// newMachine is the home of a machine that knows nothing.
+func newMachine(t testing.TB) string {
+	t.Helper()
+	return t.TempDir()
+}
+
+// what a program is asked to do.
+const (
+	handOver = "run"
+	abort    = "abort"
+)
+
+// program is what is proven: it hands over or aborts, with the kubeconfigs of both sides, and keeps what it likes in home.
+type program struct {
+	name    string
+	command func(ctx context.Context, verb, source, target, home string) *exec.Cmd
+	// limit of one run.
+	limit time.Duration
+}
+
+// outcome of one run of the program.
+type outcome struct {
+	*run
+	code   int // -1: it was killed
+	output string
+	took   time.Duration
+}
+
+// execute runs the program with the fault that judge is, to its end or its death. It returns when no write of it is under way any more.
+func (w *world) execute(ctx context.Context, t testing.TB, p program, verb, machine string, r *run) outcome {
+	t.Helper()
+	files := map[string][]byte{"source.kubeconfig": w.sourceProxy.kubeconfig, "target.kubeconfig": w.targetProxy.kubeconfig}
+	dir := newMachine(t)
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.limit)
+	defer cancel()
+	cmd := p.command(ctx, verb, filepath.Join(dir, "source.kubeconfig"), filepath.Join(dir, "target.kubeconfig"), machine)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	// Stock clusterctl is several programs, one after the other.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	ended := make(chan struct{})
+	started := make(chan struct{})
+	var once sync.Once
+	r.kill = func() {
+		<-started
+		once.Do(func() { _ = cmd.Cancel() }) // it may have ended by itself
+		<-ended
+	}
+	w.sourceProxy.run.Store(r)
+	w.targetProxy.run.Store(r)
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	close(started)
+	err := cmd.Wait()
+	close(ended)
+	r.inside.Wait()
+	o := outcome{run: r, output: output.String(), took: time.Since(begin)}
+	if exit, is := errors.AsType[*exec.ExitError](err); is {
+		o.code = exit.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		t.Errorf("%s %s did not end within %s:\n%s", p.name, verb, p.limit, o.output)
+	}
+	return o
+}

@@ -1,0 +1,183 @@
+package capi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// plainCopy is what makes an object what it is, wherever it is stored.
+func plainCopy(item *Item) *unstructured.Unstructured {
+	obj := item.DeepCopy()
+	for _, field := range []string{
+		"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "generateName",
+		"deletionTimestamp", "deletionGracePeriodSeconds",
+	} {
+		unstructured.RemoveNestedField(obj.Object, "metadata", field)
+	}
+	annotations := obj.GetAnnotations()
+	if _, held := annotations[HeldMark]; held {
+		delete(annotations, clusterv1.PausedAnnotation)
+	}
+	for _, mark := range copyMarks() {
+		delete(annotations, mark)
+	}
+	obj.SetAnnotations(annotations)
+	if item.kind.status {
+		delete(obj.Object, "status")
+	}
+	return obj
+}
+
+// hasStatus tells whether the item has a status that is written apart, and travels.
+func (i *Item) hasStatus() bool { return i.kind.status && i.Object["status"] != nil && !i.Anew }
+
+// statusOf is the status for a copy of that generation. A status never says that more was looked at than there is: what the source's controllers
+// had not looked at, the copy's have not either. That the hand-over has paused the source is nothing that they had to look at.
+func statusOf(source *unstructured.Unstructured, generation int64) any {
+	status := runtime.DeepCopyJSONValue(source.Object["status"])
+	made := source.GetGeneration()
+	if _, paused := source.GetAnnotations()[PausedMark]; paused && source.GetKind() == clusterGroupKind.Kind {
+		made--
+	}
+	lag(status, made, generation)
+	return status
+}
+
+// lag makes each observedGeneration in value as far behind generation as it is behind the source's; what nobody has looked at has none.
+func lag(value any, source, generation int64) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			seen, ok := inner.(int64)
+			if !ok || name != "observedGeneration" {
+				lag(inner, source, generation)
+				continue
+			}
+			value[name] = generation - max(0, source-seen)
+			if generation <= max(0, source-seen) {
+				delete(value, name)
+			}
+		}
+	case []any:
+		for _, inner := range value {
+			lag(inner, source, generation)
+		}
+	}
+}
+
+// sameValue tells whether two values of objects are equal; nil and an empty map are.
+func sameValue(a, b any) bool {
+	first, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	second, err := json.Marshal(b)
+	if err != nil {
+		return false
+	}
+	var x, y any
+	return json.Unmarshal(first, &x) == nil && json.Unmarshal(second, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// Differences says in what the copies at the target differ from the graph: what did not arrive, what is not the same, and what has an owner that is
+// not there. None is what a hand-over needs.
+func (m *Manager) Differences(ctx context.Context, graph *Graph, id string) ([]string, error) {
+	there, err := m.objectsLike(ctx, graph)
+	if err != nil {
+		return nil, err
+	}
+	uids := map[types.UID]types.UID{}
+	for _, item := range graph.Items {
+		if have := there[keyOfItem(item)]; have != nil {
+			uids[item.GetUID()] = have.GetUID()
+		}
+	}
+	var differences []string
+	for _, item := range graph.Items {
+		have := there[keyOfItem(item)]
+		switch {
+		case have == nil:
+			differences = append(differences, item.Ref().String()+" did not arrive")
+		case item.Shared && !isCopy(have, item, id): // the target's own
+		default:
+			differences = append(differences, differ(item, have, uids)...)
+		}
+	}
+	return differences, nil
+}
+
+func differ(item *Item, have *unstructured.Unstructured, uids map[types.UID]types.UID) []string {
+	wanted := plainCopy(item)
+	got := plainCopy(&Item{Unstructured: have, kind: item.kind})
+	var differences []string
+	if a, b := mapOwners(item.GetOwnerReferences(), uids), have.GetOwnerReferences(); !slices.EqualFunc(a, b, sameOwner) {
+		differences = append(differences, fmt.Sprintf("%s has other owners", item.Ref()))
+	}
+	for _, obj := range []*unstructured.Unstructured{wanted, got} {
+		unstructured.RemoveNestedField(obj.Object, "metadata", "ownerReferences")
+	}
+	if item.hasStatus() {
+		wanted.Object["status"] = statusOf(item.Unstructured, have.GetGeneration())
+		got.Object["status"] = have.Object["status"]
+	}
+	if at := lacking(wanted.Object, got.Object, ""); at != "" {
+		differences = append(differences, fmt.Sprintf("%s differs in %s", item.Ref(), at))
+	}
+	return differences
+}
+
+func mapOwners(owners []metav1.OwnerReference, uids map[types.UID]types.UID) []metav1.OwnerReference {
+	var mapped []metav1.OwnerReference
+	for _, o := range owners {
+		if uid := uids[o.UID]; uid != "" {
+			o.UID = uid
+			mapped = append(mapped, o)
+		}
+	}
+	return mapped
+}
+
+func sameOwner(a, b metav1.OwnerReference) bool {
+	return a.UID == b.UID && a.Kind == b.Kind && a.Name == b.Name && a.APIVersion == b.APIVersion
+}
+
+// lacking is the first field of wanted that got does not have in the same way; "" where it has all. What got has besides is what a newer release
+// of the provider makes of a field that was left out.
+func lacking(wanted, got any, at string) string {
+	fields, isMap := wanted.(map[string]any)
+	if !isMap {
+		if sameValue(wanted, got) {
+			return ""
+		}
+		list, isList := wanted.([]any)
+		other, ok := got.([]any)
+		if !isList || !ok || len(list) != len(other) {
+			return at
+		}
+		for i := range list {
+			if inner := lacking(list[i], other[i], fmt.Sprintf("%s[%d]", at, i)); inner != "" {
+				return inner
+			}
+		}
+		return ""
+	}
+	other, ok := got.(map[string]any)
+	if !ok && len(fields) > 0 {
+		return at
+	}
+	for name, value := range fields {
+		if inner := lacking(value, other[name], at+"."+name); inner != "" {
+			return inner
+		}
+	}
+	return ""
+}

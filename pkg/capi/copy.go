@@ -1,0 +1,290 @@
+package capi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// CopyOptions of Manager.Copy.
+type CopyOptions struct {
+	// ID of the hand-over: each copy bears it. Copies that bear it already are gone on with.
+	ID string
+	// Hold puts Cluster API's annotation for pausing on each copy of a custom resource: the controllers of the target are at work for others.
+	Hold bool
+	// Progress, if not nil, is told how many objects of how many are there, by several goroutines.
+	Progress func(done, total int)
+}
+
+// ErrTaken says that the target has an object of that name which is no copy of ours.
+var ErrTaken = errors.New("the target has one of its own")
+
+// copier is one run of Copy.
+type copier struct {
+	CopyOptions
+
+	to    *kube.Client
+	graph *Graph
+	there map[refKey]*unstructured.Unstructured // what the target had when it began
+
+	mu   sync.Mutex
+	uids map[types.UID]types.UID // of the copies, by those of what they are copies of
+	done atomic.Int64
+}
+
+// Copy makes the graph's objects at the target, owners before what they own, side by side, and gives each its status. It can be repeated after it was
+// cut off anywhere: what is there already is gone on with.
+func (m *Manager) Copy(ctx context.Context, graph *Graph, o CopyOptions) error {
+	c := &copier{CopyOptions: o, to: m.kube, graph: graph, uids: map[types.UID]types.UID{}}
+	var err error
+	if c.there, err = m.objectsLike(ctx, graph); err != nil {
+		return err
+	}
+	if err := c.namespaces(ctx); err != nil {
+		return err
+	}
+	for start := 0; start < len(graph.Items); {
+		end := start
+		for end < len(graph.Items) && graph.Items[end].Level == graph.Items[start].Level {
+			end++
+		}
+		if err := c.level(ctx, graph.Items[start:end]); err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+// Conflicts are the graph's objects that the target has already, and that are no copies made by the hand-over of that id.
+func (m *Manager) Conflicts(ctx context.Context, graph *Graph, id string) ([]kube.Ref, error) {
+	there, err := m.objectsLike(ctx, graph)
+	if err != nil {
+		return nil, err
+	}
+	var taken []kube.Ref
+	for _, item := range graph.Items {
+		if have := there[keyOfItem(item)]; have != nil && !item.Shared && !isCopy(have, item, id) {
+			taken = append(taken, item.Ref())
+		}
+	}
+	return taken, nil
+}
+
+// objectsLike are all objects of the cluster of the kinds that graph has.
+func (m *Manager) objectsLike(ctx context.Context, graph *Graph) (map[refKey]*unstructured.Unstructured, error) {
+	var kinds []*heldKind
+	seen := map[*heldKind]bool{}
+	for _, item := range graph.Items {
+		if !seen[item.kind] {
+			seen[item.kind] = true
+			kinds = append(kinds, item.kind)
+		}
+	}
+	found, err := listKinds(ctx, m.kube, kinds)
+	if err != nil {
+		return nil, err
+	}
+	there := map[refKey]*unstructured.Unstructured{}
+	for _, l := range found {
+		for i := range l.objects {
+			obj := &l.objects[i]
+			there[refKey{l.kind.GroupKind(), kube.RefOf(obj).Key}] = obj
+		}
+	}
+	return there, nil
+}
+
+func keyOfItem(item *Item) refKey { return refKey{item.kind.GroupKind(), item.Ref().Key} }
+
+// isCopy tells whether have is the copy of item that the hand-over made.
+func isCopy(have *unstructured.Unstructured, item *Item, id string) bool {
+	a := have.GetAnnotations()
+	return a[HandoverMark] == id && a[SourceMark] == string(item.GetUID())
+}
+
+// namespaces makes those that the copies need.
+func (c *copier) namespaces(ctx context.Context) error {
+	seen := map[string]bool{"": true}
+	for _, item := range c.graph.Items {
+		name := item.GetNamespace()
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		err := kube.Retry(ctx, func(ctx context.Context) error {
+			return c.to.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create namespace %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// level copies items that do not own each other. All are tried; the error joins what went wrong.
+func (c *copier) level(ctx context.Context, items []*Item) error {
+	errs := make([]error, len(items))
+	var group errgroup.Group
+	group.SetLimit(parallelism)
+	for i, item := range items {
+		group.Go(func() error {
+			if errs[i] = ctx.Err(); errs[i] == nil {
+				errs[i] = c.one(ctx, item)
+			}
+			if done := int(c.done.Add(1)); c.Progress != nil && errs[i] == nil {
+				c.Progress(done, len(c.graph.Items))
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in errs, so that all objects are tried
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return errors.Join(errs...)
+}
+
+// one makes the copy of one object whole.
+func (c *copier) one(ctx context.Context, item *Item) error {
+	have, err := c.create(ctx, item)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.uids[item.GetUID()] = have.GetUID()
+	c.mu.Unlock()
+	if !isCopy(have, item, c.ID) {
+		return nil // shared, and the target's own
+	}
+	if item.hasStatus() {
+		if err := c.status(ctx, item, have); err != nil {
+			return err
+		}
+	}
+	return c.fields(ctx, item, have)
+}
+
+// create makes the copy, or finds it.
+func (c *copier) create(ctx context.Context, item *Item) (*unstructured.Unstructured, error) {
+	have := c.there[keyOfItem(item)]
+	if have == nil {
+		created := c.copyOf(item)
+		err := kube.Retry(ctx, func(ctx context.Context) error { return c.to.Create(ctx, created) })
+		if err == nil {
+			return created, nil
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return nil, fmt.Errorf("create %s: %w", item.Ref(), err)
+		}
+		have = &unstructured.Unstructured{}
+		have.SetGroupVersionKind(item.kind.GroupVersionKind)
+		if err := kube.Retry(ctx, func(ctx context.Context) error { return c.to.Get(ctx, item.Ref().Key, have) }); err != nil {
+			return nil, fmt.Errorf("get %s: %w", item.Ref(), err)
+		}
+	}
+	if !item.Shared && !isCopy(have, item, c.ID) {
+		return nil, diag.Wrap("copy "+item.Ref().String(), ErrTaken, "find out whose it is, and delete it there if it is not needed")
+	}
+	return have, nil
+}
+
+// copyOf is what is created for item: all that the source has of it, but for what belongs to a cluster, with the owners' UIDs of the target.
+func (c *copier) copyOf(item *Item) *unstructured.Unstructured {
+	obj := plainCopy(item)
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[HandoverMark], annotations[SourceMark] = c.ID, string(item.GetUID())
+	if item.Stays {
+		annotations[StaysMark] = "true"
+	}
+	if item.GetDeletionTimestamp() != nil {
+		annotations[DeletingMark] = "true"
+	}
+	if c.Hold && item.kind.custom {
+		if _, already := annotations[clusterv1.PausedAnnotation]; !already {
+			annotations[clusterv1.PausedAnnotation], annotations[HeldMark] = "true", "true"
+		}
+	}
+	obj.SetAnnotations(annotations)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var owners []metav1.OwnerReference
+	for _, o := range item.GetOwnerReferences() {
+		if uid := c.uids[o.UID]; uid != "" {
+			o.UID = uid
+			owners = append(owners, o)
+		}
+	}
+	obj.SetOwnerReferences(owners)
+	return obj
+}
+
+// status gives the copy what the source's status says.
+func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unstructured) error {
+	wanted := statusOf(item.Unstructured, have.GetGeneration())
+	err := kube.Retry(ctx, func(ctx context.Context) error {
+		obj := have.DeepCopy()
+		if sameValue(obj.Object["status"], wanted) {
+			return nil
+		}
+		obj.Object["status"] = wanted
+		err := c.to.Status().Update(ctx, obj)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		if err := c.to.Get(ctx, item.Ref().Key, have); err != nil {
+			return err
+		}
+		return apierrors.NewTimeoutError("it has changed meanwhile", 0) // try again with what is there now
+	})
+	if err != nil {
+		return fmt.Errorf("write the status of %s: %w", item.Ref(), err)
+	}
+	return nil
+}
+
+// fields gives the copy the managed fields of those who apply parts of it: they could not take away again what fleetctl owned besides them. It takes a
+// write of its own: with others, the API server adds to the fields what that write has changed, and with a status it ignores them.
+func (c *copier) fields(ctx context.Context, item *Item, have *unstructured.Unstructured) error {
+	if !applied(item.GetManagedFields()) || applied(have.GetManagedFields()) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"managedFields": item.GetManagedFields()}})
+	if err != nil {
+		return err
+	}
+	err = kube.Retry(ctx, func(ctx context.Context) error {
+		return c.to.Patch(ctx, have.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+	})
+	if err != nil {
+		return fmt.Errorf("write the managed fields of %s: %w", item.Ref(), err)
+	}
+	return nil
+}
+
+func applied(fields []metav1.ManagedFieldsEntry) bool {
+	for _, f := range fields {
+		if f.Operation == metav1.ManagedFieldsOperationApply {
+			return true
+		}
+	}
+	return false
+}

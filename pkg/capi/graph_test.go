@@ -1,0 +1,220 @@
+package capi
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// holding is a management cluster in memory, by kind.
+type holding map[*heldKind][]unstructured.Unstructured
+
+var (
+	clusters   = &heldKind{GroupVersionKind: clusterKind, custom: true, root: true, status: true}
+	classes    = &heldKind{GroupVersionKind: clusterKind.GroupVersion().WithKind("ClusterClass"), custom: true, root: true}
+	awsOnes    = &heldKind{GroupVersionKind: infra("AWSCluster"), custom: true, status: true, home: "capa-system"}
+	identities = &heldKind{GroupVersionKind: infra("AWSClusterStaticIdentity"), custom: true, home: "capa-system"}
+	claims     = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Version: "v1beta2", Kind: "IPAddressClaim"}, custom: true}
+	pools      = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Version: "v1alpha2", Kind: "InClusterIPPool"}, custom: true}
+	azureOnes  = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "resources.azure.com", Version: "v1", Kind: "ResourceGroup"}, custom: true}
+	releases   = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}, custom: true, status: true}
+	secrets    = &heldKind{GroupVersionKind: secretKind}
+)
+
+func infra(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: kind}
+}
+
+// add puts an object there; its UID is its kind and its name.
+func (h holding) add(kind *heldKind, namespace, name string, content map[string]any, owners ...string) {
+	obj := unstructured.Unstructured{Object: content}
+	if content == nil {
+		obj.Object = map[string]any{}
+	}
+	obj.SetGroupVersionKind(kind.GroupVersionKind)
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	obj.SetUID(types.UID(kind.Kind + "/" + name))
+	var refs []metav1.OwnerReference
+	for _, o := range owners {
+		refs = append(refs, metav1.OwnerReference{UID: types.UID(o), Name: o})
+	}
+	obj.SetOwnerReferences(refs)
+	h[kind] = append(h[kind], obj)
+}
+
+func (h holding) graph(o GraphOptions) *Graph {
+	var found []listed
+	for kind, objects := range h {
+		found = append(found, listed{kind, objects})
+	}
+	g := newGraph(found, len(o.Clusters) == 0)
+	g.link()
+	g.takeRoots(o.Clusters)
+	if o.WithFlux {
+		g.takeFlux()
+	}
+	g.takeReferences()
+	return g.result(o)
+}
+
+func names(g *Graph) []string {
+	found := map[string]bool{}
+	for _, item := range g.Items {
+		found[item.GetKind()+" "+item.GetNamespace()+"/"+item.GetName()] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func topology(class string) map[string]any {
+	return map[string]any{"spec": map[string]any{"topology": map[string]any{"classRef": map[string]any{"name": class}}}}
+}
+
+// twoClusters are alpha and beta of one class, with all the ways in which something can belong to alpha.
+func twoClusters() holding {
+	h := holding{}
+	h.add(classes, "team", "quick", nil)
+	h.add(clusters, "team", "alpha", topology("quick"))
+	h.add(clusters, "team", "beta", topology("quick"))
+	h.add(awsOnes, "team", "alpha", map[string]any{"spec": map[string]any{
+		"identityRef": map[string]any{"kind": "AWSClusterStaticIdentity", "name": "prod"},
+		"sshKey":      map[string]any{"secretRef": map[string]any{"name": "alpha-ssh"}},
+	}}, "Cluster/alpha")
+	h.add(identities, "", "prod", map[string]any{"spec": map[string]any{"secretRef": "prod-credentials"}})
+	h.add(secrets, "capa-system", "prod-credentials", nil)
+	h.add(secrets, "team", "alpha-ssh", nil)
+	h.add(secrets, "team", "alpha-kubeconfig", nil)
+	h.add(secrets, "team", "beta-kubeconfig", nil)
+	h.add(secrets, "team", "owned", nil, "AWSCluster/alpha")
+	h.add(secrets, "team", "somebody-elses", nil)
+	h.add(claims, "team", "alpha-0", map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"cluster.x-k8s.io/cluster-name": "alpha"}},
+		"spec":     map[string]any{"poolRef": map[string]any{"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "addresses"}},
+	})
+	h.add(pools, "team", "addresses", nil)
+	h.add(azureOnes, "team", "group", map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{credentialFrom: "azure-credentials"}},
+	}, "Cluster/alpha")
+	h.add(secrets, "team", "azure-credentials", nil)
+	return h
+}
+
+func alphas() []string {
+	return []string{
+		"AWSCluster team/alpha", "AWSClusterStaticIdentity /prod", "Cluster team/alpha", "ClusterClass team/quick", "IPAddressClaim team/alpha-0",
+		"InClusterIPPool team/addresses", "ResourceGroup team/group", "Secret capa-system/prod-credentials", "Secret team/alpha-kubeconfig",
+		"Secret team/alpha-ssh", "Secret team/azure-credentials", "Secret team/owned",
+	}
+}
+
+func TestGraphOfOneCluster(t *testing.T) {
+	g := twoClusters().graph(GraphOptions{Clusters: []kube.Key{{Namespace: "team", Name: "alpha"}}})
+	if got := names(g); !slices.Equal(got, alphas()) {
+		t.Errorf("got %q\nwant %q", got, alphas())
+	}
+	for _, item := range g.Items {
+		named := slices.Contains([]string{"quick", "prod", "prod-credentials", "alpha-ssh", "addresses", "azure-credentials"}, item.GetName())
+		if item.Stays != named {
+			t.Errorf("%s stays at the source: %t", item.Ref(), item.Stays)
+		}
+	}
+}
+
+func TestGraphOfAll(t *testing.T) {
+	g := twoClusters().graph(GraphOptions{})
+	want := append(alphas(), "Cluster team/beta", "Secret team/beta-kubeconfig")
+	slices.Sort(want)
+	if got := names(g); !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	levels := map[string]int{}
+	for _, item := range g.Items {
+		levels[item.GetKind()+"/"+item.GetName()] = item.Level
+		if item.Stays {
+			t.Errorf("%s stays at a source that hands all over", item.Ref())
+		}
+	}
+	if levels["Cluster/alpha"] != 0 || levels["AWSCluster/alpha"] != 1 || levels["Secret/owned"] != 2 {
+		t.Errorf("levels %v", levels)
+	}
+}
+
+// A cycle of owners, which an API server accepts, ends nowhere.
+func TestGraphOfOwnersThatOwnEachOther(t *testing.T) {
+	h := holding{}
+	h.add(clusters, "team", "alpha", nil, "AWSCluster/alpha")
+	h.add(awsOnes, "team", "alpha", nil, "Cluster/alpha")
+	g := h.graph(GraphOptions{})
+	if len(g.Items) != 2 {
+		t.Errorf("got %q", names(g))
+	}
+	var objects []*unstructured.Unstructured
+	for _, item := range g.Items {
+		objects = append(objects, item.Unstructured)
+	}
+	count := 0
+	for _, level := range ownedFirst(objects) {
+		count += len(level)
+	}
+	if count != 2 {
+		t.Errorf("%d of 2 objects would be removed", count)
+	}
+}
+
+// What Helm knows of a release travels with the objects that it has made, and only with them: else they would never be made at the target.
+func TestGraphOfReleases(t *testing.T) {
+	h := twoClusters()
+	h.add(releases, "team", "alpha", nil)
+	h.add(releases, "addons", "ingress", nil)
+	for _, namespace := range []string{"team", "addons"} {
+		name := map[string]string{"team": "alpha", "addons": "ingress"}[namespace]
+		h.add(secrets, namespace, "sh.helm.release.v1."+name+".v1", map[string]any{
+			"type": historyType, "metadata": map[string]any{"labels": map[string]any{"name": name}},
+		})
+	}
+	g := h.graph(GraphOptions{WithFlux: true})
+	got := names(g)
+	if !slices.Contains(got, "Secret team/sh.helm.release.v1.alpha.v1") || slices.Contains(got, "Secret addons/sh.helm.release.v1.ingress.v1") {
+		t.Errorf("got %q", got)
+	}
+	for _, item := range g.Items {
+		if item.GetKind() == "HelmRelease" && item.Anew != (item.GetName() == "ingress") {
+			t.Errorf("%s is installed anew: %t", item.Ref(), item.Anew)
+		}
+	}
+}
+
+func TestStatusIsNotAheadOfItsObject(t *testing.T) {
+	for _, c := range []struct {
+		generation, seen int64
+		paused           bool
+		want             any
+	}{
+		{7, 7, false, int64(1)}, // all was looked at
+		{7, 6, false, nil},      // the last change was not: the copy was not looked at
+		{8, 7, true, int64(1)},  // the last change is the hand-over's pause
+		{3, 9, false, int64(1)}, // a source that is ahead itself
+	} {
+		obj := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{
+			"observedGeneration": c.seen, "conditions": []any{map[string]any{"type": "Ready", "observedGeneration": c.seen}},
+		}}}
+		obj.SetGroupVersionKind(clusterKind)
+		obj.SetGeneration(c.generation)
+		if c.paused {
+			obj.SetAnnotations(map[string]string{PausedMark: ""})
+		}
+		status, _ := statusOf(obj, 1).(map[string]any)
+		conditions, _ := status["conditions"].([]any)
+		condition, _ := conditions[0].(map[string]any)
+		if status["observedGeneration"] != c.want || condition["observedGeneration"] != c.want {
+			t.Errorf("generation %d, seen %d: got %v and %v, want %v", c.generation, c.seen, status["observedGeneration"], condition["observedGeneration"], c.want)
+		}
+	}
+}

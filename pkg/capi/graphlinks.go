@@ -1,0 +1,53 @@
+package capi
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/secret"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// link notes what owns what: by owner reference, and by what Cluster API goes by where there is none.
+func (g *graph) link() {
+	for _, n := range g.nodes {
+		for _, o := range n.GetOwnerReferences() {
+			if owner := g.byUID[o.UID]; owner != nil {
+				owner.owned = append(owner.owned, n)
+			}
+		}
+		if cluster := g.clusterOf(n); cluster != nil && cluster != n {
+			cluster.owned = append(cluster.owned, n)
+		}
+	}
+}
+
+// clusterOf is the Cluster that n belongs to by name: by label, by spec.clusterName, or as one of its Secrets.
+func (g *graph) clusterOf(n *node) *node {
+	if ofFlux(n.kind.Group) {
+		return nil // Flux decides by itself which of its objects go along
+	}
+	name := n.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" && n.kind.custom {
+		name, _, _ = unstructured.NestedString(n.Object, "spec", "clusterName")
+	}
+	if name == "" && n.kind.GroupVersionKind == secretKind && len(n.GetOwnerReferences()) == 0 {
+		name, _, _ = secret.ParseSecretName(n.GetName()) // "" where it is no such name
+	}
+	if name == "" {
+		return nil
+	}
+	return g.byRef[refKey{clusterGroupKind, kube.Key{Namespace: n.GetNamespace(), Name: name}}]
+}
+
+// classOf is the ClusterClass that a Cluster uses.
+func (g *graph) classOf(n *node) *node {
+	if n.kind.GroupKind() != clusterGroupKind {
+		return nil
+	}
+	name, _, _ := unstructured.NestedString(n.Object, "spec", "topology", "classRef", "name")
+	namespace, _, _ := unstructured.NestedString(n.Object, "spec", "topology", "classRef", "namespace")
+	return g.byRef[refKey{classGroupKind, kube.Key{Namespace: cmp.Or(namespace, n.GetNamespace()), Name: name}}]
+}

@@ -1,0 +1,130 @@
+package capi
+
+import (
+	"cmp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// credentialFrom is the annotation by which an object of the Azure Service Operator names the Secret with its credentials.
+const credentialFrom = "serviceoperator.azure.com/credential-from"
+
+// takeReferences takes what the taken objects name in their fields (Secrets, ConfigMaps, identities, pools of addresses, templates), what owns them,
+// and so on, until nothing new is found.
+func (g *graph) takeReferences() {
+	for seen := map[*node]bool{}; ; {
+		var fresh []*node
+		for _, n := range g.nodes {
+			if n.taken && !seen[n] {
+				seen[n] = true
+				fresh = append(fresh, n)
+			}
+		}
+		if len(fresh) == 0 {
+			return
+		}
+		for _, n := range fresh {
+			g.takeNamed(n)
+		}
+	}
+}
+
+func (g *graph) takeNamed(n *node) {
+	for _, o := range n.GetOwnerReferences() {
+		if owner := g.byUID[o.UID]; owner != nil {
+			g.use(owner)
+		}
+	}
+	if class := g.classOf(n); class != nil {
+		g.use(class)
+	}
+	if !n.kind.custom {
+		return
+	}
+	if name := n.GetAnnotations()[credentialFrom]; name != "" {
+		g.useSecret(n, "", name)
+	}
+	g.walk(n, "", n.Object["spec"])
+}
+
+// use takes an object that a taken one names. Another Cluster never goes along for being named, nor what Flux does.
+func (g *graph) use(n *node) {
+	if n.kind.GroupKind() == clusterGroupKind || ofFlux(n.kind.Group) {
+		return
+	}
+	g.take(n, false)
+}
+
+// walk looks for references in a part of n's spec, which stands in field.
+func (g *graph) walk(n *node, field string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		g.reference(n, field, value)
+		for name, inner := range value {
+			g.walk(n, name, inner)
+		}
+	case []any:
+		for _, inner := range value {
+			g.walk(n, field, inner)
+		}
+	case string:
+		if namesSecret(field) {
+			g.useSecret(n, "", value)
+		}
+	}
+}
+
+func namesSecret(field string) bool { return strings.Contains(strings.ToLower(field), "secret") }
+
+// reference takes what a field that looks like a reference names, if there is such an object: {kind, name}, or {name} where the field speaks of a
+// Secret.
+func (g *graph) reference(n *node, field string, fields map[string]any) {
+	text := func(name string) string {
+		s, _ := fields[name].(string)
+		return s
+	}
+	name, kind, namespace := text("name"), text("kind"), text("namespace")
+	switch {
+	case name == "":
+	case kind == secretKind.Kind || kind == "" && namesSecret(field):
+		g.useSecret(n, namespace, name)
+	case kind == configMapKind.Kind || kind == "" && strings.Contains(strings.ToLower(field), "configmap"):
+		g.useNamed(schema.GroupKind{Kind: configMapKind.Kind}, cmp.Or(namespace, n.GetNamespace()), name)
+	case kind != "":
+		g.useOfKind(n, kind, text("apiGroup"), text("apiVersion"), namespace, name)
+	}
+}
+
+// useSecret takes a Secret by name: in the namespace that is named, else in n's own, else where n's controller looks.
+func (g *graph) useSecret(n *node, namespace, name string) {
+	for _, in := range []string{cmp.Or(namespace, n.GetNamespace()), n.kind.home} {
+		if in != "" && g.useNamed(schema.GroupKind{Kind: secretKind.Kind}, in, name) {
+			return
+		}
+	}
+}
+
+func (g *graph) useNamed(gk schema.GroupKind, namespace, name string) bool {
+	found := g.byRef[refKey{gk, kube.Key{Namespace: namespace, Name: name}}]
+	if found != nil {
+		g.use(found)
+	}
+	return found != nil
+}
+
+// useOfKind takes a custom resource by kind and name, in n's namespace or cluster-wide.
+func (g *graph) useOfKind(n *node, kind, group, version, namespace, name string) {
+	if parsed, err := schema.ParseGroupVersion(version); err == nil && group == "" {
+		group = parsed.Group
+	}
+	for _, found := range g.byKind[kind] {
+		in := found.GetNamespace()
+		if found.kind.custom && found.GetName() == name && (group == "" || group == found.kind.Group) &&
+			(in == "" || in == cmp.Or(namespace, n.GetNamespace())) {
+			g.use(found)
+		}
+	}
+}

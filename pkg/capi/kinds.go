@@ -1,0 +1,120 @@
+package capi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+var (
+	clusterGroupKind = clusterKind.GroupKind()
+	classGroupKind   = clusterv1.GroupVersion.WithKind("ClusterClass").GroupKind()
+	setGroupKind     = addonsv1.GroupVersion.WithKind("ClusterResourceSet").GroupKind()
+	secretKind       = corev1.SchemeGroupVersion.WithKind("Secret")
+	configMapKind    = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+)
+
+// parallelism bounds the requests in flight.
+const parallelism = 24
+
+// heldKind is a kind whose objects may have to be handed over, in the version in which they are stored: it needs no conversion webhook.
+type heldKind struct {
+	schema.GroupVersionKind
+	// root: its objects go wherever the work goes, and what they own with them.
+	root bool
+	// custom: a CRD serves it.
+	custom bool
+	// status: it has a status that is written apart.
+	status bool
+	// home is the namespace of the controller, where it looks for the Secrets of cluster-wide objects.
+	home string
+}
+
+// ofFlux tells whether Flux serves the API group: what its objects say goes along as a whole, or not at all.
+func ofFlux(group string) bool { return strings.HasSuffix(group, ".toolkit.fluxcd.io") }
+
+// heldKinds are all kinds of the cluster whose objects can belong to a Cluster: those of all CRDs, because not every provider gives all of its own
+// clusterctl's label, and ConfigMaps and Secrets.
+func (m *Manager) heldKinds(ctx context.Context) ([]*heldKind, error) {
+	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	err := kube.Retry(ctx, func(ctx context.Context) error { return m.kube.List(ctx, crds) })
+	if err != nil {
+		return nil, fmt.Errorf("list the CRDs: %w", err)
+	}
+	kinds := []*heldKind{{GroupVersionKind: secretKind}, {GroupVersionKind: configMapKind}}
+	for i := range crds.Items {
+		// clusterctl's inventory tells what is installed on this management cluster, and no other.
+		if crd := &crds.Items[i]; crd.Spec.Group != clusterctlv1.GroupVersion.Group {
+			kinds = append(kinds, m.heldKindOf(crd))
+		}
+	}
+	return kinds, nil
+}
+
+func (m *Manager) heldKindOf(crd *apiextensionsv1.CustomResourceDefinition) *heldKind {
+	k := &heldKind{
+		GroupVersionKind: schema.GroupVersionKind{Group: crd.Spec.Group, Version: storageVersion(crd), Kind: crd.Spec.Names.Kind},
+		custom:           true, home: m.providerNamespace(crd),
+	}
+	_, move := crd.Labels[clusterctlv1.ClusterctlMoveLabel]
+	_, hierarchy := crd.Labels[clusterctlv1.ClusterctlMoveHierarchyLabel]
+	k.root = move || hierarchy || slices.Contains([]schema.GroupKind{clusterGroupKind, classGroupKind, setGroupKind}, k.GroupKind())
+	for _, v := range crd.Spec.Versions {
+		if v.Storage && v.Subresources != nil && v.Subresources.Status != nil {
+			k.status = true
+		}
+	}
+	return k
+}
+
+// listed are the objects of one kind.
+type listed struct {
+	kind    *heldKind
+	objects []unstructured.Unstructured
+}
+
+// listKinds lists the objects of kinds in all namespaces, side by side. A kind that has gone since has none.
+func listKinds(ctx context.Context, c *kube.Client, kinds []*heldKind) ([]listed, error) {
+	found := make([]listed, len(kinds))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelism)
+	for i, k := range kinds {
+		group.Go(func() error {
+			objects, err := listKind(ctx, c, k.GroupVersionKind)
+			found[i] = listed{k, objects}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+func listKind(ctx context.Context, c *kube.Client, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	err := kube.Retry(ctx, func(ctx context.Context) error { return c.List(ctx, list) })
+	if kube.IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
+	}
+	for i := range list.Items {
+		list.Items[i].SetGroupVersionKind(gvk)
+	}
+	return list.Items, nil
+}

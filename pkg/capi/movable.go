@@ -1,0 +1,191 @@
+package capi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Movable is how two management clusters stand to the hand-over of a graph.
+type Movable struct {
+	// Against is all that stands against it.
+	Against []error
+	// Waits is what is still in the making.
+	Waits []string
+	// Hold says that the target has Clusters of its own: its controllers cannot be stopped.
+	Hold bool
+	// Available are the Clusters that are, and Epoch is how many times the work has changed hands.
+	Available []string
+	Epoch     int64
+}
+
+// LookMovable looks at both sides and changes nothing.
+func LookMovable(ctx context.Context, from, to *Manager, graph *Graph) (*Movable, error) {
+	var there clusterv1.ClusterList
+	var source, target []InstalledProvider
+	group, readCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return to.listAll(readCtx, "Clusters at the target", &there) })
+	group.Go(func() (err error) { source, err = from.Installed(readCtx); return err })
+	group.Go(func() (err error) { target, err = to.Installed(readCtx); return err })
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("prepare the hand-over: %w", err)
+	}
+	m := &Movable{Hold: len(there.Items) > 0, Waits: unsettled(graph)}
+	if err := providersFit(source, target); err != nil {
+		m.Against = append(m.Against, err)
+	}
+	for _, item := range graph.OfKind(clusterGroupKind.Kind) {
+		cluster := &clusterv1.Cluster{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, cluster); err != nil {
+			return nil, fmt.Errorf("read %s: %w", item.Ref(), err)
+		}
+		if !cluster.DeletionTimestamp.IsZero() {
+			m.Against = append(m.Against, fmt.Errorf("%s is being deleted", item.Ref()))
+		}
+		if isPaused(cluster) && len(unsettledCluster(item)) > 0 {
+			m.Against = append(m.Against, fmt.Errorf("%s is paused, and not made yet", item.Ref()))
+		}
+		if condition := findCondition(cluster.Status.Conditions, clusterv1.ClusterAvailableCondition); condition != nil && condition.Status == "True" {
+			m.Available = append(m.Available, item.Ref().Key.String())
+		}
+		m.Epoch = max(m.Epoch, OwnerOf(item.Unstructured).Epoch)
+	}
+	slices.Sort(m.Available)
+	return m, nil
+}
+
+// unsettled says what of the graph is in the making. A pause would cut it off in the middle, and what exists in a cloud by then may be noted nowhere.
+func unsettled(graph *Graph) []string {
+	var waits []string
+	for _, item := range graph.Items {
+		switch item.GetKind() {
+		case clusterGroupKind.Kind:
+			waits = append(waits, unsettledCluster(item)...)
+		case "Machine":
+			waits = append(waits, unsettledMachine(item)...)
+		}
+	}
+	return waits
+}
+
+func unsettledCluster(item *Item) []string {
+	if item.kind.GroupKind() != clusterGroupKind {
+		return nil
+	}
+	return unsettledObject(item.Unstructured)
+}
+
+func unsettledMachine(item *Item) []string {
+	if item.kind.Group != clusterGroupKind.Group {
+		return nil
+	}
+	return unsettledObject(item.Unstructured)
+}
+
+func unsettledObject(obj *unstructured.Unstructured) []string {
+	if obj.GetKind() == "Machine" {
+		if node, _, _ := unstructured.NestedString(obj.Object, "status", "nodeRef", "name"); node == "" {
+			return []string{kube.RefOf(obj).String() + " has no node yet"}
+		}
+		return nil
+	}
+	if made, _, _ := unstructured.NestedBool(obj.Object, "status", "initialization", "infrastructureProvisioned"); !made {
+		return []string{"the infrastructure of " + kube.RefOf(obj).String() + " is not provisioned yet"}
+	}
+	for _, c := range kube.Conditions(obj) {
+		if c.Type == clusterv1.ClusterControlPlaneInitializedCondition && c.Status == "True" {
+			return nil
+		}
+	}
+	return []string{"the control plane of " + kube.RefOf(obj).String() + " is not initialized yet"}
+}
+
+// WaitSettled waits until nothing of the graph's Clusters and Machines is in the making.
+func (m *Manager) WaitSettled(ctx context.Context, graph *Graph) error {
+	wanted := map[kube.Key]bool{}
+	for _, item := range graph.OfKind(clusterGroupKind.Kind) {
+		wanted[item.Ref().Key] = true
+	}
+	settled := func(objects kube.Objects) (bool, error) {
+		for key, obj := range objects {
+			cluster := key
+			if obj.GetKind() == "Machine" {
+				cluster.Name = obj.GetLabels()[clusterv1.ClusterNameLabel]
+			}
+			if wanted[cluster] && len(unsettledObject(obj)) > 0 {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+	if err := m.kube.Watch(ctx, clusterKind, kube.Selection{}, settled); err != nil {
+		return err
+	}
+	return m.kube.Watch(ctx, clusterv1.GroupVersion.WithKind("Machine"), kube.Selection{}, settled)
+}
+
+// Owner is who manages a Cluster: on the management cluster it is an annotation on the Cluster.
+type Owner struct {
+	Fleet             string `json:"fleet"`
+	ManagementCluster string `json:"managementCluster"`
+	// UID of its namespace kube-system.
+	UID string `json:"uid"`
+	// Epoch is how many times the Cluster has changed hands.
+	Epoch int64 `json:"epoch"`
+}
+
+// String is how it is written down.
+func (o Owner) String() string {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// OwnerOf reads the annotation of a Cluster; the zero value where there is none, or none that can be read.
+func OwnerOf(cluster *unstructured.Unstructured) Owner {
+	var o Owner
+	if err := json.Unmarshal([]byte(cluster.GetAnnotations()[OwnerMark]), &o); err != nil {
+		return Owner{}
+	}
+	return o
+}
+
+// Remaining are the objects of the cluster with one of these UIDs.
+func (m *Manager) Remaining(ctx context.Context, uids map[string]bool) ([]*unstructured.Unstructured, error) {
+	return m.objectsThat(ctx, func(obj *unstructured.Unstructured) bool { return uids[string(obj.GetUID())] })
+}
+
+// objectsThat are the objects of all kinds that can be handed over, as far as is says so, by kind and name.
+func (m *Manager) objectsThat(ctx context.Context, is func(*unstructured.Unstructured) bool) ([]*unstructured.Unstructured, error) {
+	kinds, err := m.heldKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := listKinds(ctx, m.kube, kinds)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, l := range found {
+		for i := range l.objects {
+			if is(&l.objects[i]) {
+				objects = append(objects, &l.objects[i])
+			}
+		}
+	}
+	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return cmp.Compare(kube.RefOf(a).String(), kube.RefOf(b).String())
+	})
+	return objects, nil
+}

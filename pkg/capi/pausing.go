@@ -1,0 +1,160 @@
+package capi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Pause pauses the graph's Clusters and ClusterClasses, and notes on each in the same write what was there before. One that is paused already stays as
+// it is, without a note, and so it stays paused at the target. It returns how many it paused.
+func (m *Manager) Pause(ctx context.Context, graph *Graph) (int, error) {
+	return m.patchEach(ctx, "pause", pausable(graph), func(obj *unstructured.Unstructured) map[string]any {
+		_, annotated := obj.GetAnnotations()[clusterv1.PausedAnnotation]
+		if obj.GetKind() == classGroupKind.Kind {
+			if annotated {
+				return nil
+			}
+			return map[string]any{"metadata": map[string]any{"annotations": map[string]any{clusterv1.PausedAnnotation: "", PausedMark: ""}}}
+		}
+		paused, found, _ := unstructured.NestedBool(obj.Object, "spec", "paused")
+		if paused || annotated {
+			return nil
+		}
+		before := ""
+		if found {
+			before = "false"
+		}
+		return map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{PausedMark: before}},
+			"spec":     map[string]any{"paused": true},
+		}
+	})
+}
+
+// Unpause undoes what Pause did to those of objects that are Clusters and ClusterClasses, as it was before, and gives the Clusters that owner; "" leaves
+// what they have.
+func (m *Manager) Unpause(ctx context.Context, objects []*unstructured.Unstructured, owner string) error {
+	_, err := m.patchEach(ctx, "unpause", objects, func(obj *unstructured.Unstructured) map[string]any { return unpaused(obj, owner) })
+	return err
+}
+
+// unpaused is the patch of Unpause for one object; nil where there is nothing to change.
+func unpaused(obj *unstructured.Unstructured, owner string) map[string]any {
+	annotations, spec := map[string]any{}, map[string]any{}
+	have := obj.GetAnnotations()
+	if before, ours := have[PausedMark]; ours {
+		annotations[PausedMark] = nil
+		switch {
+		case obj.GetKind() == classGroupKind.Kind:
+			annotations[clusterv1.PausedAnnotation] = nil
+		case before == "false":
+			spec["paused"] = false
+		default:
+			spec["paused"] = nil
+		}
+	}
+	if _, held := have[HeldMark]; held {
+		annotations[HeldMark], annotations[clusterv1.PausedAnnotation] = nil, nil
+	}
+	if gk := obj.GroupVersionKind().GroupKind(); gk == clusterGroupKind && owner != "" && have[OwnerMark] != owner {
+		annotations[OwnerMark] = owner
+	}
+	if len(annotations) == 0 {
+		return nil
+	}
+	patch := map[string]any{"metadata": map[string]any{"annotations": annotations}}
+	if len(spec) > 0 {
+		patch["spec"] = spec
+	}
+	return patch
+}
+
+func pausable(graph *Graph) []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	for _, item := range append(graph.OfKind(classGroupKind.Kind), graph.OfKind(clusterGroupKind.Kind)...) {
+		if !item.Stays {
+			objects = append(objects, item.Unstructured)
+		}
+	}
+	return objects
+}
+
+// patchEach merges into each object what change returns for it, side by side, and tells how many it changed. An object that is gone is none.
+func (m *Manager) patchEach(
+	ctx context.Context, verb string, objects []*unstructured.Unstructured, change func(*unstructured.Unstructured) map[string]any,
+) (int, error) {
+	changed := 0
+	errs := make([]error, len(objects))
+	var group errgroup.Group
+	group.SetLimit(parallelism)
+	for i, obj := range objects {
+		patch := change(obj)
+		if patch == nil {
+			continue
+		}
+		data, err := json.Marshal(patch)
+		if err != nil {
+			return 0, err
+		}
+		changed++
+		group.Go(func() error {
+			err := kube.Retry(ctx, func(ctx context.Context) error {
+				return m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.FieldOwner(kube.FieldManager))
+			})
+			if err != nil && !kube.IsAbsent(err) {
+				errs[i] = fmt.Errorf("%s %s: %w", verb, kube.RefOf(obj), err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in errs, so that all objects are tried
+	return changed, errors.Join(errs...)
+}
+
+// WaitMovable waits until none of the graph's objects asks to be left where it is (clusterctl's block-move annotation), which some providers need
+// before they let go of what is paused.
+func (m *Manager) WaitMovable(ctx context.Context, graph *Graph, detail func(string)) error {
+	blocked := map[*heldKind]map[kube.Key]bool{}
+	for _, item := range graph.Items {
+		if _, blocks := item.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; !blocks {
+			continue
+		}
+		if blocked[item.kind] == nil {
+			blocked[item.kind] = map[kube.Key]bool{}
+		}
+		blocked[item.kind][item.Ref().Key] = true
+	}
+	for kind, keys := range blocked {
+		var left []string
+		err := m.kube.Watch(ctx, kind.GroupVersionKind, kube.Selection{}, func(objects kube.Objects) (bool, error) {
+			left = left[:0]
+			for key := range keys {
+				if obj := objects[key]; obj != nil {
+					if _, blocks := obj.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; blocks {
+						left = append(left, kind.Kind+" "+key.String())
+					}
+				}
+			}
+			if len(left) > 0 && detail != nil {
+				detail(fmt.Sprintf("waiting until %d objects can be moved: %s", len(left), strings.Join(left[:min(3, len(left))], ", ")))
+			}
+			return len(left) == 0, nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait until %s may be moved: %w", strings.Join(left, ", "), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package capi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Copies are the objects of the cluster that the hand-over of that id has made.
+func (m *Manager) Copies(ctx context.Context, id string) ([]*unstructured.Unstructured, error) {
+	return m.objectsThat(ctx, func(obj *unstructured.Unstructured) bool { return obj.GetAnnotations()[HandoverMark] == id })
+}
+
+// Remove takes objects away without anybody acting on it: their finalizers go with them, and what they stand for stays. Only for what is fenced. What
+// others of them own goes first, so that a run that is cut off leaves nothing without its owner; an object that has come in the place of one of the same
+// name, with another UID, stays.
+func (m *Manager) Remove(ctx context.Context, objects []*unstructured.Unstructured, progress func(done, total int)) error {
+	var done atomic.Int64
+	for _, level := range ownedFirst(objects) {
+		errs := make([]error, len(level))
+		var group errgroup.Group
+		group.SetLimit(parallelism)
+		for i, obj := range level {
+			group.Go(func() error {
+				if errs[i] = ctx.Err(); errs[i] == nil {
+					errs[i] = m.removeOne(ctx, obj)
+				}
+				if n := int(done.Add(1)); progress != nil && errs[i] == nil {
+					progress(n, len(objects))
+				}
+				return nil
+			})
+		}
+		_ = group.Wait() // the errors are in errs, so that all objects are tried
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownedFirst sorts objects into levels: each is owned by later ones only.
+func ownedFirst(objects []*unstructured.Unstructured) [][]*unstructured.Unstructured {
+	byUID := map[types.UID]*unstructured.Unstructured{}
+	for _, obj := range objects {
+		byUID[obj.GetUID()] = obj
+	}
+	depths := map[types.UID]int{}
+	var depth func(obj *unstructured.Unstructured, below int) int
+	depth = func(obj *unstructured.Unstructured, below int) int {
+		if known, ok := depths[obj.GetUID()]; ok {
+			return known
+		}
+		deepest := 0
+		for _, o := range obj.GetOwnerReferences() {
+			if owner := byUID[o.UID]; owner != nil && below < len(objects) { // owners that own each other have no end
+				deepest = max(deepest, depth(owner, below+1)+1)
+			}
+		}
+		depths[obj.GetUID()] = deepest
+		return deepest
+	}
+	var levels [][]*unstructured.Unstructured
+	for _, obj := range objects {
+		d := depth(obj, 0)
+		for len(levels) <= d {
+			levels = append(levels, nil)
+		}
+		levels[d] = append(levels[d], obj)
+	}
+	slices.Reverse(levels)
+	return levels
+}
+
+func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured) error {
+	ref := kube.RefOf(obj)
+	if len(obj.GetFinalizers()) > 0 || obj.GroupVersionKind().Group != "" {
+		metadata := map[string]any{
+			"uid":         string(obj.GetUID()), // refused where it is another one by now
+			"annotations": map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}, "finalizers": nil,
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": metadata})
+		if err != nil {
+			return err
+		}
+		err = kube.Retry(ctx, func(ctx context.Context) error {
+			return m.orAnother(ctx, obj, m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
+		})
+		if errors.Is(err, errAnother) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("release %s: %w", ref, err)
+		}
+	}
+	uid := obj.GetUID()
+	err := kube.Retry(ctx, func(ctx context.Context) error {
+		return m.orAnother(ctx, obj, m.kube.WithWatch.Delete(ctx, obj.DeepCopy(), client.Preconditions{UID: &uid},
+			client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	})
+	if err != nil && !errors.Is(err, errAnother) {
+		return fmt.Errorf("delete %s: %w", ref, err)
+	}
+	return nil
+}
+
+// errAnother says that an object is gone, or another one of its name by now.
+var errAnother = errors.New("it is gone")
+
+// orAnother makes errAnother of an err that says so. A conflict may also only say that somebody else writes to obj, too: then it is tried again.
+func (m *Manager) orAnother(ctx context.Context, obj *unstructured.Unstructured, err error) error {
+	if kube.IsAbsent(err) {
+		return errAnother
+	}
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(obj.GroupVersionKind())
+	switch readErr := m.kube.Get(ctx, kube.RefOf(obj).Key, now); {
+	case kube.IsAbsent(readErr), readErr == nil && now.GetUID() != obj.GetUID():
+		return errAnother
+	case readErr != nil:
+		return readErr
+	}
+	return apierrors.NewTimeoutError("somebody else writes to it", 0) // try again
+}

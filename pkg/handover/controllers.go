@@ -1,0 +1,134 @@
+package handover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// replicasMark on a Deployment is how many replicas it had before the hand-over put it to 0.
+const replicasMark = "fleetctl.dev/handover-replicas"
+
+var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+
+// halt puts the providers' Deployments to 0, notes on each what it had, and waits until their processes are gone.
+func (s *side) halt(ctx context.Context, detail func(string)) error {
+	deployments, err := s.manager.ProviderDeployments(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range deployments {
+		replicas := int32(1)
+		if d.Spec.Replicas != nil {
+			replicas = *d.Spec.Replicas
+		}
+		if replicas == 0 {
+			continue
+		}
+		if noted, ok := d.Annotations[replicasMark]; ok { // somebody has started it again: what was there first counts
+			if n, err := strconv.ParseInt(noted, 10, 32); err == nil {
+				replicas = int32(n)
+			}
+		}
+		if err := s.scale(ctx, d, strconv.Itoa(int(replicas)), 0); err != nil {
+			return err
+		}
+	}
+	var group errgroup.Group
+	for _, d := range deployments {
+		group.Go(func() error { return s.waitHalted(ctx, d) })
+	}
+	detail(fmt.Sprintf("waiting until %d controllers have ended", len(deployments)))
+	return group.Wait()
+}
+
+// scale sets a Deployment's replicas and the note of them, nil for none, in one write.
+func (s *side) scale(ctx context.Context, d appsv1.Deployment, noted any, replicas int32) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{replicasMark: noted}},
+		"spec":     map[string]any{"replicas": replicas},
+	})
+	if err != nil {
+		return err
+	}
+	err = kube.Retry(ctx, func(ctx context.Context) error {
+		obj := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}
+		return s.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(kube.FieldManager))
+	})
+	if err != nil {
+		return fmt.Errorf("scale Deployment %s/%s to %d: %w", d.Namespace, d.Name, replicas, err)
+	}
+	return nil
+}
+
+// waitHalted waits until a Deployment that was put to 0 has neither replicas nor Pods.
+func (s *side) waitHalted(ctx context.Context, d appsv1.Deployment) error {
+	key := kube.Key{Namespace: d.Namespace, Name: d.Name}
+	err := s.Client.WaitFor(ctx, deploymentKind, key, func(obj *unstructured.Unstructured) (bool, error) {
+		if obj == nil {
+			return true, nil
+		}
+		seen, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+		left, _, _ := unstructured.NestedInt64(obj.Object, "status", "replicas")
+		return seen >= obj.GetGeneration() && left == 0, nil
+	})
+	if err != nil || d.Spec.Selector == nil {
+		return err
+	}
+	err = s.Client.Watch(ctx, corev1.SchemeGroupVersion.WithKind("Pod"),
+		kube.Selection{Namespace: d.Namespace, Labels: d.Spec.Selector.MatchLabels}, func(pods kube.Objects) (bool, error) {
+			for _, pod := range pods {
+				if labels.SelectorFromSet(d.Spec.Selector.MatchLabels).Matches(labels.Set(pod.GetLabels())) {
+					return false, nil
+				}
+			}
+			return true, nil
+		})
+	if err != nil {
+		return fmt.Errorf("wait until the Pods of Deployment %s are gone: %w", key, err)
+	}
+	return nil
+}
+
+// start gives the providers' Deployments the replicas that they had, and waits until they are ready again.
+func (s *side) start(ctx context.Context, detail func(string)) error {
+	deployments, err := s.manager.ProviderDeployments(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	var started []kube.Key
+	for _, d := range deployments {
+		noted, ok := d.Annotations[replicasMark]
+		if !ok {
+			continue
+		}
+		replicas, err := strconv.ParseInt(noted, 10, 32)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("start Deployment %s/%s: its annotation %s is %q", d.Namespace, d.Name, replicasMark, noted))
+			continue
+		}
+		errs = append(errs, s.scale(ctx, d, nil, int32(replicas)))
+		started = append(started, kube.Key{Namespace: d.Namespace, Name: d.Name})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if len(started) == 0 {
+		return nil
+	}
+	return s.Client.WaitDeploymentsReady(ctx, started, detail)
+}

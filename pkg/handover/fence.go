@@ -1,0 +1,151 @@
+package handover
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+)
+
+// rounds bounds how often the source is looked at after it is fenced: what appeared in between is paused, too, and then nothing can appear any more.
+const rounds = 4
+
+// fence keeps everybody but this run from the source's objects, and returns all that is handed over, as it is from then on.
+func (r *run) fence(ctx context.Context) (*capi.Graph, error) {
+	if err := r.takeOverFences(ctx); err != nil {
+		return nil, err
+	}
+	graph, err := r.source.manager.Graph(ctx, r.graphOptions())
+	if err != nil {
+		return nil, err
+	}
+	if err := r.source.bypass(ctx, graph.Groups); err != nil {
+		return nil, err
+	}
+	if _, err := r.quieten(ctx, graph); err != nil {
+		return nil, err
+	}
+	if err := r.waitMovable(ctx, graph); err != nil {
+		return nil, err
+	}
+	if r.whole() {
+		if err := r.halt(ctx, r.source); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.source.raise(ctx, r.sourcePolicy(graph)); err != nil {
+		return nil, err
+	}
+	return r.fenced(ctx)
+}
+
+// fenced lists again, after the fence: that is what counts.
+func (r *run) fenced(ctx context.Context) (*capi.Graph, error) {
+	for range rounds {
+		graph, err := r.source.manager.Graph(ctx, r.graphOptions())
+		if err != nil {
+			return nil, err
+		}
+		changed, err := r.quieten(ctx, graph)
+		if err != nil {
+			return nil, err
+		}
+		if changed == 0 {
+			return graph, r.note(ctx, graph)
+		}
+	}
+	return nil, diag.Errorf("find out who writes there", "the objects at %s keep changing behind the fence", r.source.Name)
+}
+
+// note puts what was found behind the fence into the journals.
+func (r *run) note(ctx context.Context, graph *capi.Graph) error {
+	for _, s := range r.sides() {
+		next := *s.journal
+		next.Moved, next.Groups, next.Clusters = graph.Counts(), graph.Groups, nil
+		for _, c := range graph.OfKind("Cluster") {
+			next.Clusters = append(next.Clusters, c.Ref().Key.String())
+		}
+		if next.same(s.journal) {
+			continue
+		}
+		if err := s.put(ctx, &next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quieten suspends Flux and pauses the Clusters, and tells how much it had to do.
+func (r *run) quieten(ctx context.Context, graph *capi.Graph) (int, error) {
+	r.tell(PhaseFenced, "suspending Flux and pausing the Clusters of "+r.source.Name)
+	suspended := 0
+	if r.whole() {
+		refs, err := flux.NewSystem(r.source.as).Suspend(ctx)
+		if err != nil {
+			return 0, err
+		}
+		suspended = len(refs)
+	}
+	paused, err := r.source.manager.Pause(ctx, graph)
+	return suspended + paused, err
+}
+
+func (r *run) waitMovable(ctx context.Context, graph *capi.Graph) error {
+	ctx, cancel := context.WithTimeout(ctx, r.BlockMove)
+	defer cancel()
+	err := r.source.manager.WaitMovable(ctx, graph, func(detail string) { r.tell(PhaseFenced, detail) })
+	return diag.Wrap("fence "+r.source.Name, err, "its provider says why it holds on to it (`kubectl describe`); `fleetctl pivot --abort` undoes the hand-over")
+}
+
+// halt ends the providers of one side.
+func (r *run) halt(ctx context.Context, s *side) error {
+	ctx, cancel := context.WithTimeout(ctx, r.Drain)
+	defer cancel()
+	err := s.halt(ctx, func(detail string) { r.tell(PhaseFenced, s.Name+": "+detail) })
+	return diag.Wrap("stop the controllers of "+s.Name, err, "")
+}
+
+// whole tells whether the source hands over all that it has.
+func (r *run) whole() bool { return len(r.Select) == 0 }
+
+func (r *run) sourcePolicy(graph *capi.Graph) policy {
+	p := policy{user: r.source.journal.user(), groups: graph.Groups}
+	if r.whole() {
+		return p
+	}
+	for _, key := range r.Select {
+		if !slices.Contains(p.namespaces, key.Namespace) {
+			p.namespaces = append(p.namespaces, key.Namespace)
+		}
+	}
+	return p
+}
+
+func (r *run) targetPolicy(groups []string) policy {
+	return policy{user: r.target.journal.user(), groups: groups, copies: r.target.journal.ID}
+}
+
+// takeOverFences makes the fences of an earlier run this one's.
+func (r *run) takeOverFences(ctx context.Context) error {
+	for _, s := range r.sides() {
+		fenced, err := s.isFenced(ctx)
+		if err != nil {
+			return err
+		}
+		if !fenced || s.journal == nil { // an abort that was cut off has taken the journal away after the fence
+			continue
+		}
+		var p policy
+		if s == r.source { // the target may have no journal any more
+			p = r.sourcePolicy(&capi.Graph{Groups: s.journal.Groups})
+		} else {
+			p = r.targetPolicy(s.journal.Groups)
+		}
+		if err := s.raise(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package handover
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// JournalKey is the Secret with the journal, on both sides.
+var JournalKey = kube.Key{Namespace: "fleetctl-system", Name: "fleetctl-handover"}
+
+// Phase of a hand-over.
+type Phase string
+
+// The phases, in their order, and the two of an abort.
+const (
+	PhasePlanned   Phase = "planned"
+	PhaseFenced    Phase = "fenced"
+	PhaseCopied    Phase = "copied"
+	PhaseVerified  Phase = "verified"
+	PhaseCommitted Phase = "committed"
+	PhaseReleased  Phase = "released"
+
+	PhaseAborting Phase = "aborting"
+)
+
+func phases() []Phase {
+	return []Phase{PhasePlanned, PhaseFenced, PhaseCopied, PhaseVerified, PhaseCommitted, PhaseReleased}
+}
+
+// reached tells whether p is at least other. An abort has reached nothing.
+func (p Phase) reached(other Phase) bool {
+	return slices.Index(phases(), p) >= slices.Index(phases(), other)
+}
+
+// Committed tells whether the target has the work.
+func (p Phase) Committed() bool { return p.reached(PhaseCommitted) }
+
+// Role is what a management cluster is in a hand-over.
+type Role string
+
+// The roles.
+const (
+	RoleSource Role = "source"
+	RoleTarget Role = "target"
+)
+
+// Party is a management cluster: the name that it goes by, and the UID of its namespace kube-system, which tells it from all others.
+type Party struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+}
+
+// Journal is what a management cluster knows of a hand-over: the one under way, or else its last one.
+type Journal struct {
+	FormatVersion string   `json:"formatVersion"`
+	ID            string   `json:"id"`
+	Role          Role     `json:"role"`
+	Phase         Phase    `json:"phase"`
+	Fleet         string   `json:"fleet"`
+	Source        Party    `json:"source"`
+	Target        Party    `json:"target"`
+	Select        []string `json:"select,omitempty"`
+	// Runner is the run that works on it, and By who that is, for people. The newest run shuts all earlier ones out.
+	Runner string `json:"runner"`
+	By     string `json:"by"`
+	// Hold says that the target's controllers work for others: each copy is paused by itself.
+	Hold bool `json:"hold"`
+	// Owner is who has the work, once committed, and Epoch how many times it has changed hands.
+	Owner Party `json:"owner"`
+	Epoch int64 `json:"epoch"`
+	// Moved objects by kind, and the Clusters, with those that were Available before.
+	Moved     map[string]int `json:"moved,omitempty"`
+	Clusters  []string       `json:"clusters,omitempty"`
+	Available []string       `json:"available,omitempty"`
+	// Groups are the API groups that are fenced.
+	Groups []string `json:"groups,omitempty"`
+
+	// Before is what stood here before it, which an abort puts back.
+	Before *Journal `json:"before,omitempty"`
+
+	version string // of the Secret that it was read from
+}
+
+// active tells whether the hand-over of the journal is still to be finished, or undone.
+func (j *Journal) active() bool { return j != nil && j.Phase != PhaseReleased }
+
+// last is the journal as a later one keeps it: no history.
+func (j *Journal) last() *Journal {
+	kept := *j
+	kept.Before, kept.version = nil, ""
+	return &kept
+}
+
+// ReadJournal reads the journal of a management cluster; nil where it has none.
+func ReadJournal(ctx context.Context, c *kube.Client) (*Journal, error) {
+	secret := &corev1.Secret{}
+	err := kube.Retry(ctx, func(ctx context.Context) error { return c.Get(ctx, JournalKey, secret) })
+	if kube.IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the journal of the hand-over at %s: %w", c.Host(), err)
+	}
+	j := &Journal{}
+	if err := json.Unmarshal(secret.Data["journal"], j); err != nil {
+		return nil, diag.Wrap("read the journal of the hand-over at "+c.Host(), err,
+			"Secret "+JournalKey.String()+" is not as fleetctl writes it: find out who changed it")
+	}
+	if j.FormatVersion != "1" {
+		return nil, diag.Errorf("use the release of fleetctl that began it", "the journal of the hand-over at %s has format %q", c.Host(), j.FormatVersion)
+	}
+	j.version = secret.ResourceVersion
+	return j, nil
+}
+
+// errOvertaken is the end of a run that another one has shut out.
+var errOvertaken = diag.Errorf("wait for the other run, or start this one again: it goes on where the other one stands",
+	"another run works on the hand-over by now")
+
+// write writes the journal over the version that it was read from, or creates it. apierrors.IsConflict or IsAlreadyExists where somebody else has
+// written it since; an answer that was lost is looked up.
+func (j *Journal) write(ctx context.Context, c *kube.Client) error {
+	content, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: JournalKey.Namespace, Name: JournalKey.Name, ResourceVersion: j.version,
+			Labels: map[string]string{"app.kubernetes.io/managed-by": "fleetctl"},
+		},
+		Data: map[string][]byte{"journal": content},
+	}
+	err = kube.Retry(ctx, func(ctx context.Context) error {
+		if j.version == "" {
+			return c.Create(ctx, secret)
+		}
+		return c.Update(ctx, secret)
+	})
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		now, readErr := ReadJournal(ctx, c)
+		if readErr != nil || now == nil || !now.same(j) {
+			return err
+		}
+		j.version = now.version
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write the journal of the hand-over at %s: %w", c.Host(), err)
+	}
+	j.version = secret.ResourceVersion
+	return nil
+}
+
+// same tells whether both say the same.
+func (j *Journal) same(other *Journal) bool {
+	a, b := *j, *other
+	a.version, b.version = "", ""
+	first, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	second, err := json.Marshal(b)
+	return err == nil && bytes.Equal(first, second)
+}
+
+// drop deletes the journal, unless somebody has written it since.
+func (j *Journal) drop(ctx context.Context, c *kube.Client) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: JournalKey.Namespace, Name: JournalKey.Name}}
+	err := kube.Retry(ctx, func(ctx context.Context) error {
+		return c.WithWatch.Delete(ctx, secret, client.Preconditions{ResourceVersion: &j.version})
+	})
+	if err != nil && !kube.IsAbsent(err) {
+		return fmt.Errorf("delete the journal of the hand-over at %s: %w", c.Host(), err)
+	}
+	return nil
+}
+
+// makeNamespace makes the namespace of the journal.
+func makeNamespace(ctx context.Context, c *kube.Client) error {
+	err := kube.Retry(ctx, func(ctx context.Context) error {
+		return c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: JournalKey.Namespace}})
+	})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create the namespace %s: %w", JournalKey.Namespace, err)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package handover
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// copy makes the objects at the target, whose controllers cannot act on them yet.
+func (r *run) copy(ctx context.Context, graph *capi.Graph) error {
+	if err := r.target.bypass(ctx, graph.Groups); err != nil {
+		return err
+	}
+	if err := r.target.raise(ctx, r.targetPolicy(graph.Groups)); err != nil {
+		return err
+	}
+	if !r.target.journal.Hold {
+		if err := r.halt(ctx, r.target); err != nil {
+			return err
+		}
+	}
+	return r.target.manager.Copy(ctx, graph, capi.CopyOptions{
+		ID: r.target.journal.ID, Hold: r.target.journal.Hold, Progress: r.count(PhaseCopied, "copying the objects to "+r.target.Name),
+	})
+}
+
+// verify compares both sides.
+func (r *run) verify(ctx context.Context, graph *capi.Graph) error {
+	r.tell(PhaseVerified, "comparing both sides")
+	differences, err := r.target.manager.Differences(ctx, graph, r.target.journal.ID)
+	if err != nil {
+		return err
+	}
+	if len(differences) == 0 {
+		return nil
+	}
+	const most = 10
+	shown := strings.Join(differences[:min(most, len(differences))], "; ")
+	if len(differences) > most {
+		shown += fmt.Sprintf("; and %d more", len(differences)-most)
+	}
+	return diag.Errorf("run the same command again once that is mended; `fleetctl pivot --abort` undoes the hand-over",
+		"compare both sides: %s", shown)
+}
+
+// commit is where the work changes hands. That it may happen stands at the source first: as long as it does not, an abort need not ask the target.
+func (r *run) commit(ctx context.Context) error {
+	if err := r.mark(ctx, PhaseVerified); err != nil {
+		return err
+	}
+	next := *r.target.journal
+	next.Phase, next.Owner, next.Epoch = PhaseCommitted, r.target.party, next.Epoch+1
+	if err := r.target.put(ctx, &next); err != nil {
+		return err
+	}
+	r.tell(PhaseCommitted, "the work is "+r.target.Name+"'s")
+	return nil
+}

@@ -1,0 +1,188 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Plan is what a hand-over would do.
+type Plan struct {
+	Source string `json:"source"`
+	Target string `json:"target"`
+	// UnderWay is the phase of a hand-over that Run would go on with; "" where it would begin one.
+	UnderWay Phase `json:"underWay,omitempty"`
+	// Counts of the objects by kind, and the Clusters.
+	Counts   map[string]int `json:"counts"`
+	Clusters []string       `json:"clusters"`
+	// Waits says what would be waited for, Left what cannot travel.
+	Waits []string `json:"waits"`
+	Left  []string `json:"left"`
+
+	graph *capi.Graph
+	state *capi.Movable
+}
+
+// Look finds out what a hand-over would do, and changes nothing. The error names all that stands against it; the plan is there all the same, as far as
+// it could be made.
+func Look(ctx context.Context, o Options) (*Plan, error) {
+	r, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if r.committed() {
+		return r.goingOn(r.target.journal), nil
+	}
+	if r.source.journal.active() {
+		return r.goingOn(r.source.journal), nil
+	}
+	return r.plan(ctx)
+}
+
+// goingOn is the plan of a hand-over that is under way.
+func (r *run) goingOn(j *Journal) *Plan {
+	p := &Plan{Source: j.Source.Name, Target: j.Target.Name, UnderWay: j.Phase, Counts: map[string]int{}, Waits: []string{}, Left: []string{}}
+	maps.Copy(p.Counts, j.Moved)
+	p.Clusters = append([]string{}, j.Clusters...)
+	return p
+}
+
+// plan looks at both sides.
+func (r *run) plan(ctx context.Context) (*Plan, error) {
+	p := &Plan{Source: r.source.Name, Target: r.target.Name, Counts: map[string]int{}, Clusters: []string{}, Waits: []string{}, Left: []string{}}
+	if j := r.source.journal; j != nil && j.Role == RoleSource {
+		return p, handedOver(r.source.Name, j)
+	}
+	var err error
+	if p.graph, err = r.source.manager.Graph(ctx, r.graphOptions()); err != nil {
+		return p, err
+	}
+	p.Counts, p.Left = p.graph.Counts(), append(p.Left, p.graph.Missing...)
+	for _, c := range p.graph.OfKind("Cluster") {
+		p.Clusters = append(p.Clusters, c.Ref().Key.String())
+	}
+	slices.Sort(p.Clusters)
+	if p.state, err = capi.LookMovable(ctx, r.source.manager, r.target.manager, p.graph); err != nil {
+		return p, err
+	}
+	p.Waits = append(p.Waits, p.state.Waits...)
+	errs := append([]error{r.selected(p)}, p.state.Against...)
+	taken, err := r.target.manager.Conflicts(ctx, p.graph, "")
+	if err != nil {
+		return p, err
+	}
+	for _, ref := range taken {
+		errs = append(errs, fmt.Errorf("%s exists at the target already", ref))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return p, diag.Wrap("prepare the hand-over", err, "`fleetctl status` tells how the clusters are; nothing has been changed")
+	}
+	return p, nil
+}
+
+// selected says which of the Clusters that were named are not there.
+func (r *run) selected(p *Plan) error {
+	var errs []error
+	for _, key := range r.Select {
+		if !slices.Contains(p.Clusters, key.String()) {
+			errs = append(errs, fmt.Errorf("%s has no Cluster %s", r.source.Name, key))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func handedOver(name string, j *Journal) error {
+	return diag.Errorf("work with "+j.Target.Name+" from now on; `fleetctl teardown` ends "+name,
+		"%s has handed its work over to %s", name, j.Target.Name)
+}
+
+func (r *run) graphOptions() capi.GraphOptions {
+	return capi.GraphOptions{Clusters: r.Select, WithFlux: len(r.Select) == 0}
+}
+
+// settled waits until nothing is in the making that a pause would cut off.
+func (r *run) settled(ctx context.Context, p *Plan) error {
+	if len(p.Waits) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Drain)
+	defer cancel()
+	r.tell(PhasePlanned, "waiting: "+strings.Join(p.Waits, "; "))
+	if err := r.source.manager.WaitSettled(ctx, p.graph); err != nil {
+		return &diag.Error{
+			Op: "prepare the hand-over", Err: fmt.Errorf("%s: %w", strings.Join(p.Waits, "; "), err), Code: diag.ExitNotReady,
+			Hint: "wait until the clusters are Available; `fleetctl status` tells",
+		}
+	}
+	return nil
+}
+
+// begin writes the journals of a new hand-over, or takes over the one that is under way.
+func (r *run) begin(ctx context.Context) error {
+	if !r.source.journal.active() {
+		if err := r.beginNew(ctx); err != nil {
+			return err
+		}
+		return r.become()
+	}
+	if !r.target.journal.active() { // the earlier run was cut off between the two
+		if err := r.noteTarget(ctx); err != nil {
+			return err
+		}
+	}
+	return r.act(ctx)
+}
+
+func (r *run) beginNew(ctx context.Context) error {
+	plan, err := r.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.settled(ctx, plan); err != nil {
+		return err
+	}
+	for _, left := range plan.Left {
+		r.warn("%s", left)
+	}
+	for _, s := range r.sides() {
+		if err := makeNamespace(ctx, s.Client); err != nil {
+			return err
+		}
+	}
+	j := &Journal{
+		FormatVersion: "1", ID: time.Now().UTC().Format("20060102150405") + "-" + strings.ToLower(r.runner), Role: RoleSource, Phase: PhasePlanned,
+		Fleet: r.Fleet, Source: r.source.party, Target: r.target.party, Runner: r.runner, By: r.by, Hold: plan.state.Hold,
+		Owner: r.source.party, Epoch: plan.state.Epoch, Moved: plan.Counts, Clusters: plan.Clusters, Available: plan.state.Available,
+		Groups: plan.graph.Groups,
+	}
+	for _, key := range r.Select {
+		j.Select = append(j.Select, key.String())
+	}
+	if old := r.source.journal; old != nil {
+		j.version, j.Before = old.version, old.last()
+	}
+	if err := r.source.put(ctx, j); err != nil {
+		return err
+	}
+	return r.noteTarget(ctx)
+}
+
+// noteTarget writes the source's journal at the target, too.
+func (r *run) noteTarget(ctx context.Context) error {
+	if err := makeNamespace(ctx, r.target.Client); err != nil {
+		return err
+	}
+	next := *r.source.journal
+	next.Role, next.Phase, next.version, next.Before = RoleTarget, PhasePlanned, "", nil
+	if old := r.target.journal; old != nil {
+		next.version, next.Before = old.version, old.last()
+	}
+	return r.target.put(ctx, &next)
+}

@@ -1,0 +1,210 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+const (
+	// policyName is the policy that keeps everyone but the hand-over away, and its binding.
+	policyName = "fleetctl-handover"
+	// userPrefix begins the names of the users that hand-overs act as: prefix, hand-over, run.
+	userPrefix = "fleetctl:handover:"
+	// administrators is the group that may do everything, which the hand-over's user is in.
+	administrators = "system:masters"
+	// probeName is a ConfigMap that never exists: trying to create it tells whom the policy keeps away by now.
+	probeName = "fleetctl-handover-probe"
+)
+
+// user is whom a run acts as on both sides.
+func (j *Journal) user() string { return userPrefix + j.ID + ":" + j.Runner }
+
+// policy denies writes to the groups handed over. At the source it is about all their objects, or those of some namespaces; at the target about the copies.
+type policy struct {
+	user   string
+	groups []string
+	// namespaces that it is about; nil: all, and what is cluster-wide.
+	namespaces []string
+	// copies of the hand-over of that id are all that it is about; "": everything.
+	copies string
+}
+
+func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
+	all := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
+	rule := func(groups, resources, names []string, operations ...admissionv1.OperationType) admissionv1.NamedRuleWithOperations {
+		return admissionv1.NamedRuleWithOperations{
+			ResourceNames: names,
+			RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: operations,
+				Rule:       admissionv1.Rule{APIGroups: groups, APIVersions: []string{"*"}, Resources: resources},
+			},
+		}
+	}
+	rules := []admissionv1.NamedRuleWithOperations{rule([]string{""}, []string{"configmaps"}, []string{probeName}, admissionv1.Create)}
+	if p.copies != "" {
+		rules = append(rules, rule([]string{""}, []string{"secrets", "configmaps"}, nil, admissionv1.Update, admissionv1.Delete))
+	}
+	if len(p.groups) > 0 {
+		rules = append(rules, rule(p.groups, []string{"*/*"}, nil, all...))
+	}
+	conditions := []admissionv1.MatchCondition{{Name: "not-the-hand-over", Expression: fmt.Sprintf("request.userInfo.username != %q", p.user)}}
+	if about := p.about(); about != "" {
+		conditions = append(conditions, admissionv1.MatchCondition{Name: "handed-over", Expression: fmt.Sprintf("request.name == %q || (%s)", probeName, about)})
+	}
+	fail, forbidden := admissionv1.Fail, metav1.StatusReasonForbidden
+	return &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: policyName, Labels: map[string]string{"app.kubernetes.io/managed-by": "fleetctl"}},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy:    &fail,
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: rules},
+			MatchConditions:  conditions,
+			Validations: []admissionv1.Validation{{
+				Expression: "false", Reason: &forbidden,
+				Message: "it is being handed over to another management cluster; `fleetctl pivot` goes on, `fleetctl pivot --abort` undoes it",
+			}},
+		},
+	}
+}
+
+// about is the condition that a request has to meet besides.
+func (p policy) about() string {
+	switch {
+	case p.copies != "":
+		return fmt.Sprintf("oldObject != null && has(oldObject.metadata.annotations) && %q in oldObject.metadata.annotations && "+
+			"oldObject.metadata.annotations[%q] == %q", capi.HandoverMark, capi.HandoverMark, p.copies)
+	case p.namespaces != nil:
+		quoted := make([]string, 0, len(p.namespaces))
+		for _, n := range p.namespaces {
+			quoted = append(quoted, fmt.Sprintf("%q", n))
+		}
+		return "request.namespace in [" + strings.Join(quoted, ", ") + "]"
+	}
+	return ""
+}
+
+func binding() *admissionv1.ValidatingAdmissionPolicyBinding {
+	return &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: policyName, Labels: map[string]string{"app.kubernetes.io/managed-by": "fleetctl"}},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policyName, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
+}
+
+// raise puts the policy up, in the place of an earlier run's, and returns once the API server keeps everybody but the hand-over away.
+func (s *side) raise(ctx context.Context, p policy) error {
+	if err := s.putPolicy(ctx, p); err != nil {
+		return fmt.Errorf("fence %s: %w", s.Name, err)
+	}
+	if err := s.untilFenced(ctx); err != nil {
+		return diag.Wrap("fence "+s.Name, err, "its API server must serve ValidatingAdmissionPolicies (Kubernetes 1.30)")
+	}
+	return nil
+}
+
+// isFenced tells whether there is a policy of a hand-over.
+func (s *side) isFenced(ctx context.Context) (bool, error) {
+	have := &admissionv1.ValidatingAdmissionPolicy{}
+	err := kube.Retry(ctx, func(ctx context.Context) error { return s.Client.Get(ctx, kube.Key{Name: policyName}, have) })
+	if err != nil && !kube.IsAbsent(err) {
+		return false, fmt.Errorf("look at the fence of %s: %w", s.Name, err)
+	}
+	return err == nil, nil
+}
+
+func (s *side) putPolicy(ctx context.Context, p policy) error {
+	err := kube.Retry(ctx, func(ctx context.Context) error {
+		have := &admissionv1.ValidatingAdmissionPolicy{}
+		err := s.Client.Get(ctx, kube.Key{Name: policyName}, have)
+		if kube.IsAbsent(err) {
+			return again(s.Client.Create(ctx, p.object()))
+		}
+		if err != nil {
+			return err
+		}
+		wanted := p.object()
+		have.Spec = wanted.Spec
+		return again(s.Client.Update(ctx, have))
+	})
+	if err != nil {
+		return err
+	}
+	err = kube.Retry(ctx, func(ctx context.Context) error { return s.Client.Create(ctx, binding()) })
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// again makes of what another writer brings about something that is tried again.
+func again(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return apierrors.NewServerTimeout(admissionv1.Resource("validatingadmissionpolicies"), "update", 0)
+	}
+	return err
+}
+
+// fenceTime bounds how long an API server may take until a policy holds. It is mostly less than a second.
+const fenceTime = time.Minute
+
+// untilFenced asks until everybody is kept away and the hand-over is not. That a policy holds cannot be watched: it shows only by asking. As the
+// hand-over's user every request is dry, too: the probe is never created.
+func (s *side) untilFenced(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, fenceTime)
+	defer cancel()
+	var last error
+	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		if last = probe(ctx, s.Client); !denied(last) {
+			return false, nil
+		}
+		last = probe(ctx, s.as)
+		return last == nil || apierrors.IsAlreadyExists(last), nil
+	})
+	if err != nil {
+		return fmt.Errorf("the policy %s does not hold yet: %w", policyName, errors.Join(last, err))
+	}
+	return nil
+}
+
+func probe(ctx context.Context, c *kube.Client) error {
+	return c.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: JournalKey.Namespace, Name: probeName}}, client.DryRunAll)
+}
+
+// denied tells whether the policy keeps the one who asked away: an administrator is forbidden nothing else.
+func denied(err error) bool { return apierrors.IsForbidden(err) }
+
+// lower takes the policy away, and returns once nobody is kept away any more.
+func (s *side) lower(ctx context.Context) error {
+	err := kube.Retry(ctx, func(ctx context.Context) error {
+		b := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
+		if err := s.Client.WithWatch.Delete(ctx, b); err != nil && !kube.IsAbsent(err) {
+			return err
+		}
+		p := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
+		return s.Client.WithWatch.Delete(ctx, p)
+	})
+	if err != nil && !kube.IsAbsent(err) {
+		return fmt.Errorf("take the fence of %s down: %w", s.Name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, fenceTime)
+	defer cancel()
+	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) { return !denied(probe(ctx, s.Client)), nil })
+	if err != nil {
+		return fmt.Errorf("take the fence of %s down: the API server still denies writes: %w", s.Name, err)
+	}
+	return nil
+}

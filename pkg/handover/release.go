@@ -1,0 +1,300 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// release is all after the commit: the target works, and the source has nothing left of it.
+func (r *run) release(ctx context.Context) error {
+	if r.target.as == nil { // an earlier run has committed
+		if err := r.act(ctx); err != nil {
+			return err
+		}
+		if err := r.takeOverFences(ctx); err != nil {
+			return err
+		}
+	}
+	if r.source != nil {
+		if err := r.noteCommitted(ctx); err != nil {
+			return err
+		}
+	}
+	copies, err := r.target.manager.Copies(ctx, r.target.journal.ID)
+	if err != nil {
+		return err
+	}
+	if r.target.journal.Phase != PhaseReleased {
+		if err := r.releaseTarget(ctx, copies); err != nil {
+			return err
+		}
+	}
+	if r.source != nil {
+		if err := r.releaseSource(ctx, copies); err != nil {
+			return err
+		}
+	}
+	if err := r.asAvailable(ctx); err != nil {
+		return err
+	}
+	return r.noteReleased(ctx)
+}
+
+// noteCommitted tells the source who has the work.
+func (r *run) noteCommitted(ctx context.Context) error {
+	if r.source.journal.Phase.reached(PhaseCommitted) {
+		return nil
+	}
+	next := *r.source.journal
+	next.Phase, next.Owner, next.Epoch = PhaseCommitted, r.target.journal.Owner, r.target.journal.Epoch
+	return r.source.put(ctx, &next)
+}
+
+// noteReleased says on both sides that all is done: at the source first, so that a target that says so has nothing left to do.
+func (r *run) noteReleased(ctx context.Context) error {
+	for _, s := range r.sides() {
+		if s.journal.Phase == PhaseReleased {
+			continue
+		}
+		next := *s.journal
+		next.Phase, next.Before = PhaseReleased, nil
+		if err := s.put(ctx, &next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// owner is what the Clusters' owner records say from now on.
+func (r *run) owner() capi.Owner {
+	j := r.target.journal
+	return capi.Owner{Fleet: j.Fleet, ManagementCluster: j.Owner.Name, UID: j.Owner.UID, Epoch: j.Epoch}
+}
+
+// releaseTarget lets the target's controllers and its Flux begin.
+func (r *run) releaseTarget(ctx context.Context, copies []*unstructured.Unstructured) error {
+	r.tell(PhaseReleased, "letting "+r.target.Name+" begin")
+	if err := r.target.manager.Unpause(ctx, copies, r.owner().String()); err != nil {
+		return err
+	}
+	if err := r.unfence(ctx, r.target); err != nil {
+		return err
+	}
+	if r.Attach != nil {
+		if err := r.Attach(ctx, r.target.Client, func(detail string) { r.tell(PhaseReleased, detail) }); err != nil {
+			return err
+		}
+	}
+	if r.whole() {
+		if _, err := flux.NewSystem(r.target.Client).Resume(ctx); err != nil {
+			return err
+		}
+	}
+	return r.deleteDeleting(ctx, copies)
+}
+
+// unfence lets one side act again: everybody may write, the webhooks are asked, the controllers run.
+func (r *run) unfence(ctx context.Context, s *side) error {
+	if err := s.lower(ctx); err != nil {
+		return err
+	}
+	if err := s.restoreWebhooks(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Drain)
+	defer cancel()
+	err := s.start(ctx, func(detail string) { r.tell(PhaseReleased, s.Name+": "+detail) })
+	return diag.Wrap("start the controllers of "+s.Name, err, "run the same command again")
+}
+
+// deleteDeleting asks at the target for the deletions that somebody had asked for at the source.
+func (r *run) deleteDeleting(ctx context.Context, copies []*unstructured.Unstructured) error {
+	var errs []error
+	for _, c := range copies {
+		if _, asked := c.GetAnnotations()[capi.DeletingMark]; asked {
+			errs = append(errs, r.target.Client.Delete(ctx, []*unstructured.Unstructured{c}, kube.DeleteOptions{}))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// releaseSource removes what was handed over, which nobody acts upon there, and ends the fence.
+func (r *run) releaseSource(ctx context.Context, copies []*unstructured.Unstructured) error {
+	fenced, err := r.source.isFenced(ctx)
+	if err != nil {
+		return err
+	}
+	if fenced { // an earlier run takes the fence down only when nothing is left: what has come since is not ours to remove
+		objects, err := r.leftAtSource(ctx, copies)
+		if err != nil {
+			return err
+		}
+		if err := r.source.manager.Remove(ctx, objects, r.count(PhaseReleased, "removing what was handed over from "+r.source.Name)); err != nil {
+			return err
+		}
+		if err := r.nothingLeft(ctx, objects); err != nil {
+			return err
+		}
+	}
+	return r.unfence(ctx, r.source)
+}
+
+// nothingLeft looks whether what was removed from the source is gone: only then may the fence end.
+func (r *run) nothingLeft(ctx context.Context, removed []*unstructured.Unstructured) error {
+	uids := map[string]bool{}
+	for _, obj := range removed {
+		uids[string(obj.GetUID())] = true
+	}
+	left, err := r.source.manager.Remaining(ctx, uids)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return diag.Errorf("run the same command again", "%d of the objects handed over are still at %s, %s for one", len(left), r.source.Name, kube.RefOf(left[0]))
+}
+
+// leftAtSource are the objects at the source that were handed over: those with a copy, and those that only the source can tell of. A run that is cut
+// off leaves fewer links between them, so the copies count; and the target may have replaced some since, so the source does.
+func (r *run) leftAtSource(ctx context.Context, copies []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	uids := map[string]bool{}
+	for _, c := range copies {
+		a := c.GetAnnotations()
+		if _, stays := a[capi.StaysMark]; !stays {
+			uids[a[capi.SourceMark]] = true
+		}
+	}
+	graph, err := r.source.manager.Graph(ctx, r.graphOptions())
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range graph.Items {
+		if !item.Shared {
+			uids[string(item.GetUID())] = true
+		}
+	}
+	for _, obj := range graph.Leave {
+		uids[string(obj.GetUID())] = true
+	}
+	return r.source.manager.Remaining(ctx, uids)
+}
+
+// asAvailable holds the Clusters at the target against what they were before.
+func (r *run) asAvailable(ctx context.Context) error {
+	clusters, err := r.target.manager.Clusters(ctx)
+	if err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for _, c := range clusters {
+		there[c.FullName()] = true
+	}
+	var errs []error
+	for _, name := range r.target.journal.Clusters {
+		if !there[name] {
+			errs = append(errs, fmt.Errorf("the Cluster %s is not there", name))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return diag.Wrap("look at the Clusters of "+r.target.Name, err, "do not delete "+r.journal().Source.Name)
+	}
+	return nil
+}
+
+// abort undoes what is not committed.
+func (r *run) abort(ctx context.Context) (*Report, error) {
+	if r.committed() {
+		return r.report(), diag.Errorf("`fleetctl pivot` finishes it; to take the work back, pivot from there to here",
+			"the hand-over to %s is committed: it can only go forward", r.target.Name)
+	}
+	if r.source == nil || !r.source.journal.active() && !r.target.journal.active() {
+		return r.report(), nil
+	}
+	if err := r.markAborting(ctx); err != nil {
+		return r.report(), err
+	}
+	report := r.report()
+	if r.target.journal.active() {
+		if err := r.abortTarget(ctx); err != nil {
+			return report, err
+		}
+	}
+	if r.source.journal.active() {
+		return report, r.abortSource(ctx)
+	}
+	return report, nil
+}
+
+// markAborting settles that the hand-over is not committed any more: at the target first, where the commit would be written.
+func (r *run) markAborting(ctx context.Context) error {
+	for _, s := range []*side{r.target, r.source} {
+		if !s.journal.active() {
+			continue
+		}
+		next := *s.journal
+		next.Phase, next.Runner, next.By = PhaseAborting, r.runner, r.by
+		if err := s.put(ctx, &next); err != nil {
+			return err
+		}
+	}
+	if err := r.become(); err != nil {
+		return err
+	}
+	return r.takeOverFences(ctx)
+}
+
+func (r *run) abortTarget(ctx context.Context) error {
+	copies, err := r.target.manager.Copies(ctx, r.target.journal.ID)
+	if err != nil {
+		return err
+	}
+	if len(copies) > 0 {
+		if err := r.target.manager.Remove(ctx, copies, r.count(PhaseAborting, "removing the copies from "+r.target.Name)); err != nil {
+			return err
+		}
+	}
+	if err := r.unfence(ctx, r.target); err != nil {
+		return err
+	}
+	return r.putBack(ctx, r.target)
+}
+
+func (r *run) abortSource(ctx context.Context) error {
+	graph, err := r.source.manager.Graph(ctx, r.graphOptions())
+	if err != nil {
+		return err
+	}
+	var objects []*unstructured.Unstructured
+	for _, item := range slices.Concat(graph.OfKind("ClusterClass"), graph.OfKind("Cluster")) {
+		objects = append(objects, item.Unstructured)
+	}
+	if err := r.source.manager.Unpause(ctx, objects, ""); err != nil {
+		return err
+	}
+	if err := r.unfence(ctx, r.source); err != nil {
+		return err
+	}
+	if r.whole() {
+		if _, err := flux.NewSystem(r.source.Client).Resume(ctx); err != nil {
+			return err
+		}
+	}
+	return r.putBack(ctx, r.source)
+}
+
+// putBack makes the journal of one side what it was before the hand-over.
+func (r *run) putBack(ctx context.Context, s *side) error {
+	if s.journal.Before == nil {
+		return s.journal.drop(ctx, s.Client)
+	}
+	next := *s.journal.Before
+	next.version = s.journal.version
+	return s.put(ctx, &next)
+}

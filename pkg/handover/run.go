@@ -1,0 +1,234 @@
+package handover
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+)
+
+// side is one management cluster with all that a run needs of it.
+type side struct {
+	Side
+
+	party   Party
+	journal *Journal
+	as      *kube.Client  // acts as the hand-over, which the fence lets pass
+	manager *capi.Manager // through as, once there is a hand-over; before, as the administrator
+}
+
+// run is one run of a hand-over.
+type run struct {
+	Options
+
+	source, target *side // source is nil where there is none to reach any more
+	runner, by     string
+
+	mu       sync.Mutex
+	warnings []string
+}
+
+// open looks at both sides and finds the hand-over that is under way, if there is one. It changes nothing.
+func open(ctx context.Context, o Options) (*run, error) {
+	o.BlockMove, o.Drain = cmp.Or(o.BlockMove, DefaultBlockMove), cmp.Or(o.Drain, DefaultDrain)
+	r := &run{Options: o, runner: rand.Text()[:8], by: ownership.Somebody()}
+	var err error
+	if o.Target.Client == nil {
+		return nil, diag.Errorf("give a kubeconfig of the target", "a hand-over needs a way to its target")
+	}
+	if r.target, err = openSide(ctx, o.Target); err != nil {
+		return nil, err
+	}
+	if o.Source.Client != nil {
+		if r.source, err = openSide(ctx, o.Source); err != nil {
+			return nil, err
+		}
+	}
+	return r, r.agree()
+}
+
+func openSide(ctx context.Context, given Side) (*side, error) {
+	s := &side{Side: given}
+	var err error
+	if s.manager, err = capi.New(given.Client); err != nil {
+		return nil, err
+	}
+	system := &corev1.Namespace{}
+	err = kube.Retry(ctx, func(ctx context.Context) error { return given.Client.Get(ctx, kube.Key{Name: "kube-system"}, system) })
+	if err != nil {
+		return nil, diag.Wrap("reach the API server of "+given.Name, err, "this machine must be able to reach it")
+	}
+	s.party = Party{Name: given.Name, UID: string(system.UID)}
+	s.journal, err = ReadJournal(ctx, given.Client)
+	return s, err
+}
+
+// agree holds the journals of both sides against each other, and against what is asked for.
+func (r *run) agree() error {
+	t := r.target.journal
+	if r.source == nil {
+		if t == nil || t.Role != RoleTarget || !t.Phase.reached(PhaseCommitted) {
+			return diag.Errorf("give a way to the source, too: before the commit it has the work",
+				"%s has taken over nothing: the hand-over is not committed", r.target.Name)
+		}
+		return nil
+	}
+	if r.source.party.UID == r.target.party.UID {
+		return diag.Usage("name another cluster as the target", "%s and %s are the same cluster", r.source.Name, r.target.Name)
+	}
+	for _, s := range []*side{r.source, r.target} {
+		if j := s.journal; j.active() && (j.Source.UID != r.source.party.UID || j.Target.UID != r.target.party.UID) {
+			return diag.Errorf("finish that one first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)",
+				"%s is in the middle of another hand-over, from %s to %s", s.Name, j.Source.Name, j.Target.Name)
+		}
+	}
+	if s := r.source.journal; s.active() && t.active() && s.ID != t.ID {
+		return diag.Errorf("look at the Secrets "+JournalKey.String()+" on both sides",
+			"the journals of %s and %s are of two hand-overs, %s and %s", r.source.Name, r.target.Name, s.ID, t.ID)
+	}
+	return nil
+}
+
+// undoing tells whether an abort was cut off.
+func (r *run) undoing() bool {
+	return r.phaseOf(r.source) == PhaseAborting || r.phaseOf(r.target) == PhaseAborting
+}
+
+func (r *run) phaseOf(s *side) Phase {
+	if s == nil || s.journal == nil {
+		return ""
+	}
+	return s.journal.Phase
+}
+
+// committed tells whether the target has the work of the hand-over under way.
+func (r *run) committed() bool {
+	j := r.target.journal
+	if j == nil || j.Role != RoleTarget || !j.Phase.reached(PhaseCommitted) {
+		return false
+	}
+	// A released journal of the target is of this hand-over only as long as the source has not noted the same.
+	return r.source == nil || r.source.journal != nil && r.source.journal.ID == j.ID
+}
+
+// finished tells whether both sides say that all is done.
+func (r *run) finished() bool {
+	return r.committed() && r.target.journal.Phase == PhaseReleased && (r.source == nil || r.source.journal.Phase == PhaseReleased)
+}
+
+// journal is the journal that counts.
+func (r *run) journal() *Journal { return r.target.journal }
+
+// act makes the run the one that works on the hand-over: it notes so in the journals, and acts as a user of its own from here on. An earlier run that
+// is still at it gets no further, since it cannot write the journals, and once the fence knows the new user, nothing else either.
+func (r *run) act(ctx context.Context) error {
+	for _, s := range r.sides() {
+		if s.journal == nil {
+			continue
+		}
+		next := *s.journal
+		next.Runner, next.By = r.runner, r.by
+		if err := s.put(ctx, &next); err != nil {
+			return err
+		}
+	}
+	return r.become()
+}
+
+// become makes the clients that act as the run's user.
+func (r *run) become() error {
+	for _, s := range r.sides() {
+		if s.journal == nil {
+			continue
+		}
+		var err error
+		if s.as, err = s.Client.As(s.journal.user(), administrators); err != nil {
+			return err
+		}
+		if s.manager, err = capi.New(s.as); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) sides() []*side {
+	if r.source == nil {
+		return []*side{r.target}
+	}
+	return []*side{r.source, r.target}
+}
+
+// put writes the journal of one side, over what this run knows of it.
+func (s *side) put(ctx context.Context, next *Journal) error {
+	err := next.write(ctx, s.Client)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return diag.Wrap("write the journal at "+s.Name, errOvertaken, diag.Hint(errOvertaken))
+	}
+	if err != nil {
+		return err
+	}
+	s.journal = next
+	return nil
+}
+
+// mark notes on both sides that a phase is reached. It goes on from where an earlier run came to, so it never takes a phase back.
+func (r *run) mark(ctx context.Context, phase Phase) error {
+	for _, s := range r.sides() {
+		if s.journal.Phase.reached(phase) && s.journal.Phase != PhaseAborting {
+			continue
+		}
+		next := *s.journal
+		next.Phase = phase
+		if err := s.put(ctx, &next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) warn(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
+}
+
+// tell passes progress on.
+func (r *run) tell(phase Phase, detail string) {
+	if r.Progress != nil {
+		r.Progress(Progress{Phase: phase, Detail: detail})
+	}
+}
+
+func (r *run) count(phase Phase, detail string) func(done, total int) {
+	return func(done, total int) {
+		if r.Progress != nil {
+			r.Progress(Progress{Phase: phase, Detail: detail, Done: done, Total: total})
+		}
+	}
+}
+
+func (r *run) report() *Report {
+	report := &Report{Source: r.Source.Name, Target: r.Target.Name, Moved: map[string]int{}, Clusters: []string{}, Warnings: []string{}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	report.Warnings = append(report.Warnings, r.warnings...)
+	if j := r.journal(); j != nil {
+		report.ID, report.Phase, report.Epoch = j.ID, j.Phase, j.Epoch
+		report.Source, report.Target = cmp.Or(r.Source.Name, j.Source.Name), j.Target.Name
+		maps.Copy(report.Moved, j.Moved)
+		report.Clusters = append(report.Clusters, slices.Sorted(slices.Values(j.Clusters))...)
+	}
+	return report
+}

@@ -1,0 +1,53 @@
+package lifecycle
+
+import (
+	"errors"
+	"io/fs"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// What a machine remembers of a cluster may change until a command has its lock: one that was pivoted in between is nobody's to remove.
+func TestTeardownReadsTheRecordUnderItsLock(t *testing.T) {
+	store := state.Store{Dir: t.TempDir()}
+	cluster := store.Cluster("mgmt")
+	record := state.Record{Name: "mgmt", Fleet: "acme", HostType: "embedded", Ephemeral: true}
+	find := func() *management.Target {
+		t.Helper()
+		if err := cluster.Save(record); err != nil {
+			t.Fatal(err)
+		}
+		target, err := management.Find(store, "mgmt", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return target
+	}
+	target := find()
+	pivoted := record
+	pivoted.PivotedTo = "acme/permanent"
+	if err := cluster.Save(pivoted); err != nil {
+		t.Fatal(err)
+	}
+	deps := management.Deps{Store: store, Report: progress.Discard}
+	if _, err := Teardown(t.Context(), deps, TeardownOptions{Target: target}); err == nil {
+		t.Error("a cluster that was pivoted meanwhile is torn down")
+	}
+	if r, err := cluster.Load(); err != nil || r.PivotedTo == "" {
+		t.Errorf("its record is %v, %v", r, err)
+	}
+
+	target = find()
+	if err := cluster.Remove(); err != nil { // by another command
+		t.Fatal(err)
+	}
+	if _, err := Teardown(t.Context(), deps, TeardownOptions{Target: target}); err != nil {
+		t.Error(err)
+	}
+	if _, err := cluster.Load(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was removed has a record: %v", err)
+	}
+}
