@@ -54,6 +54,10 @@ func CheckPort(ctx context.Context, store state.Store, name string, h host.Host,
 	if free.Status != preflight.StatusFail {
 		return free
 	}
+	// While the host starts its program may have taken it between the two looks.
+	if program, err := own.Listens(int(port)); err == nil && program != "" {
+		return preflight.OK("%s has it already", program)
+	}
 	other, program := whoListens(ctx, store, name, int(port))
 	if other == "" {
 		return free
