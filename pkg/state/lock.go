@@ -26,7 +26,7 @@ func (c Cluster) Lock(command string) (unlock func(), err error) {
 	if err := c.ensure(); err != nil {
 		return nil, err
 	}
-	lock := flock.New(c.Path("lock"))
+	lock := flock.New(c.Path(lockFile))
 	got, err := lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock the management cluster %s: %w", c.Name, err)

@@ -18,7 +18,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-const recordFile = "cluster.json"
+const (
+	recordFile = "cluster.json"
+	lockFile   = "lock"
+)
 
 // Store is the folder of all management clusters that this user's fleetctl knows.
 type Store struct{ Dir string }
@@ -129,10 +132,30 @@ func (c Cluster) ensure() error {
 	return nil
 }
 
-// Remove deletes the folder and all in it but a held lock's file, which goes with it as the last thing.
+// Remove deletes the folder and all in it: the record after everything else, because without it nobody finds the rest again when this is killed,
+// and then the lock, whoever holds it.
 func (c Cluster) Remove() error {
-	if err := os.RemoveAll(c.Dir); err != nil {
+	if err := c.remove(); err != nil {
 		return fmt.Errorf("remove the state of %s: %w", c.Name, err)
 	}
 	return nil
+}
+
+func (c Cluster) remove() error {
+	entries, err := os.ReadDir(c.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == recordFile || e.Name() == lockFile {
+			continue
+		}
+		if err := os.RemoveAll(c.Path(e.Name())); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(c.Path(recordFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(c.Dir)
 }

@@ -73,8 +73,8 @@ var operations = []operation{
 	{name: "host stop", weight: 1, needs: true, args: func(*chaos) []string { return []string{"host", "stop"} }, guess: 2 * time.Second, leaves: true},
 	{name: "host start", weight: 2, needs: true, args: func(*chaos) []string { return []string{"host", "start"} }, guess: 4 * time.Second, leaves: true},
 	{name: "teardown", weight: 1, needs: true, args: func(*chaos) []string { return []string{"teardown", "--yes"} }, guess: 4 * time.Second, done: func(c *chaos, _ []string) bool {
-		_, err := os.Stat(filepath.Join(c.state, "clusters", c.name))
-		return errors.Is(err, fs.ErrNotExist)
+		left, err := os.ReadDir(filepath.Join(c.state, "clusters", c.name)) // the lock goes after all else
+		return errors.Is(err, fs.ErrNotExist) || err == nil && !slices.ContainsFunc(left, func(e fs.DirEntry) bool { return e.Name() != "lock" })
 	}},
 }
 
