@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -139,25 +138,20 @@ func (c *copier) namespaces(ctx context.Context) error {
 
 // level copies items that do not own each other. All are tried; the error joins what went wrong.
 func (c *copier) level(ctx context.Context, items []*Item) error {
-	errs := make([]error, len(items))
-	var group errgroup.Group
-	group.SetLimit(parallelism)
-	for i, item := range items {
-		group.Go(func() error {
-			if errs[i] = ctx.Err(); errs[i] == nil {
-				errs[i] = c.one(ctx, item)
-			}
-			if done := int(c.done.Add(1)); c.Progress != nil && errs[i] == nil {
-				c.Progress(done, len(c.graph.Items))
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // the errors are in errs, so that all objects are tried
-	if err := context.Cause(ctx); err != nil {
+	err := kube.Each(parallelism, items, func(item *Item) error {
+		err := ctx.Err()
+		if err == nil {
+			err = c.one(ctx, item)
+		}
+		if done := int(c.done.Add(1)); c.Progress != nil && err == nil {
+			c.Progress(done, len(c.graph.Items))
+		}
 		return err
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // one makes the copy of one object whole.

@@ -51,7 +51,7 @@ func LookMovable(ctx context.Context, from, to *Manager, graph *Graph) (*Movable
 		if !cluster.DeletionTimestamp.IsZero() {
 			m.Against = append(m.Against, fmt.Errorf("%s is being deleted", item.Ref()))
 		}
-		if isPaused(cluster) && len(unsettledCluster(item)) > 0 {
+		if isPaused(cluster) && len(unsettledObject(item.Unstructured)) > 0 {
 			m.Against = append(m.Against, fmt.Errorf("%s is paused, and not made yet", item.Ref()))
 		}
 		if condition := findCondition(cluster.Status.Conditions, clusterv1.ClusterAvailableCondition); condition != nil && condition.Status == "True" {
@@ -66,31 +66,13 @@ func LookMovable(ctx context.Context, from, to *Manager, graph *Graph) (*Movable
 // unsettled says what of the graph is in the making. A pause would cut it off in the middle, and what exists in a cloud by then may be noted nowhere.
 func unsettled(graph *Graph) []string {
 	var waits []string
-	for _, item := range graph.Items {
-		switch item.GetKind() {
-		case clusterGroupKind.Kind:
-			waits = append(waits, unsettledCluster(item)...)
-		case "Machine":
-			waits = append(waits, unsettledMachine(item)...)
-		}
+	for _, item := range append(graph.OfKind(clusterGroupKind.Kind), graph.OfKind("Machine")...) {
+		waits = append(waits, unsettledObject(item.Unstructured)...)
 	}
 	return waits
 }
 
-func unsettledCluster(item *Item) []string {
-	if item.kind.GroupKind() != clusterGroupKind {
-		return nil
-	}
-	return unsettledObject(item.Unstructured)
-}
-
-func unsettledMachine(item *Item) []string {
-	if item.kind.Group != clusterGroupKind.Group {
-		return nil
-	}
-	return unsettledObject(item.Unstructured)
-}
-
+// unsettledObject says what of a Cluster or a Machine is in the making.
 func unsettledObject(obj *unstructured.Unstructured) []string {
 	if obj.GetKind() == "Machine" {
 		if node, _, _ := unstructured.NestedString(obj.Object, "status", "nodeRef", "name"); node == "" {

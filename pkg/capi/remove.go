@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,25 +29,20 @@ func (m *Manager) Copies(ctx context.Context, id string) ([]*unstructured.Unstru
 func (m *Manager) Remove(ctx context.Context, objects []*unstructured.Unstructured, progress func(done, total int)) error {
 	var done atomic.Int64
 	for _, level := range ownedFirst(objects) {
-		errs := make([]error, len(level))
-		var group errgroup.Group
-		group.SetLimit(parallelism)
-		for i, obj := range level {
-			group.Go(func() error {
-				if errs[i] = ctx.Err(); errs[i] == nil {
-					errs[i] = m.removeOne(ctx, obj)
-				}
-				if n := int(done.Add(1)); progress != nil && errs[i] == nil {
-					progress(n, len(objects))
-				}
-				return nil
-			})
-		}
-		_ = group.Wait() // the errors are in errs, so that all objects are tried
-		if err := context.Cause(ctx); err != nil {
+		err := kube.Each(parallelism, level, func(obj *unstructured.Unstructured) error {
+			err := ctx.Err()
+			if err == nil {
+				err = m.removeOne(ctx, obj)
+			}
+			if n := int(done.Add(1)); progress != nil && err == nil {
+				progress(n, len(objects))
+			}
 			return err
+		})
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
 		}
-		if err := errors.Join(errs...); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -3,13 +3,11 @@ package flux
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -87,25 +85,18 @@ func entryRef(entry kustomizev1.ResourceRef) (kube.Ref, error) {
 // Spare keeps Flux from deleting objects, whatever it is pointed at: each is annotated for it, and what among them works on others
 // (Kustomizations and HelmReleases) is suspended, because its source changes under it. What is gone meanwhile is no error.
 func (s *System) Spare(ctx context.Context, refs []kube.Ref) error {
-	errs := make([]error, len(refs))
-	var group errgroup.Group
-	group.SetLimit(parallelism)
-	for i, ref := range refs {
+	return kube.Each(parallelism, refs, func(ref kube.Ref) error {
 		annotations := map[string]any{pruneAnnotation: kustomizev1.DisabledValue}
 		change := map[string]any{"metadata": map[string]any{"annotations": annotations}}
 		if ref.Group == kustomizationKind.Group || ref.Group == helmReleaseKind.Group {
 			change["spec"] = map[string]any{"suspend": true}
 			annotations[suspendedAnnotation] = nil // not for Resume
 		}
-		group.Go(func() error {
-			if err := s.patch(ctx, ref, change); err != nil && !kube.IsAbsent(err) {
-				errs[i] = fmt.Errorf("keep %s from being deleted: %w", ref, err)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // the errors are in errs, so that all are tried
-	return errors.Join(errs...)
+		if err := s.patch(ctx, ref, change); err != nil && !kube.IsAbsent(err) {
+			return fmt.Errorf("keep %s from being deleted: %w", ref, err)
+		}
+		return nil
+	})
 }
 
 // WithoutPrune is the content of gotk-sync.yaml with a Kustomization that deletes nothing. What Flux then applies turns pruning on again, when

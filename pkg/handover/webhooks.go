@@ -39,57 +39,78 @@ func (s *side) restoreWebhooks(ctx context.Context) error {
 
 func passes(c admissionv1.MatchCondition) bool { return c.Name == conditionName }
 
+// webhook is what there is to edit of a webhook, validating or mutating.
+type webhook struct {
+	rules      []admissionv1.RuleWithOperations
+	conditions *[]admissionv1.MatchCondition
+}
+
 // editWebhooks gives each webhook the conditions that edit returns for its rules and its conditions.
 func (s *side) editWebhooks(
 	ctx context.Context, edit func([]admissionv1.RuleWithOperations, []admissionv1.MatchCondition) []admissionv1.MatchCondition,
 ) error {
-	err := kube.Retry(ctx, func(ctx context.Context) error {
-		list := &admissionv1.ValidatingWebhookConfigurationList{}
-		if err := s.Client.List(ctx, list); err != nil {
-			return err
-		}
-		for i := range list.Items {
-			changed := false
-			for n := range list.Items[i].Webhooks {
-				w := &list.Items[i].Webhooks[n]
-				edited := edit(w.Rules, w.MatchConditions)
-				changed = changed || len(edited) != len(w.MatchConditions)
-				w.MatchConditions = edited
-			}
-			if changed {
-				if err := again(s.Client.Update(ctx, &list.Items[i])); err != nil && !kube.IsAbsent(err) {
-					return fmt.Errorf("edit ValidatingWebhookConfiguration %s: %w", list.Items[i].Name, err)
+	for _, of := range []struct {
+		kind string
+		each func(context.Context, func(kube.Object, []webhook) error) error
+	}{{"ValidatingWebhookConfiguration", s.eachValidating}, {"MutatingWebhookConfiguration", s.eachMutating}} {
+		err := kube.Retry(ctx, func(ctx context.Context) error {
+			return of.each(ctx, func(configuration kube.Object, webhooks []webhook) error {
+				changed := false
+				for _, w := range webhooks {
+					edited := edit(w.rules, *w.conditions)
+					changed = changed || len(edited) != len(*w.conditions)
+					*w.conditions = edited
 				}
-			}
+				if !changed {
+					return nil
+				}
+				if err := again(s.Client.Update(ctx, configuration)); err != nil && !kube.IsAbsent(err) {
+					return fmt.Errorf("edit %s %s: %w", of.kind, configuration.GetName(), err)
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("edit the webhooks of %s: %w", s.Name, err)
 		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("edit the webhooks of %s: %w", s.Name, err)
 	}
-	err = kube.Retry(ctx, func(ctx context.Context) error {
-		list := &admissionv1.MutatingWebhookConfigurationList{}
-		if err := s.Client.List(ctx, list); err != nil {
+	return nil
+}
+
+// eachValidating calls do for each ValidatingWebhookConfiguration, with its webhooks.
+func (s *side) eachValidating(ctx context.Context, do func(kube.Object, []webhook) error) error {
+	list := &admissionv1.ValidatingWebhookConfigurationList{}
+	if err := s.Client.List(ctx, list); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		var webhooks []webhook
+		for n := range list.Items[i].Webhooks {
+			w := &list.Items[i].Webhooks[n]
+			webhooks = append(webhooks, webhook{w.Rules, &w.MatchConditions})
+		}
+		if err := do(&list.Items[i], webhooks); err != nil {
 			return err
 		}
-		for i := range list.Items {
-			changed := false
-			for n := range list.Items[i].Webhooks {
-				w := &list.Items[i].Webhooks[n]
-				edited := edit(w.Rules, w.MatchConditions)
-				changed = changed || len(edited) != len(w.MatchConditions)
-				w.MatchConditions = edited
-			}
-			if changed {
-				if err := again(s.Client.Update(ctx, &list.Items[i])); err != nil && !kube.IsAbsent(err) {
-					return fmt.Errorf("edit MutatingWebhookConfiguration %s: %w", list.Items[i].Name, err)
-				}
-			}
+	}
+	return nil
+}
+
+// eachMutating is eachValidating for MutatingWebhookConfigurations.
+func (s *side) eachMutating(ctx context.Context, do func(kube.Object, []webhook) error) error {
+	list := &admissionv1.MutatingWebhookConfigurationList{}
+	if err := s.Client.List(ctx, list); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		var webhooks []webhook
+		for n := range list.Items[i].Webhooks {
+			w := &list.Items[i].Webhooks[n]
+			webhooks = append(webhooks, webhook{w.Rules, &w.MatchConditions})
 		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("edit the webhooks of %s: %w", s.Name, err)
+		if err := do(&list.Items[i], webhooks); err != nil {
+			return err
+		}
 	}
 	return nil
 }

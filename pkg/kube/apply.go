@@ -2,10 +2,8 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,25 +128,16 @@ func stagesOf(objects []*unstructured.Unstructured) []*stage {
 }
 
 func (c *Client) applyStage(ctx context.Context, s *stage, objects []*unstructured.Unstructured, changes []*Change, opts ApplyOptions) error {
-	errs := make([]error, len(s.indices))
-	var group errgroup.Group
-	group.SetLimit(parallelism)
-	for n, i := range s.indices {
-		group.Go(func() error {
-			apply := func(ctx context.Context) (err error) {
-				changes[i], err = c.applyOne(ctx, objects[i], opts)
-				return err
-			}
-			if s.retry {
-				errs[n] = untilAnswered(ctx, RefOf(objects[i]).String(), opts.Detail, apply)
-			} else {
-				errs[n] = retryTransient(ctx, apply)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // the errors are in errs, so that all objects are tried
-	return errors.Join(errs...)
+	return Each(parallelism, s.indices, func(i int) error {
+		apply := func(ctx context.Context) (err error) {
+			changes[i], err = c.applyOne(ctx, objects[i], opts)
+			return err
+		}
+		if s.retry {
+			return untilAnswered(ctx, RefOf(objects[i]).String(), opts.Detail, apply)
+		}
+		return retryTransient(ctx, apply)
+	})
 }
 
 // applyOne applies obj and tells what that did. obj itself stays as it is.

@@ -2,11 +2,9 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -31,17 +29,7 @@ func (c *Client) Delete(ctx context.Context, objects []*unstructured.Unstructure
 		if opts.Detail != nil {
 			opts.Detail(fmt.Sprintf("deleting %d %s", len(s.indices), s.name))
 		}
-		errs := make([]error, len(s.indices))
-		var group errgroup.Group
-		group.SetLimit(parallelism)
-		for n, i := range s.indices {
-			group.Go(func() error {
-				errs[n] = c.deleteOne(ctx, objects[i], opts)
-				return nil
-			})
-		}
-		_ = group.Wait() // the errors are in errs, so that all objects are tried
-		if err := errors.Join(errs...); err != nil {
+		if err := Each(parallelism, s.indices, func(i int) error { return c.deleteOne(ctx, objects[i], opts) }); err != nil {
 			return err
 		}
 	}
