@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
@@ -117,4 +118,22 @@ func listKind(ctx context.Context, c *kube.Client, gvk schema.GroupVersionKind) 
 		list.Items[i].SetGroupVersionKind(gvk)
 	}
 	return list.Items, nil
+}
+
+// providerNamespace is where a provider's controller looks for the Secrets of cluster-wide identities: the namespace of the
+// webhook service that the CRD names, else as clusterctl's providers are called.
+func (m *Manager) providerNamespace(crd *apiextensionsv1.CustomResourceDefinition) string {
+	if c := crd.Spec.Conversion; c != nil && c.Webhook != nil && c.Webhook.ClientConfig != nil && c.Webhook.ClientConfig.Service != nil {
+		return c.Webhook.ClientConfig.Service.Namespace
+	}
+	return metav1.NamespaceDefault
+}
+
+func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			return v.Name
+		}
+	}
+	return ""
 }

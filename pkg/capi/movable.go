@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -61,6 +62,26 @@ func LookMovable(ctx context.Context, from, to *Manager, graph *Graph) (*Movable
 	}
 	slices.Sort(m.Available)
 	return m, nil
+}
+
+// providersFit tells which providers of the source the target lacks, has in an older version, or that are not ready there.
+func providersFit(source, target []InstalledProvider) error {
+	var errs []error
+	for _, p := range source {
+		i := slices.IndexFunc(target, func(t InstalledProvider) bool { return t.Name == p.Name && t.Type == p.Type })
+		switch {
+		case i < 0:
+			errs = append(errs, fmt.Errorf("the target has no %s", p.Provider))
+		case compareVersions(target[i].Version, p.Version) < 0:
+			errs = append(errs, fmt.Errorf("the target has %s, which is older than %s here", target[i].Provider, p.Version))
+		case !target[i].Ready:
+			errs = append(errs, fmt.Errorf("%s is not ready at the target: %s", target[i].Provider, target[i].Reason))
+		}
+	}
+	if len(source) == 0 {
+		errs = append(errs, errors.New("no provider is installed here"))
+	}
+	return errors.Join(errs...)
 }
 
 // unsettled says what of the graph is in the making. A pause would cut it off in the middle, and what exists in a cloud by then may be noted nowhere.

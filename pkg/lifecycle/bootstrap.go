@@ -98,6 +98,9 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 	if err := b.checkPivotSource(); err != nil {
 		return nil, err
 	}
+	if err := b.findHandover(ctx); err != nil {
+		return b.finish(err)
+	}
 	return b.finish(steps.Run(ctx, deps.Report, b.steps()))
 }
 
@@ -125,12 +128,40 @@ func (b *bootstrap) steps() []steps.Step {
 	if b.opts.PivotTo == "" {
 		return all
 	}
-	b.move = &pivot{bootstrap: b}
-	all = append(all, b.move.steps(stepClusters)...)
+	after := stepClusters
+	if b.move.under != nil { // nothing is made, and no Flux goes on, at a source that hands over
+		all, after = b.move.stepsGoingOn(), stepPush
+	}
+	all = append(all, b.move.steps(after)...)
 	return append(all, steps.Step{
-		Name: stepTeardown, Needs: []string{stepTargetSynced}, Run: b.deleteBootstrap, Timeout: 5 * time.Minute,
+		Name: stepTeardown, Needs: []string{stepTargetSynced}, Run: b.endBootstrap, Timeout: 5 * time.Minute,
 		Hint: "run the same command again",
 	})
+}
+
+// findHandover looks whether an earlier run, on whichever machine, began to hand the work over.
+func (b *bootstrap) findHandover(ctx context.Context) error {
+	b.move = &pivot{session: b.session, to: b.opts.PivotTo}
+	if b.hostErr != nil {
+		return nil //nolint:nilerr // preflight tells it with all else
+	}
+	if err := b.move.look(ctx); err != nil {
+		return err
+	}
+	if b.move.under != nil && b.opts.PivotTo == "" {
+		return diag.Usage("run it again with --pivot-to "+b.move.under.Target.Name+"; before the commit, `fleetctl pivot --abort` undoes it",
+			"the management cluster %s is being handed over to %s", b.mgmt.Name, b.move.under.Target.Name)
+	}
+	return nil
+}
+
+// endBootstrap deletes the bootstrap cluster after a pivot.
+func (b *bootstrap) endBootstrap(ctx context.Context, detail func(string)) error {
+	b.result.PivotedTo = b.move.target.Name
+	if b.move.gone {
+		return steps.NothingToDo("it is gone")
+	}
+	return b.deleteBootstrap(ctx, detail)
 }
 
 // waitClusters waits until every Cluster is Available and its Flux has applied its first revision. The management cluster's Flux has applied the whole revision by then, so what the repo declares is what

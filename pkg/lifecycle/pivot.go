@@ -1,12 +1,17 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -17,20 +22,26 @@ const (
 	stepTarget          = "reach the target cluster"
 	stepTargetProviders = "install providers on the target"
 	stepTargetFlux      = "install Flux on the target"
-	stepMove            = "move the Cluster API objects"
-	stepAttach          = "connect the target's Flux to the fleet repo"
+	stepHandOver        = "hand the work over"
 	stepTargetSynced    = "wait for the target's Flux to apply it"
 )
 
-// pivot hands the work of a management cluster to one of its workload clusters. What it does to either side goes through this
-// type alone, so that a pivot that survives being killed can take its place.
+// pivot hands the work of a management cluster to another one, which may be one of its workload clusters. What it does to either side goes through
+// pkg/handover, so that whoever is killed, wherever, the same command goes on.
 type pivot struct {
-	*bootstrap
-	cluster *capi.Cluster
-	from    *capi.Manager
-	client  *kube.Client // of the target
-	to      *capi.Manager
-	config  []byte
+	*session
+
+	// to is the workload cluster that is to take over, or what the cluster of toKubeconfig is called.
+	to           string
+	toKubeconfig []byte
+	// under is the hand-over that is under way, gone tells that its source is not there any more.
+	under *handover.Journal
+	gone  bool
+
+	target *handedTarget
+	client *kube.Client // of the target
+	manage *capi.Manager
+	report *handover.Report
 }
 
 func (p *pivot) steps(after string) []steps.Step {
@@ -44,97 +55,133 @@ func (p *pivot) steps(after string) []steps.Step {
 			Name: stepTargetFlux, Needs: []string{stepTarget}, Run: p.installFlux, Timeout: 15 * time.Minute,
 			Hint: "the target must be able to pull Flux's images",
 		},
-		{Name: stepMove, Needs: []string{stepTargetProviders, stepTargetFlux}, Run: p.moveObjects, Timeout: 30 * time.Minute},
-		{Name: stepAttach, Needs: []string{stepMove}, Run: p.attach, Timeout: 5 * time.Minute},
 		{
-			Name: stepTargetSynced, Needs: []string{stepAttach}, Run: p.waitSynced, Timeout: 15 * time.Minute,
-			Hint: "the bootstrap cluster is kept until the target has taken over; run the same command again",
+			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetFlux}, Run: p.handOver, Timeout: time.Hour,
+			Hint: "run the same command again: it goes on; before the commit, `fleetctl pivot --abort` undoes it",
+		},
+		{
+			Name: stepTargetSynced, Needs: []string{stepHandOver}, Run: p.waitSynced, Timeout: 15 * time.Minute,
+			Hint: "the source is kept until the target has taken over; run the same command again",
 		},
 	}
 }
 
-// reach connects to the target with the kubeconfig that Cluster API made for it.
+// reach connects to the target, and keeps the way to it before the source can lose it: in the state folder, and at the source for other machines.
 func (p *pivot) reach(ctx context.Context, _ func(string)) (err error) {
-	if p.from, err = capi.New(p.session.client); err != nil {
+	if p.target, err = p.findTarget(ctx); err != nil {
 		return err
 	}
-	if p.cluster, err = management.FindCluster(ctx, p.from, p.opts.PivotTo); err != nil {
-		return err
-	}
-	if err := p.checkOwnFlux(ctx); err != nil {
-		return err
-	}
-	if p.config, err = p.from.WorkloadKubeconfig(ctx, p.cluster.Key()); err != nil {
-		return err
-	}
-	if p.client, err = kube.New(p.config, kube.Options{}); err != nil {
+	if p.client, err = kube.New(p.target.Kubeconfig, kube.Options{}); err != nil {
 		return err
 	}
 	if _, err := p.client.ServerVersion(ctx); err != nil {
-		return diag.Wrap("reach the API server of "+p.opts.PivotTo, err, "this machine must be able to reach it")
+		return diag.Wrap("reach the API server of "+p.target.Name, err, "this machine must be able to reach it")
 	}
 	if err := p.claimCluster(ctx, p.client); err != nil {
 		return err
 	}
-	p.to, err = capi.New(p.client)
-	return err
+	if p.manage, err = capi.New(p.client); err != nil {
+		return err
+	}
+	return p.keepTarget(ctx)
+}
+
+// findTarget finds the way to the target: as it was given, as an earlier run has kept it, or with the kubeconfig that Cluster API made for it.
+func (p *pivot) findTarget(ctx context.Context) (*handedTarget, error) {
+	if len(p.toKubeconfig) > 0 {
+		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
+	}
+	if p.under != nil {
+		kept, err := p.keptTarget(ctx)
+		if kept != nil || err != nil {
+			return kept, err
+		}
+	}
+	from, err := capi.New(p.session.client)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := management.FindCluster(ctx, from, p.to)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkOwnFlux(ctx, cluster); err != nil {
+		return nil, err
+	}
+	kubeconfig, err := from.WorkloadKubeconfig(ctx, cluster.Key())
+	return &handedTarget{Name: cluster.FullName(), Kubeconfig: kubeconfig}, err
 }
 
 // checkOwnFlux refuses a target that runs a Flux as workload clusters do: once it is the management cluster it would install that over its
 // own, again and again.
-func (p *pivot) checkOwnFlux(ctx context.Context) error {
+func (p *pivot) checkOwnFlux(ctx context.Context, cluster *capi.Cluster) error {
 	remote, err := flux.NewSystem(p.session.client).Remote(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range remote {
-		if r.Key.Namespace == p.cluster.Namespace && r.Secret.Name == p.cluster.Name+"-kubeconfig" {
+		if r.Key.Namespace == cluster.Namespace && r.Secret.Name == cluster.Name+"-kubeconfig" {
 			return diag.Errorf("remove the flux.yaml beside its cluster.yaml and run the same command again; `fleetctl cluster add --flux none` declares a cluster without",
-				"cluster %s has a Flux of its own, as workload clusters have: it would become the management cluster's too", p.cluster.FullName())
+				"cluster %s has a Flux of its own, as workload clusters have: it would become the management cluster's too", cluster.FullName())
 		}
 	}
 	return nil
 }
 
 func (p *pivot) installProviders(ctx context.Context, detail func(string)) error {
-	_, err := p.to.Install(ctx, p.plan.source, capi.InstallOptions{Providers: p.plan.providers, Detail: detail})
+	if p.under != nil {
+		return steps.NothingToDo("the hand-over is under way") // its controllers may be stopped, which is no fault to mend
+	}
+	_, err := p.manage.Install(ctx, p.plan.source, capi.InstallOptions{Providers: p.plan.providers, Detail: detail})
 	return err
 }
 
 func (p *pivot) installFlux(ctx context.Context, detail func(string)) error {
+	if p.under != nil {
+		return steps.NothingToDo("the hand-over is under way")
+	}
 	_, err := installFlux(ctx, p.client, p.plan.flux, flux.InstallOptions{Detail: detail})
 	return err
 }
 
-// moveObjects keeps Flux at the source from undoing the move, checks both sides, and moves. From the moment it begins the objects may
-// be on both sides; the bootstrap cluster is only deleted once the target has taken over.
-func (p *pivot) moveObjects(ctx context.Context, detail func(string)) error {
-	if _, err := capi.MovePreflight(ctx, p.from, p.to); err != nil {
-		return err // while Flux can still mend it
+// handOver begins the hand-over, or goes on with it.
+func (p *pivot) handOver(ctx context.Context, detail func(string)) error {
+	o := handover.Options{
+		Fleet: p.identity(), Target: handover.Side{Name: p.target.Name, Client: p.client}, Attach: p.attach,
+		Source:   handover.Side{Name: p.mgmt.Name},
+		Progress: func(progress handover.Progress) { detail(progressText(progress)) },
 	}
-	if _, err := flux.NewSystem(p.session.client).Suspend(ctx); err != nil {
-		return err
+	if !p.gone {
+		o.Source.Client = p.session.client
 	}
-	plan, err := capi.MovePreflight(ctx, p.from, p.to) // again: what Flux made until now is moved too
-	if err != nil {
-		return err
+	report, err := handover.Run(ctx, o)
+	p.report = report
+	if report != nil {
+		for _, warning := range report.Warnings {
+			p.Report.Warn(warning)
+		}
 	}
-	for _, left := range plan.Left {
-		p.Report.Warn("the target needs " + left.String() + ", which a move leaves behind")
+	return err
+}
+
+// progressText is one line of progress, with counts where something is counted.
+func progressText(p handover.Progress) string {
+	if p.Total == 0 {
+		return p.Detail
 	}
-	return capi.Move(ctx, p.from, p.to, plan, detail)
+	return fmt.Sprintf("%s: %d of %d", p.Detail, p.Done, p.Total)
 }
 
 // attach points the target's Flux at the fleet repo.
-func (p *pivot) attach(ctx context.Context, detail func(string)) error {
+func (p *pivot) attach(ctx context.Context, target *kube.Client, detail func(string)) error {
 	sync, err := flux.GenerateSync(p.syncOptions())
 	if err != nil {
 		return err
 	}
-	if err := p.applySync(ctx, p.client, sync, detail); err != nil {
+	if err := p.applySync(ctx, target, sync, detail); err != nil {
 		return err
 	}
-	return p.confirmClaim(ctx, p.client)
+	return p.confirmClaim(ctx, target)
 }
 
 // waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.
@@ -142,16 +189,143 @@ func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
 	if err := flux.NewSystem(p.client).WaitSynced(ctx, p.waitOptions(detail)); err != nil {
 		return err
 	}
-	if err := kube.WriteKubeconfig(p.bootstrap.cluster.Path(management.KubeconfigFile), p.config); err != nil {
+	if err := kube.WriteKubeconfig(p.cluster.Path(management.KubeconfigFile), p.target.Kubeconfig); err != nil {
 		return err
 	}
 	r := p.record()
-	r.PivotedTo = p.cluster.FullName()
-	p.result.PivotedTo = r.PivotedTo
-	return p.bootstrap.cluster.Save(r)
+	r.PivotedTo = p.target.Name
+	if err := p.cluster.Save(r); err != nil {
+		return err
+	}
+	return removeKept(p.cluster)
+}
+
+// stepsGoingOn are those of init that a hand-over needs in any case. None of them touches the source's Flux or its providers, which a hand-over that
+// is under way has stopped; where the source is gone, none of them asks for it.
+func (p *pivot) stepsGoingOn() []steps.Step {
+	left := []string{stepProviders, stepFlux, stepConnect, stepSynced}
+	if p.gone {
+		left = append(left, stepPreflight, stepHost, stepAPI)
+	}
+	kept := slices.DeleteFunc(p.initSteps(), func(s steps.Step) bool { return slices.Contains(left, s.Name) })
+	for i := range kept {
+		kept[i].Needs = slices.DeleteFunc(slices.Clone(kept[i].Needs), func(need string) bool { return slices.Contains(left, need) })
+	}
+	return kept
 }
 
 // sameCluster tells whether NAME or NAMESPACE/NAME is that cluster.
 func sameCluster(wanted, full string) bool {
 	return wanted == full || "/"+wanted == full[len(full)-min(len(full), len(wanted)+1):]
+}
+
+// readTarget reads the kubeconfig of a target that is no workload cluster of the source.
+func readTarget(path string) ([]byte, error) {
+	raw, err := os.ReadFile(path)
+	return raw, diag.Wrap("read the kubeconfig of the target", err, "")
+}
+
+// PivotOptions of Pivot.
+type PivotOptions struct {
+	InitOptions
+	// To is a workload cluster of the source, NAME or NAMESPACE/NAME; or ToKubeconfig is a file with the way to any other cluster.
+	To, ToKubeconfig string
+	// Abort undoes a hand-over that is not committed, DryRun only looks.
+	Abort, DryRun bool
+}
+
+// PivotResult is what Pivot did, or would do.
+type PivotResult struct {
+	FormatVersion string           `json:"formatVersion"`
+	Outcome       string           `json:"outcome"`
+	Plan          *handover.Plan   `json:"plan,omitempty"`
+	Report        *handover.Report `json:"report,omitempty"`
+	Kubeconfig    string           `json:"kubeconfig,omitempty"`
+	Next          []string         `json:"next"`
+}
+
+// Pivot hands the work of a management cluster to another one, goes on with a hand-over that was cut off, or undoes it.
+func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	s, err := openSession(ctx, deps, o.InitOptions)
+	if err != nil {
+		return nil, steps.TimedOut(ctx, err)
+	}
+	defer s.close()
+	if s.stranger != nil {
+		return nil, s.stranger
+	}
+	unlock, err := s.cluster.Lock("fleetctl pivot")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	p := &pivot{session: s, to: o.To}
+	if o.ToKubeconfig != "" {
+		if p.toKubeconfig, err = readTarget(o.ToKubeconfig); err != nil {
+			return nil, err
+		}
+		p.to = cmp.Or(p.to, o.ToKubeconfig)
+	}
+	if err := p.look(ctx); err != nil {
+		return nil, err
+	}
+	if o.Abort || o.DryRun {
+		return p.aside(ctx, o)
+	}
+	if p.under == nil && p.to == "" {
+		return nil, diag.Usage("give --to CLUSTER or --to-kubeconfig FILE", "no hand-over is under way, and nothing says where to pivot to")
+	}
+	if err := p.checkSource(); err != nil {
+		return nil, err
+	}
+	after := stepPush
+	if err := steps.Run(ctx, deps.Report, append(p.stepsGoingOn(), p.steps(after)...)); err != nil {
+		return nil, err
+	}
+	return &PivotResult{
+		FormatVersion: "1", Outcome: "handed-over", Report: p.report, Kubeconfig: s.cluster.Path(management.KubeconfigFile),
+		Next: []string{
+			"fleetctl status                # the clusters, at " + p.target.Name,
+			"fleetctl host delete           # the host of " + s.mgmt.Name + ", which has nothing left to do",
+		},
+	}, nil
+}
+
+// aside is what needs no steps: a look, or an abort.
+func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error) {
+	if p.gone || p.session.client == nil {
+		return nil, diag.Errorf("run `fleetctl pivot`, which goes on from the target alone", "the source %s is not there", p.mgmt.Name)
+	}
+	if o.Abort && p.under == nil {
+		return &PivotResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, nil
+	}
+	target, err := p.findTarget(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kube.New(target.Kubeconfig, kube.Options{})
+	if err != nil {
+		return nil, err
+	}
+	options := handover.Options{
+		Fleet: p.identity(), Source: handover.Side{Name: p.mgmt.Name, Client: p.session.client}, Target: handover.Side{Name: target.Name, Client: client},
+	}
+	if o.DryRun {
+		plan, err := handover.Look(ctx, options)
+		return &PivotResult{FormatVersion: "1", Outcome: "planned", Plan: plan, Next: []string{}}, err
+	}
+	step := p.Report.Start("undo the hand-over")
+	options.Progress = func(progress handover.Progress) { step.Detail(progressText(progress)) }
+	report, err := handover.Abort(ctx, options)
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	if err := p.forgetTarget(ctx); err != nil {
+		return nil, err
+	}
+	return &PivotResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
 }

@@ -41,6 +41,7 @@ type session struct {
 	provisional bool   // it is not in the repo yet
 	stranger    error  // why the record of this management cluster is not ours to use
 	kept        []string
+	handsOver   bool // a hand-over is under way, and the run goes on with it
 
 	cluster state.Cluster
 	host    host.Host

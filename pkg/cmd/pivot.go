@@ -1,0 +1,124 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newPivotCmd(f *factory) *cobra.Command {
+	o := &initOptions{}
+	var p lifecycle.PivotOptions
+	c := &cobra.Command{
+		Use:   "pivot",
+		Short: "Hand the work of a management cluster to another one",
+		Long: `Hand all that a management cluster manages to another cluster, which becomes the management cluster: one of its own workload clusters (--to), or
+any other that a kubeconfig leads to (--to-kubeconfig). The same providers and Flux are installed there, the source is fenced, the objects of all
+namespaces are copied with their status, both sides are compared, and then the work changes hands in a single write. Only after it does the
+target begin, and the source lose what it had.
+
+It can be interrupted at any moment. What is going on stands in a journal on both sides, so the same command goes on, from any machine that
+reaches either side; once the work has changed hands, also where the source is gone. Until then --abort undoes it: the source goes on as it was, and
+the copies are removed without touching a machine. --dry-run changes nothing; it counts what would travel, and says what cannot and what
+would be waited for.
+
+Exit codes: 0 the target has taken over; 3 something was not ready in time, run it again.`,
+		Example: `  fleetctl pivot --to platform --dry-run
+  fleetctl pivot --to platform
+  fleetctl pivot                # goes on with one that was cut off
+  fleetctl pivot --abort        # undoes it`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if p.Abort && p.DryRun {
+				return diag.Usage("leave one of them out", "--abort changes something, and --dry-run does not")
+			}
+			if err := o.complete(f); err != nil {
+				return err
+			}
+			deps, err := f.deps()
+			if err != nil {
+				return err
+			}
+			p.InitOptions = o.InitOptions
+			result, err := lifecycle.Pivot(c.Context(), deps, p)
+			if result == nil {
+				return err
+			}
+			f.closeReporter()
+			return errors.Join(err, ui.Print(f.streams, f.format, result, func(w io.Writer) error { return pivotView(w, result) }))
+		},
+	}
+	o.addPivotFlags(f, c)
+	c.Flags().StringVar(&p.To, "to", "", "workload cluster that takes over, NAME or NAMESPACE/NAME")
+	c.Flags().StringVar(&p.ToKubeconfig, "to-kubeconfig", "", "kubeconfig of the cluster that takes over, where it is no workload cluster of the source")
+	c.Flags().BoolVar(&p.Abort, "abort", false, "undo a hand-over whose target has not taken over yet")
+	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "say what would be handed over; change nothing")
+	c.MarkFlagsMutuallyExclusive("to", "to-kubeconfig")
+	return c
+}
+
+// addPivotFlags defines those of init that a pivot needs: the way to the fleet repo, and where the manifests come from.
+func (o *initOptions) addPivotFlags(f *factory, c *cobra.Command) {
+	f.addManagement(c)
+	fs := c.Flags()
+	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
+	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "", "file with a token of an https remote that may only read, for Flux (default: the environment variable FLEETCTL_FLUX_TOKEN)")
+	fs.StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
+	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "", "known_hosts file that pins the host keys of an ssh remote (default: the user's)")
+	fs.StringVar(&o.AgeKeyFile, "age-key-file", "", "file with the private age key of the fleet repo (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, or the state folder's)")
+	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
+	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "names of preflight checks whose failure is accepted")
+	fs.BoolVar(&o.NoVerify, "no-verify", false, "leave out the Git hooks that could refuse a commit of the fleet repo")
+	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
+}
+
+func pivotView(w io.Writer, r *lifecycle.PivotResult) error {
+	switch {
+	case r.Plan != nil:
+		ui.Fprintf(w, "%s would hand over to %s: %s\n", r.Plan.Source, r.Plan.Target, countsText(r.Plan.Counts))
+		if r.Plan.UnderWay != "" {
+			ui.Fprintf(w, "It is under way already: %s.\n", r.Plan.UnderWay)
+		}
+		for _, name := range r.Plan.Clusters {
+			ui.Fprintf(w, "  %s\n", name)
+		}
+		for _, wait := range r.Plan.Waits {
+			ui.Fprintf(w, "It would wait: %s\n", wait)
+		}
+		for _, left := range r.Plan.Left {
+			ui.Fprintf(w, "It cannot take along: %s\n", left)
+		}
+	case r.Outcome == "undone":
+		ui.Fprintf(w, "The hand-over to %s is undone.\n", r.Report.Target)
+	case r.Report != nil:
+		ui.Fprintf(w, "%s has taken over from %s: %s\n", r.Report.Target, r.Report.Source, countsText(r.Report.Moved))
+		ui.Fprintf(w, "Its kubeconfig: %s\n", r.Kubeconfig)
+	default:
+		ui.Fprintf(w, "No hand-over is under way; nothing to do.\n")
+	}
+	for _, next := range r.Next {
+		ui.Fprintf(w, "  %s\n", next)
+	}
+	return nil
+}
+
+// countsText is "3 Clusters, 12 Machines", by kind.
+func countsText(counts map[string]int) string {
+	parts := make([]string, 0, len(counts))
+	total := 0
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		total += counts[kind]
+		parts = append(parts, fmt.Sprintf("%s %d", kind, counts[kind]))
+	}
+	return fmt.Sprintf("%d objects (%s)", total, strings.Join(parts, ", "))
+}

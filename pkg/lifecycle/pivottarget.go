@@ -1,0 +1,222 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// handedTarget is the way to the cluster that takes over. It is kept from before the hand-over begins until this machine remembers that cluster as
+// its management cluster: the Secret that it was read from travels, too.
+type handedTarget struct {
+	Name       string `json:"name"`
+	Kubeconfig []byte `json:"kubeconfig"`
+}
+
+// targetFile is where this machine keeps it, targetSecret where the source does, for all other machines.
+const targetFile = "handover-target.json"
+
+var targetSecret = kube.Key{Namespace: handover.JournalKey.Namespace, Name: "fleetctl-handover-target"}
+
+func (p *pivot) keepTarget(ctx context.Context) error {
+	content, err := json.Marshal(p.target)
+	if err != nil {
+		return err
+	}
+	if err := p.cluster.Write(targetFile, content); err != nil {
+		return diag.Wrap("keep the way to "+p.target.Name, err, "")
+	}
+	if p.gone {
+		return nil
+	}
+	wanted := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: targetSecret.Namespace, Name: targetSecret.Name, Labels: map[string]string{"app.kubernetes.io/managed-by": "fleetctl"},
+		},
+		Data: map[string][]byte{"target": content},
+	}
+	err = kube.Retry(ctx, func(ctx context.Context) error {
+		err := p.session.client.Create(ctx, wanted.DeepCopy())
+		if apierrors.IsAlreadyExists(err) {
+			return p.session.client.Update(ctx, wanted.DeepCopy())
+		}
+		return err
+	})
+	return diag.Wrap("keep the way to "+p.target.Name+" at "+p.mgmt.Name, err, "")
+}
+
+// keptTarget is what an earlier run has kept, here or at the source; nil where there is nothing.
+func (p *pivot) keptTarget(ctx context.Context) (*handedTarget, error) {
+	if kept, err := readKept(p.cluster); kept != nil || err != nil {
+		return kept, err
+	}
+	if p.gone {
+		return nil, nil
+	}
+	raw, err := p.session.client.SecretValue(ctx, targetSecret, "target")
+	if kube.IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeKept(raw)
+}
+
+func readKept(cluster state.Cluster) (*handedTarget, error) {
+	raw, err := os.ReadFile(cluster.Path(targetFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, diag.Wrap("read the way to the target", err, "")
+	}
+	return decodeKept(raw)
+}
+
+func decodeKept(raw []byte) (*handedTarget, error) {
+	kept := &handedTarget{}
+	if err := json.Unmarshal(raw, kept); err != nil {
+		return nil, fmt.Errorf("read the way to the target: %w", err)
+	}
+	return kept, nil
+}
+
+func removeKept(cluster state.Cluster) error {
+	err := os.Remove(cluster.Path(targetFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diag.Wrap("forget the way to the target", err, "")
+	}
+	return nil
+}
+
+// forgetTarget is for a hand-over that is undone.
+func (p *pivot) forgetTarget(ctx context.Context) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: targetSecret.Namespace, Name: targetSecret.Name}}
+	err := kube.Retry(ctx, func(ctx context.Context) error { return p.session.client.WithWatch.Delete(ctx, secret) })
+	if err != nil && !kube.IsAbsent(err) {
+		return fmt.Errorf("delete the Secret %s: %w", targetSecret, err)
+	}
+	return removeKept(p.cluster)
+}
+
+// look finds out whether a hand-over is under way, at the source or, where that is gone, at the target that an earlier run has kept the way to. It
+// changes nothing, but for starting a source that was stopped in the middle of one.
+func (p *pivot) look(ctx context.Context) error {
+	if p.hostErr != nil {
+		return p.hostErr
+	}
+	kept, err := readKept(p.cluster)
+	if err != nil {
+		return err
+	}
+	st, err := p.host.State(ctx)
+	if err == nil && st == host.StateStopped && kept != nil {
+		st, err = p.host.Start(ctx, nil)
+	}
+	if err != nil {
+		return err
+	}
+	if st == host.StateRunning {
+		return p.lookAtSource(ctx)
+	}
+	if st != host.StateAbsent || kept == nil {
+		return nil
+	}
+	return p.lookAtTarget(ctx, kept)
+}
+
+func (p *pivot) lookAtSource(ctx context.Context) error {
+	client, err := management.Reach(ctx, p.host)
+	if err != nil {
+		return err
+	}
+	there, err := p.findStanding(ctx)
+	if err != nil {
+		return err
+	}
+	if there != nil {
+		if err := p.checkClaim(there.claim); err != nil {
+			return err
+		}
+	}
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return err
+	}
+	p.session.client = client
+	if journal != nil && journal.Role == handover.RoleSource {
+		p.under, p.handsOver = journal, true
+		return p.sameTarget(journal)
+	}
+	return nil
+}
+
+// lookAtTarget is where the source is gone: what was committed can be finished from the target alone.
+func (p *pivot) lookAtTarget(ctx context.Context, kept *handedTarget) error {
+	client, err := kube.New(kept.Kubeconfig, kube.Options{})
+	if err != nil {
+		return err
+	}
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return err
+	}
+	if journal == nil || journal.Role != handover.RoleTarget || !journal.Phase.Committed() {
+		return diag.Errorf("restore it from where its machines are noted; to begin anew, delete "+p.cluster.Path(targetFile),
+			"the management cluster %s is gone, and %s has not taken over from it", p.mgmt.Name, kept.Name)
+	}
+	p.under, p.gone, p.handsOver = journal, true, true
+	p.session.client = client
+	return p.sameTarget(journal)
+}
+
+// sameTarget refuses another target than the one of the hand-over that is under way.
+func (p *pivot) sameTarget(j *handover.Journal) error {
+	if p.to == "" || len(p.toKubeconfig) > 0 || sameCluster(p.to, j.Target.Name) {
+		return nil
+	}
+	return diag.Usage("name that cluster, or undo it first: `fleetctl pivot --abort`", "%s is being handed over to %s", p.mgmt.Name, j.Target.Name)
+}
+
+// checkSource refuses a fleet repo that the target could never read: what is served from here leads to the source's host alone.
+func (p *pivot) checkSource() error {
+	if p.fleet.Spec.Git.Scheme() != v1alpha1.GitLocal || !p.gone && !p.traits().Processes {
+		return nil
+	}
+	return diag.Usage("give the fleet repo a remote (spec.git.url in fleet.yaml)",
+		"%s cannot take over: a fleet repo without a remote is served to the management cluster %s only", cmp.Or(p.to, "the target"), p.mgmt.Name)
+}
+
+// refuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same machines.
+func (s *session) refuseHandedOver(ctx context.Context, client *kube.Client) error {
+	if s.handsOver {
+		return nil
+	}
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil || journal == nil || journal.Role != handover.RoleSource {
+		return err
+	}
+	if journal.Phase.Committed() {
+		return diag.Errorf("work with "+journal.Target.Name+"; `fleetctl pivot` finishes what may be left to do, and `fleetctl host delete` ends this one",
+			"the management cluster %s has handed its work over to %s", s.mgmt.Name, journal.Target.Name)
+	}
+	return diag.Errorf("`fleetctl pivot` goes on with it, `fleetctl pivot --abort` undoes it",
+		"the management cluster %s is being handed over to %s", s.mgmt.Name, journal.Target.Name)
+}
