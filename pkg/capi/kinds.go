@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -43,12 +44,34 @@ type heldKind struct {
 	home string
 }
 
+// fluxSourceGroup is the API group of what Flux fetches.
+const fluxSourceGroup = "source.toolkit.fluxcd.io"
+
 // ofFlux tells whether Flux serves the API group: what its objects say goes along as a whole, or not at all.
 func ofFlux(group string) bool { return strings.HasSuffix(group, ".toolkit.fluxcd.io") }
+
+// kindCache keeps the kinds of a cluster for as long as a hand-over works on it: CRDs are megabytes.
+type kindCache struct {
+	mu    sync.Mutex
+	kinds []*heldKind
+}
 
 // heldKinds are all kinds of the cluster whose objects can belong to a Cluster: those of all CRDs, because not every provider gives all of its own
 // clusterctl's label, and ConfigMaps and Secrets.
 func (m *Manager) heldKinds(ctx context.Context) ([]*heldKind, error) {
+	m.kinds.mu.Lock()
+	defer m.kinds.mu.Unlock()
+	if m.kinds.kinds == nil {
+		kinds, err := m.listHeldKinds(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m.kinds.kinds = kinds
+	}
+	return m.kinds.kinds, nil
+}
+
+func (m *Manager) listHeldKinds(ctx context.Context) ([]*heldKind, error) {
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	err := kube.Retry(ctx, func(ctx context.Context) error { return m.kube.List(ctx, crds) })
 	if err != nil {

@@ -21,6 +21,7 @@ var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 type Manager struct {
 	kube  *kube.Client
 	proxy *proxy
+	kinds *kindCache
 }
 
 // New returns a Manager for the cluster that client talks to. It sends no request.
@@ -30,7 +31,24 @@ func New(client *kube.Client) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Manager{kube: client, proxy: p}, nil
+	return &Manager{kube: client, proxy: p, kinds: &kindCache{}}, nil
+}
+
+// As is the Manager through another client of the same cluster. It knows the kinds that m knows.
+func (m *Manager) As(client *kube.Client) (*Manager, error) {
+	other, err := New(client)
+	if err != nil {
+		return nil, err
+	}
+	other.kinds = m.kinds
+	return other, nil
+}
+
+// Forget has the kinds of the cluster looked up anew the next time that they are needed.
+func (m *Manager) Forget() {
+	m.kinds.mu.Lock()
+	defer m.kinds.mu.Unlock()
+	m.kinds.kinds = nil
 }
 
 // clusterctl is clusterctl's library for the cluster, with components from source, which may be nil where none are needed.
@@ -133,12 +151,22 @@ func (m *Manager) ProviderDeployments(ctx context.Context) ([]appsv1.Deployment,
 	for _, entry := range inventory {
 		namespaces[entry.Namespace] = true
 	}
+	return m.deploymentsThat(ctx, func(d *appsv1.Deployment) bool {
+		return namespaces[d.Namespace] && d.Labels[clusterv1.ProviderNameLabel] != ""
+	})
+}
+
+// Injectors are the Deployments that write certificates into webhook configurations. cert-manager's, up to v1.11, writes them whole, without the fields
+// that it does not know, match conditions among them.
+func (m *Manager) Injectors(ctx context.Context) ([]appsv1.Deployment, error) {
+	return m.deploymentsThat(ctx, func(d *appsv1.Deployment) bool { return d.Labels["app.kubernetes.io/component"] == "cainjector" })
+}
+
+func (m *Manager) deploymentsThat(ctx context.Context, wanted func(*appsv1.Deployment) bool) ([]appsv1.Deployment, error) {
 	list := &appsv1.DeploymentList{}
-	err = kube.Retry(ctx, func(ctx context.Context) error { return m.kube.List(ctx, list) })
+	err := kube.Retry(ctx, func(ctx context.Context) error { return m.kube.List(ctx, list) })
 	if err != nil {
-		return nil, fmt.Errorf("list the providers' Deployments: %w", err)
+		return nil, fmt.Errorf("list the Deployments: %w", err)
 	}
-	return slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool {
-		return !namespaces[d.Namespace] || d.Labels[clusterv1.ProviderNameLabel] == ""
-	}), nil
+	return slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool { return !wanted(&d) }), nil
 }

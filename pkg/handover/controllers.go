@@ -24,12 +24,8 @@ const replicasMark = "fleetctl.dev/handover-replicas"
 
 var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
-// halt puts the providers' Deployments to 0, notes on each what it had, and waits until their processes are gone.
-func (s *side) halt(ctx context.Context, detail func(string)) error {
-	deployments, err := s.manager.ProviderDeployments(ctx)
-	if err != nil {
-		return err
-	}
+// halt puts Deployments to 0, notes on each what it had, and waits until their processes are gone.
+func (s *side) halt(ctx context.Context, deployments []appsv1.Deployment, detail func(string)) error {
 	for _, d := range deployments {
 		replicas := int32(1)
 		if d.Spec.Replicas != nil {
@@ -103,12 +99,17 @@ func (s *side) waitHalted(ctx context.Context, d appsv1.Deployment) error {
 	return nil
 }
 
-// start gives the providers' Deployments the replicas that they had, and waits until they are ready again.
+// start gives the Deployments that were put to 0 the replicas that they had, and waits until they are ready again.
 func (s *side) start(ctx context.Context, detail func(string)) error {
 	deployments, err := s.manager.ProviderDeployments(ctx)
 	if err != nil {
 		return err
 	}
+	injectors, err := s.manager.Injectors(ctx)
+	if err != nil {
+		return err
+	}
+	deployments = append(deployments, injectors...)
 	var errs []error
 	var started []kube.Key
 	for _, d := range deployments {

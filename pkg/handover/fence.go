@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -21,7 +23,7 @@ func (r *run) fence(ctx context.Context) (*capi.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.source.bypass(ctx, graph.Groups); err != nil {
+	if err := r.bypass(ctx, r.source, graph.Groups); err != nil {
 		return nil, err
 	}
 	if _, err := r.quieten(ctx, graph); err != nil {
@@ -31,7 +33,7 @@ func (r *run) fence(ctx context.Context) (*capi.Graph, error) {
 		return nil, err
 	}
 	if r.whole() {
-		if err := r.halt(ctx, r.source); err != nil {
+		if err := r.halt(ctx, r.source, r.source.manager.ProviderDeployments); err != nil {
 			return nil, err
 		}
 	}
@@ -43,6 +45,7 @@ func (r *run) fence(ctx context.Context) (*capi.Graph, error) {
 
 // fenced lists again, after the fence: that is what counts.
 func (r *run) fenced(ctx context.Context) (*capi.Graph, error) {
+	r.source.manager.Forget()
 	for range rounds {
 		graph, err := r.source.manager.Graph(ctx, r.graphOptions())
 		if err != nil {
@@ -99,11 +102,22 @@ func (r *run) waitMovable(ctx context.Context, graph *capi.Graph) error {
 	return diag.Wrap("fence "+r.source.Name, err, "its provider says why it holds on to it (`kubectl describe`); `fleetctl pivot --abort` undoes the hand-over")
 }
 
-// halt ends the providers of one side.
-func (r *run) halt(ctx context.Context, s *side) error {
+// bypass lets the hand-over's writes pass the webhooks of one side, once nothing can take that back.
+func (r *run) bypass(ctx context.Context, s *side, groups []string) error {
+	if err := r.halt(ctx, s, s.manager.Injectors); err != nil {
+		return err
+	}
+	return s.bypass(ctx, groups)
+}
+
+// halt ends those controllers of one side.
+func (r *run) halt(ctx context.Context, s *side, which func(context.Context) ([]appsv1.Deployment, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, r.Drain)
 	defer cancel()
-	err := s.halt(ctx, func(detail string) { r.tell(PhaseFenced, s.Name+": "+detail) })
+	deployments, err := which(ctx)
+	if err == nil {
+		err = s.halt(ctx, deployments, func(detail string) { r.tell(PhaseFenced, s.Name+": "+detail) })
+	}
 	return diag.Wrap("stop the controllers of "+s.Name, err, "")
 }
 

@@ -11,14 +11,14 @@ import (
 
 // copy makes the objects at the target, whose controllers cannot act on them yet.
 func (r *run) copy(ctx context.Context, graph *capi.Graph) error {
-	if err := r.target.bypass(ctx, graph.Groups); err != nil {
+	if err := r.bypass(ctx, r.target, graph.Groups); err != nil {
 		return err
 	}
 	if err := r.target.raise(ctx, r.targetPolicy(graph.Groups)); err != nil {
 		return err
 	}
 	if !r.target.journal.Hold {
-		if err := r.halt(ctx, r.target); err != nil {
+		if err := r.halt(ctx, r.target, r.target.manager.ProviderDeployments); err != nil {
 			return err
 		}
 	}

@@ -156,7 +156,7 @@ func (r *run) become() error {
 		if s.as, err = s.Client.As(s.journal.user(), administrators); err != nil {
 			return err
 		}
-		if s.manager, err = capi.New(s.as); err != nil {
+		if s.manager, err = s.manager.As(s.as); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,14 +23,22 @@ import (
 func isTransient(err error) bool {
 	return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.IsTimeout(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
-		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || isStreamCut(err)
 }
 
-// isUnexplained tells whether the API server failed and gave no reason, which is how it passes on what its storage says: that etcd has timed out, on
-// a busy disk. It may be for good as well, so that it is tried again a few times only.
+// isStreamCut tells whether a proxy, or the API server as it ends, has cut off the one request and not its connection.
+func isStreamCut(err error) bool {
+	_, cut := errors.AsType[http2.StreamError](err)
+	return cut
+}
+
+// isUnexplained tells whether the API server failed at something that is not the request's fault. Without a reason, that is how it passes on what its
+// storage says: that etcd has timed out, on a busy disk. As an internal error, it tells of a webhook that could not be asked, because it starts, or
+// because the API server does not know yet that it need not be. Either may be for good as well, so that it is tried again a few times only.
 func isUnexplained(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && status.ErrStatus.Code == http.StatusInternalServerError && status.ErrStatus.Reason == metav1.StatusReasonUnknown
+	return ok && status.ErrStatus.Code == http.StatusInternalServerError &&
+		(status.ErrStatus.Reason == metav1.StatusReasonUnknown || status.ErrStatus.Reason == metav1.StatusReasonInternalError)
 }
 
 // isUnanswered tells whether err says that what stands behind the API server is not there yet: a webhook that does not

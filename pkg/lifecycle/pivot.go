@@ -314,6 +314,9 @@ func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error)
 	}
 	if o.DryRun {
 		plan, err := handover.Look(ctx, options)
+		if plan == nil {
+			return nil, err
+		}
 		return &PivotResult{FormatVersion: "1", Outcome: "planned", Plan: plan, Next: []string{}}, err
 	}
 	step := p.Report.Start("undo the hand-over")

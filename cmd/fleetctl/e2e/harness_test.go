@@ -63,6 +63,8 @@ type fleet struct {
 	token string
 	// fluxToken is what Flux reads with, if it is given one of its own.
 	fluxToken string
+	// in, if not nil, is where its fleetctl runs, with all that it starts.
+	in *elsewhere
 }
 
 // newFleetOn returns a fleet whose management cluster is on that host, and cleans up after the test.
@@ -140,7 +142,12 @@ func (f *fleet) run(args ...string) result {
 	progress := &echo{t: f.t}
 	cmd.Stderr = progress
 	begin := time.Now()
-	err := cmd.Run()
+	var err error
+	if f.in == nil {
+		err = cmd.Run()
+	} else {
+		err = f.in.run(cmd)
+	}
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		f.t.Fatalf("fleetctl %v: %v", args, err)
 	}

@@ -1,0 +1,296 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+)
+
+// pivotResult is what pivot prints with -o json.
+type pivotResult struct {
+	Outcome string `json:"outcome"`
+	Plan    struct {
+		Counts   map[string]int `json:"counts"`
+		Clusters []string       `json:"clusters"`
+	} `json:"plan"`
+	Report struct {
+		Moved    map[string]int `json:"moved"`
+		Clusters []string       `json:"clusters"`
+	} `json:"report"`
+}
+
+// TestHandOver hands clusters with machines from one management cluster to another, with the real controllers of both: the source and the target
+// are embedded hosts, each in a network of its own.
+func TestHandOver(t *testing.T) {
+	h := newHandedOver(t)
+	if !h.step("the source makes clusters", h.declares) || !h.step("the target is a cluster with providers and no fleet", h.prepares) {
+		return
+	}
+	before := h.machines(h.source)
+	pivot := []string{"pivot", "--bundle", os.Getenv(envBundle), "-o", "json"}
+	to := append(slices.Clone(pivot), "--to-kubeconfig", h.target)
+
+	if !h.step("--dry-run counts, and changes nothing", func(t *testing.T) {
+		r := decode[pivotResult](t, h.ok(append(slices.Clone(to), "--dry-run")...).stdout)
+		if r.Outcome != "planned" || !slices.Equal(r.Plan.Clusters, []string{"one/one", "two/two"}) || r.Plan.Counts["Machine"] != len(before) {
+			t.Errorf("it says %+v", r)
+		}
+		if st, code := h.status(); code != 0 || !st.Ready {
+			t.Errorf("status: exit %d, %+v", code, st.Problems)
+		}
+	}) {
+		return
+	}
+	if !h.step("killed in the midst of it, and undone from a machine that knows nothing", func(t *testing.T) {
+		h.killedAt(h.targetClient, handover.PhaseCopied, to)
+		h.fails(1, []string{"is being handed over", "pivot --abort"}, "init", "--bundle", os.Getenv(envBundle))
+		h.ok("pivot", "--abort", "--to-kubeconfig", h.target)
+		h.sameMachines(t, before, h.source)
+		if left := h.machines(h.targetClient); len(left) > 0 {
+			t.Errorf("machines at the target: %v", left)
+		}
+		h.scaled(h.source, "one", 2)
+	}) {
+		return
+	}
+	before = h.machines(h.source)
+	if !h.step("killed after the work has changed hands, it goes on", func(t *testing.T) {
+		h.killedAt(h.source, handover.PhaseCommitted, to)
+		r := decode[pivotResult](t, h.ok(pivot...).stdout)
+		if r.Outcome != "handed-over" || !slices.Equal(r.Report.Clusters, []string{"one/one", "two/two"}) {
+			t.Errorf("it says %+v", r)
+		}
+	}) {
+		return
+	}
+	h.step("the clusters live on at the target, with the same machines", func(t *testing.T) {
+		h.ready(5 * time.Minute)
+		h.sameMachines(t, before, h.targetClient)
+		if left := h.machines(h.source); len(left) > 0 {
+			t.Errorf("machines at the source: %v", left)
+		}
+	})
+	h.step("a commit still scales one", func(*testing.T) { h.scaled(h.targetClient, "two", 2) })
+	h.step("init refuses at the source", func(*testing.T) {
+		h.fails(1, []string{"has handed its work over"}, "init", "--bundle", os.Getenv(envBundle))
+	})
+	h.step("the source goes", func(t *testing.T) {
+		h.ok("host", "delete", "--yes")
+		if st, code := h.status(); code != 0 || len(st.Clusters) != 2 {
+			t.Errorf("status: exit %d, %+v", code, st)
+		}
+	})
+}
+
+// handedOver is a fleet, and the cluster that takes over its management cluster's work.
+type handedOver struct {
+	*fleet
+
+	whole  *testing.T // not the step that is at work
+	server *gittest.HTTPS
+	source *kube.Client
+
+	other        *fleet
+	place        *elsewhere
+	target       string // the file with its kubeconfig
+	targetClient *kube.Client
+}
+
+func newHandedOver(t *testing.T) *handedOver {
+	t.Helper()
+	h := &handedOver{whole: t, fleet: newFleetOn(t, onEmbedded, "e2e-source"), place: newElsewhere(t), server: gittest.NewHTTPS(t, gittest.Options{})}
+	h.token, h.fluxToken = h.server.Token, h.server.ReadToken
+	h.other = makeFleet(t, onEmbedded, "e2e-target")
+	h.other.in = h.place
+	t.Cleanup(func() { kill(t, processesOf(t, h.other.base)) })
+	return h
+}
+
+// declares makes the source, with two clusters that have a worker each.
+func (h *handedOver) declares(t *testing.T) {
+	h.writes("ca.pem", string(h.server.CA))
+	h.writes("fleet.yaml", fmt.Sprintf(`apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: handover}
+spec:
+  git: {url: "%s", caFile: ca.pem, interval: 5s}
+  environments: [{name: dev}]
+  managementClusters:
+  - name: %s
+    kubernetesVersion: %s
+    host: {type: embedded}
+    providers: [{name: docker}]
+`, h.server.URL, h.name, kubernetesVersion))
+	made := decode[initResult](t, h.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
+	h.source = h.client(made.Kubeconfig)
+	for _, name := range []string{"one", "two"} {
+		h.ok("cluster", "add", name, "--flavour", "in-memory", "--environment", "dev", "--set", "kubernetesVersion="+kubernetesVersion,
+			"--set", "pools[0].name=md-0", "--set", "pools[0].replicas=1", "--push")
+	}
+	h.available("one", 5*time.Minute)
+	h.available("two", 5*time.Minute)
+	h.ready(5 * time.Minute)
+}
+
+// prepares makes the target: the host and the providers of a fleet that is no more.
+func (h *handedOver) prepares(t *testing.T) {
+	h.other.t = t
+	made := decode[initResult](t, h.other.ok(initArgs()...).stdout)
+	config, err := clientcmd.LoadFromFile(made.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		server, err := url.Parse(cluster.Server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.place.leadOut(h.whole, server.Host)
+	}
+	remote, err := url.Parse(h.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.place.leadIn(h.whole, remote.Host)
+	h.target = filepath.Join(h.base, "target.kubeconfig")
+	if err := clientcmd.WriteToFile(*config, h.target); err != nil {
+		t.Fatal(err)
+	}
+	h.targetClient = h.client(h.target)
+	h.withoutFleet(t)
+}
+
+// withoutFleet takes from the target what its own fleet has put there, as somebody does who gives it away.
+func (h *handedOver) withoutFleet(t *testing.T) {
+	source, claim := object("source.toolkit.fluxcd.io/v1", "GitRepository"), object("v1", "ConfigMap")
+	source.SetNamespace("flux-system")
+	source.SetName("flux-system")
+	claim.SetNamespace(ownership.ClaimKey.Namespace)
+	claim.SetName(ownership.ClaimKey.Name)
+	for _, o := range []*unstructured.Unstructured{source, claim} {
+		if err := h.targetClient.WithWatch.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the Flux of the target follows nothing", time.Minute, func() string { return h.unsynced(t) })
+}
+
+// unsynced deletes the Kustomizations of the target and leaves what they applied, and says which are there still: one that was at work makes itself anew.
+func (h *handedOver) unsynced(t *testing.T) string {
+	kustomizations := &unstructured.UnstructuredList{}
+	kustomizations.SetGroupVersionKind(object("kustomize.toolkit.fluxcd.io/v1", "KustomizationList").GroupVersionKind())
+	if err := h.targetClient.List(t.Context(), kustomizations); err != nil {
+		return err.Error()
+	}
+	var names []string
+	for i := range kustomizations.Items {
+		k := &kustomizations.Items[i]
+		names = append(names, k.GetName())
+		err := h.targetClient.Patch(t.Context(), k, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"prune":false,"suspend":true}}`)))
+		if err == nil {
+			err = h.targetClient.WithWatch.Delete(t.Context(), k)
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return err.Error()
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// killedAt kills a fleetctl as soon as the journal at c says that the phase is reached.
+func (h *handedOver) killedAt(c *kube.Client, phase handover.Phase, args []string) {
+	h.t.Helper()
+	cmd := h.command(args...)
+	progress := &echo{t: h.t}
+	cmd.Stderr = progress
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			h.t.Fatalf("it ended before the phase %s: %v\n%s", phase, err, progress)
+		case <-time.After(20 * time.Millisecond):
+		}
+		journal, err := handover.ReadJournal(h.t.Context(), c)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if journal != nil && journal.Phase == phase {
+			break
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		h.t.Fatal(err)
+	}
+	<-ended
+	if journal, err := handover.ReadJournal(h.t.Context(), c); err != nil || journal.Phase == handover.PhaseReleased {
+		h.t.Fatalf("killed too late: %+v, %v", journal, err)
+	}
+}
+
+// machines are the Machines and what the provider made for each: names and provider ids.
+func (h *handedOver) machines(c *kube.Client) []string {
+	h.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(object("cluster.x-k8s.io/v1beta2", "MachineList").GroupVersionKind())
+	if err := c.List(h.t.Context(), list); err != nil {
+		h.t.Fatal(err)
+	}
+	var found []string
+	for _, m := range list.Items {
+		id, _, _ := unstructured.NestedString(m.Object, "spec", "providerID")
+		found = append(found, m.GetNamespace()+"/"+m.GetName()+" "+id)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (h *handedOver) sameMachines(t *testing.T, before []string, c *kube.Client) {
+	t.Helper()
+	if now := h.machines(c); !slices.Equal(now, before) {
+		t.Errorf("before\n\t%s\nnow\n\t%s", strings.Join(before, "\n\t"), strings.Join(now, "\n\t"))
+	}
+}
+
+// scaled gives a cluster's pool another size by a commit, and waits until it has it.
+func (h *handedOver) scaled(c *kube.Client, name string, replicas int) {
+	h.t.Helper()
+	h.ok("pool", "scale", name, "md-0", "--replicas", fmt.Sprint(replicas), "--push")
+	eventually(h.t, fmt.Sprintf("%s has %d workers", name, replicas), 4*time.Minute, func() string {
+		running := 0
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(object("cluster.x-k8s.io/v1beta2", "MachineList").GroupVersionKind())
+		if err := c.List(h.t.Context(), list, client.InNamespace(name)); err != nil {
+			return err.Error()
+		}
+		for _, m := range list.Items {
+			if phase, _, _ := unstructured.NestedString(m.Object, "status", "phase"); phase == "Running" {
+				running++
+			}
+		}
+		if running == replicas+1 {
+			return ""
+		}
+		return fmt.Sprintf("%d of %d machines are Running", running, replicas+1)
+	})
+}
+
