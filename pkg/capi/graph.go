@@ -63,6 +63,26 @@ func (g *Graph) Counts() map[string]int {
 	return counts
 }
 
+// OneOfEach is a copy of one item of each kind that a CRD serves, under another name: to try how the API server takes that kind.
+func (g *Graph) OneOfEach(namespace, name string) []*unstructured.Unstructured {
+	var probes []*unstructured.Unstructured
+	seen := map[*heldKind]bool{}
+	for _, item := range g.Items {
+		if !item.kind.custom || seen[item.kind] {
+			continue
+		}
+		seen[item.kind] = true
+		probe := plainCopy(item)
+		probe.SetName(name)
+		probe.SetOwnerReferences(nil)
+		if item.GetNamespace() != "" {
+			probe.SetNamespace(namespace)
+		}
+		probes = append(probes, probe)
+	}
+	return probes
+}
+
 // OfKind are the items of one kind of Cluster API's core group, as Cluster and ClusterClass.
 func (g *Graph) OfKind(kind string) []*Item {
 	var found []*Item

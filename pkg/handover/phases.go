@@ -21,6 +21,9 @@ func (r *run) copy(ctx context.Context, graph *capi.Graph) error {
 		if err := r.halt(ctx, r.target, r.target.manager.ProviderDeployments); err != nil {
 			return err
 		}
+		if err := r.target.untilPassed(ctx, graph); err != nil {
+			return err
+		}
 	}
 	return r.target.manager.Copy(ctx, graph, capi.CopyOptions{
 		ID: r.target.journal.ID, Hold: r.target.journal.Hold, Progress: r.count(PhaseCopied, "copying the objects to "+r.target.Name),

@@ -6,7 +6,10 @@ import (
 	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -29,6 +32,24 @@ func (s *side) bypass(ctx context.Context, groups []string) error {
 		return append(slices.Clone(conditions), pass())
 	})
 }
+
+// untilPassed returns once the hand-over's writes get past the webhooks, whose controllers have ended. That an API server knows the conditions of its
+// webhooks cannot be watched: it shows only by asking, in a dry run.
+func (s *side) untilPassed(ctx context.Context, graph *capi.Graph) error {
+	ctx, cancel := context.WithTimeout(ctx, fenceTime)
+	defer cancel()
+	err := kube.Each(webhookProbes, graph.OneOfEach(JournalKey.Namespace, probeName), func(probe *unstructured.Unstructured) error {
+		err := s.as.DryRunAdmission(ctx, probe)
+		if ctx.Err() == nil {
+			return nil // it was answered, perhaps by a refusal of what is no object in earnest
+		}
+		return err
+	})
+	return diag.Wrap("pass the webhooks of "+s.Name, err, "see what takes the match condition "+conditionName+" away from its webhook configurations")
+}
+
+// webhookProbes bounds the probes in flight.
+const webhookProbes = 8
 
 // restoreWebhooks takes back what bypass did.
 func (s *side) restoreWebhooks(ctx context.Context) error {

@@ -36,6 +36,15 @@ func WriteKubeconfig(path string, kubeconfig []byte) error {
 	return diag.Wrap("write kubeconfig "+path, atomicfile.Write(path, kubeconfig, 0o600), "")
 }
 
+// ClusterName is what a kubeconfig calls the cluster of its current context; "" where it has none.
+func ClusterName(kubeconfig []byte) string {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil || config.Contexts[config.CurrentContext] == nil {
+		return ""
+	}
+	return config.Contexts[config.CurrentContext].Cluster
+}
+
 // Reach is what a kubeconfig has whoever uses it do on their own machine, beside connecting to a server. One that somebody else wrote is not to
 // have any: a token file's content goes to the server that the same kubeconfig names.
 type Reach struct {

@@ -32,13 +32,11 @@ func isStreamCut(err error) bool {
 	return cut
 }
 
-// isUnexplained tells whether the API server failed at something that is not the request's fault. Without a reason, that is how it passes on what its
-// storage says: that etcd has timed out, on a busy disk. As an internal error, it tells of a webhook that could not be asked, because it starts, or
-// because the API server does not know yet that it need not be. Either may be for good as well, so that it is tried again a few times only.
+// isUnexplained tells whether the API server failed and gave no reason, which is how it passes on what its storage says: that etcd has timed out, on
+// a busy disk. It may be for good as well, so that it is tried again a few times only.
 func isUnexplained(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && status.ErrStatus.Code == http.StatusInternalServerError &&
-		(status.ErrStatus.Reason == metav1.StatusReasonUnknown || status.ErrStatus.Reason == metav1.StatusReasonInternalError)
+	return ok && status.ErrStatus.Code == http.StatusInternalServerError && status.ErrStatus.Reason == metav1.StatusReasonUnknown
 }
 
 // isUnanswered tells whether err says that what stands behind the API server is not there yet: a webhook that does not

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,6 +23,7 @@ func TestRetryTransient(t *testing.T) {
 		{"etcd timed out", fmt.Errorf("patch: %w", timedOut), true},
 		{"too many requests", apierrors.NewTooManyRequests("later", 0), true},
 		{"a webhook's internal error", apierrors.NewInternalError(errors.New("failed calling webhook")), false},
+		{"the request cut off, and not its connection", fmt.Errorf("patch: %w", http2.StreamError{StreamID: 5, Code: http2.ErrCodeInternal}), true},
 		{"refused", apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "one", errors.New("no")), false},
 		{"no answer of a server", errors.New("no such file"), false},
 	} {

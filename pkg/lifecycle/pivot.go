@@ -1,10 +1,8 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -219,12 +218,6 @@ func sameCluster(wanted, full string) bool {
 	return wanted == full || "/"+wanted == full[len(full)-min(len(full), len(wanted)+1):]
 }
 
-// readTarget reads the kubeconfig of a target that is no workload cluster of the source.
-func readTarget(path string) ([]byte, error) {
-	raw, err := os.ReadFile(path)
-	return raw, diag.Wrap("read the kubeconfig of the target", err, "")
-}
-
 // PivotOptions of Pivot.
 type PivotOptions struct {
 	InitOptions
@@ -263,10 +256,10 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 	defer unlock()
 	p := &pivot{session: s, to: o.To}
 	if o.ToKubeconfig != "" {
-		if p.toKubeconfig, err = readTarget(o.ToKubeconfig); err != nil {
+		if p.toKubeconfig, err = hosts.Kubeconfig(o.ToKubeconfig); err != nil {
 			return nil, err
 		}
-		p.to = cmp.Or(p.to, o.ToKubeconfig)
+		p.to = kube.ClusterName(p.toKubeconfig)
 	}
 	if err := p.look(ctx); err != nil {
 		return nil, err

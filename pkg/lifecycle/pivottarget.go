@@ -76,7 +76,16 @@ func (p *pivot) keptTarget(ctx context.Context) (*handedTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeKept(raw)
+	kept, err := decodeKept(raw)
+	if err != nil {
+		return nil, err
+	}
+	// Whoever may write Secrets there could have it done here, as who runs fleetctl.
+	if reach, err := kube.ReachOf(kept.Kubeconfig); err != nil || reach.Text() != "" {
+		return nil, diag.Errorf("give the way to "+kept.Name+" yourself: --to-kubeconfig FILE",
+			"the kubeconfig in the Secret %s at %s is not used: %s", targetSecret, p.mgmt.Name, cmp.Or(reach.Text(), "it is none"))
+	}
+	return kept, nil
 }
 
 func readKept(cluster state.Cluster) (*handedTarget, error) {

@@ -88,7 +88,7 @@ func TestHandOver(t *testing.T) {
 	})
 	h.step("a commit still scales one", func(*testing.T) { h.scaled(h.targetClient, "two", 2) })
 	h.step("init refuses at the source", func(*testing.T) {
-		h.fails(1, []string{"has handed its work over"}, "init", "--bundle", os.Getenv(envBundle))
+		h.fails(1, []string{"was pivoted to e2e-target"}, "init", "--bundle", os.Getenv(envBundle))
 	})
 	h.step("the source goes", func(t *testing.T) {
 		h.ok("host", "delete", "--yes")
@@ -293,4 +293,3 @@ func (h *handedOver) scaled(c *kube.Client, name string, replicas int) {
 		return fmt.Sprintf("%d of %d machines are Running", running, replicas+1)
 	})
 }
-

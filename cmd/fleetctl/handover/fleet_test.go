@@ -24,6 +24,7 @@ var deployments = []struct{ namespace, name, provider, providerType string }{
 	{"capi-kubeadm-bootstrap-system", "capi-kubeadm-bootstrap-controller-manager", "kubeadm", "BootstrapProvider"},
 	{"capi-kubeadm-control-plane-system", "capi-kubeadm-control-plane-controller-manager", "kubeadm", "ControlPlaneProvider"},
 	{"capd-system", "capd-controller-manager", "docker", "InfrastructureProvider"},
+	{"cert-manager", "cainjector", "", ""},
 	{"flux-system", "source-controller", "", ""},
 	{"flux-system", "kustomize-controller", "", ""},
 	{"flux-system", "helm-controller", "", ""},

@@ -55,6 +55,12 @@ func New(name string, opts Options) (*Host, error) {
 	return &Host{name: name, kubeconfig: kubeconfig, client: client}, nil
 }
 
+// Kubeconfig reads the current context of a kubeconfig file, so that it stands alone.
+func Kubeconfig(path string) ([]byte, error) {
+	kubeconfig, err := apiserver.Extract(path, "")
+	return kubeconfig, diag.Wrap("kubeconfig "+path, err, "name a kubeconfig that you can read, with a current context")
+}
+
 // Name of the management cluster.
 func (h *Host) Name() string { return h.name }
 
