@@ -65,7 +65,9 @@ type Report struct {
 	// Moved objects by kind.
 	Moved    map[string]int `json:"moved"`
 	Clusters []string       `json:"clusters"`
-	Warnings []string       `json:"warnings"`
+	// Available are those of the Clusters that were Available at the source before.
+	Available []string `json:"available"`
+	Warnings  []string `json:"warnings"`
 }
 
 // Run hands the work over. It begins, or goes on from what the journals of both sides say, whichever machine began. It returns no error only when all of

@@ -220,7 +220,7 @@ func (r *run) count(phase Phase, detail string) func(done, total int) {
 }
 
 func (r *run) report() *Report {
-	report := &Report{Source: r.Source.Name, Target: r.Target.Name, Moved: map[string]int{}, Clusters: []string{}, Warnings: []string{}}
+	report := &Report{Source: r.Source.Name, Target: r.Target.Name, Moved: map[string]int{}, Clusters: []string{}, Available: []string{}, Warnings: []string{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	report.Warnings = append(report.Warnings, r.warnings...)
@@ -229,6 +229,7 @@ func (r *run) report() *Report {
 		report.Source, report.Target = cmp.Or(r.Source.Name, j.Source.Name), j.Target.Name
 		maps.Copy(report.Moved, j.Moved)
 		report.Clusters = append(report.Clusters, slices.Sorted(slices.Values(j.Clusters))...)
+		report.Available = append(report.Available, j.Available...)
 	}
 	return report
 }

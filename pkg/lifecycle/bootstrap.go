@@ -134,7 +134,7 @@ func (b *bootstrap) steps() []steps.Step {
 	}
 	all = append(all, b.move.steps(after)...)
 	return append(all, steps.Step{
-		Name: stepTeardown, Needs: []string{stepTargetSynced}, Run: b.endBootstrap, Timeout: 5 * time.Minute,
+		Name: stepTeardown, Needs: []string{stepAsBefore}, Run: b.endBootstrap, Timeout: 5 * time.Minute,
 		Hint: "run the same command again",
 	})
 }

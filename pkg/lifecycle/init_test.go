@@ -11,7 +11,7 @@ func TestInitStepsFitTogether(t *testing.T) {
 	if err := steps.Check(s.initSteps()); err != nil {
 		t.Error(err)
 	}
-	b := &bootstrap{session: s, opts: BootstrapOptions{PivotTo: "x"}}
+	b := &bootstrap{session: s, opts: BootstrapOptions{PivotTo: "x"}, move: &pivot{session: s}}
 	if err := steps.Check(b.steps()); err != nil {
 		t.Error(err)
 	}

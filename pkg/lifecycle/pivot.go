@@ -1,9 +1,12 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -23,6 +26,7 @@ const (
 	stepTargetFlux      = "install Flux on the target"
 	stepHandOver        = "hand the work over"
 	stepTargetSynced    = "wait for the target's Flux to apply it"
+	stepAsBefore        = "wait until the clusters are as they were"
 )
 
 // pivot hands the work of a management cluster to another one, which may be one of its workload clusters. What it does to either side goes through
@@ -61,6 +65,10 @@ func (p *pivot) steps(after string) []steps.Step {
 		{
 			Name: stepTargetSynced, Needs: []string{stepHandOver}, Run: p.waitSynced, Timeout: 15 * time.Minute,
 			Hint: "the source is kept until the target has taken over; run the same command again",
+		},
+		{
+			Name: stepAsBefore, Needs: []string{stepTargetSynced}, Run: p.waitAsBefore, Timeout: 15 * time.Minute,
+			Hint: "the target has taken over; `fleetctl status` shows what is wrong there",
 		},
 	}
 }
@@ -199,6 +207,19 @@ func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
 	return removeKept(p.cluster)
 }
 
+// waitAsBefore waits until the target's Cluster API says of the clusters that were Available at the source that they are.
+func (p *pivot) waitAsBefore(ctx context.Context, detail func(string)) error {
+	var clusters []kube.Key
+	for _, name := range p.report.Available {
+		namespace, name, _ := strings.Cut(name, "/")
+		clusters = append(clusters, kube.Key{Namespace: namespace, Name: name})
+	}
+	if len(clusters) == 0 {
+		return steps.NothingToDo("none was Available")
+	}
+	return p.manage.WaitAvailable(ctx, clusters, detail)
+}
+
 // stepsGoingOn are those of init that a hand-over needs in any case. None of them touches the source's Flux or its providers, which a hand-over that
 // is under way has stopped; where the source is gone, none of them asks for it.
 func (p *pivot) stepsGoingOn() []steps.Step {
@@ -216,6 +237,15 @@ func (p *pivot) stepsGoingOn() []steps.Step {
 // sameCluster tells whether NAME or NAMESPACE/NAME is that cluster.
 func sameCluster(wanted, full string) bool {
 	return wanted == full || "/"+wanted == full[len(full)-min(len(full), len(wanted)+1):]
+}
+
+// targetName is what a cluster is called that only a kubeconfig tells of: as the file, where somebody has given it a name of its own.
+func targetName(path string, kubeconfig []byte) string {
+	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	if slices.Contains([]string{"", "config", "kubeconfig"}, name) {
+		return cmp.Or(kube.ClusterName(kubeconfig), filepath.Base(path))
+	}
+	return name
 }
 
 // PivotOptions of Pivot.
@@ -259,13 +289,17 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 		if p.toKubeconfig, err = hosts.Kubeconfig(o.ToKubeconfig); err != nil {
 			return nil, err
 		}
-		p.to = kube.ClusterName(p.toKubeconfig)
+		p.to = targetName(o.ToKubeconfig, p.toKubeconfig)
 	}
 	if err := p.look(ctx); err != nil {
 		return nil, err
 	}
 	if o.Abort || o.DryRun {
 		return p.aside(ctx, o)
+	}
+	if r, err := s.cluster.Load(); err == nil && r.PivotedTo != "" && p.under == nil {
+		return nil, diag.Errorf("`fleetctl status` shows it. To hand its work on, declare it in fleet.yaml with host.existing and the kubeconfig "+s.cluster.Path(management.KubeconfigFile),
+			"the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
 	}
 	if p.under == nil && p.to == "" {
 		return nil, diag.Usage("give --to CLUSTER or --to-kubeconfig FILE", "no hand-over is under way, and nothing says where to pivot to")
@@ -288,8 +322,11 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 
 // aside is what needs no steps: a look, or an abort.
 func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error) {
-	if p.gone || p.session.client == nil {
+	if p.gone {
 		return nil, diag.Errorf("run `fleetctl pivot`, which goes on from the target alone", "the source %s is not there", p.mgmt.Name)
+	}
+	if p.session.client == nil {
+		return nil, diag.Errorf("`fleetctl init` makes it", "the management cluster %s does not exist, and has nothing to hand over", p.mgmt.Name)
 	}
 	if o.Abort && p.under == nil {
 		return &PivotResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, nil

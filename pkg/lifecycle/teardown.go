@@ -95,7 +95,7 @@ type teardown struct {
 func (t *teardown) find(ctx context.Context) (err error) {
 	if r := t.opts.Target.Record; t.opts.Target.Pivoted() {
 		return diag.Errorf("pivot back to an ephemeral management cluster first, or delete the cluster where it was made",
-			"the management cluster %s is the workload cluster %s: it is permanent and manages itself", r.Name, r.PivotedTo)
+			"the management cluster %s was pivoted to %s, which is permanent", r.Name, r.PivotedTo)
 	}
 	if t.host, err = t.opts.Target.Host(ctx); err != nil {
 		return err
