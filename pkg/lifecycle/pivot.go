@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -304,6 +306,9 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 	if p.under == nil && p.to == "" {
 		return nil, diag.Usage("give --to CLUSTER or --to-kubeconfig FILE", "no hand-over is under way, and nothing says where to pivot to")
 	}
+	if p.session.client == nil {
+		return nil, p.noSource(ctx)
+	}
 	if err := p.checkSource(); err != nil {
 		return nil, err
 	}
@@ -320,13 +325,22 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 	}, nil
 }
 
+// noSource says why there is nothing to hand over.
+func (p *pivot) noSource(ctx context.Context) error {
+	st, err := p.host.State(ctx)
+	if err == nil && st == host.StateAbsent {
+		return diag.Errorf("`fleetctl init` makes it", "the management cluster %s does not exist, and has nothing to hand over", p.mgmt.Name)
+	}
+	return errors.Join(diag.Errorf("start it first: `fleetctl host start`", "the management cluster %s does not run (it is %s)", p.mgmt.Name, st), err)
+}
+
 // aside is what needs no steps: a look, or an abort.
 func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error) {
 	if p.gone {
 		return nil, diag.Errorf("run `fleetctl pivot`, which goes on from the target alone", "the source %s is not there", p.mgmt.Name)
 	}
 	if p.session.client == nil {
-		return nil, diag.Errorf("`fleetctl init` makes it", "the management cluster %s does not exist, and has nothing to hand over", p.mgmt.Name)
+		return nil, p.noSource(ctx)
 	}
 	if o.Abort && p.under == nil {
 		return &PivotResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, nil
