@@ -77,7 +77,7 @@ func NewServers() *contact.Servers {
 
 // NewSource checks opts and returns a Source. It reads nothing yet.
 func NewSource(opts SourceOptions) (*Source, error) {
-	listen(nil)
+	quieten()
 	boundDownloads()
 	// Where ClusterClasses are not served, most examples of providers do not work; aws-eks and gcp-gke need the others.
 	if opts.Servers == nil {

@@ -242,7 +242,9 @@ func (h *handedOver) killedAt(c *kube.Client, phase handover.Phase, args []strin
 	if err := cmd.Process.Kill(); err != nil {
 		h.t.Fatal(err)
 	}
-	<-ended
+	if err := <-ended; err == nil || cmd.ProcessState.Exited() {
+		h.t.Fatalf("it came to its end before it was killed: %v", err)
+	}
 	if journal, err := handover.ReadJournal(h.t.Context(), c); err != nil || journal.Phase == handover.PhaseReleased {
 		h.t.Fatalf("killed too late: %+v, %v", journal, err)
 	}
