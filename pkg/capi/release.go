@@ -92,8 +92,8 @@ func (m *Manifest) screen(of string) error {
 // variableUse matches a variable with what is done to it.
 var variableUse = regexp.MustCompile(`\$\{[A-Za-z0-9_]+([^}]*)\}`)
 
-// fill gives the components of p with their variables filled in, or as they are if raw, and clusterctl's labels.
-func (s *Source) fill(p Provider, r *release, raw bool) (repository.Components, error) {
+// fill gives the components of a release with their variables filled in, or as they are if raw, and clusterctl's labels.
+func (s *Source) fill(r *release, raw bool) (repository.Components, error) {
 	if !raw {
 		longest, grown := 0, 0
 		for _, value := range s.variables {

@@ -376,7 +376,7 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 	if err != nil {
 		return nil, err
 	}
-	components, err := s.fill(p, r, raw)
+	components, err := s.fill(r, raw)
 	if err != nil {
 		if missing := s.checkVariables(ctx, p); missing != nil && !raw {
 			return nil, missing // says it better
