@@ -202,7 +202,7 @@ func Missing(files []manifest.File, exists func(path string) bool) []manifest.Fi
 		if chart, ok := chartOf(f.Path); ok && exists(path.Join(chart, "Chart.yaml")) {
 			return true
 		}
-		if common := environmentOfFolders(f.Path); common != "" && exists(path.Join(common, "kustomization.yaml")) && !exists(path.Join(common, "apps", layout.FoldersName)) {
+		if common := environmentOfFolders(f.Path); common != "" && exists(path.Join(common, "kustomization.yaml")) {
 			return true
 		}
 		return exists(f.Path)
