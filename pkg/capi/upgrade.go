@@ -10,7 +10,6 @@ import (
 	"github.com/blang/semver/v4"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/version"
-	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
@@ -94,7 +93,7 @@ func (m *Manager) checkUpgrades(ctx context.Context, source *Source, providers [
 // coreContract is the contract that clusterctl's library brings a core provider to, and compatibleContracts are those that providers beside it may have.
 var (
 	coreContract        = clusterv1.GroupVersion.Version
-	compatibleContracts = []string{coreContract, clusterv1beta1.GroupVersion.Version}
+	compatibleContracts = []string{coreContract, "v1beta1"}
 )
 
 // checkStep refuses ways back, and steps that leave out what Cluster API does not let be left out.

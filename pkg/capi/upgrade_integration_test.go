@@ -59,14 +59,14 @@ type upgradeBed struct {
 	machine  *unstructured.Unstructured
 }
 
-func newUpgradeBed(t *testing.T, ctx context.Context) *upgradeBed {
+func newUpgradeBed(ctx context.Context, t *testing.T) *upgradeBed {
 	t.Helper()
 	m, c, source := newManagement(t)
 	for _, label := range labels {
 		addRelease(t, source.repository, label, "v1.14.1", ":v1\"", ":v0\"", "--v=${LOG_LEVEL:=0}", "--gone-later")
 	}
-	new := resolve(t, source, allProviders)
-	b := &upgradeBed{Manager: m, c: c, source: source, new: new, old: withVersion(new, "v1.14.1")}
+	wanted := resolve(t, source, allProviders)
+	b := &upgradeBed{Manager: m, c: c, source: source, new: wanted, old: withVersion(wanted, "v1.14.1")}
 	if _, err := m.Install(ctx, source, InstallOptions{Providers: b.old}); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func (b *upgradeBed) manager(t *testing.T, name string) *appsv1.Deployment {
 func TestUpgrade(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	b := newUpgradeBed(t, ctx)
+	b := newUpgradeBed(ctx, t)
 	upgrades, err := b.Upgrades(ctx, b.source, b.new)
 	if err != nil || len(upgrades) != 4 {
 		t.Fatalf("%v, %v", upgrades, err)
@@ -164,7 +164,7 @@ func TestUpgrade(t *testing.T) {
 func TestUpgradeKeepsTuning(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	b := newUpgradeBed(t, ctx)
+	b := newUpgradeBed(ctx, t)
 	tuned := newTestSource(t, SourceOptions{Repository: b.source.repository, Tuning: []kube.Tuning{
 		{Manager: "infrastructuredocker-manager", Flags: map[string]int{"kube-api-qps": 5}, Limits: map[string]string{"memory": "1Gi"}},
 	}})
@@ -187,7 +187,7 @@ func TestUpgradeKeepsTuning(t *testing.T) {
 func TestUpgradeStops(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	b := newUpgradeBed(t, ctx)
+	b := newUpgradeBed(ctx, t)
 	addRelease(t, b.source.repository, "bootstrap-kubeadm", "v1.14.3", "example.com/bootstrapkubeadm:v1", brokenImage)
 	addRelease(t, b.source.repository, "bootstrap-kubeadm", "v1.14.4")
 	broken := slices.Clone(b.new)
@@ -223,7 +223,7 @@ func TestUpgradeStops(t *testing.T) {
 func TestUpgradeSurvivesKills(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	b := newUpgradeBed(t, ctx)
+	b := newUpgradeBed(ctx, t)
 	for wait := 100 * time.Millisecond; ; wait *= 2 {
 		short, stop := context.WithTimeout(ctx, wait)
 		_, _, err := b.install(short, b.source, b.new)
@@ -259,7 +259,7 @@ func TestUpgradeSurvivesKills(t *testing.T) {
 func TestUpgradeFits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	b := newUpgradeBed(t, ctx)
+	b := newUpgradeBed(ctx, t)
 	addRelease(t, b.source.repository, "infrastructure-docker", "v0.3.0")
 	addRelease(t, b.source.repository, "cluster-api", "v1.18.0")
 	for label, content := range map[string]string{
@@ -291,7 +291,7 @@ func TestUpgradeFits(t *testing.T) {
 func TestUpgradeBesideOthers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	b := newUpgradeBed(t, ctx)
+	b := newUpgradeBed(ctx, t)
 	aws := newTestSource(t, SourceOptions{Repository: b.source.repository, Variables: map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0"}})
 	with := append(slices.Clone(b.old), Provider{Name: "aws", Type: Infrastructure, Version: "v1.14.2"})
 	if _, err := b.Install(ctx, aws, InstallOptions{Providers: with}); err != nil {
@@ -310,7 +310,7 @@ func TestUpgradeBesideOthers(t *testing.T) {
 func TestUpgradeCertManager(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	b := newUpgradeBed(t, ctx)
+	b := newUpgradeBed(ctx, t)
 	newer := filepath.Join(b.source.repository, "cert-manager", "v1.12.0", "cert-manager.yaml")
 	writeFile(t, newer, strings.ReplaceAll(testCertManager, "webhook:v1.11.5", "webhook:v1.12.0"))
 	leftover := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "cert-manager", Name: "of-old-only", Labels: map[string]string{

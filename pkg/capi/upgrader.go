@@ -41,7 +41,7 @@ func (m *Manager) upgrader(ctx context.Context, source *Source, todo *plan) (clu
 		// clusterctl asks for a provider's place before it asks for its repository, and knows that of some names only.
 		providers = append(providers, Provider{Name: entry.ProviderName, Type: typeOf(entry.GetProviderType()), URL: noPlace})
 	}
-	configuration, err := newConfig(config.NewMemoryReader(), source.variables, providers)
+	configuration, err := newConfig(config.NewMemoryReader(), source.variables, providers) //nolint:contextcheck // it asks nobody
 	if err != nil {
 		return nil, err
 	}

@@ -46,5 +46,6 @@ There is no way back to an older version of a provider.`,
 	f.addManagement(c)
 	o.addRunFlags(c)
 	o.addDryRun(c)
+	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	return c
 }

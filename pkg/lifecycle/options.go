@@ -68,6 +68,6 @@ type InitResult struct {
 	// Upgraded is what runs in another version than before, and Snapshot the private file with the Cluster API objects as they were before that.
 	Upgraded []Upgraded       `json:"upgraded,omitempty"`
 	Snapshot string           `json:"snapshot,omitempty"`
-	Steps []progress.Event `json:"steps"`
-	Next  []string         `json:"next"`
+	Steps    []progress.Event `json:"steps"`
+	Next     []string         `json:"next"`
 }

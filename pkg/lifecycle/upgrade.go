@@ -122,7 +122,7 @@ func (s *session) mustStand(ctx context.Context) error {
 	if !s.opts.UpgradeOnly {
 		return nil
 	}
-	const hint = "`fleetctl init` makes it, with the versions of fleet.yaml"
+	const hint = "make it with `fleetctl init`"
 	if s.newFleet {
 		return diag.Errorf(hint, "there is no fleet in %s to upgrade", s.opts.Dir)
 	}
@@ -134,7 +134,7 @@ func (s *session) mustStand(ctx context.Context) error {
 	case err != nil:
 		return err
 	case st == host.StateAbsent:
-		return diag.Errorf(hint, "there is no management cluster %s to upgrade", s.mgmt.Name)
+		return diag.NotReady(hint, "the management cluster %s does not exist", s.mgmt.Name)
 	}
 	return nil
 }
