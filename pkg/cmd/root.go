@@ -123,6 +123,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 	}{
 		{"lifecycle", newInitCmd(f)},
 		{"lifecycle", newBootstrapCmd(f)},
+		{"lifecycle", newUpgradeCmd(f)},
 		{"lifecycle", newTeardownCmd(f)},
 		{"lifecycle", newHostCmd(f)},
 		{"repo", newClusterCmd(f)},
