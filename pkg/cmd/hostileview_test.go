@@ -111,7 +111,7 @@ func TestViewsOfHostileTexts(t *testing.T) {
 	wantHarmless(t, "scaffold", nil, scaffoldView)
 	wantHarmless(t, "bootstrap", nil, bootstrapView)
 	wantHarmless(t, "teardown", nil, teardownView)
-	wantHarmless(t, "promote", func(r *promotion.Result) { r.Diff = "" }, func(w io.Writer, r *promotion.Result) error { return promoteView(w, f.streams, r, true) })
+	wantHarmless(t, "promote", func(r *promotion.Result) { r.Change.Diff, r.ReleaseNotes = "", "" }, func(w io.Writer, r *promotion.Result) error { return promoteView(w, f.streams, r, true) })
 	wantHarmless(t, "promotions", nil, promotionsView)
 	wantHarmless(t, "change", func(r *change.Result) { r.Diff = "" }, func(w io.Writer, r *change.Result) error { return changeView(w, f.streams, r, true) })
 	wantHarmless(t, "cluster", nil, clusterView)
