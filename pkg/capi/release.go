@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
@@ -31,6 +32,8 @@ var releaseLimits = yamledit.Limits{Bytes: maxRelease, Nodes: 2_000_000, Depth: 
 type release struct {
 	provider config.Provider
 	manifest Manifest
+	// screened says once what is wrong with it for who parses it.
+	screened func() error
 }
 
 // released returns the release of p, as it is: nothing of it has been looked into.
@@ -57,6 +60,7 @@ func (s *Source) released(ctx context.Context, p Provider) (*release, error) {
 		provider: config.NewProvider(client.Name(), client.URL(), client.Type()),
 		manifest: Manifest{Version: p.Version, File: path.Base(client.URL()), YAML: content},
 	}
+	r.screened = sync.OnceValue(func() error { return r.manifest.screen(p.String()) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.releases[p]; known != nil { // two have asked at once, and a server may answer each otherwise
@@ -74,7 +78,7 @@ func (s *Source) screened(ctx context.Context, p Provider) (*release, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, r.manifest.screen(p.String())
+	return r, r.screened()
 }
 
 // screen refuses a file that is a bomb for who parses it. Where it is no YAML at all, its reader says so.
