@@ -158,19 +158,24 @@ func newFeatureRemoveCmd(f *factory) *cobra.Command {
 	}, ofFeature, (*fleetrepo.Repo).RemoveFeature)
 }
 
+// everyManagement is what --on-management stands for without a name; no cluster can be called so.
+const everyManagement = "*"
+
 func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error)) *cobra.Command {
 	var o changeFlags
 	var options fleetrepo.FeatureOptions
+	var management string
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if options.ManagementCluster = f.flags.management; options.ManagementCluster != "" && !options.Management {
-			return diag.Usage("give --on-management as well", "--management is about features of management clusters")
+		if options.Management = c.Flags().Changed("on-management"); options.Management && management != everyManagement {
+			options.ManagementCluster = management
 		}
 		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return change(r, args[0], options) })
 	}
 	addFeatureTargets(f, c, &options)
 	addRenamed(c.Flags(), "on-cluster", "cluster")
-	c.Flags().BoolVar(&options.Management, "on-management", false, "it is about management clusters themselves: all, or the one that --management names")
-	f.managementFlag(c, "with --on-management, the management cluster that it is about (default: all)")
+	c.Flags().StringVar(&management, "on-management", "", "it is about management clusters themselves: all, or one with --on-management=NAME")
+	c.Flags().Lookup("on-management").NoOptDefVal = everyManagement
+	completeFlag(c, "on-management", f.completeFrom(-1, ofManagement.choices))
 	o.add(c)
 	takes(f, c, ofFeature)
 	return c
