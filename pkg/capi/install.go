@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 	clusterctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/config"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -27,6 +28,9 @@ type InstallOptions struct {
 	// PodsRun, if not nil, returns when pods can run and their images are there. Until then everything but the Deployments is
 	// applied: a pod that comes too early is retried ever more slowly.
 	PodsRun func(ctx context.Context) error
+	// BeforeUpgrade is called before something that runs is brought to another version, with all that will be. It returns when that may begin: when
+	// what could be lost is kept. Without it another version is refused.
+	BeforeUpgrade func(ctx context.Context, upgrades []Upgrade) error
 }
 
 // InstallResult says what Install did.
@@ -35,12 +39,14 @@ type InstallResult struct {
 	Installed []Provider
 	// CertManager tells that it installed or completed cert-manager.
 	CertManager bool
+	// Upgraded is what it brought from one version to another.
+	Upgraded []Upgrade
 }
 
 // Install makes the providers, and cert-manager where none is, run in the cluster, and returns when all their Deployments are
 // available and their webhooks answer. What is there and whole it leaves alone, so it can be run again after a kill at any
-// point. It refuses, before it changes anything, another version of an installed provider, providers that do not fit
-// together, and variables without a value.
+// point. What runs in another version it upgrades first, see BeforeUpgrade. It refuses, before it changes anything, an older version than
+// the installed one, providers that do not fit together, and variables without a value.
 func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptions) (*InstallResult, error) {
 	detail := opts.Detail
 	if detail == nil {
@@ -51,12 +57,21 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 	if err != nil {
 		return nil, err
 	}
+	run := &installation{kube: m.kube, detail: detail, podsRun: opts.PodsRun}
+	upgraded := todo.upgrades
+	if len(upgraded) > 0 {
+		if todo, err = m.upgradeFirst(ctx, source, opts, todo, run); err != nil {
+			return nil, err
+		}
+	}
 	if len(todo.missing) > 0 {
 		if err := m.validate(ctx, source, todo.missing); err != nil {
 			return nil, err
 		}
 	}
-	run := &installation{kube: m.kube, detail: detail, podsRun: opts.PodsRun}
+	if err := m.kube.Delete(ctx, todo.cutOff, kube.DeleteOptions{Wait: true}); err != nil {
+		return nil, err
+	}
 	err = run.apply(ctx, todo)
 	if err == nil || ctx.Err() != nil { // when time is up, the Deployments that are not ready say why
 		err = errors.Join(err, m.kube.WaitDeploymentsReady(ctx, deploymentKeys(todo), detail))
@@ -68,11 +83,34 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 	if err := m.WaitWebhooks(ctx); err != nil {
 		return nil, err
 	}
-	result := &InstallResult{CertManager: todo.applyCerts}
+	result := &InstallResult{CertManager: todo.applyCerts, Upgraded: upgraded}
 	for _, c := range todo.missing {
 		result.Installed = append(result.Installed, Provider{Name: c.Name(), Type: typeOf(c.Type()), Version: c.Version(), URL: c.URL()})
 	}
 	return result, nil
+}
+
+// upgradeFirst brings what runs to the wanted versions, and returns what is left to do.
+func (m *Manager) upgradeFirst(ctx context.Context, source *Source, opts InstallOptions, todo *plan, run *installation) (*plan, error) {
+	if opts.BeforeUpgrade == nil {
+		var against []error
+		for _, u := range todo.upgrades {
+			name := Provider{Name: u.Name, Type: u.Type}
+			against = append(against, diag.Errorf("ask for "+u.From+", or upgrade it first: `fleetctl upgrade plan` shows what fits together",
+				"install %s %s: version %s is installed", name, u.Version, u.From))
+		}
+		return nil, errors.Join(against...)
+	}
+	if err := m.checkUpgrades(ctx, source, opts.Providers, todo); err != nil {
+		return nil, err
+	}
+	if err := opts.BeforeUpgrade(ctx, todo.upgrades); err != nil {
+		return nil, err
+	}
+	if err := m.upgrade(ctx, source, todo, run); err != nil {
+		return nil, err
+	}
+	return m.plan(ctx, source, opts.Providers)
 }
 
 // validate lets clusterctl judge whether the missing providers fit with those that are there, which takes its inventory's CRD.

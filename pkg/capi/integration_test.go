@@ -24,6 +24,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
+// brokenImage never runs.
+const brokenImage = "example.com/broken:v1"
+
 var allProviders = []Provider{{Name: "docker"}}
 
 // withClusterCRDs puts Cluster API's real CRDs into the core provider of a test repository.
@@ -87,15 +90,20 @@ func playControllers(t *testing.T, c *kube.Client) {
 		}
 	}
 	go play(deploymentKind, func(obj *unstructured.Unstructured) error {
-		if kube.DeploymentReady(obj) {
+		observed, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+		if observed == obj.GetGeneration() {
 			return nil
 		}
 		d := &appsv1.Deployment{}
 		if err := c.Get(ctx, kube.RefOf(obj).Key, d); err != nil {
 			return client.IgnoreNotFound(err)
 		}
+		replicas := *d.Spec.Replicas
+		if d.Spec.Template.Spec.Containers[0].Image == brokenImage {
+			replicas = 0
+		}
 		d.Status = appsv1.DeploymentStatus{
-			ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
+			ObservedGeneration: d.Generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
 			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}},
 		}
 		return c.Status().Update(ctx, d)

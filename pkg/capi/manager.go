@@ -26,7 +26,7 @@ type Manager struct {
 
 // New returns a Manager for the cluster that client talks to. It sends no request.
 func New(client *kube.Client) (*Manager, error) {
-	quieten()
+	listen(nil)
 	p, err := newProxy(client)
 	if err != nil {
 		return nil, err

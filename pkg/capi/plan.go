@@ -26,6 +26,12 @@ type plan struct {
 	// clusterctl's to look after.
 	certs                []*unstructured.Unstructured
 	applyCerts, ownCerts bool
+	// upgrades are what runs in another version, in the order in which it is upgraded; certsUpgrade is cert-manager's among them, or nil.
+	upgrades     []Upgrade
+	certsUpgrade *Upgrade
+	inventory    []clusterctlv1.Provider
+	// cutOff are Deployments of missing providers that an upgrade has stopped: they go, because a manifest need not say how many replicas there are.
+	cutOff []*unstructured.Unstructured
 }
 
 // plan reads components and cluster side by side and compares.
@@ -58,18 +64,29 @@ func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider
 	}
 
 	var conflicts []error
-	for _, components := range p.wanted {
-		whole, err := isInstalled(components, inventory, deployments)
-		conflicts = append(conflicts, err)
-		if !whole {
-			p.missing = append(p.missing, components)
-		}
-	}
+	p.inventory = inventory
 	p.ownCerts = certsCRD == nil || certsCRD.Labels[clusterctlv1.ClusterctlCoreLabel] == clusterctlv1.ClusterctlCoreLabelCertManagerValue
 	if p.ownCerts {
-		var err error
-		p.applyCerts, err = certManagerMissing(p.certs, certsVersion, deployments, certsHooks || !hasWebhooks(p.certs))
-		conflicts = append(conflicts, err)
+		var from string
+		p.applyCerts, from = certManagerMissing(p.certs, certsVersion, deployments, certsHooks || !hasWebhooks(p.certs))
+		if from != "" {
+			p.upgrades = append(p.upgrades, Upgrade{Provider: Provider{Name: certManager, Version: certsVersion}, From: from})
+			p.certsUpgrade = &p.upgrades[0]
+		}
+	}
+	for _, components := range p.wanted {
+		there, err := installedAs(components, inventory)
+		switch {
+		case err != nil:
+			conflicts = append(conflicts, err)
+		case there != nil && there.Version != components.Version():
+			p.upgrades = append(p.upgrades, Upgrade{
+				Provider: Provider{Name: components.Name(), Type: typeOf(components.Type()), Version: components.Version()}, From: there.Version,
+			})
+		case there == nil || !allRun(components, deployments):
+			p.missing = append(p.missing, components)
+			p.cutOff = append(p.cutOff, stoppedOf(components, deployments)...)
+		}
 	}
 	return p, errors.Join(conflicts...)
 }
@@ -103,65 +120,54 @@ func hasWebhooks(objects []*unstructured.Unstructured) bool {
 	return len(splitCertManager(objects).webhooks) > 0
 }
 
-// isInstalled tells whether the inventory has the provider and all its Deployments run with the images and the tuning that
-// components name. Another version in the inventory is an error: replacing a provider is an upgrade, with rules of its own.
-func isInstalled(components repository.Components, inventory []clusterctlv1.Provider, deployments kube.Objects) (bool, error) {
+// installedAs is the provider's entry in the inventory; nil where it has none. Another namespace than the wanted one is an error.
+func installedAs(components repository.Components, inventory []clusterctlv1.Provider) (*clusterctlv1.Provider, error) {
 	wanted := components.InventoryObject()
 	i := slices.IndexFunc(inventory, func(p clusterctlv1.Provider) bool { return p.SameAs(wanted) })
 	if i < 0 {
-		return false, nil
+		return nil, nil
 	}
-	there := inventory[i]
-	name := Provider{Name: there.ProviderName, Type: typeOf(there.GetProviderType())}
+	there := &inventory[i]
 	if there.Namespace != wanted.Namespace {
-		return false, diag.Errorf("", "install %s in namespace %s: it is installed in namespace %s", name, wanted.Namespace, there.Namespace)
+		name := Provider{Name: there.ProviderName, Type: typeOf(there.GetProviderType())}
+		return nil, diag.Errorf("", "install %s in namespace %s: it is installed in namespace %s", name, wanted.Namespace, there.Namespace)
 	}
-	if there.Version != wanted.Version {
-		return false, diag.Errorf(
-			"ask for "+there.Version+", or upgrade: `clusterctl upgrade plan` lists the versions that fit together",
-			"install %s %s: version %s is installed", name, wanted.Version, there.Version)
-	}
+	return there, nil
+}
+
+// allRun tells whether all Deployments of a provider run with the images and the tuning that components name.
+func allRun(components repository.Components, deployments kube.Objects) bool {
 	for _, obj := range components.Objs() {
 		if obj.GroupVersionKind() == deploymentKind && !runs(&obj, deployments) {
-			return false, nil
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
 // runs tells whether wanted, a Deployment, is there with the same images and tuning, rolled out and available.
 func runs(wanted *unstructured.Unstructured, deployments kube.Objects) bool {
 	there := deployments[kube.Key{Namespace: wanted.GetNamespace(), Name: wanted.GetName()}]
-	return kube.DeploymentReady(there) && sameTuning(there, wanted) &&
+	return kube.DeploymentReady(there) && !stopped(there) && sameTuning(there, wanted) &&
 		slices.Equal(imagesOf([]*unstructured.Unstructured{there}), imagesOf([]*unstructured.Unstructured{wanted}))
 }
 
-// certManagerMissing tells whether the objects of a cert-manager that clusterctl looks after are to be applied: not where it
-// runs, webhooks and all, and not where all of another version is there, which then only has to start.
-func certManagerMissing(objects []*unstructured.Unstructured, version string, deployments kube.Objects, hooks bool) (bool, error) {
-	var there, running, wanted int
-	installed := ""
+// certManagerMissing tells whether the objects of a cert-manager that clusterctl looks after are to be applied, because not all of it runs, and
+// the version that all or a part of it is there in, where that is another one; "" where it is not.
+func certManagerMissing(objects []*unstructured.Unstructured, version string, deployments kube.Objects, hooks bool) (missing bool, other string) {
+	missing = !hooks
 	for _, obj := range objects {
 		if obj.GroupVersionKind() != deploymentKind {
 			continue
 		}
-		wanted++
-		if d := deployments[kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}]; d != nil {
-			there++
-			installed = d.GetAnnotations()[clusterctlv1.CertManagerVersionAnnotation]
-			if kube.DeploymentReady(d) {
-				running++
-			}
+		d := deployments[kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}]
+		missing = missing || !kube.DeploymentReady(d)
+		if d == nil {
+			continue
+		}
+		if installed := d.GetAnnotations()[clusterctlv1.CertManagerVersionAnnotation]; installed != "" && installed != version {
+			other = installed
 		}
 	}
-	switch {
-	case running == wanted && hooks:
-		return false, nil
-	case installed == "" || installed == version:
-		return true, nil
-	case there == wanted && hooks:
-		return false, nil
-	}
-	return false, diag.Errorf("remove what is left of it, `kubectl delete namespace cert-manager`, and run this again",
-		"install cert-manager %s: a part of version %s is installed", version, installed)
+	return missing, other
 }

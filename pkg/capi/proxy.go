@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/cluster-api/version"
@@ -53,9 +56,22 @@ func (p *proxy) CheckClusterAvailable(ctx context.Context) error {
 	return err
 }
 
-// ListResources is for clusterctl's delete and upgrade, which fleetctl does not call.
-func (p *proxy) ListResources(context.Context, map[string]string, ...string) ([]unstructured.Unstructured, error) {
-	return nil, fmt.Errorf("list resources by label: %w", errors.ErrUnsupported)
+// ListResources lists what carries labels: cluster-wide objects, and those of namespaces. Custom resources of CRDs that providers or cert-manager
+// brought are left out, as clusterctl does it: their webhooks may not answer.
+func (p *proxy) ListResources(ctx context.Context, labels map[string]string, namespaces ...string) ([]unstructured.Unstructured, error) {
+	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	if err := p.client.List(ctx, crds); err != nil {
+		return nil, fmt.Errorf("list the CRDs: %w", err)
+	}
+	// Of cert-manager its own objects are looked for, and of a provider the Certificates that it brought.
+	ofCertManager := labels[clusterctlv1.ClusterctlCoreLabel] == clusterctlv1.ClusterctlCoreLabelCertManagerValue
+	custom := map[schema.GroupKind]bool{}
+	for i := range crds.Items {
+		crd := &crds.Items[i]
+		_, ofProvider := crd.Labels[clusterv1.ProviderNameLabel]
+		custom[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}] = ofProvider || ofCertManager
+	}
+	return p.client.ListLabelled(ctx, labels, namespaces, func(kind schema.GroupKind) bool { return custom[kind] })
 }
 
 // GetContexts is for clusterctl's completion, which fleetctl does not call.

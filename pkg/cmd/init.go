@@ -64,15 +64,15 @@ out, Flux's own manifests and fleet.lock, comes with the init that makes the man
 		},
 	}
 	o.addFlags(f, c)
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the steps and write the manifests that would be applied; change nothing else")
+	o.addDryRun(c)
 	c.Flags().BoolVar(&o.scaffold, "scaffold", false, "write and commit the fleet repo alone, and make no management cluster")
-	c.Flags().StringVar(&o.manifestDir, "manifest-dir", "fleetctl-manifests", "folder for the manifests of --dry-run")
 	return c
 }
 
 // addFlags defines the flags that init and bootstrap share.
 func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 	o.addFleetFlags(f, c)
+	o.addRunFlags(c)
 	fs := c.Flags()
 	fs.StringVar(&o.Fleet, "fleet", "", "name of a new fleet (default: the folder's name)")
 	fs.StringVar(&o.HostType, "host", "", "what carries the management cluster: kind, embedded or existing (default: kind where a container engine answers, else embedded)")
@@ -81,19 +81,30 @@ func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 	fs.StringVar(&o.Environment, "environment", "dev", "first environment of a new fleet repo")
 	fs.StringVar(&o.GitURL, "git-url", "", "remote of the fleet repo, https or ssh (default: the folder's own remote, or none at all)")
 	fs.StringVar(&o.Branch, "git-branch", "", "branch that holds the fleet (default: main)")
+	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")
+	fs.BoolVar(&o.TakeOverFlux, "take-over-flux", false, "point a Flux that follows something else at this fleet repo; what it applied before is kept")
+	fs.BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
+}
+
+// addRunFlags defines those that every run needs, also for a management cluster that is there.
+func (o *initOptions) addRunFlags(c *cobra.Command) {
+	fs := c.Flags()
 	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
 	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
 	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "", "file with a token of an https remote that may only read, for Flux on all clusters (default: the environment variable FLEETCTL_FLUX_TOKEN)")
 	fs.StringVar(&o.FluxUsername, "flux-username", "", "user name that goes with the token for Flux (default: that of --git-username)")
 	fs.StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
-	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")
 	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "", "known_hosts file that pins the host keys of an ssh remote (default: the user's)")
 	fs.StringVar(&o.AgeKeyFile, "age-key-file", "", "file with the private age key of a fleet repo that has one (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or a new one)")
 	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
 	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "names of preflight checks whose failure is accepted")
 	fs.BoolVar(&o.NoVerify, "no-verify", false, "leave out the Git hooks that could refuse the commit of the fleet repo: pre-commit, commit-msg and pre-push")
-	fs.BoolVar(&o.TakeOverFlux, "take-over-flux", false, "point a Flux that follows something else at this fleet repo; what it applied before is kept")
-	fs.BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
+}
+
+// addDryRun defines the flags of a run that only says what it would do.
+func (o *initOptions) addDryRun(c *cobra.Command) {
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the steps and write the manifests that would be applied; change nothing else")
+	c.Flags().StringVar(&o.manifestDir, "manifest-dir", "fleetctl-manifests", "folder for the manifests of --dry-run")
 }
 
 // addFleetFlags defines those that say what runs on the management cluster; bundle create has no others.
@@ -172,7 +183,11 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 		f.closeReporter()
 		return ui.Print(f.streams, f.format, plan, func(w io.Writer) error { return planView(w, plan) })
 	}
-	result, err := lifecycle.Init(c.Context(), deps, o.InitOptions)
+	run := lifecycle.Init
+	if o.UpgradeOnly {
+		run = lifecycle.Upgrade
+	}
+	result, err := run(c.Context(), deps, o.InitOptions)
 	if err != nil {
 		return err
 	}
@@ -205,6 +220,12 @@ func planView(w io.Writer, p *lifecycle.Plan) error {
 		}
 		ui.Fprintf(w, "  %s%s\n", s.Name, after)
 	}
+	if len(p.Upgrades) > 0 {
+		ui.FprintText(w, "\nIt upgrades, in this order, each healthy before the next, after a snapshot of the Cluster API objects:")
+	}
+	for _, u := range p.Upgrades {
+		ui.Fprintf(w, "  %s\n", u)
+	}
 	if now := p.Flux; now != nil {
 		ui.Fprintf(w, "\nFlux on the cluster follows %s.\ninit refuses to point it at %s without --take-over-flux.\n", now.Follows, now.Wanted)
 		if len(now.WouldDelete) > 0 {
@@ -220,6 +241,12 @@ func planView(w io.Writer, p *lifecycle.Plan) error {
 
 func initView(w io.Writer, r *lifecycle.InitResult) error {
 	ui.Fprintf(w, "\nManagement cluster %s follows %s (%s) at %s.\n", r.Cluster, r.GitURL, r.Branch, short(r.Revision))
+	for _, u := range r.Upgraded {
+		ui.Fprintf(w, "Upgraded %s.\n", u)
+	}
+	if r.Snapshot != "" {
+		ui.Fprintf(w, "The Cluster API objects as they were before, Secrets included: %s\n", r.Snapshot)
+	}
 	if r.DeployKey != "" {
 		ui.Fprintf(w, "Flux reads it with this deploy key:\n  %s\n", r.DeployKey)
 	}

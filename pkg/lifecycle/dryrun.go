@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -21,6 +22,8 @@ type Plan struct {
 	Manifests   []string `json:"manifests"`
 	// Flux is what Flux follows on a cluster that is there, where that is something else; nil where nothing changes for it.
 	Flux *FluxNow `json:"flux,omitempty"`
+	// Upgrades are what a cluster that is there would be brought to other versions of, in this order.
+	Upgrades []Upgraded `json:"upgrades,omitempty"`
 }
 
 // PlanStep is a step and the steps it waits for.
@@ -44,6 +47,9 @@ func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir str
 		return nil, s.stranger
 	}
 	s.findHost(ctx) // and ask no parent for a new way to it: that would be kept
+	if err := s.mustStand(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.chooseVersions(ctx, func(string) {}); err != nil {
 		return nil, err
 	}
@@ -67,6 +73,9 @@ func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir str
 	plan := &Plan{FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, ManifestDir: dir}
 	if plan.Flux, err = s.planFollowing(ctx); err != nil {
 		return nil, err
+	}
+	if plan.Upgrades, err = s.planUpgrades(ctx); err != nil {
+		return nil, diag.Wrap("look at what is installed", err, "")
 	}
 	for _, f := range set.Files() {
 		plan.Manifests = append(plan.Manifests, f.Path)

@@ -68,6 +68,9 @@ func (s *session) runInit(ctx context.Context) (*InitResult, error) {
 	if s.stranger != nil {
 		return nil, s.stranger
 	}
+	if err := s.mustStand(ctx); err != nil {
+		return nil, err
+	}
 	unlock, err := s.cluster.Lock("fleetctl init")
 	if err != nil {
 		return nil, err
@@ -117,7 +120,7 @@ func (s *session) initSteps() []steps.Step {
 		},
 		{
 			Name: stepProviders, Needs: []string{stepAPI, stepManifests}, Run: s.installProviders,
-			Hint: "`fleetctl status` shows why", Timeout: 20 * time.Minute,
+			Hint: "`fleetctl status` shows why", Timeout: 40 * time.Minute, // an upgrade takes them one after the other
 		},
 		{
 			Name: stepFlux, Needs: []string{stepAPI, stepManifests}, Run: s.installFlux,
@@ -151,7 +154,7 @@ func (s *session) initResult() *InitResult {
 	r := &InitResult{
 		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Host: string(s.mgmt.Host.Type),
 		Repo: s.opts.Dir, GitURL: s.endpoint.display, Branch: s.fleet.Spec.Git.Branch, Revision: s.revision,
-		Kubeconfig: s.cluster.Path(management.KubeconfigFile), Changed: s.changed, Kept: s.kept,
+		Kubeconfig: s.cluster.Path(management.KubeconfigFile), Changed: s.changed, Kept: s.kept, Upgraded: s.upgraded, Snapshot: s.snapshot,
 	}
 	if s.deployKey != nil {
 		r.DeployKey = s.deployKey.Public

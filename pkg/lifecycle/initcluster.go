@@ -149,14 +149,21 @@ func (s *session) installProviders(ctx context.Context, detail func(string)) err
 	result, err := manager.Install(ctx, s.plan.source, capi.InstallOptions{
 		Providers: s.plan.providers, Detail: detail,
 		PodsRun: s.awaitPods,
+		BeforeUpgrade: func(ctx context.Context, upgrades []capi.Upgrade) error {
+			s.did() // also where it fails on the way
+			return s.keepSnapshot(ctx, manager, upgrades, detail)
+		},
 	})
 	if err != nil {
 		return err
 	}
-	if len(result.Installed) == 0 && !result.CertManager {
+	if len(result.Installed) == 0 && !result.CertManager && len(result.Upgraded) == 0 {
 		return steps.NothingToDo("they are installed and ready")
 	}
 	s.did()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.upgraded = upgradedOf(result.Upgraded)
 	return nil
 }
 

@@ -44,6 +44,8 @@ type InitOptions struct {
 	NoCommands bool
 	// TakeOverFlux points a Flux that follows something else at the fleet repo; what it applied before is kept.
 	TakeOverFlux bool
+	// UpgradeOnly refuses a fleet and a management cluster that are not there yet.
+	UpgradeOnly bool
 	// Ephemeral marks a cluster that a pipeline made and will tear down.
 	Ephemeral bool
 }
@@ -62,7 +64,10 @@ type InitResult struct {
 	DeployKey     string `json:"deployKey,omitempty"`
 	Changed       bool   `json:"changed"`
 	// Kept is what Flux applied before it was taken over, and the fleet repo does not have.
-	Kept  []string         `json:"kept,omitempty"`
-	Steps []progress.Event `json:"steps"`
-	Next  []string         `json:"next"`
+	Kept []string `json:"kept,omitempty"`
+	// Upgraded is what runs in another version than before, and Snapshot the private file with the Cluster API objects as they were before that.
+	Upgraded []Upgraded       `json:"upgraded,omitempty"`
+	Snapshot string           `json:"snapshot,omitempty"`
+	Steps    []progress.Event `json:"steps"`
+	Next     []string         `json:"next"`
 }

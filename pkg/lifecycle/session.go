@@ -64,6 +64,8 @@ type session struct {
 	knownHosts string      // lines of --ssh-known-hosts
 	revision   string      // after "commit"
 	changed    bool        // whether any step changed anything
+	upgraded   []Upgraded
+	snapshot   string // the file that was kept before an upgrade
 
 	onMachine foundEngine
 

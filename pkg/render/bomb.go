@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -25,14 +24,14 @@ func screenForKustomize(name string, src []byte) diag.Findings {
 	}
 	documents, err := yamledit.ParseWithin(src, Limits)
 	if err != nil {
-		if isYAML(name) || errors.Is(err, yamledit.ErrExpands) {
+		if isYAML(name) || yamledit.IsBeyond(err) {
 			return diag.Findings{screenFinding(name, src, err)}
 		}
 		return nil
 	}
 	for _, n := range documents {
-		if at := bombIn(n, 0); at != nil {
-			f := syntaxFinding(RuleScreen, name, nil, yamledit.ErrExpands)
+		if at, err := bombIn(n, 0); err != nil {
+			f := syntaxFinding(RuleScreen, name, nil, err)
 			f.Line, f.Column = at.Line, at.Column
 			return diag.Findings{f}
 		}
@@ -40,47 +39,51 @@ func screenForKustomize(name string, src []byte) diag.Findings {
 	return nil
 }
 
-// mayBomb says that a text has what an anchor and an alias begin with.
+// mayBomb says that a text has what an anchor and an alias begin with, or may be nested deep.
 func mayBomb(src []byte) bool {
-	return bytes.IndexByte(src, '&') >= 0 && bytes.IndexByte(src, '*') >= 0
+	return !yamledit.Tame(src) && (bytes.IndexByte(src, '&') < 0 || bytes.IndexByte(src, '*') >= 0)
 }
 
-// isBomb tells whether a text is YAML that expands to more than there is room for, or has such a text in it.
-func isBomb(src []byte, depth int) bool {
+// bombOf says why a text is not for kustomize: it is YAML beyond the limits, or has such a text in it.
+func bombOf(src []byte, depth int) error {
 	if depth > maxNested || !mayBomb(src) {
-		return false
+		return nil
 	}
 	documents, err := yamledit.ParseWithin(src, Limits)
+	if yamledit.IsBeyond(err) {
+		return err
+	}
 	if err != nil {
-		return errors.Is(err, yamledit.ErrExpands)
+		return nil //nolint:nilerr // it is no YAML, which is nobody's bomb
 	}
 	for _, n := range documents {
-		if bombIn(n, depth) != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// bombIn finds the first text below n that is a bomb; nil where there is none. Each text is looked at where it is written, not where an alias
-// repeats it.
-func bombIn(n *yaml.Node, depth int) *yaml.Node {
-	if n.Kind == yaml.ScalarNode && isBomb([]byte(n.Value), depth+1) {
-		return n
-	}
-	for _, inner := range n.Content {
-		if at := bombIn(inner, depth); at != nil {
-			return at
+		if _, err := bombIn(n, depth); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// bombIn finds the first text below n that is a bomb, and says why. Each text is looked at where it is written, not where an alias repeats it.
+func bombIn(n *yaml.Node, depth int) (*yaml.Node, error) {
+	if n.Kind == yaml.ScalarNode {
+		if err := bombOf([]byte(n.Value), depth+1); err != nil {
+			return n, err
+		}
+	}
+	for _, inner := range n.Content {
+		if at, err := bombIn(inner, depth); err != nil {
+			return at, err
+		}
+	}
+	return nil, nil
+}
+
 // screen is for the patches of a Flux object: they come to kustomize from elsewhere than a file of the folder.
 func (s buildSpec) screen() error {
 	for i, p := range s.Patches {
-		if isBomb([]byte(p.Patch), 0) {
-			return fmt.Errorf("patches[%d]: %w", i, yamledit.ErrExpands)
+		if err := bombOf([]byte(p.Patch), 0); err != nil {
+			return fmt.Errorf("patches[%d]: %w", i, err)
 		}
 	}
 	return nil

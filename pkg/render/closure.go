@@ -9,7 +9,6 @@ import (
 	kustypes "sigs.k8s.io/kustomize/api/types"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -174,10 +173,11 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 
 // patch takes one that stands in place, or the file that it is in.
 func (c *closure) patch(dir string, patch *kustypes.PatchStrategicMerge, at place, field string) {
-	switch _, err := resourcesIn([]byte(*patch)); {
-	case isBomb([]byte(*patch), 0):
-		c.expands(at)
-	case err != nil:
+	if err := bombOf([]byte(*patch), 0); err != nil {
+		c.beyond(at, err)
+		return
+	}
+	if _, err := resourcesIn([]byte(*patch)); err != nil {
 		name := string(*patch)
 		c.path(dir, &name, aFile, at, field)
 		*patch = kustypes.PatchStrategicMerge(name)
@@ -210,9 +210,9 @@ func (c *closure) optional(dir string, name *string, at place, field string) {
 	}
 }
 
-// expands says of a text that it is a bomb.
-func (c *closure) expands(at place) {
-	f := syntaxFinding(RuleScreen, at.file, nil, yamledit.ErrExpands)
+// beyond says of a text that it is a bomb.
+func (c *closure) beyond(at place, err error) {
+	f := syntaxFinding(RuleScreen, at.file, nil, err)
 	f.Line, f.Column = at.line, at.column
 	c.findings = append(c.findings, f)
 }

@@ -27,6 +27,18 @@ spec:
 	goodObject = "apiVersion: v1\nkind: Namespace\nmetadata: {name: good}\n"
 )
 
+// deep is a field with so many fields within each other that kustomize would take gigabytes for it; deepLines is the same in lines.
+var (
+	deep      = "data: " + strings.Repeat("{a: ", 5000) + "b" + strings.Repeat("}", 5000) + "\n"
+	deepLines = func() string {
+		var b strings.Builder
+		for i := range 2000 {
+			b.WriteString(strings.Repeat(" ", i) + "a:\n")
+		}
+		return b.String() + strings.Repeat(" ", 2000) + "b\n"
+	}()
+)
+
 // hostile are repos that kustomize would leave, URL being that of a server that listens, GIT what makes git run a command.
 var hostile = []struct {
 	name  string
@@ -83,6 +95,18 @@ var hostile = []struct {
 	},
 	{name: "crds that refer to many", files: base("resources: [a.yaml]\ncrds: [c.yaml]\n", "a.yaml", goodObject, "c.yaml", apiTypes(40, 3)), rule: render.RuleKustomize, at: "base/kustomization.yaml:2:8", says: "more than 100000 types"},
 	{name: "crds that go deep", files: base("resources: [a.yaml]\ncrds: [c.yaml]\n", "a.yaml", goodObject, "c.yaml", apiTypes(2000, 1)), rule: render.RuleKustomize, at: "base/kustomization.yaml:2:8", says: "more than 100 deep"},
+	{name: "an object that is deep", files: base("resources: [a.yaml]\n", "a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"+deep), rule: render.RuleScreen, at: "base/a.yaml:4", says: "nested too deep"},
+	{name: "an object that is deep, in JSON", files: base("resources: [a.txt]\n", "a.txt", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},`+"\n\"data\": "+strings.Repeat(`{"a":`, 5000)+"1"+strings.Repeat("}", 5001)), rule: render.RuleScreen, at: "base/a.txt:2", says: "nested too deep"},
+	{name: "an object that is deep, in lines", files: base("resources: [a.yaml]\n", "a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"+deepLines), rule: render.RuleScreen, at: "base/a.yaml:104", says: "nested too deep"},
+	{name: "a patch that is deep", files: base("resources: [a.yaml]\npatches:\n- patch: |\n"+block(block("apiVersion: v1\nkind: Namespace\nmetadata: {name: good}\n"+deep)), "a.yaml", goodObject), rule: render.RuleScreen, at: "base/kustomization.yaml:3:10", says: "nested too deep"},
+	{name: "a patch in a file that is deep", files: base("resources: [a.yaml]\npatches: [{path: p}]\n", "a.yaml", goodObject, "p", "apiVersion: v1\nkind: Namespace\nmetadata: {name: good}\n"+deep), rule: render.RuleScreen, at: "base/p:4", says: "nested too deep"},
+	{name: "a strategic merge patch that is deep", files: base("resources: [a.yaml]\npatchesStrategicMerge:\n- |\n"+block("apiVersion: v1\nkind: Namespace\nmetadata: {name: good}\n"+deep), "a.yaml", goodObject), rule: render.RuleScreen, at: "base/kustomization.yaml:3:3", says: "nested too deep"},
+	{name: "a generator that is deep", files: base("generators:\n- |\n" + block(builtin("ConfigMapGenerator", deep))), rule: render.RuleScreen, at: "base/kustomization.yaml:2:3", says: "nested too deep"},
+	{name: "a kustomization that is deep", files: base(deep), rule: render.RuleSyntax, at: "base/kustomization.yaml:1", says: "nested too deep"},
+	{
+		name: "a patch of Flux that is deep", rule: render.RuleScreen, at: "mgmt/flux.yaml:1", says: "nested too deep",
+		files: map[string]string{"mgmt/flux.yaml": hostileFlux + "  patches:\n  - patch: |\n" + block(block(block("kind: A\n"+deep))), "base/a.yaml": goodObject},
+	},
 	{name: "crds as they should be", files: base("resources: [a.yaml]\ncrds: [c.yaml]\n", "a.yaml", goodObject, "c.yaml", apiType("A", "B")+apiType("B", "C")+apiType("D", "C"))},
 	{name: "openapi", files: base("openapi: {path: URL/o}\n"), rule: render.RuleRemote, at: "base/kustomization.yaml:1:17"},
 	{name: "configurations", files: base("configurations: [URL/c]\n"), rule: render.RuleRemote, at: "base/kustomization.yaml:1:18"},

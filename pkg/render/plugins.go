@@ -63,8 +63,8 @@ func resourcesIn(text []byte) (out []*resource.Resource, err error) {
 func (c *closure) plugins(dir string, k *kustFile, field string, list []string) {
 	for i, entry := range list {
 		at, name := k.at(field, i), fmt.Sprintf("%s[%d]", field, i)
-		if isBomb([]byte(entry), 0) {
-			c.expands(at)
+		if err := bombOf([]byte(entry), 0); err != nil {
+			c.beyond(at, err)
 			continue
 		}
 		if configs, err := resourcesIn([]byte(entry)); err == nil {

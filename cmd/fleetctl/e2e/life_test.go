@@ -15,6 +15,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -60,6 +61,7 @@ var life = []scenario{
 	{name: "what is kept is private", play: stateIsPrivate},
 	{name: "init starts it again after a reboot", play: initAfterReboot},
 	{name: "host stop and host start", only: "embedded", play: stopAndStart},
+	{name: "a commit right after the private network is lost", only: "embedded", play: networkLost},
 	{name: "status tells of a controller that crashes", only: "embedded", play: crashLoops},
 	{name: "a committed in-memory cluster becomes Available", only: "embedded", play: inMemoryCluster},
 	{name: "other users of the machine reach nothing but what the docs name", only: "embedded", play: outOfReach},
@@ -179,6 +181,37 @@ func stopAndStart(t *testing.T, s *story) {
 		}
 	}
 	s.fails(2, []string{"default/nothing", "`fleetctl host logs`"}, "host", "logs", "default/nothing")
+}
+
+// networkLost kills the process that keeps the host's private network. All programs are started again, where the others know them: Flux, which
+// asks an address for four minutes before it looks for another one, applies the next commit once they are there.
+func networkLost(t *testing.T, s *story) {
+	file := filepath.Join(s.state, "clusters", s.name, "embedded", "runner", "ports.json")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill(t, map[int]string{networkHelper(t, hostFamily(t, s.base, "")): "the helper of the private network"})
+	s.commit("after the network was lost", map[string]string{"notes.txt": "written while all starts again\n"})
+	head := s.git("rev-parse", "HEAD")
+	c := s.client(s.made.Kubeconfig)
+	eventually(t, "the commit is applied", 2*time.Minute, func() string {
+		k := &unstructured.Unstructured{}
+		k.SetAPIVersion("kustomize.toolkit.fluxcd.io/v1")
+		k.SetKind("Kustomization")
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "flux-system", Name: "flux-system"}, k); err != nil {
+			return err.Error()
+		}
+		applied, _, err := unstructured.NestedString(k.Object, "status", "lastAppliedRevision")
+		if err != nil || !strings.HasSuffix(applied, head) {
+			return fmt.Sprintf("applied %q, want %s, %v", applied, head, err)
+		}
+		return ""
+	})
+	s.ready(time.Minute)
+	if now, err := os.ReadFile(file); err != nil || string(now) != string(before) {
+		t.Errorf("ports moved: %s, %v\nbefore: %s", now, err, before)
+	}
 }
 
 // crashLoops has one of Flux's controllers end at once, for a flag that it does not know, and then come back.

@@ -77,17 +77,23 @@ func inReach(l listener) string {
 // hiddenListeners are those on the host's own loopback: the network of that process of its family which is in another one than we are.
 func hiddenListeners(t *testing.T, family map[int]proc) []listener {
 	t.Helper()
+	return listenersIn(t, networkHelper(t, family), family)
+}
+
+// networkHelper is that process of a host's family which is in another network than we are.
+func networkHelper(t *testing.T, family map[int]proc) int {
+	t.Helper()
 	ours, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for pid := range family {
 		if theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err == nil && theirs != ours {
-			return listenersIn(t, pid, family)
+			return pid
 		}
 	}
 	t.Fatal("no process is in a network of its own")
-	return nil
+	return 0
 }
 
 // listeners are those of the processes, in the network that each is in. What ends meanwhile has none.

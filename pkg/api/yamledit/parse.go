@@ -36,13 +36,19 @@ type Limits struct {
 // ErrExpands says that a file is too large for its reader, or too deep, once its aliases are expanded.
 var ErrExpands = errors.New("file is too large or too deep once its aliases are expanded: write it out without aliases (*name)")
 
+// ErrDeep says that a file is nested too deep, as it is written.
+var ErrDeep = errors.New("it is nested too deep: no object that people write is")
+
+// IsBeyond tells of an error of ParseWithin that the text is YAML beyond the limits, in its depth or once its aliases are expanded.
+func IsBeyond(err error) bool { return errors.Is(err, ErrExpands) || errors.Is(err, ErrDeep) }
+
 // Parse is ParseWithin for a file that people edit.
 func Parse(src []byte) ([]*yaml.Node, error) {
 	return ParseWithin(src, Limits{Bytes: MaxBytes, Nodes: maxNodes, Depth: maxDepth})
 }
 
 // ParseWithin returns the top node of each document in src. Errors say that the file is too large, before or after its aliases are
-// expanded (ErrExpands), is not text, or is not YAML.
+// expanded (ErrExpands), nested too deep (ErrDeep, with a line), is not text, or is not YAML.
 func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
 	if len(src) > limits.Bytes {
 		return nil, fmt.Errorf("file is larger than %d KiB", limits.Bytes>>10)
@@ -51,7 +57,7 @@ func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
 		return nil, errors.New("file is not UTF-8 text")
 	}
 	var documents []*yaml.Node
-	budget := limits.Nodes
+	m := meter{budget: limits.Nodes}
 	for decoder := yaml.NewDecoder(bytes.NewReader(src)); ; {
 		var document yaml.Node
 		err := decoder.Decode(&document)
@@ -61,28 +67,34 @@ func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !spend(document.Content[0], &budget, limits.Depth) {
-			return nil, ErrExpands
+		if err := m.spend(document.Content[0], limits.Depth, false); err != nil {
+			return nil, err
 		}
 		documents = append(documents, document.Content[0])
 	}
 }
 
-// spend takes what n expands to from the budget, and tells whether it and the depth that is left were enough. An alias inside of its
+// meter measures what documents expand to.
+type meter struct{ budget int }
+
+// spend takes what n expands to from the budget; the error says whether it or the depth that is left was not enough. An alias inside of its
 // own anchor ends at the depth.
-func spend(n *yaml.Node, budget *int, depth int) bool {
+func (m *meter) spend(n *yaml.Node, depth int, aliased bool) error {
 	for n.Kind == yaml.AliasNode {
-		n = n.Alias
+		n, aliased = n.Alias, true
 	}
-	if *budget--; *budget < 0 || depth < 0 {
-		return false
+	if m.budget--; m.budget < 0 || depth < 0 && aliased {
+		return ErrExpands
+	}
+	if depth < 0 {
+		return fmt.Errorf("line %d: %w", n.Line, ErrDeep)
 	}
 	for _, inner := range n.Content {
-		if !spend(inner, budget, depth-1) {
-			return false
+		if err := m.spend(inner, depth-1, aliased); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
 // yamlLine finds the line in a message of the YAML parser, which has it nowhere else.

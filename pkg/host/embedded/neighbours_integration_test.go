@@ -55,7 +55,7 @@ func wantPrivate(t *testing.T, h *embedded.Host, dir string) {
 }
 
 // TestLoopbackOfItsOwn has a manager that others of this machine do not reach, while probes do; and when the process that keeps the network is
-// killed, all comes back as it was.
+// killed, all comes back as it was, each program on the port that others know it by, although somebody on the machine has that one by now.
 func TestLoopbackOfItsOwn(t *testing.T) {
 	if err := privatenet.Check(); err != nil {
 		t.Fatal(err)
@@ -71,6 +71,8 @@ func TestLoopbackOfItsOwn(t *testing.T) {
 	wantPrivate(t, h, dir)
 	manager := managerOf(t, dir, "manager")
 
+	port, l := strangerOnPort(t, dir)
+	defer l.Close()
 	holder, children := supervisor(t, dir)
 	killed := false
 	for _, child := range children {
@@ -96,6 +98,33 @@ func TestLoopbackOfItsOwn(t *testing.T) {
 	if now, _ := supervisor(t, dir); now != holder {
 		t.Error("the supervisor is another one")
 	}
+	if now := managersPort(t, dir); now != port {
+		t.Errorf("the manager's port was %d, and is %d", port, now)
+	}
+}
+
+// managersPort is the one that a host's only manager was given.
+func managersPort(t *testing.T, dir string) (port int) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, "runner", "ports.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(string(raw[strings.LastIndexByte(string(raw), ':')+1:]), "%d", &port); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return port
+}
+
+// strangerOnPort listens on that port on the machine.
+func strangerOnPort(t *testing.T, dir string) (port int, l net.Listener) {
+	t.Helper()
+	port = managersPort(t, dir)
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatalf("the manager's port is taken on the machine: %v", err)
+	}
+	return port, l
 }
 
 func inAnotherNetwork(t *testing.T, pid int) bool {
@@ -118,18 +147,7 @@ func TestStrangerOnItsPort(t *testing.T) {
 	createWithImage(t, h)
 	deploy(t, h, "manager")
 	wantManagers(t, h, dir, 1)
-	raw, err := os.ReadFile(filepath.Join(dir, "runner", "ports.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var port int
-	if _, err := fmt.Sscanf(string(raw[strings.LastIndexByte(string(raw), ':')+1:]), "%d", &port); err != nil {
-		t.Fatalf("%s: %v", raw, err)
-	}
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		t.Fatalf("the manager's port is taken on the machine: %v", err)
-	}
+	port, l := strangerOnPort(t, dir)
 	defer l.Close()
 	before := managerOf(t, dir, "manager")
 	if err := before.Signal(9); err != nil {
@@ -138,4 +156,7 @@ func TestStrangerOnItsPort(t *testing.T) {
 	wantGone(t, before)
 	wantManagers(t, h, dir, 1)
 	wantPrivate(t, h, dir)
+	if now := managersPort(t, dir); now != port {
+		t.Errorf("the manager's port was %d, and is %d", port, now)
+	}
 }

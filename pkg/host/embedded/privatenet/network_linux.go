@@ -86,6 +86,14 @@ func (n *Network) Claim(port int) { n.set(port, true) }
 // Open implements Loopback.
 func (n *Network) Open(port int) { n.set(port, false) }
 
+// Taken implements Loopback. What listens on the machine is in nobody's way, unless the port is one that stays there.
+func (n *Network) Taken(port int) bool {
+	if n.open(port) {
+		return takenOnMachine(port)
+	}
+	return taken(port, n.helper.socket)
+}
+
 // Process implements Loopback.
 func (n *Network) Process() int { return n.helper.cmd.Process.Pid }
 

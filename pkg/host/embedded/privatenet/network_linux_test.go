@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -310,6 +311,85 @@ func TestClaimedPort(t *testing.T) {
 	serve(t, at)
 	if got := ask(t, "ask", at); !strings.Contains(got, "secret") {
 		t.Errorf("a child: %s", got)
+	}
+}
+
+// TestTaken is true of what a child listens on, in the private network, and of nothing else: not of what the machine has on the same port,
+// and not of ports that were looked at while children were started.
+func TestTaken(t *testing.T) {
+	n := network(t, privatenet.Options{})
+	stranger, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	port := stranger.Addr().(*net.TCPAddr).Port
+	want := func(when string, inside, outside bool) {
+		t.Helper()
+		if got := n.Taken(port); got != inside {
+			t.Errorf("%s: taken in the private network: %v", when, got)
+		}
+		if got := (privatenet.Machine{}).Taken(port); got != outside {
+			t.Errorf("%s: taken on the machine: %v", when, got)
+		}
+	}
+	want("a stranger listens on the machine", false, true)
+	serve(t, stranger.Addr().String())
+	want("a child listens as well", true, true)
+	n.Open(port)
+	want("the port stays on the machine", true, true)
+	if err := stranger.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want("the stranger is gone", false, false)
+
+	for _, at := range []string{":0", "[::1]:0", "0.0.0.0:0"} {
+		l, err := net.Listen("tcp", at)
+		if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
+			continue // a machine without IPv6
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		port = l.Addr().(*net.TCPAddr).Port
+		want("somebody listens at "+at, false, true)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTakenWhileChildrenStart: the look at a port leaves nothing behind in a child that is being started.
+func TestTakenWhileChildrenStart(t *testing.T) {
+	n := network(t, privatenet.Options{})
+	port := freePort(t)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan error)
+	go func() {
+		defer close(started)
+		for range 20 {
+			if err := exec.Command(program, "-test.run=^$").Run(); err != nil {
+				started <- err
+				return
+			}
+		}
+	}()
+	for looks := 0; ; looks++ {
+		select {
+		case err := <-started:
+			if err != nil {
+				t.Error(err)
+			}
+			t.Logf("%d looks", looks)
+			return
+		default:
+		}
+		if n.Taken(port) || (privatenet.Machine{}).Taken(port) {
+			t.Fatalf("look %d at a port that nobody has found it taken", looks)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package privatenet
 import (
 	"context"
 	"net"
+	"strconv"
 )
 
 // Network is the private loopback of the children that this process starts while it is there.
@@ -32,3 +33,14 @@ func IsHelper() bool { return false }
 
 // Help returns ErrUnsupported.
 func Help() error { return ErrUnsupported }
+
+func takenOnMachine(port int) bool {
+	for _, host := range []string{"127.0.0.1", ""} {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port))) //nolint:noctx // nothing to wait for
+		if err != nil {
+			return true
+		}
+		_ = l.Close()
+	}
+	return false
+}

@@ -39,6 +39,9 @@ type Loopback interface {
 	// Open says that a port stays on the machine's loopback, for whoever asks there. Programs that would listen on all of its addresses
 	// listen on loopback.
 	Open(port int)
+	// Taken tells whether a child could not listen on a port, on loopback or everywhere, because somebody does already. It never keeps
+	// one from listening itself.
+	Taken(port int) bool
 	// Process is one in the network that private ports are in, for process.Listener.
 	Process() int
 }
@@ -56,6 +59,9 @@ func (Machine) Claim(int) {}
 
 // Open does nothing: they are already.
 func (Machine) Open(int) {}
+
+// Taken tells whether somebody on the machine listens there.
+func (Machine) Taken(port int) bool { return takenOnMachine(port) }
 
 // Process is this one.
 func (Machine) Process() int { return os.Getpid() }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/privatenet"
 )
 
 // Ports come from below those that the kernel gives to outgoing connections, and from above the 20000 to 24000 that the API servers of
@@ -27,8 +27,8 @@ const (
 // ports gives each listener of each Deployment a port of this machine, and the same again for as long as the Deployment
 // exists. They are kept in a file.
 type ports struct {
-	file  string
-	claim func(port int) // is told each that is given
+	file     string
+	loopback privatenet.Loopback // where they are; is told each that is given
 
 	mu    sync.Mutex
 	byKey map[string]int32
@@ -36,8 +36,8 @@ type ports struct {
 }
 
 // openPorts reads what was given before; a file that is gone or damaged only means new numbers.
-func openPorts(file string, claim func(port int)) (*ports, error) {
-	p := &ports{file: file, claim: claim, byKey: map[string]int32{}, taken: map[int32]bool{}}
+func openPorts(file string, loopback privatenet.Loopback) (*ports, error) {
+	p := &ports{file: file, loopback: loopback, byKey: map[string]int32{}, taken: map[int32]bool{}}
 	raw, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -78,14 +78,15 @@ func (p *ports) get(owner string, container int32) (int32, error) {
 
 func (p *ports) take(key string, port int32) {
 	p.byKey[key], p.taken[port] = port, true
-	p.claim(int(port))
+	p.loopback.Claim(int(port))
 }
 
-// choose picks at random, so that another runner on this machine does not race for the same numbers.
+// choose picks at random, so that another runner on this machine does not race for the same numbers. It picks none that somebody on the
+// machine has: programs of the host would not reach that one any more.
 func (p *ports) choose() (int32, error) {
 	for range 200 {
 		port := int32(firstPort + rand.IntN(lastPort-firstPort+1)) //nolint:gosec // not a secret
-		if !p.taken[port] && portFree(port) {
+		if !p.taken[port] && !p.loopback.Taken(int(port)) && !(privatenet.Machine{}).Taken(int(port)) {
 			return port, nil
 		}
 	}
@@ -93,13 +94,13 @@ func (p *ports) choose() (int32, error) {
 }
 
 // replace gives other numbers to those of owner's ports that somebody else has by now, and tells whether there were any.
-// It is for an owner that does not run.
+// It is for an owner that does not run. No port moves without need: other programs of the host know it, and may go on asking there for minutes.
 func (p *ports) replace(owner string) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	changed := false
 	for key, port := range p.byKey {
-		if !strings.HasPrefix(key, owner+":") || portFree(port) {
+		if !strings.HasPrefix(key, owner+":") || !p.loopback.Taken(int(port)) {
 			continue
 		}
 		next, err := p.choose()
@@ -134,16 +135,4 @@ func (p *ports) save() error {
 		return err
 	}
 	return atomicfile.Write(p.file, raw, 0o600)
-}
-
-// portFree tells whether a program could listen there, on loopback or everywhere.
-func portFree(port int32) bool {
-	for _, host := range []string{"127.0.0.1", ""} {
-		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(int(port)))) //nolint:noctx // nothing to wait for
-		if err != nil {
-			return false
-		}
-		_ = l.Close()
-	}
-	return true
 }

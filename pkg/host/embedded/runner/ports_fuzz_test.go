@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/host/embedded/privatenet"
 )
 
 // Whatever a disk has made of the file: each port is one of ours and has one owner, and a port that is asked for is there again the next time.
@@ -19,7 +21,7 @@ func FuzzPorts(f *testing.F) {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p, err := openPorts(file, func(int) {})
+		p, err := openPorts(file, privatenet.Machine{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +36,7 @@ func FuzzPorts(f *testing.F) {
 			}
 			owners[port] = key
 		}
-		again, err := openPorts(file, func(int) {})
+		again, err := openPorts(file, privatenet.Machine{})
 		if err != nil {
 			t.Fatal(err)
 		}

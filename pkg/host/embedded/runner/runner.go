@@ -98,7 +98,7 @@ func New(cfg *rest.Config, store *images.Store, opts Options) (*Runner, error) {
 			return nil, fmt.Errorf("make the runner's folder: %w", err)
 		}
 	}
-	known, err := openPorts(filepath.Join(opts.Dir, "ports.json"), opts.Network.Claim)
+	known, err := openPorts(filepath.Join(opts.Dir, "ports.json"), opts.Network)
 	if err != nil {
 		return nil, fmt.Errorf("read the runner's ports: %w", err)
 	}

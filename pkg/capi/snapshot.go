@@ -1,0 +1,28 @@
+package capi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Snapshot is all that belongs to the cluster's Clusters, as YAML, owners before what they own: with status, and with the Secrets among them, so that it is
+// for its owner's eyes alone. It also tells how many objects that are; none where there is no Cluster.
+func (m *Manager) Snapshot(ctx context.Context) (content []byte, objects int, err error) {
+	graph, err := m.Graph(ctx, GraphOptions{})
+	if err != nil {
+		return nil, 0, fmt.Errorf("take a snapshot of the Cluster API objects: %w", err)
+	}
+	var out bytes.Buffer
+	for _, item := range graph.Items {
+		object, err := yaml.Marshal(item.Object)
+		if err != nil {
+			return nil, 0, fmt.Errorf("take a snapshot of %s: it cannot be encoded", item.Ref())
+		}
+		out.WriteString("---\n")
+		out.Write(object)
+	}
+	return out.Bytes(), len(graph.Items), nil
+}

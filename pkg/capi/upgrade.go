@@ -1,0 +1,265 @@
+package capi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/blang/semver/v4"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/version"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Upgrade is a provider, or cert-manager, that runs in another version than is wanted.
+type Upgrade struct {
+	// Provider with the version that is wanted; its type is empty for cert-manager.
+	Provider
+	// From is the version that runs.
+	From string
+}
+
+// String is "core provider cluster-api v1.13.1 to v1.14.2".
+func (u Upgrade) String() string {
+	if u.isCertManager() {
+		return fmt.Sprintf("%s %s to %s", certManager, u.From, u.Version)
+	}
+	p := u.Provider
+	p.Version = u.From
+	return fmt.Sprintf("%s to %s", p, u.Version)
+}
+
+func (u Upgrade) isCertManager() bool { return u.Type == "" && u.Name == certManager }
+
+// providerPatience is how long an upgraded provider may take until it is healthy.
+const providerPatience = 5 * time.Minute
+
+// Upgrades are the providers, and cert-manager, that the cluster has in other versions than providers and source say, in the order in which they
+// would be upgraded: cert-manager, core, bootstrap, control plane, infrastructure and the rest. What cannot be upgraded so is an error: a version
+// before the one that runs, versions whose contracts do not fit together, one that skips too many.
+func (m *Manager) Upgrades(ctx context.Context, source *Source, providers []Provider) ([]Upgrade, error) {
+	todo, err := m.plan(ctx, source, providers)
+	if err != nil {
+		return nil, err
+	}
+	return todo.upgrades, m.checkUpgrades(ctx, source, providers, todo)
+}
+
+// checkUpgrades judges a plan's upgrades before anything is changed, all of them at once; clusterctl does it again, one after the other.
+func (m *Manager) checkUpgrades(ctx context.Context, source *Source, providers []Provider, todo *plan) error {
+	if len(todo.upgrades) == 0 {
+		return nil
+	}
+	var against []error
+	for _, u := range todo.upgrades {
+		against = append(against, checkStep(u))
+	}
+	if err := errors.Join(against...); err != nil {
+		return err
+	}
+	contracts := make([]string, len(providers))
+	group, readCtx := errgroup.WithContext(ctx)
+	for i, p := range providers {
+		group.Go(func() (err error) {
+			contracts[i], err = source.contractOf(readCtx, p)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, p := range providers {
+		switch {
+		case p.Type == Core && contracts[i] != coreContract:
+			against = append(against, diag.Errorf("choose a version with that contract; another release of fleetctl may know another one",
+				"%s has the contract %s: this fleetctl upgrades to %s", p, contracts[i], coreContract))
+		case !slices.Contains(compatibleContracts, contracts[i]):
+			against = append(against, diag.Errorf("choose a version of it that has the contract "+coreContract,
+				"%s has the contract %s, which this Cluster API does not work with", p, contracts[i]))
+		}
+	}
+	return errors.Join(against...)
+}
+
+// coreContract is the contract that clusterctl's library brings a core provider to, and compatibleContracts are those that providers beside it may have.
+var (
+	coreContract        = clusterv1.GroupVersion.Version
+	compatibleContracts = []string{coreContract, "v1beta1"}
+)
+
+// checkStep refuses ways back, and steps that leave out what Cluster API does not let be left out.
+func checkStep(u Upgrade) error {
+	from, err := semver.ParseTolerant(u.From)
+	if err != nil {
+		return fmt.Errorf("upgrade %s: %w", u, err)
+	}
+	to, err := semver.ParseTolerant(u.Version)
+	if err != nil {
+		return fmt.Errorf("upgrade %s: %w", u, err)
+	}
+	if to.LT(from) {
+		return diag.Errorf("put "+u.From+" or a newer version into fleet.yaml: what runs has stored its objects in its own way, and an older one may not read them",
+			"%s: there is no way back to an older version", u)
+	}
+	const mostMinors = 3
+	ofCore := u.Type == Core || u.Name == config.KubeadmBootstrapProviderName && (u.Type == Bootstrap || u.Type == ControlPlane)
+	if ofCore && from.GE(semver.MustParse("1.10.0")) && to.Minor > from.Minor+mostMinors {
+		return diag.Errorf(fmt.Sprintf("go to v%d.%d first", from.Major, from.Minor+mostMinors), "%s: Cluster API is upgraded by %d minor versions at most", u, mostMinors)
+	}
+	return nil
+}
+
+// contractOf is Cluster API's contract that a version of a provider implements.
+func (s *Source) contractOf(ctx context.Context, p Provider) (string, error) {
+	client, err := s.client(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	metadata, err := client.Metadata(p.Version).Get(ctx)
+	if err != nil {
+		return "", diag.Wrap("read the metadata of "+p.String(), err, "")
+	}
+	number, err := version.ParseSemantic(p.Version)
+	if err != nil {
+		return "", fmt.Errorf("read the version of %s: %w", p, err)
+	}
+	series := metadata.GetReleaseSeriesForVersion(number)
+	if series == nil {
+		return "", diag.Errorf("check the version, or the url of the provider in fleet.yaml", "the metadata of %s does not know its release series", p)
+	}
+	return series.Contract, nil
+}
+
+// upgrade brings what runs to the wanted versions, one after the other, each healthy before the next: first cert-manager, then the providers in
+// clusterctl's order. Killed at any point it can be run again: clusterctl enters a provider's new version in the inventory when all of it is applied, and
+// one that is entered and not healthy is completed before those that come after it.
+func (m *Manager) upgrade(ctx context.Context, source *Source, todo *plan, run *installation) error {
+	last := -1 // the last of todo.wanted that is upgraded
+	for i, components := range todo.wanted {
+		if todo.upgradeOf(components) != nil {
+			last = i
+		}
+	}
+	if todo.certsUpgrade != nil {
+		run.detail("upgrading " + todo.certsUpgrade.String())
+		if err := m.upgradeCertManager(ctx, todo, run); err != nil {
+			return fmt.Errorf("upgrade %s: %w", todo.certsUpgrade, err)
+		}
+	}
+	upgrader, err := m.upgrader(ctx, source, todo)
+	if err != nil {
+		return err
+	}
+	if err := m.kube.Delete(ctx, todo.cutOff, kube.DeleteOptions{Wait: true}); err != nil {
+		return err
+	}
+	for _, components := range todo.wanted[:last+1] {
+		step := todo.upgradeOf(components)
+		switch {
+		case step != nil:
+			run.detail("upgrading " + step.String())
+			if err := m.upgradeProvider(ctx, upgrader, components, *step, run); err != nil {
+				return diag.Wrap("upgrade "+step.String(), err, "those after it are as they were; mend what is wrong, or put a version into fleet.yaml that mends it, and run `fleetctl upgrade apply` again")
+			}
+		case todo.isMissing(components) && inInventory(components, todo.inventory):
+			if err := m.complete(ctx, components, run); err != nil {
+				return fmt.Errorf("complete %s before others are upgraded: %w", components.ManifestLabel(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// upgradeProvider lets clusterctl replace one provider, and waits until it is healthy.
+func (m *Manager) upgradeProvider(ctx context.Context, upgrader cluster.ProviderUpgrader, components repository.Components, step Upgrade, run *installation) error {
+	if run.podsRun != nil {
+		if err := run.podsRun(ctx); err != nil {
+			return err
+		}
+	}
+	stop := listen(run.detail)
+	defer stop()
+	entry := components.InventoryObject()
+	item := cluster.UpgradeItem{Provider: entry, NextVersion: step.Version}
+	item.Version = step.From
+	if err := upgrader.ApplyCustomPlan(ctx, cluster.UpgradeOptions{}, item); err != nil {
+		return err
+	}
+	return m.healthy(ctx, components, run)
+}
+
+// complete applies what an earlier run has left undone of a provider, and waits until it is healthy.
+func (m *Manager) complete(ctx context.Context, components repository.Components, run *installation) error {
+	run.detail("completing " + components.ManifestLabel())
+	if err := run.provider(ctx, components); err != nil {
+		return err
+	}
+	return m.healthy(ctx, components, run)
+}
+
+// healthy waits until all of a provider's Deployments are available and the webhooks answer.
+func (m *Manager) healthy(ctx context.Context, components repository.Components, run *installation) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, providerPatience, fmt.Errorf("it is not healthy after %s", providerPatience))
+	defer cancel()
+	if err := m.kube.WaitDeploymentsReady(ctx, keysOf(pointers(components.Objs())), run.detail); err != nil {
+		return err
+	}
+	run.detail("waiting until the webhooks answer")
+	return m.WaitWebhooks(ctx)
+}
+
+// upgradeOf is the step of a provider; nil where it is to stay.
+func (p *plan) upgradeOf(components repository.Components) *Upgrade {
+	i := slices.IndexFunc(p.upgrades, func(u Upgrade) bool {
+		return !u.isCertManager() && u.Name == components.Name() && u.clusterctlType() == components.Type()
+	})
+	if i < 0 {
+		return nil
+	}
+	return &p.upgrades[i]
+}
+
+func (p *plan) isMissing(components repository.Components) bool {
+	return slices.ContainsFunc(p.missing, func(c repository.Components) bool { return c.ManifestLabel() == components.ManifestLabel() })
+}
+
+// upgradeCertManager migrates what is stored in versions that the new cert-manager no longer has, takes away the old one's Deployments, because what they
+// select cannot be changed, and installs the new one over the rest. What only the old one had goes last.
+func (m *Manager) upgradeCertManager(ctx context.Context, todo *plan, run *installation) error {
+	if err := cluster.NewCRDMigrator(m.proxy.client.WithWatch).Run(ctx, values(todo.certs)); err != nil {
+		return fmt.Errorf("migrate its objects: %w", err)
+	}
+	old, err := m.proxy.ListResources(ctx, map[string]string{clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelCertManagerValue}, certManagerNamespaces...)
+	if err != nil {
+		return fmt.Errorf("list its objects: %w", err)
+	}
+	if err := m.remove(ctx, old, func(ref kube.Ref) bool { return ref.GroupVersionKind == deploymentKind }); err != nil {
+		return err
+	}
+	certs := &plan{certs: todo.certs, applyCerts: true, ownCerts: true}
+	if err := run.apply(ctx, certs); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, providerPatience, fmt.Errorf("it is not healthy after %s", providerPatience))
+	defer cancel()
+	if err := m.kube.WaitDeploymentsReady(ctx, deploymentKeys(certs), run.detail); err != nil {
+		return err
+	}
+	if err := m.WaitWebhooks(ctx); err != nil {
+		return err
+	}
+	wanted := map[kube.Ref]bool{}
+	for _, obj := range todo.certs {
+		wanted[versionless(kube.RefOf(obj))] = true
+	}
+	return m.remove(ctx, old, func(ref kube.Ref) bool { return !preserved(ref) && !wanted[versionless(ref)] })
+}

@@ -1,0 +1,77 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ListLabelled lists the objects of all kinds that carry labels: cluster-wide ones, and those in namespaces. Kinds that skip names are left
+// out, and so are those that cannot be listed and deleted, and those of an API server behind this one that does not answer.
+func (c *Client) ListLabelled(ctx context.Context, labels map[string]string, namespaces []string, skip func(schema.GroupKind) bool) ([]unstructured.Unstructured, error) {
+	resources, err := c.discovery.ServerPreferredResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, fmt.Errorf("list the API's resources: %w", err)
+	}
+	var kinds []kindAt
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, resources) {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("list the API's resources: %w", err)
+		}
+		for i := range list.APIResources {
+			kinds = append(kinds, kindsAt(gv, &list.APIResources[i], namespaces)...)
+		}
+	}
+	kinds = slices.DeleteFunc(kinds, func(k kindAt) bool { return skip(k.GroupKind()) })
+	found := make([][]unstructured.Unstructured, len(kinds))
+	indices := make([]int, len(kinds))
+	for i := range indices {
+		indices[i] = i
+	}
+	err = Each(parallelism, indices, func(i int) (err error) {
+		found[i], err = c.listAt(ctx, kinds[i], labels)
+		return err
+	})
+	return slices.Concat(found...), err
+}
+
+// kindAt is a kind in one namespace; "" is for cluster-wide ones.
+type kindAt struct {
+	schema.GroupVersionKind
+
+	namespace string
+}
+
+func kindsAt(gv schema.GroupVersion, r *metav1.APIResource, namespaces []string) []kindAt {
+	gvk := gv.WithKind(r.Kind)
+	if !r.Namespaced {
+		return []kindAt{{gvk, ""}}
+	}
+	var kinds []kindAt
+	for _, namespace := range namespaces {
+		kinds = append(kinds, kindAt{gvk, namespace})
+	}
+	return kinds
+}
+
+func (c *Client) listAt(ctx context.Context, k kindAt, labels map[string]string) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
+	err := Retry(ctx, func(ctx context.Context) error {
+		return c.List(ctx, list, client.MatchingLabels(labels), client.InNamespace(k.namespace))
+	})
+	if IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", k.Kind, err)
+	}
+	return list.Items, nil
+}
