@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,6 +77,46 @@ func (r *Reader) providers() string {
 		return ""
 	}
 	return filepath.Join(r.folder, "providers")
+}
+
+// Source finds what a management cluster installs, and other versions of it.
+func (r *Reader) Source(m *v1alpha1.ManagementCluster) (*capi.Source, error) {
+	var providers []capi.Provider
+	for _, p := range m.Providers {
+		providers = append(providers, capi.Provider{Name: p.Name, Type: capi.ProviderType(p.Type), URL: p.URL})
+	}
+	return capi.NewSource(capi.SourceOptions{
+		Providers: providers, Repository: r.providers(), Servers: r.servers,
+		CertManagerVersion: m.CertManager.Version, CertManagerURL: m.CertManager.URL,
+	})
+}
+
+// NewestCertManager is the newest version of cert-manager that is known to work: the bundle's, or the one that this fleetctl would install. Of a mirror
+// it is the one that is declared: it has no list.
+func (r *Reader) NewestCertManager(declared v1alpha1.CertManager) (string, error) {
+	if declared.URL != "" && r.folder == "" {
+		return declared.Version, nil
+	}
+	source, err := capi.NewSource(capi.SourceOptions{Repository: r.providers(), Servers: r.servers}) //nolint:contextcheck // it reads nothing yet
+	if err != nil {
+		return "", err
+	}
+	return source.NewestCertManager()
+}
+
+// FluxVersion is the newest version of Flux that is known to work: the bundle's, or the one that this fleetctl was built with.
+func (r *Reader) FluxVersion() string {
+	newest := ""
+	if r.folder != "" {
+		entries, _ := os.ReadDir(filepath.Join(r.folder, "flux")) // one that is not there has none
+		for _, e := range entries {
+			if newest == "" || capi.IsOlder(newest, e.Name()) {
+				newest = e.Name()
+			}
+		}
+		return newest
+	}
+	return Defaults().FluxVersion
 }
 
 // Component is a manifest with what the lock says of it.
@@ -178,6 +219,19 @@ func (r *Reader) Flux(ctx context.Context, wanted v1alpha1.Flux) (*Component, er
 // LockedFlux is what the lock says of Flux: the digest of the release's manifests, whatever of them fleet.yaml chooses.
 func LockedFlux(wanted v1alpha1.Flux, digest string) v1alpha1.LockedComponent {
 	return v1alpha1.LockedComponent{Name: "flux", Type: v1alpha1.ComponentFlux, Version: wanted.Version, URL: wanted.URL, SHA256: digest}
+}
+
+// Locked is what the lock is to say of all that a fleet installs.
+func (r *Reader) Locked(ctx context.Context, fleet *v1alpha1.Fleet) ([]v1alpha1.LockedComponent, error) {
+	all, err := r.All(ctx, fleet)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]v1alpha1.LockedComponent, 0, len(all))
+	for _, c := range all {
+		out = append(out, c.LockedComponent)
+	}
+	return out, nil
 }
 
 // downloads is how many components are read at a time. They wait for servers rather than work: with as many as there are processors, the last

@@ -31,17 +31,13 @@ func ReadComponents(ctx context.Context, report progress.Reporter, dir, bundle, 
 		return nil, err
 	}
 	defer func() { _ = reader.Close() }() // temporary files
-	all, err := reader.All(ctx, fleet)
+	locked, err := reader.Locked(ctx, fleet)
 	if err != nil {
 		step.Fail(err)
 		return nil, err
 	}
 	step.Done()
-	out := make([]v1alpha1.LockedComponent, 0, len(all))
-	for _, c := range all {
-		out = append(out, c.LockedComponent)
-	}
-	return out, nil
+	return locked, nil
 }
 
 // lockManifests compares what was read with fleet.lock, before any of it is installed.
