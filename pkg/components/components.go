@@ -221,17 +221,50 @@ func LockedFlux(wanted v1alpha1.Flux, digest string) v1alpha1.LockedComponent {
 	return v1alpha1.LockedComponent{Name: "flux", Type: v1alpha1.ComponentFlux, Version: wanted.Version, URL: wanted.URL, SHA256: digest}
 }
 
-// Locked is what the lock is to say of all that a fleet installs.
-func (r *Reader) Locked(ctx context.Context, fleet *v1alpha1.Fleet) ([]v1alpha1.LockedComponent, error) {
-	all, err := r.All(ctx, fleet)
+// Locked is what the lock is to say of all that a fleet installs. Where fleet.yaml leaves cert-manager's version open, it is the one that lock knows;
+// lock may be nil. With check, what lock has from a bundle is taken from there where there is no bundle to compare it with.
+func (r *Reader) Locked(ctx context.Context, fleet *v1alpha1.Fleet, lock *v1alpha1.Lock, check bool) ([]v1alpha1.LockedComponent, error) {
+	for i := range fleet.Spec.ManagementClusters {
+		certs := &fleet.Spec.ManagementClusters[i].CertManager
+		certs.Version = cmp.Or(certs.Version, LockedVersion(lock, *certs))
+	}
+	taken := func(v1alpha1.LockedComponent) *Component { return nil }
+	if check && r.folder == "" && lock != nil {
+		taken = func(wanted v1alpha1.LockedComponent) *Component {
+			if have := lock.Find(wanted); have != nil && have.Bundle {
+				return &Component{LockedComponent: *have}
+			}
+			return nil
+		}
+	}
+	all, err := r.read(ctx, fleet, taken)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]v1alpha1.LockedComponent, 0, len(all))
 	for _, c := range all {
+		c.Bundle = c.Bundle || r.folder != ""
 		out = append(out, c.LockedComponent)
 	}
 	return out, nil
+}
+
+// LockedVersion is the version of cert-manager that lock knows, where that is one; "" where it is none, or several.
+func LockedVersion(lock *v1alpha1.Lock, wanted v1alpha1.CertManager) string {
+	version := ""
+	if lock == nil {
+		return ""
+	}
+	for _, c := range lock.Components {
+		if c.Type != v1alpha1.ComponentCertManager || c.URL != wanted.URL {
+			continue
+		}
+		if version != "" {
+			return ""
+		}
+		version = c.Version
+	}
+	return version
 }
 
 // downloads is how many components are read at a time. They wait for servers rather than work: with as many as there are processors, the last
@@ -240,6 +273,11 @@ const downloads = 16
 
 // All reads everything that a fleet installs, side by side. All that fails is told at once.
 func (r *Reader) All(ctx context.Context, fleet *v1alpha1.Fleet) ([]Component, error) {
+	return r.read(ctx, fleet, func(v1alpha1.LockedComponent) *Component { return nil })
+}
+
+// read is All, but for what is taken from elsewhere.
+func (r *Reader) read(ctx context.Context, fleet *v1alpha1.Fleet, taken func(v1alpha1.LockedComponent) *Component) ([]Component, error) {
 	providers := Providers(fleet)
 	var certs []v1alpha1.CertManager
 	for i := range fleet.Spec.ManagementClusters {
@@ -253,19 +291,26 @@ func (r *Reader) All(ctx context.Context, fleet *v1alpha1.Fleet) ([]Component, e
 	group.SetLimit(downloads)
 	for i, p := range providers {
 		group.Go(func() error {
-			read[i], errs[i] = r.Provider(ctx, p)
+			if read[i] = taken(p); read[i] == nil {
+				read[i], errs[i] = r.Provider(ctx, p)
+			}
 			return nil
 		})
 	}
 	for i, c := range certs {
 		at := len(providers) + i
 		group.Go(func() error {
-			read[at], errs[at] = r.CertManager(ctx, c)
+			if read[at] = taken(LockedCertManager(c.Version, c.URL, nil)); read[at] == nil {
+				read[at], errs[at] = r.CertManager(ctx, c)
+			}
 			return nil
 		})
 	}
 	group.Go(func() error {
-		read[len(read)-1], errs[len(read)-1] = r.Flux(ctx, fleet.Spec.Flux)
+		last := len(read) - 1
+		if read[last] = taken(LockedFlux(fleet.Spec.Flux, "")); read[last] == nil {
+			read[last], errs[last] = r.Flux(ctx, fleet.Spec.Flux)
+		}
 		return nil
 	})
 	_ = group.Wait() // the errors are in errs, so that all are told at once

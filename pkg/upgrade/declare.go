@@ -32,7 +32,7 @@ func Declare(ctx context.Context, make func(*fleetrepo.Repo) (*Plan, error), o P
 				return nil, err
 			}
 			defer func() { err = errors.Join(err, reader.Close()) }()
-			return reader.Locked(ctx, fleet)
+			return reader.Locked(ctx, fleet, nil, false)
 		})
 	}
 }

@@ -102,8 +102,10 @@ func (c *Component) Outdated() bool {
 	return c.Newest != "" && have != "" && capi.IsOlder(have, c.Newest)
 }
 
-// Todo tells whether there is anything to do.
-func (p *Plan) Todo() bool { return p.ToApply || p.ToDeclare }
+// Todo tells whether there is anything to do: something to apply or to declare, or a version in fleet.yaml that cannot be reached.
+func (p *Plan) Todo() bool {
+	return p.ToApply || p.ToDeclare || slices.ContainsFunc(p.Components, func(c Component) bool { return len(c.Against) > 0 })
+}
 
 // Err is why the plan is not the whole truth: what could not be found out. A plan that found something to do says so all the same.
 func (p *Plan) Err() error { return cmp.Or(p.releasesErr(), p.clusterErr) }

@@ -131,7 +131,7 @@ func TestUpgrade(t *testing.T) {
 		}
 	})
 	f.step("it still does as it is told", func(t *testing.T) {
-		f.ok("cluster", "scale", "demo", "--workers", "2", "--commit")
+		f.ok("pool", "scale", "demo", "md-0", "--replicas", "3", "--commit")
 		eventually(t, "a machine more", 3*time.Minute, func() string {
 			st, _ := f.status()
 			if n := len(st.Clusters[0].Machines); n != countMachines(before)+1 {
