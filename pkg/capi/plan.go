@@ -31,7 +31,7 @@ type plan struct {
 	certsUpgrade *Upgrade
 	// certsWhole tells that all of the cert-manager that is to be upgraded is there.
 	certsWhole bool
-	inventory    []clusterctlv1.Provider
+	inventory  []clusterctlv1.Provider
 	// cutOff are Deployments of missing providers that an upgrade has stopped: they go, because a manifest need not say how many replicas there are.
 	cutOff []*unstructured.Unstructured
 }

@@ -97,7 +97,7 @@ func (r *Reader) NewestCertManager(declared v1alpha1.CertManager) (string, error
 	if declared.URL != "" && r.folder == "" {
 		return declared.Version, nil
 	}
-	source, err := capi.NewSource(capi.SourceOptions{Repository: r.providers(), Servers: r.servers}) //nolint:contextcheck // it reads nothing yet
+	source, err := capi.NewSource(capi.SourceOptions{Repository: r.providers(), Servers: r.servers})
 	if err != nil {
 		return "", err
 	}

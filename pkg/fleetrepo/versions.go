@@ -56,9 +56,7 @@ func (r *Repo) SetVersions(cluster string, versions []Version, read func(*v1alph
 	}
 	e.Summary = fmt.Sprintf("Upgrade %s to %s", m.Name, strings.Join(what, ", "))
 	e.Changes.Write(manifest.File{Path: v1alpha1.FileName, Content: src})
-	after := *r
-	after.Fleet = fleet
-	lock, err := after.Relock(locked, nil)
+	lock, err := New(r.Dir, fleet).Relock(locked, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 	if err != nil {
 		return err
 	}
-	if err := s.preferLocked(); err != nil { //nolint:contextcheck // it reads what is here
+	if err := s.preferLocked(); err != nil {
 		return err
 	}
 	source, err := s.providerSource(declared, variables, s.tuning(ctx)) //nolint:contextcheck // it reads nothing yet

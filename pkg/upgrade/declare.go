@@ -11,22 +11,22 @@ import (
 
 // Declare returns the edit that puts the newest versions that fit into fleet.yaml, and their digests into fleet.lock. They are found anew for each repo that
 // it is given. What cannot be found out is an error: half an upgrade would be declared otherwise.
-func Declare(ctx context.Context, make func(*fleetrepo.Repo) (*Plan, error), o PlanOptions) func(*fleetrepo.Repo) (*fleetrepo.Edit, error) {
+func Declare(ctx context.Context, plan func(*fleetrepo.Repo) (*Plan, error), o PlanOptions) func(*fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		plan, err := make(r)
+		found, err := plan(r)
 		if err != nil {
 			return nil, err
 		}
-		if err := plan.releasesErr(); err != nil {
+		if err := found.releasesErr(); err != nil {
 			return nil, err
 		}
 		var versions []fleetrepo.Version
-		for _, c := range plan.Components {
+		for _, c := range found.Components {
 			if c.Outdated() && c.Type != TypeKubernetes {
 				versions = append(versions, fleetrepo.Version{Name: c.Name, Type: v1alpha1.ComponentType(c.Type), To: c.Newest})
 			}
 		}
-		return r.SetVersions(plan.ManagementCluster, versions, func(fleet *v1alpha1.Fleet) (_ []v1alpha1.LockedComponent, err error) {
+		return r.SetVersions(found.ManagementCluster, versions, func(fleet *v1alpha1.Fleet) (_ []v1alpha1.LockedComponent, err error) {
 			reader, err := components.Open(ctx, o.Bundle, o.CacheDir)
 			if err != nil {
 				return nil, err

@@ -286,7 +286,7 @@ func (p *planner) judge(ctx context.Context, c *Component) error {
 		}
 		return nil
 	case TypeCertManager:
-		return p.judgeCertManager(c)
+		return p.judgeCertManager(c) //nolint:contextcheck // it asks nobody
 	}
 	return p.judgeProvider(ctx, c)
 }
