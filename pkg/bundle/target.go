@@ -8,6 +8,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -44,13 +45,11 @@ func takeLock(dir string) (*flock.Flock, error) {
 	if !ok {
 		return nil, errLocked
 	}
-	// The one before may have removed the file between our opening and locking it: then the lock keeps nobody out.
-	locked, err := lock.Stat()
-	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
-	}
-	if now, err := os.Stat(lock.Path()); err != nil || !os.SameFile(locked, now) {
-		return nil, errors.Join(errLocked, lock.Unlock())
+	switch guards, err := atomicfile.Guards(lock); {
+	case err != nil:
+		return nil, err
+	case !guards: // the one before has removed it
+		return nil, errLocked
 	}
 	return lock, nil
 }

@@ -18,8 +18,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// CertManager is cert-manager's manifest, as released.
+// CertManager is cert-manager's manifest, as released. It is read once, and not looked into.
 func (s *Source) CertManager(ctx context.Context) (*Manifest, error) {
+	s.mu.Lock()
+	known := s.certsRaw
+	s.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
 	released, err := s.config.CertManager().Get()
 	if err != nil {
 		return nil, fmt.Errorf("find cert-manager: %w", err)
@@ -41,10 +47,18 @@ func (s *Source) CertManager(ctx context.Context) (*Manifest, error) {
 	}
 	wanted = cmp.Or(wanted, client.DefaultVersion())
 	content, err := client.Components().Raw(ctx, repository.ComponentsOptions{Version: wanted})
+	if err == nil && len(content) > maxRelease {
+		err = errTooLarge
+	}
 	if err != nil {
 		return nil, diag.Wrap("read cert-manager's manifest", err, "")
 	}
-	return &Manifest{Version: wanted, File: certManagerFile, YAML: content}, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.certsRaw == nil { // two may have asked at once, and a server may answer each otherwise
+		s.certsRaw = &Manifest{Version: wanted, File: certManagerFile, YAML: content}
+	}
+	return s.certsRaw, nil
 }
 
 // CertManagerVersion is the version that CertManager would read; "" where only its URL tells.
@@ -107,9 +121,12 @@ func (s *Source) certManagerObjects(ctx context.Context) ([]*unstructured.Unstru
 	if err != nil {
 		return nil, "", err
 	}
+	if err := manifest.screen("cert-manager " + manifest.Version); err != nil {
+		return nil, "", err
+	}
 	objects, err := kube.ParseYAML(manifest.YAML)
 	if err != nil {
-		return nil, "", fmt.Errorf("read cert-manager's manifest: %w", err)
+		return nil, "", fmt.Errorf("read cert-manager's manifest: %w", &quotingError{err})
 	}
 	for _, obj := range objects {
 		kube.AddLabels(obj, map[string]string{

@@ -1,102 +1,177 @@
 package capi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-	"sigs.k8s.io/cluster-api/version"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 
-	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// MinimumKubernetes is the oldest version of Kubernetes on which this Cluster API runs a management cluster.
-const MinimumKubernetes = version.MinimumKubernetesVersion
+// What a file of a release may be at most: the components of the largest provider have some 5 MiB. Whoever released it may be a stranger, and it
+// is parsed here: of 16 MiB of YAML the worst that was found takes 25 seconds and 2 GiB.
+const maxRelease = 16 << 20
 
-// Release is what there is to know of a version of a provider before it is installed.
-type Release struct {
-	// Contract of Cluster API that it implements; Fits tells that this fleetctl's Cluster API works with it.
-	Contract string
-	Fits     bool
-	// Deployments that it runs as.
-	Deployments []string
-	// Stores are the versions in which it has its kinds stored, by the names of their CRDs.
-	Stores map[string]string
+// releaseLimits bound what a file that has anchors, or may be nested deep, is parsed to.
+var releaseLimits = yamledit.Limits{Bytes: maxRelease, Nodes: 2_000_000, Depth: 100}
+
+// release is what a repository has of one version of a provider. It is read once: what is installed is what was compared with fleet.lock.
+type release struct {
+	provider config.Provider
+	manifest Manifest
+	// screened says once what is wrong with it for who parses it.
+	screened func() error
 }
 
-// Release reads a version of a provider. Variables need no values for it.
-func (s *Source) Release(ctx context.Context, p Provider) (*Release, error) {
-	contract, err := s.contractOf(ctx, p)
+// released returns the release of p, as it is: nothing of it has been looked into.
+func (s *Source) released(ctx context.Context, p Provider) (*release, error) {
+	s.mu.Lock()
+	known := s.releases[p]
+	s.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	client, err := s.client(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	components, err := s.load(ctx, p, true)
+	p.Version = cmp.Or(p.Version, client.DefaultVersion())
+	content, err := client.Components().Raw(ctx, repository.ComponentsOptions{Version: p.Version})
+	if err == nil && len(content) > maxRelease {
+		err = errTooLarge
+	}
 	if err != nil {
-		return nil, err
+		return nil, diag.Wrap("read the components of "+p.String(), err, "")
 	}
-	r := &Release{Contract: contract, Fits: fits(p.Type, contract), Stores: map[string]string{}}
-	for _, obj := range components.Objs() {
-		switch {
-		case obj.GroupVersionKind() == deploymentKind:
-			r.Deployments = append(r.Deployments, obj.GetName())
-		case obj.GetKind() == "CustomResourceDefinition":
-			if stored := storedBy(&obj); stored != "" {
-				r.Stores[obj.GetName()] = stored
-			}
-		}
+	r := &release{
+		provider: config.NewProvider(client.Name(), client.URL(), client.Type()),
+		manifest: Manifest{Version: p.Version, File: path.Base(client.URL()), YAML: content},
 	}
+	r.screened = sync.OnceValue(func() error { return r.manifest.screen(p.String()) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.releases[p]; known != nil { // two have asked at once, and a server may answer each otherwise
+		return known, nil
+	}
+	s.releases[p] = r
 	return r, nil
 }
 
-// storedBy is the version in which a CRD has its objects stored; "" where that cannot be read.
-func storedBy(obj *unstructured.Unstructured) string {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, crd); err != nil {
-		return ""
-	}
-	return storageVersion(crd)
-}
+var errTooLarge = fmt.Errorf("a file of it is larger than %d MiB", maxRelease>>20)
 
-// CheckUpgrade is the error of a step that cannot be made, whatever else is installed.
-func CheckUpgrade(u Upgrade) error { return checkStep(u) }
-
-// IsOlder tells whether a version is before another one. What is no version is before nothing.
-func IsOlder(a, b string) bool { return compareVersions(a, b) < 0 }
-
-// Stored are the versions in which the cluster has the kinds of its CRDs stored, by the names of those.
-func (m *Manager) Stored(ctx context.Context) (map[string]string, error) {
-	crds := &apiextensionsv1.CustomResourceDefinitionList{}
-	if err := m.kube.List(ctx, crds, kube.MatchingLabels{clusterctlv1.ClusterctlLabel: ""}); err != nil {
-		return nil, fmt.Errorf("list the CRDs: %w", err)
-	}
-	stored := map[string]string{}
-	for i := range crds.Items {
-		stored[crds.Items[i].Name] = storageVersion(&crds.Items[i])
-	}
-	return stored, nil
-}
-
-// CertManagerVersion is the version of the cert-manager that clusterctl, or init, has installed. ours is false for somebody else's, whose version is not
-// looked for; "" is none.
-func (m *Manager) CertManagerVersion(ctx context.Context) (version string, ours bool, err error) {
-	crd, err := m.certManagerCRD(ctx)
-	if err != nil || crd == nil {
-		return "", err == nil, err
-	}
-	if crd.Labels[clusterctlv1.ClusterctlCoreLabel] != clusterctlv1.ClusterctlCoreLabelCertManagerValue {
-		return "", false, nil
-	}
-	deployments, err := m.deployments(ctx)
+// screened is released for who parses it: it is nothing that takes more than its size would tell.
+func (s *Source) screened(ctx context.Context, p Provider) (*release, error) {
+	r, err := s.released(ctx, p)
 	if err != nil {
-		return "", true, err
+		return nil, err
 	}
-	for _, d := range deployments {
-		if d.GetLabels()[clusterctlv1.ClusterctlCoreLabel] == clusterctlv1.ClusterctlCoreLabelCertManagerValue {
-			return d.GetAnnotations()[clusterctlv1.CertManagerVersionAnnotation], true, nil
+	return r, r.screened()
+}
+
+// screen refuses a file that is a bomb for who parses it. Where it is no YAML at all, its reader says so.
+func (m *Manifest) screen(of string) error {
+	if yamledit.Tame(m.YAML) {
+		return nil
+	}
+	_, err := yamledit.ParseWithin(m.YAML, releaseLimits)
+	if yamledit.IsBeyond(err) {
+		return diag.Wrap(fmt.Sprintf("read %s of %s", m.File, of), err, "it is nothing that a provider releases: look at where it comes from")
+	}
+	return nil
+}
+
+// variableUse matches a variable with what is done to it.
+var variableUse = regexp.MustCompile(`\$\{[A-Za-z0-9_]+([^}]*)\}`)
+
+// fill gives the components of a release with their variables filled in, or as they are if raw, and clusterctl's labels.
+func (s *Source) fill(r *release, raw bool) (repository.Components, error) {
+	if !raw {
+		longest, grown := 0, 0
+		for _, value := range s.variables {
+			longest = max(longest, len(value))
+		}
+		for _, m := range variableUse.FindAllSubmatchIndex(r.manifest.YAML, -1) {
+			const replaced = 1 // one letter of the value may become all that stands behind its name
+			grown += longest * (replaced + m[3] - m[2])
+		}
+		if grown > 4*maxRelease {
+			return nil, fmt.Errorf("it grows beyond %d MiB with its variables filled in", 4*maxRelease>>20)
 		}
 	}
-	return "", true, nil
+	components, err := repository.NewComponents(repository.ComponentsInput{
+		Provider: r.provider, ConfigClient: s.config, Processor: yamlprocessor.NewSimpleProcessor(), RawYaml: r.manifest.YAML,
+		Options: repository.ComponentsOptions{Version: r.manifest.Version, SkipTemplateProcess: raw},
+	})
+	if err != nil {
+		return nil, &quotingError{err}
+	}
+	return components, nil
+}
+
+// quotingError is one that has the whole document in its text, of which it says the beginning and the end.
+type quotingError struct{ error }
+
+// Unwrap returns the whole error.
+func (e *quotingError) Unwrap() error { return e.error }
+
+// Error leaves out the middle of a long text.
+func (e *quotingError) Error() string {
+	const kept = 200
+	text := e.error.Error()
+	if len(text) <= 3*kept {
+		return text
+	}
+	first, last := kept, len(text)-kept
+	for !utf8.RuneStart(text[first]) {
+		first--
+	}
+	for !utf8.RuneStart(text[last]) {
+		last++
+	}
+	return text[:first] + " […] " + text[last:]
+}
+
+// checkFiles refuses a repository in a folder that is not made of files: a pipe would never be read to its end, and a device has none. It looks at
+// all versions, as clusterctl does where none is asked for.
+func checkFiles(location string) error {
+	at, err := url.Parse(location)
+	if err != nil || at.Scheme != "file" && at.Scheme != "" {
+		return nil //nolint:nilerr // clusterctl says what is wrong with it
+	}
+	file := filepath.FromSlash(at.Path)
+	for _, name := range []string{filepath.Base(file), "metadata.yaml"} {
+		found, err := filepath.Glob(filepath.Join(globbed(filepath.Dir(filepath.Dir(file))), "*", globbed(name)))
+		if err != nil {
+			return err
+		}
+		for _, each := range found {
+			info, err := os.Stat(each)
+			switch {
+			case err != nil: // clusterctl says what is wrong with it, if it needs it
+			case !info.Mode().IsRegular() && !info.IsDir():
+				return fmt.Errorf("%s is no regular file", each)
+			case info.Size() > maxRelease:
+				return fmt.Errorf("%s: %w", each, errTooLarge)
+			}
+		}
+	}
+	return nil
+}
+
+// globbed takes the meaning out of what filepath.Glob would understand.
+func globbed(name string) string {
+	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(name)
 }

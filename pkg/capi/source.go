@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,13 +55,12 @@ type Source struct {
 	certs      string // wanted version of cert-manager
 	certsURL   string
 
-	mu     sync.Mutex
-	loaded map[Provider]repository.Components // by provider with its version
-	named  map[Provider]map[string]*string    // variables with their defaults, likewise: finding them takes a while
+	mu       sync.Mutex
+	releases map[Provider]*release              // by provider with its version
+	certsRaw *Manifest                          // cert-manager's, once it was read
+	loaded   map[Provider]repository.Components // likewise
+	named    map[Provider]map[string]*string    // variables with their defaults, likewise: finding them takes a while
 }
-
-// maxRelease bounds a file of a release: the components of the largest provider have some 5 MiB.
-const maxRelease = 64 << 20
 
 // boundDownloads bounds what clusterctl downloads, and keeps it from going from https to http: it takes Go's own client, and can be given no other.
 // fleet.yaml says where from, and it may be a stranger's.
@@ -98,7 +96,7 @@ func NewSource(opts SourceOptions) (*Source, error) {
 	}
 	return &Source{
 		config: configuration, variables: variables, repository: root, certs: opts.CertManagerVersion, certsURL: opts.CertManagerURL,
-		loaded: map[Provider]repository.Components{}, named: map[Provider]map[string]*string{}, options: opts,
+		releases: map[Provider]*release{}, loaded: map[Provider]repository.Components{}, named: map[Provider]map[string]*string{}, options: opts,
 	}, nil
 }
 
@@ -200,11 +198,11 @@ func (s *Source) namedBy(ctx context.Context, p Provider) (map[string]*string, e
 	if known != nil {
 		return known, nil
 	}
-	manifest, err := s.Components(ctx, p)
+	r, err := s.screened(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	found, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(manifest.YAML)
+	found, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(r.manifest.YAML)
 	if err != nil {
 		return nil, fmt.Errorf("read the variables of %s: %w", p, err)
 	}
@@ -227,6 +225,8 @@ func (s *Source) WithVariables(variables map[string]string) (*Source, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.Copy(other.named, s.named)
+	maps.Copy(other.releases, s.releases)
+	other.certsRaw = s.certsRaw
 	return other, nil
 }
 
@@ -286,39 +286,35 @@ type Manifest struct {
 	Metadata []byte
 }
 
-// Components are those of p, as released.
+// Components are those of p with their metadata, as released.
 func (s *Source) Components(ctx context.Context, p Provider) (*Manifest, error) {
-	m, client, err := s.released(ctx, p)
+	r, err := s.released(ctx, p)
 	if err != nil {
 		return nil, err
 	}
+	client, err := s.client(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	m := r.manifest
 	metadata, err := client.Metadata(m.Version).Get(ctx)
 	if err != nil {
-		return nil, diag.Wrap("read the metadata of "+p.String(), err, "")
+		return nil, diag.Wrap("read the metadata of "+p.String(), &quotingError{err}, "")
 	}
 	if m.Metadata, err = yaml.Marshal(metadata); err != nil {
 		return nil, fmt.Errorf("write the metadata of %s: %w", p, err)
 	}
-	return m, nil
+	return &m, nil
 }
 
 // Unread are the components of p without metadata. Where p has a version, nothing of the release is looked into, so that it may be a stranger's.
 func (s *Source) Unread(ctx context.Context, p Provider) (*Manifest, error) {
-	m, _, err := s.released(ctx, p)
-	return m, err
-}
-
-func (s *Source) released(ctx context.Context, p Provider) (*Manifest, repository.Client, error) {
-	client, err := s.client(ctx, p)
+	r, err := s.released(ctx, p)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	wanted := cmp.Or(p.Version, client.DefaultVersion())
-	content, err := client.Components().Raw(ctx, repository.ComponentsOptions{Version: wanted})
-	if err != nil {
-		return nil, nil, diag.Wrap("read the components of "+p.String(), err, "")
-	}
-	return &Manifest{Version: wanted, File: path.Base(client.URL()), YAML: content}, client, nil
+	m := r.manifest
+	return &m, nil
 }
 
 // Images are all that the components of providers and cert-manager name, sorted.
@@ -376,11 +372,11 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 	if known != nil {
 		return known, nil // filled in or not, the images and objects in it are the same
 	}
-	client, err := s.client(ctx, p)
+	r, err := s.screened(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	components, err := client.Components().Get(ctx, repository.ComponentsOptions{Version: p.Version, SkipTemplateProcess: raw})
+	components, err := s.fill(r, raw)
 	if err != nil {
 		if missing := s.checkVariables(ctx, p); missing != nil && !raw {
 			return nil, missing // says it better
@@ -424,6 +420,9 @@ func (s *Source) open(ctx context.Context, p config.Provider) (repository.Client
 		if err := s.options.Servers.Check(ctx, downloadURL(at)); err != nil {
 			return nil, diag.Wrap("", err, offlineHint)
 		}
+	}
+	if err := checkFiles(p.URL()); err != nil {
+		return nil, err
 	}
 	return repository.New(ctx, p, s.config)
 }

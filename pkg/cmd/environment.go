@@ -10,7 +10,7 @@ import (
 
 func newEnvironmentCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{Use: "environment", Aliases: []string{"env"}, Short: "List, add, change and remove the environments of the fleet"}
-	c.AddCommand(newEnvironmentAddCmd(f), newEnvironmentListCmd(f), newEnvironmentSetCmd(f), newEnvironmentRemoveCmd(f))
+	c.AddCommand(newEnvironmentAddCmd(f), newEnvironmentListCmd(f), newEnvironmentSetCmd(f), newEnvironmentWireCmd(f), newEnvironmentRemoveCmd(f))
 	return c
 }
 
@@ -74,6 +74,27 @@ clusters then become what the other channel has of them: look at ` + "`fleetctl 
 	}
 	o.addTo(c, f)
 	takes(f, c, ofEnvironment)
+	return c
+}
+
+func newEnvironmentWireCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	c := &cobra.Command{
+		Use:   "wire [NAME...]",
+		Short: "Let Flux apply the folders of environments and their clusters",
+		Long: `Let Flux apply what stands in common/{non-namespaced,namespaced} of environments to each of their clusters, and what stands in
+<cluster>/{non-namespaced,namespaced} to that cluster. Environments and clusters that fleetctl has made have that from the start; this brings
+it to those that were there before, and to clusters written by hand. Without a name it does so for all environments.` + editing,
+		Example: "  fleetctl environment wire staging --push",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.WireFolders(args) })
+		},
+	}
+	o.add(c)
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		return f.completeFrom(len(args), environmentNames)(c, args, toComplete)
+	}
 	return c
 }
 

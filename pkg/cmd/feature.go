@@ -6,8 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 func newFeatureCmd(f *factory) *cobra.Command {
@@ -16,34 +18,126 @@ func newFeatureCmd(f *factory) *cobra.Command {
 		Long: `A feature is an add-on of the platform: objects in features/<feature>, in one folder what only the platform may own, in another what stands in
 its namespace. Environments, or single clusters, are given it.`,
 	}
-	c.AddCommand(newFeatureAddCmd(f), newFeatureListCmd(f), newFeatureEnableCmd(f), newFeatureDisableCmd(f), newFeatureRemoveCmd(f))
+	c.AddCommand(newFeatureAddCmd(f), newFeatureListCmd(f), newFeatureEnableCmd(f), newFeatureDisableCmd(f), newFeatureValuesCmd(f), newFeatureRemoveCmd(f))
 	return c
 }
 
 func newFeatureAddCmd(f *factory) *cobra.Command {
 	var o changeFlags
+	var chart scaffold.FeatureChart
+	var values setFlags
 	c := &cobra.Command{
-		Use:     "add NAME",
-		Short:   "Add a feature to fill",
-		Long:    "Add a feature: the folders for its objects, with a namespace. Nobody has it before it is enabled." + editing,
-		Example: "  fleetctl feature add ingress",
+		Use:   "add NAME",
+		Short: "Add a feature to fill, or one of a Helm chart",
+		Long: `Add a feature: the folders for its objects, with a namespace. Nobody has it before it is enabled.
+
+With --chart it is a Helm chart: its source, its HelmRelease, and a ConfigMap with the values that it gets everywhere. ` + "`fleetctl feature values`" + `
+gives environments and clusters others.` + editing,
+		Example: `  fleetctl feature add ingress
+  fleetctl feature add cert-manager --chart https://charts.jetstack.io/cert-manager --version v1.19.1 --set crds.enabled=true
+  fleetctl feature add podinfo --chart oci://ghcr.io/stefanprodan/charts/podinfo --version 6.9.2`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddFeature(args[0]) })
+			if chart.URL == "" {
+				for _, name := range []string{"version", "values", "set"} {
+					if c.Flags().Changed(name) {
+						return diag.Usage("give --chart as well", "--%s is about a chart", name)
+					}
+				}
+				return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddFeature(args[0]) })
+			}
+			var err error
+			if chart.Values, err = values.values(f); err != nil {
+				return err
+			}
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddFeatureChart(args[0], chart) })
 		},
 	}
+	c.Flags().StringVar(&chart.URL, "chart", "", "Helm chart that the feature is: oci://registry/path/chart or https://repository/chart")
+	c.Flags().StringVar(&chart.Version, "version", "", "version of the chart")
+	values.add(c)
 	o.add(c)
 	takes(f, c, argument{what: "feature"})
 	return c
+}
+
+// setFlags are values of a chart, as a file and one by one.
+type setFlags struct {
+	file string
+	set  []string
+}
+
+func (o *setFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&o.file, "values", "", "file of values of the chart")
+	c.Flags().StringArrayVar(&o.set, "set", nil, "value of the chart, path=value; several times")
+}
+
+// values are those of the file with the others laid over them.
+func (o *setFlags) values(f *factory) (map[string]any, error) {
+	values := map[string]any{}
+	if o.file != "" {
+		content, err := readInput(f, o.file)
+		if err != nil {
+			return nil, diag.Wrap("read the values", err, "give --values a file that you can read")
+		}
+		if values, err = fleetrepo.ParseValues(o.file, content); err != nil {
+			return nil, err
+		}
+	}
+	set, err := fleetrepo.ParseAssignments(o.set)
+	if err != nil {
+		return nil, err
+	}
+	return fleetrepo.Assign(values, set)
+}
+
+func newFeatureValuesCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var options fleetrepo.FeatureOptions
+	var set []string
+	c := &cobra.Command{
+		Use:   "values NAME",
+		Short: "Set values of a feature's chart for environments or clusters",
+		Long: `Set values of a feature's chart for every cluster of environments, of all where none is named, or for single clusters. They stand in
+a ConfigMap in the folder namespaced of what the environment's clusters have in common, or of the cluster, and are laid over those of the feature.` + editing,
+		Example: `  fleetctl feature values ingress --environment staging --set controller.replicaCount=2 --push
+  fleetctl feature values ingress --cluster shop --set controller.kind=DaemonSet`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(set) == 0 {
+				return diag.Usage("give --set path=value", "there is nothing to set")
+			}
+			assignments, err := fleetrepo.ParseAssignments(set)
+			if err != nil {
+				return err
+			}
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+				return r.SetFeatureValues(args[0], options, assignments)
+			})
+		},
+	}
+	c.Flags().StringArrayVar(&set, "set", nil, "value of the chart, path=value; several times")
+	addFeatureTargets(f, c, &options)
+	o.add(c)
+	takes(f, c, ofFeature)
+	return c
+}
+
+// addFeatureTargets adds the flags that say which environments or clusters it is about.
+func addFeatureTargets(f *factory, c *cobra.Command, options *fleetrepo.FeatureOptions) {
+	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment whose clusters it is about (default: all)")
+	c.Flags().StringSliceVar(&options.Clusters, "cluster", nil, "workload cluster that it is about, instead of an environment")
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	completeFlag(c, "cluster", f.completeFrom(-1, clusterNames))
 }
 
 func newFeatureEnableCmd(f *factory) *cobra.Command {
 	return newFeatureSwitchCmd(f, &cobra.Command{
 		Use:   "enable NAME",
 		Short: "Give a feature to environments or clusters",
-		Long: `Give a feature to every cluster of environments, of all where none is named, or to single clusters. Each cluster's own Flux applies the
-features of its environment; those of a single cluster the management cluster applies there.` + editing,
+		Long: `Give a feature to every cluster of environments, of all where none is named, to single clusters, or to management clusters. Each cluster's
+own Flux applies the features of its environment; those of a single cluster the management cluster applies there.` + editing,
 		Example: `  fleetctl feature enable ingress --environment staging --push
-  fleetctl feature enable gpu --cluster train-1`,
+  fleetctl feature enable gpu --cluster train-1
+  fleetctl feature enable backup --on-management --push`,
 	}, (*fleetrepo.Repo).EnableFeature)
 }
 
@@ -64,17 +158,24 @@ func newFeatureRemoveCmd(f *factory) *cobra.Command {
 	}, ofFeature, (*fleetrepo.Repo).RemoveFeature)
 }
 
+// everyManagement is what --on-management stands for without a name; no cluster can be called so.
+const everyManagement = "*"
+
 func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error)) *cobra.Command {
 	var o changeFlags
 	var options fleetrepo.FeatureOptions
+	var management string
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if options.Management = c.Flags().Changed("on-management"); options.Management && management != everyManagement {
+			options.ManagementCluster = management
+		}
 		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return change(r, args[0], options) })
 	}
-	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment whose clusters it is about (default: all)")
-	c.Flags().StringSliceVar(&options.Clusters, "cluster", nil, "workload cluster that it is about, instead of an environment")
-	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	addFeatureTargets(f, c, &options)
 	addRenamed(c.Flags(), "on-cluster", "cluster")
-	completeFlag(c, "cluster", f.completeFrom(-1, clusterNames))
+	c.Flags().StringVar(&management, "on-management", "", "it is about management clusters themselves: all, or one with --on-management=NAME")
+	c.Flags().Lookup("on-management").NoOptDefVal = everyManagement
+	completeFlag(c, "on-management", f.completeFrom(-1, ofManagement.choices))
 	o.add(c)
 	takes(f, c, ofFeature)
 	return c
@@ -96,6 +197,7 @@ var featureTable = table[fleetrepo.Feature]{
 		{title: "FEATURE", of: func(o fleetrepo.Feature) string { return o.Name }},
 		{title: "ENVIRONMENTS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Environments, ", ") }},
 		{title: "CLUSTERS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Clusters, ", ") }},
+		{title: "MANAGEMENT", optional: true, of: func(o fleetrepo.Feature) string { return strings.Join(o.ManagementClusters, ", ") }},
 		{title: "FOLDER", wide: true, of: func(o fleetrepo.Feature) string { return path.Join(layout.FeaturesDir, o.Name) }},
 	},
 }

@@ -137,6 +137,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newCNICmd(f)},
 		{"repo", newRevertCmd(f)},
 		{"repo", newChartCmd(f)},
+		{"repo", newManagementCmd(f)},
 		{"repo", newProviderCmd(f)},
 		{"repo", newSecretCmd(f)},
 		{"repo", newRenderCmd(f)},

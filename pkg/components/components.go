@@ -122,7 +122,7 @@ func (r *Reader) FluxVersion() string {
 // Component is a manifest with what the lock says of it.
 type Component struct {
 	v1alpha1.LockedComponent
-	// YAML as it was released.
+	// YAML as it was released; nil for Flux, which is released in many files.
 	YAML []byte
 }
 
@@ -151,19 +151,8 @@ func Providers(fleet *v1alpha1.Fleet) []v1alpha1.LockedComponent {
 	return out
 }
 
-// Provider reads the components of a provider. Without a version that is an error.
+// Provider reads the components of a provider. Without a version that is an error. Nothing of them is looked into: they may be a stranger's.
 func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) (*Component, error) {
-	return r.provider(ctx, wanted, (*capi.Source).Components)
-}
-
-// Unread is Provider for who reads what strangers have released: nothing of it is looked into, its metadata neither.
-func (r *Reader) Unread(ctx context.Context, wanted v1alpha1.LockedComponent) (*Component, error) {
-	return r.provider(ctx, wanted, (*capi.Source).Unread)
-}
-
-func (r *Reader) provider(
-	ctx context.Context, wanted v1alpha1.LockedComponent, read func(*capi.Source, context.Context, capi.Provider) (*capi.Manifest, error),
-) (*Component, error) {
 	if wanted.Version == "" {
 		return nil, diag.Errorf("`fleetctl init` chooses one, or name it in fleet.yaml", "%s provider %s has no version", wanted.Type, wanted.Name)
 	}
@@ -172,7 +161,7 @@ func (r *Reader) provider(
 	if err != nil {
 		return nil, err
 	}
-	m, err := read(source, ctx, p)
+	m, err := source.Unread(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +189,7 @@ func LockedCertManager(version, url string, content []byte) v1alpha1.LockedCompo
 	return v1alpha1.LockedComponent{Name: "cert-manager", Type: v1alpha1.ComponentCertManager, Version: version, URL: url, SHA256: Digest(content)}
 }
 
-// Flux generates Flux's manifests for a fleet with defaults.
+// Flux reads the manifests of Flux that a fleet with defaults installs. Nothing of them is looked into.
 func (r *Reader) Flux(ctx context.Context, wanted v1alpha1.Flux) (*Component, error) {
 	options := flux.ComponentsOptions{
 		Version: wanted.Version, Components: wanted.Components, NetworkPolicy: *wanted.NetworkPolicy, Registry: wanted.Registry,
@@ -209,11 +198,11 @@ func (r *Reader) Flux(ctx context.Context, wanted v1alpha1.Flux) (*Component, er
 	if r.folder != "" {
 		options.ManifestsBase = filepath.Join(r.folder, "flux", wanted.Version)
 	}
-	made, err := flux.GenerateComponents(ctx, options)
+	digest, err := flux.ReleaseDigest(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	return &Component{LockedFlux(wanted, made.Digest), made.Content}, nil
+	return &Component{LockedFlux(wanted, digest), nil}, nil
 }
 
 // LockedFlux is what the lock says of Flux: the digest of the release's manifests, whatever of them fleet.yaml chooses.

@@ -44,7 +44,7 @@ func (c CRDs) Kept(wanted v1alpha1.LockedComponent, lock *v1alpha1.Lock) ([]byte
 
 // Fetch reads a component and keeps its CRDs. The component may be a stranger's, so that nothing here parses it. A component that the lock knows another digest of is refused, as `fleetctl init` does.
 func (c CRDs) Fetch(ctx context.Context, r *Reader, wanted v1alpha1.LockedComponent, lock *v1alpha1.Lock) ([]byte, error) {
-	read, err := r.Unread(ctx, wanted)
+	read, err := r.Provider(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}

@@ -93,6 +93,9 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 			return nil, err
 		}
 	}
+	if err := r.clusterFolder(&e.Changes, declared); err != nil {
+		return nil, err
+	}
 	if err := r.shareChart(e, mgmt, opts.Environment, opts.Flavour); err != nil {
 		return nil, err
 	}

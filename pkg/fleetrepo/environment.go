@@ -181,7 +181,7 @@ func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, released bool) error {
 	at := m.Layout()
 	source := r.Fleet.ChannelOf(name).Source()
-	files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
+	files, err := scaffold.EnvironmentFolder(at, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (r *Repo) withEnvironment(e *Edit, m *v1alpha1.ManagementCluster, name stri
 	if applied, err := r.appliesAnyhow(m, m.ClustersDir(name)); err != nil || applied {
 		return err
 	}
-	files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: name, Source: c.Source()})
+	files, err := scaffold.EnvironmentFolder(at, scaffold.Environment{Name: name, Source: c.Source()})
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,17 @@
 package fleetrepo
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -18,6 +22,8 @@ type Feature struct {
 	Environments []string `json:"environments"`
 	// Clusters that have it by themselves.
 	Clusters []string `json:"clusters"`
+	// ManagementClusters that have it themselves.
+	ManagementClusters []string `json:"managementClusters"`
 }
 
 // Features lists the folders below features/, by name.
@@ -32,7 +38,7 @@ func (r *Repo) Features() ([]Feature, error) {
 	}
 	all := make([]Feature, 0, len(names))
 	for _, name := range names {
-		f := Feature{Name: name, Environments: []string{}, Clusters: []string{}}
+		f := Feature{Name: name, Environments: []string{}, Clusters: []string{}, ManagementClusters: []string{}}
 		for _, env := range r.EnvironmentNames() {
 			for _, l := range r.layouts() {
 				if r.exists(scaffold.FeatureTarget{Layout: l, Environment: env}.FeatureFile(name)) {
@@ -47,9 +53,101 @@ func (r *Repo) Features() ([]Feature, error) {
 			}
 		}
 		f.Clusters = sortedSet(f.Clusters)
+		for i := range r.Fleet.Spec.ManagementClusters {
+			if m := &r.Fleet.Spec.ManagementClusters[i]; r.exists(onManagement(m).FeatureFile(name)) {
+				f.ManagementClusters = append(f.ManagementClusters, m.Name)
+			}
+		}
 		all = append(all, f)
 	}
 	return all, nil
+}
+
+// onManagement is a management cluster as what has features.
+func onManagement(m *v1alpha1.ManagementCluster) scaffold.FeatureTarget {
+	return scaffold.FeatureTarget{Layout: m.Layout(), Management: true}
+}
+
+// AddFeatureChart makes a feature of a Helm chart. The very feature may be there already, with values of its own. Errors: a bad name, an address or a version
+// that is none, another feature of that name.
+func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, error) {
+	files, err := scaffold.FeatureChartFiles(name, c)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: fmt.Sprintf("Add feature %s: %s %s", name, c.URL, c.Version)}
+	missing := scaffold.Missing(files, r.exists)
+	source := path.Join(layout.FeaturesDir, name, "namespaced", "source.yaml")
+	other := len(missing) > 0 && len(missing) < len(files)
+	if len(missing) == 0 {
+		there, err := r.read(source)
+		if err != nil {
+			return nil, err
+		}
+		other = !slices.ContainsFunc(files, func(f manifest.File) bool { return f.Path == source && bytes.Equal(f.Content, there) })
+	}
+	if other {
+		return nil, diag.Errorf("choose another name, or add the chart's objects to it by hand", "there is a feature %s already", name)
+	}
+	e.Changes.Write(missing...)
+	e.Notes = append(e.Notes, fmt.Sprintf("Its values are in %s/%s/namespaced/values.yaml; `fleetctl feature values %s` gives environments and clusters others; `fleetctl feature enable %s` gives it to clusters.", layout.FeaturesDir, name, name, name))
+	return e, nil
+}
+
+// SetFeatureValues writes the values of a feature's chart for environments, or for single clusters: assignments over those that are there. Errors: unknown
+// names, a feature without a chart, an environment whose folders Flux does not apply.
+func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignment) (*Edit, error) {
+	targets, where, err := r.targets(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if !r.exists(path.Join(layout.FeaturesDir, name, "namespaced", "release.yaml")) {
+		return nil, diag.Errorf("`fleetctl feature add NAME --chart URL --version VERSION` makes one of a chart", "feature %s has no chart", name)
+	}
+	e := &Edit{Summary: fmt.Sprintf("Set values of feature %s for %s", name, where), Environments: environmentsOf(targets)}
+	for _, t := range targets {
+		if !r.exists(t.Layout.FoldersFile(t.Environment)) {
+			return nil, diag.Errorf("`fleetctl environment wire "+t.Environment+"` does that", "Flux does not apply the folders of %s yet", t.Environment)
+		}
+		if t.Cluster != "" && !r.runsFlux(t) {
+			return nil, diag.Errorf(fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one, where its flavour can run it", t.Environment, t.Cluster), "cluster %s runs no Flux", t.Cluster)
+		}
+		file, err := scaffold.FeatureValues(name, t, nil)
+		if err != nil {
+			return nil, err
+		}
+		values, err := r.featureValues(file.Path)
+		if err != nil {
+			return nil, err
+		}
+		if values, err = Assign(values, set); err != nil {
+			return nil, err
+		}
+		if file, err = scaffold.FeatureValues(name, t, values); err != nil {
+			return nil, err
+		}
+		e.Changes.Write(file)
+		if err := r.enlist(&e.Changes, path.Dir(file.Path), file.Path, true); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// featureValues are those in a ConfigMap of scaffold.FeatureValues; none where there is no such file.
+func (r *Repo) featureValues(file string) (map[string]any, error) {
+	if !r.exists(file) {
+		return map[string]any{}, nil
+	}
+	src, err := r.read(file)
+	if err != nil {
+		return nil, err
+	}
+	documents, err := yamledit.Parse(src)
+	if err != nil || len(documents) != 1 {
+		return nil, findingsOf(file, fmt.Errorf("not one ConfigMap: %w", err))
+	}
+	return ParseValues(file, []byte(text(yamledit.Find(documents[0], "data", "values.yaml"))))
 }
 
 // AddFeature makes a feature with nothing in it yet. Files that are there stay as they are.
@@ -64,9 +162,12 @@ func (r *Repo) AddFeature(name string) (*Edit, error) {
 	return e, nil
 }
 
-// FeatureOptions say who is to have a feature: environments, clusters, or with neither every environment.
+// FeatureOptions say who is to have a feature: environments, clusters, management clusters, or with neither every environment.
 type FeatureOptions struct {
 	Environments, Clusters []string
+	// Management stands for management clusters themselves: the one that ManagementCluster names, or all.
+	Management        bool
+	ManagementCluster string
 }
 
 // EnableFeature gives a feature to environments or clusters. Files that are there stay as they are. Errors: unknown names.
@@ -88,7 +189,7 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.Cluster == "" {
+		if t.Cluster == "" && !t.Management {
 			if err := r.withApps(e, t.Layout, t.Environment); err != nil {
 				return nil, err
 			}
@@ -145,13 +246,16 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(opts.Environments)+len(opts.Clusters) == 0 {
+	if len(opts.Environments)+len(opts.Clusters) == 0 && !opts.Management {
 		places, err := r.places("")
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range places {
 			targets = append(targets, p.target())
+		}
+		for i := range r.Fleet.Spec.ManagementClusters {
+			targets = append(targets, onManagement(&r.Fleet.Spec.ManagementClusters[i]))
 		}
 		has := slices.DeleteFunc(slices.Clone(targets), func(t scaffold.FeatureTarget) bool { return !r.exists(t.FeatureFile(name)) })
 		if len(has) > 0 {
@@ -179,6 +283,10 @@ func whose(targets []scaffold.FeatureTarget) string {
 	var environments, clusters []string
 	for _, t := range targets {
 		switch {
+		case t.Management:
+			if !slices.Contains(clusters, "the management cluster") {
+				clusters = append(clusters, "the management cluster")
+			}
 		case t.Cluster != "":
 			clusters = append(clusters, "cluster "+t.Cluster)
 		case !slices.Contains(environments, t.Environment):
@@ -192,7 +300,7 @@ func whose(targets []scaffold.FeatureTarget) string {
 func environmentsOf(targets []scaffold.FeatureTarget) []string {
 	var names []string
 	for _, t := range targets {
-		if !slices.Contains(names, t.Environment) {
+		if t.Environment != "" && !slices.Contains(names, t.Environment) {
 			names = append(names, t.Environment)
 		}
 	}
@@ -209,6 +317,12 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 		return nil, "", unknown("feature", name, names, "`fleetctl feature add "+name+"` makes one")
 	}
 	var all []scaffold.FeatureTarget
+	if opts.Management {
+		if len(opts.Clusters)+len(opts.Environments) > 0 {
+			return nil, "", diag.Usage("make two changes of it", "a feature is enabled for management clusters, for environments or for clusters, not for several of these at once")
+		}
+		return r.managementTargets(opts.ManagementCluster)
+	}
 	for _, cluster := range opts.Clusters {
 		c, err := r.find(cluster)
 		if err != nil {
@@ -232,6 +346,23 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 		}
 	}
 	return all, strings.Join(environments, ", "), nil
+}
+
+// managementTargets are management clusters as what has features: the one called name, or all.
+func (r *Repo) managementTargets(name string) ([]scaffold.FeatureTarget, string, error) {
+	var all []scaffold.FeatureTarget
+	var names []string
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		if name == "" || m.Name == name {
+			all, names = append(all, onManagement(m)), append(names, m.Name)
+		}
+	}
+	if len(all) == 0 {
+		_, err := r.Fleet.ManagementCluster(name)
+		return nil, "", err
+	}
+	return all, "management cluster " + strings.Join(names, ", "), nil
 }
 
 // target is the cluster as what has features.

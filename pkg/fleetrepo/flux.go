@@ -134,6 +134,9 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	default: // there is none, or none can be brought yet
 		return e, nil
 	}
+	if err := r.keepFolders(&e.Changes, c.mgmt, c.Environment, c.Name, declared.Flux != scaffold.FluxNone); err != nil {
+		return nil, err
+	}
 	if there != nil && declared.Flux != scaffold.FluxOwn && !bytes.Contains(there, []byte(scaffold.FluxLabel+": apps")) {
 		e.Notes = append(e.Notes, "The Flux on cluster "+c.Name+" stays there and goes on: `flux uninstall` takes it off.")
 	}

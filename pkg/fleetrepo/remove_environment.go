@@ -110,7 +110,7 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 	if i < 0 {
 		return nil, unknown("feature", name, r.FeatureNames(), "there are no features")
 	}
-	if has := slices.Concat(all[i].Environments, all[i].Clusters); len(has) > 0 {
+	if has := slices.Concat(all[i].Environments, all[i].Clusters, all[i].ManagementClusters); len(has) > 0 {
 		return nil, diag.Errorf("take it from them first: `fleetctl feature disable "+name+"`", "feature %s is enabled for %s", name, strings.Join(has, ", "))
 	}
 	e := &Edit{Summary: "Remove feature " + name}

@@ -131,7 +131,7 @@ func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 // would apply to itself what is meant for them, and without a file that is always there a cluster's Flux would find no folder once the last
 // tenant is gone.
 func (r *Repo) withApps(e *Edit, l layout.Layout, environment string) error {
-	files, err := scaffold.EnvironmentFiles(l, scaffold.Environment{Name: environment})
+	files, err := scaffold.EnvironmentFolder(l, scaffold.Environment{Name: environment})
 	if err != nil {
 		return err
 	}

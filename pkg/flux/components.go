@@ -4,13 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,7 +16,6 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -65,32 +60,12 @@ type Components struct {
 // downloaded.
 func GenerateComponents(ctx context.Context, opts ComponentsOptions) (*Components, error) {
 	opts = opts.withDefaults()
-	if err := opts.validate(); err != nil {
-		return nil, err
-	}
-	work, remove, err := atomicfile.TempFolder("", "flux")
-	if err != nil {
-		return nil, fmt.Errorf("generate flux components: %w", err)
-	}
-	defer func() { _ = remove() }() // nothing depends on it
-
-	// The generator writes its overlay beside the base, so it gets a copy of its own.
-	base := filepath.Join(work, "manifests")
-	released := base
-	if opts.ManifestsBase != "" {
-		released = opts.ManifestsBase
-		err = copyBase(base, opts)
-	} else {
-		err = download(ctx, base, opts.ReleasesURL, opts.Version)
-	}
+	r, err := readRelease(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	digest, err := digestOf(released)
-	if err != nil {
-		return nil, err
-	}
-	content, err := generate(base, opts)
+	defer func() { _ = r.remove() }() // nothing depends on it
+	content, err := generate(r.base, opts)
 	if err != nil {
 		return nil, fmt.Errorf("generate flux components %s: %w", opts.Version, err)
 	}
@@ -98,26 +73,17 @@ func GenerateComponents(ctx context.Context, opts ComponentsOptions) (*Component
 	if err != nil {
 		return nil, fmt.Errorf("read generated flux components: %w", err)
 	}
-	return &Components{Content: content, Tuning: opts.Tuning, Images: images, Digest: digest}, nil
+	return &Components{Content: content, Tuning: opts.Tuning, Images: images, Digest: r.digest}, nil
 }
 
-// digestOf is one digest for the manifests in a folder, by their names and contents.
-func digestOf(dir string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+// ReleaseDigest is the Digest that GenerateComponents would give. Nothing of the release is looked into, so that it may be a stranger's.
+func ReleaseDigest(ctx context.Context, opts ComponentsOptions) (string, error) {
+	r, err := readRelease(ctx, opts.withDefaults())
 	if err != nil {
-		return "", fmt.Errorf("read flux manifests: %w", err)
+		return "", err
 	}
-	slices.Sort(files)
-	sum := sha256.New()
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return "", fmt.Errorf("read flux manifests: %w", err)
-		}
-		fmt.Fprintf(sum, "%s %d\n", filepath.Base(file), len(content))
-		sum.Write(content)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	_ = r.remove() // nothing depends on it
+	return r.digest, nil
 }
 
 func (o ComponentsOptions) withDefaults() ComponentsOptions {
@@ -155,6 +121,9 @@ func (o ComponentsOptions) validate() error {
 
 // generate runs flux2's generator over a base that it may write to.
 func generate(base string, opts ComponentsOptions) ([]byte, error) {
+	if err := screen(base); err != nil {
+		return nil, err
+	}
 	o := install.MakeDefaultOptions()
 	o.Version = opts.Version
 	o.Namespace = Namespace
@@ -169,34 +138,6 @@ func generate(base string, opts ComponentsOptions) ([]byte, error) {
 		return nil, err
 	}
 	return []byte(m.Content), nil
-}
-
-// copyBase copies what opts needs from the folder opts.ManifestsBase.
-func copyBase(to string, opts ComponentsOptions) error {
-	if err := os.Mkdir(to, 0o700); err != nil {
-		return fmt.Errorf("generate flux components: %w", err)
-	}
-	names := []string{"rbac.yaml"}
-	if opts.NetworkPolicy {
-		names = append(names, "policies.yaml")
-	}
-	for _, c := range opts.Components {
-		names = append(names, c+".yaml")
-	}
-	for _, name := range names {
-		content, err := os.ReadFile(filepath.Join(opts.ManifestsBase, name))
-		if errors.Is(err, os.ErrNotExist) {
-			return diag.Errorf("choose a bundle that was made for these components, or none to download them",
-				"flux manifests lack %s (looked in %s)", name, opts.ManifestsBase)
-		}
-		if err != nil {
-			return fmt.Errorf("read flux manifests: %w", err)
-		}
-		if err := os.WriteFile(filepath.Join(to, name), content, 0o600); err != nil {
-			return fmt.Errorf("generate flux components: %w", err)
-		}
-	}
-	return nil
 }
 
 // deploymentImages lists the images that the Deployments in a YAML stream run, sorted and once each.

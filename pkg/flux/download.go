@@ -19,7 +19,7 @@ const (
 	// downloadTimeout bounds one download where ctx does not: the archive has about 100 kB.
 	downloadTimeout = 2 * time.Minute
 	// maxManifests bounds what an archive may unpack to; a release has less than 2 MB.
-	maxManifests = 32 << 20
+	maxManifests = 8 << 20
 
 	airGapHint = "check the network or the proxy, or use an offline bundle: --bundle PATH, see docs/tasks/offline.md"
 )

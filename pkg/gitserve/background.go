@@ -19,6 +19,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -337,12 +338,24 @@ func Status(ctx context.Context, stateDir string) (*ServerStatus, error) {
 
 // acquire keeps other fleetctl processes out of the state folder, which it makes if need be.
 func acquire(ctx context.Context, dir string) (func() error, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+	for {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		lock := flock.New(filepath.Join(dir, lockFile))
+		_, err := lock.TryLockContext(ctx, lockPoll)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the folder went between the two
+		}
+		guards := false
+		if err == nil {
+			guards, err = atomicfile.Guards(lock)
+		}
+		if err != nil {
+			return nil, diag.Wrap("lock "+lock.Path(), err, "another fleetctl works there; wait for it to end")
+		}
+		if guards {
+			return lock.Unlock, nil
+		}
 	}
-	lock := flock.New(filepath.Join(dir, lockFile))
-	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
-		return nil, diag.Wrap("lock "+lock.Path(), err, "another fleetctl works there; wait for it to end")
-	}
-	return lock.Unlock, nil
 }

@@ -38,6 +38,11 @@ func (l Layout) Apps(environment string) string {
 	return path.Join(l.Environment(environment), CommonDir, "apps")
 }
 
+// FoldersFile has the Flux Kustomizations by which the folders of Scopes reach the clusters of an environment.
+func (l Layout) FoldersFile(environment string) string {
+	return path.Join(l.Apps(environment), FoldersName)
+}
+
 // EnvironmentChart is the file with the HelmChart of a flavour.
 func (l Layout) EnvironmentChart(environment, flavour string) string {
 	return path.Join(l.Environment(environment), "chart-"+flavour+".yaml")
@@ -130,6 +135,17 @@ const (
 
 // CNIDir is the folder of a network that clusters can be given.
 func CNIDir(name string) string { return path.Join(AddonsDir, "cni", name) }
+
+// Scopes are the folders of what a cluster runs, beside its cluster.yaml and in CommonDir, in the order in which they are applied: what only the platform may own comes
+// before what stands in a namespace.
+func Scopes() []string { return []string{"non-namespaced", "namespaced"} }
+
+const (
+	// FoldersName is the name of FoldersFile.
+	FoldersName = "folders.yaml"
+	// KeepFile keeps a folder in Git that has nothing else in it.
+	KeepFile = ".gitkeep"
+)
 
 // FeaturesDir has one folder per feature.
 const FeaturesDir = "features"

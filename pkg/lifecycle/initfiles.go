@@ -107,11 +107,19 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 		// Where such a host is, there may be no engine for a cluster of containers: the README's example has to work.
 		charts = slices.Insert(slices.Delete(charts, i, i+1), 0, inMemoryFlavour)
 	}
-	return scaffold.Repo(scaffold.RepoOptions{
+	files, err := scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.fleet.Metadata.Name, FleetYAML: s.fleetFile, ManagementCluster: s.mgmt.Name,
 		Layout:       s.layout(),
 		Environments: environments, Charts: charts, KubernetesVersion: version, Local: s.endpoint.local,
 	})
+	for _, e := range environments {
+		if err == nil {
+			var folders []manifest.File
+			folders, err = scaffold.FolderFiles(s.layout(), e.Name)
+			files = append(files, folders...)
+		}
+	}
+	return files, err
 }
 
 // exampleVersion is the Kubernetes version of the cluster in the new repo's README: that of the management cluster, which its host chose

@@ -61,7 +61,7 @@ func (s *session) lockManifests(ctx context.Context) error {
 		components.LockedCertManager(certs.Version, s.mgmt.CertManager.URL, certs.YAML),
 	}
 	for _, p := range s.plan.providers {
-		m, err := s.plan.source.Components(ctx, p)
+		m, err := s.plan.source.Unread(ctx, p)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -25,7 +24,7 @@ func screenForKustomize(name string, src []byte) diag.Findings {
 	}
 	documents, err := yamledit.ParseWithin(src, Limits)
 	if err != nil {
-		if isYAML(name) || isBound(err) {
+		if isYAML(name) || yamledit.IsBeyond(err) {
 			return diag.Findings{screenFinding(name, src, err)}
 		}
 		return nil
@@ -45,18 +44,13 @@ func mayBomb(src []byte) bool {
 	return !yamledit.Tame(src) && (bytes.IndexByte(src, '&') < 0 || bytes.IndexByte(src, '*') >= 0)
 }
 
-// isBound tells of errors of ParseWithin that a text is YAML beyond the limits.
-func isBound(err error) bool {
-	return errors.Is(err, yamledit.ErrExpands) || errors.Is(err, yamledit.ErrDeep)
-}
-
 // bombOf says why a text is not for kustomize: it is YAML beyond the limits, or has such a text in it.
 func bombOf(src []byte, depth int) error {
 	if depth > maxNested || !mayBomb(src) {
 		return nil
 	}
 	documents, err := yamledit.ParseWithin(src, Limits)
-	if isBound(err) {
+	if yamledit.IsBeyond(err) {
 		return err
 	}
 	if err != nil {

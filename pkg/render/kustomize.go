@@ -49,6 +49,8 @@ type builds struct {
 
 	mu   sync.Mutex
 	done map[string]*built
+	// read are the files of the repo that went into a build.
+	read sync.Map
 }
 
 // built is a folder with a spec.
@@ -96,18 +98,29 @@ func (b *builds) folder(ctx context.Context, dir string, spec buildSpec, specTex
 	return append(slices.Clip(all), alone...), append(findings, more...)
 }
 
+// files are those that went into the builds.
+func (b *builds) files() map[string]bool {
+	out := map[string]bool{}
+	b.read.Range(func(name, _ any) bool {
+		out[name.(string)] = true //nolint:forcetypeassert // nothing else is stored
+		return true
+	})
+	return out
+}
+
 // resources are the files and kustomizations of a folder, if it is no more than a list of them: those of its kustomization.yaml where
 // that has nothing else in it, or those that kustomize-controller puts into the one that it generates. nil: it is more, or something is wrong
 // with it, which whole says.
 func (b *builds) resources(dir string) ([]string, diag.Findings) {
 	files := b.repo.kustomizationFiles(dir)
 	if len(files) == 0 {
-		names := b.repo.manifests(dir)
+		names := b.flat(b.repo.manifests(dir))
 		if names == nil {
 			names = []string{}
 		}
 		return names, nil
 	}
+	b.read.Store(files[0], nil)
 	content, err := b.repo.read(files[0])
 	if err != nil {
 		return nil, diag.Findings{{Severity: diag.SeverityError, Rule: RulePath, File: files[0], Summary: why(err)}}
@@ -142,6 +155,23 @@ func (b *builds) resources(dir string) ([]string, diag.Findings) {
 		}
 	}
 	return names, nil
+}
+
+// flat puts in the place of the folders of clusters that are no more than a list of files those files: what kustomize makes of them is the same, and
+// they can be built without the others. There may be thousands.
+func (b *builds) flat(names []string) []string {
+	var out []string
+	for _, name := range names {
+		if b.repo.isFile(path.Join(name, "cluster.yaml")) {
+			inner, findings := b.resources(name)
+			if findings == nil && inner != nil && !slices.ContainsFunc(inner, func(n string) bool { return !b.repo.isFile(n) }) {
+				out = append(out, inner...)
+				continue
+			}
+		}
+		out = append(out, name)
+	}
+	return out
 }
 
 // listed is the file or folder that an item of a list of resources names, if it is there.
@@ -217,6 +247,7 @@ func (b *builds) alone(ctx context.Context, dir string, names []string, spec bui
 
 // one builds a single file, or says that it has to be built together with others.
 func (b *builds) one(name string, spec buildSpec, specText []byte) (objects []*content, together bool, findings diag.Findings) {
+	b.read.Store(name, nil)
 	src, err := b.repo.read(name)
 	if err != nil {
 		return nil, false, diag.Findings{{Severity: diag.SeverityError, Rule: RulePath, File: name, Summary: why(err)}}
@@ -269,6 +300,9 @@ func (b *builds) whole(dir string, names []string, spec buildSpec, specText []by
 		if name, ok := inside(dir, component); ok {
 			files.folder(name, place{file: dir})
 		}
+	}
+	for name := range files.files {
+		b.read.Store(name, nil)
 	}
 	if len(files.findings) > 0 {
 		return nil, files.findings

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -88,6 +89,8 @@ type Result struct {
 	// Kustomizations and Releases are those that were followed, in the order of Objects.
 	Kustomizations []*Kustomization
 	Releases       []*Release
+	// Files are those that Flux reads to build the Kustomizations; those of charts are not among them.
+	Files map[string]bool
 	// Findings are all problems at once, by file and line. What they are about is missing from Objects, and nothing else is.
 	Findings diag.Findings
 }
@@ -158,6 +161,20 @@ func (r *Renderer) eachCluster(visit func(environment, cluster string)) {
 		}
 	}
 }
+
+// Reads are the files that are read to build a folder as kustomize-controller would, whether or not something applies it. ok is false where the folder
+// is not there, or does not build.
+func (r *Renderer) Reads(ctx context.Context, dir string) (names []string, ok bool) {
+	if !r.repo.isDir(dir) {
+		return nil, false
+	}
+	b := &builds{repo: r.repo, begin: r.begin}
+	_, findings := b.build(ctx, dir, buildSpec{}, scope{})
+	return slices.Sorted(maps.Keys(b.files())), findings.Err() == nil
+}
+
+// LeavesOut tells whether source-controller leaves a file out of what it hands on, by a .sourceignore or its own list.
+func (r *Renderer) LeavesOut(name string) bool { return r.seen.ignored(name, false) }
 
 // unknown is the error for a name that is not among the known ones.
 func unknown(what, name string, known []string) error {

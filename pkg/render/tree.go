@@ -81,6 +81,7 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 		}
 		w.addTo(all)
 	}
+	all.Files = r.builds.files()
 	all.Findings = slices.Concat(all.Findings, r.seen.problems(), conflicts(all.Objects))
 	slices.SortStableFunc(all.Findings, func(a, b diag.Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Summary, b.Summary))

@@ -27,16 +27,21 @@ func FeatureFiles(name string) ([]manifest.File, error) {
 	return sorted(out), nil
 }
 
-// FeatureTarget is what has a feature: every cluster of an environment, or one of them.
+// FeatureTarget is what has a feature: every cluster of an environment, one of them, or the management cluster.
 type FeatureTarget struct {
 	Layout      layout.Layout
 	Environment string
 	// Cluster is the only one to have it; "" means all.
 	Cluster string
+	// Management says that the management cluster itself has it; Environment and Cluster are empty then.
+	Management bool
 }
 
-// Applied is the folder that Flux applies for the target: what its clusters have in common, or for one of them the folder of all.
+// Applied is the folder that Flux applies for the target: what its clusters have in common, for one of them the folder of all, or that of the management cluster.
 func (t FeatureTarget) Applied() string {
+	if t.Management {
+		return t.Layout.Management()
+	}
 	if t.Cluster != "" {
 		return t.Layout.Environment(t.Environment)
 	}
@@ -57,9 +62,10 @@ func EnableFeature(feature string, t FeatureTarget) (manifest.File, error) {
 	if err := checkFeature(feature); err != nil {
 		return manifest.File{}, err
 	}
-	data := struct{ Feature, Environment, Cluster, Name, Namespace string }{
-		feature, t.Environment, t.Cluster, "feature-" + feature, cmp.Or(t.Cluster, mainSource),
-	}
+	data := struct {
+		Feature, Environment, Cluster, Name, Namespace string
+		Management                                     bool
+	}{feature, t.Environment, t.Cluster, "feature-" + feature, cmp.Or(t.Cluster, mainSource), t.Management}
 	content, err := execute("feature/apply.yaml", data)
 	return manifest.File{Path: t.FeatureFile(feature), Content: content}, err
 }

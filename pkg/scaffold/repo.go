@@ -195,10 +195,14 @@ func ChartFiles(flavour string) ([]manifest.File, error) {
 }
 
 // Missing returns those of files whose path is free. exists tells of a slash-separated path whether something is there. A chart
-// counts as one: where its Chart.yaml is, none of its files is added.
+// counts as one: where its Chart.yaml is, none of its files is added. So do the folders of an environment: one that is there already has clusters
+// without any, see FolderFiles.
 func Missing(files []manifest.File, exists func(path string) bool) []manifest.File {
 	return slices.DeleteFunc(slices.Clone(files), func(f manifest.File) bool {
 		if chart, ok := chartOf(f.Path); ok && exists(path.Join(chart, "Chart.yaml")) {
+			return true
+		}
+		if common := environmentOfFolders(f.Path); common != "" && exists(path.Join(common, "kustomization.yaml")) {
 			return true
 		}
 		return exists(f.Path)

@@ -2,7 +2,9 @@ package state
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -23,16 +25,9 @@ type holder struct {
 // Lock takes the management cluster for this process. Where another process has it, the error names that process. The
 // operating system releases it with the process, also after kill -9.
 func (c Cluster) Lock(command string) (unlock func(), err error) {
-	if err := c.ensure(); err != nil {
-		return nil, err
-	}
-	lock := flock.New(c.Path(lockFile))
-	got, err := lock.TryLock()
+	lock, err := c.lock()
 	if err != nil {
-		return nil, fmt.Errorf("lock the management cluster %s: %w", c.Name, err)
-	}
-	if !got {
-		return nil, c.heldError()
+		return nil, err
 	}
 	if err := atomicfile.Sweep(c.Dir); err != nil {
 		_ = lock.Unlock()
@@ -47,9 +42,38 @@ func (c Cluster) Lock(command string) (unlock func(), err error) {
 		return nil, fmt.Errorf("note who holds the lock of %s: %w", c.Name, err)
 	}
 	return func() {
+		if own, err := atomicfile.Guards(lock); err != nil || !own {
+			return // it was removed, and what is there now is another's
+		}
 		_ = os.Remove(c.Path("lock-holder.json"))
 		_ = lock.Unlock()
 	}, nil
+}
+
+// lock takes the lock that keeps others out: one in a folder that was removed meanwhile, by a teardown for one, does not.
+func (c Cluster) lock() (*flock.Flock, error) {
+	for {
+		if err := c.ensure(); err != nil {
+			return nil, err
+		}
+		lock := flock.New(c.Path(lockFile))
+		got, err := lock.TryLock()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the folder went between the two
+		}
+		if err == nil && !got {
+			return nil, c.heldError()
+		}
+		if err == nil {
+			got, err = atomicfile.Guards(lock)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("lock the management cluster %s: %w", c.Name, err)
+		}
+		if got {
+			return lock, nil
+		}
+	}
 }
 
 func (c Cluster) heldError() error {

@@ -10,7 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
+	"syscall"
 
 	"github.com/adrg/xdg"
 
@@ -133,7 +135,7 @@ func (c Cluster) ensure() error {
 }
 
 // Remove deletes the folder and all in it: the record after everything else, because without it nobody finds the rest again when this is killed,
-// and then the lock, whoever holds it.
+// and then the lock, whoever holds it. Who takes the lock of that name from then on has another one, and a folder of its own.
 func (c Cluster) Remove() error {
 	if err := c.remove(); err != nil {
 		return fmt.Errorf("remove the state of %s: %w", c.Name, err)
@@ -142,20 +144,26 @@ func (c Cluster) Remove() error {
 }
 
 func (c Cluster) remove() error {
-	entries, err := os.ReadDir(c.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, e := range entries {
-		if e.Name() == recordFile || e.Name() == lockFile {
-			continue
-		}
-		if err := os.RemoveAll(c.Path(e.Name())); err != nil {
+	for _, last := range [][]string{{recordFile, lockFile}, {lockFile}} {
+		entries, err := os.ReadDir(c.Dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		for _, e := range entries {
+			if slices.Contains(last, e.Name()) {
+				continue
+			}
+			if err := os.RemoveAll(c.Path(e.Name())); err != nil {
+				return err
+			}
+		}
 	}
-	if err := os.Remove(c.Path(recordFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(c.Path(lockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.RemoveAll(c.Dir)
+	// The folder may be another's from here on: it goes only where nothing is in it.
+	if err := os.Remove(c.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, syscall.EEXIST) {
+		return err
+	}
+	return nil
 }

@@ -55,7 +55,12 @@ func Print(s Streams, format Format, v any, human func(w io.Writer) error) error
 	case JSON:
 		return writeJSON(s.Out, v)
 	case YAML:
-		out, err := yaml.Marshal(v)
+		// By way of JSON that is plain already: YAML cannot be read with control characters in it, and so would not be written.
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		out, err := yaml.JSONToYAML(plain.JSON(raw))
 		if err != nil {
 			return err
 		}

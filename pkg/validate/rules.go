@@ -97,7 +97,7 @@ var rules = []diag.Rule{
 	{ID: RuleClusterFile, Severity: diag.SeverityError, Summary: "Every folder of a cluster has a cluster.yaml that declares it."},
 	{ID: RuleEnvironment, Severity: diag.SeverityError, Summary: "Every cluster is in an environment of fleet.yaml."},
 	{ID: RuleFolder, Severity: diag.SeverityWarning, Summary: "Every folder is one of the layout."},
-	{ID: RuleNotApplied, Severity: diag.SeverityError, Summary: "Every environment with clusters is applied by Flux."},
+	{ID: RuleNotApplied, Severity: diag.SeverityError, Summary: "Every environment with clusters, and every file of the layout, is applied by Flux."},
 	{ID: RuleChannel, Severity: diag.SeverityError, Summary: "Everything of an environment follows the channel of the environment."},
 	{ID: RuleProduction, Severity: diag.SeverityError, Summary: "Production is never on a branch."},
 	{ID: RulePlainSecret, Severity: diag.SeverityError, Summary: "No secret is in clear."},

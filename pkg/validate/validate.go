@@ -203,10 +203,12 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	if err != nil {
 		return nil, err
 	}
-	if r.rendered, err = render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx)}).All(ctx); err != nil {
+	renderer := render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx)})
+	if r.rendered, err = renderer.All(ctx); err != nil {
 		return nil, err
 	}
 	findings = append(findings, r.renderFindings(placed)...)
+	findings = append(findings, r.checkUnapplied(ctx, renderer, placed)...)
 	objects := r.objects()
 	out.Objects = len(r.rendered.Objects)
 	kinds := kindsIn(objects)

@@ -41,6 +41,7 @@ spec:
     - {name: docker, version: v1.14.0}
     - {name: own, version: v1.0.0, url: "https://releases.example.com/own/v1.0.0/infrastructure-components.yaml"}
 `})
+	f.git("remote", "add", "origin", "https://git.example.com/nowhere/fleet.git")
 	empty, clusters := t.TempDir(), t.TempDir()
 	if err := os.CopyFS(clusters, os.DirFS("../../../examples/pipeline")); err != nil {
 		t.Fatal(err)
@@ -59,6 +60,7 @@ spec:
 		"bundle create": {1, []string{"bundle", "create", filepath.Join(f.base, "bundle")}, []string{"--bundle"}},
 		"doctor":        {3, []string{"doctor"}, []string{"check the address"}},
 		"bootstrap":     {1, []string{"bootstrap"}, []string{"hint: check the address"}},
+		"push":          {1, []string{"environment", "add", "staging", "--push"}, []string{"hint: check the address"}},
 		"host exec":     {1, []string{"host", "exec", "--", "true"}, []string{"use a bundle"}},
 	} {
 		t.Run(name, func(t *testing.T) {

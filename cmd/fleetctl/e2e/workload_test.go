@@ -42,6 +42,21 @@ func hello(word string) map[string]string {
 // What stands for the network: the node images have theirs.
 const network = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: network\n  namespace: kube-system\n"
 
+// inFolders has, for each environment and for each cluster, a namespace among what is not namespaced, and a ConfigMap in it among what is.
+func inFolders() map[string]string {
+	files := map[string]string{}
+	put := func(dir, name string) {
+		files[dir+"/non-namespaced/namespace.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + name + "\n"
+		files[dir+"/namespaced/said.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: said\n  namespace: " + name + "\ndata:\n  said: ${cluster_name} in ${environment}\n"
+	}
+	for name, environment := range map[string]string{west: westIn, east: eastIn, north: westIn} {
+		dir := "providers/docker/v1/clusters/" + environment
+		put(dir+"/common", "of-"+environment)
+		put(dir+"/"+name, "of-"+name)
+	}
+	return files
+}
+
 // The clusters of containers, and the environments that they are in: one follows the branch, one a channel of tags, and one has no Flux of
 // its own.
 const (
@@ -73,6 +88,7 @@ func clustersOfContainers(t *testing.T, s *story) {
 		s.ok("cluster", "add", name, "--flavour", "docker", "--environment", environment, "--values", values, "--commit")
 	}
 	s.ok("cluster", "add", north, "--flavour", "docker", "--environment", westIn, "--values", values, "--flux", "remote", "--commit")
+	s.commit("fill the folders", inFolders())
 	s.fails(3, []string{"environment " + westIn, "--skip-health"}, "promote")
 	s.ok("promote", "--skip-health") // so that all come up side by side
 	eventually(t, "all clusters are Ready", 10*time.Minute, func() string {
@@ -110,6 +126,20 @@ func applied(t *testing.T, s *story) {
 		}
 		if err := s.clients[name].Get(t.Context(), kube.Key{Namespace: "kube-system", Name: "network"}, &corev1.ConfigMap{}); err != nil {
 			t.Errorf("%s has no network: %v", name, err)
+		}
+		for _, namespace := range []string{"of-" + environment, "of-" + name} {
+			if got, want := s.said(t, name, namespace, "said", "said"), name+" in "+environment; got != want {
+				t.Errorf("in the namespace %s %s says %q, want %q", namespace, name, got, want)
+			}
+		}
+		var alone corev1.NamespaceList
+		if err := s.clients[name].List(t.Context(), &alone); err != nil {
+			t.Fatal(err)
+		}
+		for _, other := range []string{west, east, north} {
+			if other != name && slices.ContainsFunc(alone.Items, func(n corev1.Namespace) bool { return n.Name == "of-"+other }) {
+				t.Errorf("%s has what is meant for %s", name, other)
+			}
 		}
 		if got := s.said(t, name, "hello", "word", "word"); got != "hello" {
 			t.Errorf("the feature of %s says %q", name, got)

@@ -39,6 +39,9 @@ var ErrExpands = errors.New("file is too large or too deep once its aliases are 
 // ErrDeep says that a file is nested too deep, as it is written.
 var ErrDeep = errors.New("it is nested too deep: no object that people write is")
 
+// IsBeyond tells of an error of ParseWithin that the text is YAML beyond the limits, in its depth or once its aliases are expanded.
+func IsBeyond(err error) bool { return errors.Is(err, ErrExpands) || errors.Is(err, ErrDeep) }
+
 // Parse is ParseWithin for a file that people edit.
 func Parse(src []byte) ([]*yaml.Node, error) {
 	return ParseWithin(src, Limits{Bytes: MaxBytes, Nodes: maxNodes, Depth: maxDepth})

@@ -1,0 +1,93 @@
+package cmd
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+)
+
+var ofManagement = argument{what: "management cluster", choices: func(r *fleetrepo.Repo, _ []string) []string { return r.ManagementClusterNames() }}
+
+func newManagementCmd(f *factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "management", Short: "List, add and remove the management clusters that fleet.yaml declares",
+		Long: `A management cluster runs Cluster API, its providers and Flux. Each has a folder of its own, providers/<cloud>/<generation>: one of a new generation
+stands beside the old one, and takes its clusters over.`,
+	}
+	c.AddCommand(newManagementAddCmd(f), newManagementListCmd(f), newManagementRemoveCmd(f))
+	return c
+}
+
+func newManagementAddCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var wanted v1alpha1.ManagementCluster
+	var host, hostContext string
+	var providers []string
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Declare a management cluster",
+		Long: `Declare a management cluster in fleet.yaml. ` + "`fleetctl init --management NAME`" + ` makes it. Where another one has the cloud, it gets the
+next generation, v2 beside v1, or the one of --generation. With --parent another management cluster makes it, as a workload cluster of that name.` + editing,
+		Example: `  fleetctl management add platform --provider aws --host kind --push
+  fleetctl management add platform-2 --provider aws --generation v2 --host kind --dry-run`,
+		RunE: func(c *cobra.Command, args []string) error {
+			m := wanted
+			m.Name, m.Host.Type = args[0], v1alpha1.HostType(host)
+			if hostContext != "" {
+				m.Host.Existing = &v1alpha1.ExistingHost{Context: hostContext}
+			}
+			for _, name := range providers {
+				name, version, _ := strings.Cut(name, ":")
+				m.Providers = append(m.Providers, v1alpha1.Provider{Name: name, Version: version})
+			}
+			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddManagementCluster(m) })
+		},
+	}
+	fs := c.Flags()
+	fs.StringSliceVar(&providers, "provider", nil, "infrastructure provider, name or name:version; several times")
+	fs.StringVar(&host, "host", "", "what carries it: kind, embedded or existing (default: what init finds)")
+	fs.StringVar(&hostContext, "host-context", "", "context of an existing cluster")
+	fs.StringVar(&wanted.Parent, "parent", "", "management cluster that makes it")
+	fs.StringVar(&wanted.Cloud, "cloud", "", "folder below providers (default: the name of its first infrastructure provider)")
+	fs.StringVar(&wanted.Generation, "generation", "", "folder below that (default: v1, or the next that is free)")
+	fs.StringVar(&wanted.KubernetesVersion, "kubernetes-version", "", "Kubernetes of the management cluster (default: the host's)")
+	completeFlag(c, "parent", f.completeFrom(-1, ofManagement.choices))
+	o.add(c)
+	takes(f, c, argument{what: "management cluster"})
+	return c
+}
+
+func newManagementRemoveCmd(f *factory) *cobra.Command {
+	return newRemoveCmd(f, &cobra.Command{
+		Short: "Remove a management cluster that makes no clusters from fleet.yaml",
+		Long: `Take a management cluster out of fleet.yaml, with its folder. Its clusters go first, or to another one. The cluster itself is not deleted:
+` + "`fleetctl teardown`" + ` does that, before this.` + editing,
+		Example: "  fleetctl management remove platform --push",
+	}, ofManagement, (*fleetrepo.Repo).RemoveManagementCluster)
+}
+
+func newManagementListCmd(f *factory) *cobra.Command {
+	return newListCmd(f, "management", "List the management clusters that fleet.yaml declares", (*fleetrepo.Repo).ManagementClusters, func(all []fleetrepo.ManagementCluster) any {
+		return struct {
+			FormatVersion      string                        `json:"formatVersion"`
+			ManagementClusters []fleetrepo.ManagementCluster `json:"managementClusters"`
+		}{"1", all}
+	}, managementTable)
+}
+
+var managementTable = table[fleetrepo.ManagementCluster]{
+	none: "There are no management clusters; `fleetctl management add` declares one.",
+	name: func(m fleetrepo.ManagementCluster) string { return m.Name },
+	columns: []column[fleetrepo.ManagementCluster]{
+		{title: "MANAGEMENT CLUSTER", of: func(m fleetrepo.ManagementCluster) string { return m.Name }},
+		{title: "HOST", of: func(m fleetrepo.ManagementCluster) string { return m.Host }},
+		{title: "PARENT", optional: true, of: func(m fleetrepo.ManagementCluster) string { return m.Parent }},
+		{title: "FOLDER", of: func(m fleetrepo.ManagementCluster) string { return m.Folder }},
+		{title: "PROVIDERS", of: func(m fleetrepo.ManagementCluster) string { return strings.Join(m.Providers, ", ") }},
+		{title: "CLUSTERS", of: func(m fleetrepo.ManagementCluster) string { return strconv.Itoa(m.Clusters) }},
+	},
+}

@@ -1,0 +1,161 @@
+package fleetrepo
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// clusterFolder makes the folder of a cluster whole: what the management cluster applies of it is listed, and what is the cluster's own has a place.
+// Where somebody lists the files of the environment, that list says already what is applied.
+func (r *Repo) clusterFolder(cs *manifest.ChangeSet, opts scaffold.ClusterOptions) error {
+	files, err := scaffold.ClusterFolder(opts)
+	if err != nil {
+		return err
+	}
+	dir := opts.Layout.Cluster(opts.Environment, opts.Name)
+	for _, f := range files {
+		switch {
+		case path.Base(f.Path) == layout.KeepFile:
+			if !r.exists(path.Dir(f.Path)) {
+				cs.Write(f)
+			}
+		case r.kustomizationIn(dir) == "" && r.kustomizationIn(path.Dir(dir)) == "":
+			if f, err = r.withListed(cs, f); err != nil {
+				return err
+			}
+			cs.Write(f)
+		}
+	}
+	return nil
+}
+
+// keepFolders gives a cluster that runs Flux the folders that its environment applies, where it applies any, and takes them from one that does not: what
+// somebody has put there stays.
+func (r *Repo) keepFolders(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment, name string, want bool) error {
+	files, err := scaffold.ClusterFolders(m.Layout(), environment, name)
+	if err != nil || !r.exists(m.Layout().FoldersFile(environment)) {
+		return err
+	}
+	for _, f := range files {
+		switch there := r.exists(path.Dir(f.Path)); {
+		case want && !there:
+			cs.Write(f)
+		case !want && r.exists(f.Path):
+			if content, err := r.read(f.Path); err == nil && bytes.Equal(content, f.Content) {
+				cs.Delete(f.Path)
+			}
+		}
+	}
+	return nil
+}
+
+// withListed adds to the kustomization.yaml of a folder what else is in it, or is written to it, and is applied: all but what stands in the folders of
+// the cluster's own.
+func (r *Repo) withListed(cs *manifest.ChangeSet, kustomization manifest.File) (manifest.File, error) {
+	dir := path.Dir(kustomization.Path)
+	there, err := r.filesBelow(dir)
+	if err != nil {
+		return kustomization, err
+	}
+	for _, f := range cs.Files() {
+		if strings.HasPrefix(f.Path, dir+"/") {
+			there = append(there, f.Path)
+		}
+	}
+	var more []string
+	for _, name := range sortedSet(there) {
+		if entry := r.entry(dir, strings.TrimPrefix(name, dir+"/")); entry != "" && !slices.Contains(more, entry) {
+			more = append(more, entry)
+		}
+	}
+	content := string(kustomization.Content)
+	for _, entry := range more {
+		if line := "- " + entry + "\n"; !strings.Contains(content, line) {
+			content += line
+		}
+	}
+	return manifest.File{Path: kustomization.Path, Content: []byte(content)}, nil
+}
+
+// entry is what a file in a cluster's folder is listed as: itself, or the folder with a kustomization.yaml that it is in; "" for what is not applied there.
+func (r *Repo) entry(dir, name string) string {
+	first, _, nested := strings.Cut(name, "/")
+	if nested && slices.Contains(layout.Scopes(), first) {
+		return ""
+	}
+	for at := first; nested && at != name; {
+		if r.kustomizationIn(path.Join(dir, at)) != "" {
+			return at
+		}
+		next, _, more := strings.Cut(strings.TrimPrefix(name, at+"/"), "/")
+		if !more {
+			break
+		}
+		at = path.Join(at, next)
+	}
+	if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" {
+		return ""
+	}
+	return name
+}
+
+// WireFolders lets Flux apply the folders of environments, all where none is named, and of their clusters: those of an environment that was there
+// before fleetctl made any, and of a cluster that somebody has written by hand. Files that are there stay as they are. Errors: an unknown environment.
+func (r *Repo) WireFolders(given []string) (*Edit, error) {
+	environments, err := r.chosen(given)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: "Let Flux apply the folders of " + strings.Join(environments, ", "), Environments: environments}
+	for i := range r.Fleet.Spec.ManagementClusters {
+		for _, environment := range environments {
+			if err := r.wire(e, &r.Fleet.Spec.ManagementClusters[i], environment); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return e, nil
+}
+
+// wire does it for an environment of a management cluster.
+func (r *Repo) wire(e *Edit, m *v1alpha1.ManagementCluster, environment string) error {
+	at := m.Layout()
+	names, err := r.folders(m.ClustersDir(environment))
+	if err != nil {
+		return fmt.Errorf("list the clusters of %s: %w", environment, err)
+	}
+	for _, name := range names {
+		dir := at.Cluster(environment, name)
+		if name == layout.CommonDir || !r.exists(path.Join(dir, "cluster.yaml")) {
+			continue
+		}
+		opts := scaffold.ClusterOptions{Name: name, Layout: at, Environment: environment}
+		if r.exists(path.Join(dir, layout.FluxFile)) {
+			opts.Flux = scaffold.FluxOwn
+		}
+		if err := r.clusterFolder(&e.Changes, opts); err != nil {
+			return err
+		}
+	}
+	if err := r.withApps(e, at, environment); err != nil {
+		return err
+	}
+	files, err := scaffold.FolderFiles(at, environment)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if keeps := path.Base(f.Path) == layout.KeepFile; !keeps && !r.exists(f.Path) || keeps && !r.exists(path.Dir(f.Path)) {
+			e.Changes.Write(f)
+		}
+	}
+	return r.enlist(&e.Changes, at.Apps(environment), at.FoldersFile(environment), true)
+}

@@ -1,0 +1,154 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// ManagementCluster is one that fleet.yaml declares.
+type ManagementCluster struct {
+	Name   string `json:"name"`
+	Host   string `json:"host"`
+	Parent string `json:"parent,omitempty"`
+	// Folder of its generation: its own configuration and its clusters.
+	Folder string `json:"folder"`
+	// Providers of infrastructure, with their versions where fleet.yaml has them.
+	Providers []string `json:"providers"`
+	// Clusters that it makes.
+	Clusters int `json:"clusters"`
+}
+
+// ManagementClusters lists those of fleet.yaml, in its order.
+func (r *Repo) ManagementClusters() ([]ManagementCluster, error) {
+	places, err := r.places("")
+	if err != nil {
+		return nil, err
+	}
+	all := make([]ManagementCluster, 0, len(r.Fleet.Spec.ManagementClusters))
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		one := ManagementCluster{Name: m.Name, Host: string(m.Host.Type), Parent: m.Parent, Folder: path.Dir(m.Dir()), Providers: []string{}}
+		for _, p := range m.Providers {
+			if TypeOf(p) == v1alpha1.ProviderInfrastructure {
+				one.Providers = append(one.Providers, strings.TrimSuffix(p.Name+" "+p.Version, " "))
+			}
+		}
+		for _, p := range places {
+			if p.mgmt == m && r.exists(p.file) {
+				one.Clusters++
+			}
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// ManagementClusterNames are those that fleet.yaml declares.
+func (r *Repo) ManagementClusterNames() []string {
+	names := make([]string, 0, len(r.Fleet.Spec.ManagementClusters))
+	for i := range r.Fleet.Spec.ManagementClusters {
+		names = append(names, r.Fleet.Spec.ManagementClusters[i].Name)
+	}
+	return names
+}
+
+// AddManagementCluster declares a management cluster in fleet.yaml, and brings the charts of its flavours along. The very one may be there already.
+// Without a generation it gets the first that is free below its cloud: the new one stands beside the old one. Errors: a bad or taken name, and what
+// fleet.yaml is refused for.
+func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error) {
+	e := &Edit{Summary: "Add management cluster " + m.Name}
+	for i := range r.Fleet.Spec.ManagementClusters {
+		if r.Fleet.Spec.ManagementClusters[i].Name == m.Name {
+			return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a management cluster %s already", m.Name)
+		}
+	}
+	if m.Generation == "" {
+		m.Generation = r.freeGeneration(m)
+	}
+	fleet, err := r.readFleet()
+	if err != nil {
+		return nil, err
+	}
+	if err := fleet.append("managementClusters", v1alpha1.Node(m)); err != nil {
+		return nil, err
+	}
+	after, err := fleet.finish(&e.Changes)
+	if err != nil {
+		return nil, err
+	}
+	if err := v1alpha1.Validate(after.Fleet).Err(); err != nil {
+		return nil, err
+	}
+	for _, p := range m.Providers {
+		if TypeOf(p) == v1alpha1.ProviderInfrastructure {
+			if err := after.bringCharts(e, scaffold.FlavoursFor(p.Name)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	e.Notes = append(e.Notes, fmt.Sprintf("Its folder is %s; `fleetctl init --management %s` makes it.", path.Dir(m.Dir()), m.Name))
+	return e, nil
+}
+
+// freeGeneration is the first of v1, v2 and so on whose folder below the cloud of m is nobody's; "" for the default.
+func (r *Repo) freeGeneration(m v1alpha1.ManagementCluster) string {
+	for n := 1; ; n++ {
+		if n > 1 {
+			m.Generation = fmt.Sprintf("v%d", n)
+		}
+		taken := slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(o v1alpha1.ManagementCluster) bool { return o.Layout() == m.Layout() })
+		if !taken && !r.exists(path.Dir(m.Dir())) {
+			return m.Generation
+		}
+	}
+}
+
+// RemoveManagementCluster takes a management cluster that makes no clusters out of fleet.yaml, with its folder. It deletes nothing of the cluster itself:
+// teardown does. Errors: an unknown one, and one that makes clusters or other management clusters.
+func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
+	all, err := r.ManagementClusters()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(m ManagementCluster) bool { return m.Name == name })
+	if i < 0 {
+		return nil, unknown("management cluster", name, r.ManagementClusterNames(), "fleet.yaml declares none")
+	}
+	if all[i].Clusters > 0 {
+		return nil, diag.Errorf("delete them first, `fleetctl cluster remove`, or hand them over to another one, `fleetctl pivot`",
+			"management cluster %s makes clusters: %d in %s", name, all[i].Clusters, all[i].Folder)
+	}
+	for _, m := range all {
+		if m.Parent == name {
+			return nil, diag.Errorf("remove that one first: `fleetctl management remove "+m.Name+"`", "management cluster %s makes the management cluster %s", name, m.Name)
+		}
+	}
+	e := &Edit{Summary: "Remove management cluster " + name}
+	fleet, err := r.readFleet()
+	if err != nil {
+		return nil, err
+	}
+	if fleet.src, err = yamledit.RemoveItem(fleet.src, 0, yamledit.Path{"spec", "managementClusters", i}); err != nil {
+		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "take it out in an editor")
+	}
+	after, err := fleet.finish(&e.Changes)
+	if err != nil {
+		return nil, err
+	}
+	if err := v1alpha1.Validate(after.Fleet).Err(); err != nil {
+		return nil, err
+	}
+	m := &r.Fleet.Spec.ManagementClusters[i]
+	if err := r.deleteFolder(&e.Changes, path.Dir(m.Dir())); err != nil {
+		return nil, err
+	}
+	e.Notes = append(e.Notes, "The cluster itself stays, if it is there: `fleetctl teardown` goes before this.")
+	return e, nil
+}

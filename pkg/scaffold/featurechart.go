@@ -1,0 +1,130 @@
+package scaffold
+
+import (
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// FeatureChart is a Helm chart that a feature consists of.
+type FeatureChart struct {
+	// URL of the chart: oci://registry/path/chart, or https://repository/chart.
+	URL string
+	// Version is the one to install, and no range: the fleet repo says what runs.
+	Version string
+	// Values that it gets everywhere.
+	Values map[string]any
+}
+
+// FeatureChartFiles make a feature of a chart: FeatureFiles, with its source, its values and its HelmRelease among what stands in a namespace. Errors: a bad
+// name, a URL that is none of a chart, a version that is none.
+func FeatureChartFiles(name string, c FeatureChart) ([]manifest.File, error) {
+	files, err := FeatureFiles(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := c.source()
+	if err != nil {
+		return nil, err
+	}
+	data.Feature = name
+	dir := path.Join(layout.FeaturesDir, name, "namespaced")
+	for i := range files {
+		if files[i].Path == path.Join(dir, "kustomization.yaml") {
+			if files[i].Content, err = execute("feature/chart-namespaced.yaml", data); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, template := range []string{"source.yaml", "release.yaml"} {
+		content, err := execute("feature/"+template, data)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, manifest.File{Path: path.Join(dir, template), Content: content})
+	}
+	values, err := featureValues(path.Join(dir, "values.yaml"), name, name+"-values", "", c.Values)
+	return sorted(append(files, values)), err
+}
+
+// FeatureValues are the values of a feature's chart for the clusters of an environment or, with a cluster, for that one alone: a file in its folder of
+// what is namespaced. Errors: bad names.
+func FeatureValues(name string, t FeatureTarget, values map[string]any) (manifest.File, error) {
+	if err := checkFeature(name); err != nil {
+		return manifest.File{}, err
+	}
+	dir, object, where := t.Layout.Cluster(t.Environment, layout.CommonDir), name+"-values-environment", "in "+t.Environment
+	if t.Cluster != "" {
+		dir, object, where = t.Layout.Cluster(t.Environment, t.Cluster), name+"-values-cluster", "on the cluster "+t.Cluster
+	}
+	return featureValues(path.Join(dir, "namespaced", name+"-values.yaml"), name, object, where, values)
+}
+
+func featureValues(file, feature, object, where string, values map[string]any) (manifest.File, error) {
+	text, err := yamlBelow(values, 4)
+	if err != nil {
+		return manifest.File{}, err
+	}
+	if text == "" {
+		text = "    {}"
+	}
+	content, err := execute("feature/values.yaml", struct{ Feature, Name, Where, Values string }{feature, object, where, text})
+	return manifest.File{Path: file, Content: content}, err
+}
+
+// oneVersion is a semantic version, and no range.
+var oneVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
+// chartSource is what the templates say of where a chart is.
+type chartSource struct {
+	Feature, URL, Chart, Version string
+	OCI                          bool
+}
+
+func (c FeatureChart) source() (chartSource, error) {
+	const hint = "give oci://registry/path/chart or https://repository/chart"
+	out := chartSource{URL: strings.TrimSuffix(c.URL, "/"), Version: c.Version}
+	u, err := url.Parse(out.URL)
+	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(out.URL, "\"'#{}[]& \t\n\\") {
+		return out, diag.Usage(hint, "%q is no address of a chart", c.URL)
+	}
+	switch {
+	case u.User != nil:
+		return out, diag.Usage("the source names a Secret with it: spec.secretRef", "the address of the chart has a password in it")
+	case u.Path == "":
+		return out, diag.Usage(hint, "%q names no chart", c.URL)
+	case u.Scheme == "oci":
+		out.OCI = true
+		if strings.ContainsAny(path.Base(u.Path), ":@") {
+			return out, diag.Usage("leave it out of the address, and give --version", "%q has a version in it", c.URL)
+		}
+	case u.Scheme == "https":
+		out.Chart = path.Base(u.Path)
+		out.URL = strings.TrimSuffix(out.URL, "/"+out.Chart)
+		if err := checkChartName(out.Chart); err != nil {
+			return out, err
+		}
+	default:
+		return out, diag.Usage(hint, "a chart comes by oci or https, not by %q", u.Scheme)
+	}
+	if c.Version == "" {
+		return out, diag.Usage("give --version", "the version of the chart is missing")
+	}
+	if !oneVersion.MatchString(c.Version) {
+		return out, diag.Usage("give one version such as 1.2.3, no range", "%q is no version of a chart", c.Version)
+	}
+	if out.OCI && strings.Contains(c.Version, "+") {
+		out.Version = strings.ReplaceAll(c.Version, "+", "_") // as Helm pushes it: a tag has no plus
+	}
+	return out, nil
+}
+
+// checkChartName refuses what cannot be the name of a chart, or would not be text in YAML.
+func checkChartName(name string) error {
+	return CheckName("chart", name, 63)
+}

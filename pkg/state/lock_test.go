@@ -1,0 +1,53 @@
+package state_test
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// TestLockGoesWithItsFolder: commands that lock a management cluster while others tear it down and make it again never work on it two at a time, and
+// none finds the folder that it has made gone.
+func TestLockGoesWithItsFolder(t *testing.T) {
+	store := state.Store{Dir: t.TempDir()}
+	const workers, rounds = 8, 300
+	var working atomic.Int32
+	var turns atomic.Int32
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for range rounds {
+				c := store.Cluster("mgmt")
+				unlock, err := c.Lock("a test")
+				if err != nil {
+					continue // another has it
+				}
+				turns.Add(1)
+				if n := working.Add(1); n != 1 {
+					t.Errorf("%d work on it", n)
+				}
+				mine := filepath.Join(c.Dir, "mine")
+				if err := os.WriteFile(mine, nil, 0o600); err != nil {
+					t.Error(err)
+				}
+				if _, err := os.Stat(mine); err != nil {
+					t.Error(err)
+				}
+				working.Add(-1)
+				if err := c.Remove(); err != nil {
+					t.Error(err)
+				}
+				unlock()
+			}
+		})
+	}
+	group.Wait()
+	if turns.Load() == 0 {
+		t.Error("nobody ever had the lock")
+	}
+	t.Logf("%d turns", turns.Load())
+}

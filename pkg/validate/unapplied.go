@@ -1,0 +1,342 @@
+package validate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// passedOver looks for files of the layout that nothing applies: somebody means them to have an effect, and Flux passes over them without a word.
+type passedOver struct {
+	*run
+	renderer *render.Renderer
+	// read are the files that go into what Flux builds, or would as soon as somebody has the feature, the tenant or the network that they belong to.
+	read map[string]bool
+	// paths are those of the Flux Kustomizations that work on workload clusters.
+	paths    map[string]bool
+	findings diag.Findings
+}
+
+// checkUnapplied names these files. It is silent where something cannot be read or built: what that would have taken in is not known.
+func (r *run) checkUnapplied(ctx context.Context, renderer *render.Renderer, placed *placement) diag.Findings {
+	if r.tree.isBroken() || r.lacksObjects() {
+		return nil
+	}
+	u := &passedOver{run: r, renderer: renderer, read: r.rendered.Files, paths: map[string]bool{}}
+	for _, k := range r.rendered.Kustomizations {
+		if len(k.Targets) > 0 {
+			u.paths[k.Path] = true
+		}
+	}
+	for _, unit := range u.units(placed) {
+		u.asIfUsed(ctx, unit)
+	}
+	for _, dir := range u.declaredPaths() {
+		if slices.ContainsFunc([]string{layout.FeaturesDir, "tenants", layout.AddonsDir}, func(top string) bool { return strings.HasPrefix(dir, top+"/") }) {
+			u.asIfApplied(ctx, dir)
+		}
+	}
+	u.astray(placed.clusters)
+	for i := range r.fleet.Spec.ManagementClusters {
+		u.managementCluster(&r.fleet.Spec.ManagementClusters[i], placed.clusters)
+	}
+	for _, dir := range []string{layout.FeaturesDir, "tenants", layout.AddonsDir} {
+		u.below(dir, u.reason)
+	}
+	return u.findings
+}
+
+// units are the folders that are applied whole or not at all.
+func (u *passedOver) units(placed *placement) []string {
+	var units []string
+	below := func(dir string) {
+		for _, name := range placed.subfolders(dir) {
+			units = append(units, path.Join(dir, name))
+		}
+	}
+	below(layout.FeaturesDir)
+	for _, kind := range placed.subfolders(layout.AddonsDir) {
+		below(path.Join(layout.AddonsDir, kind))
+	}
+	for _, cloud := range placed.subfolders("tenants") {
+		for _, environment := range placed.subfolders(path.Join("tenants", cloud)) {
+			below(path.Join("tenants", cloud, environment))
+		}
+	}
+	for i := range u.fleet.Spec.ManagementClusters {
+		l := u.fleet.Spec.ManagementClusters[i].Layout()
+		for _, environment := range placed.subfolders(l.Clusters()) {
+			units = append(units, l.Apps(environment), l.Sync(environment), l.WorkloadFlux(environment))
+			if u.tree.has(l.FoldersFile(environment)) {
+				for _, scope := range layout.Scopes() {
+					units = append(units, path.Join(l.Environment(environment), layout.CommonDir, scope))
+				}
+			}
+		}
+	}
+	return units
+}
+
+// asIfUsed takes in what Flux would read of a unit that nobody has yet, or not everybody: there is nothing wrong with it.
+func (u *passedOver) asIfUsed(ctx context.Context, unit string) {
+	var dirs []string
+	for _, name := range u.tree.folders[unit] {
+		if dir := path.Join(unit, name); slices.Contains(layout.Scopes(), name) || u.hasKustomization(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	if len(dirs) == 0 || u.hasKustomization(unit) {
+		dirs = append(dirs, unit)
+	}
+	for _, dir := range dirs {
+		u.asIfApplied(ctx, dir)
+	}
+}
+
+// asIfApplied takes in what Flux would read of a folder.
+func (u *passedOver) asIfApplied(ctx context.Context, dir string) {
+	below := u.tree.below(dir)
+	if !slices.ContainsFunc(below, func(f *file) bool { return !u.read[f.path] && looksApplied(f.path) }) {
+		return
+	}
+	names, ok := u.renderer.Reads(ctx, dir)
+	for _, name := range names {
+		u.read[name] = true
+	}
+	if ok {
+		return
+	}
+	for _, f := range below { // what is wrong with it is said once it is used
+		u.read[f.path] = true
+	}
+}
+
+func (u *passedOver) hasKustomization(dir string) bool {
+	return slices.ContainsFunc(kustomizationNames, func(name string) bool { return u.tree.has(path.Join(dir, name)) })
+}
+
+// declaredPaths are the folders that Flux Kustomizations of the repo name, whether or not something applies these: an environment may have no cluster
+// yet, or wait for its first tag.
+func (u *passedOver) declaredPaths() []string {
+	var dirs []string
+	for _, f := range u.tree.files {
+		for _, d := range f.documents {
+			if kindOf(d) != "Kustomization" {
+				continue
+			}
+			at := fields(d.object).text("spec", "path")
+			if dir := path.Clean(strings.TrimPrefix(at, "/")); at != "" && !strings.Contains(at, "${") && strings.Contains(dir, "/") {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// astray reports what is meant for a workload cluster and goes to the management cluster, which applies all of a folder that has no kustomization.yaml.
+func (u *passedOver) astray(clusters []*cluster) {
+	folders := map[string]*cluster{}
+	for _, c := range clusters {
+		for _, scope := range layout.Scopes() {
+			folders[path.Join(c.dir, scope)] = c
+		}
+	}
+	seen := map[string]bool{}
+	for _, o := range u.rendered.Objects {
+		name := o.Source.File
+		if len(o.Targets) > 0 || seen[name] {
+			continue
+		}
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if c := folders[dir]; c != nil {
+				seen[name] = true
+				u.findings = append(u.findings, finding(RuleNotApplied, name, max(1, o.Source.Line), 0,
+					fmt.Sprintf("the management cluster %s applies this to itself: cluster %s never gets it", c.mgmt.Name, c.name), wires(c.environment)))
+				break
+			}
+		}
+	}
+}
+
+func wires(environment string) string {
+	return "`fleetctl environment wire " + environment + "` lets Flux apply the folder to the cluster"
+}
+
+// managementCluster looks at the folders of a management cluster and of the environments that it applies.
+func (u *passedOver) managementCluster(m *v1alpha1.ManagementCluster, clusters []*cluster) {
+	if u.tree.has(path.Join(m.Dir(), layout.FluxDir)) {
+		u.below(m.Dir(), u.reason)
+	}
+	base := m.Layout().Clusters()
+	for _, name := range u.tree.folders[base] {
+		if f := u.tree.byPath[path.Join(base, name)]; f != nil {
+			u.judge(f, u.reason)
+		}
+	}
+	for _, e := range u.fleet.Spec.Environments {
+		dir := path.Join(base, e.Name)
+		if !slices.ContainsFunc(u.rendered.Kustomizations, func(k *render.Kustomization) bool {
+			return k.ManagementCluster == m.Name && len(k.Targets) == 0 && (k.Path == dir || strings.HasPrefix(dir, k.Path+"/"))
+		}) {
+			continue // nothing of it is applied: that is a finding of its own, or it waits for a first tag
+		}
+		for _, name := range u.tree.folders[dir] {
+			at := path.Join(dir, name)
+			if f := u.tree.byPath[at]; f != nil {
+				u.judge(f, u.reason)
+				continue
+			}
+			if name == layout.CommonDir {
+				u.below(at, func(f *file) (string, string) { return u.commonReason(e.Name, at, f) })
+				continue
+			}
+			if i := slices.IndexFunc(clusters, func(c *cluster) bool { return c.dir == at }); i >= 0 {
+				u.below(at, func(f *file) (string, string) { return u.clusterReason(clusters[i], f) })
+			}
+		}
+	}
+}
+
+// below judges all files below a folder.
+func (u *passedOver) below(dir string, why func(f *file) (summary, hint string)) {
+	for _, f := range u.tree.below(dir) {
+		u.judge(f, why)
+	}
+}
+
+// judge reports a file that looks like one to apply, and is read by nobody.
+func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
+	if u.read[f.path] || !looksApplied(f.path) || u.inChart(f.path) || u.isNamed(f.path) {
+		return
+	}
+	summary, hint := why(f)
+	switch ext := path.Ext(f.path); {
+	case u.renderer.LeavesOut(f.path):
+		summary, hint = "Flux never sees it: a .sourceignore, or its own list of what it leaves out, has it", "take the line out of .sourceignore, or the file out of the repo"
+	case ext != ".yaml" && ext != ".yml" && !isKustomization(f.path):
+		summary, hint = "Flux takes files that end in .yaml or .yml, and no other", "rename it, name it under resources of a kustomization.yaml, or delete it"
+	}
+	found := finding(RuleNotApplied, f.path, 1, 0, "nothing applies this file: "+summary, hint)
+	if !u.hasObjects(f) {
+		found.Severity = diag.SeverityWarning
+	}
+	u.findings = append(u.findings, found)
+}
+
+// looksApplied tells whether somebody may take a file for one that is applied. Documentation, keys, scripts and what begins with a dot is not.
+func looksApplied(name string) bool {
+	base := strings.ToLower(path.Base(name))
+	if strings.HasPrefix(base, ".") {
+		return false
+	}
+	for _, ext := range []string{".yaml", ".yml", ".json"} {
+		if i := strings.LastIndex(base, ext); i > 0 && !strings.HasSuffix(base, ".md") {
+			return true
+		}
+	}
+	return isKustomization(name)
+}
+
+// hasObjects tells whether there are objects in a file.
+func (u *passedOver) hasObjects(f *file) bool {
+	if path.Ext(f.path) == ".json" {
+		return bytes.Contains(f.content, []byte(`"apiVersion"`)) && bytes.Contains(f.content, []byte(`"kind"`))
+	}
+	return isKustomization(f.path) || slices.ContainsFunc(f.documents, func(d *document) bool { return kindOf(d) != "" })
+}
+
+// inChart tells whether a file is part of a Helm chart.
+func (u *passedOver) inChart(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if u.tree.byPath[path.Join(dir, "Chart.yaml")] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// isNamed tells whether a file names this one by its whole path, as the valuesFiles of a chart and the scripts of a pipeline do.
+func (u *passedOver) isNamed(name string) bool {
+	return slices.ContainsFunc(u.tree.files, func(f *file) bool { return f.path != name && bytes.Contains(f.content, []byte(name)) })
+}
+
+// kustomizationNames are those that kustomize takes.
+var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// reason says why nothing applies a file, by the nearest kustomization.yaml.
+func (u *passedOver) reason(f *file) (summary, hint string) {
+	for dir := path.Dir(f.path); dir != "."; dir = path.Dir(dir) {
+		for _, name := range kustomizationNames {
+			at := path.Join(dir, name)
+			if !u.tree.has(at) || at == f.path {
+				continue
+			}
+			return at + " does not name it", "name " + strings.TrimPrefix(f.path, dir+"/") + " under resources there, or delete it"
+		}
+	}
+	parts := strings.Split(f.path, "/")
+	if parts[0] == layout.FeaturesDir && len(parts) > 3 {
+		if meant := misspelt(parts[2]); meant != "" {
+			return "a feature has no folder " + parts[2], "did you mean " + meant + "?"
+		}
+	}
+	if parts[0] == layout.FeaturesDir {
+		return "a feature has the folders " + strings.Join(layout.Scopes(), " and "), "move it to one of them"
+	}
+	return "no Flux Kustomization has the folder " + path.Dir(f.path), "move it to a folder that is applied, or delete it"
+}
+
+// misspelt is the one of Scopes that somebody meant by another name; "" where it is none, or right.
+func misspelt(name string) string {
+	scopes := layout.Scopes()
+	if slices.Contains(scopes, name) {
+		return ""
+	}
+	lower := strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	for _, scope := range scopes {
+		if lower == scope || lower+"d" == scope || lower+"s" == scope || lower == strings.ReplaceAll(scope, "-", "") || lower+"d" == strings.ReplaceAll(scope, "-", "") {
+			return scope
+		}
+	}
+	return diag.Nearest(lower, scopes)
+}
+
+// commonReason is reason for a file of what the clusters of an environment have in common.
+func (u *passedOver) commonReason(environment, common string, f *file) (summary, hint string) {
+	folder, _, nested := strings.Cut(strings.TrimPrefix(f.path, common+"/"), "/")
+	switch {
+	case nested && slices.Contains(layout.Scopes(), folder) && !u.wired(path.Join(common, folder)):
+		return fmt.Sprintf("no cluster of %s has the folder %s", environment, path.Join(common, folder)), "`fleetctl environment wire " + environment + "` lets Flux apply the folder to each of them"
+	case nested && misspelt(folder) != "" && !slices.Contains([]string{"apps", "sync", layout.FluxDir}, folder):
+		return "there is no folder " + folder + " in the layout", "did you mean " + misspelt(folder) + "?"
+	}
+	return u.reason(f)
+}
+
+// wired tells whether clusters apply a folder, or will when there are any.
+func (u *passedOver) wired(dir string) bool {
+	return u.paths[dir] || slices.ContainsFunc(u.tree.below(dir), func(f *file) bool { return u.read[f.path] })
+}
+
+// clusterReason is reason for a file in the folder of a cluster.
+func (u *passedOver) clusterReason(c *cluster, f *file) (summary, hint string) {
+	folder, _, nested := strings.Cut(strings.TrimPrefix(f.path, c.dir+"/"), "/")
+	switch {
+	case nested && slices.Contains(layout.Scopes(), folder) && !u.tree.has(path.Join(c.dir, layout.FluxFile)):
+		return fmt.Sprintf("cluster %s runs no Flux", c.name), fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one, where its flavour can run it", c.environment, c.name)
+	case nested && slices.Contains(layout.Scopes(), folder) && !u.paths[path.Join(c.dir, folder)]:
+		return fmt.Sprintf("cluster %s does not have the folder %s", c.name, path.Join(c.dir, folder)), wires(c.environment)
+	case nested && misspelt(folder) != "":
+		return "there is no folder " + folder + " in the layout", "did you mean " + misspelt(folder) + "?"
+	}
+	return u.reason(f)
+}
