@@ -184,7 +184,7 @@ func stopAndStart(t *testing.T, s *story) {
 }
 
 // networkLost kills the process that keeps the host's private network. All programs are started again, where the others know them: Flux, which
-// asks an address for minutes before it looks for another one, applies the next commit within seconds.
+// asks an address for four minutes before it looks for another one, applies the next commit once they are there.
 func networkLost(t *testing.T, s *story) {
 	file := filepath.Join(s.state, "clusters", s.name, "embedded", "runner", "ports.json")
 	before, err := os.ReadFile(file)
@@ -195,7 +195,7 @@ func networkLost(t *testing.T, s *story) {
 	s.commit("after the network was lost", map[string]string{"notes.txt": "written while all starts again\n"})
 	head := s.git("rev-parse", "HEAD")
 	c := s.client(s.made.Kubeconfig)
-	eventually(t, "the commit is applied", time.Minute, func() string {
+	eventually(t, "the commit is applied", 2*time.Minute, func() string {
 		k := &unstructured.Unstructured{}
 		k.SetAPIVersion("kustomize.toolkit.fluxcd.io/v1")
 		k.SetKind("Kustomization")
