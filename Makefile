@@ -185,6 +185,19 @@ e2e-providers: build ## The AWS, Google Cloud, Azure and vSphere providers start
 	CLOUDS="$(CLOUDS)" \
 	$(GO) test -tags e2e,providers -count=1 -v -timeout 45m -run '^TestCloudProviders$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
+# The bundle with an older release of Cluster API in it: some five minutes of processor time to build, the first time.
+BEFORE_BUNDLE := $(OFFLINE)/bundle-before
+
+.PHONY: bundle-before
+bundle-before: ## Build the bundle of e2e-upgrade
+	$(OFFLINE_BUILD) -only before -out "$(BEFORE_BUNDLE)"
+
+.PHONY: e2e-upgrade
+e2e-upgrade: build bundle-before ## Real controllers go from an older release to the pinned one, with a cluster alive across it, on an embedded host
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_BUNDLE="$(BEFORE_BUNDLE)" \
+	$(GO_TEST) . -trimpath -tags e2e,upgrade -count=1 -v -timeout 20m -run '^TestUpgrade$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+
 # The bundle with Flux's two image controllers in it: three minutes of processor time to build, the first time.
 IMAGES_BUNDLE := $(OFFLINE)/bundle-images
 

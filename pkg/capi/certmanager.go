@@ -61,6 +61,37 @@ func (s *Source) CertManager(ctx context.Context) (*Manifest, error) {
 	return s.certsRaw, nil
 }
 
+// CertManagerVersion is the version that CertManager would read; "" where only its URL tells.
+func (s *Source) CertManagerVersion() (string, error) {
+	released, err := s.config.CertManager().Get()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("find cert-manager: %w", err)
+	case s.repository != "":
+		version, err := s.certManagerInFolder(released.Version())
+		return version, diag.Wrap("find cert-manager", err, "")
+	case s.certsURL != "":
+		return s.certs, nil
+	}
+	return cmp.Or(s.certs, released.Version()), nil
+}
+
+// NewestCertManager is the newest version that is known to work: the newest in the repository folder, else the one that clusterctl would install.
+func (s *Source) NewestCertManager() (string, error) {
+	if s.repository != "" {
+		versions, err := s.versions(certManager)
+		if err != nil {
+			return "", diag.Wrap("find cert-manager", err, "")
+		}
+		return versions[0], nil
+	}
+	released, err := s.config.CertManager().Get()
+	if err != nil {
+		return "", fmt.Errorf("find cert-manager: %w", err)
+	}
+	return released.Version(), nil
+}
+
 const (
 	certManager     = "cert-manager" // its provider label, namespace and value of clusterctl's core label
 	certManagerFile = "cert-manager.yaml"

@@ -58,6 +58,9 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 		return nil, err
 	}
 	run := &installation{kube: m.kube, detail: detail, podsRun: opts.PodsRun}
+	if opts.BeforeUpgrade == nil {
+		todo.keepCertManager()
+	}
 	upgraded := todo.upgrades
 	if len(upgraded) > 0 {
 		if todo, err = m.upgradeFirst(ctx, source, opts, todo, run); err != nil {

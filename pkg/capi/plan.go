@@ -29,7 +29,9 @@ type plan struct {
 	// upgrades are what runs in another version, in the order in which it is upgraded; certsUpgrade is cert-manager's among them, or nil.
 	upgrades     []Upgrade
 	certsUpgrade *Upgrade
-	inventory    []clusterctlv1.Provider
+	// certsWhole tells that all of the cert-manager that is to be upgraded is there.
+	certsWhole bool
+	inventory  []clusterctlv1.Provider
 	// cutOff are Deployments of missing providers that an upgrade has stopped: they go, because a manifest need not say how many replicas there are.
 	cutOff []*unstructured.Unstructured
 }
@@ -67,12 +69,7 @@ func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider
 	p.inventory = inventory
 	p.ownCerts = certsCRD == nil || certsCRD.Labels[clusterctlv1.ClusterctlCoreLabel] == clusterctlv1.ClusterctlCoreLabelCertManagerValue
 	if p.ownCerts {
-		var from string
-		p.applyCerts, from = certManagerMissing(p.certs, certsVersion, deployments, certsHooks || !hasWebhooks(p.certs))
-		if from != "" {
-			p.upgrades = append(p.upgrades, Upgrade{Provider: Provider{Name: certManager, Version: certsVersion}, From: from})
-			p.certsUpgrade = &p.upgrades[0]
-		}
+		conflicts = append(conflicts, p.planCertManager(certsVersion, deployments, certsHooks || !hasWebhooks(p.certs)))
 	}
 	for _, components := range p.wanted {
 		there, err := installedAs(components, inventory)
@@ -152,22 +149,43 @@ func runs(wanted *unstructured.Unstructured, deployments kube.Objects) bool {
 		slices.Equal(imagesOf([]*unstructured.Unstructured{there}), imagesOf([]*unstructured.Unstructured{wanted}))
 }
 
-// certManagerMissing tells whether the objects of a cert-manager that clusterctl looks after are to be applied, because not all of it runs, and
-// the version that all or a part of it is there in, where that is another one; "" where it is not.
-func certManagerMissing(objects []*unstructured.Unstructured, version string, deployments kube.Objects, hooks bool) (missing bool, other string) {
-	missing = !hooks
-	for _, obj := range objects {
+// planCertManager decides what becomes of a cert-manager that clusterctl looks after: it is applied where not all of it runs, and upgraded from an older
+// version. A newer one is left alone, as clusterctl does it, unless it is not whole. hooks tells that the last of what an installation applies is there.
+func (p *plan) planCertManager(version string, deployments kube.Objects, hooks bool) error {
+	whole, other := hooks, ""
+	p.applyCerts = !hooks
+	for _, obj := range p.certs {
 		if obj.GroupVersionKind() != deploymentKind {
 			continue
 		}
 		d := deployments[kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}]
-		missing = missing || !kube.DeploymentReady(d)
+		p.applyCerts = p.applyCerts || !kube.DeploymentReady(d)
 		if d == nil {
-			continue
-		}
-		if installed := d.GetAnnotations()[clusterctlv1.CertManagerVersionAnnotation]; installed != "" && installed != version {
+			whole = false
+		} else if installed := d.GetAnnotations()[clusterctlv1.CertManagerVersionAnnotation]; installed != "" && installed != version {
 			other = installed
 		}
 	}
-	return missing, other
+	switch {
+	case other == "":
+		return nil
+	case compareVersions(other, version) < 0:
+		p.upgrades = append(p.upgrades, Upgrade{Provider: Provider{Name: certManager, Version: version}, From: other})
+		p.certsUpgrade = &p.upgrades[0]
+		p.certsWhole = whole
+		return nil
+	}
+	p.applyCerts = false
+	if whole {
+		return nil
+	}
+	return diag.Errorf("put "+other+" or a newer version into fleet.yaml, and run this again",
+		"install cert-manager %s: a part of version %s is installed", version, other)
+}
+
+// keepCertManager leaves an older cert-manager that is all there as it is.
+func (p *plan) keepCertManager() {
+	if p.certsUpgrade != nil && p.certsWhole {
+		p.upgrades, p.certsUpgrade, p.applyCerts = p.upgrades[1:], nil, false
+	}
 }

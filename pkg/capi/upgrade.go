@@ -79,10 +79,11 @@ func (m *Manager) checkUpgrades(ctx context.Context, source *Source, providers [
 	}
 	for i, p := range providers {
 		switch {
-		case p.Type == Core && contracts[i] != coreContract:
+		case fits(p.Type, contracts[i]):
+		case p.Type == Core:
 			against = append(against, diag.Errorf("choose a version with that contract; another release of fleetctl may know another one",
 				"%s has the contract %s: this fleetctl upgrades to %s", p, contracts[i], coreContract))
-		case !slices.Contains(compatibleContracts, contracts[i]):
+		default:
 			against = append(against, diag.Errorf("choose a version of it that has the contract "+coreContract,
 				"%s has the contract %s, which this Cluster API does not work with", p, contracts[i]))
 		}
@@ -95,6 +96,11 @@ var (
 	coreContract        = clusterv1.GroupVersion.Version
 	compatibleContracts = []string{coreContract, "v1beta1"}
 )
+
+// fits tells whether a provider with that contract works with this Cluster API.
+func fits(of ProviderType, contract string) bool {
+	return contract == coreContract || of != Core && slices.Contains(compatibleContracts, contract)
+}
 
 // checkStep refuses ways back, and steps that leave out what Cluster API does not let be left out.
 func checkStep(u Upgrade) error {

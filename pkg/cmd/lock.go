@@ -18,7 +18,8 @@ func newLockCmd(f *factory) *cobra.Command {
 		Short: "Write the digests of all that the fleet installs to fleet.lock",
 		Long: `Read the components of every provider, of cert-manager and of Flux, of the versions that fleet.yaml names, and write their digests to
 fleet.lock. fleetctl init refuses a component whose digest is another one: releases carry no signature, and what was reviewed once is what has
-to run everywhere. Run it after a version in fleet.yaml has changed. --check exits with 3 where fleet.lock is not as it should be.
+to run everywhere. Run it after a version in fleet.yaml has changed. --check exits with 3 where fleet.lock is not as it should be; what came from
+a bundle, whose manifests need not be those of the release, it compares with --bundle alone.
 
 The components come from --bundle, else over the network. It shows the difference and needs no cluster; --dry-run writes nothing, --commit and
 --push carry the change on.`,
@@ -34,7 +35,7 @@ The components come from --bundle, else over the network. It shows the differenc
 			if err != nil {
 				return err
 			}
-			read, err := lifecycle.ReadComponents(c.Context(), f.report(), dir, bundle, f.cacheDir())
+			read, err := lifecycle.ReadComponents(c.Context(), f.report(), dir, bundle, f.cacheDir(), check)
 			if err != nil {
 				return err
 			}

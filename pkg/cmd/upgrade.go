@@ -11,10 +11,10 @@ func newUpgradeCmd(f *factory) *cobra.Command {
 		Long: `Upgrade what runs on a management cluster. fleet.yaml says which versions that are; apply brings the cluster to them.
 
 Kubernetes on workload clusters is another matter: see fleetctl cluster upgrade.`,
-		Example: `  fleetctl upgrade apply --dry-run
+		Example: `  fleetctl upgrade plan
   fleetctl upgrade apply`,
 	}
-	c.AddCommand(newUpgradeApplyCmd(f))
+	c.AddCommand(newUpgradePlanCmd(f), newUpgradeApplyCmd(f))
 	return c
 }
 

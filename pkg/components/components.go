@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,6 +77,46 @@ func (r *Reader) providers() string {
 		return ""
 	}
 	return filepath.Join(r.folder, "providers")
+}
+
+// Source finds what a management cluster installs, and other versions of it.
+func (r *Reader) Source(m *v1alpha1.ManagementCluster) (*capi.Source, error) {
+	var providers []capi.Provider
+	for _, p := range m.Providers {
+		providers = append(providers, capi.Provider{Name: p.Name, Type: capi.ProviderType(p.Type), URL: p.URL})
+	}
+	return capi.NewSource(capi.SourceOptions{
+		Providers: providers, Repository: r.providers(), Servers: r.servers,
+		CertManagerVersion: m.CertManager.Version, CertManagerURL: m.CertManager.URL,
+	})
+}
+
+// NewestCertManager is the newest version of cert-manager that is known to work: the bundle's, or the one that this fleetctl would install. Of a mirror
+// it is the one that is declared: it has no list.
+func (r *Reader) NewestCertManager(declared v1alpha1.CertManager) (string, error) {
+	if declared.URL != "" && r.folder == "" {
+		return declared.Version, nil
+	}
+	source, err := capi.NewSource(capi.SourceOptions{Repository: r.providers(), Servers: r.servers})
+	if err != nil {
+		return "", err
+	}
+	return source.NewestCertManager()
+}
+
+// FluxVersion is the newest version of Flux that is known to work: the bundle's, or the one that this fleetctl was built with.
+func (r *Reader) FluxVersion() string {
+	newest := ""
+	if r.folder != "" {
+		entries, _ := os.ReadDir(filepath.Join(r.folder, "flux")) // one that is not there has none
+		for _, e := range entries {
+			if newest == "" || capi.IsOlder(newest, e.Name()) {
+				newest = e.Name()
+			}
+		}
+		return newest
+	}
+	return Defaults().FluxVersion
 }
 
 // Component is a manifest with what the lock says of it.
@@ -169,12 +210,63 @@ func LockedFlux(wanted v1alpha1.Flux, digest string) v1alpha1.LockedComponent {
 	return v1alpha1.LockedComponent{Name: "flux", Type: v1alpha1.ComponentFlux, Version: wanted.Version, URL: wanted.URL, SHA256: digest}
 }
 
+// Locked is what the lock is to say of all that a fleet installs. Where fleet.yaml leaves cert-manager's version open, it is the one that lock knows;
+// lock may be nil. With check, what lock has from a bundle is taken from there where there is no bundle to compare it with.
+func (r *Reader) Locked(ctx context.Context, fleet *v1alpha1.Fleet, lock *v1alpha1.Lock, check bool) ([]v1alpha1.LockedComponent, error) {
+	for i := range fleet.Spec.ManagementClusters {
+		certs := &fleet.Spec.ManagementClusters[i].CertManager
+		certs.Version = cmp.Or(certs.Version, LockedVersion(lock, *certs))
+	}
+	taken := func(v1alpha1.LockedComponent) *Component { return nil }
+	if check && r.folder == "" && lock != nil {
+		taken = func(wanted v1alpha1.LockedComponent) *Component {
+			if have := lock.Find(wanted); have != nil && have.Bundle {
+				return &Component{LockedComponent: *have}
+			}
+			return nil
+		}
+	}
+	all, err := r.read(ctx, fleet, taken)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]v1alpha1.LockedComponent, 0, len(all))
+	for _, c := range all {
+		c.Bundle = c.Bundle || r.folder != ""
+		out = append(out, c.LockedComponent)
+	}
+	return out, nil
+}
+
+// LockedVersion is the version of cert-manager that lock knows, where that is one; "" where it is none, or several.
+func LockedVersion(lock *v1alpha1.Lock, wanted v1alpha1.CertManager) string {
+	version := ""
+	if lock == nil {
+		return ""
+	}
+	for _, c := range lock.Components {
+		if c.Type != v1alpha1.ComponentCertManager || c.URL != wanted.URL {
+			continue
+		}
+		if version != "" {
+			return ""
+		}
+		version = c.Version
+	}
+	return version
+}
+
 // downloads is how many components are read at a time. They wait for servers rather than work: with as many as there are processors, the last
 // ones would find out that there is no network only after the first have.
 const downloads = 16
 
 // All reads everything that a fleet installs, side by side. All that fails is told at once.
 func (r *Reader) All(ctx context.Context, fleet *v1alpha1.Fleet) ([]Component, error) {
+	return r.read(ctx, fleet, func(v1alpha1.LockedComponent) *Component { return nil })
+}
+
+// read is All, but for what is taken from elsewhere.
+func (r *Reader) read(ctx context.Context, fleet *v1alpha1.Fleet, taken func(v1alpha1.LockedComponent) *Component) ([]Component, error) {
 	providers := Providers(fleet)
 	var certs []v1alpha1.CertManager
 	for i := range fleet.Spec.ManagementClusters {
@@ -188,19 +280,26 @@ func (r *Reader) All(ctx context.Context, fleet *v1alpha1.Fleet) ([]Component, e
 	group.SetLimit(downloads)
 	for i, p := range providers {
 		group.Go(func() error {
-			read[i], errs[i] = r.Provider(ctx, p)
+			if read[i] = taken(p); read[i] == nil {
+				read[i], errs[i] = r.Provider(ctx, p)
+			}
 			return nil
 		})
 	}
 	for i, c := range certs {
 		at := len(providers) + i
 		group.Go(func() error {
-			read[at], errs[at] = r.CertManager(ctx, c)
+			if read[at] = taken(LockedCertManager(c.Version, c.URL, nil)); read[at] == nil {
+				read[at], errs[at] = r.CertManager(ctx, c)
+			}
 			return nil
 		})
 	}
 	group.Go(func() error {
-		read[len(read)-1], errs[len(read)-1] = r.Flux(ctx, fleet.Spec.Flux)
+		last := len(read) - 1
+		if read[last] = taken(LockedFlux(fleet.Spec.Flux, "")); read[last] == nil {
+			read[last], errs[last] = r.Flux(ctx, fleet.Spec.Flux)
+		}
 		return nil
 	})
 	_ = group.Wait() // the errors are in errs, so that all are told at once

@@ -26,8 +26,14 @@ func (r *Repo) Lock(read []v1alpha1.LockedComponent) (*Edit, error) {
 		return nil, err
 	}
 	lock := &v1alpha1.Lock{Components: slices.Clone(read)}
-	for _, c := range read {
-		if have := old.Find(c); have != nil && have.SHA256 != c.SHA256 {
+	for i, c := range lock.Components {
+		have := old.Find(c)
+		if have == nil {
+			continue
+		}
+		if have.SHA256 == c.SHA256 {
+			lock.Components[i].Bundle = have.Bundle // the same bytes, wherever they are from
+		} else {
 			e.Notes = append(e.Notes, fmt.Sprintf("The digest of %s is another one than was locked: find out why before you commit it.", c))
 		}
 	}

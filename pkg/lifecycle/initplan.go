@@ -2,7 +2,10 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -10,6 +13,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -84,8 +88,14 @@ func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 	if err != nil {
 		return err
 	}
+	if err := s.preferLocked(); err != nil {
+		return err
+	}
 	source, err := s.providerSource(declared, variables, s.tuning(ctx)) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
+		return err
+	}
+	if s.mgmt.CertManager.Version, err = source.CertManagerVersion(); err != nil {
 		return err
 	}
 	if plan.providers, err = source.Resolve(ctx, declared); err != nil {
@@ -190,6 +200,13 @@ func (s *session) planImages(ctx context.Context, plan *installPlan) error {
 // pinVersions writes the chosen versions into fleet.yaml where it leaves them open: the next run, and every other machine, installs the
 // same.
 func (s *session) pinVersions(chosen []capi.Provider) error {
+	if v := s.mgmt.CertManager.Version; v != "" {
+		edited, err := v1alpha1.SetCertManagerVersion(s.fleetFile, s.mgmt.Name, v)
+		if err != nil {
+			return err
+		}
+		s.fleetFile = edited
+	}
 	for _, p := range chosen {
 		providerType := v1alpha1.ProviderType(p.Type)
 		edited, err := v1alpha1.SetProviderVersion(s.fleetFile, s.mgmt.Name, providerType, p.Name, p.Version)
@@ -203,6 +220,29 @@ func (s *session) pinVersions(chosen []capi.Provider) error {
 			}
 		}
 	}
+	return nil
+}
+
+// preferLocked chooses the cert-manager that fleet.lock knows where fleet.yaml leaves it open, and there is no bundle without it.
+func (s *session) preferLocked() error {
+	certs := &s.mgmt.CertManager
+	if certs.Version != "" {
+		return nil
+	}
+	lock, err := v1alpha1.LoadLock(filepath.Join(s.opts.Dir, v1alpha1.LockFileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	locked := components.LockedVersion(lock, *certs)
+	if s.bundle != nil {
+		if _, err := os.Stat(filepath.Join(s.providerFolder(), "cert-manager", locked)); err != nil {
+			return nil //nolint:nilerr // the bundle's own it is then
+		}
+	}
+	certs.Version = locked
 	return nil
 }
 

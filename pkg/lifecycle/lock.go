@@ -15,13 +15,19 @@ import (
 
 // ReadComponents reads all that the fleet of the repo that dir is in installs, from an offline bundle or over the network, and returns what its
 // lock is to say of it.
-func ReadComponents(ctx context.Context, report progress.Reporter, dir, bundle, cacheDir string) (_ []v1alpha1.LockedComponent, err error) {
+//
+// With check, what the lock has from a bundle is compared with a bundle alone: a release has other bytes than what a bundle is built of.
+func ReadComponents(ctx context.Context, report progress.Reporter, dir, bundle, cacheDir string, check bool) (_ []v1alpha1.LockedComponent, err error) {
 	top, err := fleetrepo.Find(dir)
 	if err != nil {
 		return nil, err
 	}
 	fleet, err := v1alpha1.Load(filepath.Join(top, v1alpha1.FileName))
 	if err != nil {
+		return nil, err
+	}
+	lock, err := v1alpha1.LoadLock(filepath.Join(top, v1alpha1.LockFileName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	step := report.Start("read components")
@@ -31,17 +37,13 @@ func ReadComponents(ctx context.Context, report progress.Reporter, dir, bundle, 
 		return nil, err
 	}
 	defer func() { _ = reader.Close() }() // temporary files
-	all, err := reader.All(ctx, fleet)
+	locked, err := reader.Locked(ctx, fleet, lock, check)
 	if err != nil {
 		step.Fail(err)
 		return nil, err
 	}
 	step.Done()
-	out := make([]v1alpha1.LockedComponent, 0, len(all))
-	for _, c := range all {
-		out = append(out, c.LockedComponent)
-	}
-	return out, nil
+	return locked, nil
 }
 
 // lockManifests compares what was read with fleet.lock, before any of it is installed.
@@ -66,6 +68,9 @@ func (s *session) lockManifests(ctx context.Context) error {
 		read = append(read, v1alpha1.LockedComponent{
 			Name: p.Name, Type: v1alpha1.ComponentType(p.Type), Version: p.Version, URL: p.URL, SHA256: components.Digest(m.YAML),
 		})
+	}
+	for i := range read {
+		read[i].Bundle = s.bundle != nil
 	}
 	var errs []error
 	for _, c := range read {

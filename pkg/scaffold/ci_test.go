@@ -60,16 +60,28 @@ spec:
     certManager: {version: v1.19.2, url: "https://example.com"}
   flux: {components: [source-controller, kustomize-controller], version: v2.9.6}
 `
+	const more = `    providers:
+    - {name: openstack, version: v0.13.0}
+    - {name: talos, type: bootstrap, version: v0.6.1}
+    - {name: talos, type: control-plane, version: v0.5.2}
+    - name: in-cluster
+      type: ipam
+      version: v1.0.3
+    kubernetesVersion: "v1.36.4" # held
+`
 	found := map[string]string{}
 	for _, m := range config.CustomManagers {
 		for _, pattern := range m.MatchStrings {
-			for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(fleet+flow, -1) {
+			for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(fleet+flow+more, -1) {
 				found[m.DepNameTemplate] += " " + match[1]
 			}
 		}
 	}
 	for name, version := range map[string]string{
-		"fluxcd/flux2": "v2.9.5 v2.9.6", "cert-manager/cert-manager": "v1.19.1 v1.19.2", "kubernetes-sigs/cluster-api": "v1.14.2",
+		"kubernetes-sigs/cluster-api-provider-openstack": "v0.13.0", "siderolabs/cluster-api-bootstrap-provider-talos": "v0.6.1",
+		"siderolabs/cluster-api-control-plane-provider-talos": "v0.5.2", "kubernetes-sigs/cluster-api-ipam-provider-in-cluster": "v1.0.3",
+		"kubernetes/kubernetes": "v1.36.3 v1.36.4",
+		"fluxcd/flux2":          "v2.9.5 v2.9.6", "cert-manager/cert-manager": "v1.19.1 v1.19.2", "kubernetes-sigs/cluster-api": "v1.14.2",
 		"kubernetes-sigs/cluster-api-provider-aws": "v2.13.0", "kubernetes-sigs/cluster-api-provider-gcp": "v1.13.1",
 		"kubernetes-sigs/cluster-api-provider-vsphere": "v1.14.0", "kubernetes-sigs/cluster-api-provider-azure": "",
 	} {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -191,10 +192,28 @@ func networkLost(t *testing.T, s *story) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := s.client(s.made.Kubeconfig)
+	apiServer := func() int {
+		for pid, p := range hostFamily(t, s.base, "") {
+			if programName(p) == "kube-apiserver" {
+				return pid
+			}
+		}
+		return 0
+	}
+	old := apiServer()
 	kill(t, map[int]string{networkHelper(t, hostFamily(t, s.base, "")): "the helper of the private network"})
+	eventually(t, "the next API server answers", time.Minute, func() string { // it is told of the commit
+		if pid := apiServer(); pid == 0 || pid == old {
+			return fmt.Sprintf("process %d, was %d", pid, old)
+		}
+		if err := c.Get(t.Context(), client.ObjectKey{Name: "flux-system"}, &corev1.Namespace{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 	s.commit("after the network was lost", map[string]string{"notes.txt": "written while all starts again\n"})
 	head := s.git("rev-parse", "HEAD")
-	c := s.client(s.made.Kubeconfig)
 	eventually(t, "the commit is applied", 2*time.Minute, func() string {
 		k := &unstructured.Unstructured{}
 		k.SetAPIVersion("kustomize.toolkit.fluxcd.io/v1")

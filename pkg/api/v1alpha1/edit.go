@@ -49,12 +49,7 @@ func SetProviderVersion(src []byte, mgmt string, providerType ProviderType, prov
 	if err != nil {
 		return nil, err
 	}
-	at := ""
-	for i := range fleet.Spec.ManagementClusters {
-		if &fleet.Spec.ManagementClusters[i] == cluster {
-			at = itemPath("spec.managementClusters", i) + ".providers"
-		}
-	}
+	at := fleet.pathOf(cluster) + ".providers"
 	for i, p := range cluster.Providers {
 		if p.Name == providerName && p.effectiveType() == providerType {
 			return Set(src, itemPath(at, i)+".version", version)
@@ -75,6 +70,30 @@ func SetProviderVersion(src []byte, mgmt string, providerType ProviderType, prov
 		return nil, diag.Wrap("add to "+at, err, "write it there yourself")
 	}
 	return changed, nil
+}
+
+// SetCertManagerVersion returns src, a fleet.yaml, with the version of cert-manager of a management cluster ("" if there is only one). All other bytes stay
+// as they are. Errors are those of Set and of ManagementCluster.
+func SetCertManagerVersion(src []byte, mgmt, version string) ([]byte, error) {
+	fleet, err := Decode(FileName, src)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := fleet.ManagementCluster(mgmt)
+	if err != nil {
+		return nil, err
+	}
+	return Set(src, fleet.pathOf(cluster)+".certManager.version", version)
+}
+
+// pathOf is where a management cluster of the fleet stands in its file.
+func (f *Fleet) pathOf(m *ManagementCluster) string {
+	for i := range f.Spec.ManagementClusters {
+		if &f.Spec.ManagementClusters[i] == m {
+			return itemPath("spec.managementClusters", i)
+		}
+	}
+	return ""
 }
 
 // textNode is s as any reader of YAML takes it for text: quoted where it looks like something else.

@@ -52,6 +52,8 @@ type LockedComponent struct {
 	URL string `json:"url,omitempty"`
 	// SHA256 of the manifest, in hexadecimal.
 	SHA256 string `json:"sha256"`
+	// Bundle tells that it was read from an offline bundle. What a bundle is built of need not have the bytes of the release.
+	Bundle bool `json:"bundle,omitempty"`
 }
 
 // String is "infrastructure aws v2.13.0".

@@ -132,7 +132,7 @@ type ManagementCluster struct {
 	Cloud string `json:"cloud,omitempty"`
 	// Generation is the folder under providers/<cloud>/: a new generation can stand beside the old one. Default: v1.
 	Generation string `json:"generation,omitempty"`
-	// CertManager makes the certificates of the providers' webhooks. It is installed where the cluster has none.
+	// CertManager makes the certificates of the providers' webhooks. It is installed where the cluster has none; somebody else's is left alone.
 	CertManager CertManager `json:"certManager,omitzero"`
 	// Providers to install, with their versions. The core provider and the kubeadm bootstrap and control plane providers are
 	// added where none of their type is listed.
@@ -235,7 +235,8 @@ type ExistingHost struct {
 
 // CertManager says which cert-manager to install.
 type CertManager struct {
-	// Version of cert-manager (v1.21.1). Default: the one that this fleetctl's clusterctl would install.
+	// Version of cert-manager (v1.21.1). `fleetctl init` writes the one it chose where this is empty: the bundle's, or the one that this fleetctl's clusterctl
+	// would install. A newer one here is upgraded to as the providers are.
 	Version string `json:"version,omitempty"`
 	// URL of its manifest, for a mirror: …/<version>/cert-manager.yaml. Default: cert-manager's own releases.
 	URL string `json:"url,omitempty"`
@@ -261,7 +262,8 @@ type Provider struct {
 	Name string `json:"name"`
 	// Type of the provider. Default: infrastructure.
 	Type ProviderType `json:"type,omitempty"`
-	// Version to install (v1.14.2). `fleetctl init` writes the one it chose where this is empty.
+	// Version to install (v1.14.2). `fleetctl init` writes the one it chose where this is empty; a newer one here is what the next init, or `fleetctl upgrade
+	// apply`, upgrades to.
 	Version string `json:"version,omitempty"`
 	// URL of the provider's components, for one that clusterctl does not know.
 	URL string `json:"url,omitempty"`

@@ -26,11 +26,12 @@ const (
 	Peers        = "peers"         // kind, clusterctl and helm
 	Gitea        = "gitea"         // a Git forge
 	Providers    = "providers"     // the bundle, with the clouds' infrastructure providers in it too
+	Before       = "before"        // the bundle, with an older release of Cluster API in it too: for tests of upgrades
 )
 
 // Parts are all parts, and which of them a build makes when none is chosen.
 var (
-	Parts        = []string{Bundle, Node, ControlPlane, Flux, Peers, Gitea, Providers}
+	Parts        = []string{Bundle, Node, ControlPlane, Flux, Peers, Gitea, Providers, Before}
 	DefaultParts = []string{Bundle, Node}
 )
 
@@ -136,17 +137,20 @@ func (b *builder) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if !wants(Bundle) && !wants(Node) && !wants(Providers) {
+	if !wants(Bundle) && !wants(Node) && !wants(Providers) && !wants(Before) {
 		return nil
 	}
 	steps := []func(context.Context) error{b.controllers, b.controlPlane, b.manifests}
 	if wants(Providers) {
 		steps = append(steps, b.cloudProviders)
 	}
+	if wants(Before) {
+		steps = append(steps, b.before)
+	}
 	if wants(Node) {
 		steps = append(steps, b.nodes)
 	}
-	if wants(Bundle) || wants(Providers) {
+	if wants(Bundle) || wants(Providers) || wants(Before) {
 		steps = append(steps, b.bundle)
 	}
 	for _, step := range steps {
@@ -164,7 +168,7 @@ func (b *builder) expect() error {
 		programs = append(programs, alone[part]...)
 	}
 	withNodes := slices.Contains(b.Only, Node)
-	if withNodes || slices.Contains(b.Only, Bundle) || slices.Contains(b.Only, Providers) {
+	if withNodes || slices.ContainsFunc(b.Only, func(part string) bool { return part == Bundle || part == Providers || part == Before }) {
 		programs = slices.Concat(programs, recipe.Controllers, recipe.ControlPlane)
 		if b.ImageAutomation {
 			programs = append(programs, recipe.ImageAutomation...)
@@ -172,6 +176,9 @@ func (b *builder) expect() error {
 	}
 	if withNodes {
 		programs = append(programs, recipe.Node...)
+	}
+	if slices.Contains(b.Only, Before) {
+		programs = append(programs, recipe.Before...)
 	}
 	if slices.Contains(b.Only, Providers) {
 		for _, cloud := range b.Clouds {
@@ -217,6 +224,17 @@ func (b *builder) controllers(ctx context.Context) error {
 		return err
 	}
 	return b.programImages(ctx, recipe.ImageAutomationImages, b.images)
+}
+
+// before adds an older release of Cluster API, images and manifests, to the bundle.
+func (b *builder) before(ctx context.Context) error {
+	if err := b.buildPrograms(ctx, recipe.Before); err != nil {
+		return err
+	}
+	if err := b.programImages(ctx, recipe.BeforeImages, b.images); err != nil {
+		return err
+	}
+	return b.manifestsBefore(ctx)
 }
 
 // controlPlane makes the images of etcd and Kubernetes that the embedded host takes its programs from.

@@ -80,6 +80,20 @@ func (b *builder) providerManifests(ctx context.Context) (map[string][]byte, err
 	return manifests.Providers(core, test)
 }
 
+func (b *builder) manifestsBefore(ctx context.Context) error {
+	core, err := b.source(ctx, "controllers-before", "sigs.k8s.io/cluster-api")
+	if err != nil {
+		return err
+	}
+	test, err := b.source(ctx, "controllers-before", "sigs.k8s.io/cluster-api/test")
+	if err != nil {
+		return err
+	}
+	files, err := manifests.ProvidersBefore(core, test)
+	maps.Copy(b.files, files)
+	return err
+}
+
 func (b *builder) fluxComponents() []string {
 	var names []string
 	for _, p := range recipe.Controllers {

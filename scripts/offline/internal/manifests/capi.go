@@ -5,6 +5,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/fleetctl/fleetctl/scripts/offline/internal/recipe"
 )
@@ -47,11 +49,27 @@ var providers = []provider{
 // Providers returns the files of clusterctl's repositories, content by path in the bundle. core and test are the folders
 // of the modules sigs.k8s.io/cluster-api and sigs.k8s.io/cluster-api/test.
 func Providers(core, test string) (map[string][]byte, error) {
+	return files(providers, core, test)
+}
+
+// ProvidersBefore is Providers for recipe.ClusterAPIBefore.
+func ProvidersBefore(core, test string) (map[string][]byte, error) {
+	before := slices.Clone(providers)
+	for i := range before {
+		p := &before[i]
+		p.image = strings.TrimSuffix(p.image, p.version) + recipe.ClusterAPIBefore
+		p.version = recipe.ClusterAPIBefore
+		p.config = strings.TrimPrefix(p.config, "core/") // the core provider was at the top then
+	}
+	return files(before, core, test)
+}
+
+func files(providers []provider, core, test string) (map[string][]byte, error) {
 	metadata, err := os.ReadFile(filepath.Join(core, "metadata.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{}
+	found := map[string][]byte{}
 	for _, p := range providers {
 		module := core
 		if p.test {
@@ -62,11 +80,11 @@ func Providers(core, test string) (map[string][]byte, error) {
 			return nil, err
 		}
 		dir := path.Join("providers", p.label, p.version)
-		files[path.Join(dir, p.components)] = manifest
+		found[path.Join(dir, p.components)] = manifest
 		// The core module's metadata names the contracts of all providers that are released with it.
-		files[path.Join(dir, "metadata.yaml")] = metadata
+		found[path.Join(dir, "metadata.yaml")] = metadata
 	}
-	return files, nil
+	return found, nil
 }
 
 func (p provider) manifest(module string) ([]byte, error) {

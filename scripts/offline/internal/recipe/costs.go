@@ -9,6 +9,7 @@ var costs = map[string]int{
 	"kubeadm-bootstrap-controller":     20,
 	"kubeadm-control-plane-controller": 30,
 	"capd-manager":                     40,
+	"cluster-api-controller-before":    210,
 	"source-controller":                260,
 	"kustomize-controller":             70,
 	"helm-controller":                  25,

@@ -35,6 +35,14 @@ var ControllerImages = []Image{
 	certManagerImage("webhook"),
 }
 
+// BeforeImages are the images of Before.
+var BeforeImages = []Image{
+	managerBefore("registry.k8s.io/cluster-api/", "cluster-api-controller"),
+	managerBefore("registry.k8s.io/cluster-api/", "kubeadm-bootstrap-controller"),
+	managerBefore("registry.k8s.io/cluster-api/", "kubeadm-control-plane-controller"),
+	managerBefore("gcr.io/k8s-staging-cluster-api/", "capd-manager"),
+}
+
 // ImageAutomationImages are the images of ImageAutomation.
 var ImageAutomationImages = []Image{
 	flux("image-reflector-controller", "v1.2.4"),
@@ -116,6 +124,13 @@ var kubernetesLinks = []string{
 
 func manager(ref, program string) Image {
 	return Image{Ref: ref, Program: program, Path: "/manager", Entrypoint: true}
+}
+
+func managerBefore(registry, name string) Image {
+	return Image{
+		Ref: registry + name + ":" + ClusterAPIBefore, Step: name + "-before", Program: name + "-before",
+		Path: "/manager", Root: name == "capd-manager", Entrypoint: true,
+	}
 }
 
 func flux(name, version string) Image {

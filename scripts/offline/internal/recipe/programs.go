@@ -23,16 +23,19 @@ type Program struct {
 
 // Versions that names of images and files carry.
 const (
-	ClusterAPI      = "v1.14.2"
-	DockerProvider  = "v1.14.0"
-	CertManager     = "v1.11.5"
-	Kubernetes      = "v1.36.3"
-	Flux            = "v2.9.5"
-	Containerd      = "v2.3.4"
-	AWSProvider     = "v2.13.0"
-	GCPProvider     = "v1.13.1"
-	AzureProvider   = "v1.23.0"
-	VSphereProvider = "v1.14.0"
+	ClusterAPI = "v1.14.2"
+	// ClusterAPIBefore is a release of Cluster API, its docker provider included, to upgrade from: the newest of the minor version before of which
+	// the module proxy serves all parts.
+	ClusterAPIBefore = "v1.13.0"
+	DockerProvider   = "v1.14.0"
+	CertManager      = "v1.11.5"
+	Kubernetes       = "v1.36.3"
+	Flux             = "v2.9.5"
+	Containerd       = "v2.3.4"
+	AWSProvider      = "v2.13.0"
+	GCPProvider      = "v1.13.1"
+	AzureProvider    = "v1.23.0"
+	VSphereProvider  = "v1.14.0"
 	// AzureServiceOperator is the one that the Azure provider's components bring along.
 	AzureServiceOperator = "v2.13.0"
 )
@@ -52,6 +55,14 @@ var Controllers = []Program{
 	certManager("controller"),
 	certManager("cainjector"),
 	certManager("webhook"),
+}
+
+// Before are the controllers of Cluster API in the release before, for tests of upgrades.
+var Before = []Program{
+	before("cluster-api-controller", "sigs.k8s.io/cluster-api"),
+	before("kubeadm-bootstrap-controller", "sigs.k8s.io/cluster-api/bootstrap/kubeadm"),
+	before("kubeadm-control-plane-controller", "sigs.k8s.io/cluster-api/controlplane/kubeadm"),
+	before("capd-manager", "sigs.k8s.io/cluster-api/test/infrastructure/docker"),
 }
 
 // ImageAutomation are the two Flux controllers that only fleets with image automation need.
@@ -120,6 +131,10 @@ var Forge = []Program{{
 
 func controller(name, pkg string) Program {
 	return Program{Name: name, Module: "controllers", Package: pkg}
+}
+
+func before(name, pkg string) Program {
+	return Program{Name: name + "-before", Module: "controllers-before", Package: pkg}
 }
 
 func kubernetesProgram(name string, names ...string) Program {

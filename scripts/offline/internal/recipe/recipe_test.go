@@ -13,8 +13,8 @@ import (
 // TestImagesHoldKnownPrograms finds a program that was renamed in one place only before a long build does.
 func TestImagesHoldKnownPrograms(t *testing.T) {
 	programs := map[string]Program{}
-	all := slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers, Forge)
-	bundle := append(slices.Concat(ControllerImages, ImageAutomationImages, ControlPlaneImages), ServiceOperator)
+	all := slices.Concat(Controllers, Before, ImageAutomation, ControlPlane, Node, Peers, Forge)
+	bundle := append(slices.Concat(ControllerImages, BeforeImages, ImageAutomationImages, ControlPlaneImages), ServiceOperator)
 	for _, cloud := range Clouds {
 		all = append(all, CloudProviders[cloud]...)
 		bundle = append(bundle, CloudProviderImages[cloud])
@@ -51,7 +51,7 @@ func TestImagesHoldKnownPrograms(t *testing.T) {
 // TestModulesHoldTheirPrograms finds a program that was moved to another module in one place only. Azure Service Operator, for one,
 // needs an older controller-runtime than the provider that brings it along, and does not compile in its module.
 func TestModulesHoldTheirPrograms(t *testing.T) {
-	programs := slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers, Forge)
+	programs := slices.Concat(Controllers, Before, ImageAutomation, ControlPlane, Node, Peers, Forge)
 	for _, cloud := range Clouds {
 		programs = append(programs, CloudProviders[cloud]...)
 	}
@@ -100,7 +100,7 @@ func nameOf(ref string) string {
 // TestNamesLeadToOneProgram: what is linked under a name does not depend on what was built last.
 func TestNamesLeadToOneProgram(t *testing.T) {
 	owner := map[string]string{}
-	for _, p := range slices.Concat(Controllers, ImageAutomation, ControlPlane, Node, Peers, Forge) {
+	for _, p := range slices.Concat(Controllers, Before, ImageAutomation, ControlPlane, Node, Peers, Forge) {
 		for _, name := range append([]string{p.Name}, p.Names...) {
 			if other, taken := owner[name]; taken && other != p.Name {
 				t.Errorf("%s leads to %s and to %s", name, other, p.Name)

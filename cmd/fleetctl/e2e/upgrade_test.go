@@ -1,0 +1,234 @@
+//go:build e2e && upgrade
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// The releases in the bundle of these tests: see scripts/offline/internal/recipe.
+const (
+	capiBefore, capiNow     = "v1.13.0", "v1.14.2"
+	dockerBefore, dockerNow = "v1.13.0", "v1.14.0"
+)
+
+// upgradeFleet is a fleet.yaml with all providers pinned to an older release.
+const upgradeFleet = `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata:
+  name: upgrades
+spec:
+  environments:
+  - name: dev
+  managementClusters:
+  - name: upgrades
+    host: {type: embedded}
+    providers:
+    - {name: cluster-api, type: core, version: v1.13.0}
+    - {name: kubeadm, type: bootstrap, version: v1.13.0}
+    - {name: kubeadm, type: control-plane, version: v1.13.0}
+    - {name: docker, version: v1.13.0}
+`
+
+// TestUpgrade brings real controllers from an older release to the pinned one, with a cluster alive across it: its machines are the same objects
+// afterwards, with the same providers' machines behind them, and it was never not Available but for the time in which nobody looked.
+func TestUpgrade(t *testing.T) {
+	f := newFleetOn(t, onEmbedded, "upgrades")
+	if err := os.WriteFile(filepath.Join(f.dir, "fleet.yaml"), []byte(upgradeFleet), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	bundle := os.Getenv(envBundle)
+	made := decode[initResult](t, f.ok("init", "--bundle", bundle, "-o", "json").stdout)
+	f.commit("add demo", map[string]string{
+		clusterPath("demo"): example(t, "laptop/"+clusterPath("demo")), chartPath("in-memory"): example(t, "laptop/"+chartPath("in-memory")),
+	})
+	f.available("demo", 5*time.Minute)
+	f.ready(3 * time.Minute)
+	config, err := os.ReadFile(made.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kube.New(config, kube.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := alive(t, client)
+	if len(before) == 0 {
+		t.Fatal("there is nothing alive to look at")
+	}
+
+	f.edit(capiBefore, capiNow, dockerBefore, dockerNow)
+	f.step("a dry run says what it would do and changes nothing", func(t *testing.T) {
+		plan := decode[struct{ Upgrades []upgraded }](t, f.ok("upgrade", "apply", "--dry-run", "--manifest-dir", filepath.Join(f.base, "manifests"), "--bundle", bundle, "-o", "json").stdout)
+		order := make([]string, 0, len(plan.Upgrades))
+		for _, u := range plan.Upgrades {
+			order = append(order, u.Type+" "+u.To)
+		}
+		if want := []string{"core " + capiNow, "bootstrap " + capiNow, "control-plane " + capiNow, "infrastructure " + dockerNow}; !slices.Equal(order, want) {
+			t.Errorf("it would upgrade %v, want %v", order, want)
+		}
+		f.providersRun(t, capiBefore, dockerBefore)
+	})
+	f.step("killed on the way", func(t *testing.T) {
+		cmd := f.command("upgrade", "apply", "--bundle", bundle)
+		progress := &echo{t: t}
+		cmd.Stderr = progress
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the core provider is being replaced", 2*time.Minute, func() string {
+			d := &unstructured.Unstructured{}
+			d.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+			err := client.Get(t.Context(), kube.Key{Namespace: "capi-system", Name: "capi-controller-manager"}, d)
+			if replicas, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas"); err == nil && replicas == 1 && strings.Contains(fmt.Sprint(d.Object), capiBefore) {
+				return "the old one runs"
+			}
+			return ""
+		})
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed
+	})
+	f.step("run again it comes to its end", func(t *testing.T) {
+		result := decode[struct {
+			Upgraded []upgraded
+			Snapshot string
+		}](t, f.ok("upgrade", "apply", "--bundle", bundle, "-o", "json").stdout)
+		if len(result.Upgraded) == 0 {
+			t.Error("it upgraded nothing")
+		}
+		info, err := os.Stat(result.Snapshot)
+		if err != nil || info.Mode().Perm() != 0o600 || info.Size() == 0 {
+			t.Errorf("the snapshot %s: %v, %v", result.Snapshot, info, err)
+		}
+		f.providersRun(t, capiNow, dockerNow)
+	})
+	f.step("the cluster has lived on", func(t *testing.T) {
+		f.ready(3 * time.Minute)
+		after := alive(t, client)
+		for name, was := range before {
+			if now, ok := after[name]; !ok || now != was {
+				t.Errorf("%s\nbefore %s\nafter  %s", name, was, now)
+			}
+		}
+		if len(after) != len(before) {
+			t.Errorf("before %v\nafter  %v", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+		}
+	})
+	f.step("it still does as it is told", func(t *testing.T) {
+		f.ok("pool", "scale", "demo", "md-0", "--replicas", "3", "--commit")
+		eventually(t, "a machine more", 3*time.Minute, func() string {
+			st, _ := f.status()
+			if n := len(st.Clusters[0].Machines); n != countMachines(before)+1 {
+				return fmt.Sprintf("%d machines", n)
+			}
+			return ""
+		})
+	})
+	f.step("again there is nothing to do", func(t *testing.T) {
+		result := f.ok("upgrade", "apply", "--bundle", bundle, "-o", "json").stdout
+		if got := decode[initResult](t, result); got.Changed || strings.Contains(result, `"upgraded"`) {
+			t.Errorf("it says %s", result)
+		}
+	})
+}
+
+// upgraded is what init says of a provider that it brought to another version.
+type upgraded struct{ Name, Type, From, To string }
+
+// edit puts versions of providers into fleet.yaml and commits it: the first is the old one of Cluster API, then its new one, then those of the docker provider.
+func (f *fleet) edit(capiFrom, capiTo, dockerFrom, dockerTo string) {
+	f.t.Helper()
+	content, err := os.ReadFile(filepath.Join(f.dir, "fleet.yaml"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(content), "docker, version: "+dockerFrom, "docker, version: "+dockerTo)
+	text = strings.ReplaceAll(text, "version: "+capiFrom+"}", "version: "+capiTo+"}")
+	f.commit("upgrade the providers", map[string]string{"fleet.yaml": text})
+}
+
+// providersRun expects the providers to run in these versions.
+func (f *fleet) providersRun(t *testing.T, capi, docker string) {
+	t.Helper()
+	st := decode[struct {
+		Providers []struct {
+			Name, Type, Version string
+			Ready               bool
+		}
+	}](t, f.run("status", "-o", "json").stdout)
+	if len(st.Providers) != 4 {
+		t.Errorf("status shows %+v", st.Providers)
+	}
+	for _, p := range st.Providers {
+		want := capi
+		if p.Name == "docker" {
+			want = docker
+		}
+		if p.Version != want || !p.Ready {
+			t.Errorf("%+v, want version %s", p, want)
+		}
+	}
+}
+
+// alive is what must not change of the objects that make a cluster: by kind and name who they are, when they were made, what they are to be, and which
+// machine is behind them.
+func alive(t *testing.T, client *kube.Client) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, gvk := range []schema.GroupVersionKind{
+		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"},
+		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"},
+		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "MachineDeployment"},
+		{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmControlPlane"},
+		{Group: "bootstrap.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmConfig"},
+		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "DevMachine"},
+	} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		if err := client.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			obj := &list.Items[i]
+			spec, err := json.Marshal(obj.Object["spec"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			conditions := []string{}
+			for _, c := range kube.Conditions(obj) {
+				if c.Type == "Available" || c.Type == "Ready" {
+					conditions = append(conditions, c.Type+"="+string(c.Status))
+				}
+			}
+			found[gvk.Kind+" "+obj.GetNamespace()+"/"+obj.GetName()] = fmt.Sprintf("%s %s %v %s",
+				obj.GetUID(), obj.GetCreationTimestamp().UTC().Format(metav1.RFC3339Micro), conditions, spec)
+		}
+	}
+	return found
+}
+
+func countMachines(objects map[string]string) int {
+	n := 0
+	for name := range objects {
+		if strings.HasPrefix(name, "Machine ") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,38 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+)
+
+// Declare returns the edit that puts the newest versions that fit into fleet.yaml, and their digests into fleet.lock. They are found anew for each repo that
+// it is given. What cannot be found out is an error: half an upgrade would be declared otherwise.
+func Declare(ctx context.Context, plan func(*fleetrepo.Repo) (*Plan, error), o PlanOptions) func(*fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		found, err := plan(r)
+		if err != nil {
+			return nil, err
+		}
+		if err := found.releasesErr(); err != nil {
+			return nil, err
+		}
+		var versions []fleetrepo.Version
+		for _, c := range found.Components {
+			if c.Outdated() && c.Type != TypeKubernetes {
+				versions = append(versions, fleetrepo.Version{Name: c.Name, Type: v1alpha1.ComponentType(c.Type), To: c.Newest})
+			}
+		}
+		return r.SetVersions(found.ManagementCluster, versions, func(fleet *v1alpha1.Fleet) (_ []v1alpha1.LockedComponent, err error) {
+			reader, err := components.Open(ctx, o.Bundle, o.CacheDir)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, reader.Close()) }()
+			return reader.Locked(ctx, fleet, nil, false)
+		})
+	}
+}

@@ -1,0 +1,400 @@
+package upgrade
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// PlanOptions say whose versions to look at, and where newer ones are.
+type PlanOptions struct {
+	// Repo is the fleet repo, ManagementCluster one of it; empty: the only one.
+	Repo              *fleetrepo.Repo
+	ManagementCluster string
+	// Bundle is an offline bundle in whose versions to look; empty: the releases, over the network.
+	Bundle, CacheDir string
+}
+
+// The kinds of a Component that are no providers.
+const (
+	TypeCertManager = "cert-manager"
+	TypeFlux        = "flux"
+	TypeKubernetes  = "kubernetes"
+)
+
+// Plan is what runs on a management cluster, what fleet.yaml says, and what there is.
+type Plan struct {
+	FormatVersion     string `json:"formatVersion"`
+	Fleet             string `json:"fleet"`
+	ManagementCluster string `json:"managementCluster"`
+	// Components in the order in which they are upgraded.
+	Components []Component `json:"components"`
+	// ToApply tells that the cluster is not at the versions of fleet.yaml, and ToDeclare that there are newer ones than those.
+	ToApply   bool `json:"toApply"`
+	ToDeclare bool `json:"toDeclare"`
+	// Unknown is what could not be found out, each with its reason.
+	Unknown []string `json:"unknown"`
+
+	clusterErr error
+	// unread are what the releases of which could not be looked at, and why the first could not: with no network, all say the same.
+	unread    []string
+	unreadErr error
+}
+
+// releasesErr is what could not be found out of releases.
+func (p *Plan) releasesErr() error {
+	if p.unreadErr == nil {
+		return nil
+	}
+	slices.Sort(p.unread)
+	return diag.Wrap("find out the releases of "+strings.Join(slices.Compact(p.unread), ", "), p.unreadErr, diag.Hint(p.unreadErr))
+}
+
+// Component is one thing that has a version.
+type Component struct {
+	Name string `json:"name"`
+	// Type is that of a provider, or cert-manager, flux or kubernetes.
+	Type string `json:"type"`
+	// Installed is empty where it is not, or where the cluster was not asked; Declared where fleet.yaml leaves it open; Newest where it is not known.
+	Installed string `json:"installed,omitempty"`
+	Declared  string `json:"declared,omitempty"`
+	// Newest is the newest that fits: with the contract of Cluster API that this fleetctl knows, and in one step from what is installed.
+	Newest string `json:"newest,omitempty"`
+	// Contract of the declared version, for a provider.
+	Contract string `json:"contract,omitempty"`
+	// Against says why the declared version cannot be reached.
+	Against []string `json:"against"`
+	// Restarts are the Deployments that an upgrade replaces, and Converts the kinds that are stored in another version afterwards.
+	Restarts []string `json:"restarts"`
+	Converts []string `json:"converts"`
+	// Replaces says which machines are replaced on the way.
+	Replaces []string `json:"replaces"`
+	// Note is what else a reader has to know.
+	Note string `json:"note,omitempty"`
+}
+
+// Changes tells whether the cluster has another version than fleet.yaml says.
+func (c *Component) Changes() bool {
+	return c.Installed != "" && c.Declared != "" && c.Installed != c.Declared
+}
+
+// Outdated tells whether there is a newer version than fleet.yaml says, or than what is installed where that leaves it open.
+func (c *Component) Outdated() bool {
+	have := cmp.Or(c.Declared, c.Installed)
+	return c.Newest != "" && have != "" && capi.IsOlder(have, c.Newest)
+}
+
+// Todo tells whether there is anything to do: something to apply or to declare, or a version in fleet.yaml that cannot be reached.
+func (p *Plan) Todo() bool {
+	return p.ToApply || p.ToDeclare || slices.ContainsFunc(p.Components, func(c Component) bool { return len(c.Against) > 0 })
+}
+
+// Err is why the plan is not the whole truth: what could not be found out. A plan that found something to do says so all the same.
+func (p *Plan) Err() error { return cmp.Or(p.releasesErr(), p.clusterErr) }
+
+// lookLimit bounds the look at a cluster, which answers at once or not at all.
+const lookLimit = 8 * time.Second
+
+// planner makes a plan.
+type planner struct {
+	o        PlanOptions
+	mgmt     *v1alpha1.ManagementCluster
+	fleet    *v1alpha1.Fleet
+	reader   *components.Reader
+	source   *capi.Source
+	store    state.Store
+	mu       sync.Mutex
+	plan     *Plan
+	stored   map[string]string
+	versions map[string]string // installed, by type and name
+	foreign  bool              // cert-manager is somebody else's
+}
+
+// Make looks at the cluster and at what there is, side by side, and changes nothing. What cannot be found out is in Unknown, with the way out in Err's hint.
+func Make(ctx context.Context, store state.Store, o PlanOptions) (_ *Plan, err error) {
+	m, err := o.Repo.Fleet.ManagementCluster(o.ManagementCluster)
+	if err != nil {
+		return nil, err
+	}
+	name := m.Name
+	reader, err := components.Open(ctx, o.Bundle, o.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	fleet := *o.Repo.Fleet
+	v1alpha1.SetDefaults(&fleet, components.Defaults())
+	if m, err = fleet.ManagementCluster(name); err != nil {
+		return nil, err
+	}
+	p := &planner{
+		o: o, mgmt: m, fleet: &fleet, reader: reader, store: store, versions: map[string]string{},
+		plan: &Plan{FormatVersion: "1", Fleet: fleet.Metadata.Name, ManagementCluster: name, Components: []Component{}, Unknown: []string{}},
+	}
+	if p.source, err = reader.Source(m); err != nil { //nolint:contextcheck // it reads nothing yet
+		return nil, err
+	}
+	if err := p.lookAtCluster(ctx); err != nil {
+		p.plan.Unknown = append(p.plan.Unknown, fmt.Sprintf("what runs on %s: %v", name, err))
+		if !errors.Is(err, errElsewhere) { // a pipeline need not know it
+			p.plan.clusterErr = diag.Wrap("look at "+name, err, "")
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	p.listComponents()
+	p.lookAtReleases(ctx)
+	for i := range p.plan.Components {
+		c := &p.plan.Components[i]
+		p.plan.ToApply = p.plan.ToApply || c.Changes() && c.Type != TypeKubernetes
+		p.plan.ToDeclare = p.plan.ToDeclare || c.Outdated() && c.Type != TypeKubernetes
+	}
+	return p.plan, context.Cause(ctx)
+}
+
+func (p *planner) unknownRelease(name string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.plan.Unknown = append(p.plan.Unknown, fmt.Sprintf("the releases of %s: %v", name, err))
+	p.plan.unread = append(p.plan.unread, name)
+	if p.plan.unreadErr == nil {
+		p.plan.unreadErr = err
+	}
+}
+
+// errElsewhere is where this machine does not know the management cluster.
+var errElsewhere = errors.New("this machine does not know the management cluster")
+
+// lookAtCluster reads what is installed.
+func (p *planner) lookAtCluster(ctx context.Context) error {
+	target, err := management.Find(p.store, p.mgmt.Name, p.o.Repo.WorkTree)
+	if err != nil {
+		return err
+	}
+	if target.Record == nil {
+		return errElsewhere
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	client, err := target.Client(ctx)
+	if err != nil {
+		return err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	var installed []capi.InstalledProvider
+	var certs, fluxVersion, kubernetes string
+	group.Go(func() (err error) { installed, err = manager.Installed(ctx); return err })
+	group.Go(func() (err error) { p.stored, err = manager.Stored(ctx); return err })
+	group.Go(func() error {
+		version, ours, err := manager.CertManagerVersion(ctx)
+		certs, p.foreign = version, !ours
+		return err
+	})
+	group.Go(func() (err error) { fluxVersion, err = fluxOn(ctx, client); return err })
+	group.Go(func() (err error) { kubernetes, err = client.ServerVersion(ctx); return err })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, i := range installed {
+		p.versions[string(i.Type)+"/"+i.Name] = i.Version
+	}
+	p.versions[TypeCertManager+"/"+TypeCertManager], p.versions[TypeFlux+"/"+TypeFlux] = certs, fluxVersion
+	p.versions[TypeKubernetes+"/"+TypeKubernetes] = kubernetes
+	return nil
+}
+
+func fluxOn(ctx context.Context, client *kube.Client) (string, error) {
+	report, err := flux.NewSystem(client).Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	return report.Version, nil
+}
+
+// listComponents lists all that has a version, with what is installed and declared.
+func (p *planner) listComponents() {
+	add := func(name, of, declared string) {
+		p.plan.Components = append(p.plan.Components, Component{
+			Name: name, Type: of, Installed: p.versions[of+"/"+name], Declared: declared,
+			Against: []string{}, Restarts: []string{}, Converts: []string{}, Replaces: []string{},
+		})
+	}
+	add(TypeCertManager, TypeCertManager, p.mgmt.CertManager.Version)
+	for _, w := range capi.WithDefaults(declaredProviders(p.mgmt)) {
+		add(w.Name, string(w.Type), w.Version)
+	}
+	add(TypeFlux, TypeFlux, p.fleet.Spec.Flux.Version)
+	add(TypeKubernetes, TypeKubernetes, p.mgmt.KubernetesVersion)
+}
+
+func declaredProviders(m *v1alpha1.ManagementCluster) []capi.Provider {
+	var all []capi.Provider
+	for _, d := range m.Providers {
+		all = append(all, capi.Provider{Name: d.Name, Type: capi.ProviderType(d.Type), Version: d.Version, URL: d.URL})
+	}
+	return all
+}
+
+// lookAtReleases finds out, side by side, what there is of each component, and what the declared version would do.
+func (p *planner) lookAtReleases(ctx context.Context) {
+	var group errgroup.Group
+	for i := range p.plan.Components {
+		c := &p.plan.Components[i]
+		group.Go(func() error {
+			if err := p.judge(ctx, c); err != nil {
+				p.unknownRelease(c.Name, err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // what went wrong is in Unknown
+}
+
+func (p *planner) judge(ctx context.Context, c *Component) error {
+	switch c.Type {
+	case TypeKubernetes:
+		p.judgeKubernetes(c)
+		return nil
+	case TypeFlux:
+		c.Newest = p.reader.FluxVersion()
+		if c.Changes() {
+			c.Restarts = append(c.Restarts, p.fleet.Spec.Flux.Components...)
+			c.Note = "its manifests in the repo change with it"
+		}
+		return nil
+	case TypeCertManager:
+		return p.judgeCertManager(c) //nolint:contextcheck // it asks nobody
+	}
+	return p.judgeProvider(ctx, c)
+}
+
+func (p *planner) judgeCertManager(c *Component) error {
+	if p.foreign {
+		c.Note = "it is somebody else's, and left alone"
+		c.Declared = ""
+		return nil
+	}
+	newest, err := p.reader.NewestCertManager(p.mgmt.CertManager)
+	if err != nil {
+		return err
+	}
+	c.Newest = newest
+	if c.Changes() {
+		c.Against = append(c.Against, against(c)...)
+		c.Restarts = append(c.Restarts, "cert-manager", "cert-manager-cainjector", "cert-manager-webhook")
+	}
+	return nil
+}
+
+// against is what stands against the step from what is installed to what is declared.
+func against(c *Component) []string {
+	step := capi.Upgrade{Provider: capi.Provider{Name: c.Name, Type: capi.ProviderType(c.Type), Version: c.Declared}, From: c.Installed}
+	if c.Type == TypeCertManager {
+		step.Type = ""
+	}
+	if err := capi.CheckUpgrade(step); err != nil {
+		return []string{err.Error()}
+	}
+	return nil
+}
+
+func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
+	provider := capi.Provider{Name: c.Name, Type: capi.ProviderType(c.Type)}
+	newest, err := p.source.LatestVersion(ctx, provider)
+	if err != nil {
+		return err
+	}
+	if c.Newest, err = p.newestThatFits(ctx, c, provider, newest); err != nil {
+		return err
+	}
+	if c.Declared == "" {
+		return nil
+	}
+	provider.Version = c.Declared
+	release, err := p.source.Release(ctx, provider)
+	if err != nil {
+		return err
+	}
+	c.Contract = release.Contract
+	if !release.Fits {
+		c.Against = append(c.Against, fmt.Sprintf("it has the contract %s of Cluster API, which this fleetctl does not work with", c.Contract))
+	}
+	if !c.Changes() {
+		return nil
+	}
+	c.Against = append(c.Against, against(c)...)
+	c.Restarts = append(c.Restarts, release.Deployments...)
+	for crd, version := range release.Stores {
+		if was := p.stored[crd]; was != "" && was != version {
+			c.Converts = append(c.Converts, fmt.Sprintf("%s: %s to %s", crd, was, version))
+		}
+	}
+	slices.Sort(c.Converts)
+	return nil
+}
+
+// newestThatFits is newest, unless its contract does not fit or it cannot be reached in one step: then what is declared is all that is known to fit.
+func (p *planner) newestThatFits(ctx context.Context, c *Component, provider capi.Provider, newest string) (string, error) {
+	provider.Version = newest
+	release, err := p.source.Release(ctx, provider)
+	if err != nil {
+		return "", err
+	}
+	step := capi.Upgrade{Provider: provider, From: c.Installed}
+	if !release.Fits {
+		c.Note = fmt.Sprintf("%s is there, and has the contract %s of Cluster API: another fleetctl may work with it", newest, release.Contract)
+		return "", nil
+	}
+	if c.Installed != "" && capi.IsOlder(c.Installed, newest) {
+		if err := capi.CheckUpgrade(step); err != nil {
+			c.Note = fmt.Sprintf("%s is there, and is too far for one step: %s", newest, diag.Hint(err))
+			return "", nil
+		}
+	}
+	return newest, nil
+}
+
+// judgeKubernetes says what becomes of the host's Kubernetes, which no upgrade of ours changes.
+func (p *planner) judgeKubernetes(c *Component) {
+	c.Newest = hosts.TraitsOf(p.mgmt.Host, "").KubernetesVersion
+	have, _, _ := strings.Cut(c.Installed, "+") // what a distribution appends is no version of Kubernetes
+	if have != "" && capi.IsOlder(have, capi.MinimumKubernetes) {
+		c.Against = append(c.Against, fmt.Sprintf("Cluster API needs %s or newer on a management cluster", capi.MinimumKubernetes))
+	}
+	switch p.mgmt.Host.Type {
+	case v1alpha1.HostWorkload:
+		c.Newest = ""
+		c.Note = fmt.Sprintf("`fleetctl cluster upgrade %s` on its parent changes it", p.mgmt.Name)
+		if c.Changes() {
+			c.Replaces = append(c.Replaces, "all machines of the cluster "+p.mgmt.Name)
+		}
+	case v1alpha1.HostExisting:
+		c.Newest = ""
+		c.Note = "who runs the cluster upgrades it"
+	case v1alpha1.HostKind, v1alpha1.HostEmbedded:
+		c.Note = "it stays for the host's life: hand the clusters over to a new management cluster"
+	}
+}
