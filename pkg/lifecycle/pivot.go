@@ -329,7 +329,8 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 func (p *pivot) noSource(ctx context.Context) error {
 	st, err := p.host.State(ctx)
 	if err == nil && st == host.StateAbsent {
-		return diag.Errorf("`fleetctl init` makes it", "the management cluster %s does not exist, and has nothing to hand over", p.mgmt.Name)
+		return diag.Errorf("`fleetctl init` makes it; if another cluster has taken over from it, give the way there: --to-kubeconfig FILE",
+			"the management cluster %s does not exist, and has nothing to hand over", p.mgmt.Name)
 	}
 	return errors.Join(diag.Errorf("start it first: `fleetctl host start`", "the management cluster %s does not run (it is %s)", p.mgmt.Name, st), err)
 }

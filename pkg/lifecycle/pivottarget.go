@@ -135,6 +135,9 @@ func (p *pivot) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(p.toKubeconfig) > 0 { // another machine's run may have begun, of which this one knows nothing
+		kept = &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}
+	}
 	st, err := p.host.State(ctx)
 	if err == nil && st == host.StateStopped && kept != nil {
 		st, err = p.host.Start(ctx, nil)
@@ -187,9 +190,19 @@ func (p *pivot) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 	if err != nil {
 		return err
 	}
+	if journal == nil && len(p.toKubeconfig) > 0 {
+		return nil // nothing has begun there
+	}
+	if journal != nil && (journal.Fleet != p.identity() || journal.Source.Name != p.mgmt.Name) {
+		return diag.Errorf("work with it from its own fleet repo, and name its management cluster with --management",
+			"%s is in a hand-over from %s, which is another management cluster than %s of this fleet", kept.Name, journal.Source.Name, p.mgmt.Name)
+	}
 	if journal == nil || journal.Role != handover.RoleTarget || !journal.Phase.Committed() {
-		return diag.Errorf("restore it from where its machines are noted; to begin anew, delete "+p.cluster.Path(targetFile),
-			"the management cluster %s is gone, and %s has not taken over from it", p.mgmt.Name, kept.Name)
+		hint := "restore it from where its machines are noted; to begin anew, delete " + p.cluster.Path(targetFile)
+		if len(p.toKubeconfig) > 0 {
+			hint = "go on, or undo it, on the machine that the management cluster is on"
+		}
+		return diag.Errorf(hint, "the management cluster %s is not there, and %s has not taken over from it", p.mgmt.Name, kept.Name)
 	}
 	p.under, p.gone, p.handsOver = journal, true, true
 	p.session.client = client

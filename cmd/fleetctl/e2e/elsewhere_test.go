@@ -44,12 +44,18 @@ func newElsewhere(t *testing.T) *elsewhere {
 	return e
 }
 
-// onThread runs do on a thread that ends with it, and so may be changed at will.
+// onThread runs do on a thread that ends with it, and so may be changed at will. The first thread never ends, and what /proc/self says is about that
+// one: it stays as it is.
 func onThread(do func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread is nothing that another goroutine could use
-		done <- do()
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			defer runtime.UnlockOSThread()
+			done <- onThread(do) // on another one, for this one is taken
+			return
+		}
+		done <- do() // never unlocked: the thread is nothing that another goroutine could use
 	}()
 	return <-done
 }

@@ -99,6 +99,39 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
+// TestSourceLost: the source goes with its machine, right after the work has changed hands. Who has a way to the target and the fleet repo goes on.
+func TestSourceLost(t *testing.T) {
+	h := newHandedOver(t)
+	if !h.step("the source makes clusters", h.declares) || !h.step("the target is a cluster with providers and no fleet", h.prepares) {
+		return
+	}
+	before := h.machines(h.source)
+	pivot := []string{"pivot", "--bundle", os.Getenv(envBundle), "-o", "json"}
+	to := append(slices.Clone(pivot), "--to-kubeconfig", h.target)
+	if !h.step("killed, and all that the source was is gone", func(t *testing.T) {
+		h.killedAt(h.source, handover.PhaseCommitted, to)
+		kill(t, h.on.processes(h.fleet))
+		if err := os.Rename(h.state, h.state+"-lost"); err != nil {
+			t.Fatal(err)
+		}
+		h.fails(2, []string{"nothing says where to pivot to"}, pivot...)
+	}) {
+		return
+	}
+	h.step("from the target alone", func(t *testing.T) {
+		r := decode[pivotResult](t, h.ok(to...).stdout)
+		if r.Outcome != "handed-over" || !slices.Equal(r.Report.Clusters, []string{"one/one", "two/two"}) {
+			t.Errorf("it says %+v", r)
+		}
+		h.ready(5 * time.Minute)
+		h.sameMachines(t, before, h.targetClient)
+		h.scaled(h.targetClient, "two", 2)
+	})
+	h.step("init makes no second one", func(*testing.T) {
+		h.fails(1, []string{"was pivoted to target"}, "init", "--bundle", os.Getenv(envBundle))
+	})
+}
+
 // handedOver is a fleet, and the cluster that takes over its management cluster's work.
 type handedOver struct {
 	*fleet
