@@ -35,11 +35,15 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 		Example: `  fleetctl pivot --to platform --dry-run
   fleetctl pivot --to platform
   fleetctl pivot                # goes on with one that was cut off
-  fleetctl pivot --abort        # undoes it`,
+  fleetctl pivot --abort        # undoes it
+  fleetctl pivot --abort --without-target    # where the target is gone for good`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if p.Abort && p.DryRun {
 				return diag.Usage("leave one of them out", "--abort changes something, and --dry-run does not")
+			}
+			if p.WithoutTarget && !p.Abort {
+				return diag.Usage("add --abort", "--without-target is for an abort")
 			}
 			if err := o.complete(f); err != nil {
 				return err
@@ -61,6 +65,7 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 	c.Flags().StringVar(&p.To, "to", "", "workload cluster that takes over, NAME or NAMESPACE/NAME")
 	c.Flags().StringVar(&p.ToKubeconfig, "to-kubeconfig", "", "kubeconfig of the cluster that takes over, where it is no workload cluster of the source")
 	c.Flags().BoolVar(&p.Abort, "abort", false, "undo a hand-over whose target has not taken over yet")
+	c.Flags().BoolVar(&p.WithoutTarget, "without-target", false, "with --abort: the target is gone, so that nothing is to be removed there")
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "say what would be handed over; change nothing")
 	c.MarkFlagsMutuallyExclusive("to", "to-kubeconfig")
 	return c

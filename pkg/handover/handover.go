@@ -106,6 +106,16 @@ func Abort(ctx context.Context, o Options) (*Report, error) {
 	return r.abort(ctx)
 }
 
+// AbortAlone is Abort where there is no way to the target any more: the source is as it was. It is an error as soon as the source's journal says that
+// the target may have taken over. What was copied stays at the target, where nobody acts upon it; once that is back, Abort with a way there removes it.
+func AbortAlone(ctx context.Context, o Options) (*Report, error) {
+	r, err := openSource(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.abortAlone(ctx)
+}
+
 // hand is all up to the commit.
 func (r *run) hand(ctx context.Context) error {
 	if err := r.begin(ctx); err != nil {

@@ -250,6 +250,32 @@ func (r *run) markAborting(ctx context.Context) error {
 	return r.takeOverFences(ctx)
 }
 
+// abortAlone undoes at the source what was begun there. That the target may take over stands at the source before it stands at the target, and is written
+// by compare-and-swap: a run that is still at it is shut out by the write that begins the abort.
+func (r *run) abortAlone(ctx context.Context) (*Report, error) {
+	j := r.source.journal
+	if !j.active() || j.Role != RoleSource {
+		return r.report(), nil
+	}
+	if j.Phase.reached(PhaseVerified) {
+		return r.report(), diag.Errorf("give a way to it: `fleetctl pivot --to-kubeconfig FILE`",
+			"%s may have taken over already: only its own journal tells", j.Target.Name)
+	}
+	next := *j
+	next.Phase, next.Runner, next.By = PhaseAborting, r.runner, r.by
+	if err := r.source.put(ctx, &next); err != nil {
+		return r.report(), err
+	}
+	if err := r.become(); err != nil {
+		return r.report(), err
+	}
+	if err := r.takeOverFences(ctx); err != nil {
+		return r.report(), err
+	}
+	report := r.report()
+	return report, r.abortSource(ctx)
+}
+
 func (r *run) abortTarget(ctx context.Context) error {
 	copies, err := r.target.manager.Copies(ctx, r.target.journal.ID)
 	if err != nil {

@@ -32,7 +32,7 @@ type side struct {
 type run struct {
 	Options
 
-	source, target *side // source is nil where there is none to reach any more
+	source, target *side // one is nil where there is none to reach any more
 	runner, by     string
 
 	mu       sync.Mutex
@@ -56,6 +56,15 @@ func open(ctx context.Context, o Options) (*run, error) {
 		}
 	}
 	return r, r.agree()
+}
+
+// openSource is open without a target.
+func openSource(ctx context.Context, o Options) (*run, error) {
+	o.BlockMove, o.Drain = cmp.Or(o.BlockMove, DefaultBlockMove), cmp.Or(o.Drain, DefaultDrain)
+	r := &run{Options: o, runner: rand.Text()[:8], by: ownership.Somebody()}
+	var err error
+	r.source, err = openSide(ctx, o.Source)
+	return r, err
 }
 
 func openSide(ctx context.Context, given Side) (*side, error) {
@@ -128,7 +137,12 @@ func (r *run) finished() bool {
 }
 
 // journal is the journal that counts.
-func (r *run) journal() *Journal { return r.target.journal }
+func (r *run) journal() *Journal {
+	if r.target == nil {
+		return r.source.journal
+	}
+	return r.target.journal
+}
 
 // act makes the run the one that works on the hand-over: it notes so in the journals, and acts as a user of its own from here on. An earlier run that
 // is still at it gets no further, since it cannot write the journals, and once the fence knows the new user, nothing else either.
@@ -164,10 +178,13 @@ func (r *run) become() error {
 }
 
 func (r *run) sides() []*side {
-	if r.source == nil {
-		return []*side{r.target}
+	var there []*side
+	for _, s := range []*side{r.source, r.target} {
+		if s != nil {
+			there = append(there, s)
+		}
 	}
-	return []*side{r.source, r.target}
+	return there
 }
 
 // put writes the journal of one side, over what this run knows of it.

@@ -68,6 +68,10 @@ func work(ctx context.Context, verb string, args []string) error {
 		*side = handover.Side{Name: name, Client: client}
 	}
 	switch verb {
+	case abortAlone:
+		options.Target = handover.Side{}
+		_, err := handover.AbortAlone(ctx, options)
+		return err
 	case handOver:
 		_, err := handover.Run(ctx, options)
 		return err

@@ -93,3 +93,37 @@ func TestFaults(t *testing.T) {
 		b.undo(t.Context(), t, w, machine, f.name)
 	})
 }
+
+// TestTargetLost kills hand-overs, and then there is no way to the target any more. Before it may have taken over, an abort without it gives the source all
+// back; and when the target is there again, another one takes away what was left there.
+func TestTargetLost(t *testing.T) {
+	b := newBed(t, engine(t), 1, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true)
+	w := b.worlds[0]
+	ctx := t.Context()
+	lost := func() *run { return &run{away: func(side string) bool { return side == "target" }} }
+	machine := w.restore(ctx, t, w.beginning)
+	whole := w.execute(ctx, t, b.program, handOver, machine, &run{})
+	last, _ := b.beforeCommit(t, w, whole.count())
+	for _, at := range []int{1, 3, last / 4, last / 2, last * 3 / 4, last - 4} {
+		machine := w.restore(ctx, t, w.beginning)
+		if _, struck := b.killed(ctx, t, w, handOver, machine, kill{at, killAfter}); !struck {
+			t.Fatalf("it came to its end before write %d", at)
+		}
+		o := w.execute(ctx, t, b.program, abortAlone, machine, lost())
+		if o.code != 0 {
+			t.Fatalf("killed after write %d of %d: exit %d\n%s", at, last, o.code, o.output)
+		}
+		source, _ := b.judge(w).sides(ctx, t)
+		faults := append(held("the source", w.sourceBefore, source), b.judge(w).unchanged("the source", w.sourceBefore, source)...)
+		b.hold(t, faults, fmt.Sprintf("an abort without the target, after write %d", at), o)
+		b.undo(ctx, t, w, machine, fmt.Sprintf("an abort without the target, after write %d; then with it", at))
+	}
+	machine = w.restore(ctx, t, w.beginning)
+	if _, struck := b.killed(ctx, t, w, handOver, machine, kill{last, killAfter}); !struck {
+		t.Fatalf("it came to its end before write %d", last)
+	}
+	if o := w.execute(ctx, t, b.program, abortAlone, machine, lost()); o.code == 0 {
+		t.Errorf("the target may have taken over, and an abort without it says that all is as before:\n%s", o.output)
+	}
+	b.finish(ctx, t, w, machine, "after an abort that refused")
+}

@@ -79,6 +79,8 @@ func newMachine(t testing.TB) string {
 const (
 	handOver = "run"
 	abort    = "abort"
+	// abortAlone is an abort without a target.
+	abortAlone = "abort-alone"
 )
 
 // program is what is proven: it hands over or aborts, with the kubeconfigs of both sides, and keeps what it likes in home.
