@@ -116,7 +116,7 @@ func listKinds(ctx context.Context, c *kube.Client, kinds []*heldKind) ([]listed
 	group.SetLimit(parallelism)
 	for i, k := range kinds {
 		group.Go(func() error {
-			objects, err := listKind(ctx, c, k.GroupVersionKind)
+			objects, err := c.ListKind(ctx, k.GroupVersionKind)
 			found[i] = listed{k, objects}
 			return err
 		})
@@ -125,22 +125,6 @@ func listKinds(ctx context.Context, c *kube.Client, kinds []*heldKind) ([]listed
 		return nil, err
 	}
 	return found, nil
-}
-
-func listKind(ctx context.Context, c *kube.Client, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	err := kube.Retry(ctx, func(ctx context.Context) error { return c.List(ctx, list) })
-	if kube.IsAbsent(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", gvk.Kind, err)
-	}
-	for i := range list.Items {
-		list.Items[i].SetGroupVersionKind(gvk)
-	}
-	return list.Items, nil
 }
 
 // providerNamespace is where a provider's controller looks for the Secrets of cluster-wide identities: the namespace of the

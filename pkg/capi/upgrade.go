@@ -61,7 +61,7 @@ func (m *Manager) checkUpgrades(ctx context.Context, source *Source, providers [
 	}
 	var against []error
 	for _, u := range todo.upgrades {
-		against = append(against, checkStep(u))
+		against = append(against, CheckUpgrade(u))
 	}
 	if err := errors.Join(against...); err != nil {
 		return err
@@ -102,8 +102,8 @@ func fits(of ProviderType, contract string) bool {
 	return contract == coreContract || of != Core && slices.Contains(compatibleContracts, contract)
 }
 
-// checkStep refuses ways back, and steps that leave out what Cluster API does not let be left out.
-func checkStep(u Upgrade) error {
+// CheckUpgrade refuses ways back, and steps that leave out what Cluster API does not let be left out, whatever else is installed.
+func CheckUpgrade(u Upgrade) error {
 	from, err := semver.ParseTolerant(u.From)
 	if err != nil {
 		return fmt.Errorf("upgrade %s: %w", u, err)

@@ -60,9 +60,6 @@ func storedBy(obj *unstructured.Unstructured) string {
 	return storageVersion(crd)
 }
 
-// CheckUpgrade is the error of a step that cannot be made, whatever else is installed.
-func CheckUpgrade(u Upgrade) error { return checkStep(u) }
-
 // IsOlder tells whether a version is before another one. What is no version is before nothing.
 func IsOlder(a, b string) bool { return compareVersions(a, b) < 0 }
 

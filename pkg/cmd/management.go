@@ -38,9 +38,7 @@ func (f *factory) managementFlag(c *cobra.Command, usage string) {
 func (f *factory) completeManagementClusters(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	names := []string{}
 	if repo, err := f.fleetRepo(); err == nil {
-		for _, m := range repo.Fleet.Spec.ManagementClusters {
-			names = append(names, m.Name)
-		}
+		names = repo.ManagementClusterNames()
 	}
 	records, err := f.store().List()
 	if err != nil && len(names) == 0 {

@@ -61,7 +61,9 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 			return errors.Join(err, ui.Print(f.streams, f.format, result, func(w io.Writer) error { return pivotView(w, result) }))
 		},
 	}
-	o.addPivotFlags(f, c)
+	f.addManagement(c)
+	o.addRunFlags(c)
+	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	c.Flags().StringVar(&p.To, "to", "", "workload cluster that takes over, NAME or NAMESPACE/NAME")
 	c.Flags().StringVar(&p.ToKubeconfig, "to-kubeconfig", "", "kubeconfig of the cluster that takes over, where it is no workload cluster of the source")
 	c.Flags().BoolVar(&p.Abort, "abort", false, "undo a hand-over whose target has not taken over yet")
@@ -69,22 +71,6 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "say what would be handed over; change nothing")
 	c.MarkFlagsMutuallyExclusive("to", "to-kubeconfig")
 	return c
-}
-
-// addPivotFlags defines those of init that a pivot needs: the way to the fleet repo, and where the manifests come from.
-func (o *initOptions) addPivotFlags(f *factory, c *cobra.Command) {
-	f.addManagement(c)
-	fs := c.Flags()
-	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
-	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
-	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "", "file with a token of an https remote that may only read, for Flux (default: the environment variable FLEETCTL_FLUX_TOKEN)")
-	fs.StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
-	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "", "known_hosts file that pins the host keys of an ssh remote (default: the user's)")
-	fs.StringVar(&o.AgeKeyFile, "age-key-file", "", "file with the private age key of the fleet repo (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, or the state folder's)")
-	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
-	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "names of preflight checks whose failure is accepted")
-	fs.BoolVar(&o.NoVerify, "no-verify", false, "leave out the Git hooks that could refuse a commit of the fleet repo")
-	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 }
 
 func pivotView(w io.Writer, r *lifecycle.PivotResult) error {

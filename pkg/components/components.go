@@ -79,6 +79,15 @@ func (r *Reader) providers() string {
 	return filepath.Join(r.folder, "providers")
 }
 
+// DeclaredProviders are the providers of a fleet.yaml as pkg/capi takes them.
+func DeclaredProviders(declared []v1alpha1.Provider) []capi.Provider {
+	out := make([]capi.Provider, 0, len(declared))
+	for _, p := range declared {
+		out = append(out, capi.Provider{Name: p.Name, Type: capi.ProviderType(p.Type), Version: p.Version, URL: p.URL})
+	}
+	return out
+}
+
 // Source finds what a management cluster installs, and other versions of it.
 func (r *Reader) Source(m *v1alpha1.ManagementCluster) (*capi.Source, error) {
 	var providers []capi.Provider

@@ -64,10 +64,8 @@ func (r *Repo) ManagementClusterNames() []string {
 // fleet.yaml is refused for.
 func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error) {
 	e := &Edit{Summary: "Add management cluster " + m.Name}
-	for i := range r.Fleet.Spec.ManagementClusters {
-		if r.Fleet.Spec.ManagementClusters[i].Name == m.Name {
-			return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a management cluster %s already", m.Name)
-		}
+	if slices.Contains(r.ManagementClusterNames(), m.Name) {
+		return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a management cluster %s already", m.Name)
 	}
 	if m.Generation == "" {
 		m.Generation = r.freeGeneration(m)

@@ -39,10 +39,14 @@ type run struct {
 	warnings []string
 }
 
+func newRun(o Options) *run {
+	o.BlockMove, o.Drain = cmp.Or(o.BlockMove, DefaultBlockMove), cmp.Or(o.Drain, DefaultDrain)
+	return &run{Options: o, runner: rand.Text()[:8], by: ownership.Somebody()}
+}
+
 // open looks at both sides and finds the hand-over that is under way, if there is one. It changes nothing.
 func open(ctx context.Context, o Options) (*run, error) {
-	o.BlockMove, o.Drain = cmp.Or(o.BlockMove, DefaultBlockMove), cmp.Or(o.Drain, DefaultDrain)
-	r := &run{Options: o, runner: rand.Text()[:8], by: ownership.Somebody()}
+	r := newRun(o)
 	var err error
 	if o.Target.Client == nil {
 		return nil, diag.Errorf("give a kubeconfig of the target", "a hand-over needs a way to its target")
@@ -60,8 +64,7 @@ func open(ctx context.Context, o Options) (*run, error) {
 
 // openSource is open without a target.
 func openSource(ctx context.Context, o Options) (*run, error) {
-	o.BlockMove, o.Drain = cmp.Or(o.BlockMove, DefaultBlockMove), cmp.Or(o.Drain, DefaultDrain)
-	r := &run{Options: o, runner: rand.Text()[:8], by: ownership.Somebody()}
+	r := newRun(o)
 	var err error
 	r.source, err = openSide(ctx, o.Source)
 	return r, err

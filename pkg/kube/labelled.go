@@ -36,7 +36,7 @@ func (c *Client) ListLabelled(ctx context.Context, labels map[string]string, nam
 		indices[i] = i
 	}
 	err = Each(parallelism, indices, func(i int) (err error) {
-		found[i], err = c.listAt(ctx, kinds[i], labels)
+		found[i], err = c.ListKind(ctx, kinds[i].GroupVersionKind, client.MatchingLabels(labels), client.InNamespace(kinds[i].namespace))
 		return err
 	})
 	return slices.Concat(found...), err
@@ -61,17 +61,19 @@ func kindsAt(gv schema.GroupVersion, r *metav1.APIResource, namespaces []string)
 	return kinds
 }
 
-func (c *Client) listAt(ctx context.Context, k kindAt, labels map[string]string) ([]unstructured.Unstructured, error) {
+// ListKind lists the objects of a kind, each with that kind. A kind that the API server does not have, or has no more, has none.
+func (c *Client) ListKind(ctx context.Context, kind schema.GroupVersionKind, opts ...client.ListOption) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
-	err := Retry(ctx, func(ctx context.Context) error {
-		return c.List(ctx, list, client.MatchingLabels(labels), client.InNamespace(k.namespace))
-	})
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := Retry(ctx, func(ctx context.Context) error { return c.List(ctx, list, opts...) })
 	if IsAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", k.Kind, err)
+		return nil, fmt.Errorf("list %s: %w", kind.Kind, err)
+	}
+	for i := range list.Items {
+		list.Items[i].SetGroupVersionKind(kind)
 	}
 	return list.Items, nil
 }

@@ -74,19 +74,11 @@ func (r *BootstrapResult) ClusterNames() []string {
 func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*BootstrapResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, err := openSession(ctx, deps, o.InitOptions)
-	if err != nil {
-		return nil, steps.TimedOut(ctx, err)
-	}
-	defer s.close()
-	if s.stranger != nil {
-		return nil, s.stranger
-	}
-	unlock, err := s.cluster.Lock("fleetctl bootstrap")
+	s, done, err := openAlone(ctx, deps, o.InitOptions, "fleetctl bootstrap")
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer done()
 
 	b := &bootstrap{session: s, opts: o, result: &BootstrapResult{
 		FormatVersion: "1", Outcome: "failed", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name,

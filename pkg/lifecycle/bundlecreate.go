@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -85,7 +86,7 @@ type bundleRun struct {
 // readProviders takes the components as they were released: no variable is asked for, so a bundle is made without any credential and
 // holds none.
 func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) error {
-	declared := capiProviders(b.mgmt.Providers)
+	declared := components.DeclaredProviders(b.mgmt.Providers)
 	source, err := b.providerSource(declared, nil, nil) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func (s *session) bundleImages(ctx context.Context) (host.ImageArchive, error) {
 }
 
 func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
-	declared := capiProviders(s.mgmt.Providers)
+	declared := components.DeclaredProviders(s.mgmt.Providers)
 	variables, err := resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.LookupEnv)
 	if err != nil {
 		return err
@@ -244,12 +244,4 @@ func (s *session) preferLocked() error {
 	}
 	certs.Version = locked
 	return nil
-}
-
-func capiProviders(declared []v1alpha1.Provider) []capi.Provider {
-	out := make([]capi.Provider, 0, len(declared))
-	for _, p := range declared {
-		out = append(out, capi.Provider{Name: p.Name, Type: capi.ProviderType(p.Type), Version: p.Version, URL: p.URL})
-	}
-	return out
 }

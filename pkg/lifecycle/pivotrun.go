@@ -49,19 +49,11 @@ type PivotResult struct {
 func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, err := openSession(ctx, deps, o.InitOptions)
-	if err != nil {
-		return nil, steps.TimedOut(ctx, err)
-	}
-	defer s.close()
-	if s.stranger != nil {
-		return nil, s.stranger
-	}
-	unlock, err := s.cluster.Lock("fleetctl pivot")
+	s, done, err := openAlone(ctx, deps, o.InitOptions, "fleetctl pivot")
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer done()
 	p := &pivot{session: s, to: o.To}
 	if o.ToKubeconfig != "" {
 		if p.toKubeconfig, err = hosts.Kubeconfig(o.ToKubeconfig); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -47,7 +48,7 @@ func Scaffold(ctx context.Context, deps management.Deps, opts InitOptions) (*Sca
 	if s.stranger != nil {
 		return nil, s.stranger
 	}
-	for _, p := range capiProviders(s.mgmt.Providers) {
+	for _, p := range components.DeclaredProviders(s.mgmt.Providers) {
 		if err := capi.CheckKnown(p); err != nil { //nolint:contextcheck // it reads what this program has in it
 			return nil, err
 		}

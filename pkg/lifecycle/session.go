@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -87,6 +88,23 @@ func openSession(ctx context.Context, deps management.Deps, opts InitOptions) (*
 		return nil, err
 	}
 	return s, nil
+}
+
+// openAlone is openSession for a command that nobody else may disturb: the management cluster is this fleet's, and locked for the command until done.
+func openAlone(ctx context.Context, deps management.Deps, opts InitOptions, command string) (s *session, done func(), err error) {
+	if s, err = openSession(ctx, deps, opts); err != nil {
+		return nil, nil, steps.TimedOut(ctx, err)
+	}
+	if s.stranger != nil {
+		s.close()
+		return nil, nil, s.stranger
+	}
+	unlock, err := s.cluster.Lock(command)
+	if err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	return s, func() { unlock(); s.close() }, nil
 }
 
 // readSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. It calls no cluster, and apart

@@ -243,19 +243,11 @@ func (p *planner) listComponents() {
 		})
 	}
 	add(TypeCertManager, TypeCertManager, p.mgmt.CertManager.Version)
-	for _, w := range capi.WithDefaults(declaredProviders(p.mgmt)) {
+	for _, w := range capi.WithDefaults(components.DeclaredProviders(p.mgmt.Providers)) {
 		add(w.Name, string(w.Type), w.Version)
 	}
 	add(TypeFlux, TypeFlux, p.fleet.Spec.Flux.Version)
 	add(TypeKubernetes, TypeKubernetes, p.mgmt.KubernetesVersion)
-}
-
-func declaredProviders(m *v1alpha1.ManagementCluster) []capi.Provider {
-	var all []capi.Provider
-	for _, d := range m.Providers {
-		all = append(all, capi.Provider{Name: d.Name, Type: capi.ProviderType(d.Type), Version: d.Version, URL: d.URL})
-	}
-	return all
 }
 
 // lookAtReleases finds out, side by side, what there is of each component, and what the declared version would do.
