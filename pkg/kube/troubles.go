@@ -56,7 +56,9 @@ const longTrouble = 600
 
 // ConditionTroubles says what conditions have against an object: one line a cause. What a summary only repeats is left out, what two conditions say
 // in the same words is said once, a list within a message makes a line of each. First comes what is wrong, then what waits for something else.
-func ConditionTroubles(conditions []metav1.Condition) []Trouble { return troublesOf(withoutSeverity(conditions)) }
+func ConditionTroubles(conditions []metav1.Condition) []Trouble {
+	return troublesOf(withoutSeverity(conditions))
+}
 
 // Troubles are those of an object: what its conditions say, in the form of any contract of Cluster API, and what its status calls a failure.
 func Troubles(obj *unstructured.Unstructured) []Trouble {

@@ -82,7 +82,7 @@ conditions: [{type: BootstrapExecSucceeded, status: "False", severity: Warning, 
 			status: `{conditions: [{type: Paused, status: "True", reason: Paused, message: "Cluster spec.paused is set to true"}]}`,
 			want:   []string{"Paused | Paused: Cluster spec.paused is set to true"},
 		},
-		"nothing said": {status: `{conditions: [{type: VpcReady, status: Unknown}]}`, want: []string{"VpcReady | condition VpcReady is Unknown"}},
+		"nothing said":                     {status: `{conditions: [{type: VpcReady, status: Unknown}]}`, want: []string{"VpcReady | condition VpcReady is Unknown"}},
 		"no conditions at all, but a text": {status: `{conditions: none}`},
 	} {
 		t.Run(name, func(t *testing.T) {

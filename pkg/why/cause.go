@@ -36,11 +36,11 @@ const (
 // comes before what keeps commits from it.
 func (c *chain) causes() []Cause {
 	delivery, running := c.deliveryCandidates(), c.runningCandidates()
-	all := running
+	var all []candidate
 	if c.root == nil || len(running) == 0 || running[0].weight > weightWrong {
 		all = c.both(delivery, running)
 	} else {
-		all = append(slices.Clone(running), ofWeight(delivery, weightWrong)...)
+		all = slices.Concat(running, ofWeight(delivery, weightWrong))
 	}
 	if c.cluster != nil && c.cluster.Available { // what is under way in a cluster that works
 		all = slices.DeleteFunc(slices.Clone(all), func(o candidate) bool { return o.weight == weightWaiting && o.Stage != StageWorkloadFlux })

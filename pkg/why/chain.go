@@ -168,7 +168,7 @@ func (c *chain) fluxLink(stage Stage, o flux.Object) {
 	if o.Suspended {
 		by := "it is suspended: Flux does not reconcile it"
 		if o.SuspendedByFleetctl {
-			by = "fleetctl has suspended it: Flux does not reconcile it"
+			by = "it is suspended, by fleetctl: Flux does not reconcile it"
 		}
 		l.Troubles = append(l.Troubles, Trouble{Reason: by})
 	}
@@ -216,7 +216,9 @@ func (c *chain) uses(p capi.InstalledProvider) bool {
 	if c.cluster == nil || p.Type != capi.Infrastructure {
 		return true
 	}
-	fits := func(name string) bool { return strings.HasPrefix(strings.ToLower(c.cluster.Infrastructure), strings.ToLower(name)) }
+	fits := func(name string) bool {
+		return strings.HasPrefix(strings.ToLower(c.cluster.Infrastructure), strings.ToLower(name))
+	}
 	another := slices.ContainsFunc(c.installed, func(o capi.InstalledProvider) bool { return o.Type == p.Type && o.Name != p.Name && fits(o.Name) })
 	return fits(p.Name) || !another
 }

@@ -58,7 +58,7 @@ func clusterRemedies() []Remedy {
 		{
 			ID: "version-refused", Title: "The Kubernetes version cannot be reached from where the cluster is",
 			Means:    "A minor version is skipped, or the machines are newer than the control plane.",
-			Do:       "`fleetctl cluster upgrade NAME VERSION` goes one minor version at a time, the control plane first.",
+			Do:       "`fleetctl cluster upgrade NAME` goes one minor version at a time, the control plane first.",
 			match:    match{stages: []Stage{StageCluster, StageProvider, StageRelease}, texts: []string{`PreflightCheckFailed`, `KubernetesVersionSkew`, `KubeadmVersionSkew`, `version .*skew`, `cannot skip minor`}},
 			examples: []example{{StageCluster, "MachinesReady", "PreflightCheckFailed", "MachineSet version (v1.37.0) and ControlPlane version (v1.35.2) do not conform to the kubernetes version skew policy (\"KubernetesVersionSkew\" preflight check failed)"}},
 		},

@@ -1,7 +1,9 @@
 package why
 
 // delivery is the way of a commit to the management cluster.
-func delivery() []Stage { return []Stage{StageSource, StageKustomization, StageRelease, StageWorkloadFlux} }
+func delivery() []Stage {
+	return []Stage{StageSource, StageKustomization, StageRelease, StageWorkloadFlux}
+}
 
 // fluxRemedies are for what keeps a commit from the management cluster, or from a workload cluster's Flux.
 func fluxRemedies() []Remedy {
@@ -17,8 +19,8 @@ func fluxRemedies() []Remedy {
 			ID: "suspended", Title: "Somebody has suspended it",
 			Means:    "Flux leaves alone what is suspended: a person did it, Git says so, or a command of fleetctl that did not come to its end.",
 			Do:       "Run `fleetctl cluster resume NAME` where Git says it, run `fleetctl init` where fleetctl has suspended it, and `flux resume` where a person did so by hand.",
-			match:    match{stages: delivery(), texts: []string{"it is suspended: Flux does not", "fleetctl has suspended it"}},
-			examples: []example{{StageRelease, "", "", "it is suspended: Flux does not reconcile it"}, {StageSource, "", "", "fleetctl has suspended it: Flux does not reconcile it"}},
+			match:    match{stages: delivery(), texts: []string{"it is suspended: Flux does not", "it is suspended, by fleetctl"}},
+			examples: []example{{StageRelease, "", "", "it is suspended: Flux does not reconcile it"}, {StageSource, "", "", "it is suspended, by fleetctl: Flux does not reconcile it"}},
 		},
 		{
 			ID: "git-host-key", Title: "The SSH server shows another key than the one that is known",

@@ -35,10 +35,14 @@ func newBed(t *testing.T) *bed {
 	b := &bed{t, c}
 	var crds []*unstructured.Unstructured
 	for _, k := range []schema.GroupVersionKind{
-		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"}, {Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"},
-		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSCluster"}, {Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSMachine"},
-		{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmControlPlane"}, {Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"},
-		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}, {Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
+		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"},
+		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"},
+		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSCluster"},
+		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSMachine"},
+		{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmControlPlane"},
+		{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"},
+		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"},
+		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
 		{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"},
 	} {
 		crds = append(crds, crdOf(k))
