@@ -24,7 +24,7 @@ func (b *bootstrap) withSupport(ctx context.Context, err error) error {
 	defer cancel()
 	target := &management.Target{Name: b.mgmt.Name, Cluster: b.cluster}
 	if loadErr := target.Reload(); loadErr != nil || target.Record == nil {
-		return err //nolint:nilerr // nothing was made yet, and err is what the command has to tell
+		return err // nothing was made yet
 	}
 	file := cmp.Or(b.opts.SupportFile, b.cluster.Path(management.SupportFile))
 	step := b.Report.Start("gather the support bundle")

@@ -126,7 +126,7 @@ func TestCanary(t *testing.T) {
 				t.Errorf("%s has the secret:\n%.2000s", name, content)
 			}
 		}
-		for _, line := range strings.Split(string(kubeconfig), "\n") {
+		for line := range strings.SplitSeq(string(kubeconfig), "\n") {
 			if key, value, ok := strings.Cut(line, "client-key-data: "); ok && strings.Contains(content, value) {
 				t.Errorf("%s has %s", name, key)
 			}
