@@ -147,6 +147,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newValidateCmd(f)},
 		{"look", newStatusCmd(f)},
 		{"look", newKubeconfigCmd(f)},
+		{"look", newCredentialsCmd(f)},
 		{"look", newDoctorCmd(f)},
 		{"offline", newBundleCmd(f)},
 		{"", newConfigCmd(f)},

@@ -190,11 +190,19 @@ func (s *session) checkName(ctx context.Context) preflight.Result {
 // checkVariables resolves what fleet.yaml says of the providers' variables. Those that components need and nobody sets are found
 // when the components are read, before anything is created as well.
 func (s *session) checkVariables(ctx context.Context) preflight.Result {
-	providers, commands := s.mgmt.Providers, []string(nil)
+	var commands []string
+	var resolved *resolvedVariables
+	var err error
 	if s.opts.NoCommands {
-		providers, commands = withoutCommands(providers)
+		var providers []v1alpha1.Provider
+		providers, commands = withoutCommands(s.mgmt.Providers)
+		resolved, err = resolveVariables(ctx, providers, s.opts.Dir, s.Deps)
+	} else {
+		resolved, err = s.variables(ctx)
 	}
-	resolved, err := resolveVariables(ctx, providers, s.opts.Dir, s.LookupEnv)
+	if err == nil && len(resolved.vault) > 0 {
+		_, err = s.vaultClient()
+	}
 	if err != nil {
 		return preflight.FailWith(err)
 	}

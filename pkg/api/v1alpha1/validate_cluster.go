@@ -65,6 +65,7 @@ func (v *validator) managementCluster(at string, m *ManagementCluster) {
 	v.version(at+".certManager.version", m.CertManager.Version)
 	v.releaseURL(at+".certManager.url", m.CertManager.URL)
 	v.providers(at+".providers", m.Providers)
+	v.vault(at+".vault", m.Vault)
 }
 
 func (v *validator) host(cluster string, m *ManagementCluster) {
