@@ -140,6 +140,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newChartCmd(f)},
 		{"repo", newManagementCmd(f)},
 		{"repo", newProviderCmd(f)},
+		{"repo", newIdentityCmd(f)},
 		{"repo", newSecretCmd(f)},
 		{"repo", newRenderCmd(f)},
 		{"repo", newDiffCmd(f)},

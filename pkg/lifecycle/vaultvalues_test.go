@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -67,9 +68,7 @@ func (v *awsVault) session(t *testing.T, env map[string]string) *session {
 		t.Fatal(err)
 	}
 	all := map[string]string{"VAULT_ADDR": v.URL, "VAULT_TOKEN": "hvs.canary", "VAULT_CACERT": ca}
-	for name, value := range env {
-		all[name] = value
-	}
+	maps.Copy(all, env)
 	return &session{
 		mgmt: &v1alpha1.ManagementCluster{}, opts: InitOptions{Dir: t.TempDir()},
 		Deps: management.Deps{LookupEnv: func(name string) (string, bool) { value, ok := all[name]; return value, ok }},
