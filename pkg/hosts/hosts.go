@@ -36,6 +36,10 @@ func ImageDir(cacheDir string) string { return filepath.Join(cacheDir, "images")
 func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state.Cluster, imageDir string) (host.Host, error) {
 	switch declared.Type {
 	case v1alpha1.HostExisting:
+		if declared.Existing == nil {
+			return nil, diag.Errorf("add `existing: {context: NAME}` to its host in fleet.yaml, or say it with --kubeconfig or --context where the command takes them",
+				"nothing says how the management cluster %s is reached", name)
+		}
 		return existing.New(name, existing.Options{
 			Kubeconfig: declared.Existing.Kubeconfig, Context: declared.Existing.Context,
 		})
