@@ -263,7 +263,7 @@ func fluxObjects(files fs.FS) (objects []fluxObject, versions map[string]string)
 			return nil
 		}
 		content, err := fs.ReadFile(files, name)
-		if err != nil || len(content) > assumeLimits.Bytes || !bytes.Contains(content, []byte("fluxcd")) {
+		if err != nil || len(content) > assumeLimits.Bytes {
 			return nil //nolint:nilerr // as above
 		}
 		if path.Base(name) == layout.ComponentsFile {
@@ -272,7 +272,7 @@ func fluxObjects(files fs.FS) (objects []fluxObject, versions map[string]string)
 			}
 			return nil
 		}
-		if !mayBegin().Match(content) {
+		if !bytes.Contains(content, []byte("fluxcd")) || !mayBegin().Match(content) {
 			return nil
 		}
 		documents, err := yamledit.ParseWithin(content, assumeLimits)

@@ -54,8 +54,9 @@ func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state
 	return nil, fmt.Errorf("host type %q is not known", declared.Type)
 }
 
-// Kubeconfig reads the current context of the kubeconfig of a cluster that no fleet.yaml declares, so that it stands alone.
-func Kubeconfig(path string) ([]byte, error) { return existing.Kubeconfig(path) }
+// Kubeconfig reads a context, or with "" the current one, of the kubeconfig of a cluster, so that it stands alone. With the path "" it is the kubeconfig
+// that kubectl would use.
+func Kubeconfig(path, name string) ([]byte, error) { return existing.Kubeconfig(path, name) }
 
 // mirrorsOf are the declared mirrors by registry; nil where nothing is declared.
 func mirrorsOf(e *v1alpha1.EmbeddedHost) map[string]string {

@@ -110,6 +110,9 @@ func ManifestClusters(result *render.Result) []fleetrepo.Cluster {
 		}
 		all = append(all, side.manifestCluster(o))
 	}
+	slices.SortStableFunc(all, func(a, b fleetrepo.Cluster) int {
+		return cmp.Or(cmp.Compare(a.ManagementCluster, b.ManagementCluster), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
+	})
 	return all
 }
 

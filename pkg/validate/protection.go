@@ -89,7 +89,7 @@ func (r *run) unpruned() map[ownerOn]bool {
 func (r *run) manifestHomes() map[known]string {
 	homes := map[known]string{}
 	for _, o := range r.rendered.Objects {
-		if isManifestCluster(o) {
+		if isManifestCluster(o) && (&object{Object: o}).isProtected() { // else the Cluster itself is the finding
 			homes[known{place: (&object{Object: o}).places()[0], name: o.Namespace}] = o.Cluster
 		}
 	}
