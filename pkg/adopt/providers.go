@@ -24,12 +24,43 @@ type Provider struct {
 
 // infrastructure are how the kinds of the well-known providers begin, by the names that clusterctl has for these.
 var infrastructure = []struct{ prefix, name string }{
-	{"AWS", "aws"}, {"ROSA", "aws"}, {"Azure", "azure"}, {"GCP", "gcp"}, {"VSphere", "vsphere"}, {"Docker", "docker"}, {"Dev", "docker"}, {"InMemory", "docker"},
-	{"OpenStack", "openstack"}, {"Metal3", "metal3"}, {"HCloud", "hetzner"}, {"Hetzner", "hetzner"}, {"Proxmox", "proxmox"}, {"Nutanix", "nutanix"},
-	{"Kubevirt", "kubevirt"}, {"KubeVirt", "kubevirt"}, {"IBM", "ibmcloud"}, {"OCI", "oci"}, {"Packet", "packet"}, {"DO", "digitalocean"},
-	{"Linode", "linode-linode"}, {"Byo", "byoh"}, {"Maas", "maas"}, {"CloudStack", "cloudstack"}, {"Outscale", "outscale"}, {"Osc", "outscale"},
-	{"Vultr", "vultr-vultr"}, {"VCD", "vcd"}, {"Tinkerbell", "tinkerbell-tinkerbell"}, {"Harvester", "harvester-harvester"}, {"Incus", "incus"}, {"LXC", "incus"},
-	{"KCPMachine", "kubekey-kubekey"}, {"VCluster", "vcluster"}, {"Scaleway", "scaleway"}, {"Virtink", "virtink"}, {"Huawei", "huawei"},
+	{"AWS", "aws"},
+	{"ROSA", "aws"},
+	{"Azure", "azure"},
+	{"GCP", "gcp"},
+	{"VSphere", "vsphere"},
+	{"Docker", "docker"},
+	{"Dev", "docker"},
+	{"InMemory", "docker"},
+	{"OpenStack", "openstack"},
+	{"Metal3", "metal3"},
+	{"HCloud", "hetzner"},
+	{"Hetzner", "hetzner"},
+	{"Proxmox", "proxmox"},
+	{"Nutanix", "nutanix"},
+	{"Kubevirt", "kubevirt"},
+	{"KubeVirt", "kubevirt"},
+	{"IBM", "ibmcloud"},
+	{"OCI", "oci"},
+	{"Packet", "packet"},
+	{"DO", "digitalocean"},
+	{"Linode", "linode-linode"},
+	{"Byo", "byoh"},
+	{"Maas", "maas"},
+	{"CloudStack", "cloudstack"},
+	{"Outscale", "outscale"},
+	{"Osc", "outscale"},
+	{"Vultr", "vultr-vultr"},
+	{"VCD", "vcd"},
+	{"Tinkerbell", "tinkerbell-tinkerbell"},
+	{"Harvester", "harvester-harvester"},
+	{"Incus", "incus"},
+	{"LXC", "incus"},
+	{"KCPMachine", "kubekey-kubekey"},
+	{"VCluster", "vcluster"},
+	{"Scaleway", "scaleway"},
+	{"Virtink", "virtink"},
+	{"Huawei", "huawei"},
 }
 
 // operatorTypes are the kinds of the Cluster API operator.
@@ -44,8 +75,12 @@ var prefixes = []struct {
 	prefix string
 	of     v1alpha1.ProviderType
 }{
-	{"infrastructure-", v1alpha1.ProviderInfrastructure}, {"bootstrap-", v1alpha1.ProviderBootstrap}, {"control-plane-", v1alpha1.ProviderControlPlane},
-	{"ipam-", v1alpha1.ProviderIPAM}, {"addon-", v1alpha1.ProviderAddon}, {"runtime-extension-", v1alpha1.ProviderRuntimeExtension},
+	{"infrastructure-", v1alpha1.ProviderInfrastructure},
+	{"bootstrap-", v1alpha1.ProviderBootstrap},
+	{"control-plane-", v1alpha1.ProviderControlPlane},
+	{"ipam-", v1alpha1.ProviderIPAM},
+	{"addon-", v1alpha1.ProviderAddon},
+	{"runtime-extension-", v1alpha1.ProviderRuntimeExtension},
 }
 
 // providersIn finds the providers that objects are of, or install: the operator's, the components of releases that stand in the repo, and those whose

@@ -81,7 +81,8 @@ func adoptView(f *factory, w io.Writer, r *adopt.Report) error {
 	}
 	if len(r.Clusters) > 0 {
 		ui.FprintText(s, "")
-		if err := clusterTable(r.Clusters).print(s, f.format, r.Clusters); err != nil {
+		all := clusterTable(r.Clusters)
+		if err := all.print(s, f.format, r.Clusters); err != nil {
 			return err
 		}
 	}

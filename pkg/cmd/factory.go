@@ -36,8 +36,8 @@ type factory struct {
 type globalFlags struct {
 	repo, management, output, stateDir, cacheDir, configFile string
 	// kubeconfig and context are how the management cluster is reached, where a command takes that.
-	kubeconfig, context string
-	noColor, quiet, verbose                                  bool
+	kubeconfig, context     string
+	noColor, quiet, verbose bool
 }
 
 // setGrace is for the commands that run in the background: nobody waits for them at a terminal, and they have much to end.

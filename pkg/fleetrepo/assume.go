@@ -70,8 +70,10 @@ var ErrNoFlux = errors.New("nothing there says what Flux applies")
 func Assume(files fs.FS, dir string) (*v1alpha1.Fleet, error) {
 	roots := Roots(files)
 	if len(roots) == 0 {
-		return nil, &diag.Error{Err: &noFleetError{dir},
-			Hint: "run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one"}
+		return nil, &diag.Error{
+			Err:  &noFleetError{dir},
+			Hint: "run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one",
+		}
 	}
 	fleet := &v1alpha1.Fleet{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind, Metadata: v1alpha1.Metadata{Name: Label(filepath.Base(dir), "fleet")}}
 	for _, r := range roots {
@@ -228,7 +230,9 @@ func Label(text, otherwise string) string {
 }
 
 // lies tells whether a file is in a folder, or below.
-func lies(file, dir string) bool { return dir != "" && (dir == "." || strings.HasPrefix(file, dir+"/")) }
+func lies(file, dir string) bool {
+	return dir != "" && (dir == "." || strings.HasPrefix(file, dir+"/"))
+}
 
 func isFolder(files fs.FS, dir string) bool {
 	info, err := fs.Stat(files, dir)

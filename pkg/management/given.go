@@ -1,10 +1,10 @@
 package management
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -25,15 +25,15 @@ func givenTarget(store state.Store, name string, repo *ownership.Repo) (*Target,
 	if name == "" && repo != nil && len(repo.Clusters) == 1 {
 		name = repo.Clusters[0]
 	}
-	if name == "" {
-		name = fleetrepo.Label(g.Context, "given")
+	folder := name
+	if name == "" { // in no fleet repo: there is nothing that it could be called by
+		name, folder = cmp.Or(g.Context, "given"), "given"
 	}
 	if repo != nil && !repo.Declares(name) {
 		repo = nil // it is not about this repo
 	}
-	return &Target{Name: name, Cluster: store.Cluster(name), repo: repo, given: g}, nil
+	return &Target{Name: name, Cluster: store.Cluster(folder), repo: repo, given: g}, nil
 }
 
 // Known tells whether there is a way to the target that is no guess: this machine remembers it, or the command line says how it is reached.
 func (t *Target) Known() bool { return t.Record != nil || t.given != nil }
-

@@ -95,7 +95,7 @@ func hasManifests(repo *fleetrepo.Repo) bool {
 		}
 		content, err := within.ReadFile(repo.Dir, name, fleetrepo.MaxFile)
 		found = err == nil && bytes.Contains(content, clusterAPI) && clusterKind().Match(content)
-		return nil //nolint:nilerr // as above
+		return nil
 	})
 	return found
 }

@@ -67,7 +67,7 @@ type run struct {
 	fleet *v1alpha1.Fleet // nil where fleet.yaml cannot be read
 	// assumed says that there is no fleet.yaml: fleet is what Flux's own objects say.
 	assumed bool
-	lock  *v1alpha1.Lock  // nil where there is none
+	lock    *v1alpha1.Lock // nil where there is none
 
 	rendered *render.Result
 	accepted accepted
