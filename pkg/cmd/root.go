@@ -148,6 +148,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newLockCmd(f)},
 		{"repo", newValidateCmd(f)},
 		{"look", newStatusCmd(f)},
+		{"look", newWhyCmd(f)},
 		{"look", newKubeconfigCmd(f)},
 		{"look", newDoctorCmd(f)},
 		{"offline", newBundleCmd(f)},

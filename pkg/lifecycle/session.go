@@ -66,6 +66,7 @@ type session struct {
 	revision   string      // after "commit"
 	changed    bool        // whether any step changed anything
 	upgraded   []Upgraded
+	renewed    []Renewed
 	snapshot   string // the file that was kept before an upgrade
 
 	onMachine foundEngine
