@@ -144,29 +144,5 @@ func SameFolder(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// SameRepository tells whether two URLs name one repository: with or without .git, a user or a trailing slash; and over ssh or https, where a
-// port belongs to the protocol.
-func SameRepository(a, b string) bool {
-	if a == "" || b == "" {
-		return false
-	}
-	first, err := (v1alpha1.Git{URL: a}).ParseURL()
-	if err != nil {
-		return a == b
-	}
-	second, err := (v1alpha1.Git{URL: b}).ParseURL()
-	if err != nil {
-		return a == b
-	}
-	plain := func(p string) string { return strings.TrimSuffix(strings.Trim(p, "/"), ".git") }
-	if !strings.EqualFold(first.Hostname(), second.Hostname()) || plain(first.Path) != plain(second.Path) {
-		return false
-	}
-	return first.Scheme != second.Scheme || port(first.Scheme, first.Port()) == port(second.Scheme, second.Port())
-}
-
-// port spells out the default of a protocol.
-func port(scheme, given string) string {
-	defaults := map[string]string{"https": "443", "http": "80", "ssh": "22"}
-	return cmp.Or(given, defaults[scheme])
-}
+// SameRepository tells whether two URLs name one repository: see v1alpha1.SameRepository.
+func SameRepository(a, b string) bool { return v1alpha1.SameRepository(a, b) }

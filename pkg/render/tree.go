@@ -37,7 +37,7 @@ type walk struct {
 	shared map[sharedKey]*Object
 	// known are ConfigMaps, Git sources and HelmCharts, by target, namespace and name.
 	configMaps map[string]map[string]string
-	sources    map[string]string
+	sources    map[string]gitSource
 	charts     map[string]*chartSource
 	// own is the source that the management cluster's own folder comes from.
 	own kustomizev1.CrossNamespaceSourceReference
@@ -75,7 +75,7 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 	for i := range r.fleet.Spec.ManagementClusters {
 		w := &walk{
 			r: r, mgmt: &r.fleet.Spec.ManagementClusters[i], scope: s, result: &Result{}, children: map[*Object][]*Object{},
-			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]string{},
+			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]gitSource{},
 			charts: map[string]*chartSource{},
 		}
 		w.follow(ctx)
