@@ -38,6 +38,8 @@ type Repo struct {
 	Clusters []string
 	// Hosts are what it declares to carry them.
 	Hosts map[string]v1alpha1.HostType
+	// Adopted are those that were there before fleetctl: their folder has a path of its own.
+	Adopted []string
 }
 
 // RepoAt is the fleet repo that dir is in; nil where dir is in none, or in one that cannot be read: that is for others to say.
@@ -67,6 +69,9 @@ func NewRepo(dir, id string, fleet *v1alpha1.Fleet) *Repo {
 	for _, m := range fleet.Spec.ManagementClusters {
 		r.Clusters = append(r.Clusters, m.Name)
 		r.Hosts[m.Name] = m.Host.Type
+		if m.Path != "" {
+			r.Adopted = append(r.Adopted, m.Name)
+		}
 	}
 	return r
 }

@@ -22,10 +22,10 @@ type closure struct {
 	written, asIs map[string]bool
 	tops          map[string]*kustypes.Kustomization
 	// patched are the kustomizations whose patches look for what they change, by their folders.
-	patched map[string]*kustFile
-	weights       map[string]int
-	within        []string // folders of plugin configurations that are being built around this
-	findings      diag.Findings
+	patched  map[string]*kustFile
+	weights  map[string]int
+	within   []string // folders of plugin configurations that are being built around this
+	findings diag.Findings
 	// openAPI says that a schema of somebody's own is read, which kustomize keeps for all builds of the process.
 	openAPI bool
 }
