@@ -202,6 +202,10 @@ type Host struct {
 type EmbeddedHost struct {
 	// Mirrors are asked for images in place of their registries. A change counts when the host is started the next time.
 	Mirrors []RegistryMirror `json:"mirrors,omitempty"`
+	// ServiceAccountIssuer is the https address at which clouds read who issues its service accounts' tokens, where what `fleetctl host issuer
+	// export` writes is published. Tokens of the time before stay good. A change counts when the host is started the next time. Default: none
+	// that anybody outside could read.
+	ServiceAccountIssuer string `json:"serviceAccountIssuer,omitempty"`
 }
 
 // RegistryMirror stands in for a container registry.
