@@ -55,6 +55,7 @@ Exit codes: 0 all is Ready; 3 something is not.`,
 		},
 	}
 	f.addManagement(c)
+	f.addReach(c)
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until interrupted")
 	c.Flags().DurationVar(&o.interval, "interval", 2*time.Second, "how often --watch looks")
 	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")

@@ -50,6 +50,7 @@ Exit codes: 0 the cluster is as it should be; 3 it is not.`,
 		ValidArgsFunction: f.completeWorkloadClusters,
 	}
 	f.addManagement(c)
+	f.addReach(c)
 	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
 	return c
 }

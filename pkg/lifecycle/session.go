@@ -55,6 +55,7 @@ type session struct {
 
 	mu         sync.Mutex
 	repo       *gitrepo.Repo              // the working tree, once it is one
+	resolved   *resolvedVariables         // once they were asked for
 	plan       *installPlan               // after "choose versions"
 	locked     []v1alpha1.LockedComponent // after "read manifests"
 	endpoint   *gitEndpoint               // after "serve fleet repo", or known from the start
@@ -262,6 +263,9 @@ func (s *session) contradictions() error {
 	differ("git-url", s.opts.GitURL, s.fleet.Spec.Git.URL)
 	differ("git-branch", s.opts.Branch, s.fleet.Spec.Git.Branch)
 	if m, err := s.fleet.ManagementCluster(s.opts.Cluster); err == nil {
+		if m.Host.Type == v1alpha1.HostExisting && m.Host.Existing == nil && s.opts.Context != "" { // fleet.yaml leaves it to who runs the command
+			m.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: s.opts.Kubeconfig, Context: s.opts.Context}
+		}
 		differ("kubernetes-version", s.opts.KubernetesVersion, m.KubernetesVersion)
 		differ("host", s.opts.HostType, string(m.Host.Type))
 		image, hostContext, kubeconfig := "", "", ""

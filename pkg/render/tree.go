@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"path"
 	"runtime"
 	"slices"
@@ -36,8 +37,10 @@ type walk struct {
 	shared map[sharedKey]*Object
 	// known are ConfigMaps, Git sources and HelmCharts, by target, namespace and name.
 	configMaps map[string]map[string]string
-	sources    map[string]string
+	sources    map[string]gitSource
 	charts     map[string]*chartSource
+	// own is the source that the management cluster's own folder comes from.
+	own kustomizev1.CrossNamespaceSourceReference
 }
 
 // sharedKey tells objects on workload clusters apart; all of one key are one Object with many targets.
@@ -72,7 +75,7 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 	for i := range r.fleet.Spec.ManagementClusters {
 		w := &walk{
 			r: r, mgmt: &r.fleet.Spec.ManagementClusters[i], scope: s, result: &Result{}, children: map[*Object][]*Object{},
-			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]string{},
+			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]gitSource{},
 			charts: map[string]*chartSource{},
 		}
 		w.follow(ctx)
@@ -82,6 +85,7 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 		w.addTo(all)
 	}
 	all.Files = r.builds.files()
+	nameClusters(all.Objects)
 	all.Findings = slices.Concat(all.Findings, r.seen.problems(), conflicts(all.Objects))
 	slices.SortStableFunc(all.Findings, func(a, b diag.Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Summary, b.Summary))
@@ -152,13 +156,18 @@ func (w *walk) begin(ctx context.Context) []*item {
 	it.spec.Path = dir
 	objects, _ := w.r.builds.build(ctx, dir, buildSpec{}, w.scope) // findings come with the build that counts
 	for _, c := range objects {
-		if !isFlux(c, KindKustomization) || c.Metadata.Name != fluxSystem || c.Metadata.Namespace != fluxSystem {
+		if !isFlux(c, KindKustomization) || w.mgmt.Path == "" && (c.Metadata.Name != fluxSystem || c.Metadata.Namespace != fluxSystem) {
 			continue
 		}
 		var own kustomizev1.Kustomization
-		if err := json.Unmarshal(c.json, &own); err == nil && path.Clean(own.Spec.Path) == dir {
-			it.spec, it.k.Source, it.k.Suspended, it.k.GitSource = own.Spec, c.source, own.Spec.Suspend, own.Spec.SourceRef.Name
+		if err := json.Unmarshal(c.json, &own); err != nil || cleanPath(own.Spec.Path) != dir || own.Spec.KubeConfig != nil {
+			continue
 		}
+		it.spec, it.k.Source, it.k.Suspended, it.k.GitSource = own.Spec, c.source, own.Spec.Suspend, own.Spec.SourceRef.Name
+		it.namespace, it.k.Owner = c.Metadata.Namespace, Owner{KindKustomization, c.Metadata.Namespace, c.Metadata.Name}
+		w.own = own.Spec.SourceRef
+		w.own.Namespace = cmp.Or(w.own.Namespace, c.Metadata.Namespace)
+		break
 	}
 	w.seen[seenKey(it.k.Owner, nil)] = true
 	return append([]*item{it}, planned...)
@@ -231,7 +240,11 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 	if err := spec.screen(); err != nil {
 		return nil, fail(RuleScreen, err.Error(), "")
 	}
-	return w.r.builds.build(ctx, it.k.Path, spec, w.scope)
+	objects, findings := w.r.builds.build(ctx, it.k.Path, spec, w.scope)
+	if w.scope == (scope{}) && findings.Err() == nil {
+		findings = append(slices.Clip(findings), idlePatches(it, objects)...)
+	}
+	return objects, findings
 }
 
 // finishOne does what kustomize-controller does behind kustomize, and looks for objects that are declared twice.
@@ -259,6 +272,15 @@ func (w *walk) finishOne(it *item) {
 				Summary: fmt.Sprintf("%s %s: fill in the variables of %s: %v", c.Kind, c.Metadata.Name, it.k.Owner, err), Hint: "write $${ for a ${ that is to stay",
 			})
 			continue
+		}
+		if changed != c { // else nothing was filled in
+			for _, name := range v.empties(c.json) {
+				findings = append(findings, diag.Finding{
+					Severity: diag.SeverityWarning, Rule: RuleEmpty, File: c.source.File, Line: c.source.Line,
+					Summary: fmt.Sprintf("%s %s: nobody sets the variable %s of %s: it becomes nothing", c.Kind, c.Metadata.Name, name, it.k.Owner),
+					Hint:    "set it in postBuild, give it a default (${" + name + ":=…}), or write $${ for a ${ that is to stay",
+				})
+			}
 		}
 		group, _, _ := strings.Cut(changed.APIVersion, "/")
 		id := strings.Join([]string{group, changed.Kind, changed.Metadata.Namespace, changed.Metadata.Name}, "\x00")
@@ -358,7 +380,8 @@ func (w *walk) kustomizations(o *Object) []*item {
 		w.problem(o, diag.SeverityWarning, RuleSource, why+": what it applies is not rendered")
 		return nil
 	}
-	clean, ok := inside(".", strings.TrimPrefix(spec.Spec.Path, "/"))
+	clean := cleanPath(spec.Spec.Path)
+	ok := fs.ValidPath(clean) && !strings.Contains(clean, `\`)
 	if !ok {
 		w.problem(o, diag.SeverityError, RulePath, fmt.Sprintf("the path %q leads out of the repo", spec.Spec.Path))
 		return nil
@@ -367,7 +390,7 @@ func (w *walk) kustomizations(o *Object) []*item {
 		Owner: owner, Source: o.Source, Path: clean, GitSource: ref.Name, ManagementCluster: w.mgmt.Name,
 		Environment: o.Environment, Cluster: o.Cluster, Targets: o.Targets, Suspended: o.Suspended || spec.Spec.Suspend,
 	}
-	if target := targetOf(spec.Spec.KubeConfig); target != "" {
+	if target := targetOf(spec.Spec.KubeConfig, o.Namespace); target != "" {
 		k.Targets = []string{target}
 	}
 	if environment, _ := placed(w.mgmt, clean+"/x"); environment != "" {
@@ -379,12 +402,24 @@ func (w *walk) kustomizations(o *Object) []*item {
 	return []*item{{k: k, spec: spec.Spec, namespace: o.Namespace}}
 }
 
-// targetOf is the workload cluster that a kubeconfig Secret of Cluster API belongs to.
-func targetOf(ref *meta.KubeConfigReference) string {
+// cleanPath is the path of a Flux Kustomization as it counts in the repo: without one it is the top.
+func cleanPath(given string) string { return path.Clean(strings.TrimPrefix(cmp.Or(given, "."), "/")) }
+
+// targetOf is the workload cluster that a kubeconfig Secret of Cluster API in a namespace belongs to.
+func targetOf(ref *meta.KubeConfigReference, namespace string) string {
 	if ref == nil || ref.SecretRef == nil {
 		return ""
 	}
-	return strings.TrimSuffix(ref.SecretRef.Name, "-kubeconfig")
+	return ClusterID(namespace, strings.TrimSuffix(ref.SecretRef.Name, "-kubeconfig"))
+}
+
+// ClusterID tells a workload cluster from all others of its management cluster: its name, which the clusters of the layout have for a namespace as
+// well, else with its namespace.
+func ClusterID(namespace, name string) string {
+	if namespace == "" || namespace == name {
+		return name
+	}
+	return namespace + "/" + name
 }
 
 func (w *walk) problem(o *Object, severity diag.Severity, rule, summary string) {

@@ -54,6 +54,10 @@ func referencesOf(o *object, content map[string]any) []reference {
 	c := &referrer{object: o, fields: content}
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	switch {
+	case o.Kind == "ExternalSecret":
+		c.add("", o.Kind, "", c.fields.text("spec", "target", "name"), "spec.target.name")
+	case o.Kind == "SealedSecret":
+		c.add("", o.Kind, "", c.fields.text("spec", "template", "metadata", "name"), "spec.template.metadata.name")
 	case strings.HasSuffix(group, ".toolkit.fluxcd.io"):
 		c.flux()
 	case strings.HasSuffix(group, "infrastructure.cluster.x-k8s.io") || group == "controlplane.cluster.x-k8s.io":
@@ -163,8 +167,8 @@ var clusterWideIdentities = map[string]bool{
 	"AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true, "VSphereClusterIdentity": true,
 }
 
-// missing is the finding about a reference that leads nowhere.
-func (o *object) missing(ref reference, where string, nearest string) diag.Finding {
+// missing is the finding about a reference that leads nowhere. elsewhere says that what it names may well be made by somebody else than this repo.
+func (o *object) missing(ref reference, where string, nearest string, elsewhere bool) diag.Finding {
 	name := ref.name
 	if ref.namespace != "" {
 		name = ref.namespace + "/" + name
@@ -181,7 +185,7 @@ func (o *object) missing(ref reference, where string, nearest string) diag.Findi
 		hint = "the management cluster's identities belong into its mgmt folder"
 	}
 	f := o.at(ref.field, ref.rule, fmt.Sprintf("there is no %s %.120s%s", ref.kind, name, where), hint)
-	if ref.doubtful {
+	if ref.doubtful || elsewhere && nearest == "" && (ref.rule == RuleMissingSecret || ref.rule == RuleMissingConfig || ref.rule == RuleMissingNS) {
 		f.Severity = diag.SeverityWarning
 	}
 	return f

@@ -32,6 +32,7 @@ const (
 	RuleKustomize      = "kustomize-build"
 	RuleHelm           = "helm-render"
 	RuleVariable       = "variable"
+	RulePatch          = "idle-patch"
 	RuleForeign        = "foreign-source"
 	RuleMissingChart   = "missing-chart"
 	RuleChartName      = "chart-name"
@@ -51,6 +52,7 @@ const (
 	RuleEnvironment    = "unknown-environment"
 	RuleFolder         = "unknown-folder"
 	RuleNotApplied     = "not-applied"
+	RuleNothing        = "nothing-applied"
 	RuleChannel        = "channel"
 	RuleProduction     = "production-on-branch"
 	RulePrune          = "prune-protection"
@@ -79,6 +81,7 @@ var rules = []diag.Rule{
 	{ID: RuleKustomize, Severity: diag.SeverityError, Summary: "Every folder that Flux applies builds."},
 	{ID: RuleHelm, Severity: diag.SeverityError, Summary: "Every chart renders with the values of each cluster."},
 	{ID: RuleVariable, Severity: diag.SeverityError, Summary: "Every variable that Flux fills in is known."},
+	{ID: RulePatch, Severity: diag.SeverityWarning, Summary: "Every patch that looks for objects finds one."},
 	{ID: RuleForeign, Severity: diag.SeverityWarning, Summary: "What is applied comes from this repo, and is checked."},
 	{ID: RuleMissingChart, Severity: diag.SeverityError, Summary: "The chart of every HelmRelease is there."},
 	{ID: RuleChartName, Severity: diag.SeverityError, Summary: "The HelmChart that clusters share has the name of their environment and flavour."},
@@ -98,6 +101,7 @@ var rules = []diag.Rule{
 	{ID: RuleEnvironment, Severity: diag.SeverityError, Summary: "Every cluster is in an environment of fleet.yaml."},
 	{ID: RuleFolder, Severity: diag.SeverityWarning, Summary: "Every folder is one of the layout."},
 	{ID: RuleNotApplied, Severity: diag.SeverityError, Summary: "Every environment with clusters, and every file of the layout, is applied by Flux."},
+	{ID: RuleNothing, Severity: diag.SeverityError, Summary: "Something is applied, and could be checked."},
 	{ID: RuleChannel, Severity: diag.SeverityError, Summary: "Everything of an environment follows the channel of the environment."},
 	{ID: RuleProduction, Severity: diag.SeverityError, Summary: "Production is never on a branch."},
 	{ID: RulePlainSecret, Severity: diag.SeverityError, Summary: "No secret is in clear."},
