@@ -22,6 +22,8 @@ func newBootstrapCmd(f *factory) *cobra.Command {
 attached to the fleet repo there, and the ephemeral cluster is torn down. Without --pivot-to the management cluster is kept, because its
 Clusters live only there.
 
+Where it fails, a support bundle without secrets (see "fleetctl support-bundle") is gathered before anything is torn down.
+
 It asks no questions. Exit codes: 0 all is Ready; 1 a failure; 2 a mistake in the call; 3 something did not become Ready in time; 130
 interrupted. Run it again after any of them.`,
 		Example: `  fleetctl bootstrap --repo . --pivot-to platform -o json`,
@@ -50,6 +52,7 @@ interrupted. Run it again after any of them.`,
 	o.addFlags(f, c)
 	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
 	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the cluster that holds the work in the end")
+	c.Flags().StringVar(&b.SupportFile, "support-bundle", "", "file for the support bundle of a run that fails (default: one in the state folder)")
 	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout, "how long the declared clusters may take to become Available")
 	return c
 }

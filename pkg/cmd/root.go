@@ -153,6 +153,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"look", newKubeconfigCmd(f)},
 		{"look", newCredentialsCmd(f)},
 		{"look", newDoctorCmd(f)},
+		{"look", newSupportBundleCmd(f)},
 		{"offline", newBundleCmd(f)},
 		{"", newConfigCmd(f)},
 		{"", newVersionCmd(f)},
