@@ -88,7 +88,7 @@ func suspendedInGit(obj *unstructured.Unstructured) bool {
 		var fields struct {
 			Spec map[string]json.RawMessage `json:"f:spec"`
 		}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err == nil && fields.Spec["f:suspend"] != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err == nil && fields.Spec["f:suspend"] != nil {
 			return true
 		}
 	}

@@ -24,7 +24,7 @@ func applyAs(ctx context.Context, t *testing.T, c *kube.Client, suspend any) {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"namespace": "default", "name": "apps"}, "spec": spec,
 	}}
-	if err := c.WithWatch.Patch(ctx, obj, client.Apply, client.FieldOwner(applier), client.ForceOwnership); err != nil {
+	if err := c.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(applier), client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}
 }
