@@ -124,6 +124,8 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"lifecycle", newInitCmd(f)},
 		{"lifecycle", newBootstrapCmd(f)},
 		{"lifecycle", newPivotCmd(f)},
+		{"lifecycle", newBackupCmd(f)},
+		{"lifecycle", newRestoreCmd(f)},
 		{"lifecycle", newUpgradeCmd(f)},
 		{"lifecycle", newTeardownCmd(f)},
 		{"lifecycle", newHostCmd(f)},

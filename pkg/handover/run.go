@@ -76,14 +76,19 @@ func openSide(ctx context.Context, given Side) (*side, error) {
 	if s.manager, err = capi.New(given.Client); err != nil {
 		return nil, err
 	}
-	system := &corev1.Namespace{}
-	err = kube.Retry(ctx, func(ctx context.Context) error { return given.Client.Get(ctx, kube.Key{Name: "kube-system"}, system) })
-	if err != nil {
+	s.party.Name = given.Name
+	if s.party.UID, err = ClusterUID(ctx, given.Client); err != nil {
 		return nil, diag.Wrap("reach the API server of "+given.Name, err, "this machine must be able to reach it")
 	}
-	s.party = Party{Name: given.Name, UID: string(system.UID)}
 	s.journal, err = ReadJournal(ctx, given.Client)
 	return s, err
+}
+
+// ClusterUID is the UID of a cluster's namespace kube-system, which tells it from all others.
+func ClusterUID(ctx context.Context, c *kube.Client) (string, error) {
+	system := &corev1.Namespace{}
+	err := kube.Retry(ctx, func(ctx context.Context) error { return c.Get(ctx, kube.Key{Name: "kube-system"}, system) })
+	return string(system.UID), err
 }
 
 // agree holds the journals of both sides against each other, and against what is asked for.

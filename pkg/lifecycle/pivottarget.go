@@ -232,8 +232,15 @@ func (s *session) refuseHandedOver(ctx context.Context, client *kube.Client) err
 		return nil
 	}
 	journal, err := handover.ReadJournal(ctx, client)
-	if err != nil || journal == nil || journal.Role != handover.RoleSource {
+	if err != nil || journal == nil {
 		return err
+	}
+	if journal.Snapshot != "" && journal.Phase != handover.PhaseReleased {
+		return diag.Errorf("`fleetctl restore` goes on with it, `fleetctl restore --abort` undoes it",
+			"the management cluster %s is being restored from the snapshot %s", s.mgmt.Name, journal.Snapshot)
+	}
+	if journal.Role != handover.RoleSource {
+		return nil
 	}
 	if journal.Phase.Committed() {
 		return diag.Errorf("work with "+journal.Target.Name+"; `fleetctl pivot` finishes what may be left to do, and `fleetctl host delete` ends this one",
