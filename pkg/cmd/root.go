@@ -126,6 +126,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"lifecycle", newPivotCmd(f)},
 		{"lifecycle", newBackupCmd(f)},
 		{"lifecycle", newRestoreCmd(f)},
+		{"lifecycle", newConnectCmd(f)},
 		{"lifecycle", newUpgradeCmd(f)},
 		{"lifecycle", newTeardownCmd(f)},
 		{"lifecycle", newHostCmd(f)},

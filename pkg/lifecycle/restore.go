@@ -170,20 +170,16 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 
 func (r *restore) steps() []steps.Step {
 	all := r.initSteps()
-	for i := range all {
-		if all[i].Name == stepConnect {
-			all[i].Needs = append(slices.Clone(all[i].Needs), stepRestore)
-		}
-	}
-	return append(all,
-		steps.Step{
-			Name: stepRestore, Needs: []string{stepPush, stepFlux, stepProviders}, Run: r.takeIn, Timeout: time.Hour,
-			Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
-		},
-		steps.Step{
-			Name: stepAsBefore, Needs: []string{stepSynced}, Run: r.waitAsBefore, Timeout: 15 * time.Minute,
-			Hint: "the snapshot is restored; `fleetctl status` shows what is wrong",
-		})
+	connect := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == stepConnect })
+	all[connect].Needs = append(slices.Clone(all[connect].Needs), stepRestore)
+	all = slices.Insert(all, connect, steps.Step{
+		Name: stepRestore, Needs: []string{stepPush, stepFlux, stepProviders}, Run: r.takeIn, Timeout: time.Hour,
+		Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
+	})
+	return append(all, steps.Step{
+		Name: stepAsBefore, Needs: []string{stepSynced}, Run: r.waitAsBefore, Timeout: 15 * time.Minute,
+		Hint: "the snapshot is restored; `fleetctl status` shows what is wrong",
+	})
 }
 
 // takeIn gives the management cluster what the snapshot holds.

@@ -148,11 +148,19 @@ type handedOver struct {
 
 func newHandedOver(t *testing.T) *handedOver {
 	t.Helper()
-	h := &handedOver{whole: t, fleet: newFleetOn(t, onEmbedded, "e2e-source"), place: newElsewhere(t), server: gittest.NewHTTPS(t, gittest.Options{})}
-	h.token, h.fluxToken = h.server.Token, h.server.ReadToken
+	h := newSource(t)
+	h.place = newElsewhere(t)
 	h.other = makeFleet(t, onEmbedded, "e2e-target")
 	h.other.in = h.place
 	t.Cleanup(func() { kill(t, processesOf(t, h.other.base)) })
+	return h
+}
+
+// newSource is a fleet whose management cluster is to hand its work over, or to be lost.
+func newSource(t *testing.T) *handedOver {
+	t.Helper()
+	h := &handedOver{whole: t, fleet: newFleetOn(t, onEmbedded, "e2e-source"), server: gittest.NewHTTPS(t, gittest.Options{})}
+	h.token, h.fluxToken = h.server.Token, h.server.ReadToken
 	return h
 }
 
@@ -328,4 +336,64 @@ func (h *handedOver) scaled(c *kube.Client, name string, replicas int) {
 		}
 		return fmt.Sprintf("%d of %d machines are Running", running, replicas+1)
 	})
+}
+
+// TestRunnerLost: the management cluster goes with its machine and all that this knew. A snapshot, the fleet repo and the fleet's age key make it again, and
+// the clusters live on with the same machines.
+func TestRunnerLost(t *testing.T) {
+	h := newSource(t)
+	bundle, place := []string{"--bundle", os.Getenv(envBundle)}, filepath.Join(h.base, "snapshots")
+	if !h.step("a management cluster makes clusters", h.declares) {
+		return
+	}
+	before := h.machines(h.source)
+	h.step("a snapshot", func(t *testing.T) {
+		r := decode[struct {
+			Clusters []string       `json:"clusters"`
+			Counts   map[string]int `json:"counts"`
+		}](t, h.ok("backup", "--to", place, "-o", "json").stdout)
+		if !slices.Equal(r.Clusters, []string{"one/one", "two/two"}) || r.Counts["Machine"] != len(before) {
+			t.Errorf("it says %+v", r)
+		}
+	})
+	restore := append([]string{"restore", "--from", place}, bundle...)
+	if !h.step("all that the machine was is gone", func(t *testing.T) {
+		kill(t, h.on.processes(h.fleet))
+		if err := os.Rename(h.state, h.state+"-lost"); err != nil {
+			t.Fatal(err)
+		}
+		h.fails(1, []string{"age key"}, restore...)
+		keys, err := filepath.Glob(filepath.Join(h.state+"-lost", "keys", "fleets", "*.agekey"))
+		if err != nil || len(keys) != 1 {
+			t.Fatalf("keys: %v, %v", keys, err)
+		}
+		restore = append(restore, "--age-key-file", keys[0])
+		h.fails(1, []string{"--source-is-gone"}, restore...)
+	}) {
+		return
+	}
+	if !h.step("restored", func(t *testing.T) {
+		h.ok(append(slices.Clone(restore), "--source-is-gone")...)
+		h.source = h.client(h.kubeconfigFile())
+		h.ready(5 * time.Minute)
+		h.sameMachines(t, before, h.source)
+	}) {
+		return
+	}
+	h.step("a commit still scales one", func(*testing.T) { h.scaled(h.source, "two", 2) })
+	h.step("again there is nothing to do, and init finds its cluster", func(t *testing.T) {
+		h.ok(restore...)
+		h.ok(append([]string{"init"}, bundle...)...)
+		h.ok("backup", "--to", place)
+	})
+}
+
+// kubeconfigFile writes the management cluster's kubeconfig to a file.
+func (h *handedOver) kubeconfigFile() string {
+	h.t.Helper()
+	file := filepath.Join(h.base, "now.kubeconfig")
+	if err := os.WriteFile(file, []byte(h.ok("kubeconfig").stdout), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	return file
 }
