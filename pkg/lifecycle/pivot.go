@@ -187,6 +187,9 @@ func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
 	if err := kube.WriteKubeconfig(p.cluster.Path(management.KubeconfigFile), p.target.Kubeconfig); err != nil {
 		return err
 	}
+	if err := p.markHandedOver(ctx, p.target.Name); err != nil {
+		return err
+	}
 	r := p.record()
 	r.PivotedTo = p.target.Name
 	if err := p.cluster.Save(r); err != nil {

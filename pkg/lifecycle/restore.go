@@ -168,15 +168,19 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 		r.snap.ManagementCluster, ago(r.snap.Taken), r.snap.By, here)
 }
 
-func (r *restore) steps() []steps.Step {
-	all := r.initSteps()
+// initSteps are those of init, with the snapshot before Flux is connected.
+func (r *restore) initSteps() []steps.Step {
+	all := r.session.initSteps()
 	connect := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == stepConnect })
 	all[connect].Needs = append(slices.Clone(all[connect].Needs), stepRestore)
-	all = slices.Insert(all, connect, steps.Step{
+	return slices.Insert(all, connect, steps.Step{
 		Name: stepRestore, Needs: []string{stepPush, stepFlux, stepProviders}, Run: r.takeIn, Timeout: time.Hour,
 		Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
 	})
-	return append(all, steps.Step{
+}
+
+func (r *restore) steps() []steps.Step {
+	return append(r.initSteps(), steps.Step{
 		Name: stepAsBefore, Needs: []string{stepSynced}, Run: r.waitAsBefore, Timeout: 15 * time.Minute,
 		Hint: "the snapshot is restored; `fleetctl status` shows what is wrong",
 	})

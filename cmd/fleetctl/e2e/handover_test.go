@@ -166,6 +166,17 @@ func newSource(t *testing.T) *handedOver {
 
 // declares makes the source, with two clusters that have a worker each.
 func (h *handedOver) declares(t *testing.T) {
+	h.writesFleet("")
+	made := decode[initResult](t, h.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
+	h.source = h.client(made.Kubeconfig)
+	h.addsClusters("--push")
+	h.available("one", 5*time.Minute)
+	h.available("two", 5*time.Minute)
+	h.ready(5 * time.Minute)
+}
+
+// writesFleet writes fleet.yaml, with more in its spec.
+func (h *handedOver) writesFleet(more string) {
 	h.writes("ca.pem", string(h.server.CA))
 	h.writes("fleet.yaml", fmt.Sprintf(`apiVersion: fleetctl.dev/v1alpha1
 kind: Fleet
@@ -173,21 +184,21 @@ metadata: {name: handover}
 spec:
   git: {url: "%s", caFile: ca.pem, interval: 5s}
   environments: [{name: dev}]
-  managementClusters:
+%s  managementClusters:
   - name: %s
     kubernetesVersion: %s
     host: {type: embedded}
     providers: [{name: docker}]
-`, h.server.URL, h.name, kubernetesVersion))
-	made := decode[initResult](t, h.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
-	h.source = h.client(made.Kubeconfig)
+`, h.server.URL, more, h.name, kubernetesVersion))
+}
+
+// addsClusters declares two clusters that have a worker each.
+func (h *handedOver) addsClusters(how string) {
+	h.t.Helper()
 	for _, name := range []string{"one", "two"} {
 		h.ok("cluster", "add", name, "--flavour", "in-memory", "--environment", "dev", "--set", "kubernetesVersion="+kubernetesVersion,
-			"--set", "pools[0].name=md-0", "--set", "pools[0].replicas=1", "--push")
+			"--set", "pools[0].name=md-0", "--set", "pools[0].replicas=1", how)
 	}
-	h.available("one", 5*time.Minute)
-	h.available("two", 5*time.Minute)
-	h.ready(5 * time.Minute)
 }
 
 // prepares makes the target: the host and the providers of a fleet that is no more.
@@ -386,6 +397,102 @@ func TestRunnerLost(t *testing.T) {
 		h.ok(append([]string{"init"}, bundle...)...)
 		h.ok("backup", "--to", place)
 	})
+}
+
+// TestRunnerLostInBootstrap: a pipeline's runner dies while bootstrap makes the clusters. A new one refuses to begin anew, and is told that the first is
+// gone: it goes on from the snapshot, and makes no machine twice.
+func TestRunnerLostInBootstrap(t *testing.T) {
+	h := newSource(t)
+	place := filepath.Join(h.base, "snapshots")
+	run := []string{"bootstrap", "--bundle", os.Getenv(envBundle), "-o", "json"}
+	if !h.step("a fleet repo with clusters, and no management cluster", func(*testing.T) {
+		h.writesFleet(fmt.Sprintf("  snapshots: {to: %q}\n", place))
+		h.ok("init", "--scaffold")
+		h.addsClusters("--commit")
+	}) {
+		return
+	}
+	var before []string
+	if !h.step("the runner dies", func(t *testing.T) {
+		before = h.diesInBootstrap(t, place, run)
+		h.fails(1, []string{"age key"}, run...)
+	}) {
+		return
+	}
+	keys, err := filepath.Glob(filepath.Join(h.state+"-lost", "keys", "fleets", "*.agekey"))
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("keys: %v, %v", keys, err)
+	}
+	run = append(run, "--age-key-file", keys[0])
+	h.step("a new one asks first", func(*testing.T) {
+		h.fails(1, []string{"--source-is-gone"}, run...)
+		h.fails(1, []string{"there are snapshots of it", "fleetctl restore"}, "init", "--bundle", os.Getenv(envBundle))
+	})
+	h.step("and goes on from the snapshot", func(t *testing.T) {
+		h.ok(append(slices.Clone(run), "--source-is-gone")...)
+		h.source = h.client(h.kubeconfigFile())
+		h.ready(5 * time.Minute)
+		now := h.machines(h.source)
+		if len(now) != 4 {
+			t.Errorf("machines: %v", now)
+		}
+		for _, m := range before {
+			name, _, _ := strings.Cut(m, " ")
+			if !slices.ContainsFunc(now, func(n string) bool { return strings.HasPrefix(n, name+" ") }) {
+				t.Errorf("%s was made before, and is not there: %v", name, now)
+			}
+		}
+	})
+}
+
+// diesInBootstrap runs bootstrap until a snapshot has machines in it, ends all that the machine runs and takes its state away. It returns those machines.
+func (h *handedOver) diesInBootstrap(t *testing.T, place string, run []string) (machines []string) {
+	cmd := h.command(run...)
+	progress := &echo{t: t}
+	cmd.Stderr = progress
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	eventually(t, "a snapshot has machines in it", 5*time.Minute, func() string {
+		select {
+		case err := <-ended:
+			t.Fatalf("bootstrap ended: %v\n%s", err, progress)
+		default:
+		}
+		files, err := filepath.Glob(filepath.Join(place, h.name, "*"))
+		if err != nil || len(files) == 0 {
+			return fmt.Sprintf("%d snapshots, %v", len(files), err)
+		}
+		// What the snapshot of that moment holds is at least what was there before it was taken.
+		if content, err := os.ReadFile(filepath.Join(h.state, "clusters", h.name, "kubeconfig")); err == nil {
+			if client, err := kube.New(content, kube.Options{}); err == nil {
+				machines = h.machines(client)
+			}
+		}
+		taken := len(files)
+		if len(machines) < 2 {
+			return "no machines yet"
+		}
+		eventually(t, "one more is kept", 2*time.Minute, func() string {
+			files, err := filepath.Glob(filepath.Join(place, h.name, "*"))
+			if err != nil || len(files) > taken {
+				return ""
+			}
+			return "not yet"
+		})
+		return ""
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	kill(t, h.on.processes(h.fleet))
+	if err := os.Rename(h.state, h.state+"-lost"); err != nil {
+		t.Fatal(err)
+	}
+	return machines
 }
 
 // kubeconfigFile writes the management cluster's kubeconfig to a file.
