@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -105,6 +106,9 @@ func (r *run) agree() error {
 		return diag.Usage("name another cluster as the target", "%s and %s are the same cluster", r.source.Name, r.target.Name)
 	}
 	for _, s := range []*side{r.source, r.target} {
+		if j := s.journal; j.active() && j.Detach {
+			return diag.Errorf("finish it first: `fleetctl cluster detach "+strings.Join(j.Select, " ")+"`", "%s is being detached from %s", strings.Join(j.Select, ", "), s.Name)
+		}
 		if j := s.journal; j.active() && (j.Source.UID != r.source.party.UID || j.Target.UID != r.target.party.UID) {
 			return diag.Errorf("finish that one first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)",
 				"%s is in the middle of another hand-over, from %s to %s", s.Name, j.Source.Name, j.Target.Name)

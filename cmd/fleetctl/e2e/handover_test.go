@@ -97,6 +97,15 @@ func TestHandOver(t *testing.T) {
 			t.Errorf("status: %+v", st)
 		}
 	})
+	h.step("connected to the target, this machine works with it as with one of its own", func(t *testing.T) {
+		h.ok("connect")
+		h.ok("init", "--bundle", os.Getenv(envBundle))
+		h.ok("backup", "--to", filepath.Join(h.base, "snapshots"))
+		if st, code := h.status(); code != 0 || len(st.Clusters) != 2 {
+			t.Errorf("status: exit %d, %+v", code, st)
+		}
+		h.sameMachines(t, before, h.targetClient)
+	})
 }
 
 // TestSourceLost: the source goes with its machine, right after the work has changed hands. Who has a way to the target and the fleet repo goes on.
@@ -396,6 +405,37 @@ func TestRunnerLost(t *testing.T) {
 		h.ok(restore...)
 		h.ok(append([]string{"init"}, bundle...)...)
 		h.ok("backup", "--to", place)
+	})
+	h.step("one is detached, and nothing makes it again", func(t *testing.T) {
+		planned := h.ok("cluster", "detach", "two", "--dry-run").stdout
+		if !strings.Contains(planned, "two/two") || len(h.machines(h.source)) != 5 {
+			t.Errorf("it says %s", planned)
+		}
+		h.ok("cluster", "detach", "two", "--yes")
+		h.scaled(h.source, "one", 2) // Flux has applied a later commit
+		for _, m := range h.machines(h.source) {
+			if !strings.HasPrefix(m, "one/") {
+				t.Errorf("there is %s", m)
+			}
+		}
+		h.fails(2, []string{"no workload cluster two"}, "cluster", "detach", "two", "--yes")
+	})
+	h.step("another machine learns the way", func(t *testing.T) {
+		file := h.kubeconfigFile()
+		first := h.state
+		h.state = filepath.Join(h.base, "another-machine")
+		defer func() { h.state = first }()
+		h.fails(3, []string{"does not exist"}, "status")
+		h.ok("connect", "--kubeconfig", file)
+		h.ready(time.Minute)
+		h.ok(append([]string{"init"}, bundle...)...)
+		h.ok("backup", "--to", place) // the key came along
+		h.ok("connect", "--forget")
+		h.fails(3, []string{"does not exist"}, "status")
+	})
+	h.step("which this one need not", func(t *testing.T) {
+		h.fails(1, []string{"is on this machine"}, "connect", "--kubeconfig", h.kubeconfigFile())
+		h.ready(time.Minute)
 	})
 }
 

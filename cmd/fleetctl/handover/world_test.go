@@ -85,6 +85,8 @@ const (
 	backUp       = "backup"
 	restore      = "restore"
 	abortRestore = "abort-restore"
+	// detach takes one Cluster away from the source.
+	detach = "detach"
 )
 
 // program is what is proven: it hands over or aborts, with the kubeconfigs of both sides, and keeps what it likes in home.
