@@ -62,11 +62,16 @@ func (b *bootstrap) keepSnapshots(ctx context.Context, detail func(string)) erro
 		case <-b.clustersDone:
 			return keep(ctx)
 		case <-ctx.Done(): // also a run that fails has made something
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
-			defer cancel()
-			return keep(late)
+			return late(ctx, keep)
 		}
 	}
+}
+
+// late does something that the end of a run must not cut off.
+func late(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	defer cancel()
+	return do(ctx)
 }
 
 // fromSnapshot finds out what a management cluster that does not run here has left behind: a restore to go on with, a snapshot to begin from, or a reason to
@@ -74,7 +79,7 @@ func (b *bootstrap) keepSnapshots(ctx context.Context, detail func(string)) erro
 func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	to := b.snapshotsTo()
 	if to == "" || b.hostErr != nil || b.connected {
-		return nil
+		return nil //nolint:nilerr // preflight tells it with all else
 	}
 	st, err := b.host.State(ctx)
 	if err != nil {
@@ -141,7 +146,7 @@ func (s *session) markHandedOver(ctx context.Context, to string) error {
 // refuseForgotten refuses to make a management cluster of which there are snapshots: another machine has it, or had.
 func (s *session) refuseForgotten(ctx context.Context) error {
 	if s.snapshotsTo() == "" || s.hostErr != nil || s.connected {
-		return nil
+		return nil //nolint:nilerr // preflight tells it with all else
 	}
 	if st, err := s.host.State(ctx); err != nil || st != host.StateAbsent {
 		return err
