@@ -1,12 +1,14 @@
 package bundle
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -18,7 +20,53 @@ const (
 	maxIndex    = 16 << 20
 	maxManifest = 4 << 20
 	maxFile     = 256 << 20
+	// maxManifests bounds all manifests together, each as often as the index names it: under other names one manifest is read, and kept, again. A
+	// real one has a few kilobytes.
+	maxManifests = 16 << 20
+	// maxListed bounds what an index or a manifest lists, and maxLayers an image's layers; no engine takes as many.
+	maxListed = 10_000
+	maxLayers = 1_000
+	// maxWritten bounds what WriteFiles writes: a blob can be there once, and have any number of names.
+	maxWritten = 1 << 30
+	// maxTold bounds how many problems of one list are told.
+	maxTold = 20
 )
+
+// listed are the descriptors in a document. A short text can list millions of empty ones, so that it ends where there are too many.
+type listed []v1.Descriptor
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *listed) UnmarshalJSON(raw []byte) error {
+	*l = nil
+	in := json.NewDecoder(bytes.NewReader(raw))
+	switch first, err := in.Token(); {
+	case err != nil:
+		return err
+	case first == nil: // null
+		return nil
+	case first != json.Delim('['):
+		return errors.New("what should be a list is none")
+	}
+	for in.More() {
+		if len(*l) == maxListed {
+			return fmt.Errorf("it lists more than %d", maxListed)
+		}
+		var d v1.Descriptor
+		if err := in.Decode(&d); err != nil {
+			return err
+		}
+		*l = append(*l, d)
+	}
+	return nil
+}
+
+// told joins problems, of which the first have to do.
+func told(problems []error) error {
+	if more := len(problems) - maxTold; more > 0 {
+		problems = append(slices.Clone(problems[:maxTold]), fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(problems...)
+}
 
 // load reads oci-layout, index.json and all manifests. A manifest that is missing or wrong goes to b.problems; what is
 // wrong with the index itself is the error.
@@ -74,18 +122,26 @@ func (b *Bundle) checkLayout() error {
 
 // parseIndex returns the entries of an index.json, or all that is wrong with them.
 func parseIndex(raw []byte) ([]v1.Descriptor, error) {
-	var index v1.IndexManifest
+	var index struct {
+		Manifests listed `json:"manifests"`
+	}
 	if err := json.Unmarshal(raw, &index); err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
 	var problems []error
+	size := int64(0)
 	for i, d := range index.Manifests {
 		if err := checkEntry(d, seen); err != nil {
 			problems = append(problems, fmt.Errorf("entry %d: %w", i, err))
+			continue
 		}
+		size += d.Size
 	}
-	return index.Manifests, errors.Join(problems...)
+	if size > maxManifests {
+		problems = append(problems, fmt.Errorf("the manifests are larger than %d bytes together", maxManifests))
+	}
+	return index.Manifests, told(problems)
 }
 
 // checkEntry checks one descriptor of the index; seen collects the references before it.
@@ -121,6 +177,9 @@ func (b *Bundle) loadImage(d v1.Descriptor) error {
 	m, err := b.readManifest(d)
 	if err != nil {
 		return b.corrupt(d, err)
+	}
+	if len(m.Layers) > maxLayers {
+		return b.corrupt(d, fmt.Errorf("it has more than %d layers", maxLayers))
 	}
 	img := image{descriptor: d, manifest: m}
 	for _, blob := range img.blobs()[1:] {
@@ -163,7 +222,7 @@ func (b *Bundle) loadFiles(d v1.Descriptor) error {
 		b.files[p] = l
 		b.uses.add(l, "file "+p)
 	}
-	return b.corrupt(d, errors.Join(problems...))
+	return b.corrupt(d, told(problems))
 }
 
 func (b *Bundle) readManifest(d v1.Descriptor) (*v1.Manifest, error) {
@@ -171,11 +230,15 @@ func (b *Bundle) readManifest(d v1.Descriptor) (*v1.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	var m v1.Manifest
+	var m struct {
+		v1.Manifest
+		Layers listed `json:"layers"`
+	}
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, fmt.Errorf("read manifest: %w", err)
 	}
-	return &m, nil
+	m.Manifest.Layers = m.Layers
+	return &m.Manifest, nil
 }
 
 func checkBlob(d v1.Descriptor) error {

@@ -2,7 +2,10 @@ package bundle
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -215,12 +218,19 @@ func notFound(kind Kind, name string) error {
 }
 
 // WriteFiles writes the plain files at or below prefix (all if it is empty) under their whole paths to dir, which it
-// makes if it is not there, for this user alone: dir is one of ours. All of them are verified before the first is written, and each appears at once. Nothing is
-// written outside of dir, whatever links are in it. The error has ErrNotFound in its tree if there are no such files.
+// makes if it is not there, for this user alone. All of them are verified before the first is written, and each appears at once. Nothing is
+// written outside of dir, whatever links are in it, and nothing that is there is replaced: a bundle chooses the names of its files, and dir may be the
+// folder of somebody's work. The error has ErrNotFound in its tree if there are no such files, and fs.ErrExist if there are others in their places.
 func (b *Bundle) WriteFiles(ctx context.Context, dir, prefix string) error {
 	paths := b.below(prefix)
 	if len(paths) == 0 {
 		return notFound(KindFile, prefix)
+	}
+	size := int64(0)
+	for _, d := range b.descriptors(paths) {
+		if size += d.Size; size > maxWritten {
+			return fmt.Errorf("the files below %q are larger than %d bytes together", prefix, maxWritten)
+		}
 	}
 	if err := b.verifyBlobs(ctx, b.descriptors(paths)); err != nil {
 		return err
@@ -233,12 +243,48 @@ func (b *Bundle) WriteFiles(ctx context.Context, dir, prefix string) error {
 		return err
 	}
 	defer root.Close()
-	for _, p := range paths {
+	missing, err := b.notThere(root, paths)
+	if err != nil {
+		return err
+	}
+	for _, p := range missing {
 		if err := b.writeFile(ctx, root, p); err != nil {
 			return diag.Wrap("write "+filepath.Join(dir, filepath.FromSlash(p)), err, "")
 		}
 	}
 	return nil
+}
+
+// notThere are those of paths that root does not have yet. What it has in the place of one, and is not that, is the error.
+func (b *Bundle) notThere(root *os.Root, paths []string) (missing []string, err error) {
+	var taken []error
+	for _, p := range paths {
+		switch same, err := isThere(root, p, b.files[p]); {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, p)
+		case err != nil:
+			return nil, err
+		case !same:
+			taken = append(taken, diag.Errorf("name a new folder, or move them away", "%q: %w, and it is not the bundle's", p, fs.ErrExist))
+		}
+	}
+	return missing, told(taken)
+}
+
+// isThere tells whether the file at p is the one that d describes.
+func isThere(root *os.Root, p string, d v1.Descriptor) (bool, error) {
+	info, err := root.Lstat(p)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != d.Size {
+		return false, err
+	}
+	f, err := root.Open(p)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return hex.EncodeToString(sum.Sum(nil)) == d.Digest.Hex, err
 }
 
 func (b *Bundle) below(prefix string) []string {

@@ -182,7 +182,7 @@ func TestWriteFiles(t *testing.T) {
 		}
 	}
 	out := t.TempDir()
-	for range 2 { // the second run replaces the files of the first
+	for range 2 { // the second run finds the files of the first
 		must(t, b.WriteFiles(t.Context(), out, "flux"))
 	}
 	if content, err := os.ReadFile(filepath.Join(out, filepath.FromSlash(pathRB))); err != nil || string(content) != "kind: ClusterRole\n" {

@@ -193,6 +193,10 @@ func checkFilePath(path string) error {
 	if path == "." || !fs.ValidPath(path) || !filepath.IsLocal(filepath.FromSlash(path)) || strings.ContainsAny(path, "\\:\x00") {
 		return errors.New("not a clean relative path with slashes")
 	}
+	// Extracted to the folder of somebody's work, .git/config or .envrc would be commands. Of what a bundle holds, nothing is called so.
+	if strings.HasPrefix(path, ".") || strings.Contains(path, "/.") {
+		return errors.New("the name of a file in a bundle does not begin with a dot")
+	}
 	return nil
 }
 

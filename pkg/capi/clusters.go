@@ -26,6 +26,8 @@ type Cluster struct {
 	// Available is Cluster API's own summary; Reason says why not.
 	Available bool
 	Reason    string
+	// Troubles are what its conditions have against it, one a cause; none where they are not of now, or it is Available, paused or being deleted.
+	Troubles []kube.Trouble
 	// RollingOut says what is on the way to what its objects ask for: machines that are replaced; "" where nothing is.
 	RollingOut string
 	// Paused tells that Cluster API leaves it alone; Deleting, that it is being deleted.
@@ -140,6 +142,9 @@ func clusterFrom(c *clusterv1.Cluster) Cluster {
 		cluster.WorkerReplicas = replicasFrom(w.DesiredReplicas, w.Replicas, w.ReadyReplicas, w.AvailableReplicas, w.UpToDateReplicas)
 	}
 	cluster.Available, cluster.Reason = availability(c)
+	if !cluster.Available && !cluster.Deleting && !cluster.Paused && judged(c) {
+		cluster.Troubles = kube.ConditionTroubles(c.Status.Conditions)
+	}
 	if rolling := findCondition(c.Status.Conditions, clusterv1.ClusterRollingOutCondition); rolling != nil && rolling.Status == metav1.ConditionTrue {
 		cluster.RollingOut = cmp.Or(oneLine(rolling.Message), rolling.Reason)
 	}
@@ -159,13 +164,19 @@ func availability(c *clusterv1.Cluster) (available bool, reason string) {
 		return true, ""
 	case isPaused(c):
 		return false, "it is paused"
-	case condition == nil || condition.ObservedGeneration < c.Generation:
+	case !judged(c):
 		return false, "Cluster API has not looked at it yet"
 	}
 	if reason := kube.Reason(c.Status.Conditions); reason != "" {
 		return false, oneLine(reason)
 	}
 	return false, "condition Available is " + string(condition.Status)
+}
+
+// judged tells whether Cluster API has looked at the Cluster as it is now.
+func judged(c *clusterv1.Cluster) bool {
+	condition := findCondition(c.Status.Conditions, clusterv1.ClusterAvailableCondition)
+	return condition != nil && condition.ObservedGeneration >= c.Generation
 }
 
 func machineFrom(m *clusterv1.Machine) Machine {

@@ -127,6 +127,28 @@ func TestGraphOfOneCluster(t *testing.T) {
 	}
 }
 
+// A tenant names the management cluster's own Secrets in an object of theirs, in each way in which one can be named: they do not travel for it.
+func TestGraphKeepsTheManagementClustersSecrets(t *testing.T) {
+	own := map[string]string{"flux-system": "sops-age", "fleetctl-system": "fleetctl-handover", "kube-system": "bootstrap-token"}
+	for _, o := range []GraphOptions{{}, {Clusters: []kube.Key{{Namespace: "team", Name: "alpha"}}}} {
+		h := twoClusters()
+		want := names(h.graph(o))
+		spec := map[string]any{}
+		for namespace, name := range own {
+			h.add(secrets, namespace, name, nil)
+			ref := map[string]any{"name": name, "namespace": namespace}
+			spec["secret-"+namespace], spec["auth-"+namespace] = ref, map[string]any{"kind": "Secret", "name": name, "namespace": namespace}
+			spec["list-"+namespace] = []any{map[string]any{"secretRef": ref}}
+		}
+		h.add(awsOnes, "team", "thief", map[string]any{"spec": spec}, "Cluster/alpha")
+		want = append(want, "AWSCluster team/thief")
+		slices.Sort(want)
+		if got := names(h.graph(o)); !slices.Equal(got, want) {
+			t.Errorf("%v: got %q\nwant %q", o.Clusters, got, want)
+		}
+	}
+}
+
 func TestGraphOfAll(t *testing.T) {
 	g := twoClusters().graph(GraphOptions{})
 	want := append(alphas(), "Cluster team/beta", "Secret team/beta-kubeconfig")

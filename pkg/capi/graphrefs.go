@@ -2,6 +2,7 @@ package capi
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,7 +93,7 @@ func (g *graph) reference(n *node, field string, fields map[string]any) {
 	case kind == secretKind.Kind || kind == "" && namesSecret(field):
 		g.useSecret(n, namespace, name)
 	case kind == configMapKind.Kind || kind == "" && strings.Contains(strings.ToLower(field), "configmap"):
-		g.useNamed(schema.GroupKind{Kind: configMapKind.Kind}, cmp.Or(namespace, n.GetNamespace()), name)
+		g.useNamed(n, schema.GroupKind{Kind: configMapKind.Kind}, cmp.Or(namespace, n.GetNamespace()), name)
 	case kind != "":
 		g.useOfKind(n, kind, text("apiGroup"), text("apiVersion"), namespace, name)
 	}
@@ -101,13 +102,22 @@ func (g *graph) reference(n *node, field string, fields map[string]any) {
 // useSecret takes a Secret by name: in the namespace that is named, else in n's own, else where n's controller looks.
 func (g *graph) useSecret(n *node, namespace, name string) {
 	for _, in := range []string{cmp.Or(namespace, n.GetNamespace()), n.kind.home} {
-		if in != "" && g.useNamed(schema.GroupKind{Kind: secretKind.Kind}, in, name) {
+		if in != "" && g.useNamed(n, schema.GroupKind{Kind: secretKind.Kind}, in, name) {
 			return
 		}
 	}
 }
 
-func (g *graph) useNamed(gk schema.GroupKind, namespace, name string) bool {
+// kept are namespaces whose Secrets and ConfigMaps are the management cluster's own: the key that Flux decrypts with, its token, the journal of hand-overs.
+// Whoever may write one object of a provider could otherwise have them sent to the target, by naming them in it.
+func kept(namespace string) bool {
+	return slices.Contains([]string{"flux-system", "fleetctl-system", "kube-system", "kube-public", "kube-node-lease"}, namespace)
+}
+
+func (g *graph) useNamed(n *node, gk schema.GroupKind, namespace, name string) bool {
+	if kept(namespace) && namespace != n.GetNamespace() {
+		return false
+	}
 	found := g.byRef[refKey{gk, kube.Key{Namespace: namespace, Name: name}}]
 	if found != nil {
 		g.use(found)

@@ -31,6 +31,8 @@ type InstallOptions struct {
 	// BeforeUpgrade is called before something that runs is brought to another version, with all that will be. It returns when that may begin: when
 	// what could be lost is kept. Without it another version is refused.
 	BeforeUpgrade func(ctx context.Context, upgrades []Upgrade) error
+	// Origins say where the values of the Source's variables come from; it is kept on the cluster, where Held reads it.
+	Origins map[string]Origin
 }
 
 // InstallResult says what Install did.
@@ -41,11 +43,14 @@ type InstallResult struct {
 	CertManager bool
 	// Upgraded is what it brought from one version to another.
 	Upgraded []Upgrade
+	// Renewed are the providers that got other values of their variables than they had.
+	Renewed []Renewed
 }
 
 // Install makes the providers, and cert-manager where none is, run in the cluster, and returns when all their Deployments are
 // available and their webhooks answer. What is there and whole it leaves alone, so it can be run again after a kill at any
-// point. What runs in another version it upgrades first, see BeforeUpgrade. It refuses, before it changes anything, an older version than
+// point. What runs in another version it upgrades first, see BeforeUpgrade. Where the variables of a provider have other values than it was given, it
+// gives them to the objects that have them, and starts the provider's Deployments again that read those only when they start. It refuses, before it changes anything, an older version than
 // the installed one, providers that do not fit together, and variables without a value.
 func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptions) (*InstallResult, error) {
 	detail := opts.Detail
@@ -75,7 +80,14 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 	if err := m.kube.Delete(ctx, todo.cutOff, kube.DeleteOptions{Wait: true}); err != nil {
 		return nil, err
 	}
-	err = run.apply(ctx, todo)
+	if err := m.announce(ctx, todo.renewals); err != nil {
+		return nil, err
+	}
+	result := &InstallResult{CertManager: todo.applyCerts, Upgraded: upgraded}
+	if err = run.apply(ctx, todo); err == nil {
+		err = m.renewAll(ctx, todo.renewals, result, detail)
+	}
+	err = source.hiding(err)
 	if err == nil || ctx.Err() != nil { // when time is up, the Deployments that are not ready say why
 		err = errors.Join(err, m.kube.WaitDeploymentsReady(ctx, deploymentKeys(todo), detail))
 	}
@@ -86,7 +98,9 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 	if err := m.WaitWebhooks(ctx); err != nil {
 		return nil, err
 	}
-	result := &InstallResult{CertManager: todo.applyCerts, Upgraded: upgraded}
+	if err := m.keepHeld(ctx, source, opts.Providers, opts.Origins); err != nil {
+		return nil, source.hiding(err)
+	}
 	for _, c := range todo.missing {
 		result.Installed = append(result.Installed, Provider{Name: c.Name(), Type: typeOf(c.Type()), Version: c.Version(), URL: c.URL()})
 	}

@@ -34,6 +34,9 @@ type plan struct {
 	inventory  []clusterctlv1.Provider
 	// cutOff are Deployments of missing providers that an upgrade has stopped: they go, because a manifest need not say how many replicas there are.
 	cutOff []*unstructured.Unstructured
+	// running are the Deployments that are as they are wanted to be; renewals are what changed values of variables make necessary.
+	running  map[kube.Key]bool
+	renewals []renewal
 }
 
 // plan reads components and cluster side by side and compares.
@@ -58,7 +61,8 @@ func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider
 	group.Go(func() (err error) { deployments, err = m.deployments(readCtx); return err })
 	group.Go(func() (err error) { certsCRD, err = m.certManagerCRD(readCtx); return err })
 	group.Go(func() (err error) { certsHooks, err = m.hasCertManagerWebhooks(readCtx); return err })
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	if err != nil {
 		return nil, err
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -85,7 +89,19 @@ func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider
 			p.cutOff = append(p.cutOff, stoppedOf(components, deployments)...)
 		}
 	}
-	return p, errors.Join(conflicts...)
+	if err := errors.Join(conflicts...); err != nil {
+		return p, err
+	}
+	p.running = map[kube.Key]bool{}
+	for _, components := range p.wanted {
+		for _, obj := range pointers(components.Objs()) {
+			if obj.GroupVersionKind() == deploymentKind && runs(obj, deployments) {
+				p.running[kube.RefOf(obj).Key] = true
+			}
+		}
+	}
+	p.renewals, err = m.renewals(ctx, source, providers, p)
+	return p, source.hiding(err)
 }
 
 // certManagerCRD is the CRD by which to tell whose cert-manager is in the cluster, or nil.

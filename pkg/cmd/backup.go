@@ -29,6 +29,7 @@ fleetctl restore gives a snapshot to a new management cluster.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runBackup(c, f, o) },
 	}
 	f.addManagement(c)
+	f.addReach(c)
 	addPlaceFlag(c, &o.To, "to")
 	c.Flags().StringVar(&o.AgeKeyFile, "age-key-file", "", "file with the fleet's private age key (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or the management cluster's)")
 	return c

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -33,13 +36,14 @@ func newClusterListCmd(f *factory) *cobra.Command {
 	c := listFormats(&cobra.Command{
 		Use:   "list",
 		Short: "List the clusters that the fleet repo declares",
-		Long: `List the clusters that the fleet repo declares, from its files alone. What runs is the business of fleetctl status.
+		Long: `List the clusters that the fleet repo declares, from its files alone: those of the layout, and those that stand somewhere as Cluster API's own
+objects, as Flux would apply them. What runs is the business of fleetctl status.
 
 Exit codes: 0 all files could be read; 1 some could not: the list has the others.`,
 		Example: `  fleetctl cluster list
   fleetctl cluster list --environment prod -o json | jq -r .clusters[].name`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runClusterList(f, environment) },
+		RunE: func(c *cobra.Command, _ []string) error { return runClusterList(c.Context(), f, environment) },
 	})
 	f.addManagementFilter(c)
 	c.Flags().StringVar(&environment, "environment", "", "only the clusters of this environment")
@@ -61,8 +65,8 @@ type clusterList struct {
 	Problems      diag.Findings       `json:"problems"`
 }
 
-func runClusterList(f *factory, environment string) error {
-	repo, err := f.fleetRepo()
+func runClusterList(ctx context.Context, f *factory, environment string) error {
+	repo, err := f.anyRepo()
 	if err != nil {
 		return err
 	}
@@ -72,7 +76,7 @@ func runClusterList(f *factory, environment string) error {
 		}
 	}
 	list := clusterList{FormatVersion: "1", Clusters: []fleetrepo.Cluster{}}
-	all, problems, err := repo.Clusters()
+	all, problems, err := review.Clusters(ctx, repo, f.cacheDir())
 	if err != nil {
 		return err
 	}
@@ -101,14 +105,18 @@ func clusterTable(all []fleetrepo.Cluster) table[fleetrepo.Cluster] {
 	return table[fleetrepo.Cluster]{
 		none: "There are no clusters; `fleetctl cluster add` declares one.",
 		name: func(c fleetrepo.Cluster) string {
-			if called[c.Name] > 1 {
+			switch {
+			case called[c.Name] > 1 && c.Manifests:
+				return c.Namespace + "/" + c.Name
+			case called[c.Name] > 1:
 				return c.Environment + "/" + c.Name
 			}
 			return c.Name
 		},
 		columns: []column[fleetrepo.Cluster]{
-			{title: "ENVIRONMENT", of: func(c fleetrepo.Cluster) string { return c.Environment }},
+			{title: "ENVIRONMENT", of: func(c fleetrepo.Cluster) string { return cmp.Or(c.Environment, "-") }},
 			{title: "NAME", of: func(c fleetrepo.Cluster) string { return c.Name }},
+			{title: "NAMESPACE", optional: true, of: func(c fleetrepo.Cluster) string { return c.Namespace }},
 			{title: "FLAVOUR", of: func(c fleetrepo.Cluster) string { return c.Flavour }},
 			{title: "VERSION", of: func(c fleetrepo.Cluster) string { return c.KubernetesVersion }},
 			{title: "CONTROL PLANE", of: controlPlane},
@@ -145,8 +153,48 @@ func clusterState(c fleetrepo.Cluster) string {
 		return "being removed"
 	case c.Paused:
 		return "paused"
+	case c.Unprotected:
+		return "not protected"
 	}
 	return ""
+}
+
+// anyRepo is fleetRepo for commands that only look: they work where there is no fleet.yaml as well.
+func (f *factory) anyRepo() (*fleetrepo.Repo, error) {
+	dir, err := f.repoDir()
+	if err != nil {
+		return nil, err
+	}
+	return review.Open(dir)
+}
+
+// anyCluster is a cluster of the layout, or one that stands in the repo as Cluster API's own objects.
+func (f *factory) anyCluster(ctx context.Context, name string) (*fleetrepo.Cluster, error) {
+	repo, err := f.anyRepo()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := repo.Cluster(name)
+	if err == nil {
+		return cluster, nil
+	}
+	all, _, listErr := review.Clusters(ctx, repo, f.cacheDir())
+	if listErr != nil {
+		return nil, err
+	}
+	var found []*fleetrepo.Cluster
+	for i := range all {
+		if c := &all[i]; c.Manifests && (c.Name == name || c.Namespace+"/"+c.Name == name) {
+			found = append(found, c)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, err
+	case 1:
+		return found[0], nil
+	}
+	return nil, diag.Usage("write NAMESPACE/NAME", "several clusters are called %s", name)
 }
 
 func newClusterShowCmd(f *factory) *cobra.Command {
@@ -154,12 +202,8 @@ func newClusterShowCmd(f *factory) *cobra.Command {
 		Use:     "show NAME",
 		Short:   "Show what the fleet repo says of one cluster",
 		Example: "  fleetctl cluster show edge-1",
-		RunE: func(_ *cobra.Command, args []string) error {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			cluster, err := repo.Cluster(args[0])
+		RunE: func(c *cobra.Command, args []string) error {
+			cluster, err := f.anyCluster(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -178,6 +222,7 @@ func clusterView(w io.Writer, c *fleetrepo.Cluster) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range [][2]string{
 		{"Cluster", c.Name},
+		{"Namespace", c.Namespace},
 		{"Environment", c.Environment},
 		{"Management cluster", c.ManagementCluster},
 		{"Flavour", c.Flavour},

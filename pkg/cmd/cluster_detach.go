@@ -36,6 +36,7 @@ again.`,
 		},
 	}
 	f.addManagement(c)
+	f.addReach(c)
 	c.Flags().StringVar(&o.KubeconfigOut, "kubeconfig-out", "", "private file for the cluster's kubeconfig (default: one in the state folder)")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be left; change nothing")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")

@@ -92,6 +92,7 @@ Exit codes: 0 done, or nothing to do; 3 the control plane is not as far as the f
 	c.Flags().StringVar(&options.Version, "version", "", "Kubernetes version to upgrade to (also: --kubernetes-version)")
 	alsoCalled(c, "version", "kubernetes-version")
 	c.Flags().StringSliceVar(&options.Pools, "pool", nil, "in the second step, only these pools")
+	f.addReach(c)
 	c.Flags().BoolVar(&options.SkipHealth, "skip-health", false, "do not look at the control plane on the management cluster")
 	c.Flags().StringArrayVar(&values, "set", nil, "value that changes with the version, path=value: template=ubuntu-2404-kube-v1.36.3")
 	completeFlag(c, "pool", f.completeFrom(-1, func(r *fleetrepo.Repo, args []string) []string {
@@ -188,6 +189,7 @@ A cluster whose own API server is dead goes as well: nothing waits for it.` + ed
 		},
 	}
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask before the second step")
+	f.addReach(c)
 	c.Flags().BoolVar(&o.wait, "wait", false, "with --commit or --push, return when the step has come true on the management cluster")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait, give up after this time (default: each step has its own bound)")
 	c.Flags().BoolVar(&cancel, "cancel", false, "take the first step back: protect the cluster again")

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -22,11 +24,11 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 			if merge && output != "" {
 				return diag.Usage("give one of them", "--merge and --output-file were given")
 			}
-			repo, err := f.fleetRepo()
+			repo, err := f.anyRepo()
 			if err != nil {
 				return err
 			}
-			cluster, err := repo.Cluster(args[0])
+			cluster, err := f.anyCluster(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -38,7 +40,7 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 			if err != nil {
 				return err
 			}
-			o := management.KubeconfigOptions{Target: target, Workload: cluster.Name + "/" + cluster.Name, Declared: true, OutputFile: output}
+			o := management.KubeconfigOptions{Target: target, Workload: cmp.Or(cluster.Namespace, cluster.Name) + "/" + cluster.Name, Declared: true, OutputFile: output}
 			if merge {
 				o.MergeInto = userKubeconfig()
 			}
@@ -50,6 +52,7 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 			return err
 		},
 	}
+	f.addReach(c)
 	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig instead of printing it")
 	c.Flags().StringVar(&output, "output-file", "", "private file that it is written to instead of printing it")
 	takes(f, c, ofCluster)

@@ -39,7 +39,8 @@ to look after. The fleet's age keys come along.`,
 		},
 	}
 	f.addManagement(c)
-	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "file whose current context leads there")
+	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "file with the way there (with --context alone: yours)")
+	c.Flags().StringVar(&o.Context, "context", "", "context of the management cluster in the kubeconfig (default: the current one)")
 	c.Flags().BoolVar(&merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
 	c.Flags().BoolVar(&forget, "forget", false, "forget the way to it")
 	return c
@@ -77,8 +78,8 @@ func connectView(w io.Writer, r *lifecycle.ConnectResult) error {
 }
 
 func runDisconnect(f *factory, o lifecycle.ConnectOptions) error {
-	if o.Kubeconfig != "" {
-		return diag.Usage("leave one of them out", "--forget needs no --kubeconfig")
+	if o.Kubeconfig != "" || o.Context != "" {
+		return diag.Usage("leave one of them out", "--forget needs no way there")
 	}
 	target, err := f.target()
 	if err != nil {

@@ -46,6 +46,9 @@ A fleet repo can name commands: those that variables of providers come from, and
 		},
 	}
 	o.addFlags(f, c)
+	// As the other commands that look at a management cluster call them.
+	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of an existing host (also: --host-kubeconfig)")
+	c.Flags().StringVar(&o.Context, "context", "", "context of an existing host (also: --host-context)")
 	c.Flags().BoolVar(&runCommands, "run-commands", false, "run the commands of fleet.yaml that variables come from, and those of a kubeconfig in the fleet repo")
 	return c
 }

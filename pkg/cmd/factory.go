@@ -35,7 +35,9 @@ type factory struct {
 
 type globalFlags struct {
 	repo, management, output, stateDir, cacheDir, configFile string
-	noColor, quiet, verbose                                  bool
+	// kubeconfig and context are how the management cluster is reached, where a command takes that.
+	kubeconfig, context     string
+	noColor, quiet, verbose bool
 }
 
 // setGrace is for the commands that run in the background: nobody waits for them at a terminal, and they have much to end.
@@ -94,7 +96,11 @@ func (f *factory) closeReporter() {
 }
 
 func (f *factory) store() state.Store {
-	return state.Store{Dir: cmp.Or(f.flags.stateDir, state.DefaultDir())}
+	s := state.Store{Dir: cmp.Or(f.flags.stateDir, state.DefaultDir())}
+	if f.flags.kubeconfig != "" || f.flags.context != "" {
+		s.Given = &state.Given{Name: f.flags.management, Kubeconfig: f.flags.kubeconfig, Context: f.flags.context}
+	}
+	return s
 }
 
 func (f *factory) cacheDir() string {

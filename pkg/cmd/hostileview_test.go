@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"reflect"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/promotion"
 	"github.com/fleetctl/fleetctl/pkg/status"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/why"
 )
 
 // hostileText is what a repo, a cluster or a forge may have for a name, a message or a URL.
@@ -98,6 +100,13 @@ func wantHarmless[T any](t *testing.T, name string, prepare func(*T), view func(
 	})
 }
 
+// viewOf is how a list is shown, with every column and as names.
+func viewOf[T any](t table[T]) func(io.Writer, *[]T) error {
+	return func(w io.Writer, all *[]T) error {
+		return errors.Join(t.print(w, ui.Wide, *all), t.print(w, ui.Name, *all))
+	}
+}
+
 // TestViewsOfHostileTexts: conditions, events, names, versions and URLs are written by whoever may write them.
 func TestViewsOfHostileTexts(t *testing.T) {
 	f := newFactory(ui.Streams{Out: io.Discard, Err: io.Discard}.Guarded())
@@ -105,6 +114,8 @@ func TestViewsOfHostileTexts(t *testing.T) {
 		return status.Tree(w, r, status.Style{})
 	})
 	wantHarmless(t, "status of a cluster that does not answer", nil, func(w io.Writer, r *status.Report) error { return status.Tree(w, r, status.Style{}) })
+	wantHarmless(t, "status of one cluster", nil, func(w io.Writer, d *why.Depth) error { return why.DepthView(w, d, status.Style{}) })
+	wantHarmless(t, "why", nil, func(w io.Writer, r *why.Report) error { return why.View(w, r, status.Style{}) })
 	wantHarmless(t, "doctor", nil, func(w io.Writer, r *lifecycle.DoctorReport) error { return doctorView(f.streams, w, r) })
 	wantHarmless(t, "init", nil, initView)
 	wantHarmless(t, "plan of init", nil, planView)
@@ -115,4 +126,18 @@ func TestViewsOfHostileTexts(t *testing.T) {
 	wantHarmless(t, "promotions", nil, promotionsView)
 	wantHarmless(t, "change", func(r *change.Result) { r.Diff = "" }, func(w io.Writer, r *change.Result) error { return changeView(w, f.streams, r, true) })
 	wantHarmless(t, "cluster", nil, clusterView)
+	wantHarmless(t, "channels", nil, viewOf(channelTable))
+	wantHarmless(t, "charts", nil, viewOf(chartTable))
+	wantHarmless(t, "networks", nil, viewOf(networkTable))
+	wantHarmless(t, "environments", nil, viewOf(environmentTable))
+	wantHarmless(t, "features", nil, viewOf(featureTable))
+	wantHarmless(t, "hosts", nil, viewOf(hostTable))
+	wantHarmless(t, "management clusters", nil, viewOf(managementTable))
+	wantHarmless(t, "pools", nil, viewOf(poolTable))
+	wantHarmless(t, "providers", nil, viewOf(providerTable))
+	wantHarmless(t, "tenants", nil, viewOf(tenantTable))
+	wantHarmless(t, "plan of an upgrade", nil, upgradePlanView)
+	wantHarmless(t, "plan of a pivot", nil, pivotView)
+	wantHarmless(t, "pivot", func(r *lifecycle.PivotResult) { r.Plan = nil }, pivotView)
+	wantHarmless(t, "abort of a pivot", func(r *lifecycle.PivotResult) { r.Plan, r.Outcome = nil, "undone" }, pivotView)
 }

@@ -244,6 +244,9 @@ func initView(w io.Writer, r *lifecycle.InitResult) error {
 	for _, u := range r.Upgraded {
 		ui.Fprintf(w, "Upgraded %s.\n", u)
 	}
+	for _, r := range r.Renewed {
+		ui.Fprintf(w, "Changed %s.\n", r)
+	}
 	if r.Snapshot != "" {
 		ui.Fprintf(w, "The Cluster API objects as they were before, Secrets included: %s\n", r.Snapshot)
 	}

@@ -39,6 +39,7 @@ name, or by namespace/name where the name alone is not enough.`,
 		},
 	}
 	f.addManagement(c)
+	f.addReach(c)
 	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig instead of printing it")
 	return c
 }

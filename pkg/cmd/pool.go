@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/review"
 )
 
 func newPoolCmd(f *factory) *cobra.Command {
@@ -158,26 +160,26 @@ Exit codes: 0 all files could be read; 1 some could not: the list has the others
   fleetctl pool list -o json | jq -r '.pools[] | select(.replicas > 5) | .name'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.completeFrom(0, clusterNames),
-		RunE:              func(_ *cobra.Command, args []string) error { return runPoolList(f, args) },
+		RunE:              func(c *cobra.Command, args []string) error { return runPoolList(c.Context(), f, args) },
 	})
 	f.addManagementFilter(c)
 	return c
 }
 
-func runPoolList(f *factory, args []string) error {
-	repo, err := f.fleetRepo()
+func runPoolList(ctx context.Context, f *factory, args []string) error {
+	repo, err := f.anyRepo()
 	if err != nil {
 		return err
 	}
 	list := poolList{FormatVersion: "1", Pools: []clusterPool{}, Problems: diag.Findings{}}
 	var clusters []fleetrepo.Cluster
 	if len(args) > 0 {
-		cluster, err := repo.Cluster(args[0])
+		cluster, err := f.anyCluster(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		clusters = []fleetrepo.Cluster{*cluster}
-	} else if clusters, list.Problems, err = repo.Clusters(); err != nil {
+	} else if clusters, list.Problems, err = review.Clusters(ctx, repo, f.cacheDir()); err != nil {
 		return err
 	}
 	if clusters, err = only(f, repo, clusters, func(c fleetrepo.Cluster) string { return c.ManagementCluster }); err != nil {
@@ -198,7 +200,7 @@ var poolTable = table[clusterPool]{
 	none: "There are no pools; `fleetctl pool add` adds one.",
 	name: func(p clusterPool) string { return p.Name },
 	columns: []column[clusterPool]{
-		{title: "ENVIRONMENT", of: func(p clusterPool) string { return p.Environment }},
+		{title: "ENVIRONMENT", of: func(p clusterPool) string { return cmp.Or(p.Environment, "-") }},
 		{title: "CLUSTER", of: func(p clusterPool) string { return p.Cluster }},
 		{title: "POOL", of: func(p clusterPool) string { return p.Name }},
 		{title: "NODES", of: func(p clusterPool) string { return p.Size() }},

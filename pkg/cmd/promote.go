@@ -55,6 +55,7 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
 		},
 	}
 	f.addManagement(c)
+	f.addReach(c)
 	fs := c.Flags()
 	fs.StringVar(&options.To, "to", "", "tag to move the channel to: one that is there, or a new one (default: the next version)")
 	fs.StringVar(&options.Channel, "channel", "", "channel to move (default: the only one that goes through tags)")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/adopt"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -28,7 +29,7 @@ const grace = 1500 * time.Millisecond
 // how to go on.
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	if len(args) == 1 && args[0] == confine.Argument {
-		return confine.Serve(validate.Task, validate.AddonTask, review.RenderTask, review.DiffTask, change.DeclaredTask, change.ValuesTask, lifecycle.WantedTask)
+		return confine.Serve(adopt.Task, validate.Task, validate.AddonTask, review.RenderTask, review.DiffTask, change.DeclaredTask, change.ValuesTask, lifecycle.WantedTask)
 	}
 	streams = streams.Guarded()
 	f := newFactory(streams)
@@ -130,6 +131,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"lifecycle", newUpgradeCmd(f)},
 		{"lifecycle", newTeardownCmd(f)},
 		{"lifecycle", newHostCmd(f)},
+		{"repo", newAdoptCmd(f)},
 		{"repo", newClusterCmd(f)},
 		{"repo", newPoolCmd(f)},
 		{"repo", newEnvironmentCmd(f)},
@@ -149,6 +151,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newLockCmd(f)},
 		{"repo", newValidateCmd(f)},
 		{"look", newStatusCmd(f)},
+		{"look", newWhyCmd(f)},
 		{"look", newKubeconfigCmd(f)},
 		{"look", newDoctorCmd(f)},
 		{"offline", newBundleCmd(f)},

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/status"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/why"
 )
 
 func newStatusCmd(f *factory) *cobra.Command {
@@ -21,17 +22,28 @@ func newStatusCmd(f *factory) *cobra.Command {
 		timeout  time.Duration
 	}
 	c := &cobra.Command{
-		Use:   "status",
+		Use:   "status [CLUSTER]",
 		Short: "Show the management cluster, its providers, Flux and the workload clusters",
 		Long: `Show one tree: the management cluster, the providers with their versions and health, what Flux follows and has applied, and the workload
-clusters with their machines. For each thing that is not healthy it says why.
+clusters with their machines. What is not healthy follows as a table, one line a cause.
+
+With the name of a workload cluster it goes into depth: the Cluster, its provider's own objects and all that they are made of, the conditions
+that are not as they should be, and the last events. "fleetctl why CLUSTER" looks for the first cause.
 
 Exit codes: 0 all is Ready; 3 something is not.`,
 		Example: `  fleetctl status
   fleetctl status --watch
+  fleetctl status shop
   fleetctl status -o json | jq .problems`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: f.completeWorkloadClusters,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && o.watch {
+				return diag.Usage("leave one of them out", "--watch shows all clusters, and %s was named", args[0])
+			}
+			if len(args) > 0 {
+				return showDepth(c.Context(), f, args[0], o.timeout)
+			}
 			target, err := f.declaredTarget()
 			if err != nil {
 				return err
@@ -43,6 +55,7 @@ Exit codes: 0 all is Ready; 3 something is not.`,
 		},
 	}
 	f.addManagement(c)
+	f.addReach(c)
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until interrupted")
 	c.Flags().DurationVar(&o.interval, "interval", 2*time.Second, "how often --watch looks")
 	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
@@ -71,10 +84,27 @@ func showStatus(ctx context.Context, f *factory, target *management.Target, time
 
 func printStatus(f *factory, report *status.Report) error {
 	return ui.Print(f.streams, f.format, report, func(w io.Writer) error {
-		return status.Tree(w, report, status.Style{
-			Good: ui.Painter(f.streams, ui.Good), Bad: ui.Painter(f.streams, ui.Bad), Dim: ui.Painter(f.streams, ui.Dim),
-		})
+		return status.Tree(w, report, f.statusStyle())
 	})
+}
+
+// showDepth is status of one workload cluster.
+func showDepth(ctx context.Context, f *factory, name string, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	from, err := f.whySources(ctx, name)
+	if err != nil {
+		return err
+	}
+	depth, err := why.CollectDepth(ctx, from)
+	if err != nil {
+		return err
+	}
+	err = ui.Print(f.streams, f.format, depth, func(w io.Writer) error { return why.DepthView(w, depth, f.statusStyle()) })
+	if err == nil && !depth.Ready {
+		return silent()
+	}
+	return err
 }
 
 // watchStatus prints a report whenever it differs from the one before. It ends with the last report's outcome when interrupted.

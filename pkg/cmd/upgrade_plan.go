@@ -68,6 +68,7 @@ Exit codes: 0 there is nothing to do; 1 something could not be found out; 3 ther
 		},
 	}
 	f.addManagement(c)
+	f.addReach(c)
 	o.add(c)
 	c.Flags().StringVar(&bundle, "bundle", "", "offline bundle in which to look for versions (folder or .tar.zst)")
 	c.Flags().StringVar(&to, "to", "", "latest: put the newest versions that fit into fleet.yaml and fleet.lock")

@@ -119,6 +119,9 @@ func (r *Reader) FluxVersion() string {
 	if r.folder != "" {
 		entries, _ := os.ReadDir(filepath.Join(r.folder, "flux")) // one that is not there has none
 		for _, e := range entries {
+			if problem, _ := v1alpha1.VersionProblem(e.Name()); problem != "" {
+				continue // no version of Flux's is called so, and it would get into fleet.yaml
+			}
 			if newest == "" || capi.IsOlder(newest, e.Name()) {
 				newest = e.Name()
 			}

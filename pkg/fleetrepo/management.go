@@ -2,7 +2,6 @@ package fleetrepo
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -34,7 +33,10 @@ func (r *Repo) ManagementClusters() ([]ManagementCluster, error) {
 	all := make([]ManagementCluster, 0, len(r.Fleet.Spec.ManagementClusters))
 	for i := range r.Fleet.Spec.ManagementClusters {
 		m := &r.Fleet.Spec.ManagementClusters[i]
-		one := ManagementCluster{Name: m.Name, Host: string(m.Host.Type), Parent: m.Parent, Folder: path.Dir(m.Dir()), Providers: []string{}}
+		one := ManagementCluster{Name: m.Name, Host: string(m.Host.Type), Parent: m.Parent, Folder: m.Layout().Owned(), Providers: []string{}}
+		if m.Path != "" {
+			one.Folder = m.Dir()
+		}
 		for _, p := range m.Providers {
 			if TypeOf(p) == v1alpha1.ProviderInfrastructure {
 				one.Providers = append(one.Providers, strings.TrimSuffix(p.Name+" "+p.Version, " "))
@@ -91,7 +93,7 @@ func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error)
 			}
 		}
 	}
-	e.Notes = append(e.Notes, fmt.Sprintf("Its folder is %s; `fleetctl init --management %s` makes it.", path.Dir(m.Dir()), m.Name))
+	e.Notes = append(e.Notes, fmt.Sprintf("Its folder is %s; `fleetctl init --management %s` makes it.", m.Layout().Owned(), m.Name))
 	return e, nil
 }
 
@@ -102,7 +104,7 @@ func (r *Repo) freeGeneration(m v1alpha1.ManagementCluster) string {
 			m.Generation = fmt.Sprintf("v%d", n)
 		}
 		taken := slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(o v1alpha1.ManagementCluster) bool { return o.Layout() == m.Layout() })
-		if !taken && !r.exists(path.Dir(m.Dir())) {
+		if !taken && !r.exists(m.Layout().Owned()) {
 			return m.Generation
 		}
 	}
@@ -144,7 +146,7 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 		return nil, err
 	}
 	m := &r.Fleet.Spec.ManagementClusters[i]
-	if err := r.deleteFolder(&e.Changes, path.Dir(m.Dir())); err != nil {
+	if err := r.deleteFolder(&e.Changes, m.Layout().Owned()); err != nil {
 		return nil, err
 	}
 	e.Notes = append(e.Notes, "The cluster itself stays, if it is there: `fleetctl teardown` goes before this.")

@@ -48,6 +48,12 @@ type Object struct {
 	Ready bool `json:"ready"`
 	// Reason says why not.
 	Reason string `json:"reason,omitempty"`
+	// Troubles are what its conditions have against it, one a cause.
+	Troubles []kube.Trouble `json:"-"`
+	// AppliedBy is the Kustomization of Flux that brought it here; empty where none did.
+	AppliedBy kube.Key `json:"-"`
+	// DependsOn are those of its kind that it waits for.
+	DependsOn []kube.Key `json:"-"`
 	// Suspended objects stay as they are; SuspendedByFleetctl tells whose doing that is.
 	Suspended           bool `json:"suspended"`
 	SuspendedByFleetctl bool `json:"suspendedByFleetctl,omitempty"`
@@ -158,6 +164,10 @@ func (w world) describe(ref kube.Ref, obj *unstructured.Unstructured) Object {
 	}
 	out.Reason = o.ready()
 	out.Ready = out.Reason == ""
+	if !out.Ready {
+		out.Troubles = kube.Troubles(obj)
+	}
+	out.AppliedBy = KustomizationOf(obj)
 	out.Suspended = o.Spec.Suspend
 	_, out.SuspendedByFleetctl = o.Annotations[suspendedAnnotation]
 	out.URL = o.Spec.URL
@@ -186,6 +196,9 @@ func describeKustomization(out *Object, obj *unstructured.Unstructured) error {
 		out.Attempted = k.Status.LastAttemptedRevision
 	}
 	out.Remote = k.Spec.KubeConfig != nil
+	for _, d := range k.Spec.DependsOn {
+		out.DependsOn = append(out.DependsOn, kube.Key{Namespace: cmp.Or(d.Namespace, k.Namespace), Name: d.Name})
+	}
 	return nil
 }
 
@@ -208,10 +221,25 @@ func (w world) describeRelease(out *Object, obj *unstructured.Unstructured) erro
 		out.Attempted = r.Status.LastAttemptedRevision
 	}
 	out.Remote = r.Spec.KubeConfig != nil
+	for _, d := range r.Spec.DependsOn {
+		out.DependsOn = append(out.DependsOn, kube.Key{Namespace: cmp.Or(d.Namespace, r.Namespace), Name: d.Name})
+	}
 	if why := w.chartTrouble(&r); why != "" && out.Ready {
 		out.Ready, out.Reason = false, why
 	}
 	return nil
+}
+
+// KustomizationOf is the Kustomization of Flux that applied an object, by the labels that it leaves; empty where none did.
+func KustomizationOf(obj *unstructured.Unstructured) kube.Key {
+	group := kustomizev1.GroupVersion.Group
+	return kube.Key{Namespace: obj.GetLabels()[group+"/namespace"], Name: obj.GetLabels()[group+"/name"]}
+}
+
+// ReleaseOf is the HelmRelease that installed an object, by the labels that helm-controller leaves; empty where none did.
+func ReleaseOf(obj *unstructured.Unstructured) kube.Key {
+	group := helmv2.GroupVersion.Group
+	return kube.Key{Namespace: obj.GetLabels()[group+"/namespace"], Name: obj.GetLabels()[group+"/name"]}
 }
 
 func sourceName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }

@@ -23,8 +23,21 @@ var ErrUnknownForge = errors.New("not known to be GitHub, GitLab or Gitea")
 // timeout bounds one request to a forge: to make a pull request, a busy one takes its time.
 const timeout = time.Minute
 
+// whole bounds all requests of one question together: a list may have many pages.
+const whole = 4 * time.Minute
+
 // maxAnswer bounds an answer: a page of pull requests, each with its text and what it is about, has some hundred KiB.
 const maxAnswer = 16 << 20
+
+// maxError bounds what is said of an error: a forge may put a whole page into it.
+const maxError = 2000
+
+// A search asks for pages of that many pull requests, and for no more than mostPages of them: strangers can open as many as they like, and a
+// forge may go on for ever.
+const (
+	aPage     = 100
+	mostPages = 100
+)
 
 // Options say which repository of which forge.
 type Options struct {
@@ -72,6 +85,8 @@ func Find(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, whole)
+	defer cancel()
 	there, err := c.find(ctx, r)
 	return there, explain("look for pull requests on "+o.Remote.Hostname(), err, o.Token)
 }
@@ -83,6 +98,8 @@ func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, whole)
+	defer cancel()
 	op := "open a pull request on " + o.Remote.Hostname()
 	there, err := c.find(ctx, r)
 	if err != nil {
@@ -95,8 +112,23 @@ func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 	if err != nil {
 		return nil, explain(op, err, o.Token)
 	}
+	if made.Number < 1 {
+		return nil, explain(op, errors.New("the answer has no pull request in it"), o.Token)
+	}
 	made.Created = true
 	return made, nil
+}
+
+// search goes over the pages of a list of size each until one of them has the pull request, which is nil where none has. What page finds is of a
+// branch of the repository itself: one of a fork has the same name where its owner likes, and would be taken for ours with other content.
+func search(size int, page func(n int) (found *PullRequest, listed int, err error)) (*PullRequest, error) {
+	for n := 1; n <= mostPages; n++ {
+		found, listed, err := page(n)
+		if found != nil || err != nil || listed < size {
+			return found, err
+		}
+	}
+	return nil, fmt.Errorf("there are more than %d open pull requests", mostPages*size)
 }
 
 func newClient(o Options) (client, error) {
@@ -198,5 +230,20 @@ func explain(op string, err error, token string) error {
 	if token != "" && strings.Contains(err.Error(), token) {
 		err = errors.New(strings.ReplaceAll(err.Error(), token, "***"))
 	}
-	return diag.Wrap(op, fmt.Errorf("%w", err), hint)
+	return diag.Wrap(op, &shortError{err}, hint)
 }
+
+// shortError leaves out the end of a long text.
+type shortError struct{ error }
+
+// Error is the beginning of the text.
+func (e *shortError) Error() string {
+	text := e.error.Error()
+	if len(text) <= maxError {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxError], "") + " […]"
+}
+
+// Unwrap returns the whole error.
+func (e *shortError) Unwrap() error { return e.error }

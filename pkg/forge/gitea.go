@@ -23,22 +23,18 @@ func newGitea(hc *http.Client, o Options, owner, name string) (client, error) {
 
 func (g *giteaForge) find(ctx context.Context, r Request) (*PullRequest, error) {
 	g.client.SetContext(ctx)
-	for page := 1; ; page++ {
+	return search(giteaPage, func(page int) (found *PullRequest, listed int, err error) {
 		all, response, err := g.client.ListRepoPullRequests(g.owner, g.name, gitea.ListPullRequestsOptions{
 			State: gitea.StateOpen, ListOptions: gitea.ListOptions{Page: page, PageSize: giteaPage},
 		})
-		if err != nil {
-			return nil, withStatus(giteaStatus(response), err)
-		}
 		for _, p := range all {
-			if p.Head != nil && p.Base != nil && p.Head.Ref == r.Branch && p.Base.Ref == r.Base {
-				return &PullRequest{Number: p.Index, URL: p.HTMLURL}, nil
+			if p != nil && p.Head != nil && p.Base != nil && p.Head.RepoID == p.Base.RepoID && p.Head.Ref == r.Branch && p.Base.Ref == r.Base {
+				found = &PullRequest{Number: p.Index, URL: p.HTMLURL}
+				break
 			}
 		}
-		if len(all) < giteaPage {
-			return nil, nil //nolint:nilnil // there is none
-		}
-	}
+		return found, len(all), withStatus(giteaStatus(response), err)
+	})
 }
 
 func (g *giteaForge) create(ctx context.Context, r Request) (*PullRequest, error) {

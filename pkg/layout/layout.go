@@ -14,13 +14,30 @@ type Layout struct {
 	Cloud string
 	// Generation is the folder below that: a new generation of management cluster can stand beside the old one.
 	Generation string
+	// Path, if not empty, is the management cluster's own folder, where it stands elsewhere than in that of its generation.
+	Path string
 }
 
-// generationDir is the folder of a generation of management cluster, with all that it makes.
+// CleanPath is the path of a folder of the repo as people and Flux write it (./clusters/production/, or / for the top), in its one form; "" stays so.
+func CleanPath(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return path.Clean(strings.TrimPrefix(dir, "./"))
+}
+
+// Owned is the folder that is the management cluster's alone: that of its generation, with all that it makes.
+func (l Layout) Owned() string { return l.generationDir() }
+
 func (l Layout) generationDir() string { return path.Join("providers", l.Cloud, l.Generation) }
 
 // Management is the folder that the management cluster's Flux applies first.
-func (l Layout) Management() string { return path.Join(l.generationDir(), "mgmt") }
+func (l Layout) Management() string {
+	if l.Path != "" {
+		return l.Path
+	}
+	return path.Join(l.generationDir(), "mgmt")
+}
 
 // Clusters is the folder of the environments' folders.
 func (l Layout) Clusters() string { return path.Join(l.generationDir(), "clusters") }

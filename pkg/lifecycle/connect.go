@@ -22,8 +22,9 @@ import (
 type ConnectOptions struct {
 	// Dir is the folder of the fleet repo, Cluster the management cluster; empty: the only one.
 	Dir, Cluster string
-	// Kubeconfig is a file with the way there. Empty: after a pivot the one that this machine has; else the parent is asked.
-	Kubeconfig string
+	// Kubeconfig is a file with the way there, Context one of its contexts; empty: the current one. Without both it is, after a pivot, what this
+	// machine has; else the parent is asked.
+	Kubeconfig, Context string
 	// MergeInto is the user's kubeconfig that gets a context for it; empty: none does.
 	MergeInto string
 }
@@ -60,7 +61,7 @@ func Connect(ctx context.Context, deps management.Deps, o ConnectOptions) (*Conn
 		return nil, err
 	}
 	defer unlock()
-	kubeconfig, err := s.wayThere(ctx, o.Kubeconfig)
+	kubeconfig, err := s.wayThere(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +83,9 @@ func Connect(ctx context.Context, deps management.Deps, o ConnectOptions) (*Conn
 }
 
 // wayThere is the kubeconfig to go by.
-func (s *session) wayThere(ctx context.Context, file string) ([]byte, error) {
-	if file != "" {
-		return hosts.Kubeconfig(file)
+func (s *session) wayThere(ctx context.Context, o ConnectOptions) ([]byte, error) {
+	if o.Kubeconfig != "" || o.Context != "" {
+		return hosts.Kubeconfig(o.Kubeconfig, o.Context)
 	}
 	record, err := s.cluster.Load()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +99,7 @@ func (s *session) wayThere(ctx context.Context, file string) ([]byte, error) {
 		if err := s.askParent(ctx); err != nil {
 			return nil, err
 		}
-		return hosts.Kubeconfig(s.cluster.Path(hosts.WorkloadKubeconfigFile))
+		return hosts.Kubeconfig(s.cluster.Path(hosts.WorkloadKubeconfigFile), s.mgmt.Name)
 	}
 	return nil, diag.Usage("give its kubeconfig: --kubeconfig FILE; where it was made, `fleetctl kubeconfig` prints it",
 		"nothing on this machine tells where the management cluster %s is", s.mgmt.Name)

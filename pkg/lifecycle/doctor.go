@@ -194,10 +194,11 @@ func (s *session) checkVariables(ctx context.Context) preflight.Result {
 	if s.opts.NoCommands {
 		providers, commands = withoutCommands(providers)
 	}
-	values, err := resolveVariables(ctx, providers, s.opts.Dir, s.LookupEnv)
+	resolved, err := resolveVariables(ctx, providers, s.opts.Dir, s.LookupEnv)
 	if err != nil {
 		return preflight.FailWith(err)
 	}
+	values := resolved.values
 	if len(commands) > 0 {
 		return preflight.OK("%d declared; those of commands were not asked for, which --run-commands does: %s", len(values)+len(commands), strings.Join(commands, ", "))
 	}

@@ -159,6 +159,7 @@ func (s *session) initResult() *InitResult {
 		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Host: string(s.mgmt.Host.Type),
 		Repo: s.opts.Dir, GitURL: s.endpoint.display, Branch: s.fleet.Spec.Git.Branch, Revision: s.revision,
 		Kubeconfig: s.cluster.Path(management.KubeconfigFile), Changed: s.changed, Kept: s.kept, Upgraded: s.upgraded, Snapshot: s.snapshot,
+		Renewed: s.renewed,
 	}
 	if s.deployKey != nil {
 		r.DeployKey = s.deployKey.Public

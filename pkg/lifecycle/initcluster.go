@@ -148,7 +148,7 @@ func (s *session) installProviders(ctx context.Context, detail func(string)) err
 	}
 	result, err := manager.Install(ctx, s.plan.source, capi.InstallOptions{
 		Providers: s.plan.providers, Detail: detail,
-		PodsRun: s.awaitPods,
+		PodsRun: s.awaitPods, Origins: s.plan.origins,
 		BeforeUpgrade: func(ctx context.Context, upgrades []capi.Upgrade) error {
 			s.did() // also where it fails on the way
 			return s.keepSnapshot(ctx, manager, upgrades, detail)
@@ -157,13 +157,14 @@ func (s *session) installProviders(ctx context.Context, detail func(string)) err
 	if err != nil {
 		return err
 	}
-	if len(result.Installed) == 0 && !result.CertManager && len(result.Upgraded) == 0 {
+	if len(result.Installed) == 0 && !result.CertManager && len(result.Upgraded) == 0 && len(result.Renewed) == 0 {
 		return steps.NothingToDo("they are installed and ready")
 	}
 	s.did()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.upgraded = upgradedOf(result.Upgraded)
+	s.renewed = renewedOf(result.Renewed)
 	return nil
 }
 

@@ -24,6 +24,8 @@ import (
 type installPlan struct {
 	source    *capi.Source
 	providers []capi.Provider
+	// origins say where the values of the source's variables come from.
+	origins map[string]capi.Origin
 	// What follows is there once the manifests are read.
 	flux *flux.Components
 	// images of a bundle that the node needs; nil without a bundle.
@@ -84,10 +86,12 @@ func (s *session) bundleImages(ctx context.Context) (host.ImageArchive, error) {
 
 func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 	declared := components.DeclaredProviders(s.mgmt.Providers)
-	variables, err := resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.LookupEnv)
+	resolved, err := resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.LookupEnv)
 	if err != nil {
 		return err
 	}
+	variables := resolved.values
+	plan.origins = resolved.origins
 	if err := s.preferLocked(); err != nil {
 		return err
 	}
@@ -106,6 +110,9 @@ func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 		return err
 	}
 	maps.Copy(variables, found)
+	for name := range found {
+		plan.origins[name] = originOf(fromEnvironment(name), found[name])
+	}
 	if plan.source, err = source.WithVariables(variables); err != nil { //nolint:contextcheck // it reads nothing yet
 		return err
 	}

@@ -64,7 +64,7 @@ func TestResolveVariables(t *testing.T) {
 		}
 		return "", false
 	}
-	values, err := resolveVariables(t.Context(), []v1alpha1.Provider{{Name: "aws", Variables: []v1alpha1.Variable{
+	resolved, err := resolveVariables(t.Context(), []v1alpha1.Provider{{Name: "aws", Variables: []v1alpha1.Variable{
 		{Name: "A", Value: &inClear},
 		{Name: "B", Env: "AWS_KEY"},
 		{Name: "AWS_KEY"},
@@ -77,8 +77,16 @@ func TestResolveVariables(t *testing.T) {
 	for name, want := range map[string]string{
 		"A": "clear", "B": "from the environment", "AWS_KEY": "from the environment", "C": "from a file", "D": "from a command",
 	} {
+		values := resolved.values
 		if values[name] != want {
 			t.Errorf("%s = %q, want %q", name, values[name], want)
+		}
+	}
+	for name, want := range map[string]string{
+		"A": "fleet.yaml", "B": "environment variable AWS_KEY", "AWS_KEY": "environment variable AWS_KEY", "C": "file token", "D": "command printf",
+	} {
+		if got := resolved.origins[name].Source; got != want {
+			t.Errorf("%s comes from %q, want %q", name, got, want)
 		}
 	}
 }

@@ -66,8 +66,10 @@ type InitResult struct {
 	// Kept is what Flux applied before it was taken over, and the fleet repo does not have.
 	Kept []string `json:"kept,omitempty"`
 	// Upgraded is what runs in another version than before, and Snapshot the private file with the Cluster API objects as they were before that.
-	Upgraded []Upgraded       `json:"upgraded,omitempty"`
-	Snapshot string           `json:"snapshot,omitempty"`
-	Steps    []progress.Event `json:"steps"`
-	Next     []string         `json:"next"`
+	Upgraded []Upgraded `json:"upgraded,omitempty"`
+	Snapshot string     `json:"snapshot,omitempty"`
+	// Renewed are the providers whose variables had changed.
+	Renewed []Renewed        `json:"renewed,omitempty"`
+	Steps   []progress.Event `json:"steps"`
+	Next    []string         `json:"next"`
 }

@@ -56,7 +56,7 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 	defer done()
 	p := &pivot{session: s, to: o.To}
 	if o.ToKubeconfig != "" {
-		if p.toKubeconfig, err = hosts.Kubeconfig(o.ToKubeconfig); err != nil {
+		if p.toKubeconfig, err = hosts.Kubeconfig(o.ToKubeconfig, ""); err != nil {
 			return nil, err
 		}
 		p.to = targetName(o.ToKubeconfig, p.toKubeconfig)

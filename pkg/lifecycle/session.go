@@ -67,6 +67,7 @@ type session struct {
 	revision   string      // after "commit"
 	changed    bool        // whether any step changed anything
 	upgraded   []Upgraded
+	renewed    []Renewed
 	snapshot   string // the file that was kept before an upgrade
 
 	onMachine foundEngine
@@ -263,6 +264,9 @@ func (s *session) contradictions() error {
 	differ("git-url", s.opts.GitURL, s.fleet.Spec.Git.URL)
 	differ("git-branch", s.opts.Branch, s.fleet.Spec.Git.Branch)
 	if m, err := s.fleet.ManagementCluster(s.opts.Cluster); err == nil {
+		if m.Host.Type == v1alpha1.HostExisting && m.Host.Existing == nil && s.opts.Context != "" { // fleet.yaml leaves it to who runs the command
+			m.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: s.opts.Kubeconfig, Context: s.opts.Context}
+		}
 		differ("kubernetes-version", s.opts.KubernetesVersion, m.KubernetesVersion)
 		differ("host", s.opts.HostType, string(m.Host.Type))
 		image, hostContext, kubeconfig := "", "", ""

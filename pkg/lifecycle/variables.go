@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -18,10 +20,40 @@ import (
 // maxNamed bounds what is read of a file that fleet.yaml names.
 const maxNamed = 1 << 20
 
+// resolvedVariables are the values of variables by their names, and where they come from.
+type resolvedVariables struct {
+	values  map[string]string
+	origins map[string]capi.Origin
+}
+
+// sourceOf says for people where a variable's value comes from.
+func sourceOf(v v1alpha1.Variable) string {
+	switch {
+	case v.Value != nil:
+		return "fleet.yaml"
+	case v.File != "":
+		return "file " + v.File
+	case len(v.Command) > 0:
+		return "command " + v.Command[0]
+	}
+	return fromEnvironment(cmp.Or(v.Env, v.Name))
+}
+
+func fromEnvironment(name string) string { return "environment variable " + name }
+
+// originOf is where a value comes from, and its end where it has one in it.
+func originOf(source, value string) capi.Origin {
+	o := capi.Origin{Source: source}
+	if end, ok := capi.EndOf(value); ok {
+		o.Until = &end
+	}
+	return o
+}
+
 // resolveVariables gets the value of every variable that providers declare, from where fleet.yaml says, and of every other one that
 // components may ask for from the environment. All problems are reported at once; no value is ever part of an error.
-func resolveVariables(ctx context.Context, providers []v1alpha1.Provider, dir string, lookup func(string) (string, bool)) (map[string]string, error) {
-	values := map[string]string{}
+func resolveVariables(ctx context.Context, providers []v1alpha1.Provider, dir string, lookup func(string) (string, bool)) (*resolvedVariables, error) {
+	resolved := &resolvedVariables{values: map[string]string{}, origins: map[string]capi.Origin{}}
 	var problems []error
 	for _, p := range providers {
 		for _, v := range p.Variables {
@@ -30,10 +62,11 @@ func resolveVariables(ctx context.Context, providers []v1alpha1.Provider, dir st
 				problems = append(problems, diag.Wrap(fmt.Sprintf("variable %s of provider %s", v.Name, p.Name), err, ""))
 				continue
 			}
-			values[v.Name] = value
+			resolved.values[v.Name] = value
+			resolved.origins[v.Name] = originOf(sourceOf(v), value)
 		}
 	}
-	return values, errors.Join(problems...)
+	return resolved, errors.Join(problems...)
 }
 
 func resolveVariable(ctx context.Context, v v1alpha1.Variable, dir string, lookup func(string) (string, bool)) (string, error) {
@@ -50,10 +83,7 @@ func resolveVariable(ctx context.Context, v v1alpha1.Variable, dir string, looku
 	case len(v.Command) > 0:
 		return variableFromCommand(ctx, v.Command, dir)
 	}
-	name := v.Env
-	if name == "" {
-		name = v.Name
-	}
+	name := cmp.Or(v.Env, v.Name)
 	// A pipeline whose secret is missing sets an empty variable.
 	value, _ := lookup(name)
 	if value == "" {

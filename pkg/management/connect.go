@@ -33,7 +33,7 @@ func Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := o.Target.Name
+	name, merge := o.Target.Name, kube.MergeKubeconfig
 	if o.Workload != "" {
 		client, err := kube.New(content, kube.Options{})
 		if err != nil {
@@ -58,6 +58,10 @@ func Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 			return nil, err
 		}
 		name = cluster.Name
+		of := o.Target.Name + "/" + cluster.FullName() // whoever may make a Cluster chooses its name: that of the management cluster, say
+		merge = func(ctx context.Context, path, name string, kubeconfig []byte) error {
+			return kube.MergeKubeconfigOf(ctx, path, name, of, kubeconfig)
+		}
 	}
 	if o.OutputFile != "" {
 		return content, kube.WriteKubeconfig(o.OutputFile, content)
@@ -65,7 +69,7 @@ func Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	if o.MergeInto == "" {
 		return content, nil
 	}
-	if err := kube.MergeKubeconfig(ctx, o.MergeInto, ContextName(name), content); err != nil {
+	if err := merge(ctx, o.MergeInto, ContextName(name), content); err != nil {
 		return nil, err
 	}
 	if o.Workload == "" && o.Target.Record != nil {

@@ -306,13 +306,17 @@ func HostLogs(ctx context.Context, t *Target) ([]string, error) {
 	return l.Logs()
 }
 
-// HostLog writes the last lines of one program's log.
+// HostLog writes the last lines of one program's log. name is one of HostLogs, or what is left of it without the namespace.
 func HostLog(ctx context.Context, t *Target, name string, lines int, w io.Writer) error {
 	l, err := t.logger(ctx)
 	if err != nil {
 		return err
 	}
 	names, err := l.Logs()
+	if err != nil {
+		return err
+	}
+	name, err = fullLogName(name, names)
 	if err != nil {
 		return err
 	}
@@ -331,6 +335,30 @@ func HostLog(ctx context.Context, t *Target, name string, lines int, w io.Writer
 	}
 	_, err = copyLastLines(w, f, lines)
 	return errors.Join(err, f.Close())
+}
+
+// fullLogName is the one of names that somebody means who leaves out the namespace, or the ending that all managers have. Of several it is an error.
+func fullLogName(short string, names []string) (string, error) {
+	if slices.Contains(names, short) {
+		return short, nil
+	}
+	const manager, controller = "-controller-manager", "-controller"
+	for _, wanted := range []string{short, short + controller, short + manager} {
+		var meant []string
+		for _, name := range names {
+			if namespace, deployment, ok := strings.Cut(name, "/"); ok && (deployment == wanted || wanted == short && namespace == short) {
+				meant = append(meant, name)
+			}
+		}
+		switch len(meant) {
+		case 0:
+			continue
+		case 1:
+			return meant[0], nil
+		}
+		return "", diag.Usage("give one of them", "several programs are called %s: %s", short, strings.Join(meant, ", "))
+	}
+	return short, nil
 }
 
 func (t *Target) logger(ctx context.Context) (host.Logger, error) {

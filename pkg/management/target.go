@@ -36,6 +36,8 @@ type Target struct {
 
 	// repo is the fleet repo that the command runs in; nil where it runs in none, or in one that has no such management cluster.
 	repo *ownership.Repo
+	// given is how the command line says that it is reached; nil where it says nothing.
+	given *state.Given
 }
 
 // ErrUnknownCluster says that this machine knows no such management cluster.
@@ -47,6 +49,9 @@ func Find(store state.Store, name, dir string) (*Target, error) {
 	repo, err := ownership.RepoAt(dir)
 	if err != nil {
 		return nil, err
+	}
+	if t, err := givenTarget(store, name, repo); t != nil || err != nil {
+		return t, err
 	}
 	if name != "" {
 		return namedTarget(store, name, repo)
@@ -119,6 +124,9 @@ func newTarget(store state.Store, r *state.Record, repo *ownership.Repo) *Target
 // Reload reads anew what this machine remembers, for who has the lock now: until then another command may have pivoted the cluster, removed it, or
 // made it anew. Errors are those of Find.
 func (t *Target) Reload() error {
+	if t.given != nil {
+		return nil
+	}
 	r, err := t.Cluster.Load()
 	if errors.Is(err, fs.ErrNotExist) {
 		r, err = nil, nil
@@ -179,6 +187,9 @@ func FindDeclared(store state.Store, name, dir string) (*Target, error) {
 
 // Host of the target. Without a record it is looked for, as what the fleet repo declares: the state folder may have been lost.
 func (t *Target) Host(ctx context.Context) (host.Host, error) {
+	if t.given != nil {
+		return nil, diag.Errorf("leave --kubeconfig and --context out", "of the host of management cluster %s nothing is known but how its API server is reached", t.Name)
+	}
 	if t.Record != nil {
 		return hosts.Remembered(ctx, t.Record, t.Cluster)
 	}
@@ -189,7 +200,7 @@ func (t *Target) Host(ctx context.Context) (host.Host, error) {
 	switch declared {
 	case v1alpha1.HostExisting, v1alpha1.HostWorkload:
 		// How to reach it only the record says: a kubeconfig that a repo names may run commands.
-		return nil, t.absent()
+		return nil, t.elsewhere()
 	case v1alpha1.HostEmbedded:
 		return hosts.New(ctx, t.Name, v1alpha1.Host{Type: declared}, t.Cluster, "")
 	case v1alpha1.HostKind:
@@ -202,8 +213,17 @@ func (t *Target) absent() error {
 	return diag.NotReady("make it with `fleetctl init`", "the management cluster %s does not exist", t.Name)
 }
 
+// elsewhere is the error where the cluster may well be there, and nothing on this machine says how it is reached.
+func (t *Target) elsewhere() error {
+	return diag.NotReady("say how it is reached with --kubeconfig or --context, or once for all with `fleetctl connect`; if it was never made, `fleetctl init` makes it",
+		"this machine does not know how the management cluster %s is reached", t.Name)
+}
+
 // Kubeconfig of the target, from its host; after a pivot it is the one of the cluster that took over.
 func (t *Target) Kubeconfig(ctx context.Context) ([]byte, error) {
+	if t.given != nil {
+		return hosts.Kubeconfig(t.given.Kubeconfig, t.given.Context)
+	}
 	if t.Pivoted() {
 		raw, err := os.ReadFile(t.Cluster.Path(KubeconfigFile))
 		return raw, diag.Wrap("read the kubeconfig of "+t.Record.PivotedTo, err, "")

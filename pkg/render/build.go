@@ -85,7 +85,7 @@ func (b *builds) kustomize(disk filesys.FileSystem, dir string, names []string, 
 		f.Rule = RuleLimits
 		return nil, diag.Findings{f}, nil
 	}
-	out, err := kustomizeNow(disk, "/"+dir, openAPI)
+	out, err := kustomizeNow(disk, path.Join("/", dir), openAPI)
 	return out, nil, err
 }
 

@@ -81,6 +81,9 @@ func (w *walk) configMap(targets []string, namespace, name string) (map[string]s
 
 // foreign says why a source is not the files at hand; "" where it is.
 func (w *walk) foreign(targets []string, kind, namespace, name string) string {
+	if w.own.Name != "" && len(targets) == 0 && kind == w.own.Kind && namespace == w.own.Namespace && name == w.own.Name {
+		return "" // be it an artifact that is made of this repo
+	}
 	if kind != "GitRepository" {
 		return fmt.Sprintf("it comes from the %s %s", kind, name)
 	}

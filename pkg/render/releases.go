@@ -41,7 +41,7 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 				Targets: j.object.Targets, Suspended: j.object.Suspended || j.spec.Spec.Suspend,
 			})
 			o.Source = j.object.Source // what is kept from an earlier run may have stood elsewhere
-			if target := targetOf(j.spec.Spec.KubeConfig); target != "" {
+			if target := targetOf(j.spec.Spec.KubeConfig, j.object.Namespace); target != "" {
 				o.Targets = []string{target}
 			}
 			w.children[j.object] = append(w.children[j.object], o)

@@ -123,11 +123,55 @@ func (r *Renderer) Cluster(ctx context.Context, name string) (*Result, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return nil, unknown("cluster", name, r.clusterNames())
+		return r.manifestCluster(ctx, name)
 	case len(found) > 1:
 		return nil, diag.Usage("say which one: "+strings.Join(found, "/"+short+", ")+"/"+short, "there are %d clusters called %s", len(found), short)
 	}
 	return r.render(ctx, scope{environment: found[0], cluster: short})
+}
+
+// manifestCluster renders a cluster that stands in no folder of the layout, called name or namespace/name.
+func (r *Renderer) manifestCluster(ctx context.Context, name string) (*Result, error) {
+	all, err := r.render(ctx, scope{})
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	known := r.clusterNames()
+	for _, o := range all.Objects {
+		if !IsCluster(o) || len(o.Targets) > 0 {
+			continue
+		}
+		known = append(known, o.Cluster)
+		if (o.Name == name || o.Cluster == name || o.Namespace+"/"+o.Name == name) && !slices.Contains(found, o.Cluster) {
+			found = append(found, o.Cluster)
+		}
+	}
+	slices.Sort(known)
+	switch {
+	case len(found) == 0:
+		return nil, unknown("cluster", name, slices.Compact(known))
+	case len(found) > 1:
+		return nil, diag.Usage("say which one: "+strings.Join(found, ", "), "there are %d clusters called %s", len(found), name)
+	}
+	is := scope{cluster: found[0]}
+	out := &Result{Files: all.Files, Findings: all.Findings}
+	for _, o := range all.Objects {
+		if is.holds(o) {
+			out.Objects = append(out.Objects, o)
+		}
+	}
+	for _, k := range all.Kustomizations {
+		if k.Cluster == is.cluster || slices.Contains(k.Targets, is.cluster) {
+			out.Kustomizations = append(out.Kustomizations, k)
+		}
+	}
+	for _, rel := range all.Releases {
+		if is.holds(rel.Object) {
+			out.Releases = append(out.Releases, rel)
+		}
+	}
+	return out, nil
 }
 
 // clusterEnvironments are the environments that have a folder for a cluster called name.

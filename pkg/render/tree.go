@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"path"
 	"runtime"
 	"slices"
@@ -38,6 +39,8 @@ type walk struct {
 	configMaps map[string]map[string]string
 	sources    map[string]string
 	charts     map[string]*chartSource
+	// own is the source that the management cluster's own folder comes from.
+	own kustomizev1.CrossNamespaceSourceReference
 }
 
 // sharedKey tells objects on workload clusters apart; all of one key are one Object with many targets.
@@ -82,6 +85,7 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 		w.addTo(all)
 	}
 	all.Files = r.builds.files()
+	nameClusters(all.Objects)
 	all.Findings = slices.Concat(all.Findings, r.seen.problems(), conflicts(all.Objects))
 	slices.SortStableFunc(all.Findings, func(a, b diag.Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Summary, b.Summary))
@@ -152,13 +156,18 @@ func (w *walk) begin(ctx context.Context) []*item {
 	it.spec.Path = dir
 	objects, _ := w.r.builds.build(ctx, dir, buildSpec{}, w.scope) // findings come with the build that counts
 	for _, c := range objects {
-		if !isFlux(c, KindKustomization) || c.Metadata.Name != fluxSystem || c.Metadata.Namespace != fluxSystem {
+		if !isFlux(c, KindKustomization) || w.mgmt.Path == "" && (c.Metadata.Name != fluxSystem || c.Metadata.Namespace != fluxSystem) {
 			continue
 		}
 		var own kustomizev1.Kustomization
-		if err := json.Unmarshal(c.json, &own); err == nil && path.Clean(own.Spec.Path) == dir {
-			it.spec, it.k.Source, it.k.Suspended, it.k.GitSource = own.Spec, c.source, own.Spec.Suspend, own.Spec.SourceRef.Name
+		if err := json.Unmarshal(c.json, &own); err != nil || cleanPath(own.Spec.Path) != dir || own.Spec.KubeConfig != nil {
+			continue
 		}
+		it.spec, it.k.Source, it.k.Suspended, it.k.GitSource = own.Spec, c.source, own.Spec.Suspend, own.Spec.SourceRef.Name
+		it.namespace, it.k.Owner = c.Metadata.Namespace, Owner{KindKustomization, c.Metadata.Namespace, c.Metadata.Name}
+		w.own = own.Spec.SourceRef
+		w.own.Namespace = cmp.Or(w.own.Namespace, c.Metadata.Namespace)
+		break
 	}
 	w.seen[seenKey(it.k.Owner, nil)] = true
 	return append([]*item{it}, planned...)
@@ -358,7 +367,8 @@ func (w *walk) kustomizations(o *Object) []*item {
 		w.problem(o, diag.SeverityWarning, RuleSource, why+": what it applies is not rendered")
 		return nil
 	}
-	clean, ok := inside(".", strings.TrimPrefix(spec.Spec.Path, "/"))
+	clean := cleanPath(spec.Spec.Path)
+	ok := fs.ValidPath(clean) && !strings.Contains(clean, `\`)
 	if !ok {
 		w.problem(o, diag.SeverityError, RulePath, fmt.Sprintf("the path %q leads out of the repo", spec.Spec.Path))
 		return nil
@@ -367,7 +377,7 @@ func (w *walk) kustomizations(o *Object) []*item {
 		Owner: owner, Source: o.Source, Path: clean, GitSource: ref.Name, ManagementCluster: w.mgmt.Name,
 		Environment: o.Environment, Cluster: o.Cluster, Targets: o.Targets, Suspended: o.Suspended || spec.Spec.Suspend,
 	}
-	if target := targetOf(spec.Spec.KubeConfig); target != "" {
+	if target := targetOf(spec.Spec.KubeConfig, o.Namespace); target != "" {
 		k.Targets = []string{target}
 	}
 	if environment, _ := placed(w.mgmt, clean+"/x"); environment != "" {
@@ -379,12 +389,24 @@ func (w *walk) kustomizations(o *Object) []*item {
 	return []*item{{k: k, spec: spec.Spec, namespace: o.Namespace}}
 }
 
-// targetOf is the workload cluster that a kubeconfig Secret of Cluster API belongs to.
-func targetOf(ref *meta.KubeConfigReference) string {
+// cleanPath is the path of a Flux Kustomization as it counts in the repo: without one it is the top.
+func cleanPath(given string) string { return path.Clean(strings.TrimPrefix(cmp.Or(given, "."), "/")) }
+
+// targetOf is the workload cluster that a kubeconfig Secret of Cluster API in a namespace belongs to.
+func targetOf(ref *meta.KubeConfigReference, namespace string) string {
 	if ref == nil || ref.SecretRef == nil {
 		return ""
 	}
-	return strings.TrimSuffix(ref.SecretRef.Name, "-kubeconfig")
+	return ClusterID(namespace, strings.TrimSuffix(ref.SecretRef.Name, "-kubeconfig"))
+}
+
+// ClusterID tells a workload cluster from all others of its management cluster: its name, which the clusters of the layout have for a namespace as
+// well, else with its namespace.
+func ClusterID(namespace, name string) string {
+	if namespace == "" || namespace == name {
+		return name
+	}
+	return namespace + "/" + name
 }
 
 func (w *walk) problem(o *Object, severity diag.Severity, rule, summary string) {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,11 +81,16 @@ type Report struct {
 // Diff renders both sides and compares them. What renders to the same is rendered once. Errors are those of the repo and of Git; that a
 // cluster would be lost is in the report: see Report.Err.
 func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
-	repo, err := fleetrepo.Open(o.Dir)
+	dir, declared, err := fleetrepo.FindAny(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	git, err := gitrepo.Open(repo.Dir)
+	if declared {
+		if _, err := v1alpha1.Load(filepath.Join(dir, v1alpha1.FileName)); err != nil {
+			return nil, err
+		}
+	}
+	git, err := gitrepo.Open(dir)
 	if err != nil {
 		return nil, diag.Wrap("compare", err, "a difference is one between revisions: `git init` and commit first")
 	}
@@ -94,7 +98,7 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 	if report.From, report.To, err = revisions(git, o); err != nil {
 		return nil, err
 	}
-	sides := sides{Dir: repo.Dir, CacheDir: render.CacheFor(o.CacheDir, repo.Dir)}
+	sides := sides{Dir: dir, CacheDir: render.CacheFor(o.CacheDir, dir)}
 	if sides.Before, err = snapshotOf(git, report.From); err != nil {
 		return nil, err
 	}
@@ -103,7 +107,7 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 			return nil, err
 		}
 	}
-	found, err := DiffTask.Run(ctx, sides, confine.Needs{Read: []string{repo.Dir}, Write: writable(sides.CacheDir)})
+	found, err := DiffTask.Run(ctx, sides, confine.Needs{Read: []string{dir}, Write: writable(sides.CacheDir)})
 	if err != nil {
 		return nil, err
 	}
@@ -125,16 +129,27 @@ type sides struct {
 var DiffTask = confine.New("diff", diffTask)
 
 func diffTask(ctx context.Context, s sides) (*Report, error) {
-	before, err := s.Before.render(ctx, s.CacheDir)
+	old, err := s.Before.side()
 	if err != nil {
 		return nil, err
 	}
-	var after *render.Result
+	var now *fleetFiles
 	if s.After != nil {
-		after, err = s.After.render(ctx, s.CacheDir)
+		now, err = s.After.side()
 	} else {
-		after, err = renderDir(ctx, RenderOptions{Dir: s.Dir, CacheDir: s.CacheDir})
+		now, err = folderSide(s.Dir)
 	}
+	if err != nil {
+		return nil, err
+	}
+	if err := old.completeWith(now, filepath.Base(s.Dir)); err != nil {
+		return nil, err
+	}
+	before, err := old.render(ctx, s.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	after, err := now.render(ctx, s.CacheDir)
 	if err != nil {
 		return nil, err
 	}
@@ -178,20 +193,6 @@ func revisions(git *gitrepo.Repo, o DiffOptions) (from, to string, err error) {
 	}
 	from, err = git.MergeBase(from, head)
 	return from, "", err
-}
-
-// render renders the fleet as it is in a commit; one without a fleet.yaml has no objects.
-func (s *snapshot) render(ctx context.Context, cacheDir string) (*render.Result, error) {
-	files := s.files()
-	content, err := fs.ReadFile(files, v1alpha1.FileName)
-	if err != nil {
-		return &render.Result{}, nil //nolint:nilerr // the fleet begins after this commit
-	}
-	fleet, err := v1alpha1.Decode(v1alpha1.FileName, content)
-	if err != nil {
-		return nil, diag.Wrap("read "+v1alpha1.FileName+" of commit "+s.Commit[:12], err, "compare with a revision whose fleet.yaml is right")
-	}
-	return render.New(files, fleet, render.Options{CacheDir: cacheDir, Begin: confine.Watch(ctx)}).All(ctx)
 }
 
 // id is what an object is on one of the clusters that it is applied to.

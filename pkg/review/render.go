@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -36,7 +37,7 @@ type RenderOptions struct {
 // Render returns what Flux would apply. What is wrong with the files is in the result; errors are those of opening the repo, and unknown
 // names.
 func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
-	dir, err := fleetrepo.Find(o.Dir)
+	dir, _, err := fleetrepo.FindAny(o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -68,15 +69,15 @@ func renderTask(ctx context.Context, o RenderOptions) (out rendered, err error) 
 }
 
 func renderDir(ctx context.Context, o RenderOptions) (*render.Result, error) {
-	repo, err := fleetrepo.Open(o.Dir)
+	files, err := render.Dir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	files, err := render.Dir(repo.Dir)
+	fleet, err := fleetOf(o.Dir, files)
 	if err != nil {
 		return nil, err
 	}
-	r := render.New(files, repo.Fleet, render.Options{CacheDir: o.CacheDir, Begin: confine.Watch(ctx)})
+	r := render.New(files, fleet, render.Options{CacheDir: o.CacheDir, Begin: confine.Watch(ctx)})
 	switch {
 	case o.Cluster != "":
 		return r.Cluster(ctx, o.Cluster)
@@ -84,6 +85,18 @@ func renderDir(ctx context.Context, o RenderOptions) (*render.Result, error) {
 		return r.Environment(ctx, o.Environment)
 	}
 	return r.All(ctx)
+}
+
+// fleetOf is what the fleet.yaml of a folder says; without one, what its Flux objects say.
+func fleetOf(dir string, files fs.FS) (*v1alpha1.Fleet, error) {
+	fleet, err := v1alpha1.Load(filepath.Join(dir, v1alpha1.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fleetrepo.Assume(files, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return fleetrepo.WithRoots(fleet, files), nil
 }
 
 // listFile names the files that WriteDir has made, so that it touches no others.

@@ -27,14 +27,18 @@ func writesOneNote(t *testing.T, path string) {
 	if err := os.WriteFile(filepath.Join(dir, "impact.md"), []byte("replaces 3 machines & more\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	there := `[{"id":7,"type":null,"body":"LGTM"}]`
+	there, me := `[{"id":7,"type":null,"body":"LGTM"}]`, "{}"
 	var calls []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("PRIVATE-TOKEN") != "glpat" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		if r.Method == http.MethodGet {
+		switch {
+		case r.URL.Path == "/api/v4/user":
+			fmt.Fprint(w, me)
+			return
+		case r.Method == http.MethodGet:
 			fmt.Fprint(w, there)
 			return
 		}
@@ -60,6 +64,19 @@ func writesOneNote(t *testing.T, path string) {
 	const body = " <!-- fleetctl diff -->\nreplaces 3 machines & more\n"
 	if want := []string{"POST " + notes + body, "PUT " + notes + "/42" + body}; strings.Join(calls, "|") != strings.Join(want, "|") {
 		t.Errorf("%q, want %q", calls, want)
+	}
+	// A stranger's note begins like ours, or quotes what GitLab says of one.
+	calls, me = nil, `{"id":9,"username":"project_5_bot","email":"a@example.com"}`
+	strangers := `[{"id":41,"type":null,"body":"\u003c!-- fleetctl diff --\u003e nothing changes","author":{"id":99,"username":"mallory"}},` +
+		`{"id":43,"type":null,"body":"<!-- fleetctl diff --> \\\",\"author\":{\"id\":9,","attachment":null,"author":{"id":99,"username":"mallory"}}`
+	there = strangers + "]"
+	run("glpat")
+	for _, attachment := range []string{"", `"attachment":null,`} {
+		there = strangers + `,{"id":44,"type":null,"body":"\u003c!-- fleetctl diff --\u003e\nreplaces \"x\"\n",` + attachment + `"author":{"id":9,"username":"project_5_bot"}}]`
+		run("glpat")
+	}
+	if want := []string{"POST " + notes + body, "PUT " + notes + "/44" + body, "PUT " + notes + "/44" + body}; strings.Join(calls, "|") != strings.Join(want, "|") {
+		t.Errorf("beside a stranger's: %q, want %q", calls, want)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 1 {
 		t.Errorf("there are left %v (%v)", left, err)

@@ -26,7 +26,19 @@ const (
 )
 
 // Store is the folder of all management clusters that this user's fleetctl knows.
-type Store struct{ Dir string }
+type Store struct {
+	Dir string
+	// Given, if not nil, is how a management cluster is reached by the word of who runs the command: it counts in the place of what is known here.
+	Given *Given
+}
+
+// Given says how a management cluster is reached.
+type Given struct {
+	// Name of the management cluster; "" is the only one that there is.
+	Name string
+	// Kubeconfig is a file; "" is the one that kubectl would use. Context in it; "" is its current one.
+	Kubeconfig, Context string
+}
 
 // DefaultDir is $XDG_STATE_HOME/fleetctl or its equivalent on this system.
 func DefaultDir() string { return filepath.Join(xdg.StateHome, "fleetctl") }

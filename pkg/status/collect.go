@@ -195,7 +195,13 @@ func workload(c capi.Cluster) Fleet {
 		Paused: c.Paused, Deleting: c.Deleting,
 		ControlPlane: Replicas{Desired: c.ControlPlaneReplicas.Desired, Ready: c.ControlPlaneReplicas.Ready},
 		Workers:      Replicas{Desired: c.WorkerReplicas.Desired, Ready: c.WorkerReplicas.Ready},
-		Conditions:   []Condition{}, Machines: []Machine{},
+		Conditions:   []Condition{}, Machines: []Machine{}, Troubles: []Trouble{},
+	}
+	for _, t := range c.Troubles {
+		f.Troubles = append(f.Troubles, Trouble{Condition: t.Condition, Reason: t.Text(), Waiting: t.Waiting})
+	}
+	if len(f.Troubles) > 0 { // each has a line of its own
+		f.Reason = f.Troubles[0].Condition + ": " + f.Troubles[0].Reason
 	}
 	for _, cond := range c.Conditions {
 		f.Conditions = append(f.Conditions, Condition{Type: cond.Type, Status: string(cond.Status), Reason: cond.Reason, Message: cond.Message})
@@ -236,10 +242,29 @@ func (c *collector) judge() {
 			r.blame(ref(s), s.Reason, "")
 		}
 	}
-	for _, w := range r.Clusters {
-		if !w.Ready {
-			r.blame(fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name), w.Reason, "")
-		}
+	for i := range r.Clusters {
+		r.blameCluster(&r.Clusters[i])
+	}
+}
+
+// blameCluster has one problem for each cause that a cluster's conditions tell, and one hint for all of them.
+func (r *Report) blameCluster(w *Fleet) {
+	if w.Ready {
+		return
+	}
+	object := fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name)
+	if w.Available || len(w.Troubles) == 0 {
+		r.blame(object, w.Reason, "")
+	}
+	if w.Available {
+		return
+	}
+	for _, t := range w.Troubles {
+		r.blame(object, t.Reason, "")
+		r.Problems[len(r.Problems)-1].Condition = t.Condition
+	}
+	if len(w.Troubles) > 0 {
+		r.Problems[len(r.Problems)-1].Hint = "`fleetctl why " + w.Namespace + "/" + w.Name + "` looks for the first cause"
 	}
 }
 

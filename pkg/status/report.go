@@ -85,6 +85,8 @@ type Fleet struct {
 	// Ready: Available, and what its environment's clusters run is applied there.
 	Ready  bool   `json:"ready"`
 	Reason string `json:"reason,omitempty"`
+	// Troubles are what is wrong with it, one a cause, as its conditions have it.
+	Troubles []Trouble `json:"troubles"`
 	// Flux of the cluster; nil where it is to have none.
 	Flux         *WorkloadFlux `json:"flux,omitempty"`
 	Paused       bool          `json:"paused,omitempty"`
@@ -105,6 +107,14 @@ type WorkloadFlux struct {
 	Revision string `json:"revision,omitempty"`
 	// Reason says which part holds the others, and why.
 	Reason string `json:"reason,omitempty"`
+}
+
+// Trouble is one thing that a condition says is not as it should be.
+type Trouble struct {
+	Condition string `json:"condition"`
+	Reason    string `json:"reason"`
+	// Waiting: by its own words it waits for something else.
+	Waiting bool `json:"waiting,omitempty"`
 }
 
 // Replicas counts machines.
@@ -135,8 +145,10 @@ type Machine struct {
 // Problem is one thing that is not healthy.
 type Problem struct {
 	Object string `json:"object"`
-	Reason string `json:"reason"`
-	Hint   string `json:"hint,omitempty"`
+	// Condition of the object that says so, where one does.
+	Condition string `json:"condition,omitempty"`
+	Reason    string `json:"reason"`
+	Hint      string `json:"hint,omitempty"`
 }
 
 // The parts that Unknown names, and other sources.

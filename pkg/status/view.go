@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
@@ -40,15 +41,7 @@ func Tree(w io.Writer, r *Report, style Style) error {
 	}
 	var b strings.Builder
 	write(&b, root, "", "")
-	for _, p := range r.Problems {
-		fmt.Fprintf(&b, "\n%s %s: %s", apply(style.Bad, "✗"), plain.Unbroken(p.Object), plain.Unbroken(p.Reason))
-		if p.Hint != "" {
-			fmt.Fprintf(&b, "\n  hint: %s", plain.Unbroken(p.Hint))
-		}
-	}
-	if len(r.Problems) > 0 {
-		b.WriteString("\n")
-	}
+	problems(&b, r.Problems, style)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -62,6 +55,49 @@ func write(b *strings.Builder, n node, first, rest string) {
 			write(b, c, rest+"├─ ", rest+"│  ")
 		}
 	}
+}
+
+// widest is how far a column is padded: one long name does not push all others aside.
+const widest = 64
+
+// problems writes the table of what is wrong, one line a cause. An object is named once, and conditions have a column where there are any.
+func problems(b *strings.Builder, all []Problem, style Style) {
+	const object, condition = "WHAT", "CONDITION"
+	var objects, conditions int
+	for i, p := range all {
+		if i == 0 || p.Object != all[i-1].Object {
+			objects = max(objects, utf8.RuneCountInString(plain.Unbroken(p.Object))+1)
+		}
+		conditions = max(conditions, utf8.RuneCountInString(plain.Unbroken(p.Condition)))
+	}
+	if len(all) == 0 {
+		return
+	}
+	objects, conditions = min(max(objects, len(object)), widest), min(conditions, widest)
+	head := pad(object, objects)
+	if conditions > 0 {
+		conditions = max(conditions, len(condition))
+		head += " " + pad(condition, conditions) + " "
+	}
+	b.WriteString("\n  " + apply(style.Dim, head+" WHY") + "\n")
+	for i, p := range all {
+		sign, name := apply(style.Bad, "✗"), plain.Unbroken(p.Object)+":"
+		if i > 0 && p.Object == all[i-1].Object {
+			sign, name = " ", ""
+		}
+		row := sign + " " + pad(name, objects)
+		if conditions > 0 {
+			row += " " + pad(plain.Unbroken(p.Condition), conditions) + " "
+		}
+		b.WriteString(row + " " + plain.Unbroken(p.Reason) + "\n")
+		if p.Hint != "" {
+			b.WriteString("  hint: " + plain.Unbroken(p.Hint) + "\n")
+		}
+	}
+}
+
+func pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }
 
 func mark(ok bool, style Style) string {
@@ -157,7 +193,11 @@ func clustersNode(r *Report, style Style) node {
 		if c.Paused {
 			facts = append(facts, "paused")
 		}
-		child := node{text: line(c.Ready, c.Namespace+"/"+c.Name, join(facts), c.Reason, style)}
+		reason := c.Reason
+		if len(c.Troubles) > 1 && !c.Available { // the table has them
+			reason = plain.Count(len(c.Troubles), "condition") + " below"
+		}
+		child := node{text: line(c.Ready, c.Namespace+"/"+c.Name, join(facts), reason, style)}
 		if f := c.Flux; f != nil && c.Available {
 			child.children = append(child.children, node{text: line(f.Ready, "Flux", join([]string{f.Mode, shortRevision(f.Revision)}), "", style)})
 		}

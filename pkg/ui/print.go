@@ -23,11 +23,21 @@ func unbroken(args []any) []any {
 			out[i] = plain.Unbroken(v.Error())
 		case fmt.Stringer:
 			out[i] = plain.Unbroken(v.String())
-		default:
+		case bool, int, int32, int64, uint16, uint32, uint64, float64, nil:
 			out[i] = arg
+		default: // a type of its own that is a text, or has texts in it
+			out[i] = unbrokenValue{arg}
 		}
 	}
 	return out
+}
+
+// unbrokenValue prints a value as ever, with the line ends and tabs of what comes out escaped.
+type unbrokenValue struct{ value any }
+
+// Format implements fmt.Formatter.
+func (u unbrokenValue) Format(s fmt.State, verb rune) {
+	_, _ = io.WriteString(s, plain.Unbroken(fmt.Sprintf(fmt.FormatString(s, verb), u.value))) // the printer's own buffer takes all
 }
 
 // FprintText writes text of several lines, such as a difference or notes, as it is, and a line end: only what is Hidden in a line is escaped, by the

@@ -190,7 +190,7 @@ func (p *planner) lookAtCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if target.Record == nil {
+	if !target.Known() {
 		return errElsewhere
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)

@@ -67,7 +67,7 @@ func controlPlaneOf(ctx context.Context, store state.Store, r *fleetrepo.Repo, c
 	if err != nil {
 		return nil, err
 	}
-	if target.Record == nil {
+	if !target.Known() {
 		return nil, fmt.Errorf("this machine does not know the management cluster %s", c.ManagementCluster)
 	}
 	ctx, cancel := context.WithTimeout(ctx, upgradeLook)

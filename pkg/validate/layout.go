@@ -51,7 +51,9 @@ type cluster struct {
 
 func checkLayout(t *tree, fleet *v1alpha1.Fleet, repo *fleetrepo.Repo) *placement {
 	l := &placement{tree: t, fleet: fleet, repo: repo, charts: map[[2]string]bool{}}
-	l.topFolders()
+	if !slices.ContainsFunc(fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path != "" }) {
+		l.topFolders()
+	}
 	seen := map[string]bool{}
 	for i := range fleet.Spec.ManagementClusters {
 		if m := &fleet.Spec.ManagementClusters[i]; !seen[m.Dir()] {
@@ -113,7 +115,7 @@ func (l *placement) subfolders(dir string) []string {
 func (l *placement) providerFolders() {
 	generations := map[string]bool{}
 	for i := range l.fleet.Spec.ManagementClusters {
-		generations[path.Dir(l.fleet.Spec.ManagementClusters[i].Dir())] = true
+		generations[l.fleet.Spec.ManagementClusters[i].Layout().Owned()] = true
 	}
 	for _, cloud := range l.subfolders("providers") {
 		for _, generation := range l.subfolders(path.Join("providers", cloud)) {

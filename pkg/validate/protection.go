@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
 const (
@@ -25,9 +26,11 @@ func (r *run) checkProtection(all []*object, clusters []*cluster) diag.Findings 
 		files[c.file.path], folders[c.dir] = c, c
 	}
 	reported := map[string]bool{} // templates
+	homes := r.manifestHomes()
+	unpruned := r.unpruned()
 	var out diag.Findings
 	for _, o := range all {
-		if o.content != nil {
+		if o.content != nil || o.Template == "" && unpruned[ownerOn{o.places()[0], o.Owner}] {
 			continue
 		}
 		c := folders[path.Dir(o.Source.File)]
@@ -39,6 +42,12 @@ func (r *run) checkProtection(all []*object, clusters []*cluster) diag.Findings 
 			}
 			reported[o.Template] = o.Template != ""
 			out = append(out, r.unprotectedCluster(o))
+		case c == nil && o.Kind == "Namespace" && homes[known{place: o.places()[0], name: o.Name}] != "":
+			if !o.isProtected() {
+				out = append(out, o.at("metadata.annotations."+pruneAnnotation, RulePrune,
+					fmt.Sprintf("cluster %s is in it, and it has no prune protection: Flux deletes both when it leaves Git", homes[known{place: o.places()[0], name: o.Name}]),
+					"annotate it with "+pruneAnnotation+": disabled"))
+			}
 		case o.Template != "" || c == nil || o.Name != c.name || c.declared == nil:
 		case o.Kind == "Namespace", o.Kind == "HelmRelease" && !c.declared.Removing:
 			if !o.isProtected() {
@@ -47,6 +56,49 @@ func (r *run) checkProtection(all []*object, clusters []*cluster) diag.Findings 
 		}
 	}
 	return out
+}
+
+// ownerOn is a Flux object with the place of what it applies.
+type ownerOn struct {
+	place place
+	owner render.Owner
+}
+
+// unpruned are the Flux Kustomizations that delete nothing, whatever leaves Git.
+func (r *run) unpruned() map[ownerOn]bool {
+	out := map[ownerOn]bool{}
+	for _, o := range r.rendered.Objects {
+		if o.Kind != render.KindKustomization || !strings.HasPrefix(o.APIVersion, "kustomize.toolkit.fluxcd.io/") {
+			continue
+		}
+		var says struct {
+			Spec struct {
+				Prune *bool `json:"prune"`
+			} `json:"spec"`
+		}
+		if kjson.Unmarshal(o.JSON, &says) == nil && says.Spec.Prune != nil && !*says.Spec.Prune {
+			for _, p := range (&object{Object: o}).places() {
+				out[ownerOn{p, render.Owner{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}}] = true
+			}
+		}
+	}
+	return out
+}
+
+// manifestHomes are the namespaces of clusters that stand in no folder of the layout, each with one of them.
+func (r *run) manifestHomes() map[known]string {
+	homes := map[known]string{}
+	for _, o := range r.rendered.Objects {
+		if isManifestCluster(o) && (&object{Object: o}).isProtected() { // else the Cluster itself is the finding
+			homes[known{place: (&object{Object: o}).places()[0], name: o.Namespace}] = o.Cluster
+		}
+	}
+	return homes
+}
+
+// isManifestCluster tells of a Cluster that it stands in no folder of the layout.
+func isManifestCluster(o *render.Object) bool {
+	return render.IsCluster(o) && len(o.Targets) == 0 && o.Environment == "" && o.Cluster == render.ClusterID(o.Namespace, o.Name)
 }
 
 // patchedAway is a finding at the protection that stands in the repo, and that Flux does not get; none where it does not stand there either,

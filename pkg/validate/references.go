@@ -163,8 +163,8 @@ var clusterWideIdentities = map[string]bool{
 	"AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true, "VSphereClusterIdentity": true,
 }
 
-// missing is the finding about a reference that leads nowhere.
-func (o *object) missing(ref reference, where string, nearest string) diag.Finding {
+// missing is the finding about a reference that leads nowhere. elsewhere says that what it names may well be made by somebody else than this repo.
+func (o *object) missing(ref reference, where string, nearest string, elsewhere bool) diag.Finding {
 	name := ref.name
 	if ref.namespace != "" {
 		name = ref.namespace + "/" + name
@@ -181,7 +181,7 @@ func (o *object) missing(ref reference, where string, nearest string) diag.Findi
 		hint = "the management cluster's identities belong into its mgmt folder"
 	}
 	f := o.at(ref.field, ref.rule, fmt.Sprintf("there is no %s %.120s%s", ref.kind, name, where), hint)
-	if ref.doubtful {
+	if ref.doubtful || elsewhere && nearest == "" && (ref.rule == RuleMissingSecret || ref.rule == RuleMissingConfig || ref.rule == RuleMissingNS) {
 		f.Severity = diag.SeverityWarning
 	}
 	return f

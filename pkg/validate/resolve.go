@@ -150,7 +150,7 @@ func (s *resolver) check(o *object) diag.Findings {
 				where = " on " + p.String()
 			}
 			group := known{place: p, kind: ref.kind, namespace: ref.namespace}
-			out = append(out, o.missing(ref, where, diag.Nearest(ref.name, s.names[group])))
+			out = append(out, o.missing(ref, where, diag.Nearest(ref.name, s.names[group]), s.run.isForeign()))
 			break
 		}
 	}

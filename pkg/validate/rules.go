@@ -51,6 +51,7 @@ const (
 	RuleEnvironment    = "unknown-environment"
 	RuleFolder         = "unknown-folder"
 	RuleNotApplied     = "not-applied"
+	RuleNothing        = "nothing-applied"
 	RuleChannel        = "channel"
 	RuleProduction     = "production-on-branch"
 	RulePrune          = "prune-protection"
@@ -98,6 +99,7 @@ var rules = []diag.Rule{
 	{ID: RuleEnvironment, Severity: diag.SeverityError, Summary: "Every cluster is in an environment of fleet.yaml."},
 	{ID: RuleFolder, Severity: diag.SeverityWarning, Summary: "Every folder is one of the layout."},
 	{ID: RuleNotApplied, Severity: diag.SeverityError, Summary: "Every environment with clusters, and every file of the layout, is applied by Flux."},
+	{ID: RuleNothing, Severity: diag.SeverityError, Summary: "Something is applied, and could be checked."},
 	{ID: RuleChannel, Severity: diag.SeverityError, Summary: "Everything of an environment follows the channel of the environment."},
 	{ID: RuleProduction, Severity: diag.SeverityError, Summary: "Production is never on a branch."},
 	{ID: RulePlainSecret, Severity: diag.SeverityError, Summary: "No secret is in clear."},

@@ -44,7 +44,9 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 		}
 	}
 	s.addTree(r.tree)
-	s.addProviders(ctx, r, kinds)
+	if !r.assumed { // else nothing says which providers there are
+		s.addProviders(ctx, r, kinds)
+	}
 	return s, nil
 }
 

@@ -51,6 +51,13 @@ func (r *run) checkUnapplied(ctx context.Context, renderer *render.Renderer, pla
 	for _, dir := range []string{layout.FeaturesDir, "tenants", layout.AddonsDir} {
 		u.below(dir, u.reason)
 	}
+	if r.isForeign() { // whose folders have no names that say what they are for
+		for _, k := range r.rendered.Kustomizations {
+			if k.Path != "." && u.hasKustomization(k.Path) {
+				u.below(k.Path, u.reason)
+			}
+		}
+	}
 	return u.findings
 }
 
@@ -173,7 +180,7 @@ func wires(environment string) string {
 
 // managementCluster looks at the folders of a management cluster and of the environments that it applies.
 func (u *passedOver) managementCluster(m *v1alpha1.ManagementCluster, clusters []*cluster) {
-	if u.tree.has(path.Join(m.Dir(), layout.FluxDir)) {
+	if u.tree.has(path.Join(m.Dir(), layout.FluxDir)) && m.Dir() != "." { // the top has much that is not meant
 		u.below(m.Dir(), u.reason)
 	}
 	base := m.Layout().Clusters()

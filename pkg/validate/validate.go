@@ -65,7 +65,9 @@ type run struct {
 	opts  Options
 	tree  *tree
 	fleet *v1alpha1.Fleet // nil where fleet.yaml cannot be read
-	lock  *v1alpha1.Lock  // nil where there is none
+	// assumed says that there is no fleet.yaml: fleet is what Flux's own objects say.
+	assumed bool
+	lock    *v1alpha1.Lock // nil where there is none
 
 	rendered *render.Result
 	accepted accepted
@@ -84,7 +86,7 @@ var Task = confine.New("validate", runTask)
 
 // Run finds all problems of a fleet repo at once. What is wrong with the repo is in the result; errors say that it cannot be looked at.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	dir, err := fleetrepo.Find(o.Dir)
+	dir, _, err := fleetrepo.FindAny(o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +139,9 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 	}
 	out := &Result{FormatVersion: "1", Repo: dir, Prefix: q.Prefix, Files: len(r.tree.files)}
 	findings = append(findings, r.readFleet()...)
+	if err := r.assume(); err != nil {
+		return nil, err
+	}
 	secrets := checkSecrets(r.tree)
 	findings = append(findings, secrets...)
 	findings = append(findings, checkKustomizations(r.tree)...)
@@ -203,14 +208,21 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	if err != nil {
 		return nil, err
 	}
+	r.fleet = fleetrepo.WithRoots(r.fleet, disk)
 	renderer := render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx)})
 	if r.rendered, err = renderer.All(ctx); err != nil {
 		return nil, err
 	}
 	findings = append(findings, r.renderFindings(placed)...)
 	findings = append(findings, r.checkUnapplied(ctx, renderer, placed)...)
+	findings = append(findings, r.checkFolders()...)
 	objects := r.objects()
 	out.Objects = len(r.rendered.Objects)
+	for _, o := range r.rendered.Objects {
+		if isManifestCluster(o) {
+			out.Clusters++
+		}
+	}
 	kinds := kindsIn(objects)
 	schemas, err := r.readSchemas(ctx, kinds)
 	if err != nil {
@@ -219,11 +231,13 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	if err := r.judge(ctx, schemas, kinds, objects); err != nil {
 		return nil, err
 	}
+	r.doubtVersions(objects)
 	findings = append(findings, schemas.findings...)
 	for _, o := range objects {
 		findings = append(findings, o.findings...)
 	}
 	findings = append(findings, unknownKinds(schemas, objects)...)
+	findings = append(findings, r.checkAnything(renderer, objects)...)
 	findings = append(findings, r.checkReferences(objects)...)
 	findings = append(findings, r.checkProtection(objects, placed.clusters)...)
 	findings = append(findings, r.checkAppliedSecrets(objects, secrets)...)

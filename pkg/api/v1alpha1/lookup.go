@@ -59,7 +59,7 @@ func (m *ManagementCluster) Layout() layout.Layout {
 	if generation == "" {
 		generation = defaultGeneration
 	}
-	return layout.Layout{Cloud: cloud, Generation: generation}
+	return layout.Layout{Cloud: cloud, Generation: generation, Path: layout.CleanPath(m.Path)}
 }
 
 func (m *ManagementCluster) defaultCloud() string {

@@ -140,6 +140,9 @@ type ManagementCluster struct {
 	Cloud string `json:"cloud,omitempty"`
 	// Generation is the folder under providers/<cloud>/: a new generation can stand beside the old one. Default: v1.
 	Generation string `json:"generation,omitempty"`
+	// Path of its own folder, from the top of the repo, where that is another one than providers/<cloud>/<generation>/mgmt: the one that its Flux
+	// applies first, which has flux-system in it (clusters/production). So the layout of a repo that was there before fleetctl stays as it is.
+	Path string `json:"path,omitempty"`
 	// CertManager makes the certificates of the providers' webhooks. It is installed where the cluster has none; somebody else's is left alone.
 	CertManager CertManager `json:"certManager,omitzero"`
 	// Providers to install, with their versions. The core provider and the kubeadm bootstrap and control plane providers are

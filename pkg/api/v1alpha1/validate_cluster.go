@@ -1,9 +1,12 @@
 package v1alpha1
 
 import (
+	"io/fs"
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 // HostTypes are all that host.type may say.
@@ -60,11 +63,19 @@ func (v *validator) managementCluster(at string, m *ManagementCluster) {
 	}
 	v.label(at+".cloud", m.Cloud, maxLabel)
 	v.label(at+".generation", m.Generation, maxLabel)
+	v.folder(at+".path", m.Path)
 	v.version(at+".kubernetesVersion", m.KubernetesVersion)
 	v.host(at, m)
 	v.version(at+".certManager.version", m.CertManager.Version)
 	v.releaseURL(at+".certManager.url", m.CertManager.URL)
 	v.providers(at+".providers", m.Providers)
+}
+
+// folder checks the path of a folder of the repo.
+func (v *validator) folder(path, dir string) {
+	if dir != "" && (strings.ContainsAny(dir, "\\:") || !fs.ValidPath(layout.CleanPath(dir)) || filepath.IsAbs(dir)) {
+		v.errorf(RuleValue, path, "write it from the top of the repo, like clusters/production", "%.80q is no folder of the fleet repo", dir)
+	}
 }
 
 func (v *validator) host(cluster string, m *ManagementCluster) {
@@ -93,7 +104,7 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 	if h.Existing != nil && hostType != HostExisting {
 		v.errorf(RuleValue, at+".existing", "set type: existing, or remove it", "these are the settings of an existing host, and the type is %s", hostType)
 	}
-	if hostType == HostExisting && h.Existing == nil {
+	if hostType == HostExisting && h.Existing == nil && m.Path == "" { // whose path is said was there before: each command can be told how to reach it
 		v.errorf(RuleRequired, at+".existing", "add `existing:` with the `context:` of the cluster; fleetctl never takes the current one", "required field is missing")
 	}
 	if m.Parent == "" && hostType == HostWorkload {
@@ -125,7 +136,7 @@ func (v *validator) mirrors(at string, mirrors []RegistryMirror) {
 
 // elsewhere is about a host that is not on this machine.
 func (v *validator) elsewhere(cluster string, hostType HostType, m *ManagementCluster) {
-	if v.noRemote {
+	if v.noRemote && m.Path == "" { // else Flux has a source already
 		v.errorf(RuleRequired, cluster+".host.type", "add `url:` to spec.git (--git-url for a new fleet): a remote that the cluster reaches",
 			"%s cluster cannot fetch the fleet repo from this machine", article(hostType))
 	}

@@ -55,10 +55,19 @@ func New(name string, opts Options) (*Host, error) {
 	return &Host{name: name, kubeconfig: kubeconfig, client: client}, nil
 }
 
-// Kubeconfig reads the current context of a kubeconfig file, so that it stands alone.
-func Kubeconfig(path string) ([]byte, error) {
-	kubeconfig, err := apiserver.Extract(path, "")
-	return kubeconfig, diag.Wrap("kubeconfig "+path, err, "name a kubeconfig that you can read, with a current context")
+// Kubeconfig reads a context of a kubeconfig file, or with "" the current one, so that it stands alone. The path "" follows $KUBECONFIG and then the one
+// in the home folder.
+func Kubeconfig(path, name string) ([]byte, error) {
+	kubeconfig, err := apiserver.Extract(path, name)
+	hint := "name a kubeconfig that you can read, with a current context"
+	if missing, ok := errors.AsType[*apiserver.NoContextError](err); ok && len(missing.Known) > 0 {
+		hint = "the kubeconfig has " + strings.Join(missing.Known, ", ")
+	}
+	op := "read the kubeconfig"
+	if path != "" {
+		op = "kubeconfig " + path
+	}
+	return kubeconfig, diag.Wrap(op, err, hint)
 }
 
 // Name of the management cluster.

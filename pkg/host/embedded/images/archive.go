@@ -320,7 +320,7 @@ func (s *Store) name(ref reference.Named, e indexEntry) error {
 		return nil
 	}
 	var index v1.IndexManifest
-	if err := json.Unmarshal([]byte(e.index), &index); err != nil || hexOf([]byte(e.index)) != wanted ||
+	if len(e.index) > maxDocument || hexOf([]byte(e.index)) != wanted || json.Unmarshal([]byte(e.index), &index) != nil ||
 		!slices.ContainsFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Digest == e.digest }) {
 		return diag.Errorf("make the bundle anew with `fleetctl bundle create`",
 			"image %s: the archive has %s for it, which is not of the index with that digest", e.ref, e.digest)

@@ -26,6 +26,8 @@ const (
 	maxLayerBytes   = 8 << 30
 	maxLayerEntries = 1 << 19
 	maxZstdWindow   = 128 << 20
+	// maxLayers is what one image may have; no engine takes as many.
+	maxLayers = 1_000
 )
 
 func hexOf(content []byte) string {

@@ -200,6 +200,9 @@ func checkPlatform(ref string, config *v1.ConfigFile) error {
 
 // assemble makes the image of a manifest whose layers are all in the store.
 func (s *Store) assemble(ctx context.Context, ref, hex string, rawConfig []byte, layers []v1.Hash) error {
+	if len(layers) > maxLayers {
+		return fmt.Errorf("it has more than %d layers", maxLayers)
+	}
 	_, missing := os.Lstat(s.path(imagesDir, hex)) // first: another process may be about to make it
 	if _, ok, err := s.image(ref, hex); err != nil || ok {
 		return err

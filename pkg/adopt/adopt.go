@@ -1,0 +1,246 @@
+// Package adopt looks at a repo that was there before fleetctl: one with Flux, and with objects of Cluster API in it. It says what it understands, and
+// what the smallest fleet.yaml is with which the other commands work there.
+package adopt
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/confine"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/review"
+)
+
+// Options of Look.
+type Options struct {
+	// Dir is in the repo.
+	Dir string
+	// Name of the fleet; "" is that of the repo's folder.
+	Name string
+	// Context reaches the management cluster, in the user's kubeconfig or in the one at Kubeconfig. Without it fleet.yaml does not say how.
+	Context, Kubeconfig string
+	// CacheDir keeps what was rendered; "" keeps nothing.
+	CacheDir string
+}
+
+// Report is what the repo has.
+type Report struct {
+	FormatVersion string `json:"formatVersion"`
+	// Repo is the folder.
+	Repo string `json:"repo"`
+	// Flux are the folders that clusters' Flux begin with.
+	Flux []Flux `json:"flux"`
+	// Providers that the repo has objects of, or installs.
+	Providers []Provider `json:"providers"`
+	// Clusters are the workload clusters that it declares.
+	Clusters []fleetrepo.Cluster `json:"clusters"`
+	// Problems are what could not be understood: what Flux applies there is not seen by the other commands either.
+	Problems diag.Findings `json:"problems"`
+	// Fleet is the fleet.yaml for it.
+	Fleet string `json:"fleet"`
+	// Written says that it is there now.
+	Written bool `json:"written"`
+}
+
+// Flux is a folder that a cluster's Flux begins with, with what it applies from there.
+type Flux struct {
+	fleetrepo.Root
+	// Manages says that Cluster API's objects are among what it applies: it is a management cluster's.
+	Manages bool `json:"manages"`
+	// Kustomizations and Objects are how many were followed, and found.
+	Kustomizations int `json:"kustomizations"`
+	Objects        int `json:"objects"`
+	// Clusters are the workload clusters that it makes.
+	Clusters int `json:"clusters"`
+}
+
+// Look reads the repo, and writes nothing. Errors: a repo that has a fleet.yaml, and one without Flux or without objects of Cluster API.
+func Look(ctx context.Context, o Options) (*Report, error) {
+	dir, declared, err := fleetrepo.FindAny(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if declared {
+		return nil, diag.Errorf("`fleetctl validate` looks at it", "the repo has a %s already: %s", v1alpha1.FileName, filepath.Join(dir, v1alpha1.FileName))
+	}
+	o.CacheDir = render.CacheFor(o.CacheDir, dir)
+	needs := confine.Needs{Read: []string{dir}}
+	if o.CacheDir != "" {
+		needs.Write = []string{o.CacheDir}
+	}
+	report, err := Task.Run(ctx, question{dir, o.CacheDir}, needs)
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := report.fleet(o)
+	if err != nil {
+		return nil, err
+	}
+	text, err := encode(fleet)
+	if err != nil {
+		return nil, err
+	}
+	report.Fleet = string(text)
+	// Lists that are empty are lists, too.
+	report.Providers, report.Clusters = append([]Provider{}, report.Providers...), append([]fleetrepo.Cluster{}, report.Clusters...)
+	report.Problems = append(diag.Findings{}, report.Problems...)
+	return report, nil
+}
+
+// Write puts the fleet.yaml of a report where it belongs, and nothing else anywhere. One that came there meanwhile stays.
+func (r *Report) Write() error {
+	name := filepath.Join(r.Repo, v1alpha1.FileName)
+	if err := atomicfile.Create(name, []byte(r.Fleet), 0o644); err != nil {
+		return diag.Wrap("write "+name, err, "")
+	}
+	r.Written = true
+	return nil
+}
+
+// question is what the process that looks is asked.
+type question struct{ Dir, CacheDir string }
+
+// Task is the part of Look that reads what the repo says.
+var Task = confine.New("adopt", look)
+
+func look(ctx context.Context, q question) (*Report, error) {
+	files, err := render.Dir(q.Dir)
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := fleetrepo.Assume(files, q.Dir)
+	if err != nil {
+		return nil, err
+	}
+	result, err := render.New(files, fleet, render.Options{CacheDir: q.CacheDir, Begin: confine.Watch(ctx)}).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{FormatVersion: "1", Repo: q.Dir, Clusters: review.ManifestClusters(result), Problems: result.Findings, Providers: providersIn(result.Objects)}
+	for _, root := range fleetrepo.Roots(files) {
+		report.Flux = append(report.Flux, countOf(root, result, report.Clusters))
+	}
+	return report, nil
+}
+
+// countOf counts what a cluster's Flux applies.
+func countOf(root fleetrepo.Root, result *render.Result, clusters []fleetrepo.Cluster) Flux {
+	f := Flux{Root: root}
+	for _, k := range result.Kustomizations {
+		if k.ManagementCluster == root.Name {
+			f.Kustomizations++
+		}
+	}
+	for _, o := range result.Objects {
+		if o.ManagementCluster == root.Name {
+			f.Objects++
+			f.Manages = f.Manages || len(o.Targets) == 0 && ofClusterAPI(o)
+		}
+	}
+	for _, c := range clusters {
+		if c.ManagementCluster == root.Name {
+			f.Clusters++
+		}
+	}
+	return f
+}
+
+// ofClusterAPI tells of an object whether only a management cluster has a use for it.
+func ofClusterAPI(o *render.Object) bool {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	return group == "cluster.x-k8s.io" || strings.HasSuffix(group, ".cluster.x-k8s.io")
+}
+
+// fleet is the smallest one that says what the report does.
+func (r *Report) fleet(o Options) (*v1alpha1.Fleet, error) {
+	fleet := &v1alpha1.Fleet{
+		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind, Metadata: v1alpha1.Metadata{Name: cmp.Or(o.Name, fleetrepo.Label(filepath.Base(r.Repo), "fleet"))},
+	}
+	for _, f := range r.Flux {
+		if !f.Manages {
+			continue
+		}
+		m := v1alpha1.ManagementCluster{Name: f.Name, Path: f.Path, Host: v1alpha1.Host{Type: v1alpha1.HostExisting}, Providers: r.providersFor(f.Name)}
+		if o.Context != "" {
+			m.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: o.Kubeconfig, Context: o.Context}
+		}
+		fleet.Spec.ManagementClusters = append(fleet.Spec.ManagementClusters, m)
+		fleet.Spec.Git.URL, fleet.Spec.Git.Branch = cmp.Or(fleet.Spec.Git.URL, f.URL), cmp.Or(fleet.Spec.Git.Branch, f.Branch)
+	}
+	switch n := len(fleet.Spec.ManagementClusters); {
+	case n == 0:
+		return nil, diag.NotReady("`fleetctl validate` and `fleetctl render` work without a fleet.yaml; --repo names another folder",
+			"nothing that Flux applies of %s is Cluster API's: it makes no clusters", r.Repo)
+	case n > 1 && o.Context != "":
+		return nil, diag.Usage("leave --context out, and write `existing: {context: NAME}` to the host of each in fleet.yaml",
+			"the repo has %d management clusters, and one context is given", n)
+	}
+	git := fleet.Spec.Git
+	if git.URL == "" { // what Flux follows is not said in the repo
+		if repo, err := gitrepo.Open(r.Repo); err == nil {
+			if url, branch, err := repo.Remote(); err == nil {
+				git.URL, git.Branch = url, cmp.Or(git.Branch, branch)
+			}
+		}
+	}
+	if git.URL != "" {
+		if _, err := git.ParseURL(); err != nil || strings.Contains(git.URL, "${") {
+			git.URL = ""
+		}
+	}
+	if git.Branch == v1alpha1.DefaultBranch {
+		git.Branch = ""
+	}
+	fleet.Spec.Git = git
+	return fleet, nil
+}
+
+// comment is what a reader of the file has to know first.
+const comment = `# What fleetctl has to know of this repo, whose layout is its own. Each field is described in docs/reference/fleet.yaml.md.
+`
+
+// encode is the text of a fleet, which is held to what any fleet.yaml is held to.
+func encode(fleet *v1alpha1.Fleet) ([]byte, error) {
+	var b strings.Builder
+	b.WriteString(comment)
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(v1alpha1.Node(fleet)); err != nil {
+		return nil, fmt.Errorf("write %s: %w", v1alpha1.FileName, err)
+	}
+	if err := e.Close(); err != nil {
+		return nil, fmt.Errorf("write %s: %w", v1alpha1.FileName, err)
+	}
+	text := []byte(b.String())
+	if _, err := v1alpha1.Decode("new "+v1alpha1.FileName, text); err != nil {
+		return nil, diag.Wrap("make a fleet of what is there", err, "--name gives the fleet another name")
+	}
+	return text, nil
+}
+
+// providersFor are the providers of infrastructure of a management cluster, and others whose version the repo says.
+func (r *Report) providersFor(management string) []v1alpha1.Provider {
+	var out []v1alpha1.Provider
+	for _, p := range r.Providers {
+		if !slices.Contains(p.ManagementClusters, management) || p.Version == "" && p.Type != string(v1alpha1.ProviderInfrastructure) {
+			continue
+		}
+		one := v1alpha1.Provider{Name: p.Name, Type: v1alpha1.ProviderType(p.Type), Version: p.Version}
+		if one.Type == v1alpha1.ProviderInfrastructure {
+			one.Type = "" // which is the default
+		}
+		out = append(out, one)
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package adopt
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// Provider is a Cluster API provider that a repo has objects of, or installs.
+type Provider struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	// Version, where the repo says which is installed.
+	Version string `json:"version,omitempty"`
+	// ManagementClusters that it is on.
+	ManagementClusters []string `json:"managementClusters"`
+}
+
+// infrastructure are how the kinds of the well-known providers begin, by the names that clusterctl has for these.
+var infrastructure = []struct{ prefix, name string }{
+	{"AWS", "aws"},
+	{"ROSA", "aws"},
+	{"Azure", "azure"},
+	{"GCP", "gcp"},
+	{"VSphere", "vsphere"},
+	{"Docker", "docker"},
+	{"Dev", "docker"},
+	{"InMemory", "docker"},
+	{"OpenStack", "openstack"},
+	{"Metal3", "metal3"},
+	{"HCloud", "hetzner"},
+	{"Hetzner", "hetzner"},
+	{"Proxmox", "proxmox"},
+	{"Nutanix", "nutanix"},
+	{"Kubevirt", "kubevirt"},
+	{"KubeVirt", "kubevirt"},
+	{"IBM", "ibmcloud"},
+	{"OCI", "oci"},
+	{"Packet", "packet"},
+	{"DO", "digitalocean"},
+	{"Linode", "linode-linode"},
+	{"Byo", "byoh"},
+	{"Maas", "maas"},
+	{"CloudStack", "cloudstack"},
+	{"Outscale", "outscale"},
+	{"Osc", "outscale"},
+	{"Vultr", "vultr-vultr"},
+	{"VCD", "vcd"},
+	{"Tinkerbell", "tinkerbell-tinkerbell"},
+	{"Harvester", "harvester-harvester"},
+	{"Incus", "incus"},
+	{"LXC", "incus"},
+	{"KCPMachine", "kubekey-kubekey"},
+	{"VCluster", "vcluster"},
+	{"Scaleway", "scaleway"},
+	{"Virtink", "virtink"},
+	{"Huawei", "huawei"},
+}
+
+// operatorTypes are the kinds of the Cluster API operator.
+var operatorTypes = map[string]v1alpha1.ProviderType{
+	"CoreProvider": v1alpha1.ProviderCore, "BootstrapProvider": v1alpha1.ProviderBootstrap, "ControlPlaneProvider": v1alpha1.ProviderControlPlane,
+	"InfrastructureProvider": v1alpha1.ProviderInfrastructure, "IPAMProvider": v1alpha1.ProviderIPAM, "AddonProvider": v1alpha1.ProviderAddon,
+	"RuntimeExtensionProvider": v1alpha1.ProviderRuntimeExtension,
+}
+
+// prefixes are what the label of a provider's components begins with.
+var prefixes = []struct {
+	prefix string
+	of     v1alpha1.ProviderType
+}{
+	{"infrastructure-", v1alpha1.ProviderInfrastructure},
+	{"bootstrap-", v1alpha1.ProviderBootstrap},
+	{"control-plane-", v1alpha1.ProviderControlPlane},
+	{"ipam-", v1alpha1.ProviderIPAM},
+	{"addon-", v1alpha1.ProviderAddon},
+	{"runtime-extension-", v1alpha1.ProviderRuntimeExtension},
+}
+
+// providersIn finds the providers that objects are of, or install: the operator's, the components of releases that stand in the repo, and those whose
+// kinds clusters are made of.
+func providersIn(all []*render.Object) []Provider {
+	found := map[[2]string]*Provider{}
+	note := func(o *render.Object, of v1alpha1.ProviderType, name, version string) {
+		if name == "" {
+			return
+		}
+		at := [2]string{string(of), name}
+		p := found[at]
+		if p == nil {
+			p = &Provider{Name: name, Type: string(of)}
+			found[at] = p
+		}
+		if problem, _ := v1alpha1.VersionProblem(version); version != "" && problem == "" {
+			p.Version = cmp.Or(p.Version, version)
+		}
+		if !slices.Contains(p.ManagementClusters, o.ManagementCluster) {
+			p.ManagementClusters = append(p.ManagementClusters, o.ManagementCluster)
+		}
+	}
+	for _, o := range all {
+		if len(o.Targets) > 0 {
+			continue
+		}
+		group, _, _ := strings.Cut(o.APIVersion, "/")
+		switch {
+		case group == "operator.cluster.x-k8s.io" && operatorTypes[o.Kind] != "":
+			note(o, operatorTypes[o.Kind], o.Name, versionIn(o))
+		case group == "infrastructure.cluster.x-k8s.io":
+			for _, i := range infrastructure {
+				if strings.HasPrefix(o.Kind, i.prefix) {
+					note(o, v1alpha1.ProviderInfrastructure, i.name, "")
+					break
+				}
+			}
+		case o.Kind == "Deployment" && group == "apps":
+			label, version := componentOf(o)
+			if label == "cluster-api" {
+				note(o, v1alpha1.ProviderCore, label, version)
+			}
+			for _, p := range prefixes {
+				if name, ok := strings.CutPrefix(label, p.prefix); ok {
+					note(o, p.of, name, version)
+				}
+			}
+		}
+	}
+	out := make([]Provider, 0, len(found))
+	for _, p := range found {
+		out = append(out, *p)
+	}
+	slices.SortFunc(out, func(a, b Provider) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name)) })
+	return out
+}
+
+// versionIn is the version that an object of the operator asks for.
+func versionIn(o *render.Object) string {
+	var says struct {
+		Spec struct {
+			Version string `json:"version"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal(o.JSON, &says) != nil {
+		return ""
+	}
+	return says.Spec.Version
+}
+
+var imageTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`:(v[0-9][0-9A-Za-z.+-]*)(@sha256:[0-9a-f]+)?$`) })
+
+// componentOf is the provider that a Deployment of a release belongs to, by the label that clusterctl's contract gives it, and its version.
+func componentOf(o *render.Object) (label, version string) {
+	var says struct {
+		Metadata struct {
+			Labels map[string]string `json:"labels"`
+		} `json:"metadata"`
+		Spec struct {
+			Template struct {
+				Spec struct {
+					Containers []struct {
+						Name  string `json:"name"`
+						Image string `json:"image"`
+					} `json:"containers"`
+				} `json:"spec"`
+			} `json:"template"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal(o.JSON, &says) != nil {
+		return "", ""
+	}
+	for _, c := range says.Spec.Template.Spec.Containers {
+		if m := imageTag().FindStringSubmatch(c.Image); m != nil && (c.Name == "manager" || version == "") {
+			version = m[1]
+		}
+	}
+	return says.Metadata.Labels["cluster.x-k8s.io/provider"], version
+}

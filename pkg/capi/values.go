@@ -1,0 +1,402 @@
+package capi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Renewed is a provider whose variables had other values than its cluster.
+type Renewed struct {
+	Provider
+	// Variables that changed, and Objects of the cluster that got their values.
+	Variables, Objects []string
+	// Restarted are the Deployments that were started again, because they read what changed only when they start.
+	Restarted []string
+}
+
+// restartOwner owns the mark by which a Deployment was started again: what is applied later does not take it away, which would be one more restart.
+const (
+	restartOwner = kube.FieldManager + "-restart"
+	restartMark  = "fleetctl.dev/restarted-at"
+)
+
+// valued is an object of a provider that has variables in it, with their names.
+type valued struct {
+	*unstructured.Unstructured
+	variables []string
+}
+
+// renewal is what has to be done about one provider that runs, where the values of its variables have changed.
+type renewal struct {
+	provider  Provider
+	variables []string
+	objects   []*unstructured.Unstructured
+	restart   []kube.Key
+}
+
+var documentStart = regexp.MustCompile(`(?m)^---(\s|$)`)
+
+// documents are those of a file that name variables.
+func documents(content []byte) [][]byte {
+	var all [][]byte
+	starts := append(documentStart.FindAllIndex(content, -1), []int{len(content)})
+	begin := 0
+	for _, at := range starts {
+		if doc := content[begin:at[0]]; bytes.Contains(doc, []byte("${")) {
+			all = append(all, doc)
+		}
+		begin = at[0]
+	}
+	return all
+}
+
+// given are the values of the variables that the components of p name, as far as this Source was given any.
+func (s *Source) given(ctx context.Context, p Provider) (map[string]string, map[string]*string, error) {
+	named, err := s.namedBy(ctx, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	given := map[string]string{}
+	for name := range named {
+		if value, ok := s.options.Variables[name]; ok {
+			given[name] = value
+		}
+	}
+	return given, named, nil
+}
+
+// fromVariables are the objects of p that have variables in them, filled in and tuned.
+func (s *Source) fromVariables(ctx context.Context, p Provider, namespace string) ([]valued, error) {
+	r, err := s.screened(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	var all []valued
+	processor := yamlprocessor.NewSimpleProcessor()
+	for _, doc := range documents(r.manifest.YAML) {
+		names, err := processor.GetVariables(doc)
+		if err != nil {
+			return nil, fmt.Errorf("read the variables of %s: %w", p, err)
+		}
+		components, err := repository.NewComponents(repository.ComponentsInput{
+			Provider: r.provider, ConfigClient: s.config, Processor: processor, RawYaml: doc,
+			Options: repository.ComponentsOptions{Version: r.manifest.Version, TargetNamespace: namespace},
+		})
+		if err != nil {
+			return nil, diag.Wrap("read the components of "+p.String(), &quotingError{err}, "")
+		}
+		if err := tune(components, s.options.Tuning); err != nil {
+			return nil, err
+		}
+		objects := components.Objs()
+		for i := range objects {
+			if objects[i].GetKind() != "Namespace" {
+				all = append(all, valued{&objects[i], names})
+			}
+		}
+	}
+	return all, nil
+}
+
+// renewals are the providers that run and whose variables have other values now. Of variables that an earlier run gave, and this one does not, nothing
+// is changed; where something else has to be applied, that is an error, which would otherwise take them away.
+func (m *Manager) renewals(ctx context.Context, source *Source, providers []Provider, todo *plan) ([]renewal, error) {
+	held, err := m.Held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []renewal
+	var against []error
+	for i, p := range providers {
+		components := todo.wanted[i]
+		p.Version = components.Version()
+		r, err := m.renewal(ctx, source, p, held, todo, components)
+		if err != nil {
+			against = append(against, err)
+		} else if r != nil {
+			all = append(all, *r)
+		}
+	}
+	return all, errors.Join(against...)
+}
+
+// leaves tells whether a plan leaves a provider as it is.
+func (p *plan) leaves(components repository.Components) bool {
+	return !slices.Contains(p.missing, components) && p.upgradeOf(components) == nil
+}
+
+// renewal is what is to be done about one provider, nil where that is nothing. left tells that nothing else is done to it; what else is done applies all
+// of its objects, so that only those Deployments are left to be started again which that does not change.
+func (m *Manager) renewal(ctx context.Context, source *Source, p Provider, held *Held, todo *plan, components repository.Components) (*renewal, error) {
+	left := todo.leaves(components)
+	given, named, err := source.given(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	changed, known := held.changed(p, given)
+	dropped := held.dropped(p, named, given)
+	if len(dropped) > 0 && (!left || len(changed) > 0) {
+		return nil, diag.Errorf("export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes it away",
+			"%s was given a value for %s by an earlier run, and this run has none", p, strings.Join(dropped, ", "))
+	}
+	if !left && len(changed) == 0 {
+		return nil, nil
+	}
+	parts, err := source.fromVariables(ctx, p, components.TargetNamespace())
+	if err != nil {
+		return nil, err
+	}
+	r := &renewal{provider: p, variables: changed}
+	var differing []string
+	for _, part := range parts {
+		if touches(part.variables, dropped) {
+			continue
+		}
+		differs := known && touches(part.variables, changed)
+		if left && part.GroupVersionKind() != deploymentKind {
+			if differs, err = m.differs(ctx, part.Unstructured); err != nil {
+				return nil, err
+			}
+		}
+		if differs {
+			r.objects = append(r.objects, part.Unstructured)
+			differing = append(differing, part.variables...)
+		}
+	}
+	r.restart = readersOf(components, r.objects)
+	if known {
+		r.restart = append(r.restart, pendingOf(held.Providers[p.Label()], components)...)
+	}
+	if !left {
+		r.objects = nil
+		r.restart = slices.DeleteFunc(r.restart, func(key kube.Key) bool { return !todo.running[key] })
+	}
+	if len(r.objects) == 0 && len(r.restart) == 0 {
+		return nil, nil
+	}
+	if len(r.variables) == 0 {
+		slices.Sort(differing)
+		r.variables = slices.Compact(differing)
+	}
+	return r, nil
+}
+
+func touches(names, others []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(others, name) })
+}
+
+// differs tells whether applying obj would change what is there.
+func (m *Manager) differs(ctx context.Context, obj *unstructured.Unstructured) (bool, error) {
+	ref := kube.RefOf(obj)
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(obj.GroupVersionKind())
+	if err := m.kube.Get(ctx, ref.Key, there); err != nil {
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, fmt.Errorf("look at %s: %w", ref, err)
+	}
+	would := obj.DeepCopy()
+	err := m.kube.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(would),
+		client.FieldOwner(kube.FieldManager), client.ForceOwnership, client.DryRunAll)
+	if err != nil {
+		return false, fmt.Errorf("look what would change of %s: %w", ref, err)
+	}
+	for _, o := range []*unstructured.Unstructured{there, would} {
+		for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
+			unstructured.RemoveNestedField(o.Object, "metadata", field)
+		}
+	}
+	return !reflect.DeepEqual(there.Object, would.Object), nil
+}
+
+// readersOf are the Deployments of components whose pods get one of objects when they start.
+func readersOf(components repository.Components, objects []*unstructured.Unstructured) []kube.Key {
+	var keys []kube.Key
+	for _, obj := range components.Objs() {
+		d := &appsv1.Deployment{}
+		if obj.GroupVersionKind() != deploymentKind || runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, d) != nil {
+			continue
+		}
+		reads := slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
+			return o.GetNamespace() == obj.GetNamespace() && slices.Contains(readBy(&d.Spec.Template.Spec), o.GetKind()+"/"+o.GetName())
+		})
+		if reads {
+			keys = append(keys, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		}
+	}
+	return keys
+}
+
+// readBy names what a pod gets of its namespace when it starts: what is mounted is read once by most programs, and the rest is only given once.
+func readBy(pod *corev1.PodSpec) []string {
+	names := []string{"ServiceAccount/" + pod.ServiceAccountName}
+	for _, v := range pod.Volumes {
+		if v.Secret != nil {
+			names = append(names, "Secret/"+v.Secret.SecretName)
+		}
+		if v.ConfigMap != nil {
+			names = append(names, "ConfigMap/"+v.ConfigMap.Name)
+		}
+		if v.Projected == nil {
+			continue
+		}
+		for _, from := range v.Projected.Sources {
+			if from.Secret != nil {
+				names = append(names, "Secret/"+from.Secret.Name)
+			}
+			if from.ConfigMap != nil {
+				names = append(names, "ConfigMap/"+from.ConfigMap.Name)
+			}
+		}
+	}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		for _, from := range c.EnvFrom {
+			if from.SecretRef != nil {
+				names = append(names, "Secret/"+from.SecretRef.Name)
+			}
+			if from.ConfigMapRef != nil {
+				names = append(names, "ConfigMap/"+from.ConfigMapRef.Name)
+			}
+		}
+		for _, e := range c.Env {
+			if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
+				names = append(names, "Secret/"+e.ValueFrom.SecretKeyRef.Name)
+			}
+			if e.ValueFrom != nil && e.ValueFrom.ConfigMapKeyRef != nil {
+				names = append(names, "ConfigMap/"+e.ValueFrom.ConfigMapKeyRef.Name)
+			}
+		}
+	}
+	return names
+}
+
+// pendingOf are the Deployments that a run which was killed has not started again.
+func pendingOf(known *HeldProvider, components repository.Components) []kube.Key {
+	var keys []kube.Key
+	for _, key := range keysOf(pointers(components.Objs())) {
+		if slices.Contains(known.Restart, key.String()) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// announce keeps what is to be started again, before anything is changed: where a run is killed in between, the next one does it.
+func (m *Manager) announce(ctx context.Context, all []renewal) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return m.changeHeld(ctx, func(h *Held) {
+		for _, r := range all {
+			p := h.Providers[r.provider.Label()]
+			if p == nil {
+				p = &HeldProvider{Variables: map[string]HeldValue{}}
+				h.Providers[r.provider.Label()] = p
+			}
+			for _, key := range r.restart {
+				p.Restart = append(p.Restart, key.String())
+			}
+			slices.Sort(p.Restart)
+			p.Restart = slices.Compact(p.Restart)
+		}
+	})
+}
+
+// renew gives a provider's objects their new values, and starts again what reads them only when it starts.
+func (m *Manager) renew(ctx context.Context, r renewal) (*Renewed, error) {
+	result := &Renewed{Provider: r.provider, Variables: r.variables}
+	restart := map[string]kube.Key{}
+	for _, key := range r.restart {
+		restart[key.String()] = key
+	}
+	changes, err := m.kube.Apply(ctx, r.objects, kube.ApplyOptions{ForceConflicts: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		result.Objects = append(result.Objects, c.Ref.String())
+		if c.Kind == deploymentKind.Kind && c.Action == kube.Configured {
+			delete(restart, c.Key.String()) // it has been, by what changed in itself
+			result.Restarted = append(result.Restarted, c.Key.String())
+		}
+	}
+	mark := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, restartMark, time.Now().UTC().Format(time.RFC3339Nano))
+	for _, key := range restart {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		err := m.kube.Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(mark)), client.FieldOwner(restartOwner))
+		if err != nil {
+			return nil, fmt.Errorf("restart Deployment %s: %w", key, err)
+		}
+		result.Restarted = append(result.Restarted, key.String())
+	}
+	slices.Sort(result.Restarted)
+	return result, nil
+}
+
+// keepHeld keeps which values the providers have now.
+func (m *Manager) keepHeld(ctx context.Context, source *Source, providers []Provider, origins map[string]Origin) error {
+	type entry struct {
+		provider Provider
+		given    map[string]string
+		secrets  map[string]bool
+	}
+	var entries []entry
+	for _, p := range providers {
+		given, _, err := source.given(ctx, p)
+		if err != nil {
+			return err
+		}
+		e := entry{provider: p, given: given, secrets: map[string]bool{}}
+		if len(given) > 0 {
+			parts, err := source.fromVariables(ctx, p, HeldKey.Namespace) // whichever it is: only the kinds are looked at
+			if err != nil {
+				return err
+			}
+			for _, part := range parts {
+				for _, name := range part.variables {
+					e.secrets[name] = e.secrets[name] || part.GetKind() == "Secret"
+				}
+			}
+		}
+		entries = append(entries, e)
+	}
+	return m.changeHeld(ctx, func(h *Held) {
+		for _, e := range entries {
+			h.give(e.provider, e.given, func(name string) bool { return e.secrets[name] }, origins, time.Now())
+		}
+	})
+}
+
+func (m *Manager) renewAll(ctx context.Context, all []renewal, result *InstallResult, detail func(string)) error {
+	for _, r := range all {
+		detail("giving " + r.provider.String() + " its changed variables")
+		renewed, err := m.renew(ctx, r)
+		if err != nil {
+			return fmt.Errorf("change the variables of %s: %w", r.provider, err)
+		}
+		result.Renewed = append(result.Renewed, *renewed)
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+//go:build integration
+
+package capi
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// testReaders are a manager that mounts what has variables in it, one that reads nothing of it, and a service account that is given a role.
+const testReaders = `---
+apiVersion: v1
+kind: Secret
+metadata: {name: login, namespace: infrastructureaws-system}
+stringData:
+  login: |
+    user = me
+    password = ${TEST_PASSWORD}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: reader
+  namespace: infrastructureaws-system
+  annotations: {example.com/role: "${TEST_ROLE:=none}"}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: reader, namespace: infrastructureaws-system}
+spec:
+  selector: {matchLabels: {app: reader}}
+  template:
+    metadata: {labels: {app: reader}}
+    spec:
+      serviceAccountName: reader
+      containers:
+      - name: manager
+        image: example.com/reader:v1
+        args: ["--feature=${TEST_FEATURE:=false}"]
+        volumeMounts: [{name: login, mountPath: /login}]
+      volumes: [{name: login, secret: {secretName: login}}]
+`
+
+var reader, other = kube.Key{Namespace: "infrastructureaws-system", Name: "reader"}, kube.Key{Namespace: "infrastructureaws-system", Name: "infrastructureaws-manager"}
+
+// valuesBed is a management cluster with a provider whose variables change.
+type valuesBed struct {
+	*testing.T
+	manage    *Manager
+	client    *kube.Client
+	root      string
+	providers []Provider
+}
+
+func newValuesBed(t *testing.T) *valuesBed {
+	m, c, source := newManagement(t)
+	b := &valuesBed{T: t, manage: m, client: c, root: source.repository}
+	writeFile(t, filepath.Join(b.root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml"),
+		strings.ReplaceAll(testComponents, "NAME", "infrastructureaws")+testSecret+testReaders)
+	b.providers = resolve(t, source, []Provider{{Name: "aws"}})
+	return b
+}
+
+func (b *valuesBed) variables(more ...string) map[string]string {
+	values := map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0", "TEST_PASSWORD": "correct-horse"}
+	for i := 0; i < len(more); i += 2 {
+		values[more[i]] = more[i+1]
+	}
+	return values
+}
+
+func (b *valuesBed) install(variables map[string]string) (*InstallResult, error) {
+	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+	defer cancel()
+	source := newTestSource(b.T, SourceOptions{Repository: b.root, Variables: variables})
+	return b.manage.Install(ctx, source, InstallOptions{Providers: b.providers})
+}
+
+// renewed installs and expects that exactly those variables changed and those Deployments were started again.
+func (b *valuesBed) renewed(variables map[string]string, names, restarted []string) {
+	b.Helper()
+	before := b.generations()
+	result, err := b.install(variables)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var got Renewed
+	if len(result.Renewed) > 0 {
+		got = result.Renewed[0]
+	}
+	if len(result.Renewed) > 1 || !slices.Equal(got.Variables, names) || !slices.Equal(got.Restarted, restarted) {
+		b.Fatalf("renewed %+v, want %v and %v", result.Renewed, names, restarted)
+	}
+	for key, generation := range b.generations() {
+		if want := slices.Contains(restarted, key.String()); (generation != before[key]) != want {
+			b.Errorf("Deployment %s went from generation %d to %d, want a restart: %v", key, before[key], generation, want)
+		}
+	}
+}
+
+func (b *valuesBed) generations() map[kube.Key]int64 {
+	b.Helper()
+	all := map[kube.Key]int64{}
+	list := &appsv1.DeploymentList{}
+	if err := b.client.List(b.Context(), list); err != nil {
+		b.Fatal(err)
+	}
+	for i := range list.Items {
+		all[client.ObjectKeyFromObject(&list.Items[i])] = list.Items[i].Generation
+	}
+	return all
+}
+
+func (b *valuesBed) secret(key kube.Key) *corev1.Secret {
+	b.Helper()
+	secret := &corev1.Secret{}
+	if err := b.client.Get(b.Context(), key, secret); err != nil {
+		b.Fatal(err)
+	}
+	return secret
+}
+
+func (b *valuesBed) held() *HeldProvider {
+	b.Helper()
+	held, err := b.manage.Held(b.Context())
+	if err != nil || held.Providers["infrastructure-aws"] == nil {
+		b.Fatalf("held %+v, %v", held, err)
+	}
+	return held.Providers["infrastructure-aws"]
+}
+
+// What changed of a provider's variables reaches its objects, and the Deployments that read them only when they start are started again; no other one
+// is, and where nothing changed nothing is written.
+func TestChangedVariables(t *testing.T) {
+	b := newValuesBed(t)
+	if _, err := b.install(b.variables()); err != nil {
+		t.Fatal(err)
+	}
+	before, record := versions(t, b.client), b.secret(HeldKey).ResourceVersion
+	b.renewed(b.variables(), nil, nil)
+	if after := versions(t, b.client); !slices.Equal(before, after) || b.secret(HeldKey).ResourceVersion != record {
+		t.Errorf("nothing changed, but:\n%v\n%v", before, after)
+	}
+
+	b.renewed(b.variables("TEST_PASSWORD", "battery-staple"), []string{"TEST_PASSWORD"}, []string{reader.String()})
+	if got := string(b.secret(kube.Key{Namespace: reader.Namespace, Name: "login"}).Data["login"]); !strings.Contains(got, "battery-staple") {
+		t.Errorf("the Secret has %s", got)
+	}
+	held := b.held()
+	if v := held.Variables["TEST_PASSWORD"]; !v.Secret || v.Since.IsZero() || len(held.Restart) != 0 {
+		t.Errorf("kept %+v", held)
+	}
+	content := b.secret(HeldKey).Data
+	if all, _ := json.Marshal(content); strings.Contains(string(content[heldField]), "staple") || strings.Contains(string(all), "staple") {
+		t.Errorf("the value is kept: %s", content[heldField])
+	}
+
+	password := []string{"TEST_PASSWORD", "battery-staple"}
+	// what nobody mounts is written, and nothing is started again
+	b.renewed(b.variables(append(password, "AWS_B64ENCODED_CREDENTIALS", "b3RoZXI=")...), []string{"AWS_B64ENCODED_CREDENTIALS"}, nil)
+	password = append(password, "AWS_B64ENCODED_CREDENTIALS", "b3RoZXI=")
+	// what a Deployment itself has
+	b.renewed(b.variables(append(password, "TEST_FEATURE", "true")...), []string{"TEST_FEATURE"}, []string{reader.String()})
+	// what its service account has
+	b.renewed(b.variables(append(password, "TEST_FEATURE", "true", "TEST_ROLE", "arn:1")...), []string{"TEST_ROLE"}, []string{reader.String()})
+
+	t.Run("a variable that this run has not", func(t *testing.T) {
+		b.T = t
+		b.renewed(b.variables(password...), nil, nil) // nothing else to do: it stays
+		_, err := b.install(b.variables("TEST_PASSWORD", "third-time"))
+		if err == nil || !strings.Contains(err.Error(), "TEST_FEATURE, TEST_ROLE") || !strings.Contains(diag.Hint(err), "variables:") {
+			t.Errorf("got %v", err)
+		}
+		b.renewed(b.variables(append(password, "TEST_FEATURE", "false", "TEST_ROLE", "")...), []string{"TEST_FEATURE", "TEST_ROLE"}, []string{reader.String()})
+	})
+}
+
+// A cluster of before, which has no record, gets what changed as well; one whose Secret somebody has changed or deleted, too.
+func TestChangedVariablesWithoutRecord(t *testing.T) {
+	b := newValuesBed(t)
+	if _, err := b.install(b.variables()); err != nil {
+		t.Fatal(err)
+	}
+	forget := func() {
+		if err := b.client.WithWatch.Delete(t.Context(), b.secret(HeldKey)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget()
+	b.renewed(b.variables(), nil, nil)
+	forget()
+	b.renewed(b.variables("TEST_PASSWORD", "battery-staple"), []string{"TEST_PASSWORD"}, []string{reader.String()})
+	if err := b.client.WithWatch.Delete(t.Context(), b.secret(kube.Key{Namespace: reader.Namespace, Name: "login"})); err != nil {
+		t.Fatal(err)
+	}
+	b.renewed(b.variables("TEST_PASSWORD", "battery-staple"), []string{"TEST_PASSWORD"}, []string{reader.String()})
+}
+
+// A run that was killed after the Secret was written, and before its reader was started again, is ended by the next one.
+func TestChangedVariablesAfterKill(t *testing.T) {
+	b := newValuesBed(t)
+	if _, err := b.install(b.variables()); err != nil {
+		t.Fatal(err)
+	}
+	changed := b.variables("TEST_PASSWORD", "battery-staple")
+	source := newTestSource(t, SourceOptions{Repository: b.root, Variables: changed})
+	todo, err := b.manage.plan(t.Context(), source, b.providers)
+	if err != nil || len(todo.renewals) != 1 {
+		t.Fatalf("%+v, %v", todo, err)
+	}
+	if err := b.manage.announce(t.Context(), todo.renewals); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.client.Apply(t.Context(), todo.renewals[0].objects, kube.ApplyOptions{ForceConflicts: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.renewed(changed, []string{"TEST_PASSWORD"}, []string{reader.String()})
+	b.renewed(changed, nil, nil)
+}
+
+// What else has to be done to a provider does not keep what changed from those of its Deployments that are as they should be.
+func TestChangedVariablesOfHalfAProvider(t *testing.T) {
+	b := newValuesBed(t)
+	if _, err := b.install(b.variables()); err != nil {
+		t.Fatal(err)
+	}
+	d := &appsv1.Deployment{}
+	d.Namespace, d.Name = other.Namespace, other.Name
+	if err := b.client.WithWatch.Delete(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	before := b.generations()[reader]
+	result, err := b.install(b.variables("TEST_PASSWORD", "battery-staple"))
+	if err != nil || len(result.Installed) != 1 || len(result.Renewed) != 1 || !reflect.DeepEqual(result.Renewed[0].Restarted, []string{reader.String()}) {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if after := b.generations()[reader]; after == before {
+		t.Error("the reader was not started again")
+	}
+}
+
+// An API server quotes what it does not take.
+func TestErrorsHideValues(t *testing.T) {
+	b := newValuesBed(t)
+	file := filepath.Join(b.root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml")
+	writeFile(t, file, strings.ReplaceAll(testComponents, "NAME", "infrastructureaws")+`---
+apiVersion: v1
+kind: Secret
+metadata: {name: login, namespace: infrastructureaws-system}
+stringData: {password: ${TEST_PASSWORD}}
+`)
+	_, err := b.install(map[string]string{"TEST_PASSWORD": "31415926"})
+	if err == nil || strings.Contains(err.Error(), "31415926") || !strings.Contains(err.Error(), "[value of TEST_PASSWORD]") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,102 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/status"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/why"
+)
+
+func newWhyCmd(f *factory) *cobra.Command {
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "why CLUSTER",
+		Short: "Say why a workload cluster is not as Git has it: the first cause, and its remedy",
+		Long: `Say why a workload cluster, NAME or NAMESPACE/NAME, is not as Git has it. It follows the way from the commit through Flux's source, Kustomizations
+and HelmRelease to the Cluster and to its provider's own objects, down to the words of the cloud. What nothing else explains is the first cause and stands on
+top, with its remedy where one is known.
+
+Exit codes: 0 the cluster is as it should be; 3 it is not.`,
+		Example: `  fleetctl why shop
+  fleetctl why prod/shop -o json | jq .causes`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(c.Context(), timeout)
+			defer cancel()
+			from, err := f.whySources(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			report, err := why.Collect(ctx, from)
+			if err != nil {
+				return err
+			}
+			err = ui.Print(f.streams, f.format, report, func(w io.Writer) error { return why.View(w, report, f.statusStyle()) })
+			if err == nil && !report.Ready {
+				return silent()
+			}
+			return err
+		},
+		ValidArgsFunction: f.completeWorkloadClusters,
+	}
+	f.addManagement(c)
+	f.addReach(c)
+	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
+	return c
+}
+
+func (f *factory) statusStyle() status.Style {
+	return status.Style{Good: ui.Painter(f.streams, ui.Good), Bad: ui.Painter(f.streams, ui.Bad), Dim: ui.Painter(f.streams, ui.Dim)}
+}
+
+// whySources finds the management cluster of a workload cluster, and what the fleet repo has of it.
+func (f *factory) whySources(ctx context.Context, name string) (why.Sources, error) {
+	from := why.Sources{Cluster: name}
+	declared, manages := f.declared(name)
+	dir, err := f.repoDir()
+	if err != nil {
+		return from, err
+	}
+	target, err := management.FindDeclared(f.store(), cmp.Or(f.flags.management, manages), dir)
+	if err != nil {
+		return from, err
+	}
+	from.Management, from.Declared = target.Name, declared
+	if target.Record != nil {
+		from.Repo = target.Record.Repo
+	}
+	from.Client, err = target.Client(ctx)
+	return from, err
+}
+
+// declared is where the fleet repo declares a cluster, and the management cluster that it is to have; nil where it does not, where there is no fleet
+// repo, and where it cannot be read: what runs can be looked at all the same.
+func (f *factory) declared(name string) (declared *why.Declared, manages string) {
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return nil, ""
+	}
+	plain := name[strings.LastIndexByte(name, '/')+1:]
+	if !slices.Contains(repo.Names(), plain) {
+		return nil, ""
+	}
+	c, err := repo.Cluster(plain)
+	if err != nil {
+		return nil, ""
+	}
+	key := kube.Key{Namespace: c.Name, Name: c.Name}
+	if name != plain && name != key.String() {
+		return nil, ""
+	}
+	return &why.Declared{Key: key, File: c.File, Environment: c.Environment}, c.ManagementCluster
+}

@@ -1,0 +1,110 @@
+package kube
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// linesOf are troubles as "CONDITION | text", those that wait in brackets.
+func linesOf(troubles []Trouble) []string {
+	var out []string
+	for _, t := range troubles {
+		line := t.Condition + " | " + t.Text()
+		if t.Waiting {
+			line = "(" + line + ")"
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// TestTroubles: one line a cause, of conditions as the providers and Flux write them.
+func TestTroubles(t *testing.T) {
+	for name, c := range map[string]struct {
+		status string
+		want   []string
+	}{
+		"nothing": {status: `{}`},
+		"all is well": {status: `{conditions: [{type: Available, status: "True", reason: Available, message: ""}, {type: RollingOut, status: "False", reason: NotRollingOut},
+ {type: Paused, status: "False", reason: NotPaused}, {type: Stalled, status: "False", reason: x}]}`},
+		// What a Cluster says while it comes up; the summary has all of it once more.
+		"the summary repeats": {
+			status: `
+conditions:
+- {type: Available, status: "False", reason: NotAvailable, message: "* RemoteConnectionProbe: Remote connection not established yet\n* InfrastructureReady: 6 of 8 completed\n* ControlPlaneAvailable: Control plane not yet initialized"}
+- {type: RemoteConnectionProbe, status: "False", reason: ProbeFailed, message: Remote connection not established yet}
+- {type: InfrastructureReady, status: "False", reason: NotReady, message: 6 of 8 completed}
+- {type: ControlPlaneInitialized, status: "False", reason: NotInitialized, message: Control plane not yet initialized}
+- {type: ControlPlaneAvailable, status: "False", reason: NotAvailable, message: Control plane not yet initialized}
+- {type: ScalingUp, status: "True", reason: ScalingUp, message: ""}`,
+			want: []string{
+				"RemoteConnectionProbe | ProbeFailed: Remote connection not established yet", "InfrastructureReady | 6 of 8 completed",
+				"ControlPlaneInitialized | NotInitialized: Control plane not yet initialized",
+			},
+		},
+		"only the summary, as a list": {
+			status: `{conditions: [{type: Available, status: "False", reason: NotAvailable, message: "* InfrastructureReady: 6 of 8 completed\n* WorkersAvailable:\n  * MachineDeployment md-0: 0 available\n  * MachineDeployment md-1: Waiting for x"}]}`,
+			want:   []string{"InfrastructureReady | 6 of 8 completed", "WorkersAvailable | MachineDeployment md-0: 0 available", "WorkersAvailable | MachineDeployment md-1: Waiting for x"},
+		},
+		"a list in another condition": {
+			status: `{conditions: [{type: WorkersAvailable, status: "False", reason: NotAvailable, message: "* MachineDeployment md-0: none of 3\n* MachineDeployment md-1: none of 2"}]}`,
+			want:   []string{"WorkersAvailable | MachineDeployment md-0: none of 3", "WorkersAvailable | MachineDeployment md-1: none of 2"},
+		},
+		// Cluster API Provider AWS: Ready says what VpcReady says.
+		"with severity": {
+			status: `
+conditions:
+- {type: Ready, status: "False", severity: Error, reason: VpcReconciliationFailed, message: "UnauthorizedOperation: You are not authorized"}
+- {type: SubnetsReady, status: "False", severity: Info, reason: WaitingForVpc}
+- {type: VpcReady, status: "False", severity: Error, reason: VpcReconciliationFailed, message: "UnauthorizedOperation: You are not authorized"}`,
+			want: []string{"VpcReady | VpcReconciliationFailed: UnauthorizedOperation: You are not authorized", "(SubnetsReady | WaitingForVpc)"},
+		},
+		"both contracts": {
+			status: `
+v1beta2: {conditions: [{type: BootstrapExecSucceeded, status: "False", reason: NotProvisioned, message: "exit code 1"}]}
+conditions: [{type: BootstrapExecSucceeded, status: "False", severity: Warning, reason: BootstrapFailed, message: old words}]`,
+			want: []string{"BootstrapExecSucceeded | exit code 1"},
+		},
+		"final failures": {
+			status: `{failureReason: CreateError, failureMessage: "InsufficientInstanceCapacity: none left", conditions: [{type: Ready, status: "False", reason: Failed, message: "InsufficientInstanceCapacity: none left"}]}`,
+			want:   []string{"failureMessage | CreateError: InsufficientInstanceCapacity: none left"},
+		},
+		"Flux says it twice": {
+			status: `{conditions: [{type: Ready, status: "False", reason: GitOperationFailed, message: authentication required}, {type: Stalled, status: "True", reason: x, message: authentication required}]}`,
+			want:   []string{"Stalled | x: authentication required"},
+		},
+		"paused": {
+			status: `{conditions: [{type: Paused, status: "True", reason: Paused, message: "Cluster spec.paused is set to true"}]}`,
+			want:   []string{"Paused | Paused: Cluster spec.paused is set to true"},
+		},
+		"nothing said":                     {status: `{conditions: [{type: VpcReady, status: Unknown}]}`, want: []string{"VpcReady | condition VpcReady is Unknown"}},
+		"no conditions at all, but a text": {status: `{conditions: none}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var status map[string]any
+			if err := yaml.Unmarshal([]byte(c.status), &status); err != nil {
+				t.Fatal(err)
+			}
+			got := linesOf(Troubles(&unstructured.Unstructured{Object: map[string]any{"status": status}}))
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A message of whatever length and shape stays one bounded line.
+func TestTroubleIsOneLine(t *testing.T) {
+	for _, message := range []string{strings.Repeat("x", 1<<16), strings.Repeat("* a:\n", 2000), "a\r\nb\n\n  c", strings.Repeat("  ", 5000) + "* x"} {
+		for _, trouble := range ConditionTroubles([]metav1.Condition{{Type: "Ready", Status: "False", Reason: "R", Message: message}}) {
+			if text := trouble.Text(); strings.ContainsAny(text, "\n\r") || len([]rune(text)) > longTrouble+10 {
+				t.Errorf("%.60q: got %d bytes: %.80q", message, len(text), text)
+			}
+		}
+	}
+}

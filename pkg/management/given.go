@@ -1,0 +1,39 @@
+package management
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// givenTarget is the management cluster that the command line says how to reach; nil where it says nothing of the one called name. What this machine
+// remembers of it does not count: it may be another machine's.
+func givenTarget(store state.Store, name string, repo *ownership.Repo) (*Target, error) {
+	g := store.Given
+	if g == nil || name != "" && g.Name != "" && name != g.Name {
+		return nil, nil
+	}
+	if name == "" {
+		name = g.Name
+	}
+	if repo != nil && g.Name == "" && len(repo.Clusters) > 1 {
+		return nil, diag.Usage("choose one with --management", "the fleet has several management clusters, and one of them is reached so: %s", strings.Join(repo.Clusters, ", "))
+	}
+	if name == "" && repo != nil && len(repo.Clusters) == 1 {
+		name = repo.Clusters[0]
+	}
+	folder := name
+	if name == "" { // in no fleet repo: there is nothing that it could be called by
+		name, folder = cmp.Or(g.Context, "given"), "given"
+	}
+	if repo != nil && !repo.Declares(name) {
+		repo = nil // it is not about this repo
+	}
+	return &Target{Name: name, Cluster: store.Cluster(folder), repo: repo, given: g}, nil
+}
+
+// Known tells whether there is a way to the target that is no guess: this machine remembers it, or the command line says how it is reached.
+func (t *Target) Known() bool { return t.Record != nil || t.given != nil }

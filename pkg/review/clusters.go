@@ -1,0 +1,198 @@
+package review
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// Clusters lists the workload clusters of a fleet repo: those of the layout, from their files, and those that stand somewhere else as Cluster API's own
+// objects, as Flux would apply them. Where there is none of these nothing is rendered. Files that cannot be read come back as findings.
+func Clusters(ctx context.Context, repo *fleetrepo.Repo, cacheDir string) ([]fleetrepo.Cluster, diag.Findings, error) {
+	all, findings, err := repo.Clusters()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !hasManifests(repo) {
+		return all, findings, nil
+	}
+	result, err := Render(ctx, RenderOptions{Dir: repo.Dir, CacheDir: cacheDir})
+	if err != nil {
+		return nil, nil, err
+	}
+	all = append(all, ManifestClusters(result)...)
+	slices.SortStableFunc(all, func(a, b fleetrepo.Cluster) int {
+		return cmp.Or(cmp.Compare(a.Environment, b.Environment), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	for _, f := range result.Findings {
+		if f.Severity == diag.SeverityError && !slices.Contains(findings, f) {
+			findings = append(findings, f)
+		}
+	}
+	return all, findings, nil
+}
+
+var (
+	// clusterKind and its group are in every file that declares a Cluster, or a chart's template that makes one.
+	clusterKind = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`kind["']?\s*:\s*["']?Cluster["']?\s*([,}#\r\n]|$)`) })
+	clusterAPI  = []byte("cluster.x-k8s.io/")
+)
+
+// Open is the fleet repo that dir is in; where it has no fleet.yaml, as far as its Flux objects say what it is.
+func Open(dir string) (*fleetrepo.Repo, error) {
+	top, declared, err := fleetrepo.FindAny(dir)
+	if err != nil {
+		return nil, err
+	}
+	if declared {
+		return fleetrepo.Open(top)
+	}
+	files, err := render.Dir(top)
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := fleetrepo.Assume(files, top)
+	if err != nil {
+		return nil, err
+	}
+	return fleetrepo.New(top, fleet), nil
+}
+
+// hasManifests tells whether a Cluster may be declared outside of the folders of the layout.
+func hasManifests(repo *fleetrepo.Repo) bool {
+	found := false
+	if slices.ContainsFunc(repo.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path != "" }) {
+		return true
+	}
+	_ = within.WalkDir(repo.Dir, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil //nolint:nilerr // who renders it says what cannot be read
+		case found:
+			return fs.SkipAll
+		case entry.IsDir():
+			if name == layout.ChartsDir || name != "." && strings.HasPrefix(path.Base(name), ".") {
+				return fs.SkipDir
+			}
+			return nil
+		case !entry.Type().IsRegular() || path.Base(name) == "cluster.yaml" && strings.HasPrefix(name, "providers/") || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml":
+			return nil
+		}
+		content, err := within.ReadFile(repo.Dir, name, fleetrepo.MaxFile)
+		found = err == nil && bytes.Contains(content, clusterAPI) && clusterKind().Match(content)
+		return nil
+	})
+	return found
+}
+
+// ManifestClusters are the clusters among what Flux would apply that stand in no folder of the layout.
+func ManifestClusters(result *render.Result) []fleetrepo.Cluster {
+	side := sideOf(result.Objects)
+	var all []fleetrepo.Cluster
+	for _, o := range side.clusters {
+		if len(o.Targets) > 0 || o.Environment != "" || o.Cluster != render.ClusterID(o.Namespace, o.Name) {
+			continue
+		}
+		all = append(all, side.manifestCluster(o))
+	}
+	slices.SortStableFunc(all, func(a, b fleetrepo.Cluster) int {
+		return cmp.Or(cmp.Compare(a.ManagementCluster, b.ManagementCluster), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	return all
+}
+
+// clusterObject is what a Cluster says of itself, in each version of its API.
+type clusterObject struct {
+	Spec struct {
+		Paused            bool      `json:"paused"`
+		InfrastructureRef reference `json:"infrastructureRef"`
+		Topology          struct {
+			Class    string `json:"class"`
+			ClassRef struct {
+				Name string `json:"name"`
+			} `json:"classRef"`
+			Version      string `json:"version"`
+			ControlPlane struct {
+				Replicas *int `json:"replicas"`
+			} `json:"controlPlane"`
+			Workers struct {
+				MachineDeployments []topologyPool `json:"machineDeployments"`
+				MachinePools       []topologyPool `json:"machinePools"`
+			} `json:"workers"`
+		} `json:"topology"`
+	} `json:"spec"`
+}
+
+type topologyPool struct {
+	Name     string `json:"name"`
+	Replicas *int   `json:"replicas"`
+}
+
+// manifestCluster is a cluster as its objects declare it.
+func (s *side) manifestCluster(o *render.Object) fleetrepo.Cluster {
+	g := s.guardOf(o)
+	c := fleetrepo.Cluster{
+		Name: o.Name, Namespace: o.Namespace, ManagementCluster: o.ManagementCluster, Manifests: true, Pools: []fleetrepo.Pool{},
+		Unprotected: g.clusterOpen || g.namespaceOpen || g.release != nil && g.releaseOpen && g.clusterOpen,
+		File:        o.Source.File, Line: o.Source.Line,
+	}
+	var says clusterObject
+	if json.Unmarshal(o.JSON, &says) != nil {
+		return c // its schema says what is wrong
+	}
+	t := &says.Spec.Topology
+	c.Flavour = cmp.Or(t.Class, t.ClassRef.Name, says.Spec.InfrastructureRef.Kind)
+	c.KubernetesVersion, c.ControlPlane, c.Paused = t.Version, t.ControlPlane.Replicas, says.Spec.Paused
+	for _, p := range slices.Concat(t.Workers.MachineDeployments, t.Workers.MachinePools) {
+		c.Pools = append(c.Pools, fleetrepo.Pool{Name: p.Name, Replicas: p.Replicas, Line: o.Source.Line})
+	}
+	for _, part := range s.all {
+		if part.Cluster != o.Cluster || part.ManagementCluster != o.ManagementCluster || part.Namespace != o.Namespace || len(part.Targets) > 0 {
+			continue
+		}
+		m := machinesOf(part)
+		switch {
+		case m == nil:
+		case m.isPool():
+			c.Pools = append(c.Pools, m.declared(part))
+		default:
+			c.ControlPlane = m.Spec.Replicas
+			c.KubernetesVersion = cmp.Or(c.KubernetesVersion, m.version())
+		}
+	}
+	for i := range c.Pools { // a cloud's own control plane may not say
+		c.KubernetesVersion = cmp.Or(c.KubernetesVersion, c.Pools[i].KubernetesVersion)
+		if c.Pools[i].KubernetesVersion == c.KubernetesVersion {
+			c.Pools[i].KubernetesVersion = ""
+		}
+	}
+	return c
+}
+
+// declared is a pool as a MachineDeployment or MachinePool has it.
+func (m *machines) declared(o *render.Object) fleetrepo.Pool {
+	p := fleetrepo.Pool{
+		Name: strings.TrimPrefix(o.Name, m.Spec.ClusterName+"-"), Replicas: m.Spec.Replicas, KubernetesVersion: m.version(), Line: o.Source.Line,
+	}
+	low, errLow := strconv.Atoi(m.Metadata.Annotations[minAnnotation])
+	high, errHigh := strconv.Atoi(m.Metadata.Annotations[maxAnnotation])
+	if errLow == nil && errHigh == nil {
+		p.Replicas, p.Min, p.Max = nil, &low, &high
+	}
+	return p
+}

@@ -1,0 +1,80 @@
+package review
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/confine"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// fleetFiles are the files of one side of a comparison. fleet is nil where they have no fleet.yaml.
+type fleetFiles struct {
+	files fs.FS
+	fleet *v1alpha1.Fleet
+}
+
+// side is the fleet as it is in a commit.
+func (s *snapshot) side() (*fleetFiles, error) {
+	f := &fleetFiles{files: s.files()}
+	content, err := fs.ReadFile(f.files, v1alpha1.FileName)
+	if err != nil {
+		return f, nil //nolint:nilerr // the fleet begins after this commit
+	}
+	if f.fleet, err = v1alpha1.Decode(v1alpha1.FileName, content); err != nil {
+		return nil, diag.Wrap("read "+v1alpha1.FileName+" of commit "+s.Commit[:12], err, "compare with a revision whose fleet.yaml is right")
+	}
+	return f, nil
+}
+
+// folderSide is the fleet as it is in a folder.
+func folderSide(dir string) (*fleetFiles, error) {
+	files, err := render.Dir(dir)
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := v1alpha1.Load(filepath.Join(dir, v1alpha1.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &fleetFiles{files: files}, nil
+	}
+	return &fleetFiles{files, fleet}, err
+}
+
+// completeWith gives sides without a fleet.yaml what they can be compared by: the other one's, where that is of a repo which was there before its
+// fleet.yaml, else what their Flux objects say. A fleet that begins between the two has had no objects before. dir is the name of the repo's folder.
+func (f *fleetFiles) completeWith(other *fleetFiles, dir string) error {
+	switch {
+	case f.fleet != nil && other.fleet != nil:
+		return nil
+	case f.fleet == nil && other.fleet == nil:
+		var errs [2]error
+		f.fleet, errs[0] = fleetrepo.Assume(f.files, dir)
+		other.fleet, errs[1] = fleetrepo.Assume(other.files, dir)
+		if errs[0] != nil && errs[1] != nil {
+			return errs[1]
+		}
+		return nil
+	}
+	known, missing := f, other
+	if known.fleet == nil {
+		known, missing = other, f
+	}
+	if slices.ContainsFunc(known.fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path != "" }) {
+		missing.fleet = known.fleet
+	}
+	return nil
+}
+
+// render renders one side; one without a fleet has no objects.
+func (f *fleetFiles) render(ctx context.Context, cacheDir string) (*render.Result, error) {
+	if f.fleet == nil {
+		return &render.Result{}, nil
+	}
+	return render.New(f.files, fleetrepo.WithRoots(f.fleet, f.files), render.Options{CacheDir: cacheDir, Begin: confine.Watch(ctx)}).All(ctx)
+}

@@ -1,0 +1,135 @@
+package validate
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// assume takes what Flux's own objects say for the fleet where there is no fleet.yaml. The error is fleetrepo.ErrNoFlux.
+func (r *run) assume() error {
+	if r.tree.has(v1alpha1.FileName) {
+		return nil
+	}
+	disk, err := render.Dir(r.tree.dir)
+	if err != nil {
+		return err
+	}
+	r.fleet, err = fleetrepo.Assume(r.tree.filesOver(disk), r.tree.dir)
+	r.assumed = err == nil
+	return err
+}
+
+// isForeign tells of a repo whose layout is its own: it was there before fleetctl, and what it refers to may be made elsewhere.
+func (r *run) isForeign() bool {
+	return r.fleet != nil && len(r.fleet.Spec.ManagementClusters) > 0 &&
+		!slices.ContainsFunc(r.fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path == "" })
+}
+
+// checkFolders reports management clusters whose folder, which fleet.yaml names, is not there.
+func (r *run) checkFolders() diag.Findings {
+	var out diag.Findings
+	for i := range r.fleet.Spec.ManagementClusters {
+		m := &r.fleet.Spec.ManagementClusters[i]
+		if m.Path == "" {
+			continue
+		}
+		if _, folder := r.tree.folders[m.Dir()]; !folder && m.Dir() != "." {
+			out = append(out, r.fleetFinding(RuleMissingPath, fmt.Sprintf("spec.managementClusters[%d].path", i),
+				fmt.Sprintf("there is no folder %.80s", m.Dir()), "name the folder that its Flux applies first"))
+		}
+	}
+	return out
+}
+
+// fleetFinding is one about a field of fleet.yaml; where there is none, about the file that says where Flux begins.
+func (r *run) fleetFinding(rule, field, summary, hint string) diag.Finding {
+	f := r.tree.byPath[v1alpha1.FileName]
+	if f == nil || len(f.documents) == 0 {
+		at := v1alpha1.FileName
+		for _, root := range r.roots() {
+			at = root.File
+			break
+		}
+		return finding(rule, at, 1, 0, summary, hint)
+	}
+	at := locate(f.documents[0].node, field)
+	return finding(rule, f.path, at.Line, at.Column, field+": "+summary, hint)
+}
+
+// roots are the folders that clusters' Flux begin with.
+func (r *run) roots() []fleetrepo.Root {
+	disk, err := render.Dir(r.tree.dir)
+	if err != nil {
+		return nil
+	}
+	return fleetrepo.Roots(r.tree.filesOver(disk))
+}
+
+// checkAnything reports a repo of which nothing is applied, or nothing could be checked: that nothing is wrong with it would say nothing.
+func (r *run) checkAnything(renderer *render.Renderer, all []*object) diag.Findings {
+	if r.tree.isBroken() || r.lacksObjects() {
+		return nil
+	}
+	if len(r.rendered.Objects) == 0 {
+		hint := "`fleetctl init` writes what a management cluster applies; declare clusters with `fleetctl cluster add`"
+		if hidden := r.hidden(renderer); hidden > 0 {
+			hint = fmt.Sprintf("source-controller leaves out %d of its YAML files: look at .sourceignore", hidden)
+		}
+		return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters", "nothing of this repo is applied: there is nothing that could be wrong, or right", hint)}
+	}
+	unknown := 0
+	for _, o := range all {
+		if o.unknown {
+			unknown++
+		}
+	}
+	if unknown > 0 && unknown == len(all) {
+		return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters",
+			fmt.Sprintf("nothing could be checked: of the objects that are applied (%d) no schema is known for any", len(all)),
+			"give --crds with a folder of CRDs, or name the providers in fleet.yaml")}
+	}
+	return nil
+}
+
+// hidden counts the YAML files that a .sourceignore keeps from Flux.
+func (r *run) hidden(renderer *render.Renderer) int {
+	n := 0
+	for _, f := range r.tree.files {
+		if isYAML(f.path) && !strings.HasPrefix(f.path, ".") && renderer.LeavesOut(f.path) {
+			n++
+		}
+	}
+	return n
+}
+
+// knowsFlux tells whether the repo has the CRDs of the Flux that runs there. Without them, the version in a repo with a layout of its own may be an
+// older one, which serves what the one that is known here does not.
+func (r *run) knowsFlux() bool {
+	return !r.isForeign() || slices.ContainsFunc(r.tree.files, func(f *file) bool {
+		return f.documents != nil && bytes.Contains(f.content, []byte("CustomResourceDefinition")) && bytes.Contains(f.content, []byte(".toolkit.fluxcd.io"))
+	})
+}
+
+// doubtVersions makes warnings of what is said against versions of Flux's kinds where it is not known which Flux runs there.
+func (r *run) doubtVersions(all []*object) {
+	if r.knowsFlux() {
+		return
+	}
+	for _, o := range all {
+		if group, _, _ := strings.Cut(o.APIVersion, "/"); !strings.HasSuffix(group, ".toolkit.fluxcd.io") {
+			continue
+		}
+		for i := range o.findings {
+			if f := &o.findings[i]; f.Rule == RuleAPIVersion {
+				f.Severity, f.Hint = diag.SeverityWarning, "the Flux that is known here does not take it any more ("+f.Hint+"); which one runs there the repo does not say"
+			}
+		}
+	}
+}

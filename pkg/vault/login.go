@@ -1,0 +1,82 @@
+package vault
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// login is the token for all further questions; the first caller asks for it.
+func (c *Client) login(ctx context.Context) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token != "" {
+		return c.token, nil
+	}
+	begin := time.Now()
+	if c.config.Method == MethodToken {
+		return c.withToken(ctx, begin)
+	}
+	body, err := c.loginBody()
+	if err != nil {
+		return "", err
+	}
+	var got answer
+	if err := c.send(ctx, http.MethodPost, "auth/"+c.config.Mount+"/login", "", body, &got); err != nil {
+		return "", diag.Wrap("log in to Vault by "+string(c.config.Method)+" at auth/"+c.config.Mount, err, "check mount, role and what it is bound to: spec.vault of fleet.yaml")
+	}
+	if got.Auth == nil || got.Auth.ClientToken == "" {
+		return "", diag.Errorf("check the mount: spec.vault of fleet.yaml", "log in to Vault by %s: the answer has no token", c.config.Method)
+	}
+	c.token = got.Auth.ClientToken
+	c.endsAfter(begin, got.Auth.LeaseDuration)
+	return c.token, nil
+}
+
+func (c *Client) loginBody() (map[string]any, error) {
+	switch c.config.Method {
+	case MethodAppRole:
+		if c.config.RoleID == "" || c.config.SecretID == "" {
+			return nil, diag.Errorf("export VAULT_ROLE_ID=… VAULT_SECRET_ID=…", "there is no role id, or no secret id, to log in to Vault with")
+		}
+		return map[string]any{"role_id": c.config.RoleID, "secret_id": c.config.SecretID}, nil
+	case MethodKubernetes, MethodJWT:
+		if c.config.JWT == "" {
+			return nil, diag.Errorf("spec.vault.jwtFile or jwtEnv of fleet.yaml says where it is", "there is no token of an identity provider to log in to Vault with")
+		}
+		return map[string]any{"role": c.config.Role, "jwt": c.config.JWT}, nil
+	case MethodToken:
+	}
+	return nil, diag.Errorf("use token, approle, kubernetes or jwt", "%.40q is no way to log in to Vault", c.config.Method)
+}
+
+// withToken takes the token that was given, and asks when it ends.
+func (c *Client) withToken(ctx context.Context, begin time.Time) (string, error) {
+	if c.config.Token == "" {
+		return "", diag.Errorf("export VAULT_TOKEN=…, or say in spec.vault of fleet.yaml how to log in", "there is no token for Vault")
+	}
+	var got answer
+	if err := c.send(ctx, http.MethodGet, "auth/token/lookup-self", c.config.Token, nil, &got); err != nil {
+		return "", diag.Wrap("log in to Vault with the token", err, "it may have expired: vault login")
+	}
+	var about struct {
+		TTL int64 `json:"ttl"`
+	}
+	if err := json.Unmarshal(got.Data, &about); err != nil {
+		return "", diag.Errorf("check VAULT_ADDR", "log in to Vault with the token: the answer says nothing about it")
+	}
+	c.token = c.config.Token
+	c.endsAfter(begin, about.TTL)
+	return c.token, nil
+}
+
+// endsAfter enters the end of the token; 0 seconds is none.
+func (c *Client) endsAfter(begin time.Time, seconds int64) {
+	if seconds > 0 {
+		end := begin.Add(time.Duration(seconds) * time.Second)
+		c.tokenEnd = &end
+	}
+}

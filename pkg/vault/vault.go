@@ -1,0 +1,350 @@
+// Package vault reads secrets of HashiCorp Vault, or of what speaks its HTTP API as OpenBao does: of its key-value engines, and of those that make a
+// credential when they are asked and take it back at the end of a lease.
+package vault
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/contact"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
+)
+
+// Bounds of one request: how long it may take, how much is read of the answer, and how much of an error is said.
+const (
+	requestTimeout = 30 * time.Second
+	maxAnswer      = 4 << 20
+	maxSaid        = 500
+)
+
+// Method is how to log in.
+type Method string
+
+// The methods.
+const (
+	MethodToken      Method = "token"
+	MethodAppRole    Method = "approle"
+	MethodKubernetes Method = "kubernetes"
+	MethodJWT        Method = "jwt"
+)
+
+// Config of New.
+type Config struct {
+	// Address of the server, VAULT_ADDR: https://vault.example.com:8200. Without TLS it has to be this machine.
+	Address string
+	// Namespace of Vault Enterprise, or of OpenBao; "" is none.
+	Namespace string
+	// CA are certificate authorities (PEM) to trust besides the machine's.
+	CA []byte
+	// Method to log in by; Mount is where it is mounted, its name by default.
+	Method Method
+	Mount  string
+	// Role to log in as, for kubernetes and jwt; Token, RoleID, SecretID and JWT are what each method takes.
+	Role, Token, RoleID, SecretID, JWT string
+}
+
+// Client of one server. It logs in when it is first asked for something, and is safe for use by several goroutines.
+type Client struct {
+	config Config
+	base   *url.URL
+	http   *http.Client
+
+	mu       sync.Mutex
+	token    string
+	tokenEnd *time.Time
+}
+
+// Secret is what was read.
+type Secret struct {
+	// Lease is the id of what ends; "" for what only lies there.
+	Lease string
+	// Until is when it ends, with the token that asked for it at the latest; nil where it does not. Duration is what it was given for.
+	Until    *time.Time
+	Duration time.Duration
+	// Renewable tells that the end can be put off.
+	Renewable bool
+
+	fields map[string]json.RawMessage
+}
+
+// Error is an answer that is none of success. Its text is the server's.
+type Error struct {
+	Status int
+	Said   []string
+}
+
+// Error is what the server says, or the meaning of the status where it says nothing.
+func (e *Error) Error() string {
+	if len(e.Said) == 0 {
+		return fmt.Sprintf("Vault answers %d %s", e.Status, http.StatusText(e.Status))
+	}
+	return fmt.Sprintf("Vault answers %d: %s", e.Status, strings.Join(e.Said, "; "))
+}
+
+// New checks config. It sends nothing yet.
+func New(config Config) (*Client, error) {
+	base, err := url.Parse(config.Address)
+	switch {
+	case err != nil || base.Hostname() == "" || base.Scheme != "https" && base.Scheme != "http":
+		return nil, diag.Errorf("export VAULT_ADDR=https://vault.example.com:8200", "the address of Vault is no URL")
+	case base.User != nil || base.RawQuery != "":
+		return nil, diag.Errorf("export VAULT_ADDR with nothing but scheme, host and port", "the address of Vault holds more than a server")
+	case base.Scheme == "http" && !isLoopback(base.Hostname()):
+		return nil, diag.Errorf("use https", "the token for Vault would go to %s without TLS", base.Host)
+	}
+	transport, found := sameorigin.NewTransport(config.CA)
+	if len(config.CA) > 0 && !found {
+		return nil, diag.Errorf("give VAULT_CACERT a PEM file", "there is no certificate in what is to be trusted for Vault")
+	}
+	if config.Mount == "" {
+		config.Mount = string(config.Method)
+	}
+	client := &http.Client{Transport: sameorigin.Bind(contact.Bound(contact.Transport(transport), maxAnswer), base), Timeout: requestTimeout}
+	return &Client{config: config, base: base, http: client}, nil
+}
+
+func isLoopback(host string) bool {
+	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
+}
+
+// Server is the address, as it may be printed.
+func (c *Client) Server() string { return sameorigin.Of(c.base) }
+
+// answer is the shape of all that Vault says.
+type answer struct {
+	LeaseID       string          `json:"lease_id"`
+	LeaseDuration int64           `json:"lease_duration"`
+	Renewable     bool            `json:"renewable"`
+	Data          json.RawMessage `json:"data"`
+	Auth          *struct {
+		ClientToken   string `json:"client_token"`
+		LeaseDuration int64  `json:"lease_duration"`
+	} `json:"auth"`
+	Errors []string `json:"errors"`
+}
+
+// Read reads the secret at path as `vault read` takes it, and as `vault kv get` does: aws/creds/ROLE, secret/NAME. Of a key-value engine of version 2 it
+// is the newest version.
+func (c *Client) Read(ctx context.Context, at string) (*Secret, error) {
+	if err := CheckPath(at); err != nil {
+		return nil, err
+	}
+	asked, versioned := c.versioned(ctx, at)
+	begin := time.Now()
+	var got answer
+	if err := c.call(ctx, http.MethodGet, asked, nil, &got); err != nil {
+		return nil, c.explain("read "+at+" of Vault at "+c.Server(), err)
+	}
+	content := got.Data
+	if versioned {
+		var inner struct {
+			Data json.RawMessage `json:"data"`
+		}
+		if json.Unmarshal(content, &inner) != nil || len(inner.Data) == 0 || string(inner.Data) == "null" {
+			return nil, diag.Errorf("write it anew: vault kv put "+at+" …", "the newest version of %s in Vault is deleted", at)
+		}
+		content = inner.Data
+	}
+	secret := &Secret{}
+	if json.Unmarshal(content, &secret.fields) != nil || len(secret.fields) == 0 {
+		return nil, diag.Errorf("check the path with `vault read "+at+"`", "Vault has no fields at %s", at)
+	}
+	if got.LeaseID != "" {
+		c.lease(secret, &got, begin)
+	}
+	return secret, nil
+}
+
+// lease enters when a secret ends: with its lease, or before with the token that asked for it.
+func (c *Client) lease(secret *Secret, got *answer, begin time.Time) {
+	secret.Lease, secret.Renewable = got.LeaseID, got.Renewable
+	secret.Duration = time.Duration(got.LeaseDuration) * time.Second
+	end := begin.Add(secret.Duration)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tokenEnd != nil {
+		// Vault takes back what a token has leased when the token ends, and no other token can put that off.
+		secret.Renewable = false
+		if c.tokenEnd.Before(end) {
+			end = *c.tokenEnd
+			secret.Duration = end.Sub(begin)
+		}
+	}
+	end = end.UTC().Truncate(time.Second)
+	secret.Until = &end
+}
+
+// Renew puts off the end of a lease. It returns the new end, which may be before what was asked for: a lease has a greatest age.
+func (c *Client) Renew(ctx context.Context, lease string, increment time.Duration) (until time.Time, renewable bool, _ error) {
+	begin := time.Now()
+	var got answer
+	body := map[string]any{"lease_id": lease, "increment": int64(increment / time.Second)}
+	if err := c.call(ctx, http.MethodPut, "sys/leases/renew", body, &got); err != nil {
+		return time.Time{}, false, c.explain("renew a lease of Vault at "+c.Server(), err)
+	}
+	return begin.Add(time.Duration(got.LeaseDuration) * time.Second).UTC().Truncate(time.Second), got.Renewable, nil
+}
+
+// Revoke takes back what was leased.
+func (c *Client) Revoke(ctx context.Context, lease string) error {
+	err := c.call(ctx, http.MethodPut, "sys/leases/revoke", map[string]any{"lease_id": lease}, &answer{})
+	if err != nil {
+		return c.explain("revoke a lease of Vault at "+c.Server(), err)
+	}
+	return nil
+}
+
+// versioned is where to read path, and whether it lies in a key-value engine that keeps versions. Who may not ask is believed to know the path as the
+// HTTP API has it.
+func (c *Client) versioned(ctx context.Context, at string) (asked string, versioned bool) {
+	var got answer
+	if err := c.call(ctx, http.MethodGet, "sys/internal/ui/mounts/"+at, nil, &got); err != nil {
+		return at, isVersionedPath(at)
+	}
+	var mount struct {
+		Path    string `json:"path"`
+		Type    string `json:"type"`
+		Options struct {
+			Version string `json:"version"`
+		} `json:"options"`
+	}
+	if json.Unmarshal(got.Data, &mount) != nil || mount.Type != "kv" && mount.Type != "generic" || mount.Options.Version != "2" {
+		return at, false
+	}
+	inside, ok := strings.CutPrefix(at, mount.Path)
+	if !ok {
+		return at, false
+	}
+	if strings.HasPrefix(inside, "data/") {
+		return at, true
+	}
+	return path.Join(mount.Path, "data", inside), true
+}
+
+func isVersionedPath(at string) bool {
+	parts := strings.Split(at, "/")
+	return len(parts) > 2 && parts[1] == "data"
+}
+
+// CheckPath refuses a path that leads elsewhere than it says.
+func CheckPath(at string) error {
+	parts := strings.Split(at, "/")
+	if len(parts) < 2 || parts[0] == "sys" || parts[0] == "auth" || parts[0] == "v1" ||
+		slices.Contains(parts, "") || slices.Contains(parts, ".") || slices.Contains(parts, "..") || strings.ContainsAny(at, "?#%\\ \t\r\n") {
+		return diag.Errorf("write it as `vault read` takes it: aws/creds/ROLE, secret/NAME", "%.80q is not the path of a secret in Vault", at)
+	}
+	return nil
+}
+
+// Field is one field of the secret, as text.
+func (s *Secret) Field(name string) (string, error) {
+	raw, ok := s.fields[name]
+	if !ok || string(raw) == "null" {
+		names := make([]string, 0, len(s.fields))
+		for n := range s.fields {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		return "", diag.Errorf("there are "+strings.Join(names, ", "), "the secret has no field %s", name)
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text, nil
+	}
+	return string(raw), nil
+}
+
+// explain is err with what to do about it.
+func (c *Client) explain(op string, err error) error {
+	var said *Error
+	var left *sameorigin.Error
+	hint := ""
+	switch {
+	case errors.As(err, &said) && said.Status == http.StatusForbidden:
+		hint = "the token's policy has to allow it; a namespace is part of the question, too"
+	case errors.As(err, &said) && said.Status == http.StatusNotFound:
+		hint = "check path and namespace; see `vault secrets list`"
+	case errors.As(err, &said) && said.Status == http.StatusServiceUnavailable:
+		hint = "vault status"
+	case errors.As(err, &left):
+		hint = "give VAULT_ADDR the address of the active node, or of what stands before all of them: the token goes to no other server"
+	}
+	return diag.Wrap(op, err, hint)
+}
+
+// call asks once, logged in.
+func (c *Client) call(ctx context.Context, method, at string, body any, into *answer) error {
+	token, err := c.login(ctx)
+	if err != nil {
+		return err
+	}
+	return c.send(ctx, method, at, token, body, into)
+}
+
+func (c *Client) send(ctx context.Context, method, at, token string, body any, into *answer) error {
+	var content io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base.JoinPath("v1", at).String(), content)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("X-Vault-Request", "true")
+	if token != "" {
+		req.Header.Set("X-Vault-Token", token)
+	}
+	if c.config.Namespace != "" {
+		req.Header.Set("X-Vault-Namespace", c.config.Namespace)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // it was read
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	err = json.Unmarshal(raw, into)
+	if resp.StatusCode >= http.StatusBadRequest {
+		return &Error{Status: resp.StatusCode, Said: c.said(into.Errors, token)}
+	}
+	if err != nil && len(raw) > 0 {
+		return errors.New("the answer is none of Vault's: it is no JSON") // the answer itself may hold a secret
+	}
+	return nil
+}
+
+// said is what the server says, without what it was told, and not endlessly.
+func (c *Client) said(texts []string, token string) []string {
+	var out []string
+	for _, text := range texts {
+		for _, secret := range []string{token, c.config.Token, c.config.SecretID, c.config.JWT} {
+			if secret != "" {
+				text = strings.ReplaceAll(text, secret, "…")
+			}
+		}
+		out = append(out, strings.TrimSpace(text[:min(len(text), maxSaid)]))
+	}
+	return out
+}

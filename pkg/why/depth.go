@@ -1,0 +1,230 @@
+package why
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/status"
+)
+
+// Depth is one cluster with the objects that it is made of.
+type Depth struct {
+	FormatVersion string    `json:"formatVersion"`
+	Time          time.Time `json:"time"`
+	Ready         bool      `json:"ready"`
+	// Cluster is NAMESPACE/NAME.
+	Cluster string `json:"cluster"`
+	Phase   string `json:"phase,omitempty"`
+	Version string `json:"version,omitempty"`
+	Paused  bool   `json:"paused,omitempty"`
+	// Objects are the Cluster and all that it is made of, whoever's kind it is; those that own others before these.
+	Objects []Object `json:"objects"`
+	// Flux brings the cluster here, and brings what it runs there.
+	Flux []Link `json:"flux"`
+	// Events are the last ones of all of these.
+	Events []Event `json:"events"`
+	// Unknown are the kinds that could not be asked for.
+	Unknown []string `json:"unknown"`
+}
+
+// Object is a part of a cluster.
+type Object struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Depth is how many owners it has above it, up to the Cluster.
+	Depth      int         `json:"depth"`
+	State      State       `json:"state"`
+	Conditions []Condition `json:"conditions"`
+	Troubles   []Trouble   `json:"troubles"`
+}
+
+// Condition of an object, as it stands.
+type Condition struct {
+	Type    string     `json:"type"`
+	Status  string     `json:"status"`
+	Reason  string     `json:"reason,omitempty"`
+	Message string     `json:"message,omitempty"`
+	Since   *time.Time `json:"since,omitempty"`
+}
+
+// Event is what a controller told of an object.
+type Event struct {
+	Time    time.Time `json:"time"`
+	Type    string    `json:"type"`
+	Object  string    `json:"object"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
+	Count   int32     `json:"count,omitempty"`
+}
+
+// lastEvents is how many events are shown.
+const lastEvents = 12
+
+// CollectDepth looks at one cluster in depth.
+func CollectDepth(ctx context.Context, from Sources) (*Depth, error) {
+	l, err := take(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	if l.root == nil && len(l.unknown) == 0 {
+		return nil, diag.NotReady("`fleetctl why "+from.Cluster+"` tells how far it has come", "the management cluster %s has not made cluster %s yet", from.Management, from.Cluster)
+	}
+	d := &Depth{
+		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Cluster: l.key.String(), Objects: []Object{}, Flux: []Link{}, Events: []Event{},
+		Unknown: append([]string{}, l.unknown...),
+	}
+	if l.cluster != nil {
+		d.Phase, d.Version, d.Paused, d.Ready = l.cluster.Phase, l.cluster.Version, l.cluster.Paused, l.cluster.Available
+	}
+	if l.root != nil {
+		l.root.Walk(func(p *capi.Part, depth int) { d.Objects = append(d.Objects, l.object(p, depth)) })
+	}
+	c := &chain{look: l}
+	c.build()
+	for _, link := range c.links {
+		if slices.Contains([]Stage{StageSource, StageKustomization, StageRelease, StageWorkloadFlux}, link.Stage) {
+			d.Flux = append(d.Flux, link)
+			d.Ready = d.Ready && !link.broken()
+		}
+	}
+	d.Ready = d.Ready && len(d.Unknown) == 0
+	d.Events = append(d.Events, l.lastEvents(d.Objects)...)
+	return d, nil
+}
+
+func (l *look) object(p *capi.Part, depth int) Object {
+	link := Link{Troubles: l.partTroubles(p)}
+	link.judge()
+	o := Object{
+		Kind: p.GetKind(), Namespace: p.GetNamespace(), Name: p.GetName(), Depth: depth, State: link.State, Conditions: []Condition{}, Troubles: link.Troubles,
+	}
+	for _, c := range kube.Conditions(p.Unstructured) {
+		o.Conditions = append(o.Conditions, Condition{c.Type, string(c.Status), c.Reason, c.Message, since(c.LastTransitionTime.Time)})
+	}
+	return o
+}
+
+// lastEvents are the newest of the cluster's objects, the newest last.
+func (l *look) lastEvents(objects []Object) []Event {
+	var out []Event
+	for i := range slices.Backward(l.events) {
+		e := &l.events[i]
+		of := e.InvolvedObject
+		if len(out) == lastEvents || !slices.ContainsFunc(objects, func(o Object) bool { return o.Kind == of.Kind && o.Name == of.Name }) {
+			continue
+		}
+		out = append(out, Event{
+			Time: kube.EventTime(e).UTC(), Type: e.Type, Object: of.Kind + " " + of.Name, Reason: e.Reason, Message: strings.Join(strings.Fields(e.Message), " "), Count: e.Count,
+		})
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// DepthView writes it for a person: the objects as a tree, what is wrong as a table, the last events.
+func DepthView(w io.Writer, d *Depth, style status.Style) error {
+	p := &page{style: style}
+	state := StateOK
+	if !d.Ready {
+		state = StateWrong
+	}
+	facts := slices.DeleteFunc([]string{text(d.Phase), text(d.Version)}, func(s string) bool { return s == "" })
+	if d.Paused {
+		facts = append(facts, "paused")
+	}
+	p.line(p.mark(state) + " cluster " + text(d.Cluster) + p.dim(" ("+strings.Join(facts, ", ")+")"))
+	for _, f := range d.Flux {
+		p.line("  " + p.mark(f.State) + " " + named(f))
+	}
+	for _, o := range d.Objects {
+		if strings.HasSuffix(o.Kind, "Template") && len(o.Troubles) == 0 {
+			continue // it says nothing of itself
+		}
+		p.line("  " + strings.Repeat("  ", o.Depth) + p.mark(o.State) + " " + text(o.Kind+" "+o.Name))
+	}
+	p.troubles(d)
+	p.events(d.Events)
+	for _, u := range d.Unknown {
+		p.line(p.mark(StateUnknown) + " not known: " + text(u))
+	}
+	if !d.Ready {
+		p.line("hint: `fleetctl why " + text(d.Cluster) + "` looks for the first cause")
+	}
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+// troubles writes the table of what is wrong, one line a cause.
+func (p *page) troubles(d *Depth) {
+	type row struct{ object, condition, since, reason string }
+	var rows []row
+	add := func(object string, all []Trouble) {
+		for _, t := range all {
+			r := row{text(object), text(t.Condition), "", text(t.Reason)}
+			if t.Since != nil {
+				r.since = ago(d.Time, *t.Since)
+			}
+			rows = append(rows, r)
+		}
+	}
+	for _, f := range d.Flux {
+		add(f.Object, f.Troubles)
+	}
+	for _, o := range d.Objects {
+		add(o.Kind+" "+o.Name, o.Troubles)
+	}
+	if len(rows) == 0 {
+		return
+	}
+	rows = append([]row{{"WHAT", "CONDITION", "SINCE", "WHY"}}, rows...)
+	var widths [3]int
+	for _, r := range rows {
+		for i, cell := range []string{r.object, r.condition, r.since} {
+			widths[i] = min(max(widths[i], utf8.RuneCountInString(cell)), widest)
+		}
+	}
+	p.line("")
+	for i, r := range rows {
+		line := pad(r.object, widths[0]) + "  " + pad(r.condition, widths[1]) + "  " + pad(r.since, widths[2]) + "  " + r.reason
+		if i == 0 {
+			line = p.dim(line)
+		}
+		p.line(line)
+	}
+}
+
+func (p *page) events(all []Event) {
+	if len(all) == 0 {
+		return
+	}
+	p.line("")
+	p.line(p.dim("last events"))
+	for _, e := range all {
+		line := e.Time.Local().Format(time.TimeOnly) + "  " + text(e.Object) + "  " + text(e.Reason) + ": " + text(e.Message)
+		if e.Count > 1 {
+			line += p.dim(" (" + "×" + plain.Thousands(int(e.Count)) + ")")
+		}
+		p.line(line)
+	}
+}
+
+// ago is how long something has been so.
+func ago(now, then time.Time) string {
+	d := max(0, now.Sub(then)).Round(time.Second)
+	switch {
+	case d < 2*time.Minute:
+		return d.String()
+	case d < 2*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return strings.TrimSuffix(d.Round(time.Hour).String(), "0m0s")
+}

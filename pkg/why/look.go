@@ -1,0 +1,219 @@
+package why
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Sources are what a look at a cluster is taken from.
+type Sources struct {
+	Client *kube.Client
+	// Management is the name of the management cluster.
+	Management string
+	// Cluster is NAME or NAMESPACE/NAME.
+	Cluster string
+	// Declared is where the fleet repo declares the cluster; nil where it does not, or there is none.
+	Declared *Declared
+	// Repo is the folder of the fleet repo; empty where it is not known.
+	Repo string
+}
+
+// Declared is what the fleet repo has of a cluster.
+type Declared struct {
+	// Key of the Cluster, and of the HelmRelease that makes it.
+	Key kube.Key
+	// File and Environment that it is in.
+	File, Environment string
+}
+
+// look is all that is there to see of a cluster.
+type look struct {
+	from      Sources
+	key       kube.Key
+	cluster   *capi.Cluster
+	root      *capi.Part // nil where there is no Cluster
+	installed []capi.InstalledProvider
+	flux      *flux.Report
+	events    []corev1.Event
+	commit    commit
+	unknown   []string
+}
+
+// commit is where the fleet repo on this machine stands.
+type commit struct{ revision, branch string }
+
+// take looks at everything side by side. A cluster that is neither there nor declared is a usage error.
+func take(ctx context.Context, from Sources) (*look, error) {
+	l := &look{from: from}
+	manager, err := capi.New(from.Client)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.find(ctx, manager); err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	missing := func(what string, err error) {
+		if err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			l.unknown = append(l.unknown, what+": "+err.Error())
+		}
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		root, unread, err := manager.Parts(ctx, l.key)
+		missing("Cluster "+l.key.String(), err)
+		for _, u := range unread {
+			missing(u.Kind.Kind, u.Err)
+		}
+		l.root = root
+	})
+	all.Go(func() {
+		installed, err := manager.Installed(ctx)
+		missing("providers", err)
+		l.installed = installed
+	})
+	all.Go(func() {
+		report, err := flux.NewSystem(from.Client).Status(ctx)
+		missing("Flux", err)
+		l.flux = cmp.Or(report, &flux.Report{})
+	})
+	all.Go(func() {
+		events, err := from.Client.Events(ctx, l.key.Namespace)
+		missing("events", err)
+		l.events = events
+	})
+	all.Go(func() { missing("fleet repo "+from.Repo, l.git()) })
+	all.Wait()
+	slices.Sort(l.unknown)
+	return l, ctx.Err()
+}
+
+// find finds the Cluster by its name, or where it is to be.
+func (l *look) find(ctx context.Context, manager *capi.Manager) error {
+	clusters, err := manager.Clusters(ctx)
+	if err != nil {
+		return err
+	}
+	var found []capi.Cluster
+	names := []string{}
+	for _, c := range clusters {
+		names = append(names, c.FullName())
+		if l.from.Cluster == c.Name || l.from.Cluster == c.FullName() {
+			found = append(found, c)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		l.cluster, l.key = &found[0], found[0].Key()
+	case len(found) > 1:
+		return diag.Usage("write NAMESPACE/NAME", "there are %d workload clusters called %s", len(found), l.from.Cluster)
+	case l.from.Declared != nil:
+		l.key = l.from.Declared.Key
+	default:
+		hint := "the management cluster " + l.from.Management + " has none"
+		if len(names) > 0 {
+			hint = "there are: " + strings.Join(names, ", ")
+		}
+		return diag.Usage(hint, "no workload cluster %s, and the fleet repo declares none of that name", l.from.Cluster)
+	}
+	return nil
+}
+
+func (l *look) git() error {
+	if l.from.Repo == "" {
+		return nil
+	}
+	repo, err := gitrepo.Open(l.from.Repo)
+	if err != nil {
+		return err
+	}
+	if l.commit.revision, err = repo.Head(); err != nil {
+		return err
+	}
+	l.commit.branch, err = repo.Branch()
+	return err
+}
+
+// words are the last warnings about an object, the newest first, each once.
+func (l *look) words(kind, name string) []string {
+	const most = 3
+	out := []string{}
+	for _, e := range slices.Backward(l.events) {
+		if e.Type != corev1.EventTypeWarning || e.InvolvedObject.Kind != kind || e.InvolvedObject.Name != name {
+			continue
+		}
+		text := strings.Join(strings.Fields(e.Reason+": "+e.Message), " ")
+		if !slices.Contains(out, text) && len(out) < most {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// partTroubles are those of one part; of one that its controller has not looked at, that.
+func (l *look) partTroubles(p *capi.Part) []Trouble {
+	troubles := troublesOf(kube.Troubles(p.Unstructured))
+	if _, has, _ := unstructured.NestedMap(p.Object, "status"); !has && l.isNamed(p) {
+		troubles = append(troubles, Trouble{Reason: "no controller has looked at it yet", Waiting: true})
+	}
+	if p.GetDeletionTimestamp() != nil {
+		text := "it is being deleted"
+		if finalizers := p.GetFinalizers(); len(finalizers) > 0 {
+			text += ", and held by " + strings.Join(finalizers, ", ")
+		}
+		troubles = append(troubles, Trouble{Reason: text, Since: since(p.GetDeletionTimestamp().Time), Waiting: true})
+	}
+	if _, paused := p.GetAnnotations()["cluster.x-k8s.io/paused"]; paused && !slices.ContainsFunc(troubles, func(t Trouble) bool { return t.Condition == "Paused" }) {
+		troubles = append(troubles, Trouble{Condition: "Paused", Reason: "it has the annotation cluster.x-k8s.io/paused"})
+	}
+	return troubles
+}
+
+// isNamed tells whether a part is what the Cluster names in its spec: those have a status as soon as somebody looks at them.
+func (l *look) isNamed(p *capi.Part) bool {
+	for _, field := range []string{"infrastructureRef", "controlPlaneRef"} {
+		ref, _, _ := unstructured.NestedMap(l.root.Object, "spec", field)
+		if ref["kind"] == p.GetKind() && ref["name"] == p.GetName() {
+			return true
+		}
+	}
+	return false
+}
+
+// Collect says why a cluster is not as Git has it.
+func Collect(ctx context.Context, from Sources) (*Report, error) {
+	l, err := take(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{
+		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Cluster: l.key.String(), Causes: []Cause{}, Unknown: append([]string{}, l.unknown...),
+	}
+	c := &chain{look: l}
+	c.build()
+	r.Chain = c.links
+	r.Causes = append(r.Causes, c.causes()...)
+	r.Ready = l.cluster != nil && l.cluster.Available && len(r.Causes) == 0 && len(r.Unknown) == 0
+	if len(r.Causes) == 0 && l.cluster != nil && !l.cluster.Available { // its own word is all that there is
+		r.Causes = append(r.Causes, Cause{Stage: StageCluster, Object: "Cluster " + r.Cluster, Reason: l.cluster.Reason, Words: l.words("Cluster", l.key.Name)})
+	}
+	return r, nil
+}
+
+func objectName(kind string, key kube.Key) string { return fmt.Sprintf("%s %s", kind, key) }

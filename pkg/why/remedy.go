@@ -1,0 +1,80 @@
+package why
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Remedy is what is known to mend a cause. The page docs/remedies.md has all of them.
+type Remedy struct {
+	// ID is its place on that page, too.
+	ID string `json:"id"`
+	// Title says what is wrong, in a few words.
+	Title string `json:"title"`
+	// Means explains it, and Do is what to do; both in Markdown.
+	Means string `json:"means"`
+	Do    string `json:"do"`
+
+	match    match
+	examples []example
+}
+
+// match says which causes a remedy is for: all that is given has to fit.
+type match struct {
+	stages     []Stage
+	conditions []string
+	codes      []string
+	// texts are regular expressions, of which one has to fit the message or the last warnings.
+	texts []string
+}
+
+// example is a trouble as a controller or a cloud puts it.
+type example struct {
+	stage           Stage
+	condition, code string
+	text            string
+}
+
+// Page is where the remedies are described for people.
+const Page = "docs/remedies.md"
+
+// Catalogue is all remedies that are known, the more special ones first.
+func Catalogue() []Remedy {
+	return slices.Concat(fluxRemedies(), cloudRemedies(), clusterRemedies())
+}
+
+// patterns are the compiled expressions of the catalogue, made when the first is asked for.
+var patterns = sync.OnceValue(func() map[string]*regexp.Regexp {
+	all := map[string]*regexp.Regexp{}
+	for _, r := range Catalogue() {
+		for _, text := range r.match.texts {
+			all[text] = regexp.MustCompile("(?i)" + text)
+		}
+	}
+	return all
+})
+
+// remedyFor is the first remedy of the catalogue that fits a trouble; nil where none does.
+func remedyFor(l *Link, t Trouble, words []string) *Remedy {
+	all := Catalogue()
+	for i := range all {
+		if all[i].match.fits(l.Stage, t, words) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+func (m match) fits(stage Stage, t Trouble, words []string) bool {
+	in := func(wanted []string, is string) bool { return len(wanted) == 0 || slices.Contains(wanted, is) }
+	if len(m.stages) > 0 && !slices.Contains(m.stages, stage) || !in(m.conditions, t.Condition) || !in(m.codes, t.code) {
+		return false
+	}
+	if len(m.texts) == 0 {
+		return true
+	}
+	said := strings.Join(append([]string{t.code, t.Reason}, words...), "\n")
+	return slices.ContainsFunc(m.texts, func(text string) bool { return patterns()[text].MatchString(said) })
+}
