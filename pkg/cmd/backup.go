@@ -3,6 +3,7 @@ package cmd
 import (
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
+
+// errAbortDryRun is that of pivot and restore.
+var errAbortDryRun = diag.Usage("leave one of them out", "--abort changes something, and --dry-run does not")
 
 func newBackupCmd(f *factory) *cobra.Command {
 	var o lifecycle.BackupOptions
@@ -63,8 +67,8 @@ func runBackup(c *cobra.Command, f *factory, o lifecycle.BackupOptions) (err err
 
 // absolute is a folder that was given on the command line; "" where none was.
 func absolute(dir string) (string, error) {
-	if dir == "" {
-		return "", nil
+	if dir == "" || strings.Contains(dir, "://") { // the workflow says what places there are
+		return dir, nil
 	}
 	abs, err := filepath.Abs(dir)
 	return abs, diag.Wrap("find the folder "+dir, err, "")
@@ -111,11 +115,13 @@ Exit codes: 0 the snapshot is restored; 3 something was not ready in time, run i
 	fs.BoolVar(&r.SourceIsGone, "source-is-gone", false, "the management cluster that the snapshot was taken of does not act any more")
 	fs.BoolVar(&r.DryRun, "dry-run", false, "say what the snapshot holds, and which others there are; change nothing")
 	fs.BoolVar(&r.Abort, "abort", false, "undo a restore that has not taken over yet")
-	c.MarkFlagsMutuallyExclusive("dry-run", "abort")
 	return c
 }
 
 func runRestore(c *cobra.Command, f *factory, o *initOptions, r lifecycle.RestoreOptions) (err error) {
+	if r.Abort && r.DryRun {
+		return errAbortDryRun
+	}
 	if err := o.complete(f); err != nil {
 		return err
 	}

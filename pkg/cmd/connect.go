@@ -81,7 +81,7 @@ func runDisconnect(f *factory, o lifecycle.ConnectOptions) error {
 	if o.Kubeconfig != "" || o.Context != "" {
 		return diag.Usage("leave one of them out", "--forget needs no way there")
 	}
-	target, err := f.target()
+	target, err := f.declaredTarget()
 	if err != nil {
 		return err
 	}

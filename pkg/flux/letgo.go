@@ -11,6 +11,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
+// letGoAnnotation marks what LetGo has suspended: it stays until its namespace goes, and undoes nothing then.
+const letGoAnnotation = "fleetctl.dev/let-go"
+
 // MadeBy is the HelmRelease that has made an object, by the labels that helm-controller gives it; ok is false where none has.
 func MadeBy(obj *unstructured.Unstructured) (ref kube.Ref, ok bool) {
 	labels := obj.GetLabels()
@@ -44,7 +47,7 @@ func (s *System) LetGo(ctx context.Context, release kube.Ref, kubeconfig kube.Ke
 			}
 			found = append(found, ref)
 			err := s.patch(ctx, ref, map[string]any{
-				"metadata": map[string]any{"annotations": map[string]any{"kustomize.toolkit.fluxcd.io/reconcile": "disabled"}},
+				"metadata": map[string]any{"annotations": map[string]any{"kustomize.toolkit.fluxcd.io/reconcile": "disabled", letGoAnnotation: "true"}},
 				"spec":     map[string]any{"suspend": true},
 			})
 			if err != nil && !gone(err) {

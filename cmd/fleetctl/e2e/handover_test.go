@@ -421,6 +421,9 @@ func TestRunnerLost(t *testing.T) {
 			}
 		}
 		h.fails(2, []string{"no workload cluster two"}, "cluster", "detach", "two", "--yes")
+		h.ok("cluster", "remove", "two", "--push", "--wait", "--timeout", "3m")
+		h.ok("cluster", "remove", "two", "--push", "--wait", "--yes", "--timeout", "3m")
+		h.ready(time.Minute)
 	})
 	h.step("another machine learns the way", func(t *testing.T) {
 		file := h.kubeconfigFile()
