@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -161,5 +164,47 @@ func TestWriteFilesReplacesNothing(t *testing.T) {
 	work := t.TempDir()
 	for range 2 { // the second finds all of it there
 		must(t, b.WriteFiles(t.Context(), work, ""))
+	}
+}
+
+// A registry says that an image's config is as long as it likes, and goes on with it: it is not asked for.
+func TestFillIsBounded(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	t.Setenv("REGISTRY_AUTH_FILE", filepath.Join(t.TempDir(), "none"))
+	digest := describe([]byte(emptyConfig)).Digest
+	layers := strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":2},`, types.OCILayer, digest), maxLayers+1), ",")
+	for name, tc := range map[string]struct {
+		size         int64
+		layers, want string
+	}{
+		"an endless config": {1 << 40, "", "not sensible"},
+		"many layers":       {2, layers, "more than 1000 layers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case strings.Contains(r.URL.Path, "/manifests/"):
+					w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
+					_, _ = fmt.Fprintf(w, `{"schemaVersion":2,"mediaType":%q,"config":{"mediaType":%q,"digest":%q,"size":%d},"layers":[%s]}`,
+						types.OCIManifestSchema1, types.OCIConfigJSON, digest, tc.size, tc.layers)
+				case strings.Contains(r.URL.Path, "/blobs/"):
+					for part := bytes.Repeat([]byte(" "), 1<<20); sent.Load() < 256<<20; {
+						n, err := w.Write(part)
+						if sent.Add(int64(n)); err != nil {
+							return
+						}
+					}
+				}
+			}))
+			defer server.Close()
+			err := fill(t.Context(), t, filepath.Join(t.TempDir(), "bundle"), Sources{Images: []string{strings.TrimPrefix(server.URL, "http://") + "/team/app:v1"}})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v", err)
+			}
+			if n := sent.Load(); n > 0 {
+				t.Errorf("%d MiB were taken", n>>20)
+			}
+		})
 	}
 }

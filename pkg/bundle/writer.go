@@ -127,6 +127,12 @@ func (w *Writer) storeImage(ctx context.Context, img v1.Image) (v1.Descriptor, e
 	if !isImageManifest(mediaType) {
 		return v1.Descriptor{}, fmt.Errorf("media type %q is not that of an image", mediaType)
 	}
+	switch { // before anything is asked for: a config is read into memory, however long its registry goes on
+	case m.Config.Size > maxManifest:
+		return v1.Descriptor{}, fmt.Errorf("a config of %d bytes is not sensible", m.Config.Size)
+	case len(m.Layers) > maxLayers:
+		return v1.Descriptor{}, fmt.Errorf("it has more than %d layers", maxLayers)
+	}
 	if err := w.ensure(ctx, m.Config, func() (io.ReadCloser, error) {
 		config, err := img.RawConfigFile()
 		return io.NopCloser(bytes.NewReader(config)), err

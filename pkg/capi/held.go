@@ -150,7 +150,12 @@ func (h *Held) give(p Provider, given map[string]string, secret func(name string
 	now = now.UTC().Truncate(time.Second)
 	after := &HeldProvider{Variables: map[string]HeldValue{}}
 	if before != nil {
-		maps.Copy(after.Variables, before.Variables)
+		for name, v := range before.Variables {
+			if origin, ok := origins[name]; ok { // kept, and renewed perhaps
+				v.Origin = origin
+			}
+			after.Variables[name] = v
+		}
 	}
 	for name, value := range given {
 		v := HeldValue{Origin: origins[name], Since: now, Secret: secret(name), Fingerprint: h.fingerprint(name, value)}

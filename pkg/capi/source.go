@@ -31,6 +31,9 @@ type SourceOptions struct {
 	Providers []Provider
 	// Variables that provider components are filled in with. clusterctl's own configuration file and the environment are never read.
 	Variables map[string]string
+	// Kept are those of Variables whose values are not known: what the cluster has is to stay. Where one is needed Install says so, see
+	// NeedsValuesError.
+	Kept []string
 	// Repository, if not empty, is a folder laid out as <provider label>/<version>/{<components>.yaml,metadata.yaml} and
 	// cert-manager/<version>/cert-manager.yaml. Then nothing is downloaded.
 	Repository string
@@ -214,10 +217,10 @@ func (s *Source) namedBy(ctx context.Context, p Provider) (map[string]*string, e
 	return found, nil
 }
 
-// WithVariables is s with other values for the variables. What has been found out about the components is not looked for again.
-func (s *Source) WithVariables(variables map[string]string) (*Source, error) {
+// WithVariables is s with other values for the variables, of which kept are not known. What has been found out about the components is not looked for again.
+func (s *Source) WithVariables(variables map[string]string, kept ...string) (*Source, error) {
 	opts := s.options
-	opts.Variables = variables
+	opts.Variables, opts.Kept = variables, kept
 	other, err := NewSource(opts)
 	if err != nil {
 		return nil, err
@@ -260,7 +263,7 @@ func (s *Source) checkVariables(ctx context.Context, p Provider) error {
 		return nil
 	}
 	return diag.Wrap("", &MissingVariablesError{Provider: p, Names: missing},
-		"export them, or name the file or command that they come from: `variables:` of the provider in fleet.yaml")
+		"export them, or say where they come from: `variables:` of the provider in fleet.yaml")
 }
 
 // MissingVariablesError names the variables that a provider needs and that have no value.
@@ -272,6 +275,17 @@ type MissingVariablesError struct {
 // Error names the provider, the variables and where to read about them.
 func (e *MissingVariablesError) Error() string {
 	return fmt.Sprintf("%s needs a value for %s (see %s)", e.Provider, strings.Join(e.Names, ", "), e.Provider.DocumentationURL())
+}
+
+// NeedsValuesError says that values are needed which were to be kept: a provider that has them has to be applied.
+type NeedsValuesError struct {
+	Provider Provider
+	Names    []string
+}
+
+// Error names the provider and the variables.
+func (e *NeedsValuesError) Error() string {
+	return fmt.Sprintf("%s has to be applied, and needs %s for it", e.Provider, strings.Join(e.Names, ", "))
 }
 
 // Manifest is a file with components and what belongs to it.

@@ -79,7 +79,7 @@ func (s *Source) given(ctx context.Context, p Provider) (map[string]string, map[
 	}
 	given := map[string]string{}
 	for name := range named {
-		if value, ok := s.options.Variables[name]; ok {
+		if value, ok := s.options.Variables[name]; ok && !slices.Contains(s.options.Kept, name) {
 			given[name] = value
 		}
 	}
@@ -155,7 +155,11 @@ func (m *Manager) renewal(ctx context.Context, source *Source, p Provider, held 
 		return nil, err
 	}
 	changed, known := held.changed(p, given)
-	dropped := held.dropped(p, named, given)
+	kept := slices.DeleteFunc(slices.Clone(source.options.Kept), func(name string) bool { _, ok := named[name]; return !ok })
+	dropped := slices.DeleteFunc(held.dropped(p, named, given), func(name string) bool { return slices.Contains(kept, name) })
+	if len(kept) > 0 && !left {
+		return nil, &NeedsValuesError{Provider: p, Names: kept}
+	}
 	if len(dropped) > 0 && (!left || len(changed) > 0) {
 		return nil, diag.Errorf("export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes it away",
 			"%s was given a value for %s by an earlier run, and this run has none", p, strings.Join(dropped, ", "))
@@ -170,6 +174,16 @@ func (m *Manager) renewal(ctx context.Context, source *Source, p Provider, held 
 	r := &renewal{provider: p, variables: changed}
 	var differing []string
 	for _, part := range parts {
+		if touches(part.variables, kept) {
+			there, err := m.kube.Exists(ctx, part.GroupVersionKind(), kube.RefOf(part.Unstructured).Key)
+			if err != nil {
+				return nil, fmt.Errorf("look at %s: %w", kube.RefOf(part.Unstructured), err)
+			}
+			if !there || touches(part.variables, changed) {
+				return nil, &NeedsValuesError{Provider: p, Names: kept}
+			}
+			continue
+		}
 		if touches(part.variables, dropped) {
 			continue
 		}

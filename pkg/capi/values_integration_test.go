@@ -5,6 +5,7 @@ package capi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -264,6 +265,51 @@ stringData: {password: ${TEST_PASSWORD}}
 `)
 	_, err := b.install(map[string]string{"TEST_PASSWORD": "31415926"})
 	if err == nil || strings.Contains(err.Error(), "31415926") || !strings.Contains(err.Error(), "[value of TEST_PASSWORD]") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Values that are not known stay as the cluster has them, unless they are needed: then Install says so and has changed nothing.
+func TestKeptValues(t *testing.T) {
+	b := newValuesBed(t)
+	if _, err := b.install(b.variables()); err != nil {
+		t.Fatal(err)
+	}
+	end := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	install := func(variables map[string]string) (*InstallResult, error) {
+		source, err := newTestSource(t, SourceOptions{Repository: b.root}).WithVariables(variables, "TEST_PASSWORD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.manage.Install(t.Context(), source, InstallOptions{Providers: b.providers, Origins: map[string]Origin{"TEST_PASSWORD": {Lease: "l", Until: &end}}})
+	}
+	unknown := b.variables("TEST_PASSWORD", "stands-in")
+	if result, err := install(unknown); err != nil || len(result.Renewed) != 0 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	login := kube.Key{Namespace: reader.Namespace, Name: "login"}
+	if got := string(b.secret(login).Data["login"]); !strings.Contains(got, "correct-horse") {
+		t.Errorf("the Secret has %s", got)
+	}
+	if v := b.held().Variables["TEST_PASSWORD"]; v.Lease != "l" || v.Until == nil || !v.Until.Equal(end) || !v.Secret {
+		t.Errorf("kept %+v", v)
+	}
+	b.renewed(b.variables(), nil, nil) // and its fingerprint
+
+	var needs *NeedsValuesError
+	if err := b.client.WithWatch.Delete(t.Context(), b.secret(login)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := install(unknown); !errors.As(err, &needs) || !slices.Equal(needs.Names, []string{"TEST_PASSWORD"}) {
+		t.Errorf("got %v", err)
+	}
+	b.renewed(b.variables(), []string{"TEST_PASSWORD"}, []string{reader.String()})
+	d := &appsv1.Deployment{}
+	d.Namespace, d.Name = other.Namespace, other.Name
+	if err := b.client.WithWatch.Delete(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := install(unknown); !errors.As(err, &needs) {
 		t.Errorf("got %v", err)
 	}
 }

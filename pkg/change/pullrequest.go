@@ -9,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/forge"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // propose pushes the edit to a branch of its own, named after what it does, and opens a pull request, or updates the one that is open: the
@@ -65,6 +66,31 @@ func description(e *fleetrepo.Edit) string {
 	if e.Body != "" {
 		parts = append(parts, strings.TrimSpace(e.Body))
 	}
-	parts = append(parts, e.Notes...)
-	return strings.Join(append(parts, "Made by fleetctl."), "\n\n")
+	for _, note := range e.Notes {
+		parts = append(parts, noted(note))
+	}
+	return short(strings.Join(append(parts, "Made by fleetctl."), "\n\n"))
+}
+
+// noted is a note in a description. Most notes have names of the fleet repo in them, or what one of its charts says: as Markdown that could be a picture, a
+// mention or, at the beginning of a line, a command to the forge, which would follow it as ours.
+func noted(note string) string {
+	isCommand := strings.HasPrefix(strings.TrimSpace(note), "/")
+	switch bare := strings.ReplaceAll(note, "`", ""); {
+	case plain.Markdown(bare) != bare:
+		return plain.Markdown(note)
+	case isCommand:
+		return "`" + bare + "`"
+	}
+	return note // words, and commands that stand in backticks
+}
+
+// short keeps a description to what every forge takes.
+func short(text string) string {
+	const most = 60_000
+	if len(text) <= most {
+		return text
+	}
+	text = strings.ToValidUTF8(text[:most], "")
+	return text[:max(strings.LastIndexByte(text, '\n'), 0)] + "\n\nThere is more, and no room for it: `fleetctl validate` tells all."
 }

@@ -21,7 +21,7 @@ func newDoctorCmd(f *factory) *cobra.Command {
 Git remote and the right to push to it, the variables that the providers need, and names that are taken. Each failure comes with its fix.
 
 A fleet repo can name commands: those that variables of providers come from, and those of a kubeconfig in it. They are run only with
---run-commands.`,
+--run-commands. Nor is a token sent to the server that fleet.yaml names without it, where the clone comes from another one.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.complete(f); err != nil {
@@ -49,7 +49,7 @@ A fleet repo can name commands: those that variables of providers come from, and
 	// As the other commands that look at a management cluster call them.
 	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of an existing host (also: --host-kubeconfig)")
 	c.Flags().StringVar(&o.Context, "context", "", "context of an existing host (also: --host-context)")
-	c.Flags().BoolVar(&runCommands, "run-commands", false, "run the commands of fleet.yaml that variables come from, and those of a kubeconfig in the fleet repo")
+	c.Flags().BoolVar(&runCommands, "run-commands", false, "run the commands of fleet.yaml that variables come from, and those of a kubeconfig in the fleet repo; send tokens to whatever server it names")
 	return c
 }
 

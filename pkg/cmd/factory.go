@@ -119,9 +119,13 @@ func (f *factory) deps() (management.Deps, error) {
 	if err != nil {
 		return management.Deps{}, diag.Wrap("find the fleetctl program", err, "")
 	}
-	return management.Deps{
+	deps := management.Deps{
 		Report: f.report(), Store: f.store(), CacheDir: f.cacheDir(), Executable: exe, LookupEnv: os.LookupEnv,
-	}, nil
+	}
+	if !f.streams.InTerminal {
+		deps.Stdin = f.streams.In
+	}
+	return deps, nil
 }
 
 // target is the management cluster that the flags name, or the one of the fleet repo in --repo.

@@ -22,7 +22,7 @@ that was there). An embedded one survives the terminal; after a reboot, start br
   fleetctl host start
   fleetctl host logs capi-system/capi-controller-manager`,
 	}
-	c.AddCommand(newHostListCmd(f), newHostStartCmd(f), newHostStopCmd(f), newHostLogsCmd(f), newHostDeleteCmd(f), newHostExecCmd(f), newHostRunCmd(f))
+	c.AddCommand(newHostListCmd(f), newHostStartCmd(f), newHostStopCmd(f), newHostLogsCmd(f), newHostDeleteCmd(f), newHostExecCmd(f), newHostIssuerCmd(f), newHostRunCmd(f))
 	return c
 }
 

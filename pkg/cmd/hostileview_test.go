@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/promotion"
 	"github.com/fleetctl/fleetctl/pkg/status"
+	"github.com/fleetctl/fleetctl/pkg/support"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/why"
 )
@@ -116,6 +117,7 @@ func TestViewsOfHostileTexts(t *testing.T) {
 	wantHarmless(t, "status of a cluster that does not answer", nil, func(w io.Writer, r *status.Report) error { return status.Tree(w, r, status.Style{}) })
 	wantHarmless(t, "status of one cluster", nil, func(w io.Writer, d *why.Depth) error { return why.DepthView(w, d, status.Style{}) })
 	wantHarmless(t, "why", nil, func(w io.Writer, r *why.Report) error { return why.View(w, r, status.Style{}) })
+	wantHarmless(t, "support bundle", nil, func(w io.Writer, r *support.Result) error { return supportView(w, f.streams, r) })
 	wantHarmless(t, "doctor", nil, func(w io.Writer, r *lifecycle.DoctorReport) error { return doctorView(f.streams, w, r) })
 	wantHarmless(t, "init", nil, initView)
 	wantHarmless(t, "plan of init", nil, planView)

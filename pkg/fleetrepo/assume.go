@@ -57,9 +57,27 @@ func FindAny(dir string) (top string, declared bool, err error) {
 			return at, false, nil
 		}
 		if filepath.Dir(at) == at {
-			return start, false, nil
+			break
 		}
 	}
+	if isTooMuch(start) {
+		return "", false, err
+	}
+	return start, false, nil
+}
+
+// mostUnversioned is how many files and folders there may be in one that is in no Git repository: it may be anything, such as somebody's home.
+const mostUnversioned = 5000
+
+func isTooMuch(dir string) bool {
+	n := 0
+	_ = filepath.WalkDir(dir, func(string, fs.DirEntry, error) error {
+		if n++; n > mostUnversioned {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return n > mostUnversioned
 }
 
 // ErrNoFlux says that nothing in a folder tells what Flux applies of it.

@@ -91,13 +91,22 @@ func checkPath(p string) error {
 	bad := p == "" || path.Clean(p) != p || !filepath.IsLocal(filepath.FromSlash(p)) || strings.ContainsAny(p, "\\\x00\n")
 	for part := range strings.SplitSeq(p, "/") {
 		// git itself refuses these too: they are other names of .git on Windows and macOS.
-		name := strings.ToLower(strings.TrimRight(part, ". "))
+		name := strings.ToLower(strings.TrimRight(strings.Map(unseenByHFS, part), ". "))
 		bad = bad || name == ".git" || name == "git~1" || strings.HasPrefix(name, ".git:")
 	}
 	if bad {
 		return fmt.Errorf("%w %q", ErrPath, p)
 	}
 	return nil
+}
+
+// unseenByHFS drops the letters that the file system of macOS does not tell names apart by.
+func unseenByHFS(r rune) rune {
+	switch {
+	case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
+		return -1
+	}
+	return r
 }
 
 // applyChanges writes blobs and trees for base plus changes and returns the new root tree. It returns base itself if nothing

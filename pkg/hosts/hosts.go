@@ -49,7 +49,9 @@ func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state
 		return kind.New(ctx, name, kind.Options{StateDir: cluster.Path(kindDir)})
 	case v1alpha1.HostEmbedded:
 		// Never Ephemeral, which would end with this command: see docs/embedded.md.
-		return embedded.New(name, embedded.Options{StateDir: cluster.Path(embeddedDir), ImageDir: imageDir, Mirrors: mirrorsOf(declared.Embedded)})
+		return embedded.New(name, embedded.Options{
+			StateDir: cluster.Path(embeddedDir), ImageDir: imageDir, Mirrors: mirrorsOf(declared.Embedded), Issuer: issuerOf(declared.Embedded),
+		})
 	}
 	return nil, fmt.Errorf("host type %q is not known", declared.Type)
 }
@@ -57,6 +59,14 @@ func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state
 // Kubeconfig reads a context, or with "" the current one, of the kubeconfig of a cluster, so that it stands alone. With the path "" it is the kubeconfig
 // that kubectl would use.
 func Kubeconfig(path, name string) ([]byte, error) { return existing.Kubeconfig(path, name) }
+
+// issuerOf is the declared issuer; nil where nothing is declared.
+func issuerOf(e *v1alpha1.EmbeddedHost) *string {
+	if e == nil {
+		return nil
+	}
+	return &e.ServiceAccountIssuer
+}
 
 // mirrorsOf are the declared mirrors by registry; nil where nothing is declared.
 func mirrorsOf(e *v1alpha1.EmbeddedHost) map[string]string {

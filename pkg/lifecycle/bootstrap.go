@@ -29,6 +29,8 @@ type BootstrapOptions struct {
 	SourceIsGone bool
 	// ClustersTimeout bounds the wait for the declared clusters; 0 is DefaultClustersTimeout.
 	ClustersTimeout time.Duration
+	// SupportFile gets the support bundle where it fails; empty: a file in the state folder.
+	SupportFile string
 }
 
 // ClusterResult is how one declared cluster ended up.
@@ -52,6 +54,7 @@ type BootstrapResult struct {
 	Branch        string           `json:"branch"`
 	Revision      string           `json:"revision"`
 	Kubeconfig    string           `json:"kubeconfig"`
+	SupportBundle string           `json:"supportBundle,omitempty"`
 	Clusters      []ClusterResult  `json:"clusters"`
 	Leftovers     []string         `json:"leftovers"`
 	Steps         []progress.Event `json:"steps"`
@@ -100,7 +103,7 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 			return b.finish(err)
 		}
 	}
-	return b.finish(steps.Run(ctx, deps.Report, b.steps()))
+	return b.finish(b.withSupport(ctx, steps.Run(ctx, deps.Report, b.steps())))
 }
 
 type bootstrap struct {

@@ -119,6 +119,12 @@ func (s *session) checks() []preflight.Check {
 		return append(checks,
 			preflight.Check{Name: "git", Run: checkGit}, preflight.Check{Name: "git server's port", Run: s.checkServerPort})
 	}
+	if from := s.clonedElsewhere(); from != "" {
+		return append(checks, preflight.Check{Name: "git push", Run: func(context.Context) preflight.Result {
+			return preflight.Warn("if you trust that server with your tokens: --run-commands",
+				"%s is not asked: it would be sent a token, and this clone comes from another server, %s", s.fleet.Spec.Git.URL, from)
+		}})
+	}
 	checks = append(checks, preflight.Check{Name: "git push", Run: s.checkPush})
 	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitSSH {
 		checks = append(checks, preflight.Check{Name: "git deploy key", Run: s.checkDeployKey})
@@ -126,6 +132,31 @@ func (s *session) checks() []preflight.Check {
 		checks = append(checks, preflight.Check{Name: "git token for flux", Run: cluster.checkFluxToken})
 	}
 	return checks
+}
+
+// clonedElsewhere is the server that the fleet repo comes from, where that is another one than fleet.yaml names and a token would go to: with
+// opts.NoCommands the fleet repo may be a stranger's, and the token, which is in the environment, another fleet's. "" where there is nothing to fear.
+func (s *session) clonedElsewhere() string {
+	if !s.opts.NoCommands || s.fleet.Spec.Git.Scheme() == v1alpha1.GitSSH || s.opts.Git.Token == "" && !s.givenOwnToken() {
+		return ""
+	}
+	repo, err := gitrepo.Open(s.opts.Dir)
+	if err != nil {
+		return ""
+	}
+	url, _, err := repo.Remote()
+	if err != nil || url == "" {
+		return ""
+	}
+	from, err := v1alpha1.Git{URL: url}.ParseURL()
+	if err != nil {
+		return "" // a folder of this machine
+	}
+	named, err := s.fleet.Spec.Git.ParseURL()
+	if err != nil || strings.EqualFold(from.Hostname(), named.Hostname()) {
+		return ""
+	}
+	return from.Hostname()
 }
 
 // checkGit looks whether the fleet repo can be served from this machine.
@@ -190,11 +221,19 @@ func (s *session) checkName(ctx context.Context) preflight.Result {
 // checkVariables resolves what fleet.yaml says of the providers' variables. Those that components need and nobody sets are found
 // when the components are read, before anything is created as well.
 func (s *session) checkVariables(ctx context.Context) preflight.Result {
-	providers, commands := s.mgmt.Providers, []string(nil)
+	var commands []string
+	var resolved *resolvedVariables
+	var err error
 	if s.opts.NoCommands {
-		providers, commands = withoutCommands(providers)
+		var providers []v1alpha1.Provider
+		providers, commands = withoutCommands(s.mgmt.Providers)
+		resolved, err = resolveVariables(ctx, providers, s.opts.Dir, s.Deps)
+	} else {
+		resolved, err = s.variables(ctx)
 	}
-	resolved, err := resolveVariables(ctx, providers, s.opts.Dir, s.LookupEnv)
+	if err == nil && len(resolved.vault) > 0 {
+		_, err = s.vaultClient()
+	}
 	if err != nil {
 		return preflight.FailWith(err)
 	}

@@ -146,9 +146,9 @@ func (s *session) installProviders(ctx context.Context, detail func(string)) err
 	if err != nil {
 		return err
 	}
-	result, err := manager.Install(ctx, s.plan.source, capi.InstallOptions{
+	result, err := s.installWith(ctx, manager, capi.InstallOptions{
 		Providers: s.plan.providers, Detail: detail,
-		PodsRun: s.awaitPods, Origins: s.plan.origins,
+		PodsRun: s.awaitPods,
 		BeforeUpgrade: func(ctx context.Context, upgrades []capi.Upgrade) error {
 			s.did() // also where it fails on the way
 			return s.keepSnapshot(ctx, manager, upgrades, detail)

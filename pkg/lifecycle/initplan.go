@@ -26,6 +26,9 @@ type installPlan struct {
 	providers []capi.Provider
 	// origins say where the values of the source's variables come from.
 	origins map[string]capi.Origin
+	// variables are all values; those of vault stand in until Vault is asked.
+	variables map[string]string
+	vault     []v1alpha1.Variable
 	// What follows is there once the manifests are read.
 	flux *flux.Components
 	// images of a bundle that the node needs; nil without a bundle.
@@ -86,12 +89,12 @@ func (s *session) bundleImages(ctx context.Context) (host.ImageArchive, error) {
 
 func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 	declared := components.DeclaredProviders(s.mgmt.Providers)
-	resolved, err := resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.LookupEnv)
+	resolved, err := s.variables(ctx)
 	if err != nil {
 		return err
 	}
-	variables := resolved.values
-	plan.origins = resolved.origins
+	variables := maps.Clone(resolved.values)
+	plan.origins, plan.vault = maps.Clone(resolved.origins), resolved.vault
 	if err := s.preferLocked(); err != nil {
 		return err
 	}
@@ -113,6 +116,7 @@ func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
 	for name := range found {
 		plan.origins[name] = originOf(fromEnvironment(name), found[name])
 	}
+	plan.variables = variables
 	if plan.source, err = source.WithVariables(variables); err != nil { //nolint:contextcheck // it reads nothing yet
 		return err
 	}

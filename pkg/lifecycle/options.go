@@ -40,7 +40,7 @@ type InitOptions struct {
 	SkipPreflight []string
 	// MergeKubeconfig is the user's kubeconfig that gets a context for the cluster; empty: none does.
 	MergeKubeconfig string
-	// NoCommands keeps commands that the fleet repo names from being run.
+	// NoCommands keeps commands that the fleet repo names from being run, and tokens from being sent to a server that it alone names.
 	NoCommands bool
 	// TakeOverFlux points a Flux that follows something else at the fleet repo; what it applied before is kept.
 	TakeOverFlux bool

@@ -139,7 +139,7 @@ func (p *pivot) installProviders(ctx context.Context, detail func(string)) error
 	if p.under != nil {
 		return steps.NothingToDo("the hand-over is under way") // its controllers may be stopped, which is no fault to mend
 	}
-	_, err := p.manage.Install(ctx, p.plan.source, capi.InstallOptions{Providers: p.plan.providers, Origins: p.plan.origins, Detail: detail})
+	_, err := p.installWith(ctx, p.manage, capi.InstallOptions{Providers: p.plan.providers, Detail: detail})
 	return err
 }
 

@@ -56,6 +56,7 @@ type session struct {
 
 	mu         sync.Mutex
 	repo       *gitrepo.Repo              // the working tree, once it is one
+	resolved   *resolvedVariables         // once they were asked for
 	plan       *installPlan               // after "choose versions"
 	locked     []v1alpha1.LockedComponent // after "read manifests"
 	endpoint   *gitEndpoint               // after "serve fleet repo", or known from the start

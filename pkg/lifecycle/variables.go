@@ -3,8 +3,10 @@ package lifecycle
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -24,6 +27,22 @@ const maxNamed = 1 << 20
 type resolvedVariables struct {
 	values  map[string]string
 	origins map[string]capi.Origin
+	// vault are those that Vault has. It is asked when the cluster can be: what is leased there may still be good. Until then their values stand in.
+	vault []v1alpha1.Variable
+}
+
+// variables are resolved once in a run: a command may make another credential each time, and standard input is read once.
+func (s *session) variables(ctx context.Context) (*resolvedVariables, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resolved != nil {
+		return s.resolved, nil
+	}
+	resolved, err := resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.Deps)
+	if err == nil {
+		s.resolved = resolved
+	}
+	return resolved, err
 }
 
 // sourceOf says for people where a variable's value comes from.
@@ -33,8 +52,12 @@ func sourceOf(v v1alpha1.Variable) string {
 		return "fleet.yaml"
 	case v.File != "":
 		return "file " + v.File
+	case v.Stdin:
+		return "standard input"
 	case len(v.Command) > 0:
 		return "command " + v.Command[0]
+	case v.Vault != nil:
+		return "Vault " + v.Vault.Path
 	}
 	return fromEnvironment(cmp.Or(v.Env, v.Name))
 }
@@ -52,24 +75,40 @@ func originOf(source, value string) capi.Origin {
 
 // resolveVariables gets the value of every variable that providers declare, from where fleet.yaml says, and of every other one that
 // components may ask for from the environment. All problems are reported at once; no value is ever part of an error.
-func resolveVariables(ctx context.Context, providers []v1alpha1.Provider, dir string, lookup func(string) (string, bool)) (*resolvedVariables, error) {
+func resolveVariables(ctx context.Context, providers []v1alpha1.Provider, dir string, deps management.Deps) (*resolvedVariables, error) {
 	resolved := &resolvedVariables{values: map[string]string{}, origins: map[string]capi.Origin{}}
 	var problems []error
 	for _, p := range providers {
 		for _, v := range p.Variables {
-			value, err := resolveVariable(ctx, v, dir, lookup)
+			if v.Vault != nil {
+				resolved.vault = append(resolved.vault, v)
+				resolved.values[v.Name] = standIn
+				continue
+			}
+			value, err := resolveVariable(ctx, v, dir, deps)
 			if err != nil {
 				problems = append(problems, diag.Wrap(fmt.Sprintf("variable %s of provider %s", v.Name, p.Name), err, ""))
 				continue
 			}
-			resolved.values[v.Name] = value
 			resolved.origins[v.Name] = originOf(sourceOf(v), value)
+			resolved.values[v.Name] = encoded(v, value)
 		}
 	}
 	return resolved, errors.Join(problems...)
 }
 
-func resolveVariable(ctx context.Context, v v1alpha1.Variable, dir string, lookup func(string) (string, bool)) (string, error) {
+// standIn is the value of a variable that nobody has been asked for yet; it is base64, too.
+const standIn = "dmF1bHQ="
+
+// encoded is the value as the components want it.
+func encoded(v v1alpha1.Variable, value string) string {
+	if v.Base64 {
+		return base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	return value
+}
+
+func resolveVariable(ctx context.Context, v v1alpha1.Variable, dir string, deps management.Deps) (string, error) {
 	switch {
 	case v.Value != nil:
 		return *v.Value, nil
@@ -80,16 +119,36 @@ func resolveVariable(ctx context.Context, v v1alpha1.Variable, dir string, looku
 		}
 		raw, err := within.Named(path, maxNamed)
 		return strings.TrimSuffix(string(raw), "\n"), diag.Wrap("", err, "make the file, or change its path, which is relative to fleet.yaml")
+	case v.Stdin:
+		return variableFromStdin(deps.Stdin)
 	case len(v.Command) > 0:
 		return variableFromCommand(ctx, v.Command, dir)
 	}
 	name := cmp.Or(v.Env, v.Name)
 	// A pipeline whose secret is missing sets an empty variable.
-	value, _ := lookup(name)
+	value, _ := deps.LookupEnv(name)
 	if value == "" {
 		return "", diag.Errorf("export "+name+"=…", "the environment variable %s is not set", name)
 	}
 	return value, nil
+}
+
+// variableFromStdin reads standard input to its end. A person at a terminal is not asked: what they type would be seen.
+func variableFromStdin(stdin io.Reader) (string, error) {
+	const hint = "pipe it in: `… | fleetctl init`"
+	if stdin == nil {
+		return "", diag.Errorf(hint, "standard input is a terminal")
+	}
+	raw, err := io.ReadAll(io.LimitReader(stdin, maxNamed+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read standard input: %w", err)
+	case len(raw) > maxNamed:
+		return "", diag.Errorf(hint, "standard input has more than %d bytes", maxNamed)
+	case len(raw) == 0:
+		return "", diag.Errorf(hint, "standard input is empty")
+	}
+	return strings.TrimSuffix(string(raw), "\n"), nil
 }
 
 // variableFromCommand runs a command of fleet.yaml's. What it says on standard error is part of the error; its output never is.
@@ -105,15 +164,19 @@ func variableFromCommand(ctx context.Context, command []string, dir string) (str
 	return strings.TrimSuffix(string(out), "\n"), nil
 }
 
-// withoutCommands are the providers without the variables that come from commands, and those variables' names, each with its program.
+// withoutCommands are the providers without the variables that come from commands or from standard input, and those variables' names, each with its
+// program.
 func withoutCommands(providers []v1alpha1.Provider) (kept []v1alpha1.Provider, commands []string) {
 	for _, p := range providers {
 		variables := p.Variables
 		p.Variables = nil
 		for _, v := range variables {
-			if v.Value == nil && v.File == "" && len(v.Command) > 0 {
+			switch {
+			case v.Value == nil && v.File == "" && v.Stdin:
+				commands = append(commands, v.Name+" (standard input)")
+			case v.Value == nil && v.File == "" && len(v.Command) > 0:
 				commands = append(commands, fmt.Sprintf("%s (%s)", v.Name, v.Command[0]))
-			} else {
+			default:
 				p.Variables = append(p.Variables, v)
 			}
 		}

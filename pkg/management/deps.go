@@ -1,6 +1,8 @@
 package management
 
 import (
+	"io"
+
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -15,4 +17,6 @@ type Deps struct {
 	Executable string
 	// LookupEnv reads the environment (os.LookupEnv).
 	LookupEnv func(string) (string, bool)
+	// Stdin is what is piped in; nil where that is a terminal.
+	Stdin io.Reader
 }

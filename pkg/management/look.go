@@ -19,7 +19,7 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 		from.Cluster.Fleet, from.Cluster.Host = r.Fleet, r.HostType
 		from.Cluster.PivotedTo, from.Cluster.Ephemeral = r.PivotedTo, r.Ephemeral
 	}
-	if t.Record == nil && t.repo != nil {
+	if t.given != nil && t.repo != nil {
 		from.Repo, from.Cluster.Fleet, from.Cluster.Host = t.repo.Dir, t.repo.Name, string(t.repo.Hosts[t.Name])
 	}
 	dir := t.Cluster.Path(GitServeDir)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -213,10 +214,13 @@ func (t *Target) absent() error {
 	return diag.NotReady("make it with `fleetctl init`", "the management cluster %s does not exist", t.Name)
 }
 
-// elsewhere is the error where the cluster may well be there, and nothing on this machine says how it is reached.
+// elsewhere is the error where nothing on this machine says how the cluster is reached: one that was there before fleetctl is there all the same.
 func (t *Target) elsewhere() error {
-	return diag.NotReady("say how it is reached with --kubeconfig or --context, or once for all with `fleetctl connect`; if it was never made, `fleetctl init` makes it",
-		"this machine does not know how the management cluster %s is reached", t.Name)
+	const reach = "say how it is reached with --kubeconfig or --context, or once for all with `fleetctl connect`"
+	if t.repo != nil && slices.Contains(t.repo.Adopted, t.Name) {
+		return diag.NotReady(reach, "this machine does not know how the management cluster %s is reached", t.Name)
+	}
+	return diag.NotReady("make it with `fleetctl init`; if it is there, "+reach, "the management cluster %s does not exist", t.Name)
 }
 
 // Kubeconfig of the target, from its host; after a pivot it is the one of the cluster that took over.

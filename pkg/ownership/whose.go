@@ -38,6 +38,8 @@ type Repo struct {
 	Clusters []string
 	// Hosts are what it declares to carry them.
 	Hosts map[string]v1alpha1.HostType
+	// Adopted are those that were there before fleetctl: their folder has a path of its own.
+	Adopted []string
 }
 
 // RepoAt is the fleet repo that dir is in; nil where dir is in none, or in one that cannot be read: that is for others to say.
@@ -67,6 +69,9 @@ func NewRepo(dir, id string, fleet *v1alpha1.Fleet) *Repo {
 	for _, m := range fleet.Spec.ManagementClusters {
 		r.Clusters = append(r.Clusters, m.Name)
 		r.Hosts[m.Name] = m.Host.Type
+		if m.Path != "" {
+			r.Adopted = append(r.Adopted, m.Name)
+		}
 	}
 	return r
 }
@@ -144,29 +149,5 @@ func SameFolder(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// SameRepository tells whether two URLs name one repository: with or without .git, a user or a trailing slash; and over ssh or https, where a
-// port belongs to the protocol.
-func SameRepository(a, b string) bool {
-	if a == "" || b == "" {
-		return false
-	}
-	first, err := (v1alpha1.Git{URL: a}).ParseURL()
-	if err != nil {
-		return a == b
-	}
-	second, err := (v1alpha1.Git{URL: b}).ParseURL()
-	if err != nil {
-		return a == b
-	}
-	plain := func(p string) string { return strings.TrimSuffix(strings.Trim(p, "/"), ".git") }
-	if !strings.EqualFold(first.Hostname(), second.Hostname()) || plain(first.Path) != plain(second.Path) {
-		return false
-	}
-	return first.Scheme != second.Scheme || port(first.Scheme, first.Port()) == port(second.Scheme, second.Port())
-}
-
-// port spells out the default of a protocol.
-func port(scheme, given string) string {
-	defaults := map[string]string{"https": "443", "http": "80", "ssh": "22"}
-	return cmp.Or(given, defaults[scheme])
-}
+// SameRepository tells whether two URLs name one repository: see v1alpha1.SameRepository.
+func SameRepository(a, b string) bool { return v1alpha1.SameRepository(a, b) }

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxcd/pkg/apis/kustomize"
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
 	kustypes "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -43,13 +44,15 @@ func (b *builds) run(dir string, names []string, files *closure, spec buildSpec)
 	if err := disk.WriteFile("/"+file, own); err != nil {
 		return fail(err)
 	}
-	resources, refused, err := b.kustomize(disk, dir, names, files.openAPI)
+	result, refused, err := b.kustomize(disk, dir, names, files.openAPI)
 	if refused != nil {
 		return nil, refused
 	}
 	if err != nil {
 		return fail(err)
 	}
+	idle := files.idlePatches(disk, dir, result)
+	resources := result.Resources()
 	lines := &positions{files: files.files, known: map[string][]*content{}}
 	objects := make([]*content, 0, len(resources))
 	for _, r := range resources {
@@ -67,11 +70,11 @@ func (b *builds) run(dir string, names []string, files *closure, spec buildSpec)
 		}
 		objects = append(objects, c)
 	}
-	return objects, nil
+	return objects, idle
 }
 
 // kustomize runs kustomize in a folder. What it was the end of in an earlier process it is not given again: that is a finding.
-func (b *builds) kustomize(disk filesys.FileSystem, dir string, names []string, openAPI bool) ([]*resource.Resource, diag.Findings, error) {
+func (b *builds) kustomize(disk filesys.FileSystem, dir string, names []string, openAPI bool) (resmap.ResMap, diag.Findings, error) {
 	at := dir
 	if len(names) == 1 {
 		at = names[0]
@@ -96,10 +99,14 @@ var kustomizing sync.Mutex
 func runKustomize(disk filesys.FileSystem, dir string, openAPI bool) ([]*resource.Resource, error) {
 	kustomizing.Lock()
 	defer kustomizing.Unlock()
-	return kustomizeNow(disk, dir, openAPI)
+	result, err := kustomizeNow(disk, dir, openAPI)
+	if err != nil {
+		return nil, err
+	}
+	return result.Resources(), nil
 }
 
-func kustomizeNow(disk filesys.FileSystem, dir string, openAPI bool) (out []*resource.Resource, err error) {
+func kustomizeNow(disk filesys.FileSystem, dir string, openAPI bool) (out resmap.ResMap, err error) {
 	defer func() {
 		if openAPI {
 			openapi.ResetOpenAPI()
@@ -108,13 +115,9 @@ func kustomizeNow(disk filesys.FileSystem, dir string, openAPI bool) (out []*res
 			err = fmt.Errorf("kustomize failed: %v", p)
 		}
 	}()
-	result, err := krusty.MakeKustomizer(&krusty.Options{
+	return krusty.MakeKustomizer(&krusty.Options{
 		LoadRestrictions: kustypes.LoadRestrictionsNone, PluginConfig: kustypes.DisabledPluginConfig(),
 	}).Run(disk, dir)
-	if err != nil {
-		return nil, err
-	}
-	return result.Resources(), nil
 }
 
 // kustomization is the kustomization.yaml that kustomize-controller would build from: that of the folder, or one that lists names, with

@@ -21,15 +21,17 @@ type closure struct {
 	// written are those among the files that are not as they are in the repo, asIs those that something needs as they are.
 	written, asIs map[string]bool
 	tops          map[string]*kustypes.Kustomization
-	weights       map[string]int
-	within        []string // folders of plugin configurations that are being built around this
-	findings      diag.Findings
+	// patched are the kustomizations whose patches look for what they change, by their folders.
+	patched  map[string]*kustFile
+	weights  map[string]int
+	within   []string // folders of plugin configurations that are being built around this
+	findings diag.Findings
 	// openAPI says that a schema of somebody's own is read, which kustomize keeps for all builds of the process.
 	openAPI bool
 }
 
 func newClosure(r *repo) *closure {
-	return &closure{repo: r, files: map[string][]byte{}, written: map[string]bool{}, asIs: map[string]bool{}, tops: map[string]*kustypes.Kustomization{}, weights: map[string]int{}}
+	return &closure{repo: r, files: map[string][]byte{}, written: map[string]bool{}, asIs: map[string]bool{}, tops: map[string]*kustypes.Kustomization{}, patched: map[string]*kustFile{}, weights: map[string]int{}}
 }
 
 func (c *closure) problem(rule string, at place, summary, hint string) {
@@ -84,6 +86,9 @@ func (c *closure) newFolder(dir string, from place) int {
 		return 1
 	}
 	c.tops[dir] = &k.Kustomization
+	if k.Kind != kustypes.ComponentKind && slices.ContainsFunc(k.Patches, func(p kustypes.Patch) bool { return p.Target != nil }) {
+		c.patched[dir] = k
+	}
 	c.write(files[0], k.Kustomization, k.at())
 	return weight
 }

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -27,10 +30,21 @@ func (w *walk) learn(all []*content, targets []string) {
 			var o struct {
 				Spec struct {
 					URL string `json:"url"`
+					Ref struct {
+						Branch string `json:"branch"`
+						Tag    string `json:"tag"`
+						SemVer string `json:"semver"`
+						Commit string `json:"commit"`
+						Name   string `json:"name"`
+					} `json:"ref"`
 				} `json:"spec"`
 			}
 			if err := json.Unmarshal(c.json, &o); err == nil {
-				w.sources[name] = o.Spec.URL
+				source := gitSource{url: o.Spec.URL}
+				if ref := o.Spec.Ref; ref.Tag == "" && ref.SemVer == "" && ref.Commit == "" && (ref.Name == "" || strings.HasPrefix(ref.Name, "refs/heads/")) {
+					source.branch = cmp.Or(strings.TrimPrefix(ref.Name, "refs/heads/"), ref.Branch, "master") // source-controller's own default
+				}
+				w.sources[name] = source
 			}
 		case isFlux(c, "HelmChart"):
 			var o struct {
@@ -87,12 +101,28 @@ func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 	if kind != "GitRepository" {
 		return fmt.Sprintf("it comes from the %s %s", kind, name)
 	}
-	url, ok := w.sources[lookupKey(targets, namespace, name)]
-	own := cmp.Or(w.sources[lookupKey(nil, fluxSystem, fluxSystem)], w.r.fleet.Spec.Git.URL)
-	if !ok || own == "" || url == own || url == w.r.fleet.Spec.Git.URL {
+	source, ok := w.sources[lookupKey(targets, namespace, name)]
+	own := w.sources[lookupKey(nil, cmp.Or(w.own.Namespace, fluxSystem), cmp.Or(w.own.Name, fluxSystem))]
+	mine := w.r.fleet.Spec.Git
+	switch {
+	case !ok || own.url == "" && mine.URL == "":
+		return ""
+	case source.url != own.url && source.url != mine.URL && !v1alpha1.SameRepository(source.url, cmp.Or(own.url, mine.URL)) && !v1alpha1.SameRepository(source.url, mine.URL):
+		return fmt.Sprintf("it comes from another repository, that of the GitRepository %s", name)
+	}
+	branch := cmp.Or(own.branch, mine.Branch, v1alpha1.DefaultBranch)
+	if source.branch == "" || source.branch == branch || w.isChannel(name) {
 		return ""
 	}
-	return fmt.Sprintf("it comes from another repository, that of the GitRepository %s", name)
+	return fmt.Sprintf("it comes from another branch of this repository: the GitRepository %s follows %s, and the files here are those of %s", name, source.branch, branch)
+}
+
+// gitSource is what a GitRepository follows; branch is "" where that is a tag or a commit.
+type gitSource struct{ url, branch string }
+
+// isChannel tells whether a source is that of a channel: what an environment follows, and will have, is looked at as it is here.
+func (w *walk) isChannel(name string) bool {
+	return name == fluxSystem || slices.ContainsFunc(w.r.fleet.Channels(), func(c v1alpha1.Channel) bool { return c.Source() == name })
 }
 
 // leavesOut says of a source of this repo that hands on something else than its files: that is not what is rendered.

@@ -29,6 +29,8 @@ const (
 	RuleKustomize  = "render-kustomize"  // kustomize cannot build it
 	RuleField      = "render-field"      // a field of a kustomization.yaml that kustomize does not have, or not written like that
 	RuleSubstitute = "render-substitute" // a variable that cannot be filled in
+	RuleEmpty      = "render-empty"      // a variable that nobody sets, and that becomes nothing
+	RulePatch      = "render-patch"      // a patch whose target matches nothing
 	RuleSource     = "render-source"     // a source that is not this repo: nothing of it is rendered
 	RuleChartRef   = "render-chart-ref"  // a HelmChart that is not applied: what it is for is not rendered
 	RuleValues     = "render-values"     // values that the chart's schema refuses, or that cannot be put together

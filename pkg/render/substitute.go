@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -105,6 +106,24 @@ func (v *variables) fill(before string) (string, error) {
 		return "", beyond("all objects together have more than %d MiB with their variables", maxFilled>>20)
 	}
 	return text, nil
+}
+
+// bareVariable finds variables without a default.
+var bareVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\$*)\$\{([_[:alpha:]][_[:alnum:]]*)\}`) })
+
+// empties are the variables of a text that nobody sets, and that become nothing.
+func (v *variables) empties(text []byte) []string {
+	if v == nil || v.open || len(v.values) == 0 && !v.always {
+		return nil
+	}
+	var names []string
+	for _, m := range bareVariable().FindAllSubmatch(text, -1) {
+		name := string(m[2])
+		if _, ok := v.values[name]; !ok && len(m[1])%2 == 0 && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // apply fills the variables in. An object that has none is returned as it is.

@@ -37,7 +37,7 @@ type walk struct {
 	shared map[sharedKey]*Object
 	// known are ConfigMaps, Git sources and HelmCharts, by target, namespace and name.
 	configMaps map[string]map[string]string
-	sources    map[string]string
+	sources    map[string]gitSource
 	charts     map[string]*chartSource
 	// own is the source that the management cluster's own folder comes from.
 	own kustomizev1.CrossNamespaceSourceReference
@@ -75,7 +75,7 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 	for i := range r.fleet.Spec.ManagementClusters {
 		w := &walk{
 			r: r, mgmt: &r.fleet.Spec.ManagementClusters[i], scope: s, result: &Result{}, children: map[*Object][]*Object{},
-			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]string{},
+			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]gitSource{},
 			charts: map[string]*chartSource{},
 		}
 		w.follow(ctx)
@@ -240,7 +240,11 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 	if err := spec.screen(); err != nil {
 		return nil, fail(RuleScreen, err.Error(), "")
 	}
-	return w.r.builds.build(ctx, it.k.Path, spec, w.scope)
+	objects, findings := w.r.builds.build(ctx, it.k.Path, spec, w.scope)
+	if w.scope == (scope{}) && findings.Err() == nil {
+		findings = append(slices.Clip(findings), idlePatches(it, objects)...)
+	}
+	return objects, findings
 }
 
 // finishOne does what kustomize-controller does behind kustomize, and looks for objects that are declared twice.
@@ -268,6 +272,15 @@ func (w *walk) finishOne(it *item) {
 				Summary: fmt.Sprintf("%s %s: fill in the variables of %s: %v", c.Kind, c.Metadata.Name, it.k.Owner, err), Hint: "write $${ for a ${ that is to stay",
 			})
 			continue
+		}
+		if changed != c { // else nothing was filled in
+			for _, name := range v.empties(c.json) {
+				findings = append(findings, diag.Finding{
+					Severity: diag.SeverityWarning, Rule: RuleEmpty, File: c.source.File, Line: c.source.Line,
+					Summary: fmt.Sprintf("%s %s: nobody sets the variable %s of %s: it becomes nothing", c.Kind, c.Metadata.Name, name, it.k.Owner),
+					Hint:    "set it in postBuild, give it a default (${" + name + ":=…}), or write $${ for a ${ that is to stay",
+				})
+			}
 		}
 		group, _, _ := strings.Cut(changed.APIVersion, "/")
 		id := strings.Join([]string{group, changed.Kind, changed.Metadata.Namespace, changed.Metadata.Name}, "\x00")

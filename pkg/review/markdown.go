@@ -12,6 +12,10 @@ import (
 const (
 	maxComment = 60_000
 	maxImpacts = 100
+	// maxWords and maxCauses bound the table and the list of problems: a name in a repo is as long as its author likes, and a comment that is too long for the forge
+	// would be none at all.
+	maxWords, maxCauses = 25_000, 45_000
+	maxText             = 300
 )
 
 // Markdown is the report as a comment on a pull request: what it does, and the difference folded away. It is never longer than forges
@@ -25,11 +29,12 @@ func (r *Report) Markdown() string {
 		b.WriteString("| | Environment | Impact |\n|---|---|---|\n")
 	}
 	for n, i := range r.Impact {
-		if n == maxImpacts {
+		row := fmt.Sprintf("| %s | %s | %s |\n", mark(i), cell(cut(i.Environment, maxText)), cell(cut(i.Summary, maxText)))
+		if n == maxImpacts || b.Len()+len(row) > maxWords {
 			fmt.Fprintf(&b, "| | | and %d more |\n", len(r.Impact)-n)
 			break
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", mark(i), cell(i.Environment), cell(i.Summary))
+		b.WriteString(row)
 	}
 	for _, o := range r.objections() {
 		fmt.Fprintf(&b, "\n**%s**\n", o.comment)
@@ -37,11 +42,12 @@ func (r *Report) Markdown() string {
 	if n := len(r.Problems); n > 0 {
 		fmt.Fprintf(&b, "\n**%s: what they are about is not compared.**\n\n", plain.Count(n, "problem"))
 		for i, f := range r.Problems {
-			if i == maxImpacts {
+			line := fmt.Sprintf("- %s\n", plain.Markdown(cut(f.String(), maxText)))
+			if i == maxImpacts || b.Len()+len(line) > maxCauses {
 				fmt.Fprintf(&b, "- and %d more\n", n-i)
 				break
 			}
-			fmt.Fprintf(&b, "- %s\n", plain.Markdown(cut(f.String(), 300)))
+			b.WriteString(line)
 		}
 	}
 	r.folded(&b)

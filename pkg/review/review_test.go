@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
@@ -38,6 +39,31 @@ func TestMarkdown(t *testing.T) {
 	}
 	if strings.Contains(got, "\n| x") {
 		t.Error("a name ends a row of the table")
+	}
+}
+
+// Whoever is reviewed chooses the names: none makes the comment longer than a forge takes, which would be no comment at all.
+func TestMarkdownOfLongNames(t *testing.T) {
+	for name, text := range map[string]string{
+		"a long name":    strings.Repeat("a", 1<<20),
+		"hidden letters": strings.Repeat("\u202e\x00", 1<<10),
+		"bars":           strings.Repeat("|`", 1<<10),
+	} {
+		r := &Report{}
+		for range 200 {
+			r.Impact = append(r.Impact, Impact{Kind: ImpactDeleteCluster, Environment: text, Summary: "deletes " + text, Cluster: text})
+			r.Problems = append(r.Problems, diag.Finding{File: text, Summary: text, Hint: text})
+			r.Objects = append(r.Objects, ObjectChange{Diff: text})
+		}
+		got := r.Markdown()
+		if len(got) > maxComment+1000 {
+			t.Errorf("%s: %d bytes are too many", name, len(got))
+		}
+		for _, want := range []string{"| :red_circle: |", "| and 1", "\n- ", "- and 1", "200 problems", "</details>"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: there is no %q in %.1000s", name, want, got)
+			}
+		}
 	}
 }
 

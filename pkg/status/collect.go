@@ -145,6 +145,7 @@ func (c *collector) providers(ctx context.Context) {
 			Name: p.Name, Type: string(p.Type), Namespace: p.Namespace, Version: p.Version, Ready: p.Ready, Reason: p.Reason,
 		})
 	}
+	c.credentials(ctx, manager)
 }
 
 func (c *collector) flux(ctx context.Context) {
@@ -338,6 +339,9 @@ func (c *collector) judgeInstalled() {
 	for _, p := range r.Providers {
 		if !p.Ready {
 			r.blame(p.Type+" provider "+p.Name, p.Reason, "")
+		}
+		if text, ended := p.credentialsText(r.Time); ended {
+			r.blame(p.Type+" provider "+p.Name, text, "change them at their source, and run `fleetctl init`; `fleetctl credentials` lists them")
 		}
 	}
 	for _, d := range r.Flux.Controllers {

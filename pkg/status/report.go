@@ -51,6 +51,8 @@ type Item struct {
 	Version   string `json:"version,omitempty"`
 	Ready     bool   `json:"ready"`
 	Reason    string `json:"reason,omitempty"`
+	// CredentialsUntil is when the first of what a provider was given ends; nil where no end is known.
+	CredentialsUntil *time.Time `json:"credentialsUntil,omitempty"`
 }
 
 // Flux is what Flux follows and applies.

@@ -150,7 +150,11 @@ func providersNode(r *Report, style Style) node {
 		n.text = unknown("providers", style)
 	}
 	for _, p := range r.Providers {
-		n.children = append(n.children, node{text: line(p.Ready, p.Type+" "+p.Name, p.Version, p.Reason, style)})
+		facts, ready := p.Version, p.Ready
+		if text, ended := p.credentialsText(r.Time); text != "" {
+			facts, ready = facts+", "+text, ready && !ended
+		}
+		n.children = append(n.children, node{text: line(ready, p.Type+" "+p.Name, facts, p.Reason, style)})
 	}
 	return n
 }

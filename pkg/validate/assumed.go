@@ -14,7 +14,7 @@ import (
 
 // assume takes what Flux's own objects say for the fleet where there is no fleet.yaml. The error is fleetrepo.ErrNoFlux.
 func (r *run) assume() error {
-	if r.tree.has(v1alpha1.FileName) {
+	if slices.Contains(r.tree.folders["."], v1alpha1.FileName) { // whatever it is
 		return nil
 	}
 	disk, err := render.Dir(r.tree.dir)

@@ -240,12 +240,18 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	problems, err := check(ctx, content)
 	switch {
 	case errors.Is(err, schema.ErrUnknownKind):
-		o.unknown = true
+		o.unknown = o.gone(s) == ""
 	case err != nil:
 		o.findings = diag.Findings{o.at("", RuleBadCRD, err.Error(), "")}
 	}
+	if hint := o.gone(s); hint != "" && !slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Type == schema.Version }) {
+		o.findings = append(o.findings, o.at("apiVersion", RuleAPIVersion, fmt.Sprintf("Kubernetes serves no %s %s any more", o.APIVersion, o.Kind), hint))
+	}
 	open := bytes.Contains(o.JSON, []byte("${")) // values that only the cluster knows
 	for _, p := range problems {
+		if p.Type == schema.Required && o.content != nil && !s.HasCRD(o.gvk().Group, o.gvk().Kind) {
+			continue // it may be a patch
+		}
 		if open && p.Type != schema.Unknown && p.Type != schema.Version && p.Type != schema.Deprecated {
 			continue
 		}
@@ -257,6 +263,16 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs) == 0 {
 		like.add(o)
 	}
+}
+
+// gone is what to write in the place of a version of one of Kubernetes' own kinds that is gone where the object is applied; "" where it is served, or
+// a CRD makes it.
+func (o *object) gone(s *schemas) string {
+	gvk := o.gvk()
+	if minor, hint := schema.Gone(gvk); minor > 0 && !s.HasCRD(gvk.Group, gvk.Kind) && schema.GoneAt(gvk, s.kubernetesOf(o)) {
+		return fmt.Sprintf("it is gone since v1.%d: write %s", minor, hint)
+	}
+	return ""
 }
 
 // withoutSOPS is an object without what SOPS adds to it, and without what it encrypts; nil where nothing can be said of the rest.

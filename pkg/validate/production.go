@@ -83,7 +83,7 @@ func (c *channelCheck) production(all []*object, clusters []*cluster) {
 			continue
 		}
 		url, ref, ok := o.gitSource()
-		if !ok || !ref.moves() || !slices.Contains(own, url) {
+		if !ok || !ref.moves() || !isOwn(own, url) {
 			continue
 		}
 		if e := isProduction(o); e != "" && o.Name == "flux-system" && o.Namespace == "flux-system" {
@@ -116,6 +116,11 @@ func (c *channelCheck) production(all []*object, clusters []*cluster) {
 			}
 		}
 	}
+}
+
+// isOwn tells whether a URL is one of those of the fleet repo, however it is written.
+func isOwn(own []string, url string) bool {
+	return slices.ContainsFunc(own, func(mine string) bool { return mine == url || v1alpha1.SameRepository(mine, url) })
 }
 
 func onBranch(environment string) string {

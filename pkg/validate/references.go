@@ -54,6 +54,10 @@ func referencesOf(o *object, content map[string]any) []reference {
 	c := &referrer{object: o, fields: content}
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	switch {
+	case o.Kind == "ExternalSecret":
+		c.add("", o.Kind, "", c.fields.text("spec", "target", "name"), "spec.target.name")
+	case o.Kind == "SealedSecret":
+		c.add("", o.Kind, "", c.fields.text("spec", "template", "metadata", "name"), "spec.template.metadata.name")
 	case strings.HasSuffix(group, ".toolkit.fluxcd.io"):
 		c.flux()
 	case strings.HasSuffix(group, "infrastructure.cluster.x-k8s.io") || group == "controlplane.cluster.x-k8s.io":

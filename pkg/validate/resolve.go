@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -102,12 +104,35 @@ func makes(o *object) []known {
 			}
 		}
 		return []known{{kind: "Secret", namespace: o.Namespace, name: name}}
+	case o.Kind == "HelmRelease":
+		out := []known{{kind: o.Kind, namespace: o.Namespace, name: o.Name}}
+		if name := o.createsNamespace(); name != "" {
+			out = append(out, known{kind: "Namespace", name: name})
+		}
+		return out
 	case !followed[o.Kind]:
 		return nil
 	case o.Kind == "Kustomization" && !strings.HasPrefix(o.APIVersion, "kustomize.toolkit.fluxcd.io/"):
 		return nil
 	}
 	return []known{{kind: o.Kind, namespace: o.Namespace, name: o.Name}}
+}
+
+// createsNamespace is the namespace that a HelmRelease makes for what it installs on the cluster that it is on; "" where it makes none.
+func (o *object) createsNamespace() string {
+	var says struct {
+		Spec struct {
+			TargetNamespace string `json:"targetNamespace"`
+			KubeConfig      any    `json:"kubeConfig"`
+			Install         struct {
+				CreateNamespace bool `json:"createNamespace"`
+			} `json:"install"`
+		} `json:"spec"`
+	}
+	if kjson.Unmarshal(o.JSON, &says) != nil || !says.Spec.Install.CreateNamespace || says.Spec.KubeConfig != nil {
+		return ""
+	}
+	return says.Spec.TargetNamespace
 }
 
 // findOpaque notes where charts and sources from elsewhere are applied: they may bring namespaces along.

@@ -32,6 +32,7 @@ const (
 	RuleKustomize      = "kustomize-build"
 	RuleHelm           = "helm-render"
 	RuleVariable       = "variable"
+	RulePatch          = "idle-patch"
 	RuleForeign        = "foreign-source"
 	RuleMissingChart   = "missing-chart"
 	RuleChartName      = "chart-name"
@@ -80,6 +81,7 @@ var rules = []diag.Rule{
 	{ID: RuleKustomize, Severity: diag.SeverityError, Summary: "Every folder that Flux applies builds."},
 	{ID: RuleHelm, Severity: diag.SeverityError, Summary: "Every chart renders with the values of each cluster."},
 	{ID: RuleVariable, Severity: diag.SeverityError, Summary: "Every variable that Flux fills in is known."},
+	{ID: RulePatch, Severity: diag.SeverityWarning, Summary: "Every patch that looks for objects finds one."},
 	{ID: RuleForeign, Severity: diag.SeverityWarning, Summary: "What is applied comes from this repo, and is checked."},
 	{ID: RuleMissingChart, Severity: diag.SeverityError, Summary: "The chart of every HelmRelease is there."},
 	{ID: RuleChartName, Severity: diag.SeverityError, Summary: "The HelmChart that clusters share has the name of their environment and flavour."},

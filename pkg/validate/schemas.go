@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +33,38 @@ type schemas struct {
 	// missing are the providers whose CRDs are not at hand: kinds that may be theirs are not reported one by one.
 	missing  []v1alpha1.LockedComponent
 	findings diag.Findings
+	// kubernetes are the versions of clusters, as far as the repo says.
+	kubernetes map[place]string
+}
+
+// kubernetesOf is the version of Kubernetes that an object is applied to; "" where the repo does not say.
+func (s *schemas) kubernetesOf(o *object) string { return s.kubernetes[o.places()[0]] }
+
+// versionsOf are the versions of clusters: those that their values say, and those of their objects where they stand in the repo as they are.
+func (r *run) versionsOf(clusters []*cluster) map[place]string {
+	out := map[place]string{}
+	for i := range r.fleet.Spec.ManagementClusters {
+		m := &r.fleet.Spec.ManagementClusters[i]
+		out[place{mgmt: m.Name}] = m.KubernetesVersion
+	}
+	for _, c := range clusters {
+		if c.declared != nil {
+			out[place{c.mgmt.Name, c.name}] = c.declared.KubernetesVersion
+		}
+	}
+	for _, o := range r.rendered.Objects {
+		control := strings.HasSuffix(o.Kind, "ControlPlane")
+		if len(o.Targets) > 0 || o.Cluster == "" || o.Environment != "" || !control && !isManifestCluster(o) {
+			continue
+		}
+		var says map[string]any
+		if json.Unmarshal(o.JSON, &says) != nil {
+			continue
+		}
+		at := place{o.ManagementCluster, o.Cluster}
+		out[at] = cmp.Or(fields(says).text("spec", "topology", "version"), fields(says).text("spec", "version"), out[at])
+	}
+	return out
 }
 
 // readSchemas gathers the CRDs of kinds: those of --crds, those in the repo, Flux's among them, and where they do not do those of the providers

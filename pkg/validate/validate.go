@@ -228,6 +228,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	if err != nil {
 		return nil, err
 	}
+	schemas.kubernetes = r.versionsOf(placed.clusters)
 	if err := r.judge(ctx, schemas, kinds, objects); err != nil {
 		return nil, err
 	}
@@ -247,7 +248,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 // renderedRules are the rules that a renderer's findings are about.
 var renderedRules = map[string]string{
 	render.RuleScreen: RuleLimit, render.RuleLimits: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath, render.RuleRemote: RuleKustomize,
-	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
+	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleEmpty: RuleVariable, render.RulePatch: RulePatch, render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
 	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleConflict: RuleConflict,
 }
 
@@ -270,7 +271,8 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 	}
 	var out diag.Findings
 	for _, f := range r.rendered.Findings {
-		rule := cmp.Or(renderedRules[f.Rule], f.Rule)
+		found := f.Rule
+		rule := cmp.Or(renderedRules[found], found)
 		switch {
 		case f.Rule == render.RuleChartRef: // checkReferences tells of it, with the line
 			continue
@@ -282,7 +284,7 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 			at := locate(d.node, "spec.path")
 			f.Line, f.Column = at.Line, at.Column
 		}
-		if f.Severity == diag.SeverityError || rule == RuleConflict {
+		if f.Severity == diag.SeverityError || rule == RuleConflict || found == render.RuleEmpty {
 			f.Severity = cmp.Or(ruleOf(rule), &diag.Rule{Severity: diag.SeverityError}).Severity
 		}
 		out = append(out, f)

@@ -348,3 +348,6 @@ func (c *Client) said(texts []string, token string) []string {
 	}
 	return out
 }
+
+// Namespace is the one of all questions; "" is none.
+func (c *Client) Namespace() string { return c.config.Namespace }

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 	"net/url"
@@ -154,4 +155,31 @@ func ForgeOf(host string) ForgeType {
 		}
 	}
 	return ""
+}
+
+// SameRepository tells whether two URLs name one repository: with or without .git, a user or a trailing slash; and over ssh or https, where a
+// port belongs to the protocol.
+func SameRepository(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	first, err := (Git{URL: a}).ParseURL()
+	if err != nil {
+		return a == b
+	}
+	second, err := (Git{URL: b}).ParseURL()
+	if err != nil {
+		return a == b
+	}
+	plain := func(p string) string { return strings.TrimSuffix(strings.Trim(p, "/"), ".git") }
+	if !strings.EqualFold(first.Hostname(), second.Hostname()) || plain(first.Path) != plain(second.Path) {
+		return false
+	}
+	return first.Scheme != second.Scheme || defaultPort(first.Scheme, first.Port()) == defaultPort(second.Scheme, second.Port())
+}
+
+// defaultPort spells out the default of a protocol.
+func defaultPort(scheme, given string) string {
+	defaults := map[string]string{"https": "443", "http": "80", "ssh": "22"}
+	return cmp.Or(given, defaults[scheme])
 }

@@ -148,6 +148,8 @@ type ManagementCluster struct {
 	// Providers to install, with their versions. The core provider and the kubeadm bootstrap and control plane providers are
 	// added where none of their type is listed.
 	Providers []Provider `json:"providers,omitempty"`
+	// Vault says how to log in to the Vault that variables of its providers come from. Which server that is, VAULT_ADDR says alone.
+	Vault Vault `json:"vault,omitzero"`
 	// Tuning is how hard the managers of its providers and of Flux work. What it leaves out stays as it was released.
 	Tuning []ManagerTuning `json:"tuning,omitempty"`
 }
@@ -208,6 +210,10 @@ type Host struct {
 type EmbeddedHost struct {
 	// Mirrors are asked for images in place of their registries. A change counts when the host is started the next time.
 	Mirrors []RegistryMirror `json:"mirrors,omitempty"`
+	// ServiceAccountIssuer is the https address at which clouds read who issues its service accounts' tokens, where what `fleetctl host issuer
+	// export` writes is published. Tokens of the time before stay good. A change counts when the host is started the next time. Default: none
+	// that anybody outside could read.
+	ServiceAccountIssuer string `json:"serviceAccountIssuer,omitempty"`
 }
 
 // RegistryMirror stands in for a container registry.
@@ -282,8 +288,8 @@ type Provider struct {
 	Variables []Variable `json:"variables,omitempty"`
 }
 
-// Variable is a value that a provider's components need. Exactly one of Value, Env, File and Command says where it comes from;
-// none of them: the environment variable of the same name.
+// Variable is a value that a provider's components need. Exactly one of Value, Env, File, Stdin, Command and Vault says where it comes
+// from; none of them: the environment variable of the same name.
 type Variable struct {
 	// Name as the provider's documentation has it: AWS_B64ENCODED_CREDENTIALS.
 	Name string `json:"name"`
@@ -293,6 +299,58 @@ type Variable struct {
 	Env string `json:"env,omitempty"`
 	// File to read, relative to fleet.yaml; one final newline is dropped.
 	File string `json:"file,omitempty"`
+	// Stdin takes what `fleetctl init` reads from its standard input; one final newline is dropped. One variable of a management
+	// cluster may have it.
+	Stdin bool `json:"stdin,omitempty"`
 	// Command whose standard output is the value; one final newline is dropped. No shell is involved.
 	Command []string `json:"command,omitempty"`
+	// Vault has it: in a key-value engine, or in one that makes a credential when it is asked.
+	Vault *VaultSecret `json:"vault,omitempty"`
+	// Base64 encodes what comes from there, for components that want it so.
+	Base64 bool `json:"base64,omitempty"`
+}
+
+// VaultSecret is where in Vault a value is. Exactly one of Field and Text says what of it.
+type VaultSecret struct {
+	// Path as `vault read`, or `vault kv get`, takes it: aws/creds/fleet, secret/clouds/vsphere.
+	Path string `json:"path"`
+	// Field of the secret that is the value.
+	Field string `json:"field,omitempty"`
+	// Text that is the value, with ${field} for the fields in it.
+	Text string `json:"text,omitempty"`
+}
+
+// VaultMethod is a way to log in to Vault.
+type VaultMethod string
+
+// The ways to log in to Vault.
+const (
+	VaultToken      VaultMethod = "token"
+	VaultAppRole    VaultMethod = "approle"
+	VaultKubernetes VaultMethod = "kubernetes"
+	VaultJWT        VaultMethod = "jwt"
+)
+
+// VaultMethods are all of them.
+func VaultMethods() []VaultMethod {
+	return []VaultMethod{VaultToken, VaultAppRole, VaultKubernetes, VaultJWT}
+}
+
+// Vault is how fleetctl logs in to Vault. What is secret of it comes from the environment: VAULT_TOKEN, VAULT_ROLE_ID and VAULT_SECRET_ID.
+type Vault struct {
+	// Method to log in by: token, approle, kubernetes or jwt. Default: token.
+	Method VaultMethod `json:"method,omitempty"`
+	// Mount of that method. Default: its name.
+	Mount string `json:"mount,omitempty"`
+	// Role to log in as, for kubernetes and jwt.
+	Role string `json:"role,omitempty"`
+	// Namespace of Vault. Default: VAULT_NAMESPACE, or none.
+	Namespace string `json:"namespace,omitempty"`
+	// CAFile is a PEM file, relative to fleet.yaml, with the certificate authorities of the server. Default: VAULT_CACERT, or the system's.
+	CAFile string `json:"caFile,omitempty"`
+	// JWTEnv is the environment variable with the token for the method jwt, which a pipeline's identity provider made. Default:
+	// VAULT_ID_TOKEN.
+	JWTEnv string `json:"jwtEnv,omitempty"`
+	// JWTFile has the token for the methods jwt and kubernetes. Default for kubernetes: that of the pod's service account.
+	JWTFile string `json:"jwtFile,omitempty"`
 }

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"io/fs"
+	"net/url"
 	"path"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,7 @@ func (v *validator) managementCluster(at string, m *ManagementCluster) {
 	v.version(at+".certManager.version", m.CertManager.Version)
 	v.releaseURL(at+".certManager.url", m.CertManager.URL)
 	v.providers(at+".providers", m.Providers)
+	v.vault(at+".vault", m.Vault)
 }
 
 // folder checks the path of a folder of the repo.
@@ -121,6 +123,18 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 	}
 	if h.Embedded != nil {
 		v.mirrors(at+".embedded.mirrors", h.Embedded.Mirrors)
+		v.issuer(at+".embedded.serviceAccountIssuer", h.Embedded.ServiceAccountIssuer)
+	}
+}
+
+// issuer checks an address that stands in tokens, and that clouds read: what it redirects to, or asks for, they do not follow.
+func (v *validator) issuer(at, address string) {
+	if address == "" {
+		return
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(u.Path, "/") {
+		v.errorf(RuleValue, at, "write it as https://oidc.example.com/mgmt", "%.120q is no address of an issuer", address)
 	}
 }
 

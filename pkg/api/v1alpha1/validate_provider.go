@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +37,7 @@ func (v *validator) providers(at string, all []Provider) {
 			v.errorf(RuleValue, here, "add `type: core`, `type: bootstrap` or `type: control-plane`", "%s is not an infrastructure provider", p.Name)
 		}
 	}
+	v.oneInput(at, all)
 	unique(v, all, func(i int) string { return itemPath(at, i) }, "provider", func(p Provider) string {
 		if p.Name == "" {
 			return ""
@@ -79,6 +81,57 @@ func (v *validator) variables(at string, all []Variable) {
 	unique(v, all, func(i int) string { return itemPath(at, i) + ".name" }, "variable", func(x Variable) string { return x.Name })
 }
 
+// vaultSecret checks where in Vault a value is.
+func (v *validator) vaultSecret(at string, x *VaultSecret) {
+	parts := strings.Split(x.Path, "/")
+	if len(parts) < 2 || slices.ContainsFunc(parts, func(p string) bool { return p == "" || p == "." || p == ".." }) ||
+		slices.Contains([]string{"sys", "auth", "v1"}, parts[0]) || strings.ContainsAny(x.Path, "?#%\\ \t\r\n") {
+		v.errorf(RuleValue, at+".path", "write it as `vault read` takes it: aws/creds/ROLE, secret/NAME", "%.80q is not the path of a secret in Vault", x.Path)
+	}
+	if (x.Field == "") == (x.Text == "") {
+		v.errorf(RuleValue, at, "keep one of them", "exactly one of field and text says what of the secret is the value")
+	}
+}
+
+// vault checks how to log in to Vault.
+func (v *validator) vault(at string, x Vault) {
+	known := make([]string, 0, len(VaultMethods()))
+	for _, m := range VaultMethods() {
+		known = append(known, string(m))
+	}
+	if x.Method != "" {
+		v.oneOf(at+".method", "way to log in to Vault", string(x.Method), known)
+	}
+	if x.JWTEnv != "" && !isVariableName(x.JWTEnv) {
+		v.errorf(RuleValue, at+".jwtEnv", "letters, digits and underscores, no digit first", "%.80q is not the name of an environment variable", x.JWTEnv)
+	}
+	if x.JWTEnv != "" && x.JWTFile != "" {
+		v.errorf(RuleValue, at, "keep one of them", "both jwtEnv and jwtFile say where the token is")
+	}
+	if strings.ContainsAny(x.Mount, "?#%\\ \t\r\n") || slices.Contains(strings.Split(x.Mount, "/"), "..") {
+		v.errorf(RuleValue, at+".mount", "write it as `vault auth list` does: approle, ci/jwt", "%.80q is not the mount of a way to log in to Vault", x.Mount)
+	}
+	if (x.Method == VaultKubernetes || x.Method == VaultJWT) && x.Role == "" {
+		v.errorf(RuleValue, at, "add `role:`", "to log in to Vault by %s takes a role", x.Method)
+	}
+}
+
+// oneInput refuses two variables that read the same standard input.
+func (v *validator) oneInput(at string, all []Provider) {
+	found := ""
+	for i, p := range all {
+		for j, x := range p.Variables {
+			if !x.Stdin {
+				continue
+			}
+			if found != "" {
+				v.errorf(RuleValue, itemPath(itemPath(at, i)+".variables", j)+".stdin", "let one of them come from elsewhere", "%s reads standard input, too", found)
+			}
+			found = x.Name
+		}
+	}
+}
+
 func (v *validator) variable(at string, x Variable) {
 	if x.Name != "" && !isVariableName(x.Name) {
 		v.errorf(RuleValue, at+".name", "letters, digits and underscores, no digit first", "%.80q is not the name of a variable", x.Name)
@@ -90,7 +143,7 @@ func (v *validator) variable(at string, x Variable) {
 	for _, s := range []struct {
 		name string
 		set  bool
-	}{{"value", x.Value != nil}, {"env", x.Env != ""}, {"file", x.File != ""}, {"command", len(x.Command) > 0}} {
+	}{{"value", x.Value != nil}, {"env", x.Env != ""}, {"file", x.File != ""}, {"stdin", x.Stdin}, {"command", len(x.Command) > 0}, {"vault", x.Vault != nil}} {
 		if s.set {
 			sources = append(sources, s.name)
 		}
@@ -101,8 +154,14 @@ func (v *validator) variable(at string, x Variable) {
 	if len(x.Command) > 0 && x.Command[0] == "" {
 		v.errorf(RuleValue, at+".command", "the first item is the program to run", "command has no program")
 	}
+	if x.Vault != nil {
+		v.vaultSecret(at+".vault", x.Vault)
+	}
+	if x.Value != nil && x.Base64 {
+		v.errorf(RuleValue, at+".base64", "write the value as it is to be", "base64 is for what comes from elsewhere")
+	}
 	if x.Value != nil && looksSecret(x.Name, *x.Value) {
-		v.warnf(RulePlainSecret, at+".value", "use env, file or command, and change the secret if it was committed", "this looks like a secret, and fleet.yaml goes into Git")
+		v.warnf(RulePlainSecret, at+".value", "use env, file, command or vault, and change the secret if it was committed", "this looks like a secret, and fleet.yaml goes into Git")
 	}
 }
 

@@ -76,14 +76,22 @@ func (h *Host) Start(ctx context.Context, detail func(string)) (host.State, erro
 	return host.StateRunning, nil
 }
 
-// settle is the configuration of a host that is there, with the mirrors of now, or a new one; it is written.
+// settle is the configuration of a host that is there, with the mirrors and the issuer of now, or a new one; it is written.
 func (h *Host) settle(opts host.CreateOptions) (*config, error) {
 	c, err := h.dir.readConfig()
 	switch {
-	case err == nil && (h.opts.Mirrors == nil || maps.Equal(h.opts.Mirrors, c.Mirrors)):
-		return c, nil
 	case err == nil:
-		c.Mirrors = h.opts.Mirrors
+		sameMirrors := h.opts.Mirrors == nil || maps.Equal(h.opts.Mirrors, c.Mirrors)
+		sameIssuer := h.opts.Issuer == nil || *h.opts.Issuer == c.Issuer
+		if sameMirrors && sameIssuer {
+			return c, nil
+		}
+		if !sameMirrors {
+			c.Mirrors = h.opts.Mirrors
+		}
+		if !sameIssuer {
+			c.Issuer = *h.opts.Issuer
+		}
 		return c, h.keep(c)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
@@ -93,6 +101,9 @@ func (h *Host) settle(opts host.CreateOptions) (*config, error) {
 	}
 	c = &config{
 		Name: h.name, Ephemeral: h.opts.Ephemeral, ImageDir: h.opts.ImageDir, Mirrors: h.opts.Mirrors, Programs: h.opts.Programs,
+	}
+	if h.opts.Issuer != nil {
+		c.Issuer = *h.opts.Issuer
 	}
 	c.KubernetesVersion, c.Images = chooseImages(opts)
 	return c, h.keep(c)

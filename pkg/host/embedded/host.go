@@ -33,6 +33,8 @@ type Options struct {
 	// Mirrors are asked in place of registries, "registry.k8s.io" → "mirror.example.com/k8s", from the next start on. nil leaves
 	// those of a host that is there as they are.
 	Mirrors map[string]string
+	// Issuer of service accounts' tokens, from the next start on; "" is one that only the cluster itself knows. nil leaves that of a host that is there.
+	Issuer *string
 	// Ephemeral makes a host that ends with this process, however that ends, and keeps its data in memory's speed. The
 	// default is one in the background that outlives it and keeps its data for good.
 	Ephemeral bool

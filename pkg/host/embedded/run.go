@@ -187,7 +187,7 @@ func (s *supervisor) hold(ctx context.Context, network privatenet.Loopback, read
 	began := time.Now()
 	plane, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: dir, Programs: *programs, Durable: !s.config.Ephemeral, EgressSocket: egressSocket, Log: s.logf,
-		Network: network, Records: s.dir.path(processesDir),
+		Issuer: s.config.Issuer, Network: network, Records: s.dir.path(processesDir),
 	})
 	if err != nil {
 		return err

@@ -67,6 +67,8 @@ type config struct {
 	ImageDir string `json:"imageDir"`
 	// Mirrors are asked in place of registries.
 	Mirrors map[string]string `json:"mirrors,omitempty"`
+	// Issuer of service accounts' tokens; "" is one that only the cluster itself knows.
+	Issuer string `json:"issuer,omitempty"`
 	// Programs, if not nil, are run in place of those from Images.
 	Programs *controlplane.Programs `json:"programs,omitempty"`
 }

@@ -24,6 +24,24 @@ type Fleet struct {
 	Clusters                        []RandomCluster
 }
 
+// controller stands for the Deployments in Flux's components, of which one is patched.
+const controller = `---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: kustomize-controller
+  namespace: flux-system
+spec:
+  selector: {matchLabels: {app: kustomize-controller}}
+  template:
+    metadata: {labels: {app: kustomize-controller}}
+    spec:
+      containers:
+      - name: manager
+        image: kustomize-controller:v1
+        args: [--watch-all-namespaces=true]
+`
+
 // RandomCluster is a cluster of a Fleet.
 type RandomCluster struct {
 	Name, Environment, Flavour string
@@ -201,7 +219,7 @@ func (m *maker) management() error {
 			if err != nil {
 				return err
 			}
-			opts := scaffold.WorkloadFluxOptions{Layout: l, Environment: name, Components: files[1].Content}
+			opts := scaffold.WorkloadFluxOptions{Layout: l, Environment: name, Components: slices.Concat(files[1].Content, []byte(controller))}
 			if m.source(name) == "" {
 				if opts.Source, err = scaffold.SourceOf(files[0].Content); err != nil {
 					return err

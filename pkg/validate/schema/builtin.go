@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -93,6 +94,9 @@ func checkBuiltIn(gvk schema.GroupVersionKind, object map[string]any) ([]Problem
 	problems, err := CheckFields(typed, object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", gvk.Kind, err)
+	}
+	if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Type == WrongType }) {
+		problems = append(problems, strict(reflect.TypeOf(typed), object, "")...)
 	}
 	for _, e := range checkMeta(object, !clusterScoped[gvk.GroupKind()], nameRule(gvk)) {
 		problems = append(problems, fromField(e))

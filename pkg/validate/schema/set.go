@@ -42,6 +42,11 @@ type kind struct {
 // NewSet returns a Set that knows the kinds of every cluster, and no CRD.
 func NewSet() *Set { return &Set{kinds: map[schema.GroupKind]*kind{}} }
 
+// HasCRD tells whether a CRD makes a kind.
+func (s *Set) HasCRD(group, kind string) bool {
+	return s.kinds[schema.GroupKind{Group: group, Kind: kind}] != nil
+}
+
 // Clone returns a Set that knows the same and can be added to by itself. What is compiled is shared.
 func (s *Set) Clone() *Set { return &Set{kinds: maps.Clone(s.kinds)} }
 

@@ -59,13 +59,23 @@ func TestCheck(t *testing.T) {
 		"deprecated":       {"apiVersion: example.com/v1beta1\nkind: Widget\nmetadata: {name: a}\nspec: {any: thing}", []string{"deprecated apiVersion: example.com/v1beta1 Widget is deprecated, use v1"}},
 		"not served":       {"apiVersion: example.com/v1alpha1\nkind: Widget\nmetadata: {name: a}", []string{"version apiVersion: Widget.example.com has no version v1alpha1 (served are: v1, v1beta1)"}},
 		"built in":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {a: b}", nil},
-		"built in, field":  {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicaz: 1}", []string{"unknown field spec.replicaz: there is no such field (did you mean replicas?)"}},
-		"built in, deep":   {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {template: {spec: {containers: [{name: a, imag: b}]}}}", []string{"unknown field spec.template.spec.containers[0].imag: there is no such field (did you mean image?)"}},
-		"built in, type":   {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicas: many}", []string{"wrong type spec.replicas: found text, expected a whole number"}},
-		"built in, name":   {"apiVersion: v1\nkind: Namespace\nmetadata: {name: a.b}", []string{"metadata metadata.name: must not contain dots"}},
-		"role, name":       {"apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: \"system:a\", namespace: b}", nil},
-		"flux":             {"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: b}\nspec: {interval: 1m, pathh: x, prune: true, sourceRef: {kind: GitRepository, name: x}}", []string{"unknown field spec.pathh: there is no such field (did you mean path?)"}},
-		"built in version": {"apiVersion: apps/v3\nkind: Deployment\nmetadata: {name: a}", []string{"version apiVersion: Deployment.apps has no version v3"}},
+		"built in, field": {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicaz: 1}", []string{
+			"unknown field spec.replicaz: there is no such field (did you mean replicas?)", "required spec.selector: required", "required spec.template: required",
+		}},
+		"built in, deep": {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {template: {spec: {containers: [{name: a, imag: b}]}}}", []string{
+			"unknown field spec.template.spec.containers[0].imag: there is no such field (did you mean image?)", "required spec.selector: required",
+		}},
+		"built in, enum":     {"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: b}\nspec: {type: LoadBalance, ports: [{port: 80}]}", []string{`invalid spec.type: "LoadBalance" is not supported (did you mean LoadBalancer?)`}},
+		"built in, range":    {"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: b}\nspec: {ports: [{port: 70000}]}", []string{"invalid spec.ports[0].port: 70000 is more than 65535"}},
+		"built in, less":     {"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: a, namespace: b}\nspec: {maxReplicas: -1, scaleTargetRef: {kind: Deployment, name: a}}", []string{"invalid spec.maxReplicas: -1 is less than 1"}},
+		"built in, required": {"apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: a, namespace: b}\nsubjects: [{kind: user, name: x}]", []string{"required roleRef: required field is missing", `invalid subjects[0].kind: "user" is not supported (did you mean User?)`}},
+		"built in, empty":    {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nspec: {containers: []}", []string{"required spec.containers: required"}},
+		"flux, required":     {"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: b}\nspec: {prune: true, sourceRef: {kind: GitRepo, name: x}}", []string{"required spec.interval: required", `invalid spec.sourceRef.kind: "GitRepo" is not supported (did you mean GitRepository?)`}},
+		"built in, type":     {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicas: many}", []string{"wrong type spec.replicas: found text, expected a whole number"}},
+		"built in, name":     {"apiVersion: v1\nkind: Namespace\nmetadata: {name: a.b}", []string{"metadata metadata.name: must not contain dots"}},
+		"role, name":         {"apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: \"system:a\", namespace: b}", nil},
+		"flux":               {"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: b}\nspec: {interval: 1m, pathh: x, prune: true, sourceRef: {kind: GitRepository, name: x}}", []string{"unknown field spec.pathh: there is no such field (did you mean path?)"}},
+		"built in version":   {"apiVersion: apps/v3\nkind: Deployment\nmetadata: {name: a}", []string{"version apiVersion: Deployment.apps has no version v3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems, err := s.Check(t.Context(), object(t, tt.object))

@@ -39,6 +39,8 @@ type Options struct {
 	// Durable makes etcd write to the disk for good before it answers. Without it the data survive a crash of any process
 	// but not one of the machine.
 	Durable bool
+	// Issuer of service accounts' tokens, an https address; "" is one that only the cluster itself knows. Tokens of that one stay good.
+	Issuer string
 	// EgressSocket is the Unix socket of an egress.Proxy; empty lets the API server dial Services itself. A relative path is
 	// relative to Dir.
 	EgressSocket string

@@ -4,6 +4,7 @@ package controlplane_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -348,5 +350,45 @@ func TestReasonOfAProgramThatCannotRun(t *testing.T) {
 	_, err = controlplane.Start(t.Context(), controlplane.Options{Dir: t.TempDir(), Programs: p})
 	if err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An issuer that clouds can read stands in new tokens and in what there is to publish; tokens from before it was set stay good.
+func TestIssuer(t *testing.T) {
+	dir, ctx := t.TempDir(), t.Context()
+	c := start(t, controlplane.Options{Dir: dir, Durable: true})
+	token := func() string {
+		t.Helper()
+		api := client(t, c).CoreV1()
+		await(t, cache.NewListWatchFromClient(api.RESTClient(), "serviceaccounts", "default", fields.OneTermEqualSelector("metadata.name", "default")),
+			&corev1.ServiceAccount{}, "the default service account",
+			func(e watch.Event) (bool, error) { return e.Type == watch.Added || e.Type == watch.Modified, nil })
+		request, err := api.ServiceAccounts("default").CreateToken(ctx, "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return request.Status.Token
+	}
+	good := func(token string) {
+		t.Helper()
+		review, err := client(t, c).AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+		if err != nil || !review.Status.Authenticated {
+			t.Errorf("the token is not good: %+v, %v", review.Status, err)
+		}
+	}
+	before := token()
+	good(before)
+	stop(t, c)
+	c = start(t, controlplane.Options{Dir: dir, Durable: true, Issuer: "https://oidc.example.com/mgmt"})
+	good(before)
+	after := token()
+	good(after)
+	claims, err := base64.RawURLEncoding.DecodeString(strings.Split(after, ".")[1])
+	if err != nil || !strings.Contains(string(claims), `"iss":"https://oidc.example.com/mgmt"`) {
+		t.Errorf("the token says %s, %v", claims, err)
+	}
+	raw, err := client(t, c).Discovery().RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(ctx)
+	if err != nil || !strings.Contains(string(raw), `"jwks_uri":"https://oidc.example.com/mgmt/openid/v1/jwks"`) {
+		t.Errorf("published is %s, %v", raw, err)
 	}
 }

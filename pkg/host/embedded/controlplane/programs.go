@@ -48,6 +48,20 @@ func (c *ControlPlane) etcdArgs() []string {
 	return args
 }
 
+// ownIssuer is one that nobody but the cluster itself can ask.
+const ownIssuer = "https://kubernetes.default.svc.cluster.local"
+
+// issuerArgs make the API server issue tokens in the name of issuer, and take those that it has issued in its own before, or will again.
+func issuerArgs(issuer string) []string {
+	if issuer == "" {
+		return []string{"--service-account-issuer=" + ownIssuer}
+	}
+	return []string{
+		"--service-account-issuer=" + issuer, "--service-account-issuer=" + ownIssuer, "--api-audiences=" + issuer + "," + ownIssuer,
+		"--service-account-jwks-uri=" + issuer + "/openid/v1/jwks",
+	}
+}
+
 func (c *ControlPlane) apiServerArgs() []string {
 	args := []string{
 		"--bind-address=" + loopback, "--advertise-address=" + loopback, fmt.Sprintf("--secure-port=%d", c.ports.APIServer),
@@ -58,7 +72,6 @@ func (c *ControlPlane) apiServerArgs() []string {
 		"--authorization-mode=RBAC",
 		// Loopback is everybody's on this machine: who shows nothing gets nothing, not the version, not even whether it is ready.
 		"--anonymous-auth=false",
-		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + c.keys.cert(serviceAccountName),
 		"--service-account-signing-key-file=" + c.keys.key(serviceAccountName),
 		"--service-cluster-ip-range=10.96.0.0/16",
@@ -71,6 +84,7 @@ func (c *ControlPlane) apiServerArgs() []string {
 		// nobody wants that version; without it etcd, which is beside it, answers. It was 40 % of the API server's memory.
 		"--watch-cache=false",
 	}
+	args = append(args, issuerArgs(c.options.Issuer)...)
 	if c.options.EgressSocket != "" {
 		args = append(args, "--egress-selector-config-file="+c.path(egressConfig))
 	}

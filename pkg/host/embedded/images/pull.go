@@ -146,6 +146,16 @@ func (s *Store) source(ref reference.Named) (name.Reference, error) {
 
 // fetch brings the image's layers and makes it.
 func (s *Store) fetch(ctx context.Context, ref reference.Named, digest v1.Hash, img v1.Image) error {
+	m, err := img.Manifest()
+	if err != nil {
+		return err
+	}
+	switch { // before anything is asked for: a config is read into memory, however long its registry goes on
+	case m.Config.Size > maxDocument:
+		return fmt.Errorf("a config of %d bytes is not sensible", m.Config.Size)
+	case len(m.Layers) > maxLayers:
+		return fmt.Errorf("it has more than %d layers", maxLayers)
+	}
 	rawConfig, err := img.RawConfigFile()
 	if err != nil {
 		return err

@@ -39,6 +39,8 @@ func enumerations(t reflect.Type) *jsonschema.Schema {
 		return enumeration(v1alpha1.HostTypes())
 	case reflect.TypeFor[v1alpha1.ForgeType]():
 		return enumeration(v1alpha1.ForgeTypes())
+	case reflect.TypeFor[v1alpha1.VaultMethod]():
+		return enumeration(v1alpha1.VaultMethods())
 	case reflect.TypeFor[v1alpha1.ProviderType]():
 		return enumeration(v1alpha1.ProviderTypes())
 	}

@@ -1,0 +1,105 @@
+package capi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Identity is an object by which clusters of a cloud get their credentials.
+type Identity struct {
+	Kind, Namespace, Name string
+	// Provider is the infrastructure provider that it is of.
+	Provider string
+	// Source says what it stands for: a role, a Secret, the identity of the provider's own pods.
+	Source string
+	// Since when it is there.
+	Since time.Time
+	// Namespaces whose clusters may use it, for people: "all", "none", or their names.
+	Namespaces string
+}
+
+// identityKinds are those kinds, with their providers and where each says what it stands for.
+var identityKinds = []struct {
+	kind, provider string
+	source         func(spec map[string]any) string
+}{
+	{"AWSClusterControllerIdentity", "aws", func(map[string]any) string { return "the provider's own pods" }},
+	{"AWSClusterRoleIdentity", "aws", func(spec map[string]any) string { return "role " + text(spec, "roleARN") }},
+	{"AWSClusterStaticIdentity", "aws", func(spec map[string]any) string { return "Secret " + text(spec, "secretRef") }},
+	{"AzureClusterIdentity", "azure", func(spec map[string]any) string {
+		if secret := text(spec, "clientSecret", "name"); secret != "" {
+			return text(spec, "type") + ", Secret " + text(spec, "clientSecret", "namespace") + "/" + secret
+		}
+		return text(spec, "type") + " " + text(spec, "clientID")
+	}},
+	{"VSphereClusterIdentity", "vsphere", func(spec map[string]any) string { return "Secret " + text(spec, "secretName") }},
+	{"OpenStackClusterIdentity", "openstack", func(spec map[string]any) string { return "Secret " + text(spec, "secretRef", "name") }},
+}
+
+func text(spec map[string]any, fields ...string) string {
+	value, _, _ := unstructured.NestedFieldNoCopy(spec, fields...)
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// Identities are those that the cluster has, of the providers that have such objects.
+func (m *Manager) Identities(ctx context.Context) ([]Identity, error) {
+	var all []Identity
+	for _, k := range identityKinds {
+		mapping, err := m.kube.RESTMapper().RESTMapping(schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: k.kind})
+		if meta.IsNoMatchError(err) || kube.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for identities: %w", err)
+		}
+		objects, err := m.kube.ListKind(ctx, mapping.GroupVersionKind)
+		if err != nil {
+			return nil, err
+		}
+		for i := range objects {
+			o := &objects[i]
+			spec, _, _ := unstructured.NestedMap(o.Object, "spec")
+			all = append(all, Identity{
+				Kind: k.kind, Namespace: o.GetNamespace(), Name: o.GetName(), Provider: k.provider,
+				Source: strings.TrimSpace(k.source(spec)), Since: o.GetCreationTimestamp().UTC(), Namespaces: allowedNamespaces(spec),
+			})
+		}
+	}
+	return all, nil
+}
+
+// allowedNamespaces says who may use an identity: without the field nobody, with an empty one everybody.
+func allowedNamespaces(spec map[string]any) string {
+	value, there := spec["allowedNamespaces"]
+	allowed, isMap := value.(map[string]any)
+	if !there || !isMap {
+		return "none"
+	}
+	names, _, _ := unstructured.NestedStringSlice(allowed, "list")
+	slices.Sort(names)
+	selector, _, _ := unstructured.NestedMap(allowed, "selector")
+	if len(selector) > 0 {
+		raw := &metav1.LabelSelector{}
+		if labels, _, _ := unstructured.NestedStringMap(selector, "matchLabels"); len(labels) > 0 {
+			raw.MatchLabels = labels
+		}
+		names = append(names, "labelled "+metav1.FormatLabelSelector(raw))
+	}
+	if len(names) == 0 {
+		return "all"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,38 @@
+package change
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+)
+
+// What a note quotes is anybody's: in a description it makes no picture, link or mention, and begins no line that a forge would follow as a command of ours.
+func TestDescription(t *testing.T) {
+	const harmless = "It needs a commit: run `fleetctl cni add calico --flavour docker` for it."
+	for name, note := range map[string]string{
+		"commands on lines of their own": "the chart says: no\n/approve\n/merge",
+		"a command alone":                "/merge",
+		"a command behind blanks":        "  /merge",
+		"a picture":                      "![x](https://evil.example/track.png)",
+		"HTML":                           `<img src="https://evil.example/x">`,
+		"a mention":                      "ask @everyone",
+		"a reference":                    "closes #1 and !2",
+		"in backticks":                   "`a\n/merge\n` and `<b>` `",
+		"a heading":                      "a\r\n# b",
+	} {
+		got := description(&fleetrepo.Edit{Summary: "Do x", Notes: []string{harmless, note}})
+		parts := strings.Split(got, "\n\n")
+		if len(parts) != 3 || parts[0] != harmless || parts[2] != "Made by fleetctl." {
+			t.Errorf("%s: %q", name, got)
+			continue
+		}
+		if part := parts[1]; strings.ContainsAny(part, "\n\r") || !strings.HasPrefix(part, "`") || !strings.HasSuffix(part, "`") {
+			t.Errorf("%s: %q", name, part)
+		}
+	}
+	long := &fleetrepo.Edit{Notes: []string{harmless, strings.Repeat("word ", 1<<18), harmless}}
+	if got := description(long); len(got) > 65_000 || !strings.HasPrefix(got, harmless) || !strings.HasSuffix(got, "tells all.") {
+		t.Errorf("%d bytes: %.100q", len(got), got)
+	}
+}

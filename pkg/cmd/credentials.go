@@ -1,0 +1,167 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newCredentialsCmd(f *factory) *cobra.Command {
+	var within, timeout time.Duration
+	c := listFormats(&cobra.Command{
+		Use:   "credentials",
+		Short: "List what the management clusters hold to get into clouds, since when and until when",
+		Long: `List what the management clusters of the fleet hold to get into clouds: the secret variables of their providers and those that end, where they
+come from, since when and until when, and the identities that clusters may use. Values are never shown; fleetctl does not read them.
+
+The end of a credential is known where Vault leased it, or where it says so itself: a web token, or what AWS's credential_process and Kubernetes'
+credential plugins print. "fleetctl init" renews, or gives the providers, what has changed.
+
+Exit codes: 0 nothing ends soon; 3 something does, or has ended, or a management cluster could not be asked.`,
+		Example: `  fleetctl credentials
+  fleetctl credentials --within 168h
+  fleetctl credentials -o json | jq '.managementClusters[].credentials[] | select(.ends)'`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if within < 0 {
+				return diag.Usage("give a duration such as 24h", "--within %s is negative", within)
+			}
+			targets, err := f.allTargets()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), timeout)
+			defer cancel()
+			report := management.Credentials(ctx, targets, within, time.Now())
+			if err := c.Context().Err(); err != nil {
+				return err
+			}
+			if err := showCredentials(f, report, within); err != nil {
+				return err
+			}
+			if report.Ending > 0 || report.Unread() > 0 {
+				return silent()
+			}
+			return nil
+		},
+	})
+	f.addManagementFilter(c)
+	c.Flags().DurationVar(&within, "within", 24*time.Hour, "name what ends within this time")
+	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
+	return c
+}
+
+// allTargets are the management clusters of the fleet repo, or the one that --management names; where there is no fleet repo, the one that this machine
+// knows.
+func (f *factory) allTargets() ([]*management.Target, error) {
+	repo, err := f.fleetRepo()
+	if f.flags.management != "" || errors.Is(err, fs.ErrNotExist) {
+		target, err := f.declaredTarget()
+		if err != nil {
+			return nil, err
+		}
+		return []*management.Target{target}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir, err := f.repoDir()
+	if err != nil {
+		return nil, err
+	}
+	var all []*management.Target
+	for _, name := range repo.ManagementClusterNames() {
+		target, err := management.FindDeclared(f.store(), name, dir)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, target)
+	}
+	return all, nil
+}
+
+// held is a credential with the management cluster that holds it.
+type held struct {
+	cluster string
+	management.Credential
+}
+
+const dateFormat = "2006-01-02 15:04"
+
+var credentialTable = table[held]{
+	none: "The management clusters hold no credentials that fleetctl knows of.",
+	name: func(h held) string { return h.Name },
+	columns: []column[held]{
+		{title: "MANAGEMENT", of: func(h held) string { return h.cluster }},
+		{title: "PROVIDER", of: func(h held) string { return h.Provider }},
+		{title: "KIND", of: func(h held) string { return h.Kind }},
+		{title: "NAME", of: func(h held) string { return h.Name }},
+		{title: "FROM", of: func(h held) string { return cmp.Or(h.Source, "-") }},
+		{title: "SINCE", of: func(h held) string { return h.Since.Local().Format(dateFormat) }},
+		{title: "UNTIL", of: untilText},
+		{title: "NAMESPACES", of: func(h held) string { return h.Namespaces }, optional: true},
+	},
+}
+
+func untilText(h held) string {
+	if h.Until == nil {
+		return "-"
+	}
+	text := h.Until.Local().Format(dateFormat)
+	switch {
+	case h.Ends == management.Ended:
+		return text + " (ended)"
+	case h.Ends == management.EndsSoon && h.Renewable:
+		return text + " (soon; `fleetctl init` renews it)"
+	case h.Ends == management.EndsSoon:
+		return text + " (soon)"
+	}
+	return text
+}
+
+func showCredentials(f *factory, report *management.CredentialsReport, within time.Duration) error {
+	return ui.Print(f.streams, f.format, report, func(w io.Writer) error {
+		var all []held
+		for _, c := range report.Clusters {
+			for _, credential := range c.Credentials {
+				all = append(all, held{c.Name, credential})
+			}
+		}
+		if len(all) > 0 || report.Unread() == 0 {
+			if err := credentialTable.print(w, f.format, all); err != nil || f.format == ui.Name {
+				return err
+			}
+		}
+		for _, c := range report.Clusters {
+			if c.Error != "" {
+				ui.Fprintf(w, "Management cluster %s could not be asked: %s\n", c.Name, c.Error)
+			}
+		}
+		if report.Ending > 0 {
+			ui.Fprintf(w, "\nEnding within %s, or ended: %d. Change them at their source, and run `fleetctl init`.\n", shortDuration(within), report.Ending)
+		}
+		return nil
+	})
+}
+
+// shortDuration leaves out the minutes and seconds that Go writes where there are none.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

@@ -1,0 +1,76 @@
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newIdentityCmd(f *factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "identity", Short: "Add identities: objects by which clusters get into a cloud without a key of their own",
+		Long: `An identity is an object of a cloud's provider that clusters name, and that says which namespaces' clusters may: a role on AWS, a managed identity
+on Azure, a user of vCenter.`,
+	}
+	c.AddCommand(newIdentityAddCmd(f))
+	return c
+}
+
+func newIdentityAddCmd(f *factory) *cobra.Command {
+	var o changeFlags
+	var cloudSide string
+	options := scaffold.IdentityOptions{ObjectNamespace: "azure-identities"}
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Add an identity to a management cluster, and say what the cloud needs for it",
+		Long: `Add an identity to the configuration of a management cluster, for the clusters of environments or of namespaces and no others. What the cloud needs
+for it is shown as text to apply, and nothing of it is applied: a trust policy on AWS, federated credentials on Azure, the Secret on vSphere. With
+--issuer, the address at which the cloud reads who issues the management cluster's service account tokens, it takes no key at all
+("fleetctl host issuer export" writes what has to be published there).` + editing,
+		Example: `  fleetctl identity add staging --provider aws --environment staging --role-arn arn:aws:iam::111122223333:role/fleet-staging
+  fleetctl identity add staging --provider azure --environment staging --tenant-id … --client-id … --issuer https://oidc.example.com/mgmt
+  fleetctl identity add dc1 --provider vsphere --namespace team-a,team-b --secret dc1-user --cloud-side dc1-secret.yaml`,
+		RunE: func(c *cobra.Command, args []string) error {
+			options.Name = args[0]
+			if err := options.Check(); err != nil {
+				return err
+			}
+			text, err := scaffold.CloudSide(options)
+			if err != nil {
+				return err
+			}
+			err = edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddIdentity(f.flags.management, options) })
+			if err != nil {
+				return err
+			}
+			if cloudSide == "" {
+				ui.FprintText(f.streams.Err, "\nFor the cloud (--cloud-side FILE writes it to a file):\n\n"+text)
+				return nil
+			}
+			return diag.Wrap("write the cloud's side", atomicfile.Write(cloudSide, []byte(text), 0o600), "give --cloud-side a file in a folder that is there")
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&options.Provider, "provider", "", "cloud's provider: aws, azure or vsphere (required)")
+	fs.StringSliceVar(&options.Environments, "environment", nil, "environments whose clusters may use it")
+	fs.StringSliceVar(&options.Namespaces, "namespace", nil, "namespaces whose clusters may use it")
+	fs.StringVar(&options.RoleARN, "role-arn", "", "AWS: the role that it stands for")
+	fs.StringVar(&options.ExternalID, "external-id", "", "AWS: what has to be said to take the role")
+	fs.StringVar(&options.TrustedARN, "trusted-arn", "", "AWS: who may take the role (default: controllers.cluster-api-provider-aws.sigs.k8s.io of the same account)")
+	fs.StringVar(&options.TenantID, "tenant-id", "", "Azure: the tenant")
+	fs.StringVar(&options.ClientID, "client-id", "", "Azure: the client id of the managed identity")
+	fs.StringVar(&options.ObjectNamespace, "object-namespace", options.ObjectNamespace, "Azure: namespace of the object itself")
+	fs.StringVar(&options.SecretName, "secret", "", "vSphere: Secret with username and password, in the provider's namespace")
+	fs.StringVar(&options.Issuer, "issuer", "", "address of the issuer of the management cluster's service accounts")
+	fs.StringVar(&cloudSide, "cloud-side", "", "write what the cloud needs to this file instead of showing it")
+	completeFlag(c, "provider", cobra.FixedCompletions(scaffold.IdentityProviders(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	f.addManagement(c)
+	o.add(c)
+	takes(f, c, argument{what: "identity"})
+	return c
+}

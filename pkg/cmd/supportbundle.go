@@ -1,0 +1,67 @@
+package cmd
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/support"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newSupportBundleCmd(f *factory) *cobra.Command {
+	var file string
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "support-bundle",
+		Short: "Gather objects, events, logs and versions in one file, without secrets",
+		Long: `Gather what somebody needs who is to find out what is wrong and cannot look at the management cluster: all objects and their conditions, the
+events, the logs of the host's programs or of the pods of the providers and Flux, versions, and what "fleetctl status" and "fleetctl why" say.
+
+What Secrets hold is taken out, wherever else it stands, and so is what looks like a secret: values under names such as password or token, private keys,
+kubeconfigs, tokens in URLs. Look through it all the same before you give it to somebody. The file is for you alone to read (mode 0600). What cannot be
+read, as where the API server does not answer, is named in its README.txt. "fleetctl bootstrap" gathers one by itself when it fails.`,
+		Example: `  fleetctl support-bundle
+  fleetctl support-bundle --file /tmp/mgmt.tar.gz --management mgmt`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			target, err := f.declaredTarget()
+			if err != nil {
+				return err
+			}
+			if file == "" {
+				file = "support-bundle-" + target.Name + "-" + time.Now().UTC().Format("20060102-150405") + ".tar.gz"
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), timeout)
+			defer cancel()
+			step := f.report().Start("gather the support bundle")
+			result, err := management.SupportBundle(ctx, target, file, "", step.Detail)
+			if err == nil {
+				err = c.Context().Err()
+			}
+			if err != nil {
+				step.Fail(err)
+				return err
+			}
+			step.Done()
+			f.closeReporter()
+			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return supportView(w, f.streams, result) })
+		},
+	}
+	f.addManagement(c)
+	c.Flags().StringVarP(&file, "file", "f", "", "file to write (default: support-bundle-NAME-TIME.tar.gz in this folder)")
+	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "leave out what does not answer within this time")
+	return c
+}
+
+func supportView(w io.Writer, s ui.Streams, r *support.Result) error {
+	for _, u := range r.Unread {
+		ui.Fprintf(s.Err, "not in it: %s\n", u)
+	}
+	_, err := ui.Fprintf(w, "%s: %s, %d KiB. Look through it before you give it to somebody.\n", r.File, plain.Count(len(r.Entries), "file"), (r.Bytes+1023)>>10)
+	return err
+}

@@ -1,0 +1,40 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+)
+
+// supportTime bounds what a bootstrap that has failed spends on its support bundle.
+const supportTime = 90 * time.Second
+
+// withSupport gathers a support bundle when a bootstrap has failed and there is something to look at, before anybody tears it down: who runs it in a
+// pipeline has no other look. It returns err, whatever becomes of the bundle. Who interrupts it wants it to end.
+func (b *bootstrap) withSupport(ctx context.Context, err error) error {
+	if err == nil || diag.Code(err) == diag.ExitUsage || errors.Is(context.Cause(ctx), context.Canceled) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), supportTime)
+	defer cancel()
+	target := &management.Target{Name: b.mgmt.Name, Cluster: b.cluster}
+	if loadErr := target.Reload(); loadErr != nil || target.Record == nil {
+		return err // nothing was made yet
+	}
+	file := cmp.Or(b.opts.SupportFile, b.cluster.Path(management.SupportFile))
+	step := b.Report.Start("gather the support bundle")
+	result, supportErr := management.SupportBundle(ctx, target, file, err.Error(), step.Detail)
+	if supportErr != nil {
+		step.Fail(supportErr)
+		return err
+	}
+	step.Done()
+	b.result.SupportBundle = result.File
+	b.Report.Warn("what there is to see of the failure is in " + result.File + ", without secrets: " + plain.Count(len(result.Entries), "file"))
+	return err
+}

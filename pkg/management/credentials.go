@@ -1,0 +1,153 @@
+package management
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// CredentialsReport is what the management clusters hold to get into clouds. It has no values.
+type CredentialsReport struct {
+	FormatVersion string `json:"formatVersion"`
+	// Within is how soon something has to end to be named; Ending counts those that do, or have ended.
+	Within string `json:"within"`
+	Ending int    `json:"ending"`
+	// Clusters are the management clusters that were asked.
+	Clusters []ClusterCredentials `json:"managementClusters"`
+}
+
+// Unread counts the management clusters that nobody could ask.
+func (r *CredentialsReport) Unread() int {
+	n := 0
+	for _, c := range r.Clusters {
+		if c.Error != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// ClusterCredentials are what one management cluster holds.
+type ClusterCredentials struct {
+	Name string `json:"name"`
+	// Error says why nobody could ask it.
+	Error       string       `json:"error,omitempty"`
+	Credentials []Credential `json:"credentials"`
+}
+
+// Credential is one: a variable of a provider, or an object that is an identity.
+type Credential struct {
+	Provider string `json:"provider"`
+	// Kind is variable, or the kind of the object.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Source says where it comes from, or what it stands for.
+	Source string    `json:"source,omitempty"`
+	Since  time.Time `json:"since"`
+	// Until is when it ends; nil where no end is known. Renewable tells that `fleetctl init` can put that off.
+	Until     *time.Time `json:"until,omitempty"`
+	Renewable bool       `json:"renewable,omitempty"`
+	// Ends is "", soon or ended.
+	Ends string `json:"ends,omitempty"`
+	// Namespaces whose clusters may use an identity.
+	Namespaces string `json:"namespaces,omitempty"`
+}
+
+// What Ends says.
+const (
+	EndsSoon = "soon"
+	Ended    = "ended"
+)
+
+// Credentials asks each of targets what it holds. One that does not answer is no error of the whole.
+func Credentials(ctx context.Context, targets []*Target, within time.Duration, now time.Time) *CredentialsReport {
+	report := &CredentialsReport{FormatVersion: "1", Within: within.String(), Clusters: make([]ClusterCredentials, len(targets))}
+	_ = kube.Each(4, indices(targets), func(i int) error { // the errors are in the report
+		c := ClusterCredentials{Name: targets[i].Name, Credentials: []Credential{}}
+		all, err := targets[i].credentials(ctx, within, now)
+		if err != nil {
+			c.Error = err.Error()
+		}
+		c.Credentials = append(c.Credentials, all...)
+		report.Clusters[i] = c
+		return nil
+	})
+	for _, c := range report.Clusters {
+		for _, each := range c.Credentials {
+			if each.Ends != "" {
+				report.Ending++
+			}
+		}
+	}
+	return report
+}
+
+func indices(targets []*Target) []int {
+	all := make([]int, len(targets))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func (t *Target) credentials(ctx context.Context, within time.Duration, now time.Time) ([]Credential, error) {
+	client, err := t.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return nil, err
+	}
+	return HeldBy(ctx, manager, within, now)
+}
+
+// HeldBy is what a management cluster holds: what its providers were given that is secret or ends, and identities.
+func HeldBy(ctx context.Context, manager *capi.Manager, within time.Duration, now time.Time) ([]Credential, error) {
+	held, err := manager.Held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Credential
+	for label, p := range held.Providers {
+		for name, v := range p.Variables {
+			if !v.Secret && v.Until == nil && v.Lease == "" {
+				continue
+			}
+			all = append(all, Credential{
+				Provider: strings.TrimPrefix(label, "infrastructure-"), Kind: "variable", Name: name, Source: v.Source, Since: v.Since,
+				Until: v.Until, Renewable: v.Renewable, Ends: ends(v.Until, within, now),
+			})
+		}
+	}
+	identities, err := manager.Identities(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range identities {
+		name := i.Name
+		if i.Namespace != "" {
+			name = i.Namespace + "/" + name
+		}
+		all = append(all, Credential{Provider: i.Provider, Kind: i.Kind, Name: name, Source: i.Source, Since: i.Since, Namespaces: i.Namespaces})
+	}
+	slices.SortFunc(all, func(a, b Credential) int {
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return all, nil
+}
+
+func ends(until *time.Time, within time.Duration, now time.Time) string {
+	switch {
+	case until == nil || until.After(now.Add(within)):
+		return ""
+	case until.After(now):
+		return EndsSoon
+	}
+	return Ended
+}

@@ -1,0 +1,114 @@
+package management
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// IssuerExport says what ExportIssuer wrote.
+type IssuerExport struct {
+	FormatVersion string `json:"formatVersion"`
+	Cluster       string `json:"cluster"`
+	// Issuer is what stands in tokens, and the address below which Files have to be published.
+	Issuer string `json:"issuer"`
+	Dir    string `json:"dir"`
+	// Files below Dir, as paths below the issuer's address.
+	Files []string `json:"files"`
+	// Keys counts the public keys.
+	Keys int `json:"keys"`
+}
+
+// discoveryFile is where OpenID looks for the discovery document, below the issuer's address.
+const discoveryFile = ".well-known/openid-configuration"
+
+// publicFields are those of a public key in a JSON web key set: what else a key has stays where it is.
+var publicFields = []string{"use", "kty", "kid", "alg", "n", "e", "crv", "x", "y"}
+
+// ExportIssuer writes, below dir, what clouds have to read of who issues the management cluster's service account tokens: the discovery document and the
+// public keys. An issuer that no cloud could read is an error.
+func ExportIssuer(ctx context.Context, t *Target, dir string) (*IssuerExport, error) {
+	client, err := t.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	discovery, keys, err := client.IssuerDocuments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	export, err := issuerFiles(discovery, keys, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	export.result.Dir = dir
+	for _, f := range export.result.Files {
+		target := filepath.Join(dir, filepath.FromSlash(f))
+		if err := atomicfile.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return nil, diag.Wrap("write what is to be published", err, "give --dir a folder that you can write")
+		}
+		if err := atomicfile.Write(target, export.content[f], 0o644); err != nil {
+			return nil, diag.Wrap("write what is to be published", err, "give --dir a folder that you can write")
+		}
+	}
+	return export.result, nil
+}
+
+type issuerContent struct {
+	result  *IssuerExport
+	content map[string][]byte
+}
+
+// issuerFiles are the files for what an API server says, with public keys alone.
+func issuerFiles(discovery, keys []byte, cluster string) (*issuerContent, error) {
+	var about struct {
+		Issuer  string `json:"issuer"`
+		JWKSURI string `json:"jwks_uri"` //nolint:tagliatelle // OpenID's name
+	}
+	if err := json.Unmarshal(discovery, &about); err != nil {
+		return nil, fmt.Errorf("read the discovery document of management cluster %s: %w", cluster, err)
+	}
+	issuer, err := url.Parse(about.Issuer)
+	if err != nil || issuer.Scheme != "https" || strings.HasSuffix(issuer.Hostname(), ".svc") || strings.Contains(issuer.Hostname(), ".svc.") {
+		return nil, diag.Errorf("write `serviceAccountIssuer: https://…` under `embedded:` of its host in fleet.yaml, then `fleetctl host stop` and `fleetctl host start`",
+			"no cloud can read who issues the tokens of management cluster %s: %s", cluster, about.Issuer)
+	}
+	file, ok := strings.CutPrefix(about.JWKSURI, strings.TrimSuffix(about.Issuer, "/")+"/")
+	if !ok || !filepath.IsLocal(filepath.FromSlash(file)) {
+		return nil, diag.Errorf("publish the keys at that address yourself: `kubectl get --raw /openid/v1/jwks`",
+			"the keys of management cluster %s are looked for at %s, which is not below %s", cluster, about.JWKSURI, about.Issuer)
+	}
+	var set struct {
+		Keys []map[string]json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(keys, &set); err != nil || len(set.Keys) == 0 {
+		return nil, diag.Errorf("", "management cluster %s shows no public keys", cluster)
+	}
+	for i, key := range set.Keys {
+		public := map[string]json.RawMessage{}
+		for _, field := range publicFields {
+			if value, ok := key[field]; ok {
+				public[field] = value
+			}
+		}
+		set.Keys[i] = public
+	}
+	written, err := json.Marshal(set)
+	if err != nil {
+		return nil, err
+	}
+	var document bytes.Buffer
+	if err := json.Indent(&document, discovery, "", "  "); err != nil {
+		return nil, err
+	}
+	return &issuerContent{
+		result:  &IssuerExport{FormatVersion: "1", Cluster: cluster, Issuer: about.Issuer, Files: []string{discoveryFile, file}, Keys: len(set.Keys)},
+		content: map[string][]byte{discoveryFile: append(document.Bytes(), '\n'), file: append(written, '\n')},
+	}, nil
+}

@@ -1,0 +1,114 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/resmap"
+	kustypes "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// idlePatches reports the patches of a Flux Kustomization whose target matches none of its objects: neither kustomize nor Flux says a word. One that
+// is for whatever comes of a kind, such as those that keep the clusters of an environment at its channel, waits for objects of it.
+func idlePatches(it *item, objects []*content) diag.Findings {
+	var out diag.Findings
+	for i, p := range it.spec.Patches {
+		if p.Target == nil || !isOne(p.Target.Name) || deletes(p.Patch) {
+			continue
+		}
+		target := patchOf(p).Target
+		selects, err := kustypes.NewSelectorRegex(target)
+		if err != nil {
+			continue // kustomize has said it
+		}
+		matches := func(c *content) bool {
+			return selects.MatchName(c.Metadata.Name) && selects.MatchNamespace(c.Metadata.Namespace) && (target.Kind == "" || matchesKind(selects, c))
+		}
+		// Names and namespaces are those before these were changed, which is not known here.
+		if it.spec.NamePrefix != "" || it.spec.NameSuffix != "" || it.spec.TargetNamespace != "" || slices.ContainsFunc(objects, matches) {
+			continue
+		}
+		out = append(out, diag.Finding{
+			Severity: diag.SeverityWarning, Rule: RulePatch, File: it.k.Source.File, Line: it.k.Source.Line,
+			Summary: fmt.Sprintf("%s: spec.patches[%d] changes nothing: no object is %s", it.k.Owner, i, describe(target)), Hint: "look at its target, or take it out",
+		})
+	}
+	return out
+}
+
+func matchesKind(selects *kustypes.SelectorRegex, c *content) bool {
+	group, version := resid.ParseGroupVersion(c.APIVersion)
+	return selects.MatchGvk(resid.NewGvk(group, version, c.Kind))
+}
+
+// idlePatches reports those of all kustomizations that go into a build: of the folder dir, which was built, and of those below it.
+func (c *closure) idlePatches(disk filesys.FileSystem, dir string, built resmap.ResMap) diag.Findings {
+	var out diag.Findings
+	for _, folder := range slices.Sorted(maps.Keys(c.patched)) {
+		result := built
+		if folder != dir {
+			var err error
+			if result, err = kustomizeAgain(disk, path.Join("/", folder), c.openAPI); err != nil {
+				continue // it was built as a part of another one, and may not stand alone
+			}
+		}
+		out = append(out, c.patched[folder].idle(result)...)
+	}
+	return out
+}
+
+// kustomizeAgain builds a folder below another one alone.
+func kustomizeAgain(disk filesys.FileSystem, dir string, openAPI bool) (resmap.ResMap, error) {
+	kustomizing.Lock()
+	defer kustomizing.Unlock()
+	return kustomizeNow(disk, dir, openAPI)
+}
+
+// idle reports the patches of a kustomization.yaml whose target matches nothing of what the folder is built to.
+func (k *kustFile) idle(built resmap.ResMap) diag.Findings {
+	var out diag.Findings
+	for i, p := range k.Patches {
+		if p.Target == nil || p.Target.Name != "" && !isOne(p.Target.Name) || deletes(p.Patch) {
+			continue
+		}
+		found, err := built.Select(*p.Target)
+		if err != nil || len(found) > 0 {
+			continue
+		}
+		at := k.at("patches", i, "target")
+		out = append(out, diag.Finding{
+			Severity: diag.SeverityWarning, Rule: RulePatch, File: at.file, Line: at.line, Column: at.column,
+			Summary: fmt.Sprintf("patches[%d] changes nothing: no object is %s", i, describe(p.Target)), Hint: "look at its target, or take it out",
+		})
+	}
+	return out
+}
+
+// isOne tells of the name in a target whether it is that of one object: a pattern is for whatever comes.
+func isOne(name string) bool { return name != "" && !strings.ContainsAny(name, `*+?|()[]{}^$\`) }
+
+// deletes tells of a patch whether it may take its target away.
+func deletes(patch string) bool { return strings.Contains(patch, "$patch") }
+
+// describe is a target for people.
+func describe(t *kustypes.Selector) string {
+	var parts []string
+	for _, p := range []string{t.Kind, strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")} {
+		if p != "" {
+			parts = append(parts, fmt.Sprintf("%.60s", p))
+		}
+	}
+	for what, p := range map[string]string{"with the labels": t.LabelSelector, "with the annotations": t.AnnotationSelector} {
+		if p != "" {
+			parts = append(parts, what+" "+p)
+		}
+	}
+	return strings.Join(parts, " ")
+}

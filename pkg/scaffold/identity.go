@@ -1,0 +1,279 @@
+package scaffold
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// Providers that have objects by which clusters get their credentials.
+const (
+	IdentityAWS     = "aws"
+	IdentityAzure   = "azure"
+	IdentityVSphere = "vsphere"
+)
+
+// IdentityProviders are all of them.
+func IdentityProviders() []string { return []string{IdentityAWS, IdentityAzure, IdentityVSphere} }
+
+// IdentityOptions of IdentityFile.
+type IdentityOptions struct {
+	Name, Provider string
+	// Management is the folder of the management cluster's own configuration.
+	Management string
+	// Environments and Namespaces whose clusters may use it; at least one of them.
+	Environments, Namespaces []string
+
+	// RoleARN is the role on AWS, ExternalID what has to be said to take it, and TrustedARN who may: by default the role that Cluster API's tool makes
+	// for its controllers in the same account.
+	RoleARN, ExternalID, TrustedARN string
+	// TenantID, ClientID of Azure's managed identity or application, and ObjectNamespace, where the object is.
+	TenantID, ClientID, ObjectNamespace string
+	// SecretName of vSphere's user and password, in the provider's namespace.
+	SecretName string
+	// Issuer of the management cluster's service accounts, for web identity on AWS and workload identity on Azure.
+	Issuer string
+}
+
+// environmentLabel is on the namespaces of an environment's clusters.
+const environmentLabel = "fleetctl.dev/environment"
+
+// File is where the identity stands in the repo.
+func (o *IdentityOptions) File() string {
+	return path.Join(o.Management, "identities", o.Provider+"-"+o.Name+".yaml")
+}
+
+var (
+	roleARN   = regexp.MustCompile(`^arn:(aws[a-z-]*):iam::(\d{12}):role/[A-Za-z0-9+=,.@_/-]+$`)
+	anyIAMARN = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:(role|user)/[A-Za-z0-9+=,.@_/-]+$`)
+	azureID   = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+)
+
+// Check refuses options that make no identity, whichever management cluster it is for.
+func (o *IdentityOptions) Check() error {
+	const maxName = 63
+	if err := CheckLabel("identity", o.Name, maxName); err != nil {
+		return err
+	}
+	for _, n := range slices.Concat(o.Namespaces, o.Environments) {
+		if err := CheckLabel("namespace", n, maxName); err != nil {
+			return err
+		}
+	}
+	if len(o.Namespaces) == 0 && len(o.Environments) == 0 {
+		return diag.Usage("--environment NAME, or --namespace NAME", "say whose clusters may use identity %s", o.Name)
+	}
+	if o.Issuer != "" {
+		if u, err := url.Parse(o.Issuer); err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return diag.Usage("the cloud reads it over https", "--issuer %.80q is no https URL", o.Issuer)
+		}
+	}
+	switch o.Provider {
+	case IdentityAWS:
+		return o.checkAWS()
+	case IdentityAzure:
+		for _, id := range [][2]string{{"--tenant-id", o.TenantID}, {"--client-id", o.ClientID}} {
+			if !azureID.MatchString(id[1]) {
+				return diag.Usage("`az identity show` and `az account show` print it", "%s %.60q is no id of Azure", id[0], id[1])
+			}
+		}
+		return CheckLabel("namespace", o.ObjectNamespace, maxName)
+	case IdentityVSphere:
+		return CheckLabel("secret", o.SecretName, maxName)
+	case "gcp":
+		return diag.Usage("workload identity of the provider's own pods, or `credentialsRef` with a Secret",
+			"Google Cloud's provider has no identity objects")
+	}
+	if o.Provider == "" {
+		return diag.Usage("there are "+strings.Join(IdentityProviders(), ", "), "say by --provider whose identity it is")
+	}
+	return diag.Usage("there are "+strings.Join(IdentityProviders(), ", "), "provider %.40q has no identities that fleetctl knows", o.Provider)
+}
+
+func (o *IdentityOptions) checkAWS() error {
+	if !roleARN.MatchString(o.RoleARN) {
+		return diag.Usage("--role-arn arn:aws:iam::111122223333:role/fleet-staging", "--role-arn %.120q is no role", o.RoleARN)
+	}
+	if o.TrustedARN != "" && !anyIAMARN.MatchString(o.TrustedARN) {
+		return diag.Usage("arn:aws:iam::111122223333:role/NAME", "--trusted-arn %.120q is no role and no user", o.TrustedARN)
+	}
+	return nil
+}
+
+// allowed are the namespaces that may use the identity, as its provider wants them: all of them know a selector, and vSphere nothing else.
+func (o *IdentityOptions) allowed() map[string]any {
+	allowed := map[string]any{}
+	switch {
+	case len(o.Environments) > 0 && len(o.Namespaces) == 0 && len(o.Environments) == 1:
+		allowed["selector"] = map[string]any{"matchLabels": map[string]any{environmentLabel: o.Environments[0]}}
+	case len(o.Environments) > 0:
+		allowed["selector"] = selectorIn(environmentLabel, o.Environments)
+	}
+	if len(o.Namespaces) > 0 {
+		if o.Provider == IdentityVSphere {
+			allowed["selector"] = selectorIn("kubernetes.io/metadata.name", o.Namespaces)
+		} else {
+			allowed["list"] = o.Namespaces
+		}
+	}
+	return allowed
+}
+
+func selectorIn(label string, values []string) map[string]any {
+	return map[string]any{"matchExpressions": []any{map[string]any{"key": label, "operator": "In", "values": values}}}
+}
+
+// IdentityFile is the file of an identity.
+func IdentityFile(o IdentityOptions) (manifest.File, error) {
+	if err := o.Check(); err != nil {
+		return manifest.File{}, err
+	}
+	if o.Provider == IdentityVSphere && len(o.Namespaces) > 0 && len(o.Environments) > 0 {
+		return manifest.File{}, diag.Usage("make two identities", "vSphere's identities are for environments or for namespaces, not for both")
+	}
+	object := func(apiVersion, kind, namespace string, spec map[string]any) map[string]any {
+		metadata := map[string]any{"name": o.Name}
+		if namespace != "" {
+			metadata["namespace"] = namespace
+		}
+		spec["allowedNamespaces"] = o.allowed()
+		return map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata, "spec": spec}
+	}
+	var objects []map[string]any
+	comment := "# Clusters in the namespaces below may use this identity, and no others.\n"
+	switch o.Provider {
+	case IdentityAWS:
+		spec := map[string]any{
+			"roleARN": o.RoleARN, "sourceIdentityRef": map[string]any{"kind": "AWSClusterControllerIdentity", "name": "default"},
+			"sessionName": "fleet-" + o.Name,
+		}
+		if o.ExternalID != "" {
+			spec["externalID"] = o.ExternalID
+		}
+		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta2", "AWSClusterRoleIdentity", "", spec))
+	case IdentityAzure:
+		comment += "# Azure trusts the management cluster's own tokens: there is no secret to keep or to rotate.\n"
+		objects = append(objects,
+			map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": o.ObjectNamespace}},
+			object("infrastructure.cluster.x-k8s.io/v1beta1", "AzureClusterIdentity", o.ObjectNamespace, map[string]any{
+				"type": "WorkloadIdentity", "tenantID": o.TenantID, "clientID": o.ClientID,
+			}))
+	case IdentityVSphere:
+		comment += "# Its user and password are in the Secret that it names, in the provider's namespace; the provider takes care of that Secret from then on.\n"
+		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta1", "VSphereClusterIdentity", "", map[string]any{"secretName": o.SecretName}))
+	}
+	content := bytes.NewBufferString(comment)
+	encoder := yaml.NewEncoder(content)
+	encoder.SetIndent(2)
+	for _, each := range objects {
+		if err := encoder.Encode(each); err != nil {
+			return manifest.File{}, fmt.Errorf("write identity %s: %w", o.Name, err)
+		}
+	}
+	return manifest.File{Path: o.File(), Content: content.Bytes()}, encoder.Close()
+}
+
+// CloudSide is what has to be done in the cloud for an identity that IdentityFile has taken, as text to apply.
+func CloudSide(o IdentityOptions) (string, error) {
+	switch o.Provider {
+	case IdentityAWS:
+		return o.trustPolicies()
+	case IdentityAzure:
+		return o.federatedCredentials()
+	}
+	return fmt.Sprintf(`# A Secret with a user of vCenter that may do what the clusters need and nothing else. Encrypt it before it goes into Git:
+#   fleetctl secret encrypt FILE
+apiVersion: v1
+kind: Secret
+metadata:
+  name: %s
+  namespace: capv-system
+stringData:
+  username: USER@DOMAIN
+  password: PASSWORD
+`, o.SecretName), nil
+}
+
+func statement(principal map[string]any, action string, condition map[string]any) map[string]any {
+	s := map[string]any{"Effect": "Allow", "Principal": principal, "Action": action}
+	if len(condition) > 0 {
+		s["Condition"] = condition
+	}
+	return map[string]any{"Version": "2012-10-17", "Statement": []any{s}}
+}
+
+// trustPolicies are those of the role itself, and where the service accounts have an issuer that AWS can read, of the role of the controllers that take it.
+func (o *IdentityOptions) trustPolicies() (string, error) {
+	arn := roleARN.FindStringSubmatch(o.RoleARN)
+	partition, account := arn[1], arn[2]
+	trusted := o.TrustedARN
+	if trusted == "" {
+		trusted = fmt.Sprintf("arn:%s:iam::%s:role/controllers.cluster-api-provider-aws.sigs.k8s.io", partition, account)
+	}
+	var condition map[string]any
+	if o.ExternalID != "" {
+		condition = map[string]any{"StringEquals": map[string]any{"sts:ExternalId": o.ExternalID}}
+	}
+	role, err := indented(statement(map[string]any{"AWS": trusted}, "sts:AssumeRole", condition))
+	if err != nil {
+		return "", err
+	}
+	text := "# The trust policy of " + o.RoleARN + ":\n" + role
+	if o.Issuer == "" {
+		return text, nil
+	}
+	provider := strings.TrimSuffix(strings.TrimPrefix(o.Issuer, "https://"), "/")
+	of := strings.SplitN(trusted, ":", 6)
+	controllers, err := indented(statement(
+		map[string]any{"Federated": fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", of[1], of[4], provider)}, "sts:AssumeRoleWithWebIdentity",
+		map[string]any{"StringEquals": map[string]any{
+			provider + ":aud": "sts.amazonaws.com",
+			provider + ":sub": "system:serviceaccount:capa-system:capa-controller-manager",
+		}}))
+	if err != nil {
+		return "", err
+	}
+	return text + "# The trust policy of " + trusted + ", which takes no key:\n" + controllers, nil
+}
+
+// federatedCredentials let the accounts of the provider and of its Azure Service Operator in.
+func (o *IdentityOptions) federatedCredentials() (string, error) {
+	issuer := o.Issuer
+	text := "# Federated credentials of the managed identity " + o.ClientID + ", each for `az identity federated-credential create`, or in the portal:\n"
+	if issuer == "" {
+		issuer = "https://ISSUER"
+		text = "# The issuer is that of the management cluster's service accounts; give it with --issuer.\n" + text
+	}
+	for _, account := range []string{"capz-manager", "azureserviceoperator-default"} {
+		one, err := indented(map[string]any{
+			"name": o.Name + "-" + account, "issuer": issuer, "subject": "system:serviceaccount:capz-system:" + account,
+			"audiences": []string{"api://AzureADTokenExchange"},
+		})
+		if err != nil {
+			return "", err
+		}
+		text += one
+	}
+	return text, nil
+}
+
+func indented(value any) (string, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return "", err
+	}
+	return out.String(), nil
+}

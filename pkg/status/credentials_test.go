@@ -1,0 +1,38 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Credentials that end soon are spoken of, and those that have ended are what is wrong.
+func TestCredentialsThatEnd(t *testing.T) {
+	now := time.Date(2026, 11, 23, 5, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		until *time.Time
+		text  string
+		ready bool
+	}{
+		"no end": {nil, "", true},
+		"late":   {at(now.Add(25 * time.Hour)), "", true},
+		"soon":   {at(now.Add(time.Hour)), "credentials end at 2026-11-23T06:00:00Z", true},
+		"ended":  {at(now.Add(-time.Hour)), "credentials ended at 2026-11-23T04:00:00Z", false},
+	} {
+		r := &Report{
+			Time: now, Ready: true, Cluster: Cluster{Name: "mgmt", State: stateRunning}, Flux: Flux{Installed: true},
+			Providers: []Item{{Name: "aws", Type: "infrastructure", Version: "v2.13.0", Ready: true, CredentialsUntil: c.until}},
+		}
+		(&collector{report: r}).judgeInstalled()
+		var out strings.Builder
+		plain := func(text string) string { return text }
+		if err := Tree(&out, r, Style{Good: plain, Bad: plain, Dim: plain}); err != nil {
+			t.Fatal(err)
+		}
+		if r.Ready != c.ready || !strings.Contains(out.String(), c.text) || c.text == "" && strings.Contains(out.String(), "credentials") {
+			t.Errorf("%s: ready %v\n%s", name, r.Ready, &out)
+		}
+	}
+}
+
+func at(t time.Time) *time.Time { return &t }
