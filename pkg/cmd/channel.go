@@ -18,6 +18,11 @@ func newChannelCmd(f *factory) *cobra.Command {
 is the fleet repo's branch and always there.`,
 	}
 	c.AddCommand(newChannelAddCmd(f), newChannelListCmd(f), newChannelRemoveCmd(f))
+	addPausing(f, c, "Keep the environments of a channel where they are", "Let the environments of a paused channel go on", func(*cobra.Command) pausing {
+		return pausing{
+			noun: "channel", what: argument{what: "channel", choices: channelNames}, byCommit: (*fleetrepo.Repo).PauseChannel, atOnce: (*fleetrepo.Repo).PausedByChannel,
+		}
+	})
 	return c
 }
 

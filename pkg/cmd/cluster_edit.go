@@ -137,32 +137,25 @@ func addFluxFlags(f *factory, c *cobra.Command, mode, cni *string) {
 }
 
 func newClusterPauseCmd(f *factory) *cobra.Command {
-	return newPauseCmd(f, &cobra.Command{
-		Use:   "pause NAME",
-		Short: "Keep changes in Git from a cluster",
-		Long: `Keep changes in Git from a cluster: Flux suspends its HelmRelease. Cluster API goes on looking after its machines.` +
-			editing,
-		Example: "  fleetctl cluster pause shop --push",
-	}, true)
+	c := &cobra.Command{
+		Use: "pause NAME", Aliases: []string{"suspend"}, Short: "Keep changes in Git from a cluster",
+		Long: "Keep changes in Git from a cluster: Flux suspends its HelmRelease. Cluster API goes on looking after its machines.",
+	}
+	f.pauses(c, clusterPausing(), true)
+	return c
 }
 
 func newClusterResumeCmd(f *factory) *cobra.Command {
-	return newPauseCmd(f, &cobra.Command{
-		Use:     "resume NAME",
-		Short:   "Let changes in Git through to a paused cluster",
-		Long:    "Let changes in Git through to a cluster that `fleetctl cluster pause` has paused." + editing,
-		Example: "  fleetctl cluster resume shop --push",
-	}, false)
+	c := &cobra.Command{
+		Use: "resume NAME", Short: "Let changes in Git through to a paused cluster",
+		Long: "Let changes in Git through to a cluster that `fleetctl cluster pause` has paused.",
+	}
+	f.pauses(c, clusterPausing(), false)
+	return c
 }
 
-func newPauseCmd(f *factory, c *cobra.Command, paused bool) *cobra.Command {
-	var o changeFlags
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Pause(args[0], paused) })
-	}
-	o.add(c)
-	takes(f, c, ofCluster)
-	return c
+func clusterPausing() pausing {
+	return pausing{noun: "cluster", what: ofCluster, byCommit: (*fleetrepo.Repo).Pause, atOnce: (*fleetrepo.Repo).PausedByCluster}
 }
 
 func newClusterRemoveCmd(f *factory) *cobra.Command {

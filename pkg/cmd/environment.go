@@ -11,6 +11,9 @@ import (
 func newEnvironmentCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{Use: "environment", Aliases: []string{"env"}, Short: "List, add, change and remove the environments of the fleet"}
 	c.AddCommand(newEnvironmentAddCmd(f), newEnvironmentListCmd(f), newEnvironmentSetCmd(f), newEnvironmentWireCmd(f), newEnvironmentRemoveCmd(f))
+	addPausing(f, c, "Keep changes in Git from the clusters of an environment", "Let changes in Git through to the clusters of a paused environment", func(*cobra.Command) pausing {
+		return pausing{noun: "environment", what: ofEnvironment, byCommit: (*fleetrepo.Repo).PauseEnvironment, atOnce: (*fleetrepo.Repo).PausedByEnvironment}
+	})
 	return c
 }
 

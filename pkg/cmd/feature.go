@@ -19,6 +19,18 @@ func newFeatureCmd(f *factory) *cobra.Command {
 its namespace. Environments, or single clusters, are given it.`,
 	}
 	c.AddCommand(newFeatureAddCmd(f), newFeatureListCmd(f), newFeatureEnableCmd(f), newFeatureDisableCmd(f), newFeatureValuesCmd(f), newFeatureRemoveCmd(f))
+	addPausing(f, c, "Keep changes in Git of a feature from those that have it", "Let changes in Git of a paused feature through", func(c *cobra.Command) pausing {
+		options := featureTargets(f, c)
+		return pausing{
+			noun: "feature", what: ofFeature,
+			byCommit: func(r *fleetrepo.Repo, name string, paused bool) (*fleetrepo.Edit, error) {
+				return r.PauseFeature(name, options(), paused)
+			},
+			atOnce: func(r *fleetrepo.Repo, name string) ([]fleetrepo.FluxObject, error) {
+				return r.PausedByFeature(name, options())
+			},
+		}
+	})
 	return c
 }
 
@@ -163,22 +175,31 @@ const everyManagement = "*"
 
 func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error)) *cobra.Command {
 	var o changeFlags
-	var options fleetrepo.FeatureOptions
-	var management string
+	options := featureTargets(f, c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if options.Management = c.Flags().Changed("on-management"); options.Management && management != everyManagement {
-			options.ManagementCluster = management
-		}
-		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return change(r, args[0], options) })
+		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return change(r, args[0], options()) })
 	}
-	addFeatureTargets(f, c, &options)
+	o.add(c)
+	takes(f, c, ofFeature)
+	return c
+}
+
+// featureTargets adds the flags that say whose a feature is; options are what they say.
+func featureTargets(f *factory, c *cobra.Command) (options func() fleetrepo.FeatureOptions) {
+	given := &fleetrepo.FeatureOptions{}
+	management := ""
+	addFeatureTargets(f, c, given)
 	addRenamed(c.Flags(), "on-cluster", "cluster")
 	c.Flags().StringVar(&management, "on-management", "", "it is about management clusters themselves: all, or one with --on-management=NAME")
 	c.Flags().Lookup("on-management").NoOptDefVal = everyManagement
 	completeFlag(c, "on-management", f.completeFrom(-1, ofManagement.choices))
-	o.add(c)
-	takes(f, c, ofFeature)
-	return c
+	return func() fleetrepo.FeatureOptions {
+		out := *given
+		if out.Management = c.Flags().Changed("on-management"); out.Management && management != everyManagement {
+			out.ManagementCluster = management
+		}
+		return out
+	}
 }
 
 func newFeatureListCmd(f *factory) *cobra.Command {

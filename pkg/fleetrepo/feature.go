@@ -242,23 +242,12 @@ func (r *Repo) cannotApply(cluster string) bool {
 
 // DisableFeature takes a feature from environments or clusters; with neither, from all that have it. Errors: unknown names.
 func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
-	targets, where, err := r.targets(name, opts)
+	targets, where, err := r.candidates(name, opts)
 	if err != nil {
 		return nil, err
 	}
-	if len(opts.Environments)+len(opts.Clusters) == 0 && !opts.Management {
-		places, err := r.places("")
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range places {
-			targets = append(targets, p.target())
-		}
-		for i := range r.Fleet.Spec.ManagementClusters {
-			targets = append(targets, onManagement(&r.Fleet.Spec.ManagementClusters[i]))
-		}
-		has := slices.DeleteFunc(slices.Clone(targets), func(t scaffold.FeatureTarget) bool { return !r.exists(t.FeatureFile(name)) })
-		if len(has) > 0 {
+	if opts.everybody() {
+		if has := r.thatHave(name, targets); len(has) > 0 {
 			targets, where = has, whose(has)
 		}
 	}
@@ -276,6 +265,35 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 		e.Notes = append(e.Notes, "What a single cluster had by itself stays there: its kubeconfig may be gone by then, and nothing is to wait for it.")
 	}
 	return e, nil
+}
+
+// everybody tells that nobody is named.
+func (o FeatureOptions) everybody() bool {
+	return len(o.Environments)+len(o.Clusters) == 0 && !o.Management
+}
+
+// candidates are those that the options name; where they name none, all that can have a feature.
+func (r *Repo) candidates(name string, opts FeatureOptions) ([]scaffold.FeatureTarget, string, error) {
+	targets, where, err := r.targets(name, opts)
+	if err != nil || !opts.everybody() {
+		return targets, where, err
+	}
+	places, err := r.places("")
+	if err != nil {
+		return nil, "", err
+	}
+	for _, p := range places {
+		targets = append(targets, p.target())
+	}
+	for i := range r.Fleet.Spec.ManagementClusters {
+		targets = append(targets, onManagement(&r.Fleet.Spec.ManagementClusters[i]))
+	}
+	return targets, where, nil
+}
+
+// thatHave are those of the targets that have a feature.
+func (r *Repo) thatHave(name string, targets []scaffold.FeatureTarget) []scaffold.FeatureTarget {
+	return slices.DeleteFunc(slices.Clone(targets), func(t scaffold.FeatureTarget) bool { return !r.exists(t.FeatureFile(name)) })
 }
 
 // whose says who targets are: environments, and clusters by themselves.

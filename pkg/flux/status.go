@@ -57,6 +57,8 @@ type Object struct {
 	// Suspended objects stay as they are; SuspendedByFleetctl tells whose doing that is.
 	Suspended           bool `json:"suspended"`
 	SuspendedByFleetctl bool `json:"suspendedByFleetctl,omitempty"`
+	// SuspendedInGit tells that what Flux has applied says so; else it was done on the cluster.
+	SuspendedInGit bool `json:"suspendedInGit,omitempty"`
 	// URL of a source.
 	URL string `json:"url,omitempty"`
 	// Source of a Kustomization or HelmRelease, Kind/namespace/name.
@@ -169,6 +171,7 @@ func (w world) describe(ref kube.Ref, obj *unstructured.Unstructured) Object {
 	}
 	out.AppliedBy = KustomizationOf(obj)
 	out.Suspended = o.Spec.Suspend
+	out.SuspendedInGit = o.Spec.Suspend && suspendedInGit(obj)
 	_, out.SuspendedByFleetctl = o.Annotations[suspendedAnnotation]
 	out.URL = o.Spec.URL
 	out.Workload = o.Labels[WorkloadLabel]

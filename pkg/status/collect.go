@@ -169,8 +169,8 @@ func (c *collector) flux(ctx context.Context) {
 
 func object(s flux.Object) Object {
 	return Object{
-		Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Revision: s.Revision, Ready: s.Ready, Suspended: s.Suspended, Reason: s.Reason,
-		workload: s.Workload,
+		Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Revision: s.Revision, Ready: s.Ready, Suspended: s.Suspended, SuspendedInGit: s.SuspendedInGit, Reason: s.Reason,
+		workload: s.Workload, byFleetctl: s.SuspendedByFleetctl,
 	}
 }
 
@@ -238,7 +238,7 @@ func (c *collector) judge() {
 	for _, s := range append(append([]Object{}, r.Flux.Sources...), r.Flux.Applied...) {
 		switch {
 		case s.Suspended:
-			r.blame(ref(s), "suspended: Flux does not reconcile it", "flux resume, or `fleetctl init`")
+			r.blame(ref(s), "suspended: Flux does not reconcile it"+s.whereSuspended(), s.resumeHint())
 		case !s.Ready:
 			r.blame(ref(s), s.Reason, "")
 		}
@@ -246,6 +246,24 @@ func (c *collector) judge() {
 	for i := range r.Clusters {
 		r.blameCluster(&r.Clusters[i])
 	}
+}
+
+// whereSuspended says whether Git has it so.
+func (o *Object) whereSuspended() string {
+	switch {
+	case o.SuspendedInGit:
+		return ", as Git says"
+	case o.byFleetctl:
+		return ""
+	}
+	return "; on the cluster alone: Git does not say so"
+}
+
+func (o *Object) resumeHint() string {
+	if o.SuspendedInGit {
+		return "`fleetctl cluster resume`, or resume of its environment, feature or channel"
+	}
+	return "flux resume, or `fleetctl init`"
 }
 
 // blameCluster has one problem for each cause that a cluster's conditions tell, and one hint for all of them.

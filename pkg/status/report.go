@@ -72,9 +72,12 @@ type Object struct {
 	Revision  string `json:"revision,omitempty"`
 	Ready     bool   `json:"ready"`
 	Suspended bool   `json:"suspended,omitempty"`
-	Reason    string `json:"reason,omitempty"`
+	// SuspendedInGit tells that Git says so; else it was done on the cluster at once.
+	SuspendedInGit bool   `json:"suspendedInGit,omitempty"`
+	Reason         string `json:"reason,omitempty"`
 
-	workload string // its part in bringing Flux to a workload cluster
+	workload   string // its part in bringing Flux to a workload cluster
+	byFleetctl bool   // suspended by a command that is not at its end
 }
 
 // Fleet is one workload cluster.

@@ -175,6 +175,9 @@ func fluxNode(r *Report, style Style) node {
 		facts := shortRevision(o.Revision)
 		if o.Suspended {
 			facts += " suspended"
+			if !o.SuspendedInGit && !o.byFleetctl {
+				facts += ", not in Git"
+			}
 		}
 		n.children = append(n.children, node{text: line(o.Ready && !o.Suspended, ref(o), facts, o.Reason, style)})
 	}

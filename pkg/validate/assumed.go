@@ -82,7 +82,11 @@ func (r *run) checkAnything(renderer *render.Renderer, all []*object) diag.Findi
 		if hidden := r.hidden(renderer); hidden > 0 {
 			hint = fmt.Sprintf("source-controller leaves out %d of its YAML files: look at .sourceignore", hidden)
 		}
-		return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters", "nothing of this repo is applied: there is nothing that could be wrong, or right", hint)}
+		f := r.fleetFinding(RuleNothing, "spec.managementClusters", "nothing of this repo is applied: there is nothing that could be wrong, or right", hint)
+		if !r.hasObjects() { // a fleet that begins
+			f.Severity = diag.SeverityWarning
+		}
+		return diag.Findings{f}
 	}
 	unknown := 0
 	for _, o := range all {
@@ -96,6 +100,13 @@ func (r *run) checkAnything(renderer *render.Renderer, all []*object) diag.Findi
 			"give --crds with a folder of CRDs, or name the providers in fleet.yaml")}
 	}
 	return nil
+}
+
+// hasObjects tells whether there is anything in the repo that could be applied.
+func (r *run) hasObjects() bool {
+	return slices.ContainsFunc(r.tree.files, func(f *file) bool {
+		return f.path != v1alpha1.FileName && f.path != v1alpha1.LockFileName && slices.ContainsFunc(f.documents, func(d *document) bool { return kindOf(d) != "" })
+	})
 }
 
 // hidden counts the YAML files that a .sourceignore keeps from Flux.

@@ -18,7 +18,7 @@ func fluxRemedies() []Remedy {
 		{
 			ID: "suspended", Title: "Somebody has suspended it",
 			Means:    "Flux leaves alone what is suspended: a person did it, Git says so, or a command of fleetctl that did not come to its end.",
-			Do:       "Run `fleetctl cluster resume NAME` where Git says it, run `fleetctl init` where fleetctl has suspended it, and `flux resume` where a person did so by hand.",
+			Do:       "Where Git says it, `fleetctl cluster resume NAME`, or the same of its environment, feature or channel. Where a person did so on the cluster, the same with `--now`. Where fleetctl has suspended it, `fleetctl init`.",
 			match:    match{stages: delivery(), texts: []string{"it is suspended: Flux does not", "it is suspended, by fleetctl"}},
 			examples: []example{{StageRelease, "", "", "it is suspended: Flux does not reconcile it"}, {StageSource, "", "", "it is suspended, by fleetctl: Flux does not reconcile it"}},
 		},

@@ -1,0 +1,134 @@
+package cmd
+
+import (
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// pausing is how one kind of thing is paused and resumed: by a commit, or at once on the cluster.
+type pausing struct {
+	noun     string
+	what     argument
+	byCommit func(r *fleetrepo.Repo, name string, paused bool) (*fleetrepo.Edit, error)
+	atOnce   func(r *fleetrepo.Repo, name string) ([]fleetrepo.FluxObject, error)
+}
+
+// now is what the help of such a command says.
+const now = `
+
+--now does it on the cluster at once, without a commit, and says so; "fleetctl status" shows it until Git says so, too. Where Git says otherwise
+about a resumed object, Flux suspends it again when it next applies that.`
+
+// addPausing gives a noun its pause and resume.
+func addPausing(f *factory, parent *cobra.Command, pauses, resumes string, p func(c *cobra.Command) pausing) {
+	for _, paused := range []bool{true, false} {
+		c := &cobra.Command{Use: "pause NAME", Aliases: []string{"suspend"}, Short: pauses}
+		if !paused {
+			c = &cobra.Command{Use: "resume NAME", Short: resumes}
+		}
+		f.pauses(c, p(c), paused)
+		parent.AddCommand(c)
+	}
+}
+
+// pauses makes c pause, or resume, what it names.
+func (f *factory) pauses(c *cobra.Command, p pausing, paused bool) {
+	var o changeFlags
+	var atOnce bool
+	if c.Long == "" {
+		c.Long = c.Short + "."
+	}
+	c.Long += now + editing
+	c.Example = "  fleetctl " + p.noun + " " + c.Name() + " NAME --push\n  fleetctl " + p.noun + " " + c.Name() + " NAME --now"
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if atOnce {
+			if o.dryRun || o.commit || o.push || o.pr {
+				return diag.Usage("run it twice: once with --now, and once without", "--now changes the cluster, and the other flags change Git")
+			}
+			return f.pauseNow(c, p, args[0], paused)
+		}
+		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return p.byCommit(r, args[0], paused) })
+	}
+	c.Flags().BoolVar(&atOnce, "now", false, "do it on the cluster at once, without a commit")
+	o.add(c)
+	takes(f, c, p.what)
+}
+
+// pauseResult is what --now did.
+type pauseResult struct {
+	FormatVersion string                `json:"formatVersion"`
+	Suspended     bool                  `json:"suspended"`
+	Objects       []management.Switched `json:"objects"`
+}
+
+func (f *factory) pauseNow(c *cobra.Command, p pausing, name string, paused bool) error {
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return err
+	}
+	objects, err := p.atOnce(repo, name)
+	if err != nil {
+		return err
+	}
+	result := &pauseResult{FormatVersion: "1", Suspended: paused, Objects: []management.Switched{}}
+	var failed []error
+	for _, cluster := range repo.ManagementClusterNames() {
+		var here []management.FluxObject
+		for _, o := range objects {
+			if o.ManagementCluster == cluster {
+				here = append(here, management.FluxObject{Cluster: o.Cluster, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
+			}
+		}
+		if len(here) == 0 {
+			continue
+		}
+		target, err := management.FindDeclared(f.store(), cluster, repo.Dir)
+		if err == nil {
+			var done []management.Switched
+			done, err = management.SetSuspended(c.Context(), target, here, paused)
+			result.Objects = append(result.Objects, done...)
+		}
+		failed = append(failed, err)
+	}
+	show := ui.Print(f.streams, f.format, result, func(w io.Writer) error {
+		return pauseView(w, f.streams, result, "fleetctl "+p.noun+" "+c.Name()+" "+name+" --push")
+	})
+	return errors.Join(append(failed, show)...)
+}
+
+func pauseView(w io.Writer, s ui.Streams, r *pauseResult, commit string) error {
+	verb, already := "suspended", "was suspended already"
+	if !r.Suspended {
+		verb, already = "resumed", "was not suspended"
+	}
+	differs := false
+	for _, o := range r.Objects {
+		state := verb
+		switch {
+		case o.Absent:
+			state = "is not there"
+		case !o.Changed:
+			state = already
+		}
+		at := o.ManagementCluster
+		if o.Cluster != "" {
+			at = "cluster " + o.Cluster
+		}
+		ui.Fprintf(w, "%s %s/%s on %s: %s\n", o.Kind, o.Namespace, o.Name, at, state)
+		differs = differs || !o.Absent && o.InGit != r.Suspended
+	}
+	switch {
+	case differs && r.Suspended:
+		ui.Fprintf(s.Err, "Git does not say so: `fleetctl status` shows it until it does, with `%s`.\n", commit)
+	case differs:
+		ui.Fprintf(s.Err, "Git says that it is suspended, and Flux will suspend it again: `%s` says otherwise.\n", commit)
+	}
+	return nil
+}

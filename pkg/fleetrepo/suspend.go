@@ -1,0 +1,313 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// PauseEnvironment keeps changes in Git from the clusters of an environment, or lets them through again: on every management cluster, the Flux
+// Kustomization that applies them, and where the environment follows a branch, what its clusters' own Flux applies. Errors: an unknown environment, one
+// that nothing applies.
+func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
+	if err := r.CheckEnvironment(name); err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: pauses(paused) + " environment " + name, Environments: []string{name}}
+	found := false
+	for i := range r.Fleet.Spec.ManagementClusters {
+		at := r.Fleet.Spec.ManagementClusters[i].Layout()
+		there, err := r.suspendIn(e, at.ClustersFile(name), paused, anyNamed("Kustomization"))
+		if err != nil {
+			return nil, err
+		}
+		found = found || there
+		if r.Fleet.ChannelOf(name).IsTag() {
+			continue // its clusters run what the tag has
+		}
+		files, err := r.filesBelow(at.Sync(name))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, ".yaml") && !strings.HasSuffix(file, ".sops.yaml") {
+				if _, err := r.suspendIn(e, file, paused, anyNamed("Kustomization", "apps")); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	if !found {
+		return nil, diag.Errorf("`fleetctl init` makes what applies it, or the first `fleetctl promote` of its channel", "nothing applies environment %s yet", name)
+	}
+	if paused {
+		e.Notes = append(e.Notes, "Changes of its clusters, and of what they run, no longer reach them; Cluster API goes on looking after their machines.")
+	}
+	return e, nil
+}
+
+// PauseFeature keeps changes in Git of a feature from those that have it, or lets them through again. Errors: unknown names, a feature that none of them
+// has.
+func (r *Repo) PauseFeature(name string, opts FeatureOptions, paused bool) (*Edit, error) {
+	having, err := r.Having(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: pauses(paused) + " feature " + name, Environments: environmentsOf(having)}
+	for _, t := range having {
+		if _, err := r.suspendIn(e, t.FeatureFile(name), paused, anyNamed("Kustomization")); err != nil {
+			return nil, err
+		}
+	}
+	if paused {
+		e.Notes = append(e.Notes, "What the feature has made stays; changes of it no longer arrive, and what somebody changes by hand is not put back.")
+	}
+	return e, nil
+}
+
+// Having are those of the targets that have a feature; where the options name none, all that have it. Errors are those of PauseFeature.
+func (r *Repo) Having(name string, opts FeatureOptions) ([]scaffold.FeatureTarget, error) {
+	targets, where, err := r.candidates(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	having := r.thatHave(name, targets)
+	if len(having) == 0 {
+		return nil, diag.Usage("`fleetctl feature list` shows who has it", "nobody of %s has feature %s", where, name)
+	}
+	return having, nil
+}
+
+// PauseChannel keeps what environments follow in Git where it is, or lets it go on: on every management cluster its source is not fetched. Errors: an
+// unknown channel, the branch itself, one that has no source yet.
+func (r *Repo) PauseChannel(name string, paused bool) (*Edit, error) {
+	if err := r.checkChannel(name); err != nil {
+		return nil, err
+	}
+	if name == v1alpha1.MainChannel {
+		return nil, diag.Usage("`--now` suspends it on the cluster", "the channel %s cannot be paused by a commit: no later commit would be seen that resumes it", name)
+	}
+	e := &Edit{Summary: pauses(paused) + " channel " + name, Environments: r.Fleet.EnvironmentsOf(name)}
+	found := false
+	for i := range r.Fleet.Spec.ManagementClusters {
+		there, err := r.suspendIn(e, r.Fleet.Spec.ManagementClusters[i].Layout().SourceFile(name), paused, anyNamed("GitRepository"))
+		if err != nil {
+			return nil, err
+		}
+		found = found || there
+	}
+	if !found {
+		return nil, diag.Errorf("its first `fleetctl promote` makes it", "channel %s has no source yet", name)
+	}
+	if paused {
+		e.Notes = append(e.Notes, "Its environments stay at what they have: a promotion, or a commit to its branch, reaches them when `fleetctl channel resume` lets it.")
+	}
+	return e, nil
+}
+
+func (r *Repo) checkChannel(name string) error {
+	var names []string
+	for _, c := range r.Fleet.Channels() {
+		names = append(names, c.Name)
+	}
+	if !slices.Contains(names, name) {
+		return unknown("channel", name, names, "`fleetctl channel list` shows them")
+	}
+	return nil
+}
+
+func pauses(paused bool) string {
+	if paused {
+		return "Pause"
+	}
+	return "Resume"
+}
+
+// anyNamed selects the objects of a kind of Flux, of those names where any are given.
+func anyNamed(kind string, names ...string) func(gotKind, name string) bool {
+	return func(gotKind, name string) bool {
+		return gotKind == kind && (len(names) == 0 || slices.Contains(names, name))
+	}
+}
+
+// suspendIn adds to an edit that the selected objects of a file are suspended, or are no more. It tells whether the file has any; one that is missing has
+// none.
+func (r *Repo) suspendIn(e *Edit, file string, suspended bool, selects func(kind, name string) bool) (bool, error) {
+	if !r.exists(file) {
+		return false, nil
+	}
+	src, err := r.read(file)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", file, err)
+	}
+	documents, err := yamledit.Parse(src)
+	if err != nil {
+		return false, findingsOf(file, err)
+	}
+	found := false
+	for i, d := range documents {
+		group, _, _ := strings.Cut(text(yamledit.Find(d, "apiVersion")), "/")
+		if !strings.HasSuffix(group, ".toolkit.fluxcd.io") || !selects(text(yamledit.Find(d, "kind")), text(yamledit.Find(d, "metadata", "name"))) {
+			continue
+		}
+		found = true
+		if suspended {
+			src, err = yamledit.Set(src, i, yamledit.Path{"spec", "suspend"}, true)
+		} else {
+			src, err = yamledit.Remove(src, i, yamledit.Path{"spec", "suspend"})
+		}
+		if err != nil {
+			return false, diag.Wrap("change "+path.Clean(file), err, "change it in an editor")
+		}
+	}
+	if found {
+		e.Changes.Write(manifest.File{Path: file, Content: src})
+	}
+	return found, nil
+}
+
+// FluxObject is an object of Flux that has to be suspended for a pause to hold at once.
+type FluxObject struct {
+	// ManagementCluster that it is on, or that leads to Cluster.
+	ManagementCluster string
+	// Cluster is the workload cluster whose own Flux it is for; "" for the management cluster's.
+	Cluster               string
+	Kind, Namespace, Name string
+}
+
+// systemNamespace is where Flux runs, on every cluster.
+const systemNamespace = "flux-system"
+
+// PausedByCluster is what is suspended at once for a cluster.
+func (r *Repo) PausedByCluster(name string) ([]FluxObject, error) {
+	c, err := r.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return []FluxObject{{ManagementCluster: c.ManagementCluster, Kind: "HelmRelease", Namespace: c.Name, Name: c.Name}}, nil
+}
+
+// PausedByEnvironment is what is suspended at once for an environment: what applies its clusters, and what each of them runs.
+func (r *Repo) PausedByEnvironment(name string) ([]FluxObject, error) {
+	if err := r.CheckEnvironment(name); err != nil {
+		return nil, err
+	}
+	var all []FluxObject
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		if r.exists(m.Layout().ClustersFile(name)) {
+			all = append(all, FluxObject{ManagementCluster: m.Name, Kind: "Kustomization", Namespace: systemNamespace, Name: "clusters-" + name})
+		}
+	}
+	err := r.eachIn([]string{name}, func(p place, cluster string, own bool) {
+		o := FluxObject{ManagementCluster: p.mgmt.Name, Kind: "Kustomization", Namespace: cluster, Name: cluster + "-apps"}
+		if own {
+			o.Cluster, o.Namespace, o.Name = cluster, systemNamespace, "apps"
+		}
+		all = append(all, o)
+	})
+	return all, err
+}
+
+// PausedByFeature is what is suspended at once for a feature. Errors are those of Having.
+func (r *Repo) PausedByFeature(name string, opts FeatureOptions) ([]FluxObject, error) {
+	having, err := r.Having(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	var all []FluxObject
+	add := func(o FluxObject) {
+		o.Kind = "Kustomization"
+		for _, part := range []string{"feature-" + name + "-non-namespaced", "feature-" + name} {
+			o.Name = part
+			if !slices.Contains(all, o) {
+				all = append(all, o)
+			}
+		}
+	}
+	for _, t := range having {
+		for i := range r.Fleet.Spec.ManagementClusters {
+			m := &r.Fleet.Spec.ManagementClusters[i]
+			switch {
+			case m.Layout() != t.Layout:
+			case t.Management:
+				add(FluxObject{ManagementCluster: m.Name, Namespace: systemNamespace})
+			case t.Cluster != "":
+				add(FluxObject{ManagementCluster: m.Name, Namespace: t.Cluster})
+			default:
+				err = r.eachIn([]string{t.Environment}, func(p place, cluster string, own bool) {
+					o := FluxObject{ManagementCluster: p.mgmt.Name, Namespace: cluster}
+					if own {
+						o.Cluster, o.Namespace = cluster, systemNamespace
+					}
+					if p.mgmt.Name == m.Name {
+						add(o)
+					}
+				})
+				if err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// PausedByChannel is what is suspended at once for a channel: its source, and that of each cluster that follows it by itself.
+func (r *Repo) PausedByChannel(name string) ([]FluxObject, error) {
+	if err := r.checkChannel(name); err != nil {
+		return nil, err
+	}
+	var all []FluxObject
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		source := "flux-system"
+		if name != v1alpha1.MainChannel {
+			if source = name; !r.exists(m.Layout().SourceFile(name)) {
+				continue
+			}
+		}
+		all = append(all, FluxObject{ManagementCluster: m.Name, Kind: "GitRepository", Namespace: systemNamespace, Name: source})
+	}
+	err := r.eachIn(r.Fleet.EnvironmentsOf(name), func(p place, cluster string, own bool) {
+		if own {
+			all = append(all, FluxObject{ManagementCluster: p.mgmt.Name, Cluster: cluster, Kind: "GitRepository", Namespace: systemNamespace, Name: "flux-system"})
+		}
+	})
+	return all, err
+}
+
+// eachIn calls do for each cluster of environments that runs what they have: by a Flux of its own, or by the management cluster's.
+func (r *Repo) eachIn(environments []string, do func(p place, cluster string, own bool)) error {
+	places, err := r.places("")
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		t := p.target()
+		if !slices.Contains(environments, p.environment) || !r.runsFlux(t) {
+			continue
+		}
+		src, err := r.read(path.Join(t.Layout.Cluster(t.Environment, t.Cluster), layout.FluxFile))
+		if err != nil {
+			return fmt.Errorf("read how cluster %s runs Flux: %w", t.Cluster, err)
+		}
+		documents, err := yamledit.Parse(src)
+		if err != nil {
+			return findingsOf(layout.FluxFile, err)
+		}
+		own := slices.ContainsFunc(documents, func(d *yaml.Node) bool { return text(yamledit.Find(d, "metadata", "name")) == t.Cluster+"-sync" })
+		do(p, t.Cluster, own)
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package management
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// FluxObject names an object of Flux on the management cluster, or on the workload cluster that Cluster names.
+type FluxObject struct {
+	Cluster         string
+	Kind            string
+	Namespace, Name string
+}
+
+// Switched is what became of one of them.
+type Switched struct {
+	ManagementCluster string `json:"managementCluster"`
+	Cluster           string `json:"cluster,omitempty"`
+	Kind              string `json:"kind"`
+	Namespace         string `json:"namespace"`
+	Name              string `json:"name"`
+	Changed           bool   `json:"changed"`
+	Absent            bool   `json:"absent,omitempty"`
+	// InGit: Git says that it is suspended.
+	InGit bool `json:"inGit"`
+}
+
+// SetSuspended suspends objects of Flux at once, or lets Flux go on with them, on the target and on its workload clusters. What was done before an error
+// is returned with it.
+func SetSuspended(ctx context.Context, t *Target, objects []FluxObject, suspended bool) ([]Switched, error) {
+	client, err := t.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	systems := map[string]*flux.System{"": flux.NewSystem(client)}
+	var all []Switched
+	for _, o := range objects {
+		if systems[o.Cluster] == nil {
+			if systems[o.Cluster], err = workloadFlux(ctx, client, o.Cluster); err != nil {
+				return all, err
+			}
+		}
+		ref, err := flux.RefTo(o.Kind, kube.Key{Namespace: o.Namespace, Name: o.Name})
+		if err != nil {
+			return all, err
+		}
+		done, err := systems[o.Cluster].SetSuspended(ctx, []kube.Ref{ref}, suspended)
+		if err != nil {
+			return all, err
+		}
+		for _, d := range done {
+			all = append(all, Switched{
+				ManagementCluster: t.Name, Cluster: o.Cluster, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Changed: d.Changed, Absent: d.Absent, InGit: d.InGit,
+			})
+		}
+	}
+	return all, nil
+}
+
+// workloadFlux is the Flux of a workload cluster, which stands in the namespace of its name.
+func workloadFlux(ctx context.Context, client *kube.Client, name string) (*flux.System, error) {
+	manager, err := capi.New(client)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := FindCluster(ctx, manager, name)
+	if diag.Code(err) == diag.ExitUsage {
+		return nil, diag.NotReady("`fleetctl why "+name+"` tells how far it has come", "the management cluster has not made cluster %s yet", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := manager.WorkloadKubeconfig(ctx, cluster.Key())
+	if err != nil {
+		return nil, err
+	}
+	workload, err := kube.New(kubeconfig, kube.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("connect to cluster %s: %w", name, err)
+	}
+	return flux.NewSystem(workload), nil
+}
