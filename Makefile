@@ -114,7 +114,7 @@ WITHOUT_KIND := -skip '^(TestMasterOfMasters|TestPivot|TestHandOver|TestSourceLo
 # in the midst of init, which are the same on every host but for two steps, the pivot and what stands on it are for e2e-all.
 ON_KIND := -run '^(TestFleetWithoutRemote|TestSomebodyElses)$$/^kind$$'
 # The embedded host's tests in two parts that take as long as each other; what is not named in the first is in the second.
-EMBEDDED_FIRST := ^(TestExample.*|TestFleetOnSSH|TestHostExec|TestSomebodyElses)$$
+EMBEDDED_FIRST := ^(TestExample.*|TestFleetOnSSH|TestHostExec|TestSomebodyElses|TestRunnerLost)$$
 
 .PHONY: e2e
 e2e: e2e-embedded e2e-kind ## What CI runs of the main job, offline: on the embedded host, and on kind what only kind can show
@@ -142,7 +142,7 @@ e2e-embedded-first: build bundle-embedded
 
 .PHONY: e2e-embedded-second
 e2e-embedded-second: build bundle-embedded gitea
-	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|^(TestMasterOfMasters|TestPivot|TestSourceLost|TestQuickstart|TestKills)$$|/^kind$$')
+	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|^(TestMasterOfMasters|TestPivot|TestSourceLost|TestRunnerLostInBootstrap|TestQuickstart|TestKills)$$|/^kind$$')
 
 KILLS ?= 200
 SEED ?= 0
@@ -158,9 +158,9 @@ HANDOVER_KILLS = $(if $(filter file,$(origin KILLS)),300,$(KILLS))
 handover_test = FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 5h -parallel 8
 
 .PHONY: test-handover
-test-handover: ## Kill a hand-over at its writes, run it again or abort it, and look at both sides from outside: KILLS=2000 SEED=
+test-handover: ## Kill a hand-over, a restore and a detachment at their writes, run it again or abort it, and look at both sides from outside: KILLS=2000 SEED=
 	$(OFFLINE_BUILD) -only control-plane
-	$(handover_test) -run '^(TestKills|TestFaults|TestTargetLost)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
+	$(handover_test) -run '^(TestKills|TestFaults|TestTargetLost|TestRestore|TestDetach)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
 
 .PHONY: test-handover-stock
 test-handover-stock: ## The same kills for stock clusterctl move: how many of them it does not come back from

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -219,6 +220,16 @@ func replicasFrom(desired, current, ready, available, upToDate *int32) Replicas 
 // oneLine joins Cluster API's messages, which are bullet lists.
 func oneLine(message string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(message, "* ", "")), " ")
+}
+
+// ClusterObject is the Cluster as the management cluster has it.
+func (m *Manager) ClusterObject(ctx context.Context, cluster kube.Key) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(clusterKind)
+	if err := m.kube.Get(ctx, cluster, obj); err != nil {
+		return nil, fmt.Errorf("read Cluster %s: %w", cluster, err)
+	}
+	return obj, nil
 }
 
 // WorkloadKubeconfig is the kubeconfig that Cluster API made for the administrator of a workload cluster.

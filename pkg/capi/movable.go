@@ -55,12 +55,8 @@ func LookMovable(ctx context.Context, from, to *Manager, graph *Graph) (*Movable
 		if isPaused(cluster) && len(unsettledObject(item.Unstructured)) > 0 {
 			m.Against = append(m.Against, fmt.Errorf("%s is paused, and not made yet", item.Ref()))
 		}
-		if condition := findCondition(cluster.Status.Conditions, clusterv1.ClusterAvailableCondition); condition != nil && condition.Status == "True" {
-			m.Available = append(m.Available, item.Ref().Key.String())
-		}
-		m.Epoch = max(m.Epoch, OwnerOf(item.Unstructured).Epoch)
 	}
-	slices.Sort(m.Available)
+	m.Available, m.Epoch = graph.Available(), graph.Epoch()
 	return m, nil
 }
 

@@ -23,6 +23,23 @@ func (m *Manager) Copies(ctx context.Context, id string) ([]*unstructured.Unstru
 	return m.objectsThat(ctx, func(obj *unstructured.Unstructured) bool { return obj.GetAnnotations()[HandoverMark] == id })
 }
 
+// Mark notes on each of the graph's objects that stays with nobody else which hand-over removes it.
+func (m *Manager) Mark(ctx context.Context, graph *Graph, id string) error {
+	var objects []*unstructured.Unstructured
+	for _, item := range graph.Items {
+		if !item.Stays {
+			objects = append(objects, item.Unstructured)
+		}
+	}
+	_, err := m.patchEach(ctx, "mark", objects, func(obj *unstructured.Unstructured) map[string]any {
+		if obj.GetAnnotations()[HandoverMark] == id {
+			return nil
+		}
+		return map[string]any{"metadata": map[string]any{"annotations": map[string]any{HandoverMark: id}}}
+	})
+	return err
+}
+
 // Remove takes objects away without anybody acting on it: their finalizers go with them, and what they stand for stays. Only for what is fenced. What
 // others of them own goes first, so that a run that is cut off leaves nothing without its owner; an object that has come in the place of one of the same
 // name, with another UID, stays.

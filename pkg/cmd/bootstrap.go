@@ -22,6 +22,10 @@ func newBootstrapCmd(f *factory) *cobra.Command {
 attached to the fleet repo there, and the ephemeral cluster is torn down. Without --pivot-to the management cluster is kept, because its
 Clusters live only there.
 
+With spec.snapshots.to in fleet.yaml it keeps encrypted snapshots while the clusters are made, so that a runner that dies costs nothing: a new one that is given
+--source-is-gone begins from the newest, and makes nothing twice. Without the flag it refuses where there are snapshots, for the first may
+still live.
+
 Where it fails, a support bundle without secrets (see "fleetctl support-bundle") is gathered before anything is torn down.
 
 It asks no questions. Exit codes: 0 all is Ready; 1 a failure; 2 a mistake in the call; 3 something did not become Ready in time; 130
@@ -51,6 +55,7 @@ interrupted. Run it again after any of them.`,
 	}
 	o.addFlags(f, c)
 	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
+	c.Flags().BoolVar(&b.SourceIsGone, "source-is-gone", false, "the runner of an earlier run is gone with its management cluster: go on from the newest snapshot (spec.snapshots)")
 	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the cluster that holds the work in the end")
 	c.Flags().StringVar(&b.SupportFile, "support-bundle", "", "file for the support bundle of a run that fails (default: one in the state folder)")
 	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout, "how long the declared clusters may take to become Available")

@@ -40,7 +40,7 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if p.Abort && p.DryRun {
-				return diag.Usage("leave one of them out", "--abort changes something, and --dry-run does not")
+				return errAbortDryRun
 			}
 			if p.WithoutTarget && !p.Abort {
 				return diag.Usage("add --abort", "--without-target is for an abort")

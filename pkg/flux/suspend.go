@@ -74,6 +74,28 @@ func (s *System) resume(ctx context.Context, wanted func(kube.Ref) bool) ([]kube
 	})
 }
 
+// Quiet makes an object that is not in a cluster yet as Suspend would leave it there: Resume lets Flux begin with it. What the user has suspended stays
+// so. An object of another kind than those that Suspend suspends stays as it is.
+func Quiet(obj *unstructured.Unstructured) error {
+	gvk := obj.GroupVersionKind()
+	if !slices.ContainsFunc(suspendOrder(), func(k schema.GroupVersionKind) bool { return k.GroupKind() == gvk.GroupKind() }) {
+		return nil
+	}
+	if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); suspended {
+		return nil
+	}
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[suspendedAnnotation] = "true"
+	obj.SetAnnotations(annotations)
+	if err := unstructured.SetNestedField(obj.Object, true, "spec", "suspend"); err != nil {
+		return fmt.Errorf("suspend %s: %w", kube.RefOf(obj), err)
+	}
+	return nil
+}
+
 func suspendOrder() []schema.GroupVersionKind {
 	return append([]schema.GroupVersionKind{kustomizationKind, helmReleaseKind}, sourceKinds()...)
 }

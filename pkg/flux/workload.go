@@ -86,15 +86,20 @@ func workloadReason(obj *unstructured.Unstructured) string {
 func (s *System) WaitForgotten(ctx context.Context, namespace string, detail func(string)) error {
 	for _, gvk := range []schema.GroupVersionKind{kustomizationKind, helmReleaseKind} {
 		err := s.client.Watch(ctx, gvk, kube.Selection{Namespace: namespace}, func(objects kube.Objects) (bool, error) {
+			left := 0
 			for _, obj := range objects {
+				if _, is := obj.GetAnnotations()[letGoAnnotation]; is {
+					continue // it goes with the namespace
+				}
+				left++
 				if err := s.release(ctx, obj); err != nil {
 					return false, err
 				}
 			}
-			if len(objects) > 0 && detail != nil {
-				detail(fmt.Sprintf("waiting for Flux to let go of %d objects of the kind %s", len(objects), gvk.Kind))
+			if left > 0 && detail != nil {
+				detail(fmt.Sprintf("waiting for Flux to let go of %d objects of the kind %s", left, gvk.Kind))
 			}
-			return len(objects) == 0, nil
+			return left == 0, nil
 		})
 		if err != nil && !kube.IsAbsent(err) {
 			return fmt.Errorf("wait for Flux to let go of the namespace %s: %w", namespace, err)

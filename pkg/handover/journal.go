@@ -86,6 +86,11 @@ type Journal struct {
 	// Groups are the API groups that are fenced.
 	Groups []string `json:"groups,omitempty"`
 
+	// Detach says that what is selected goes to nobody: there is no target.
+	Detach bool `json:"detach,omitempty"`
+	// Snapshot that the work was restored from, with Source as where that was taken; empty for a hand-over between two living clusters.
+	Snapshot string `json:"snapshot,omitempty"`
+
 	// Before is what stood here before it, which an abort puts back.
 	Before *Journal `json:"before,omitempty"`
 

@@ -45,7 +45,7 @@ func (r *run) verify(ctx context.Context, graph *capi.Graph) error {
 	if len(differences) > most {
 		shown += fmt.Sprintf("; and %d more", len(differences)-most)
 	}
-	return diag.Errorf("run the same command again once that is mended; `fleetctl pivot --abort` undoes the hand-over",
+	return diag.Errorf("run the same command again once that is mended; "+r.undoHint(),
 		"compare both sides: %s", shown)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,14 +77,19 @@ func openSide(ctx context.Context, given Side) (*side, error) {
 	if s.manager, err = capi.New(given.Client); err != nil {
 		return nil, err
 	}
-	system := &corev1.Namespace{}
-	err = kube.Retry(ctx, func(ctx context.Context) error { return given.Client.Get(ctx, kube.Key{Name: "kube-system"}, system) })
-	if err != nil {
+	s.party.Name = given.Name
+	if s.party.UID, err = ClusterUID(ctx, given.Client); err != nil {
 		return nil, diag.Wrap("reach the API server of "+given.Name, err, "this machine must be able to reach it")
 	}
-	s.party = Party{Name: given.Name, UID: string(system.UID)}
 	s.journal, err = ReadJournal(ctx, given.Client)
 	return s, err
+}
+
+// ClusterUID is the UID of a cluster's namespace kube-system, which tells it from all others.
+func ClusterUID(ctx context.Context, c *kube.Client) (string, error) {
+	system := &corev1.Namespace{}
+	err := kube.Retry(ctx, func(ctx context.Context) error { return c.Get(ctx, kube.Key{Name: "kube-system"}, system) })
+	return string(system.UID), err
 }
 
 // agree holds the journals of both sides against each other, and against what is asked for.
@@ -100,6 +106,9 @@ func (r *run) agree() error {
 		return diag.Usage("name another cluster as the target", "%s and %s are the same cluster", r.source.Name, r.target.Name)
 	}
 	for _, s := range []*side{r.source, r.target} {
+		if j := s.journal; j.active() && j.Detach {
+			return diag.Errorf("finish it first: `fleetctl cluster detach "+strings.Join(j.Select, " ")+"`", "%s is being detached from %s", strings.Join(j.Select, ", "), s.Name)
+		}
 		if j := s.journal; j.active() && (j.Source.UID != r.source.party.UID || j.Target.UID != r.target.party.UID) {
 			return diag.Errorf("finish that one first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)",
 				"%s is in the middle of another hand-over, from %s to %s", s.Name, j.Source.Name, j.Target.Name)

@@ -47,6 +47,15 @@ func ClusterName(kubeconfig []byte) string {
 	return config.Contexts[config.CurrentContext].Cluster
 }
 
+// CurrentContext is the name of a kubeconfig's current context; "" where it has none.
+func CurrentContext(kubeconfig []byte) string {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return ""
+	}
+	return config.CurrentContext
+}
+
 // Reach is what a kubeconfig has whoever uses it do on their own machine, beside connecting to a server. One that somebody else wrote is not to
 // have any: a token file's content goes to the server that the same kubeconfig names.
 type Reach struct {

@@ -25,6 +25,8 @@ type BootstrapOptions struct {
 	PivotTo string
 	// KubeconfigOut is a file that gets the kubeconfig of the cluster that holds the work in the end.
 	KubeconfigOut string
+	// SourceIsGone agrees that the management cluster of which there are snapshots does not act any more: the run goes on from the newest.
+	SourceIsGone bool
 	// ClustersTimeout bounds the wait for the declared clusters; 0 is DefaultClustersTimeout.
 	ClustersTimeout time.Duration
 	// SupportFile gets the support bundle where it fails; empty: a file in the state folder.
@@ -83,7 +85,7 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 	}
 	defer done()
 
-	b := &bootstrap{session: s, opts: o, result: &BootstrapResult{
+	b := &bootstrap{session: s, opts: o, clustersDone: make(chan struct{}), result: &BootstrapResult{
 		FormatVersion: "1", Outcome: "failed", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name,
 		Clusters: []ClusterResult{}, Leftovers: []string{},
 	}}
@@ -96,6 +98,11 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 	if err := b.findHandover(ctx); err != nil {
 		return b.finish(err)
 	}
+	if b.move.under == nil {
+		if err := b.fromSnapshot(ctx); err != nil {
+			return b.finish(err)
+		}
+	}
 	return b.finish(b.withSupport(ctx, steps.Run(ctx, deps.Report, b.steps())))
 }
 
@@ -104,6 +111,9 @@ type bootstrap struct {
 	opts   BootstrapOptions
 	result *BootstrapResult
 	move   *pivot
+	// restore is what the run begins from, where another runner has left a snapshot.
+	restore      *restore
+	clustersDone chan struct{} // closed when the declared clusters are there
 }
 
 const (
@@ -116,7 +126,16 @@ func (b *bootstrap) steps() []steps.Step {
 	if timeout <= 0 {
 		timeout = DefaultClustersTimeout
 	}
-	all := append(b.initSteps(), steps.Step{
+	all := b.initSteps()
+	if b.restore != nil {
+		all = b.restore.initSteps()
+	}
+	if b.snapshotsTo() != "" {
+		all = append(all, steps.Step{
+			Name: stepSnapshots, Needs: []string{stepConnect}, Run: b.keepSnapshots, Hint: "spec.snapshots.to in fleet.yaml says where", Timeout: timeout + time.Hour,
+		})
+	}
+	all = append(all, steps.Step{
 		Name: stepClusters, Needs: []string{stepSynced}, Run: b.waitClusters, Timeout: timeout,
 		Hint: "`fleetctl status` shows why; run the same command again to go on",
 	})
@@ -169,6 +188,9 @@ func (b *bootstrap) waitClusters(ctx context.Context, detail func(string)) error
 	waitErr := manager.WaitAvailable(ctx, nil, detail)
 	if waitErr == nil {
 		waitErr = flux.NewSystem(b.client).WaitWorkloads(ctx, detail)
+	}
+	if waitErr == nil {
+		close(b.clustersDone)
 	}
 	if err := b.noteClusters(context.WithoutCancel(ctx), manager); err != nil && waitErr == nil {
 		return err

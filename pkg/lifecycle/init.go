@@ -77,8 +77,12 @@ func (s *session) runInit(ctx context.Context) (*InitResult, error) {
 	}
 	defer unlock()
 	if r, err := s.cluster.Load(); err == nil && r.PivotedTo != "" {
-		return nil, diag.Errorf("look at it with `fleetctl status`; `fleetctl host start` serves a fleet repo without a remote to it again",
+		return nil, diag.Errorf("look at it with `fleetctl status`; `fleetctl host start` serves a fleet repo without a remote to it again; "+
+			"once `fleetctl host delete` has ended the old host, `fleetctl connect` lets init and upgrade work with it",
 			"the management cluster %s was pivoted to %s: init would make a second one for the same fleet", r.Name, r.PivotedTo)
+	}
+	if err := s.refuseForgotten(ctx); err != nil {
+		return nil, err
 	}
 	// Minutes later, when there is something to commit, would be late.
 	if err := gitrepo.CheckAuthor(ctx, s.opts.Dir); err != nil {

@@ -21,7 +21,7 @@ func (s *session) ensureHost(ctx context.Context, detail func(string)) error {
 	if st != host.StateRunning {
 		return s.createHost(ctx, detail)
 	}
-	if s.bundle != nil {
+	if s.bundle != nil && !s.connected { // whose host is another machine's to give images to
 		// A create that was killed after the API server came up may lack images; loading skips those that are there.
 		images, err := s.bundleImages(ctx)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -155,7 +154,7 @@ func (p *pivot) installFlux(ctx context.Context, detail func(string)) error {
 // handOver begins the hand-over, or goes on with it.
 func (p *pivot) handOver(ctx context.Context, detail func(string)) error {
 	o := handover.Options{
-		Fleet: p.identity(), Target: handover.Side{Name: p.target.Name, Client: p.client}, Attach: p.attach,
+		Fleet: p.identity(), Target: handover.Side{Name: p.target.Name, Client: p.client}, Attach: p.attachFlux,
 		Source:   handover.Side{Name: p.mgmt.Name},
 		Progress: func(progress handover.Progress) { detail(progressText(progress)) },
 	}
@@ -180,24 +179,15 @@ func progressText(p handover.Progress) string {
 	return fmt.Sprintf("%s: %d of %d", p.Detail, p.Done, p.Total)
 }
 
-// attach points the target's Flux at the fleet repo.
-func (p *pivot) attach(ctx context.Context, target *kube.Client, detail func(string)) error {
-	sync, err := flux.GenerateSync(p.syncOptions())
-	if err != nil {
-		return err
-	}
-	if err := p.applySync(ctx, target, sync, detail); err != nil {
-		return err
-	}
-	return p.confirmClaim(ctx, target)
-}
-
 // waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.
 func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
 	if err := flux.NewSystem(p.client).WaitSynced(ctx, p.waitOptions(detail)); err != nil {
 		return err
 	}
 	if err := kube.WriteKubeconfig(p.cluster.Path(management.KubeconfigFile), p.target.Kubeconfig); err != nil {
+		return err
+	}
+	if err := p.markHandedOver(ctx, p.target.Name); err != nil {
 		return err
 	}
 	r := p.record()
@@ -210,15 +200,7 @@ func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
 
 // waitAsBefore waits until the target's Cluster API says of the clusters that were Available at the source that they are.
 func (p *pivot) waitAsBefore(ctx context.Context, detail func(string)) error {
-	var clusters []kube.Key
-	for _, name := range p.report.Available {
-		namespace, name, _ := strings.Cut(name, "/")
-		clusters = append(clusters, kube.Key{Namespace: namespace, Name: name})
-	}
-	if len(clusters) == 0 {
-		return steps.NothingToDo("none was Available")
-	}
-	return p.manage.WaitAvailable(ctx, clusters, detail)
+	return waitAvailable(ctx, p.manage, p.report, detail)
 }
 
 // stepsGoingOn are those of init that a hand-over needs in any case. None of them touches the source's Flux or its providers, which a hand-over that

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -173,7 +174,7 @@ func (p *pivot) lookAtSource(ctx context.Context) error {
 		return err
 	}
 	p.session.client = client
-	if journal != nil && journal.Role == handover.RoleSource {
+	if journal != nil && journal.Role == handover.RoleSource && !journal.Detach {
 		p.under, p.handsOver = journal, true
 		return p.sameTarget(journal)
 	}
@@ -232,8 +233,19 @@ func (s *session) refuseHandedOver(ctx context.Context, client *kube.Client) err
 		return nil
 	}
 	journal, err := handover.ReadJournal(ctx, client)
-	if err != nil || journal == nil || journal.Role != handover.RoleSource {
+	if err != nil || journal == nil {
 		return err
+	}
+	if journal.Snapshot != "" && journal.Phase != handover.PhaseReleased {
+		return diag.Errorf("`fleetctl restore` goes on with it, `fleetctl restore --abort` undoes it",
+			"the management cluster %s is being restored from the snapshot %s", s.mgmt.Name, journal.Snapshot)
+	}
+	if journal.Detach && journal.Phase != handover.PhaseReleased {
+		return diag.Errorf("finish it first: `fleetctl cluster detach "+strings.Join(journal.Select, " ")+"`",
+			"%s is being detached from the management cluster %s", strings.Join(journal.Select, ", "), s.mgmt.Name)
+	}
+	if journal.Role != handover.RoleSource {
+		return nil
 	}
 	if journal.Phase.Committed() {
 		return diag.Errorf("work with "+journal.Target.Name+"; `fleetctl pivot` finishes what may be left to do, and `fleetctl host delete` ends this one",

@@ -43,6 +43,7 @@ type session struct {
 	stranger    error  // why the record of this management cluster is not ours to use
 	kept        []string
 	handsOver   bool // a hand-over is under way, and the run goes on with it
+	connected   bool // another machine made the management cluster: this one has a way to it, and none to its host
 
 	cluster state.Cluster
 	host    host.Host
@@ -148,12 +149,13 @@ func (s *session) settle(ctx context.Context) (err error) {
 	if s.stranger != nil {
 		return nil //nolint:nilerr // what is in that folder is not ours to look at
 	}
+	s.reachAsConnected()
 	return s.openBundle(ctx)
 }
 
 // reachHost finds what carries the management cluster. Where that is a workload cluster of another one, the way to it is asked for there first.
 func (s *session) reachHost(ctx context.Context) error {
-	if s.mgmt.Parent != "" && s.stranger == nil {
+	if s.mgmt.Parent != "" && s.stranger == nil && !s.connected {
 		if err := s.askParent(ctx); err != nil {
 			return err
 		}
@@ -338,6 +340,7 @@ func (s *session) record() state.Record {
 	if e := s.mgmt.Host.Existing; e != nil {
 		r.Context, r.KubeconfigSource = e.Context, e.Kubeconfig
 	}
+	r.Connected = s.connected
 	if earlier, err := s.cluster.Load(); err == nil && r.MergedInto == "" {
 		r.MergedInto = earlier.MergedInto // teardown has to find our entries there, whichever run made them
 	}

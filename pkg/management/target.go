@@ -216,7 +216,7 @@ func (t *Target) absent() error {
 
 // elsewhere is the error where nothing on this machine says how the cluster is reached: one that was there before fleetctl is there all the same.
 func (t *Target) elsewhere() error {
-	const reach = "say how it is reached with --kubeconfig or --context"
+	const reach = "say how it is reached with --kubeconfig or --context, or once for all with `fleetctl connect`"
 	if t.repo != nil && slices.Contains(t.repo.Adopted, t.Name) {
 		return diag.NotReady(reach, "this machine does not know how the management cluster %s is reached", t.Name)
 	}

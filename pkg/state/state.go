@@ -64,6 +64,8 @@ type Record struct {
 	Ephemeral bool `json:"ephemeral,omitempty"`
 	// PivotedTo names the cluster that took over, once its objects were moved there.
 	PivotedTo string `json:"pivotedTo,omitempty"`
+	// Connected says that another machine made it, and that `fleetctl connect` has given this one the way there.
+	Connected bool `json:"connected,omitempty"`
 	// MergedInto is the user's kubeconfig that our entries were written to.
 	MergedInto string `json:"mergedInto,omitempty"`
 }

@@ -97,6 +97,17 @@ func TestHandOver(t *testing.T) {
 			t.Errorf("status: %+v", st)
 		}
 	})
+	h.step("connected to the target, this machine works with it as with one of its own", func(t *testing.T) {
+		before := h.machines(h.targetClient)
+		h.ok("connect")
+		h.ok("init", "--bundle", os.Getenv(envBundle))
+		h.ok("backup", "--to", filepath.Join(h.base, "snapshots"))
+		if st, code := h.status(); code != 0 || len(st.Clusters) != 2 {
+			t.Errorf("status: exit %d, %+v", code, st)
+		}
+		h.sameMachines(t, before, h.targetClient)
+		h.ok("connect", "--forget")
+	})
 }
 
 // TestSourceLost: the source goes with its machine, right after the work has changed hands. Who has a way to the target and the fleet repo goes on.
@@ -148,16 +159,35 @@ type handedOver struct {
 
 func newHandedOver(t *testing.T) *handedOver {
 	t.Helper()
-	h := &handedOver{whole: t, fleet: newFleetOn(t, onEmbedded, "e2e-source"), place: newElsewhere(t), server: gittest.NewHTTPS(t, gittest.Options{})}
-	h.token, h.fluxToken = h.server.Token, h.server.ReadToken
+	h := newSource(t)
+	h.place = newElsewhere(t)
 	h.other = makeFleet(t, onEmbedded, "e2e-target")
 	h.other.in = h.place
 	t.Cleanup(func() { kill(t, processesOf(t, h.other.base)) })
 	return h
 }
 
+// newSource is a fleet whose management cluster is to hand its work over, or to be lost.
+func newSource(t *testing.T) *handedOver {
+	t.Helper()
+	h := &handedOver{whole: t, fleet: newFleetOn(t, onEmbedded, "e2e-source"), server: gittest.NewHTTPS(t, gittest.Options{})}
+	h.token, h.fluxToken = h.server.Token, h.server.ReadToken
+	return h
+}
+
 // declares makes the source, with two clusters that have a worker each.
 func (h *handedOver) declares(t *testing.T) {
+	h.writesFleet("")
+	made := decode[initResult](t, h.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
+	h.source = h.client(made.Kubeconfig)
+	h.addsClusters("--push")
+	h.available("one", 5*time.Minute)
+	h.available("two", 5*time.Minute)
+	h.ready(5 * time.Minute)
+}
+
+// writesFleet writes fleet.yaml, with more in its spec.
+func (h *handedOver) writesFleet(more string) {
 	h.writes("ca.pem", string(h.server.CA))
 	h.writes("fleet.yaml", fmt.Sprintf(`apiVersion: fleetctl.dev/v1alpha1
 kind: Fleet
@@ -165,21 +195,21 @@ metadata: {name: handover}
 spec:
   git: {url: "%s", caFile: ca.pem, interval: 5s}
   environments: [{name: dev}]
-  managementClusters:
+%s  managementClusters:
   - name: %s
     kubernetesVersion: %s
     host: {type: embedded}
     providers: [{name: docker}]
-`, h.server.URL, h.name, kubernetesVersion))
-	made := decode[initResult](t, h.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
-	h.source = h.client(made.Kubeconfig)
+`, h.server.URL, more, h.name, kubernetesVersion))
+}
+
+// addsClusters declares two clusters that have a worker each.
+func (h *handedOver) addsClusters(how string) {
+	h.t.Helper()
 	for _, name := range []string{"one", "two"} {
 		h.ok("cluster", "add", name, "--flavour", "in-memory", "--environment", "dev", "--set", "kubernetesVersion="+kubernetesVersion,
-			"--set", "pools[0].name=md-0", "--set", "pools[0].replicas=1", "--push")
+			"--set", "pools[0].name=md-0", "--set", "pools[0].replicas=1", how)
 	}
-	h.available("one", 5*time.Minute)
-	h.available("two", 5*time.Minute)
-	h.ready(5 * time.Minute)
 }
 
 // prepares makes the target: the host and the providers of a fleet that is no more.
@@ -328,4 +358,194 @@ func (h *handedOver) scaled(c *kube.Client, name string, replicas int) {
 		}
 		return fmt.Sprintf("%d of %d machines are Running", running, replicas+1)
 	})
+}
+
+// TestRunnerLost: the management cluster goes with its machine and all that this knew. A snapshot, the fleet repo and the fleet's age key make it again, and
+// the clusters live on with the same machines.
+func TestRunnerLost(t *testing.T) {
+	h := newSource(t)
+	bundle, place := []string{"--bundle", os.Getenv(envBundle)}, filepath.Join(h.base, "snapshots")
+	if !h.step("a management cluster makes clusters", h.declares) {
+		return
+	}
+	before := h.machines(h.source)
+	h.step("a snapshot", func(t *testing.T) {
+		r := decode[struct {
+			Clusters []string       `json:"clusters"`
+			Counts   map[string]int `json:"counts"`
+		}](t, h.ok("backup", "--to", place, "-o", "json").stdout)
+		if !slices.Equal(r.Clusters, []string{"one/one", "two/two"}) || r.Counts["Machine"] != len(before) {
+			t.Errorf("it says %+v", r)
+		}
+	})
+	restore := append([]string{"restore", "--from", place}, bundle...)
+	if !h.step("all that the machine was is gone", func(t *testing.T) {
+		kill(t, h.on.processes(h.fleet))
+		if err := os.Rename(h.state, h.state+"-lost"); err != nil {
+			t.Fatal(err)
+		}
+		h.fails(1, []string{"age key"}, restore...)
+		keys, err := filepath.Glob(filepath.Join(h.state+"-lost", "keys", "fleets", "*.agekey"))
+		if err != nil || len(keys) != 1 {
+			t.Fatalf("keys: %v, %v", keys, err)
+		}
+		restore = append(restore, "--age-key-file", keys[0])
+		h.fails(1, []string{"--source-is-gone"}, restore...)
+	}) {
+		return
+	}
+	if !h.step("restored", func(t *testing.T) {
+		h.ok(append(slices.Clone(restore), "--source-is-gone")...)
+		h.source = h.client(h.kubeconfigFile())
+		h.ready(5 * time.Minute)
+		h.sameMachines(t, before, h.source)
+	}) {
+		return
+	}
+	h.step("a commit still scales one", func(*testing.T) { h.scaled(h.source, "two", 2) })
+	h.step("again there is nothing to do, and init finds its cluster", func(t *testing.T) {
+		h.ok(restore...)
+		h.ok(append([]string{"init"}, bundle...)...)
+		h.ok("backup", "--to", place)
+	})
+	h.step("one is detached, and nothing makes it again", func(t *testing.T) {
+		planned := h.ok("cluster", "detach", "two", "--dry-run").stdout
+		if !strings.Contains(planned, "two/two") || len(h.machines(h.source)) != 5 {
+			t.Errorf("it says %s", planned)
+		}
+		h.ok("cluster", "detach", "two", "--yes")
+		h.scaled(h.source, "one", 2) // Flux has applied a later commit
+		for _, m := range h.machines(h.source) {
+			if !strings.HasPrefix(m, "one/") {
+				t.Errorf("there is %s", m)
+			}
+		}
+		h.fails(2, []string{"no workload cluster two"}, "cluster", "detach", "two", "--yes")
+		h.ok("cluster", "remove", "two", "--push", "--wait", "--timeout", "3m")
+		h.ok("cluster", "remove", "two", "--push", "--wait", "--yes", "--timeout", "3m")
+		h.ready(time.Minute)
+	})
+	h.step("another machine learns the way", func(t *testing.T) {
+		file := h.kubeconfigFile()
+		first := h.state
+		h.state = filepath.Join(h.base, "another-machine")
+		defer func() { h.state = first }()
+		h.fails(3, nil, "status")
+		h.ok("connect", "--kubeconfig", file)
+		h.ready(time.Minute)
+		h.ok(append([]string{"init"}, bundle...)...)
+		h.ok("backup", "--to", place) // the key came along
+		h.ok("connect", "--forget")
+		h.fails(3, nil, "status")
+	})
+	h.step("which this one need not", func(t *testing.T) {
+		h.fails(1, []string{"is on this machine"}, "connect", "--kubeconfig", h.kubeconfigFile())
+		h.ready(time.Minute)
+	})
+}
+
+// TestRunnerLostInBootstrap: a pipeline's runner dies while bootstrap makes the clusters. A new one refuses to begin anew, and is told that the first is
+// gone: it goes on from the snapshot, and makes no machine twice.
+func TestRunnerLostInBootstrap(t *testing.T) {
+	h := newSource(t)
+	place := filepath.Join(h.base, "snapshots")
+	run := []string{"bootstrap", "--bundle", os.Getenv(envBundle), "-o", "json"}
+	if !h.step("a fleet repo with clusters, and no management cluster", func(*testing.T) {
+		h.writesFleet(fmt.Sprintf("  snapshots: {to: %q}\n", place))
+		h.ok("init", "--scaffold")
+		h.addsClusters("--commit")
+	}) {
+		return
+	}
+	var before []string
+	if !h.step("the runner dies", func(t *testing.T) {
+		before = h.diesInBootstrap(t, place, run)
+		h.fails(1, []string{"age key"}, run...)
+	}) {
+		return
+	}
+	keys, err := filepath.Glob(filepath.Join(h.state+"-lost", "keys", "fleets", "*.agekey"))
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("keys: %v, %v", keys, err)
+	}
+	run = append(run, "--age-key-file", keys[0])
+	h.step("a new one asks first", func(*testing.T) {
+		h.fails(1, []string{"--source-is-gone"}, run...)
+		h.fails(1, []string{"there are snapshots of it", "fleetctl restore"}, "init", "--bundle", os.Getenv(envBundle))
+	})
+	h.step("and goes on from the snapshot", func(t *testing.T) {
+		h.ok(append(slices.Clone(run), "--source-is-gone")...)
+		h.source = h.client(h.kubeconfigFile())
+		h.ready(5 * time.Minute)
+		now := h.machines(h.source)
+		if len(now) != 4 {
+			t.Errorf("machines: %v", now)
+		}
+		for _, m := range before {
+			name, _, _ := strings.Cut(m, " ")
+			if !slices.ContainsFunc(now, func(n string) bool { return strings.HasPrefix(n, name+" ") }) {
+				t.Errorf("%s was made before, and is not there: %v", name, now)
+			}
+		}
+	})
+}
+
+// diesInBootstrap runs bootstrap until a snapshot has machines in it, ends all that the machine runs and takes its state away. It returns those machines.
+func (h *handedOver) diesInBootstrap(t *testing.T, place string, run []string) (machines []string) {
+	cmd := h.command(run...)
+	progress := &echo{t: t}
+	cmd.Stderr = progress
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	eventually(t, "a snapshot has machines in it", 5*time.Minute, func() string {
+		select {
+		case err := <-ended:
+			t.Fatalf("bootstrap ended: %v\n%s", err, progress)
+		default:
+		}
+		files, err := filepath.Glob(filepath.Join(place, h.name, "*"))
+		if err != nil || len(files) == 0 {
+			return fmt.Sprintf("%d snapshots, %v", len(files), err)
+		}
+		// What the snapshot of that moment holds is at least what was there before it was taken.
+		if content, err := os.ReadFile(filepath.Join(h.state, "clusters", h.name, "kubeconfig")); err == nil {
+			if client, err := kube.New(content, kube.Options{}); err == nil {
+				machines = h.machines(client)
+			}
+		}
+		taken := len(files)
+		if len(machines) < 2 {
+			return "no machines yet"
+		}
+		eventually(t, "one more is kept", 2*time.Minute, func() string {
+			files, err := filepath.Glob(filepath.Join(place, h.name, "*"))
+			if err != nil || len(files) > taken {
+				return ""
+			}
+			return "not yet"
+		})
+		return ""
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	kill(t, h.on.processes(h.fleet))
+	if err := os.Rename(h.state, h.state+"-lost"); err != nil {
+		t.Fatal(err)
+	}
+	return machines
+}
+
+// kubeconfigFile writes the management cluster's kubeconfig to a file.
+func (h *handedOver) kubeconfigFile() string {
+	h.t.Helper()
+	file := filepath.Join(h.base, "now.kubeconfig")
+	if err := os.WriteFile(file, []byte(h.ok("kubeconfig").stdout), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	return file
 }

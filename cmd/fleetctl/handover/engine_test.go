@@ -68,6 +68,17 @@ func work(ctx context.Context, verb string, args []string) error {
 		*side = handover.Side{Name: name, Client: client}
 	}
 	switch verb {
+	case detach:
+		options.Target, options.Select = handover.Side{}, []kube.Key{{Namespace: "team-a", Name: "alpha"}}
+		_, err := handover.Detach(ctx, options)
+		return err
+	case backUp:
+		return writeSnapshot(ctx, options.Source)
+	case restore:
+		return readSnapshot(ctx, options)
+	case abortRestore:
+		_, err := handover.AbortRestore(ctx, options.Target)
+		return err
 	case abortAlone:
 		options.Target = handover.Side{}
 		_, err := handover.AbortAlone(ctx, options)

@@ -81,6 +81,12 @@ const (
 	abort    = "abort"
 	// abortAlone is an abort without a target.
 	abortAlone = "abort-alone"
+	// backUp takes a snapshot of the source into the machine's folder, restore gives it to the target, abortRestore undoes that.
+	backUp       = "backup"
+	restore      = "restore"
+	abortRestore = "abort-restore"
+	// detach takes one Cluster away from the source.
+	detach = "detach"
 )
 
 // program is what is proven: it hands over or aborts, with the kubeconfigs of both sides, and keeps what it likes in home.

@@ -48,6 +48,12 @@ fleetctl serves to Flux from this machine.`,
   - name: staging`,
 	},
 	{
+		"snapshots",
+		`Where fleetctl backup and bootstrap keep what a management cluster manages, encrypted, for fleetctl restore: a folder that outlives it.`,
+		`snapshots:
+  to: /mnt/snapshots`,
+	},
+	{
 		"managementClusters",
 		`The clusters that run Cluster API and Flux. The core provider and the kubeadm providers are added where they are not
 listed; versions that are missing are written in by fleetctl init, and change when you change them here.`,

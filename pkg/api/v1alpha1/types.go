@@ -41,8 +41,16 @@ type FleetSpec struct {
 	Channels []Channel `json:"channels,omitempty"`
 	// Environments group workload clusters; each has a folder of its own.
 	Environments []Environment `json:"environments,omitempty"`
+	// Snapshots of what the management clusters manage.
+	Snapshots Snapshots `json:"snapshots,omitzero"`
 	// ManagementClusters run Cluster API and Flux.
 	ManagementClusters []ManagementCluster `json:"managementClusters"`
+}
+
+// Snapshots say where backup, bootstrap and restore keep what a management cluster manages, encrypted with the fleet's age keys.
+type Snapshots struct {
+	// To is a folder that outlives the management clusters, such as a mounted volume; relative to fleet.yaml. Default: none is kept.
+	To string `json:"to,omitempty"`
 }
 
 // Git is the fleet repo as Flux and fleetctl reach it.

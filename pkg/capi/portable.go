@@ -1,0 +1,131 @@
+package capi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Portable is an item of a Graph as it can be stored away from its management cluster.
+type Portable struct {
+	// Object with its metadata and its status, as the management cluster had it.
+	Object json.RawMessage `json:"object"`
+	// Shared and Anew are those of Item.
+	Shared bool `json:"shared,omitempty"`
+	Anew   bool `json:"anew,omitempty"`
+}
+
+// Portable are the graph's items as they can be stored, owners before what they own.
+func (g *Graph) Portable() ([]Portable, error) {
+	objects := make([]Portable, 0, len(g.Items))
+	for _, item := range g.Items {
+		content, err := item.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: it is no object", item.Ref()) // the error may quote a Secret
+		}
+		objects = append(objects, Portable{Object: content, Shared: item.Shared, Anew: item.Anew})
+	}
+	return objects, nil
+}
+
+// GraphOf is the graph of what was stored, for this management cluster to take in. The error names the kinds that it does not serve in the version in
+// which they were stored, and what is no object at all.
+func (m *Manager) GraphOf(ctx context.Context, objects []Portable) (*Graph, error) {
+	kinds, err := m.heldKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	served := map[schema.GroupVersionKind]*heldKind{}
+	for _, k := range kinds {
+		served[k.GroupVersionKind] = k
+	}
+	all := map[*heldKind]*listed{}
+	stored := make(map[string]Portable, len(objects))
+	var found []listed
+	unknown := map[schema.GroupVersionKind]int{}
+	for i, o := range objects {
+		obj := unstructured.Unstructured{}
+		if obj.UnmarshalJSON(o.Object) != nil || obj.GetName() == "" || obj.GetUID() == "" || stored[string(obj.GetUID())].Object != nil {
+			return nil, fmt.Errorf("object %d has no name, or no UID of its own", i+1)
+		}
+		stored[string(obj.GetUID())] = o
+		kind := served[obj.GroupVersionKind()]
+		if kind == nil {
+			unknown[obj.GroupVersionKind()]++
+			continue
+		}
+		if all[kind] == nil {
+			all[kind] = &listed{kind: kind}
+		}
+		all[kind].objects = append(all[kind].objects, obj)
+	}
+	if err := notServed(unknown); err != nil {
+		return nil, err
+	}
+	for _, l := range all {
+		found = append(found, *l)
+	}
+	g := newGraph(found, true)
+	for _, n := range g.nodes {
+		n.taken, n.selected = true, true
+	}
+	result := g.result(GraphOptions{})
+	for _, item := range result.Items {
+		o := stored[string(item.GetUID())]
+		item.Shared, item.Anew = o.Shared, o.Anew
+	}
+	return result, nil
+}
+
+func notServed(unknown map[schema.GroupVersionKind]int) error {
+	var errs []error
+	for gvk, n := range unknown {
+		errs = append(errs, fmt.Errorf("%s of %s (%d of them) is not what this management cluster stores: its provider is missing here, or of another version",
+			gvk.Kind, gvk.GroupVersion(), n))
+	}
+	slices.SortFunc(errs, func(a, b error) int {
+		if a.Error() < b.Error() {
+			return -1
+		}
+		return 1
+	})
+	return errors.Join(errs...)
+}
+
+// Available are the graph's Clusters that are Available, as NAMESPACE/NAME.
+func (g *Graph) Available() []string {
+	names := []string{}
+	for _, item := range g.OfKind(clusterGroupKind.Kind) {
+		if isAvailable(item.Unstructured) {
+			names = append(names, item.Ref().Key.String())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Epoch is how many times the work has changed hands, as its Clusters say.
+func (g *Graph) Epoch() int64 {
+	var epoch int64
+	for _, item := range g.OfKind(clusterGroupKind.Kind) {
+		epoch = max(epoch, OwnerOf(item.Unstructured).Epoch)
+	}
+	return epoch
+}
+
+func isAvailable(cluster *unstructured.Unstructured) bool {
+	for _, c := range kube.Conditions(cluster) {
+		if c.Type == clusterv1.ClusterAvailableCondition {
+			return c.Status == "True"
+		}
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newClusterDetachCmd(f *factory) *cobra.Command {
+	var o lifecycle.DetachOptions
+	var yes bool
+	c := &cobra.Command{
+		Use:   "detach NAME",
+		Short: "Have a management cluster forget a cluster, and delete nothing",
+		Long: `Have a management cluster forget a workload cluster: its machines, networks and disks stay as they are, and nobody manages them any more. Flux is kept
+from making the cluster again first; then its objects are taken away while nobody can act on them. What was known of it is kept in private
+files: its kubeconfig, and a snapshot of the objects. In Git it stays declared until fleetctl cluster remove takes it out there, which deletes
+nothing any more.
+
+Interrupted, the same command goes on. A cluster whose manifests a Kustomization applies without a chart is refused: it would be made
+again.`,
+		Example: `  fleetctl cluster detach shop --dry-run
+  fleetctl cluster detach shop --kubeconfig-out shop.kubeconfig`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: f.completeWorkloadClusters,
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Cluster = args[0]
+			return runClusterDetach(c, f, o, yes)
+		},
+	}
+	f.addManagement(c)
+	f.addReach(c)
+	c.Flags().StringVar(&o.KubeconfigOut, "kubeconfig-out", "", "private file for the cluster's kubeconfig (default: one in the state folder)")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be left; change nothing")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
+	return c
+}
+
+func runClusterDetach(c *cobra.Command, f *factory, o lifecycle.DetachOptions, yes bool) (err error) {
+	if o.Target, err = f.declaredTarget(); err != nil {
+		return err
+	}
+	if o.KubeconfigOut != "" {
+		if o.KubeconfigOut, err = filepath.Abs(o.KubeconfigOut); err != nil {
+			return diag.Wrap("find "+o.KubeconfigOut, err, "")
+		}
+	}
+	if !yes {
+		o.Confirm = func(r *lifecycle.DetachResult) error {
+			f.closeReporter()
+			question := fmt.Sprintf("Nobody will manage the cluster %s any more. %s of it stay, and cost what they cost.\n", r.Cluster, plain.Count(len(r.Left), "machine"))
+			return ui.ConfirmTyped(f.streams, question, r.Cluster, "--yes")
+		}
+	}
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	result, err := lifecycle.Detach(c.Context(), deps, o)
+	if err != nil {
+		return err
+	}
+	f.closeReporter()
+	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return detachView(w, result) })
+}
+
+func detachView(w io.Writer, r *lifecycle.DetachResult) error {
+	if r.Outcome == "planned" {
+		ui.Fprintf(w, "%s would forget the cluster %s. What would be left, with nobody to manage it:\n", r.ManagementCluster, r.Cluster)
+	} else {
+		ui.Fprintf(w, "%s has forgotten the cluster %s. What is left, with nobody to manage it:\n", r.ManagementCluster, r.Cluster)
+	}
+	for _, left := range r.Left {
+		ui.Fprintf(w, "  %s %s  %s\n", left.Kind, left.Name, left.ProviderID)
+	}
+	ui.FprintText(w, "  its networks, load balancers and disks, which the snapshot names")
+	for _, name := range r.Suspended {
+		ui.Fprintf(w, "Suspended, until it is taken out of Git: %s\n", name)
+	}
+	if r.Kubeconfig != "" {
+		ui.Fprintf(w, "Its kubeconfig: %s\n", r.Kubeconfig)
+	}
+	if r.Snapshot != "" {
+		ui.Fprintf(w, "The objects as they were, Secrets included: %s\n", r.Snapshot)
+	}
+	for _, next := range r.Next {
+		ui.Fprintf(w, "  %s\n", next)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package cmd
+
+import (
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newConnectCmd(f *factory) *cobra.Command {
+	var o lifecycle.ConnectOptions
+	var merge, forget bool
+	c := &cobra.Command{
+		Use:   "connect",
+		Short: "Give this machine the way to a management cluster that another machine made",
+		Long: `Give this machine the way to a management cluster that a colleague's machine or a pipeline made: from a kubeconfig or, where fleet.yaml names a parent,
+from that parent. After a pivot on this machine, and once the old host is deleted, it needs neither. The cluster says which fleet it belongs to,
+and one of another fleet is refused. Nothing there is changed.
+
+From then on status, init, upgrade, pivot, backup and all others work with it as on the machine that made it; its host, and its teardown, are that machine's
+to look after. The fleet's age keys come along.`,
+		Example: `  fleetctl connect --kubeconfig platform.kubeconfig
+  fleetctl connect --management eu     # through the management cluster that fleet.yaml names as its parent
+  fleetctl connect --forget            # and nothing happens there`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if forget {
+				return runDisconnect(f, o)
+			}
+			if merge {
+				o.MergeInto = userKubeconfig()
+			}
+			return runConnect(c, f, o)
+		},
+	}
+	f.addManagement(c)
+	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "file with the way there (with --context alone: yours)")
+	c.Flags().StringVar(&o.Context, "context", "", "context of the management cluster in the kubeconfig (default: the current one)")
+	c.Flags().BoolVar(&merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
+	c.Flags().BoolVar(&forget, "forget", false, "forget the way to it")
+	return c
+}
+
+func runConnect(c *cobra.Command, f *factory, o lifecycle.ConnectOptions) (err error) {
+	if o.Dir, err = f.repoDir(); err != nil {
+		return err
+	}
+	o.Cluster = f.flags.management
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	result, err := lifecycle.Connect(c.Context(), deps, o)
+	if err != nil {
+		return err
+	}
+	f.closeReporter()
+	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return connectView(w, result) })
+}
+
+func connectView(w io.Writer, r *lifecycle.ConnectResult) error {
+	ui.Fprintf(w, "This machine knows the management cluster %s of fleet %s now, at %s.\n", r.Cluster, r.Fleet, r.Server)
+	if r.MadeBy != "" {
+		ui.Fprintf(w, "It was made by %s.\n", r.MadeBy)
+	}
+	if len(r.Clusters) > 0 {
+		ui.Fprintf(w, "It manages %s: %s\n", plain.Count(len(r.Clusters), "cluster"), strings.Join(r.Clusters, ", "))
+	}
+	for _, next := range r.Next {
+		ui.Fprintf(w, "  %s\n", next)
+	}
+	return nil
+}
+
+func runDisconnect(f *factory, o lifecycle.ConnectOptions) error {
+	if o.Kubeconfig != "" || o.Context != "" {
+		return diag.Usage("leave one of them out", "--forget needs no way there")
+	}
+	target, err := f.declaredTarget()
+	if err != nil {
+		return err
+	}
+	if err := lifecycle.Disconnect(target); err != nil {
+		return err
+	}
+	ui.Fprintf(f.streams.Out, "This machine has forgotten the way to %s. Nothing there was changed.\n", target.Name)
+	return nil
+}

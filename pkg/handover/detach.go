@@ -1,0 +1,138 @@
+package handover
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Detach takes the Clusters of o.Select away from o.Source, and gives them to nobody: what they stand for stays as it is, and nobody manages it. It is
+// the fence and the removal of a hand-over. It goes on from what the source's journal says. What others at the source use, too, stays there.
+func Detach(ctx context.Context, o Options) (*Report, error) {
+	if len(o.Select) == 0 {
+		return nil, diag.Usage("name a cluster", "nothing is selected")
+	}
+	r, err := openSource(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.beginDetach(ctx); err != nil {
+		return r.report(), err
+	}
+	if r.source.journal.Phase == PhasePlanned {
+		graph, err := r.fence(ctx)
+		if err != nil {
+			return r.report(), err
+		}
+		// A run that is cut off in the midst of the removal leaves fewer links between the objects: each bears what is to become of it.
+		if err := r.source.manager.Mark(ctx, graph, r.source.journal.ID); err != nil {
+			return r.report(), err
+		}
+		if err := r.mark(ctx, PhaseFenced); err != nil {
+			return r.report(), err
+		}
+	}
+	report := r.report()
+	return report, r.detach(ctx)
+}
+
+// beginDetach writes the journal, or takes over the one of an earlier run.
+func (r *run) beginDetach(ctx context.Context) error {
+	var names []string
+	for _, key := range r.Select {
+		names = append(names, key.String())
+	}
+	j := r.source.journal
+	switch {
+	case j.active() && j.Detach && slices.Equal(j.Select, names):
+		if err := r.act(ctx); err != nil {
+			return err
+		}
+		return r.takeOverFences(ctx)
+	case j.active() && j.Detach:
+		return diag.Errorf("finish that one first: `fleetctl cluster detach "+strings.Join(j.Select, " ")+"`", "%s is being detached from %s", strings.Join(j.Select, ", "), r.source.Name)
+	case j.active():
+		return diag.Errorf("finish that first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)", "%s is in the middle of a hand-over", r.source.Name)
+	case j != nil && j.Role == RoleSource && !j.Detach:
+		return handedOver(r.source.Name, j)
+	}
+	graph, err := r.source.manager.Graph(ctx, r.graphOptions())
+	if err != nil {
+		return err
+	}
+	p := &Plan{}
+	for _, c := range graph.OfKind("Cluster") {
+		p.Clusters = append(p.Clusters, c.Ref().Key.String())
+	}
+	if err := r.selected(p); err != nil {
+		return err
+	}
+	if err := makeNamespace(ctx, r.source.Client); err != nil {
+		return err
+	}
+	next := &Journal{
+		FormatVersion: "1", ID: time.Now().UTC().Format("20060102150405") + "-" + strings.ToLower(r.runner), Role: RoleSource, Phase: PhasePlanned, Detach: true,
+		Fleet: r.Fleet, Source: r.source.party, Select: names, Runner: r.runner, By: r.by, Owner: r.source.party, Moved: graph.Counts(), Clusters: p.Clusters,
+		Groups: graph.Groups,
+	}
+	if j != nil {
+		next.version, next.Before = j.version, j.last()
+	}
+	if err := r.source.put(ctx, next); err != nil {
+		return err
+	}
+	return r.become()
+}
+
+// detach removes what is marked, and ends the fence.
+func (r *run) detach(ctx context.Context) error {
+	marked, err := r.source.manager.Copies(ctx, r.source.journal.ID)
+	if err != nil {
+		return err
+	}
+	if err := r.source.manager.Remove(ctx, marked, r.count(PhaseReleased, "taking away what "+r.source.Name+" knows of it")); err != nil {
+		return err
+	}
+	if err := r.nothingLeft(ctx, marked); err != nil {
+		return err
+	}
+	if err := r.unfence(ctx, r.source); err != nil {
+		return err
+	}
+	return r.putBack(ctx, r.source)
+}
+
+// Remains is what stays of Clusters that are detached: who takes over needs to know it.
+func Remains(ctx context.Context, c *kube.Client, clusters []kube.Key) ([]Remnant, error) {
+	manager, err := capi.New(c)
+	if err != nil {
+		return nil, err
+	}
+	graph, err := manager.Graph(ctx, capi.GraphOptions{Clusters: clusters})
+	if err != nil {
+		return nil, err
+	}
+	remnants := []Remnant{}
+	for _, item := range graph.Items {
+		id, _, _ := unstructured.NestedString(item.Object, "spec", "providerID")
+		if id == "" || item.GetKind() != "Machine" && item.GetKind() != "MachinePool" {
+			continue
+		}
+		remnants = append(remnants, Remnant{Kind: item.GetKind(), Name: item.Ref().Key.String(), ProviderID: id})
+	}
+	return remnants, nil
+}
+
+// Remnant is something in a cloud that nobody manages any more.
+type Remnant struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	ProviderID string `json:"providerID"`
+}

@@ -1,0 +1,209 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// RestoreOptions of Restore.
+type RestoreOptions struct {
+	// Fleet is the identity of the fleet.
+	Fleet string
+	// Target gets the work. Its providers and Flux are installed.
+	Target Side
+	// Snapshot identifies what is restored, and Source is the management cluster that it was taken of.
+	Snapshot string
+	Source   Party
+	// Objects of the snapshot, Available the Clusters that were then, Epoch how many times the work had changed hands.
+	Objects   []capi.Portable
+	Available []string
+	Epoch     int64
+	// Attach, Drain and Progress are those of Options.
+	Attach   func(ctx context.Context, target *kube.Client, detail func(string)) error
+	Drain    time.Duration
+	Progress func(Progress)
+}
+
+// Restore makes the target the owner of what a snapshot holds. It is the second half of a hand-over whose source is gone: the copies are made while nobody
+// at the target can act on them, compared with the snapshot, and then the work is taken over in one write. It goes on from what the target's journal
+// says. That the source really is gone is for the caller to know: nothing here could fence it.
+func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
+	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Attach: o.Attach, Drain: o.Drain, Progress: o.Progress})
+	var err error
+	if r.target, err = openSide(ctx, o.Target); err != nil {
+		return nil, err
+	}
+	j := r.target.journal
+	if j != nil && j.Role == RoleTarget && j.Snapshot == o.Snapshot && j.Phase == PhaseReleased {
+		return r.report(), nil
+	}
+	if err := r.restorable(o); err != nil {
+		return nil, err
+	}
+	if r.undoing() { // an abort that was cut off; then all over again
+		if err := r.abortRestore(ctx); err != nil {
+			return r.report(), err
+		}
+		return Restore(ctx, o)
+	}
+	if !j.active() || !j.Phase.Committed() {
+		if err := r.takeIn(ctx, o); err != nil {
+			return r.report(), err
+		}
+	}
+	return r.report(), r.release(ctx)
+}
+
+// restorable refuses a target that is in the middle of something else.
+func (r *run) restorable(o RestoreOptions) error {
+	j := r.target.journal
+	switch {
+	case j == nil:
+	case j.Role == RoleSource:
+		return handedOver(r.target.Name, j)
+	case j.active() && j.Snapshot == "":
+		return diag.Errorf("finish that first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)",
+			"%s is in the middle of a hand-over from %s", r.target.Name, j.Source.Name)
+	case j.active() && j.Snapshot != o.Snapshot:
+		return diag.Errorf("finish that one first: `fleetctl restore --snapshot "+j.Snapshot+"`",
+			"%s is in the middle of being restored from the snapshot %s", r.target.Name, j.Snapshot)
+	}
+	return nil
+}
+
+// takeIn is all up to the commit.
+func (r *run) takeIn(ctx context.Context, o RestoreOptions) error {
+	graph, err := r.target.manager.GraphOf(ctx, o.Objects)
+	if err != nil {
+		return diag.Wrap("read the snapshot "+o.Snapshot, err, "install the providers that it was taken with: fleet.yaml as it was then has them")
+	}
+	for _, item := range graph.Items {
+		if err := flux.Quiet(item.Unstructured); err != nil {
+			return err
+		}
+	}
+	if err := r.beginRestore(ctx, o, graph); err != nil {
+		return err
+	}
+	if err := r.copy(ctx, graph); err != nil {
+		return err
+	}
+	if err := r.mark(ctx, PhaseCopied); err != nil {
+		return err
+	}
+	if err := r.verify(ctx, graph); err != nil {
+		return err
+	}
+	return r.commit(ctx)
+}
+
+// beginRestore writes the target's journal, or takes over the one of an earlier run.
+func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Graph) error {
+	if r.target.journal.active() {
+		if err := r.act(ctx); err != nil {
+			return err
+		}
+		return r.takeOverFences(ctx)
+	}
+	clusters, err := r.target.manager.Clusters(ctx)
+	if err != nil {
+		return err
+	}
+	taken, err := r.target.manager.Conflicts(ctx, graph, "")
+	if err != nil {
+		return err
+	}
+	if err := inTheWay(r.target.Name, taken); err != nil {
+		return err
+	}
+	for _, left := range graph.Missing {
+		r.warn("%s", left)
+	}
+	if err := makeNamespace(ctx, r.target.Client); err != nil {
+		return err
+	}
+	j := &Journal{
+		FormatVersion: "1", ID: time.Now().UTC().Format("20060102150405") + "-" + strings.ToLower(r.runner), Role: RoleTarget, Phase: PhasePlanned,
+		Fleet: r.Fleet, Source: o.Source, Target: r.target.party, Runner: r.runner, By: r.by, Hold: len(clusters) > 0, Owner: o.Source, Epoch: o.Epoch,
+		Moved: graph.Counts(), Available: o.Available, Groups: graph.Groups, Snapshot: o.Snapshot,
+	}
+	for _, c := range graph.OfKind("Cluster") {
+		j.Clusters = append(j.Clusters, c.Ref().Key.String())
+	}
+	slices.Sort(j.Clusters)
+	if old := r.target.journal; old != nil {
+		j.version, j.Before = old.version, old.last()
+	}
+	if err := r.target.put(ctx, j); err != nil {
+		return err
+	}
+	return r.become()
+}
+
+// inTheWay refuses to restore over objects that are there: they would be acted on by who made them, and by what the snapshot says.
+func inTheWay[T fmt.Stringer](target string, taken []T) error {
+	if len(taken) == 0 {
+		return nil
+	}
+	const most = 5
+	var errs []error
+	for _, ref := range taken[:min(most, len(taken))] {
+		errs = append(errs, fmt.Errorf("%s is there", ref))
+	}
+	if len(taken) > most {
+		errs = append(errs, fmt.Errorf("and %d more", len(taken)-most))
+	}
+	return diag.Wrap("restore into "+target, errors.Join(errs...),
+		"restore into a management cluster that manages none of them: `fleetctl teardown`, or another --management; nothing has been changed")
+}
+
+// AbortRestore undoes a restore that has not taken over: its copies are gone from the target, without a machine being touched. Where none is under way it
+// does nothing, and returns no report.
+func AbortRestore(ctx context.Context, target Side) (*Report, error) {
+	r := newRun(Options{Target: target})
+	var err error
+	if r.target, err = openSide(ctx, target); err != nil {
+		return nil, err
+	}
+	j := r.target.journal
+	if !j.active() || j.Snapshot == "" {
+		return nil, nil
+	}
+	if j.Phase.Committed() {
+		return r.report(), diag.Errorf("`fleetctl restore` finishes it", "%s has taken over what the snapshot %s holds: it can only go forward", target.Name, j.Snapshot)
+	}
+	report := r.report()
+	return report, r.abortRestore(ctx)
+}
+
+func (r *run) abortRestore(ctx context.Context) error {
+	next := *r.target.journal
+	next.Phase, next.Runner, next.By = PhaseAborting, r.runner, r.by
+	if err := r.target.put(ctx, &next); err != nil {
+		return err
+	}
+	if err := r.become(); err != nil {
+		return err
+	}
+	if err := r.takeOverFences(ctx); err != nil {
+		return err
+	}
+	return r.abortTarget(ctx)
+}
+
+// undoHint says how to undo what is under way.
+func (r *run) undoHint() string {
+	if r.target != nil && r.target.journal != nil && r.target.journal.Snapshot != "" {
+		return "`fleetctl restore --abort` undoes what it has done so far"
+	}
+	return "`fleetctl pivot --abort` undoes the hand-over"
+}

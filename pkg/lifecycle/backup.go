@@ -1,0 +1,171 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// BackupOptions of Backup.
+type BackupOptions struct {
+	Target *management.Target
+	// Dir is the folder of the fleet repo, where the command runs in one.
+	Dir string
+	// To is the place; empty: what fleet.yaml declares.
+	To string
+	// AgeKeyFile has the fleet's age key; empty: what this machine knows, else what the management cluster has.
+	AgeKeyFile string
+}
+
+// BackupResult is the snapshot that was taken.
+type BackupResult struct {
+	FormatVersion string         `json:"formatVersion"`
+	Cluster       string         `json:"cluster"`
+	Snapshot      string         `json:"snapshot"`
+	Place         string         `json:"place"`
+	Taken         time.Time      `json:"taken"`
+	Clusters      []string       `json:"clusters"`
+	Counts        map[string]int `json:"counts"`
+	Missing       []string       `json:"missing"`
+}
+
+// Backup takes a snapshot of what a management cluster manages, encrypted for the fleet's age keys, and keeps it in a place that outlives the cluster.
+func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*BackupResult, error) {
+	place, err := openPlace(o.To, declaredPlace(o.Dir), o.Target.Name)
+	if err != nil {
+		return nil, err
+	}
+	client, err := o.Target.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	claim, err := ownership.ReadClaim(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if claim == nil {
+		return nil, diag.Errorf("run `fleetctl init` first", "the cluster %s belongs to no fleet: there is nothing of ours to back up", o.Target.Name)
+	}
+	keys, err := backupKeys(ctx, deps, o, claim, client)
+	if err != nil {
+		return nil, err
+	}
+	step := deps.Report.Start("take a snapshot of " + o.Target.Name)
+	snap, missing, err := takeSnapshot(ctx, client, claim)
+	if err == nil {
+		step.Detail("encrypting it")
+		err = snapshot.Put(ctx, place, snap, keys)
+	}
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	return &BackupResult{
+		FormatVersion: "1", Cluster: o.Target.Name, Snapshot: snap.ID, Place: place.String(), Taken: snap.Taken, Clusters: snap.Clusters,
+		Counts: snap.Counts, Missing: missing,
+	}, nil
+}
+
+// declaredPlace is what the fleet repo that dir is in says; "" where it says nothing, or dir is in none.
+func declaredPlace(dir string) string {
+	top, err := fleetrepo.Find(dir)
+	if err != nil {
+		return "" // openPlace says what is missing
+	}
+	fleet, err := v1alpha1.Load(filepath.Join(top, v1alpha1.FileName))
+	if err != nil || fleet.Spec.Snapshots.To == "" || filepath.IsAbs(fleet.Spec.Snapshots.To) {
+		return snapshotsOf(fleet)
+	}
+	return filepath.Join(top, fleet.Spec.Snapshots.To)
+}
+
+func snapshotsOf(fleet *v1alpha1.Fleet) string {
+	if fleet == nil {
+		return ""
+	}
+	return fleet.Spec.Snapshots.To
+}
+
+// backupKeys are those that this machine knows or, where it knows none, those that the management cluster decrypts its secrets with.
+func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *ownership.Claim, client *kube.Client) (secret.Keys, error) {
+	keys, err := sealingKeys(d, state.Fleet{ID: claim.Fleet, Name: claim.Name}, o.Dir, o.AgeKeyFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || len(keys) > 0 {
+		return keys, err
+	}
+	keys, err = clusterKeys(ctx, client)
+	if err == nil && len(keys) == 0 {
+		err = diag.Errorf("`fleetctl init` makes one, or give --age-key-file", "the fleet has no age key to encrypt the snapshot with")
+	}
+	return keys, err
+}
+
+// takeSnapshot reads all that a management cluster manages. It also returns what cannot be restored of it.
+func takeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Claim) (*snapshot.Snapshot, []string, error) {
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := snapshotable(claim.Cluster, journal); err != nil {
+		return nil, nil, err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	snap := &snapshot.Snapshot{
+		ID: snapshot.NewID(now), Taken: now, By: ownership.Somebody(), Fleet: claim.Fleet, FleetName: claim.Name, ManagementCluster: claim.Cluster,
+		Providers: []string{}, Clusters: []string{}, Available: []string{},
+	}
+	var graph *capi.Graph
+	group, readCtx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { graph, err = manager.Graph(readCtx, capi.GraphOptions{WithFlux: true}); return err })
+	group.Go(func() (err error) { snap.UID, err = handover.ClusterUID(readCtx, client); return err })
+	group.Go(func() error {
+		installed, err := manager.Installed(readCtx)
+		for _, p := range installed {
+			snap.Providers = append(snap.Providers, p.Provider.String())
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, nil, diag.Wrap("read what "+claim.Cluster+" manages", err, "")
+	}
+	slices.Sort(snap.Providers)
+	snap.Counts, snap.Available, snap.Epoch = graph.Counts(), graph.Available(), graph.Epoch()
+	for _, c := range graph.OfKind("Cluster") {
+		snap.Clusters = append(snap.Clusters, c.Ref().Key.String())
+	}
+	snap.Objects, err = graph.Portable()
+	return snap, graph.Missing, err
+}
+
+// snapshotable refuses a management cluster whose objects are in between two.
+func snapshotable(cluster string, j *handover.Journal) error {
+	switch {
+	case j == nil:
+	case j.Phase != handover.PhaseReleased:
+		return diag.Errorf("finish that first: `fleetctl pivot` or `fleetctl restore`", "%s is in the middle of a hand-over, or of a restore", cluster)
+	case j.Role == handover.RoleSource:
+		return diag.Errorf("back up that one", "%s has handed its work over to %s", cluster, j.Target.Name)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package lifecycle
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// DetachOptions of Detach.
+type DetachOptions struct {
+	Target *management.Target
+	// Cluster is a workload cluster of it, NAME or NAMESPACE/NAME.
+	Cluster string
+	// KubeconfigOut is a private file for the cluster's kubeconfig; empty: one in the state folder.
+	KubeconfigOut string
+	// DryRun only says what would stay.
+	DryRun bool
+	// Confirm, if not nil, is asked before anything is changed.
+	Confirm func(*DetachResult) error
+	Timeout time.Duration
+}
+
+// DetachResult is what nobody manages any more.
+type DetachResult struct {
+	FormatVersion string `json:"formatVersion"`
+	// Outcome is detached or planned.
+	Outcome           string             `json:"outcome"`
+	Cluster           string             `json:"cluster"`
+	ManagementCluster string             `json:"managementCluster"`
+	Left              []handover.Remnant `json:"left"`
+	// Kubeconfig is the file with the way to the cluster, Snapshot the private one with all objects as they were.
+	Kubeconfig string           `json:"kubeconfig,omitempty"`
+	Snapshot   string           `json:"snapshot,omitempty"`
+	Suspended  []string         `json:"suspended"`
+	Report     *handover.Report `json:"report,omitempty"`
+	Next       []string         `json:"next"`
+}
+
+type detach struct {
+	management.Deps
+	opts    DetachOptions
+	client  *kube.Client
+	manager *capi.Manager
+	key     kube.Key
+	release kube.Ref // that makes the cluster; empty once that is gone
+	result  *DetachResult
+}
+
+// Detach makes a management cluster forget a workload cluster, and deletes nothing: its machines, networks and disks stay, and nobody manages them. Flux is
+// kept from making it again before anything is taken away. It goes on where an earlier run was cut off.
+func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*DetachResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	unlock, err := o.Target.Cluster.Lock("fleetctl cluster detach")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	d := &detach{Deps: deps, opts: o, result: &DetachResult{
+		FormatVersion: "1", Outcome: "planned", ManagementCluster: o.Target.Name, Left: []handover.Remnant{}, Suspended: []string{}, Next: []string{},
+	}}
+	if err := d.find(ctx); err != nil {
+		return nil, err
+	}
+	if o.DryRun {
+		return d.result, nil
+	}
+	if o.Confirm != nil {
+		if err := o.Confirm(d.result); err != nil {
+			return nil, err
+		}
+	}
+	err = steps.Run(ctx, deps.Report, []steps.Step{
+		{Name: "keep what is known of it", Run: d.keep, Timeout: 2 * time.Minute},
+		{Name: "keep Flux off it", Needs: []string{"keep what is known of it"}, Run: d.letGo, Timeout: 2 * time.Minute},
+		{
+			Name: "take it away from " + o.Target.Name, Needs: []string{"keep Flux off it"}, Run: d.takeAway, Timeout: 15 * time.Minute,
+			Hint: "run the same command again: it goes on",
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.result.Outcome = "detached"
+	d.result.Next = append(d.result.Next, "fleetctl cluster remove "+d.key.Name+"    # takes it out of Git, too: there is nothing left that it could delete")
+	return d.result, nil
+}
+
+// find looks at the cluster, or at what an earlier run has left of it.
+func (d *detach) find(ctx context.Context) (err error) {
+	if d.client, err = d.opts.Target.Client(ctx); err != nil {
+		return err
+	}
+	if d.manager, err = capi.New(d.client); err != nil {
+		return err
+	}
+	journal, err := handover.ReadJournal(ctx, d.client)
+	if err != nil {
+		return err
+	}
+	if journal != nil && journal.Detach && slices.ContainsFunc(journal.Select, func(full string) bool { return sameCluster(d.opts.Cluster, full) }) {
+		namespace, name, _ := strings.Cut(journal.Select[0], "/")
+		d.key = kube.Key{Namespace: namespace, Name: name}
+		d.result.Cluster = d.key.String()
+		return nil // all that follows was settled by the run that began
+	}
+	cluster, err := management.FindCluster(ctx, d.manager, d.opts.Cluster)
+	if err != nil {
+		return err
+	}
+	d.key = cluster.Key()
+	d.result.Cluster = d.key.String()
+	object, err := d.manager.ClusterObject(ctx, d.key)
+	if err != nil {
+		return err
+	}
+	if cluster.Deleting {
+		return diag.Errorf("wait until it is gone", "cluster %s is being deleted", cluster.FullName())
+	}
+	release, made := flux.MadeBy(object)
+	if !made {
+		if by, ok := flux.Applier(object); ok {
+			return diag.Errorf("suspend that, or take the cluster's manifests out of its folder with prune off, and run the same command again",
+				"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
+		}
+	}
+	d.release = release
+	d.result.Left, err = handover.Remains(ctx, d.client, []kube.Key{d.key})
+	return err
+}
+
+// keep writes what nobody could find out any more to private files.
+func (d *detach) keep(ctx context.Context, detail func(string)) error {
+	if d.release == (kube.Ref{}) && len(d.result.Left) == 0 {
+		return steps.NothingToDo("an earlier run has done it")
+	}
+	detail("taking a snapshot of the Cluster API objects")
+	content, objects, err := d.manager.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if d.result.Snapshot, err = keepObjects(d.opts.Target.Cluster, "before-detach", "before cluster "+d.key.String()+" was detached", content, objects); err != nil {
+		return err
+	}
+	kubeconfig, err := d.manager.WorkloadKubeconfig(ctx, d.key)
+	if kube.IsAbsent(err) {
+		return nil // it was never made
+	}
+	if err != nil {
+		return err
+	}
+	file := d.opts.KubeconfigOut
+	if file == "" {
+		file = d.opts.Target.Cluster.Path("detached-" + d.key.Namespace + "-" + d.key.Name + ".kubeconfig")
+	}
+	d.result.Kubeconfig = file
+	return kube.WriteKubeconfig(file, kubeconfig)
+}
+
+func (d *detach) letGo(ctx context.Context, _ func(string)) error {
+	refs, err := flux.NewSystem(d.client).LetGo(ctx, d.release, kube.Key{Namespace: d.key.Namespace, Name: d.key.Name + "-kubeconfig"})
+	for _, ref := range refs {
+		d.result.Suspended = append(d.result.Suspended, ref.String())
+	}
+	return err
+}
+
+func (d *detach) takeAway(ctx context.Context, detail func(string)) (err error) {
+	d.result.Report, err = handover.Detach(ctx, handover.Options{
+		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key},
+		Progress: func(progress handover.Progress) { detail(progressText(progress)) },
+	})
+	return err
+}

@@ -1,0 +1,266 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+const stepRestore = "restore the snapshot"
+
+// RestoreOptions of Restore.
+type RestoreOptions struct {
+	InitOptions
+	// From is the place of the snapshots; empty: what fleet.yaml declares. Snapshot is one of them by its ID; empty: the newest.
+	From, Snapshot string
+	// SourceIsGone agrees that the management cluster that the snapshot was taken of does not act any more.
+	SourceIsGone bool
+	// DryRun only looks, and Abort undoes a restore that has not taken over.
+	DryRun, Abort bool
+}
+
+// RestoreResult is what Restore did, or would do.
+type RestoreResult struct {
+	FormatVersion string `json:"formatVersion"`
+	// Outcome is restored, planned, undone or nothing-to-do.
+	Outcome    string           `json:"outcome"`
+	Cluster    string           `json:"cluster"`
+	Place      string           `json:"place,omitempty"`
+	Snapshot   *SnapshotInfo    `json:"snapshot,omitempty"`
+	Others     []string         `json:"others,omitempty"`
+	Report     *handover.Report `json:"report,omitempty"`
+	Kubeconfig string           `json:"kubeconfig,omitempty"`
+	Next       []string         `json:"next"`
+}
+
+// SnapshotInfo is what a snapshot says of itself.
+type SnapshotInfo struct {
+	ID        string         `json:"id"`
+	Taken     time.Time      `json:"taken"`
+	By        string         `json:"by"`
+	Clusters  []string       `json:"clusters"`
+	Available []string       `json:"available"`
+	Providers []string       `json:"providers"`
+	Counts    map[string]int `json:"counts"`
+}
+
+func infoOf(s *snapshot.Snapshot) *SnapshotInfo {
+	return &SnapshotInfo{
+		ID: s.ID, Taken: s.Taken, By: s.By, Clusters: s.Clusters, Available: s.Available, Providers: s.Providers, Counts: s.Counts,
+	}
+}
+
+// restore is init with what a snapshot holds, taken over before Flux begins: what Flux finds is there, and nothing is made twice.
+type restore struct {
+	*session
+
+	snap   *snapshot.Snapshot
+	report *handover.Report
+}
+
+// Restore makes the management cluster that fleet.yaml describes, as init does, and gives it what a snapshot holds before its Flux begins. It goes on
+// where an earlier run was cut off.
+func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*RestoreResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	s, done, err := openAlone(ctx, deps, o.InitOptions, "fleetctl restore")
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if s.newFleet {
+		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.opts.Dir)
+	}
+	r := &restore{session: s}
+	if o.Abort {
+		return r.abort(ctx)
+	}
+	place, err := openPlace(o.From, s.snapshotsTo(), s.mgmt.Name)
+	if err != nil {
+		return nil, err
+	}
+	if r.snap, err = s.findSnapshot(ctx, place, o.Snapshot); err != nil {
+		return nil, err
+	}
+	result := &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.mgmt.Name, Place: place.String(), Snapshot: infoOf(r.snap), Next: []string{}}
+	if result.Others, err = place.List(ctx); err != nil {
+		return nil, err
+	}
+	result.Others = slices.DeleteFunc(result.Others, func(id string) bool { return id == r.snap.ID })
+	if o.DryRun {
+		return result, nil
+	}
+	if err := r.check(ctx, o.SourceIsGone); err != nil {
+		return nil, err
+	}
+	s.handsOver = true
+	if err := steps.Run(ctx, deps.Report, r.steps()); err != nil {
+		return nil, err
+	}
+	result.Outcome, result.Report, result.Kubeconfig = "restored", r.report, s.cluster.Path(management.KubeconfigFile)
+	result.Next = append(result.Next, "fleetctl status                # the clusters, and what is wrong")
+	return result, nil
+}
+
+// snapshotsTo is the place that fleet.yaml declares.
+func (s *session) snapshotsTo() string {
+	if s.fleet.Spec.Snapshots.To == "" {
+		return ""
+	}
+	return s.inRepo(s.fleet.Spec.Snapshots.To)
+}
+
+// check refuses to make a second owner of what the snapshot holds.
+func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
+	if r.snap.HandedOver != "" {
+		return diag.Errorf("work with that one: `fleetctl connect` learns it from its kubeconfig",
+			"%s has handed its work over to %s, %s: what it managed before must not be restored", r.mgmt.Name, r.snap.HandedOver, ago(r.snap.Taken))
+	}
+	if record, err := r.cluster.Load(); err == nil && record.PivotedTo != "" {
+		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
+	}
+	if r.hostErr != nil {
+		return r.hostErr
+	}
+	st, err := r.host.State(ctx)
+	if err != nil {
+		return err
+	}
+	here := "its host on this machine is " + string(st)
+	if st == host.StateRunning {
+		client, err := management.Reach(ctx, r.host)
+		if err != nil {
+			return err
+		}
+		uid, err := handover.ClusterUID(ctx, client)
+		if err != nil {
+			return err
+		}
+		if uid == r.snap.UID {
+			return nil // it is the very cluster: what is there already is refused later
+		}
+		journal, err := handover.ReadJournal(ctx, client)
+		if err != nil {
+			return err
+		}
+		if journal != nil && journal.Snapshot == r.snap.ID {
+			return nil // an earlier run was told
+		}
+		here = "what runs on this machine under that name is another cluster"
+	}
+	if sourceIsGone {
+		return nil
+	}
+	return diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
+		"nothing here tells whether the management cluster %s that the snapshot was taken of (%s, by %s) is gone: %s, and where it ran no machine but that one knows",
+		r.snap.ManagementCluster, ago(r.snap.Taken), r.snap.By, here)
+}
+
+// initSteps are those of init, with the snapshot before Flux is connected.
+func (r *restore) initSteps() []steps.Step {
+	all := r.session.initSteps()
+	connect := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == stepConnect })
+	all[connect].Needs = append(slices.Clone(all[connect].Needs), stepRestore)
+	return slices.Insert(all, connect, steps.Step{
+		Name: stepRestore, Needs: []string{stepPush, stepFlux, stepProviders}, Run: r.takeIn, Timeout: time.Hour,
+		Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
+	})
+}
+
+func (r *restore) steps() []steps.Step {
+	return append(r.initSteps(), steps.Step{
+		Name: stepAsBefore, Needs: []string{stepSynced}, Run: r.waitAsBefore, Timeout: 15 * time.Minute,
+		Hint: "the snapshot is restored; `fleetctl status` shows what is wrong",
+	})
+}
+
+// takeIn gives the management cluster what the snapshot holds.
+func (r *restore) takeIn(ctx context.Context, detail func(string)) error {
+	report, err := handover.Restore(ctx, handover.RestoreOptions{
+		Fleet: r.identity(), Target: handover.Side{Name: r.mgmt.Name, Client: r.client}, Snapshot: r.snap.ID,
+		Source:  handover.Party{Name: r.snap.ManagementCluster, UID: r.snap.UID},
+		Objects: r.snap.Objects, Available: r.snap.Available, Epoch: r.snap.Epoch, Attach: r.attachFlux,
+		Progress: func(progress handover.Progress) { detail(progressText(progress)) },
+	})
+	r.report = report
+	if report != nil {
+		for _, warning := range report.Warnings {
+			r.Report.Warn(warning)
+		}
+	}
+	r.did()
+	return err
+}
+
+// attachFlux points the Flux of a cluster that has taken over at the fleet repo.
+func (s *session) attachFlux(ctx context.Context, target *kube.Client, detail func(string)) error {
+	sync, err := flux.GenerateSync(s.syncOptions())
+	if err != nil {
+		return err
+	}
+	if err := s.applySync(ctx, target, sync, detail); err != nil {
+		return err
+	}
+	return s.confirmClaim(ctx, target)
+}
+
+// waitAsBefore waits until the clusters that were Available when the snapshot was taken are so again.
+func (r *restore) waitAsBefore(ctx context.Context, detail func(string)) error {
+	manager, err := capi.New(r.client)
+	if err != nil {
+		return err
+	}
+	return waitAvailable(ctx, manager, r.report, detail)
+}
+
+// waitAvailable waits until the Clusters are Available that were so before.
+func waitAvailable(ctx context.Context, manager *capi.Manager, report *handover.Report, detail func(string)) error {
+	var clusters []kube.Key
+	for _, full := range report.Available {
+		namespace, name, _ := strings.Cut(full, "/")
+		clusters = append(clusters, kube.Key{Namespace: namespace, Name: name})
+	}
+	if len(clusters) == 0 {
+		return steps.NothingToDo("none was Available")
+	}
+	return manager.WaitAvailable(ctx, clusters, detail)
+}
+
+// abort undoes a restore that has not taken over.
+func (r *restore) abort(ctx context.Context) (*RestoreResult, error) {
+	result := &RestoreResult{FormatVersion: "1", Outcome: "nothing-to-do", Cluster: r.mgmt.Name, Next: []string{}}
+	if r.hostErr != nil {
+		return nil, r.hostErr
+	}
+	there, err := r.findStanding(ctx)
+	if err != nil || there == nil {
+		return result, err
+	}
+	if err := r.checkClaim(there.claim); err != nil {
+		return nil, err
+	}
+	step := r.Report.Start("undo the restore")
+	result.Report, err = handover.AbortRestore(ctx, handover.Side{Name: r.mgmt.Name, Client: there.client})
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	if result.Report != nil {
+		result.Outcome = "undone"
+		result.Next = append(result.Next, fmt.Sprintf("fleetctl teardown --management %s   # the management cluster, which manages nothing", r.mgmt.Name))
+	}
+	return result, nil
+}

@@ -1,0 +1,97 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// Place keeps the snapshots of one management cluster.
+type Place interface {
+	// String is the place as somebody has written it.
+	String() string
+	// Save keeps one under its ID, whole or not at all.
+	Save(ctx context.Context, id string, sealed []byte) error
+	// List are the IDs of those that are there, oldest first.
+	List(ctx context.Context) ([]string, error)
+	// Load reads one; fs.ErrNotExist where it is not there.
+	Load(ctx context.Context, id string) ([]byte, error)
+	// Remove removes one. That it is gone already is no error.
+	Remove(ctx context.Context, id string) error
+}
+
+// ending of the files.
+const ending = ".snapshot.age"
+
+// Folder is a place in a file system that outlives the management cluster's host: a mounted volume, a share. Each management cluster has a folder below.
+type Folder struct{ root, cluster string }
+
+// NewFolder is the place for the snapshots of a management cluster below root. It changes nothing.
+func NewFolder(root, cluster string) (*Folder, error) {
+	if cluster != filepath.Base(cluster) || strings.HasPrefix(cluster, ".") {
+		return nil, fmt.Errorf("%.80q cannot be the name of a management cluster", cluster)
+	}
+	root, err := filepath.Abs(root)
+	return &Folder{root, cluster}, err
+}
+
+func (f *Folder) String() string { return f.root }
+
+func (f *Folder) dir() string { return filepath.Join(f.root, f.cluster) }
+
+// Save implements Place.
+func (f *Folder) Save(_ context.Context, id string, sealed []byte) error {
+	const hint = "give a folder that you can write"
+	if err := atomicfile.MkdirAll(f.dir(), 0o700); err != nil {
+		return diag.Wrap("keep the snapshot "+id, err, hint)
+	}
+	return diag.Wrap("keep the snapshot "+id, atomicfile.Write(filepath.Join(f.dir(), id+ending), sealed, 0o600), hint)
+}
+
+// List implements Place.
+func (f *Folder) List(context.Context) ([]string, error) {
+	entries, err := os.ReadDir(f.dir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, diag.Wrap("look for snapshots", err, "")
+	}
+	var ids []string
+	for _, e := range entries {
+		if id, is := strings.CutSuffix(e.Name(), ending); is && ValidID(id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// Load implements Place.
+func (f *Folder) Load(_ context.Context, id string) ([]byte, error) {
+	if !ValidID(id) {
+		return nil, fmt.Errorf("%.80q is no name of a snapshot: %w", id, fs.ErrNotExist)
+	}
+	return within.ReadFile(f.root, filepath.Join(f.cluster, id+ending), maxSize)
+}
+
+// Remove implements Place.
+func (f *Folder) Remove(_ context.Context, id string) error {
+	if !ValidID(id) {
+		return fmt.Errorf("%.80q is no name of a snapshot", id)
+	}
+	err := os.Remove(filepath.Join(f.dir(), id+ending))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return diag.Wrap("remove the snapshot "+id, err, "")
+}

@@ -1,0 +1,114 @@
+// Package snapshot is what a management cluster manages, in one encrypted file that outlives it: the objects with their status, and what is needed to
+// tell whether they may be restored. Places keep such files.
+package snapshot
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+)
+
+// formatVersion of the file. A newer fleetctl that writes another one reads this one.
+const formatVersion = "1"
+
+// maxSize bounds a snapshot once it is unpacked: 200 clusters take about 20 MiB.
+const maxSize = 2 << 30
+
+// Snapshot is what a management cluster managed at some moment.
+type Snapshot struct {
+	FormatVersion string `json:"formatVersion"`
+	// ID is its name in a place: when it was taken, and something that no other has.
+	ID    string    `json:"id"`
+	Taken time.Time `json:"taken"`
+	// By is who took it, for people to read.
+	By string `json:"by"`
+	// Fleet is the identity of the fleet, FleetName its name.
+	Fleet     string `json:"fleet"`
+	FleetName string `json:"fleetName"`
+	// ManagementCluster by name, and UID of its namespace kube-system.
+	ManagementCluster string `json:"managementCluster"`
+	UID               string `json:"uid"`
+	// Epoch is how many times the work had changed hands.
+	Epoch int64 `json:"epoch"`
+	// Providers as they were installed, as "core provider cluster-api v1.14.2".
+	Providers []string `json:"providers"`
+	// Clusters as NAMESPACE/NAME, and those of them that were Available.
+	Clusters  []string `json:"clusters"`
+	Available []string `json:"available"`
+	// Counts of the objects by kind.
+	Counts map[string]int `json:"counts"`
+	// HandedOver names the management cluster that has taken over. Nothing may be restored from such a place any more, and it has no objects.
+	HandedOver string `json:"handedOver,omitempty"`
+
+	Objects []capi.Portable `json:"objects,omitempty"`
+}
+
+// NewID is the name of a snapshot taken then. Names sort by time.
+func NewID(taken time.Time) string {
+	return taken.UTC().Format("20060102T150405Z") + "-" + strings.ToLower(rand.Text()[:6])
+}
+
+// idPattern is what NewID makes; an ID is also part of a file's name.
+var idPattern = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[a-z0-9]{6}$`)
+
+// ValidID tells whether NewID could have made it.
+func ValidID(id string) bool { return idPattern.MatchString(id) }
+
+// Seal encrypts the snapshot for the keys; see secret.Keys.Seal.
+func (s *Snapshot) Seal(keys secret.Keys) ([]byte, error) {
+	s.FormatVersion = formatVersion
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	err := errors.Join(json.NewEncoder(zip).Encode(s), zip.Close())
+	if err != nil {
+		return nil, fmt.Errorf("encode the snapshot %s: %w", s.ID, err)
+	}
+	return keys.Seal(packed.Bytes())
+}
+
+// Open decrypts what Seal has encrypted. The error says whose key is missing, or what is wrong with the file.
+func Open(sealed []byte, keys secret.Keys) (*Snapshot, error) {
+	packed, err := keys.Open(sealed)
+	switch {
+	case errors.Is(err, secret.ErrNoKey):
+		return nil, diag.Wrap("decrypt", err, "give the fleet's age key: --age-key-file, or the environment variable SOPS_AGE_KEY_FILE")
+	case errors.Is(err, secret.ErrForged):
+		return nil, diag.Wrap("decrypt", err, "somebody without the fleet's private key has made it: find out who can write there")
+	case err != nil:
+		return nil, err
+	}
+	s, err := decode(packed)
+	return s, diag.Wrap("read the snapshot", err, "the file is damaged, or of another release of fleetctl")
+}
+
+func decode(packed []byte) (*Snapshot, error) {
+	zip, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	limited := &io.LimitedReader{R: zip, N: maxSize}
+	s := &Snapshot{}
+	err = json.NewDecoder(limited).Decode(s)
+	switch {
+	case limited.N <= 0:
+		return nil, fmt.Errorf("it is larger than %d MiB", maxSize>>20)
+	case err != nil:
+		return nil, err
+	case s.FormatVersion != formatVersion:
+		return nil, fmt.Errorf("it has format %q, and this release reads %q", s.FormatVersion, formatVersion)
+	case !ValidID(s.ID):
+		return nil, fmt.Errorf("it is called %.60q", s.ID)
+	}
+	return s, nil
+}

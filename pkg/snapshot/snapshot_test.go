@@ -1,0 +1,146 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+)
+
+func newKeys(t *testing.T) secret.Keys {
+	t.Helper()
+	key, err := secret.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret.Keys{key}
+}
+
+func taken(at time.Time) *Snapshot {
+	return &Snapshot{
+		ID: NewID(at), Taken: at, By: "somebody", Fleet: "1b4e28ba-2fa1-11d2-883f-0016d3cca427", FleetName: "acme", ManagementCluster: "mgmt", UID: "u1", Epoch: 3,
+		Providers: []string{"core provider cluster-api v1.14.2"}, Clusters: []string{"one/one"}, Available: []string{"one/one"}, Counts: map[string]int{"Cluster": 1},
+		Objects: []capi.Portable{{Object: json.RawMessage(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"generation":9007199254740993}}`), Shared: true}},
+	}
+}
+
+func TestComesBackAsItWas(t *testing.T) {
+	keys, ctx := newKeys(t), t.Context()
+	place, err := NewFolder(t.TempDir(), "mgmt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(ctx, place, "", keys); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), place.String()) {
+		t.Errorf("an empty place: %v", err)
+	}
+	begin := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	var all []*Snapshot
+	for n := range Keep + 3 {
+		s := taken(begin.Add(time.Duration(n) * time.Hour))
+		if err := Put(ctx, place, s, keys); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	newest := all[len(all)-1]
+	got, err := Find(ctx, place, "", keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(newest, got); diff != "" {
+		t.Error(diff)
+	}
+	if got, err := Find(ctx, place, all[5].ID, keys); err != nil || got.ID != all[5].ID {
+		t.Errorf("by its ID: %v, %v", got, err)
+	}
+	ids, err := place.List(ctx)
+	if err != nil || len(ids) != Keep || ids[0] != all[3].ID {
+		t.Errorf("%d are kept: %v, %v", len(ids), ids, err)
+	}
+	if _, err := Find(ctx, place, all[0].ID, keys); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("one that is gone: %v", err)
+	}
+	if _, err := Find(ctx, place, "", newKeys(t)); !errors.Is(err, secret.ErrNoKey) {
+		t.Errorf("with another key: %v", err)
+	}
+	info, err := os.Stat(filepath.Join(place.dir(), newest.ID+ending))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// Who can write to the place, and has no private key, brings nothing in: not a snapshot of their own, not an old one under a new name, not a file elsewhere.
+func TestHostilePlace(t *testing.T) {
+	keys, ctx := newKeys(t), t.Context()
+	place, err := NewFolder(t.TempDir(), "mgmt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := taken(time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC))
+	if err := Put(ctx, place, old, keys); err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := place.Load(ctx, old.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renamed := NewID(old.Taken.Add(time.Hour))
+	if err := place.Save(ctx, renamed, sealed); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(ctx, place, "", keys); err == nil || !strings.Contains(err.Error(), "it says that it is the snapshot "+old.ID) {
+		t.Errorf("an old one under a new name: %v", err)
+	}
+	for _, id := range []string{"../../etc/passwd", "", "20261001T120000Z-ABCDEF", "20261001T120000Z-abcdef/..", renamed + "\n"} {
+		if _, err := place.Load(ctx, id); err == nil {
+			t.Errorf("%q was read", id)
+		}
+		if err := place.Remove(ctx, id); err == nil {
+			t.Errorf("%q was removed", id)
+		}
+	}
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, sealed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := NewID(old.Taken.Add(2 * time.Hour))
+	if err := os.Symlink(outside, filepath.Join(place.dir(), link+ending)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := place.Load(ctx, link); err == nil {
+		t.Error("a link out of the place was followed")
+	}
+	for _, name := range []string{"..", ".", "a/b", ".hidden", ""} {
+		if _, err := NewFolder(t.TempDir(), name); err == nil {
+			t.Errorf("a management cluster called %q", name)
+		}
+	}
+}
+
+func TestDamaged(t *testing.T) {
+	keys := newKeys(t)
+	sealed, err := keys.Seal([]byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(sealed, keys); err == nil || !strings.Contains(err.Error(), "read the snapshot") {
+		t.Errorf("what is not packed: %v", err)
+	}
+	s := taken(time.Now())
+	s.ID = "../x"
+	if sealed, err = s.Seal(keys); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(sealed, keys); err == nil || !strings.Contains(err.Error(), `it is called "../x"`) {
+		t.Errorf("a strange name: %v", err)
+	}
+}
