@@ -144,9 +144,6 @@ func (h *Held) changed(p Provider, given map[string]string) (names []string, kno
 // give enters the values that p has now. Of what it was given before, and not now, it still has the values.
 func (h *Held) give(p Provider, given map[string]string, secret func(name string) bool, origins map[string]Origin, now time.Time) {
 	before := h.Providers[p.Label()]
-	if len(given) == 0 && before == nil {
-		return
-	}
 	now = now.UTC().Truncate(time.Second)
 	after := &HeldProvider{Variables: map[string]HeldValue{}}
 	if before != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -188,7 +189,9 @@ func (m *Manager) renewal(ctx context.Context, source *Source, p Provider, held 
 			continue
 		}
 		differs := known && touches(part.variables, changed)
-		if left && part.GroupVersionKind() != deploymentKind {
+		// A Deployment that somebody has changed by hand stays so until its variables change, as far as anybody knows what they were.
+		unknown := !known && touches(part.variables, slices.Collect(maps.Keys(given)))
+		if left && (part.GroupVersionKind() != deploymentKind || unknown) {
 			if differs, err = m.differs(ctx, part.Unstructured); err != nil {
 				return nil, err
 			}

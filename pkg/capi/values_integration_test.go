@@ -208,6 +208,8 @@ func TestChangedVariablesWithoutRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.renewed(b.variables("TEST_PASSWORD", "battery-staple"), []string{"TEST_PASSWORD"}, []string{reader.String()})
+	forget()
+	b.renewed(b.variables("TEST_PASSWORD", "battery-staple", "TEST_FEATURE", "true"), []string{"TEST_FEATURE"}, []string{reader.String()})
 }
 
 // A run that was killed after the Secret was written, and before its reader was started again, is ended by the next one.
