@@ -14,7 +14,7 @@ import (
 // others are run as they stand.
 var elsewhere = regexp.MustCompile(
 	// What makes, asks or removes a management cluster.
-	`^fleetctl (?:init|bootstrap|teardown|status|kubeconfig|doctor|host|promote|pivot|backup|restore|connect|upgrade|cluster kubeconfig|cluster detach)\b|--wait\b|` +
+	`^fleetctl (?:init|bootstrap|teardown|status|kubeconfig|doctor|host|promote|pivot|backup|restore|connect|upgrade|why|credentials|support-bundle|adopt|cluster kubeconfig|cluster detach)\b|--wait\b|--now\b|` +
 		// What fetches, or is given what was fetched.
 		`^fleetctl (?:bundle|lock)\b|--bundle\b|` +
 		// What init has made a key for, or what fleet.yaml on that page declares.
