@@ -15,9 +15,9 @@ func TestCredentialsThatEnd(t *testing.T) {
 		ready bool
 	}{
 		"no end": {nil, "", true},
-		"late":   {at(now.Add(25 * time.Hour)), "", true},
-		"soon":   {at(now.Add(time.Hour)), "credentials end at 2026-11-23T06:00:00Z", true},
-		"ended":  {at(now.Add(-time.Hour)), "credentials ended at 2026-11-23T04:00:00Z", false},
+		"late":   {new(now.Add(25 * time.Hour)), "", true},
+		"soon":   {new(now.Add(time.Hour)), "credentials end at 2026-11-23T06:00:00Z", true},
+		"ended":  {new(now.Add(-time.Hour)), "credentials ended at 2026-11-23T04:00:00Z", false},
 	} {
 		r := &Report{
 			Time: now, Ready: true, Cluster: Cluster{Name: "mgmt", State: stateRunning}, Flux: Flux{Installed: true},
@@ -34,5 +34,3 @@ func TestCredentialsThatEnd(t *testing.T) {
 		}
 	}
 }
-
-func at(t time.Time) *time.Time { return &t }

@@ -532,7 +532,9 @@ func (h *handedOver) diesInBootstrap(t *testing.T, place string, run []string) (
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	<-ended
+	if err := <-ended; err == nil || cmd.ProcessState.Exited() {
+		t.Fatalf("it came to its end before it was killed: %v", err)
+	}
 	kill(t, h.on.processes(h.fleet))
 	if err := os.Rename(h.state, h.state+"-lost"); err != nil {
 		t.Fatal(err)
