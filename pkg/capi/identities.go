@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -93,8 +94,8 @@ func allowedNamespaces(spec map[string]any) string {
 	selector, _, _ := unstructured.NestedMap(allowed, "selector")
 	if len(selector) > 0 {
 		raw := &metav1.LabelSelector{}
-		if labels, _, _ := unstructured.NestedStringMap(selector, "matchLabels"); len(labels) > 0 {
-			raw.MatchLabels = labels
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, raw); err != nil {
+			return "a selector that cannot be read"
 		}
 		names = append(names, "labelled "+metav1.FormatLabelSelector(raw))
 	}

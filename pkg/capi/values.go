@@ -196,6 +196,11 @@ func (m *Manager) renewal(ctx context.Context, source *Source, p Provider, held 
 				return nil, err
 			}
 		}
+		if differs && left && !known {
+			if err := m.mayHoldMore(ctx, p, part, given); err != nil {
+				return nil, err
+			}
+		}
 		if differs {
 			r.objects = append(r.objects, part.Unstructured)
 			differing = append(differing, part.variables...)
@@ -217,6 +222,26 @@ func (m *Manager) renewal(ctx context.Context, source *Source, p Provider, held 
 		r.variables = slices.Compact(differing)
 	}
 	return r, nil
+}
+
+// mayHoldMore refuses to apply an object that is there with the defaults of variables that this run is not given: nobody has kept what an earlier run was
+// given, and a default in the place of that would take it away.
+func (m *Manager) mayHoldMore(ctx context.Context, p Provider, part valued, given map[string]string) error {
+	lost := slices.DeleteFunc(slices.Clone(part.variables), func(name string) bool { _, ok := given[name]; return ok })
+	if len(lost) == 0 {
+		return nil
+	}
+	ref := kube.RefOf(part.Unstructured)
+	there, err := m.kube.Exists(ctx, part.GroupVersionKind(), ref.Key)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", ref, err)
+	}
+	if !there {
+		return nil
+	}
+	slices.Sort(lost)
+	return diag.Errorf("export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes the default",
+		"%s of %s differs, and may have been given a value for %s, of which this run has none", ref, p, strings.Join(slices.Compact(lost), ", "))
 }
 
 func touches(names, others []string) bool {

@@ -40,6 +40,7 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 		return fmt.Errorf("look at the change: %w", err)
 	}
 	after, err := o.errorsOf(ctx, dir)
+	after = slices.DeleteFunc(after, func(f diag.Finding) bool { return f.Severity != diag.SeverityError })
 	if err != nil || len(after) == 0 {
 		return err
 	}
@@ -78,7 +79,8 @@ func saysOf(f diag.Finding) string {
 	return says
 }
 
-// errorsOf are the errors that validate finds in a fleet repo.
+// errorsOf are the errors that validate finds in a fleet repo, and that nothing of it is applied: a fleet that begins is only warned of that, and its first
+// object makes nothing worse.
 func (o Options) errorsOf(ctx context.Context, dir string) (diag.Findings, error) {
 	options := validate.Options{Dir: dir, Offline: true}
 	if _, err := os.Stat(o.CacheDir); err == nil { // a look makes none
@@ -88,7 +90,9 @@ func (o Options) errorsOf(ctx context.Context, dir string) (diag.Findings, error
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(result.Findings, func(f diag.Finding) bool { return f.Severity != diag.SeverityError }), nil
+	return slices.DeleteFunc(result.Findings, func(f diag.Finding) bool {
+		return f.Severity != diag.SeverityError && f.Rule != validate.RuleNothing
+	}), nil
 }
 
 // toldByCharts takes out of findings those about clusters whose charts the edit changes: judgeCharts has told of them, and a team may well change

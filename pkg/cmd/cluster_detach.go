@@ -24,10 +24,11 @@ from making the cluster again first; then its objects are taken away while nobod
 files: its kubeconfig, and a snapshot of the objects. In Git it stays declared until fleetctl cluster remove takes it out there, which deletes
 nothing any more.
 
-Interrupted, the same command goes on. A cluster whose manifests a Kustomization applies without a chart is refused: it would be made
+Interrupted, the same command goes on; as long as nothing is taken away, --abort undoes it. A cluster whose manifests a Kustomization applies without a chart is refused: it would be made
 again.`,
 		Example: `  fleetctl cluster detach shop --dry-run
-  fleetctl cluster detach shop --kubeconfig-out shop.kubeconfig`,
+  fleetctl cluster detach shop --kubeconfig-out shop.kubeconfig
+  fleetctl cluster detach shop --abort`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: f.completeWorkloadClusters,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -39,12 +40,16 @@ again.`,
 	f.addReach(c)
 	c.Flags().StringVar(&o.KubeconfigOut, "kubeconfig-out", "", "private file for the cluster's kubeconfig (default: one in the state folder)")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be left; change nothing")
+	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a detachment that was interrupted before anything was taken away")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	return c
 }
 
 func runClusterDetach(c *cobra.Command, f *factory, o lifecycle.DetachOptions, yes bool) (err error) {
+	if o.Abort && o.DryRun {
+		return errAbortDryRun
+	}
 	if o.Target, err = f.declaredTarget(); err != nil {
 		return err
 	}
@@ -73,6 +78,10 @@ func runClusterDetach(c *cobra.Command, f *factory, o lifecycle.DetachOptions, y
 }
 
 func detachView(w io.Writer, r *lifecycle.DetachResult) error {
+	if r.Outcome == "undone" {
+		_, err := ui.Fprintf(w, "%s manages the cluster %s again, as before.\n", r.ManagementCluster, r.Cluster)
+		return err
+	}
 	if r.Outcome == "planned" {
 		ui.Fprintf(w, "%s would forget the cluster %s. What would be left, with nobody to manage it:\n", r.ManagementCluster, r.Cluster)
 	} else {

@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -100,6 +101,9 @@ func (f *factory) pauseNow(c *cobra.Command, p pausing, name string, paused bool
 	show := ui.Print(f.streams, f.format, result, func(w io.Writer) error {
 		return pauseView(w, f.streams, result, "fleetctl "+p.noun+" "+c.Name()+" "+name+" --push")
 	})
+	if errors.Join(failed...) == nil && !slices.ContainsFunc(result.Objects, func(o management.Switched) bool { return !o.Absent }) {
+		failed = append(failed, diag.NotReady("`fleetctl status` shows what Flux has there", "nothing of %s %s is on a cluster yet", p.noun, name))
+	}
 	return errors.Join(append(failed, show)...)
 }
 

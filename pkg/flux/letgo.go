@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// letGoAnnotation marks what LetGo has suspended: it stays until its namespace goes, and undoes nothing then.
-const letGoAnnotation = "fleetctl.dev/let-go"
+const (
+	// letGoAnnotation marks what LetGo has suspended: it stays until its namespace goes, and undoes nothing then. Its value says how it was before.
+	letGoAnnotation = "fleetctl.dev/let-go"
+	wasSuspended    = "was-suspended"
+
+	reconcileAnnotation = "kustomize.toolkit.fluxcd.io/reconcile"
+)
 
 // MadeBy is the HelmRelease that has made an object, by the labels that helm-controller gives it; ok is false where none has.
 func MadeBy(obj *unstructured.Unstructured) (ref kube.Ref, ok bool) {
@@ -42,12 +48,17 @@ func (s *System) LetGo(ctx context.Context, release kube.Ref, kubeconfig kube.Ke
 	var errs []error
 	for _, gvk := range []schema.GroupVersionKind{kustomizationKind, helmReleaseKind} {
 		for _, ref := range w.refs(gvk) {
-			if !worksOn(w[gvk][ref.Key], kubeconfig) && ref != release {
+			obj := w[gvk][ref.Key]
+			if !worksOn(obj, kubeconfig) && ref != release {
 				continue
 			}
 			found = append(found, ref)
+			before, is := obj.GetAnnotations()[letGoAnnotation]
+			if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); !is && suspended {
+				before = wasSuspended
+			}
 			err := s.patch(ctx, ref, map[string]any{
-				"metadata": map[string]any{"annotations": map[string]any{"kustomize.toolkit.fluxcd.io/reconcile": "disabled", letGoAnnotation: "true"}},
+				"metadata": map[string]any{"annotations": map[string]any{reconcileAnnotation: "disabled", letGoAnnotation: cmp.Or(before, "true")}},
 				"spec":     map[string]any{"suspend": true},
 			})
 			if err != nil && !gone(err) {
@@ -56,6 +67,32 @@ func (s *System) LetGo(ctx context.Context, release kube.Ref, kubeconfig kube.Ke
 		}
 	}
 	return found, errors.Join(errs...)
+}
+
+// TakeBack undoes LetGo for what it has marked in a namespace and for what works on the cluster of the Secret kubeconfig: Flux goes on with it as before.
+func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube.Key) error {
+	w, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, gvk := range []schema.GroupVersionKind{kustomizationKind, helmReleaseKind} {
+		for _, ref := range w.refs(gvk) {
+			obj := w[gvk][ref.Key]
+			before, is := obj.GetAnnotations()[letGoAnnotation]
+			if !is || ref.Namespace != namespace && !worksOn(obj, kubeconfig) {
+				continue
+			}
+			change := map[string]any{"metadata": map[string]any{"annotations": map[string]any{reconcileAnnotation: nil, letGoAnnotation: nil}}}
+			if before != wasSuspended {
+				change["spec"] = map[string]any{"suspend": nil}
+			}
+			if err := s.patch(ctx, ref, change); err != nil && !gone(err) {
+				errs = append(errs, fmt.Errorf("resume %s: %w", ref, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // worksOn tells whether an object of Flux works on the cluster that a Secret leads to.

@@ -58,8 +58,9 @@ func (s *System) setSuspended(ctx context.Context, ref kube.Ref, suspended bool)
 	} else if err != nil {
 		return done, fmt.Errorf("look at %s: %w", ref, err)
 	}
-	done.InGit = suspendedInGit(obj)
-	if was, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); was == suspended {
+	was, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend")
+	done.InGit = was && suspendedInGit(obj) // Git may also say that it is not
+	if was == suspended {
 		return done, nil
 	}
 	change := map[string]any{"spec": map[string]any{"suspend": true}}

@@ -26,6 +26,12 @@ func Detach(ctx context.Context, o Options) (*Report, error) {
 	if err := r.beginDetach(ctx); err != nil {
 		return r.report(), err
 	}
+	if r.undoing() { // an abort that was cut off; then all over again
+		if _, err := r.abortAlone(ctx); err != nil {
+			return r.report(), err
+		}
+		return Detach(ctx, o)
+	}
 	if r.source.journal.Phase == PhasePlanned {
 		graph, err := r.fence(ctx)
 		if err != nil {
@@ -57,7 +63,7 @@ func (r *run) beginDetach(ctx context.Context) error {
 		}
 		return r.takeOverFences(ctx)
 	case j.active() && j.Detach:
-		return diag.Errorf("finish that one first: `fleetctl cluster detach "+strings.Join(j.Select, " ")+"`", "%s is being detached from %s", strings.Join(j.Select, ", "), r.source.Name)
+		return beingDetached(r.source.Name, j)
 	case j.active():
 		return diag.Errorf("finish that first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)", "%s is in the middle of a hand-over", r.source.Name)
 	case j != nil && j.Role == RoleSource && !j.Detach:

@@ -99,7 +99,7 @@ func (r *run) waitMovable(ctx context.Context, graph *capi.Graph) error {
 	ctx, cancel := context.WithTimeout(ctx, r.BlockMove)
 	defer cancel()
 	err := r.source.manager.WaitMovable(ctx, graph, func(detail string) { r.tell(PhaseFenced, detail) })
-	return diag.Wrap("fence "+r.source.Name, err, "its provider says why it holds on to it (`kubectl describe`); `fleetctl pivot --abort` undoes the hand-over")
+	return diag.Wrap("fence "+r.source.Name, err, "its provider says why it holds on to it (`kubectl describe`); "+r.undoHint())
 }
 
 // bypass lets the hand-over's writes pass the webhooks of one side, once nothing can take that back.

@@ -257,6 +257,9 @@ func (r *run) abortAlone(ctx context.Context) (*Report, error) {
 	if !j.active() || j.Role != RoleSource {
 		return r.report(), nil
 	}
+	if j.Detach && (len(r.Select) == 0 || j.Phase.reached(PhaseFenced)) { // some of it may be taken away
+		return r.report(), beingDetached(r.source.Name, j)
+	}
 	if j.Phase.reached(PhaseVerified) {
 		return r.report(), diag.Errorf("give a way to it: `fleetctl pivot --to-kubeconfig FILE`",
 			"%s may have taken over already: only its own journal tells", j.Target.Name)

@@ -46,8 +46,10 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 	if j != nil && j.Role == RoleTarget && j.Snapshot == o.Snapshot && j.Phase == PhaseReleased {
 		return r.report(), nil
 	}
-	if err := r.restorable(o); err != nil {
-		return nil, err
+	if !j.active() || j.Snapshot != o.Snapshot {
+		if err := Restorable(r.target.Name, j); err != nil {
+			return nil, err
+		}
 	}
 	if r.undoing() { // an abort that was cut off; then all over again
 		if err := r.abortRestore(ctx); err != nil {
@@ -63,21 +65,27 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 	return r.report(), r.release(ctx)
 }
 
-// restorable refuses a target that is in the middle of something else.
-func (r *run) restorable(o RestoreOptions) error {
-	j := r.target.journal
+// Restorable refuses a management cluster that is in the middle of something, or has handed its work over. j is its journal.
+func Restorable(name string, j *Journal) error {
 	switch {
 	case j == nil:
-	case j.Role == RoleSource:
-		return handedOver(r.target.Name, j)
-	case j.active() && j.Snapshot == "":
-		return diag.Errorf("finish that first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)",
-			"%s is in the middle of a hand-over from %s", r.target.Name, j.Source.Name)
-	case j.active() && j.Snapshot != o.Snapshot:
+	case j.active() && j.Detach:
+		return beingDetached(name, j)
+	case j.active() && j.Snapshot != "":
 		return diag.Errorf("finish that one first: `fleetctl restore --snapshot "+j.Snapshot+"`",
-			"%s is in the middle of being restored from the snapshot %s", r.target.Name, j.Snapshot)
+			"%s is in the middle of being restored from the snapshot %s", name, j.Snapshot)
+	case j.active():
+		return diag.Errorf("finish that first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)",
+			"%s is in the middle of a hand-over, from %s to %s", name, j.Source.Name, j.Target.Name)
+	case j.Role == RoleSource:
+		return handedOver(name, j)
 	}
 	return nil
+}
+
+func beingDetached(name string, j *Journal) error {
+	return diag.Errorf("finish it first: `fleetctl cluster detach "+strings.Join(j.Select, " ")+"`",
+		"%s is being detached from %s", strings.Join(j.Select, ", "), name)
 }
 
 // takeIn is all up to the commit.
@@ -202,8 +210,12 @@ func (r *run) abortRestore(ctx context.Context) error {
 
 // undoHint says how to undo what is under way.
 func (r *run) undoHint() string {
-	if r.target != nil && r.target.journal != nil && r.target.journal.Snapshot != "" {
+	switch j := r.journal(); {
+	case j == nil:
+	case j.Snapshot != "":
 		return "`fleetctl restore --abort` undoes what it has done so far"
+	case j.Detach:
+		return "`fleetctl cluster detach --abort " + strings.Join(j.Select, " ") + "` undoes it, as long as nothing is taken away"
 	}
 	return "`fleetctl pivot --abort` undoes the hand-over"
 }

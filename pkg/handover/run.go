@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -107,7 +106,7 @@ func (r *run) agree() error {
 	}
 	for _, s := range []*side{r.source, r.target} {
 		if j := s.journal; j.active() && j.Detach {
-			return diag.Errorf("finish it first: `fleetctl cluster detach "+strings.Join(j.Select, " ")+"`", "%s is being detached from %s", strings.Join(j.Select, ", "), s.Name)
+			return beingDetached(s.Name, j)
 		}
 		if j := s.journal; j.active() && (j.Source.UID != r.source.party.UID || j.Target.UID != r.target.party.UID) {
 			return diag.Errorf("finish that one first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)",

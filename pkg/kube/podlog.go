@@ -1,21 +1,37 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strconv"
 )
 
-// maxLogLines bounds PodLog besides its bytes.
-const maxLogLines = 5000
+const (
+	// maxLogLines bounds PodLog besides its bytes.
+	maxLogLines = 5000
+	// maxLogRead bounds what is read for it: a limit of the API server counts from the first of these lines on, and would cut off the newest.
+	maxLogRead = 32 << 20
+)
 
 // PodLog is the end of a container's log, in so many bytes at most; before: of the container that ran there before its last restart.
 func (c *Client) PodLog(ctx context.Context, pod Key, container string, before bool, limit int64) ([]byte, error) {
 	raw, err := c.discovery.RESTClient().Get().AbsPath("/api/v1/namespaces", pod.Namespace, "pods", pod.Name, "log").
 		Param("container", container).Param("previous", strconv.FormatBool(before)).Param("timestamps", "true").
-		Param("tailLines", strconv.Itoa(maxLogLines)).Param("limitBytes", strconv.FormatInt(limit, 10)).Do(ctx).Raw()
+		Param("tailLines", strconv.Itoa(maxLogLines)).Param("limitBytes", strconv.Itoa(maxLogRead)).Do(ctx).Raw()
 	if err != nil {
 		return nil, fmt.Errorf("read the log of %s of pod %s: %w", container, pod, err)
 	}
-	return raw, nil
+	return endOfLog(raw, limit), nil
+}
+
+// endOfLog are the last whole lines of a log, in so many bytes at most. What was cut off in its middle could hide what it is.
+func endOfLog(raw []byte, limit int64) []byte {
+	if len(raw) >= maxLogRead {
+		raw = raw[:bytes.LastIndexByte(raw, '\n')+1]
+	}
+	if over := int64(len(raw)) - limit; over > 0 {
+		_, raw, _ = bytes.Cut(raw[over:], []byte("\n"))
+	}
+	return raw
 }

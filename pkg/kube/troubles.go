@@ -188,7 +188,8 @@ func troubleOf(c severe) []Trouble {
 		return nil
 	}
 	base.Waiting = base.Waiting || c.severity == "Info" || saysThatItWaits(c.Reason, c.Message)
-	points := pointsOf(c.Message)
+	points := pointsOf(c.Message[:min(len(c.Message), mostMessage)])
+	points = points[:min(len(points), mostPoints)]
 	if len(points) == 0 {
 		if base.Reason == "" {
 			base.Reason = "condition " + c.Type + " is " + string(c.Status)
@@ -210,6 +211,12 @@ func troubleOf(c severe) []Trouble {
 	}
 	return out
 }
+
+// What of a condition's message is taken apart: somebody else has written it.
+const (
+	mostMessage = 16 << 10
+	mostPoints  = 100
+)
 
 // saysThatItWaits tells whether a condition is about something else that has not come yet.
 func saysThatItWaits(reason, message string) bool {

@@ -2,8 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"time"
@@ -26,6 +24,8 @@ import (
 // BackupOptions of Backup.
 type BackupOptions struct {
 	Target *management.Target
+	// Client of the target, where there is one already.
+	Client *kube.Client
 	// Dir is the folder of the fleet repo, where the command runs in one.
 	Dir string
 	// To is the place; empty: what fleet.yaml declares.
@@ -52,9 +52,11 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 	if err != nil {
 		return nil, err
 	}
-	client, err := o.Target.Client(ctx)
-	if err != nil {
-		return nil, err
+	client := o.Client
+	if client == nil {
+		if client, err = o.Target.Client(ctx); err != nil {
+			return nil, err
+		}
 	}
 	claim, err := ownership.ReadClaim(ctx, client)
 	if err != nil {
@@ -104,13 +106,25 @@ func snapshotsOf(fleet *v1alpha1.Fleet) string {
 	return fleet.Spec.Snapshots.To
 }
 
-// backupKeys are those that this machine knows or, where it knows none, those that the management cluster decrypts its secrets with.
+// backupKeys are those that the fleet repo is encrypted for now: no older one, which may have leaked, and no other fleet's. Where the repo is not at hand
+// they are those that the management cluster decrypts its secrets with.
 func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *ownership.Claim, client *kube.Client) (secret.Keys, error) {
-	keys, err := sealingKeys(d, state.Fleet{ID: claim.Fleet, Name: claim.Name}, o.Dir, o.AgeKeyFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) || len(keys) > 0 {
-		return keys, err
+	top, err := fleetrepo.Find(o.Dir)
+	if err != nil {
+		top = o.Dir // in no fleet repo
 	}
-	keys, err = clusterKeys(ctx, client)
+	local, err := localKeys(d, state.Fleet{ID: claim.Fleet, Name: claim.Name}, top, o.AgeKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	there, err := clusterKeys(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if len(there) == 0 {
+		there = local
+	}
+	keys, err := keysInUse(top, unique(slices.Concat(there, local)), there)
 	if err == nil && len(keys) == 0 {
 		err = diag.Errorf("`fleetctl init` makes one, or give --age-key-file", "the fleet has no age key to encrypt the snapshot with")
 	}
@@ -160,12 +174,5 @@ func takeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Cla
 
 // snapshotable refuses a management cluster whose objects are in between two.
 func snapshotable(cluster string, j *handover.Journal) error {
-	switch {
-	case j == nil:
-	case j.Phase != handover.PhaseReleased:
-		return diag.Errorf("finish that first: `fleetctl pivot` or `fleetctl restore`", "%s is in the middle of a hand-over, or of a restore", cluster)
-	case j.Role == handover.RoleSource:
-		return diag.Errorf("back up that one", "%s has handed its work over to %s", cluster, j.Target.Name)
-	}
-	return nil
+	return handover.Restorable(cluster, j)
 }

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -146,7 +147,15 @@ func (b *bootstrap) steps() []steps.Step {
 	if b.move.under != nil { // nothing is made, and no Flux goes on, at a source that hands over
 		all, after = b.move.stepsGoingOn(), stepPush
 	}
-	all = append(all, b.move.steps(after)...)
+	moves := b.move.steps(after)
+	if b.snapshotsTo() != "" && b.move.under == nil { // none is kept after the note that the work is another's
+		for i := range moves {
+			if moves[i].Name == stepTarget {
+				moves[i].Needs = append(slices.Clone(moves[i].Needs), stepSnapshots)
+			}
+		}
+	}
+	all = append(all, moves...)
 	return append(all, steps.Step{
 		Name: stepTeardown, Needs: []string{stepAsBefore}, Run: b.endBootstrap, Timeout: 5 * time.Minute,
 		Hint: "run the same command again",
@@ -227,6 +236,9 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 		return true, diag.Usage("leave --pivot-to out, or name that cluster", "the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
 	}
 	b.result.PivotedTo = r.PivotedTo
+	if b.hostErr != nil {
+		return true, b.hostErr
+	}
 	st, err := b.host.State(ctx)
 	if err != nil {
 		return true, err

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
@@ -40,7 +42,11 @@ func (b *bootstrap) keepSnapshots(ctx context.Context, detail func(string)) erro
 			hash.Write(o.Object)
 		}
 		if now := string(hash.Sum(nil)); now != last {
-			if err := snapshot.Put(ctx, place, snap, b.keys); err != nil {
+			keys, err := b.sealingKeys()
+			if err != nil {
+				return err
+			}
+			if err := snapshot.Put(ctx, place, snap, keys); err != nil {
 				return err
 			}
 			last = now
@@ -81,26 +87,26 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	if to == "" || b.hostErr != nil || b.connected {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
-	st, err := b.host.State(ctx)
-	if err != nil {
-		return err
-	}
-	id := ""
-	switch st {
-	case host.StateRunning:
-		if id, err = b.restoring(ctx); err != nil || id == "" {
-			return err
-		}
-	case host.StateStopped, host.StateForeign:
-		return nil // init says the rest
-	case host.StateAbsent, host.StateBroken:
-	}
 	place, err := openPlace("", to, b.mgmt.Name)
 	if err != nil {
 		return err
 	}
 	if ids, err := place.List(ctx); err != nil || len(ids) == 0 {
 		return err
+	}
+	st, err := b.host.State(ctx)
+	if err == nil && st == host.StateStopped {
+		st, err = b.host.Start(ctx, nil)
+	}
+	if err != nil || st == host.StateForeign {
+		return err // init says the rest
+	}
+	id := ""
+	if st == host.StateRunning {
+		var ours bool
+		if id, ours, err = b.restoring(ctx, place); err != nil || ours {
+			return err
+		}
 	}
 	r := &restore{session: b.session}
 	if r.snap, err = b.findSnapshot(ctx, place, id); err != nil {
@@ -114,20 +120,77 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// restoring is the snapshot that an earlier run began to restore here; "" where none is under way.
-func (b *bootstrap) restoring(ctx context.Context) (string, error) {
+// restoring is the snapshot that an earlier run began to restore here. ours says that there is nothing to restore: the cluster has done work, or taken it
+// over, or one of the snapshots is its own. One that is neither was made by a run that was cut off before it began to restore.
+func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place) (id string, ours bool, err error) {
 	client, err := management.Reach(ctx, b.host)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	journal, err := handover.ReadJournal(ctx, client)
-	if err != nil || journal == nil || journal.Phase == handover.PhaseReleased {
-		return "", err
+	switch {
+	case err != nil:
+		return "", false, err
+	case journal == nil:
+		ours, err = b.snapshotsAreOf(ctx, place, client)
+		return "", ours, err
+	case journal.Phase == handover.PhaseReleased || journal.Snapshot == "":
+		return "", true, nil
 	}
-	return journal.Snapshot, nil
+	return journal.Snapshot, false, nil
 }
 
-// markHandedOver notes in the place of the snapshots that the work is another's: nobody restores it from there beside it.
+// snapshotsAreOf tells whether one of the snapshots in the place was taken of the cluster that client reaches. One that cannot be read was not.
+func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, client *kube.Client) (bool, error) {
+	uid, err := handover.ClusterUID(ctx, client)
+	if err != nil {
+		return false, err
+	}
+	keys, err := localKeys(s.Deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	if err != nil {
+		return false, err
+	}
+	there, err := clusterKeys(ctx, client)
+	if err != nil {
+		return false, err
+	}
+	keys = unique(slices.Concat(keys, there))
+	ids, err := place.List(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range slices.Backward(ids) {
+		if snap, err := snapshot.Find(ctx, place, id, keys); err == nil && snap.Fleet == s.identity() && snap.UID == uid {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// refuseForgottenAt is refuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
+func (s *session) refuseForgottenAt(ctx context.Context, client *kube.Client) error {
+	if s.snapshotsTo() == "" || s.handsOver || s.connected {
+		return nil
+	}
+	place, err := openPlace("", s.snapshotsTo(), s.mgmt.Name)
+	if err != nil {
+		return err
+	}
+	ids, err := place.List(ctx)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	if journal, err := handover.ReadJournal(ctx, client); err != nil || journal != nil {
+		return err // it has taken work over, or handed it over: see refuseHandedOver
+	}
+	if ours, err := s.snapshotsAreOf(ctx, place, client); err != nil || ours {
+		return err
+	}
+	return s.forgotten(place, ids)
+}
+
+// markHandedOver notes in the place of the snapshots that the work is another's, or will be: nobody restores it from there beside it. It is done before the
+// commit can be, for a run that dies right after that could do it no more; an abort takes a new snapshot, which counts from then on.
 func (s *session) markHandedOver(ctx context.Context, to string) error {
 	if s.snapshotsTo() == "" {
 		return nil
@@ -136,11 +199,15 @@ func (s *session) markHandedOver(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
+	keys, err := s.sealingKeys()
+	if err != nil {
+		return err
+	}
 	now := time.Now().UTC().Truncate(time.Second)
 	return snapshot.Put(ctx, place, &snapshot.Snapshot{
 		ID: snapshot.NewID(now), Taken: now, By: ownership.Somebody(), Fleet: s.identity(), FleetName: s.fleet.Metadata.Name, ManagementCluster: s.mgmt.Name,
 		Providers: []string{}, Clusters: []string{}, Available: []string{}, HandedOver: to,
-	}, s.keys)
+	}, keys)
 }
 
 // refuseForgotten refuses to make a management cluster of which there are snapshots: another machine has it, or had.
@@ -151,9 +218,6 @@ func (s *session) refuseForgotten(ctx context.Context) error {
 	if st, err := s.host.State(ctx); err != nil || st != host.StateAbsent {
 		return err
 	}
-	if record, err := s.cluster.Load(); err == nil && record.PivotedTo == "" {
-		return nil // this machine was about to make it
-	}
 	place, err := openPlace("", s.snapshotsTo(), s.mgmt.Name)
 	if err != nil {
 		return err
@@ -162,8 +226,23 @@ func (s *session) refuseForgotten(ctx context.Context) error {
 	if err != nil || len(ids) == 0 {
 		return err
 	}
+	return s.forgotten(place, ids)
+}
+
+func (s *session) forgotten(place snapshot.Place, ids []string) error {
 	return diag.Errorf(strings.Join([]string{
 		"if it lives, give this machine the way there: `fleetctl connect`", "if it is gone: `fleetctl restore --source-is-gone`",
 		"if nothing of it is left anywhere, remove the snapshots",
 	}, "; "), "another machine has the management cluster %s, or had: there are snapshots of it in %s, %s the newest", s.mgmt.Name, place, ids[len(ids)-1])
+}
+
+// snapshotAgain takes a snapshot of a management cluster that keeps its work after all: it counts in the place of the note that the work was handed over.
+func (p *pivot) snapshotAgain(ctx context.Context) error {
+	if p.snapshotsTo() == "" {
+		return nil
+	}
+	_, err := Backup(ctx, p.Deps, BackupOptions{
+		Target: &management.Target{Name: p.mgmt.Name, Cluster: p.cluster}, Client: p.session.client, Dir: p.opts.Dir, To: p.snapshotsTo(), AgeKeyFile: p.opts.AgeKeyFile,
+	})
+	return err
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
 
+// connectedFile is the way to a management cluster that another machine made.
+const connectedFile = "connected.kubeconfig"
+
 // ConnectOptions of Connect.
 type ConnectOptions struct {
 	// Dir is the folder of the fleet repo, Cluster the management cluster; empty: the only one.
@@ -149,6 +152,9 @@ func (s *session) notHere(ctx context.Context, client *kube.Client) error {
 	if err != nil {
 		return err
 	}
+	if carries := v1alpha1.HostType(record.HostType); record.PivotedTo != "" && (carries == v1alpha1.HostExisting || carries == v1alpha1.HostWorkload) {
+		return nil // it is no host of this machine's
+	}
 	h, err := hosts.Remembered(ctx, record, s.cluster)
 	if err != nil {
 		return err
@@ -186,7 +192,11 @@ func (s *session) rememberConnected(ctx context.Context, client *kube.Client, ku
 	if err := kube.WriteKubeconfig(result.Kubeconfig, kubeconfig); err != nil {
 		return err
 	}
-	s.goConnected(result.Kubeconfig, kube.CurrentContext(kubeconfig))
+	way := s.cluster.Path(connectedFile) // a pivot from here writes the target's over the other
+	if err := kube.WriteKubeconfig(way, kubeconfig); err != nil {
+		return err
+	}
+	s.goConnected(way, kube.CurrentContext(kubeconfig))
 	if err := s.cluster.Save(s.record()); err != nil {
 		return err
 	}

@@ -2,16 +2,20 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -22,8 +26,8 @@ type DetachOptions struct {
 	Cluster string
 	// KubeconfigOut is a private file for the cluster's kubeconfig; empty: one in the state folder.
 	KubeconfigOut string
-	// DryRun only says what would stay.
-	DryRun bool
+	// DryRun only says what would stay; Abort undoes what an earlier run began, as long as it has taken nothing away.
+	DryRun, Abort bool
 	// Confirm, if not nil, is asked before anything is changed.
 	Confirm func(*DetachResult) error
 	Timeout time.Duration
@@ -32,7 +36,7 @@ type DetachOptions struct {
 // DetachResult is what nobody manages any more.
 type DetachResult struct {
 	FormatVersion string `json:"formatVersion"`
-	// Outcome is detached or planned.
+	// Outcome is detached, planned or undone.
 	Outcome           string             `json:"outcome"`
 	Cluster           string             `json:"cluster"`
 	ManagementCluster string             `json:"managementCluster"`
@@ -71,6 +75,9 @@ func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*Detach
 	if err := d.find(ctx); err != nil {
 		return nil, err
 	}
+	if o.Abort {
+		return d.abort(ctx)
+	}
 	if o.DryRun {
 		return d.result, nil
 	}
@@ -92,6 +99,7 @@ func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*Detach
 	}
 	d.result.Outcome = "detached"
 	d.result.Next = append(d.result.Next, "fleetctl cluster remove "+d.key.Name+"    # takes it out of Git, too: there is nothing left that it could delete")
+	d.result.Next = append(d.result.Next, "fleetctl backup    # earlier snapshots still hold it: restored, one of them would have it managed twice")
 	return d.result, nil
 }
 
@@ -112,6 +120,9 @@ func (d *detach) find(ctx context.Context) (err error) {
 		d.key = kube.Key{Namespace: namespace, Name: name}
 		d.result.Cluster = d.key.String()
 		return nil // all that follows was settled by the run that began
+	}
+	if err := handover.Restorable(d.opts.Target.Name, journal); err != nil {
+		return err
 	}
 	cluster, err := management.FindCluster(ctx, d.manager, d.opts.Cluster)
 	if err != nil {
@@ -148,8 +159,12 @@ func (d *detach) keep(ctx context.Context, detail func(string)) error {
 	if err != nil {
 		return err
 	}
-	if d.result.Snapshot, err = keepObjects(d.opts.Target.Cluster, "before-detach", "before cluster "+d.key.String()+" was detached", content, objects); err != nil {
+	header := fmt.Sprintf("# %s of management cluster %s before cluster %s was detached\n", plain.Count(objects, "object"), d.opts.Target.Name, d.key)
+	if d.result.Snapshot, err = d.file(".yaml"); err != nil {
 		return err
+	}
+	if err := atomicfile.Write(d.result.Snapshot, append([]byte(header), content...), 0o600); err != nil {
+		return fmt.Errorf("keep a snapshot: %w", err)
 	}
 	kubeconfig, err := d.manager.WorkloadKubeconfig(ctx, d.key)
 	if kube.IsAbsent(err) {
@@ -160,10 +175,37 @@ func (d *detach) keep(ctx context.Context, detail func(string)) error {
 	}
 	file := d.opts.KubeconfigOut
 	if file == "" {
-		file = d.opts.Target.Cluster.Path("detached-" + d.key.Namespace + "-" + d.key.Name + ".kubeconfig")
+		if file, err = d.file(".kubeconfig"); err != nil {
+			return err
+		}
 	}
 	d.result.Kubeconfig = file
 	return kube.WriteKubeconfig(file, kubeconfig)
+}
+
+// file is a private one for what is known of the cluster. It is in no folder of a management cluster: it outlives that one's state, too.
+func (d *detach) file(ending string) (string, error) {
+	dir := filepath.Join(d.Store.Dir, "detached")
+	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
+		return "", diag.Wrap("keep what is known of "+d.key.String(), err, "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
+	}
+	return filepath.Join(dir, strings.Join([]string{d.opts.Target.Name, d.key.Namespace, d.key.Name}, "-")+ending), nil
+}
+
+// abort gives the cluster back to Cluster API and Flux.
+func (d *detach) abort(ctx context.Context) (*DetachResult, error) {
+	step := d.Report.Start("undo it")
+	_, err := handover.AbortAlone(ctx, handover.Options{Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key}})
+	if err == nil {
+		err = flux.NewSystem(d.client).TakeBack(ctx, d.key.Namespace, kube.Key{Namespace: d.key.Namespace, Name: d.key.Name + "-kubeconfig"})
+	}
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	d.result.Outcome = "undone"
+	return d.result, nil
 }
 
 func (d *detach) letGo(ctx context.Context, _ func(string)) error {

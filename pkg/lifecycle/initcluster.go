@@ -111,6 +111,9 @@ func (s *session) awaitAPI(ctx context.Context, _ func(string)) (err error) {
 	if err := s.refuseHandedOver(ctx, s.client); err != nil {
 		return err
 	}
+	if err := s.refuseForgottenAt(ctx, s.client); err != nil {
+		return err
+	}
 	return s.claimCluster(ctx, s.client) // nothing is done to it before
 }
 

@@ -153,6 +153,11 @@ func (p *pivot) installFlux(ctx context.Context, detail func(string)) error {
 
 // handOver begins the hand-over, or goes on with it.
 func (p *pivot) handOver(ctx context.Context, detail func(string)) error {
+	if p.under == nil {
+		if err := p.markHandedOver(ctx, p.target.Name); err != nil {
+			return err
+		}
+	}
 	o := handover.Options{
 		Fleet: p.identity(), Target: handover.Side{Name: p.target.Name, Client: p.client}, Attach: p.attachFlux,
 		Source:   handover.Side{Name: p.mgmt.Name},
@@ -185,9 +190,6 @@ func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
 		return err
 	}
 	if err := kube.WriteKubeconfig(p.cluster.Path(management.KubeconfigFile), p.target.Kubeconfig); err != nil {
-		return err
-	}
-	if err := p.markHandedOver(ctx, p.target.Name); err != nil {
 		return err
 	}
 	r := p.record()

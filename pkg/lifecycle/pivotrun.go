@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -153,6 +154,9 @@ func (p *pivot) abort(ctx context.Context, options handover.Options, how func(co
 	step.Done()
 	if err := p.forgetTarget(ctx); err != nil {
 		return nil, err
+	}
+	if err := p.snapshotAgain(ctx); err != nil {
+		p.Report.Warn(fmt.Sprintf("the hand-over is undone, and its place of snapshots still says that %s has taken over: run `fleetctl backup` (%v)", report.Target, err))
 	}
 	return &PivotResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
 }

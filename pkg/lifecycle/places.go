@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
-	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // openPlace is where the snapshots of a management cluster are kept: as it is given or, where it is not, as fleet.yaml declares it.
@@ -27,22 +25,26 @@ func openPlace(given, declared, cluster string) (snapshot.Place, error) {
 	return snapshot.NewFolder(where, cluster)
 }
 
-// sealingKeys are the age keys of a fleet that this machine knows: the same that its secrets in Git are encrypted with.
-func sealingKeys(d management.Deps, fleet state.Fleet, root, file string) (secret.Keys, error) {
-	keys, err := localKeys(d, fleet, root, file)
-	if err != nil || len(keys) == 0 {
-		return keys, err
-	}
+// keysInUse are those of known that the fleet repo at root is encrypted for now; where it says nothing of them, fallback.
+func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
 	rules, err := readRules(root)
 	if err != nil || rules == nil {
-		return keys, err
+		return fallback, err
 	}
-	return unique(append(keys.For(rules.Recipients()), keys...)), nil // the one in use first
+	if inUse := known.For(rules.Recipients()); len(inUse) > 0 {
+		return inUse, nil
+	}
+	return fallback, nil
+}
+
+// sealingKeys are those of the session's keys that a snapshot is encrypted for.
+func (s *session) sealingKeys() (secret.Keys, error) {
+	return keysInUse(s.opts.Dir, s.keys, s.keys)
 }
 
 // findSnapshot reads a snapshot of the session's management cluster, the newest where id is empty.
 func (s *session) findSnapshot(ctx context.Context, place snapshot.Place, id string) (*snapshot.Snapshot, error) {
-	keys, err := sealingKeys(s.Deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := localKeys(s.Deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +52,40 @@ func (s *session) findSnapshot(ctx context.Context, place snapshot.Place, id str
 	if err != nil {
 		return nil, err
 	}
+	if err := s.handedOverSince(ctx, place, snap, keys); err != nil {
+		return nil, err
+	}
 	if snap.Fleet != s.identity() || snap.ManagementCluster != s.mgmt.Name {
 		return nil, diag.Errorf("run it in that fleet's repo, and name the management cluster with --management",
 			"the snapshot %s is of management cluster %s of fleet %s (%.8s)", snap.ID, snap.ManagementCluster, snap.FleetName, snap.Fleet)
 	}
 	return snap, nil
+}
+
+// handedOverSince refuses a snapshot that is older than the note that the work was handed over: that one is about all before it.
+func (s *session) handedOverSince(ctx context.Context, place snapshot.Place, snap *snapshot.Snapshot, keys secret.Keys) error {
+	ids, err := place.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if id <= snap.ID {
+			continue
+		}
+		later, err := snapshot.Find(ctx, place, id, keys)
+		if err != nil {
+			return err
+		}
+		if later.HandedOver != "" {
+			return refuseHandedOverSince(s.mgmt.Name, later)
+		}
+	}
+	return nil
+}
+
+func refuseHandedOverSince(name string, note *snapshot.Snapshot) error {
+	return diag.Errorf("ask that one: `fleetctl connect` learns it from its kubeconfig. If it has never taken over, and never will: remove the snapshot "+note.ID+", which says so",
+		"%s has handed its work over to %s, or was about to, %s: what it managed before must not be restored", name, note.HandedOver, ago(note.Taken))
 }
 
 // ago is a time as people say it.

@@ -125,8 +125,7 @@ func (s *session) snapshotsTo() string {
 // check refuses to make a second owner of what the snapshot holds.
 func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 	if r.snap.HandedOver != "" {
-		return diag.Errorf("work with that one: `fleetctl connect` learns it from its kubeconfig",
-			"%s has handed its work over to %s, %s: what it managed before must not be restored", r.mgmt.Name, r.snap.HandedOver, ago(r.snap.Taken))
+		return refuseHandedOverSince(r.mgmt.Name, r.snap)
 	}
 	if record, err := r.cluster.Load(); err == nil && record.PivotedTo != "" {
 		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
@@ -144,19 +143,22 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 		if err != nil {
 			return err
 		}
-		uid, err := handover.ClusterUID(ctx, client)
-		if err != nil {
-			return err
-		}
-		if uid == r.snap.UID {
-			return nil // it is the very cluster: what is there already is refused later
-		}
 		journal, err := handover.ReadJournal(ctx, client)
 		if err != nil {
 			return err
 		}
 		if journal != nil && journal.Snapshot == r.snap.ID {
 			return nil // an earlier run was told
+		}
+		if err := handover.Restorable(r.mgmt.Name, journal); err != nil {
+			return err
+		}
+		uid, err := handover.ClusterUID(ctx, client)
+		if err != nil {
+			return err
+		}
+		if uid == r.snap.UID {
+			return nil // it is the very cluster: what is there already is refused later
 		}
 		here = "what runs on this machine under that name is another cluster"
 	}
@@ -171,12 +173,32 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 // initSteps are those of init, with the snapshot before Flux is connected.
 func (r *restore) initSteps() []steps.Step {
 	all := r.session.initSteps()
+	for i := range all {
+		if all[i].Name == stepProviders || all[i].Name == stepFlux {
+			all[i].Run = r.unlessUnderWay(all[i].Run)
+		}
+	}
 	connect := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == stepConnect })
 	all[connect].Needs = append(slices.Clone(all[connect].Needs), stepRestore)
 	return slices.Insert(all, connect, steps.Step{
 		Name: stepRestore, Needs: []string{stepPush, stepFlux, stepProviders}, Run: r.takeIn, Timeout: time.Hour,
 		Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
 	})
+}
+
+// unlessUnderWay leaves a step out while the restore is under way: the controllers may be stopped then, which is no fault to mend, and nobody answers for
+// them.
+func (r *restore) unlessUnderWay(run func(context.Context, func(string)) error) func(context.Context, func(string)) error {
+	return func(ctx context.Context, detail func(string)) error {
+		journal, err := handover.ReadJournal(ctx, r.client)
+		if err != nil {
+			return err
+		}
+		if journal != nil && journal.Snapshot == r.snap.ID && journal.Phase != handover.PhaseReleased {
+			return steps.NothingToDo("the restore is under way")
+		}
+		return run(ctx, detail)
+	}
 }
 
 func (r *restore) steps() []steps.Step {

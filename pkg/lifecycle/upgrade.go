@@ -17,7 +17,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // Upgraded is a provider, or cert-manager, that init brings from one version to another.
@@ -81,28 +80,19 @@ func (s *session) keepSnapshot(ctx context.Context, manager *capi.Manager, upgra
 	if err != nil || objects == 0 {
 		return err
 	}
-	file, err := keepObjects(s.cluster, "before-upgrade", "before "+names(upgrades), content, objects)
-	if err != nil {
-		return err
+	dir := s.cluster.Path(snapshotsDir)
+	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("keep a snapshot: %w", err)
+	}
+	header := fmt.Sprintf("# %s of management cluster %s before %s\n", plain.Count(objects, "object"), s.mgmt.Name, names(upgrades))
+	name := filepath.Join(dir, "before-upgrade-"+time.Now().UTC().Format("20060102T150405Z")+".yaml")
+	if err := atomicfile.Write(name, append([]byte(header), content...), 0o600); err != nil {
+		return fmt.Errorf("keep a snapshot: %w", err)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.snapshot = file
-	return nil
-}
-
-// keepObjects writes a snapshot of a management cluster's objects to a private file of its own, and removes the oldest ones. It returns the file.
-func keepObjects(cluster state.Cluster, prefix, when string, content []byte, objects int) (string, error) {
-	dir := cluster.Path(snapshotsDir)
-	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("keep a snapshot: %w", err)
-	}
-	header := fmt.Sprintf("# %s of management cluster %s %s\n", plain.Count(objects, "object"), cluster.Name, when)
-	name := filepath.Join(dir, prefix+"-"+time.Now().UTC().Format("20060102T150405Z")+".yaml")
-	if err := atomicfile.Write(name, append([]byte(header), content...), 0o600); err != nil {
-		return "", fmt.Errorf("keep a snapshot: %w", err)
-	}
-	return name, pruneSnapshots(dir)
+	s.snapshot = name
+	s.mu.Unlock()
+	return pruneSnapshots(dir)
 }
 
 func names(upgrades []capi.Upgrade) string {
@@ -115,13 +105,11 @@ func names(upgrades []capi.Upgrade) string {
 
 // pruneSnapshots removes all but the newest.
 func pruneSnapshots(dir string) error {
-	entries, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(dir) // sorted by name, and that by time
 	if err != nil {
 		return fmt.Errorf("look for old snapshots: %w", err)
 	}
 	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".yaml") })
-	taken := func(e os.DirEntry) string { return e.Name()[max(strings.LastIndex(e.Name(), "-"), 0):] }
-	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(taken(a), taken(b)) })
 	var errs []error
 	for _, e := range entries[:max(len(entries)-snapshotsKept, 0)] {
 		errs = append(errs, os.Remove(filepath.Join(dir, e.Name())))

@@ -240,6 +240,9 @@ func StopHost(ctx context.Context, t *Target) (*HostResult, error) {
 // DeleteHost removes a host with all its data. It refuses while workload clusters live only there, and where nobody can tell,
 // unless force is set: then they are left without a management cluster. The fleet repo and the state folder stay.
 func DeleteHost(ctx context.Context, t *Target, force bool) (*HostResult, error) {
+	if t.Record != nil && t.Record.Connected {
+		return nil, diag.Errorf("delete it there; `fleetctl connect --forget` forgets the way", "the host of management cluster %s is another machine's", t.Name)
+	}
 	return onHost(ctx, t, "fleetctl host delete", func(h host.Host, st host.State) (bool, []string, error) {
 		if st == host.StateAbsent {
 			return false, nil, nil

@@ -1,7 +1,9 @@
 package management
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -30,8 +32,8 @@ type Switched struct {
 	InGit bool `json:"inGit"`
 }
 
-// SetSuspended suspends objects of Flux at once, or lets Flux go on with them, on the target and on its workload clusters. What was done before an error
-// is returned with it.
+// SetSuspended suspends objects of Flux at once, or lets Flux go on with them, on the target and on its workload clusters. All are tried: what was done is
+// returned with the errors of the others.
 func SetSuspended(ctx context.Context, t *Target, objects []FluxObject, suspended bool) ([]Switched, error) {
 	client, err := t.Client(ctx)
 	if err != nil {
@@ -39,10 +41,16 @@ func SetSuspended(ctx context.Context, t *Target, objects []FluxObject, suspende
 	}
 	systems := map[string]*flux.System{"": flux.NewSystem(client)}
 	var all []Switched
+	var failed []error
+	dead := map[string]bool{}
 	for _, o := range objects {
+		if dead[o.Cluster] {
+			continue
+		}
 		if systems[o.Cluster] == nil {
 			if systems[o.Cluster], err = workloadFlux(ctx, client, o.Cluster); err != nil {
-				return all, err
+				failed, dead[o.Cluster] = append(failed, err), true
+				continue
 			}
 		}
 		ref, err := flux.RefTo(o.Kind, kube.Key{Namespace: o.Namespace, Name: o.Name})
@@ -51,7 +59,9 @@ func SetSuspended(ctx context.Context, t *Target, objects []FluxObject, suspende
 		}
 		done, err := systems[o.Cluster].SetSuspended(ctx, []kube.Ref{ref}, suspended)
 		if err != nil {
-			return all, err
+			failed = append(failed, fmt.Errorf("%s: %w", cmp.Or(o.Cluster, t.Name), err))
+			dead[o.Cluster] = kube.IsUnreachable(err)
+			continue
 		}
 		for _, d := range done {
 			all = append(all, Switched{
@@ -59,7 +69,7 @@ func SetSuspended(ctx context.Context, t *Target, objects []FluxObject, suspende
 			})
 		}
 	}
-	return all, nil
+	return all, errors.Join(failed...)
 }
 
 // workloadFlux is the Flux of a workload cluster, which stands in the namespace of its name.

@@ -263,7 +263,10 @@ func (o *Object) resumeHint() string {
 	if o.SuspendedInGit {
 		return "`fleetctl cluster resume`, or resume of its environment, feature or channel"
 	}
-	return "flux resume, or `fleetctl init`"
+	if o.byFleetctl {
+		return "`fleetctl init`"
+	}
+	return "`fleetctl cluster resume NAME --now`, or resume of its environment, feature or channel"
 }
 
 // blameCluster has one problem for each cause that a cluster's conditions tell, and one hint for all of them.

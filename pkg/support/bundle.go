@@ -113,7 +113,7 @@ func (b *bundle) gather(ctx context.Context) {
 	report := status.Collect(ctx, b.from.Status)
 	b.document("status.json", report)
 	b.versions(report)
-	b.writeObjects(objects)
+	b.writeObjects(ctx, objects)
 	b.events(ctx)
 	b.clusters(ctx, report)
 	b.hostLogs()
@@ -141,12 +141,14 @@ func (b *bundle) objects(ctx context.Context) []unstructured.Unstructured {
 	client := b.from.Status.Client
 	if client == nil {
 		b.missing("management cluster "+b.from.Name, b.from.Status.Unreachable)
+		b.unread = append(b.unread, unseenSecrets)
 		return nil
 	}
 	b.doing("objects")
 	kinds, err := client.Kinds(ctx)
 	if err != nil {
 		b.missing("objects", err)
+		b.unread = append(b.unread, unseenSecrets)
 		return nil
 	}
 	kinds = slices.DeleteFunc(kinds, func(k kube.Kind) bool { return slices.Contains(noise, k.GroupKind().String()) })
@@ -161,11 +163,14 @@ func (b *bundle) objects(ctx context.Context) []unstructured.Unstructured {
 	for _, f := range failed {
 		b.missing(f.Kind.Kind, f.Err)
 		if f.Kind.Kind == "Secret" && f.Kind.Group == "" {
-			b.unread = append(b.unread, "Secrets: what they hold could not be looked for elsewhere")
+			b.unread = append(b.unread, unseenSecrets)
 		}
 	}
 	return objects
 }
+
+// unseenSecrets says that logs and other texts may show what a Secret holds.
+const unseenSecrets = "Secrets: what they hold could not be looked for elsewhere"
 
 // noise are kinds that change by themselves and tell nothing, and events, which go apart.
 var noise = []string{
@@ -236,10 +241,15 @@ func sortedNames[T any](all map[string]T) []string {
 	return names
 }
 
-// writeObjects puts the objects of each kind into a file.
-func (b *bundle) writeObjects(objects []unstructured.Unstructured) {
+// writeObjects puts the objects of each kind into a file, as far as there is time and room.
+func (b *bundle) writeObjects(ctx context.Context, objects []unstructured.Unstructured) {
 	byKind := map[string]*strings.Builder{}
+	size := 0
 	for i := range objects {
+		if ctx.Err() != nil || size > maxTotal {
+			b.unread = append(b.unread, fmt.Sprintf("%d objects: there was no time, or no room, for them", len(objects)-i))
+			break
+		}
 		obj := &objects[i]
 		gvk := obj.GroupVersionKind()
 		if gvk.Kind == "CustomResourceDefinition" {
@@ -251,6 +261,7 @@ func (b *bundle) writeObjects(objects []unstructured.Unstructured) {
 			b.missing(kube.RefOf(obj).String(), err)
 			continue
 		}
+		size += len(text)
 		name := path.Join("objects", cmp.Or(gvk.Group, "core"), gvk.Kind+".yaml")
 		if byKind[name] == nil {
 			byKind[name] = &strings.Builder{}

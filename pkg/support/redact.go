@@ -2,6 +2,7 @@ package support
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,6 +45,10 @@ func NewRedactor(values [][]byte, names map[string]bool) *Redactor {
 	for _, v := range values {
 		text := string(v)
 		add(text)
+		var document any
+		if len(text) <= 1<<20 && json.Unmarshal(v, &document) == nil {
+			eachText(document, add)
+		}
 		if len(text) <= 1<<20 {
 			for line := range strings.Lines(text) {
 				add(line)
@@ -73,6 +78,22 @@ func NewRedactor(values [][]byte, names map[string]bool) *Redactor {
 	return &Redactor{replacer: strings.NewReplacer(pairs...)}
 }
 
+// eachText calls see with every text of a decoded document.
+func eachText(v any, see func(string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, inner := range v {
+			eachText(inner, see)
+		}
+	case []any:
+		for _, inner := range v {
+			eachText(inner, see)
+		}
+	case string:
+		see(v)
+	}
+}
+
 // public tells of a line of a Secret that it is in every other file of its kind.
 func public(s string) bool {
 	return strings.HasPrefix(s, "-----") || slices.Contains([]string{"apiVersion: v1", "kind: Config", "clusters:", "contexts:", "current-context:", "preferences: {}"}, s) ||
@@ -91,7 +112,7 @@ var (
 	urlUser  = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@"'<>]+@`)
 	urlQuery = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>?]+)\?[^\s"'<>]+`)
 	// assigned is NAME=value, name: value, "name": "value"; flagged is --name value.
-	assigned = regexp.MustCompile(`(?i)([\w.\-/]*` + sensitive + `[\w.\-]*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|(?:bearer|basic)\s+\S+|[^\s,;&"'{}\[\]]+)`)
+	assigned = regexp.MustCompile(`(?i)([\w.\-/]*` + sensitive + `[\w.\-]*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|(?:bearer|basic)\s+\S+|[^\s"'{}\[\]][^\s"']*)`)
 	flagged  = regexp.MustCompile(`(?i)(--?[\w-]*` + sensitive + `[\w-]*\s+)("[^"]*"|'[^']*'|[^\s"'-]\S*)`)
 	escaped  = regexp.MustCompile(`(?i)(\\"[\w.\-/]*` + sensitive + `[\w.\-]*\\"\s*:\s*)\\"(?:[^"\\]|\\[^"])*\\"`)
 	bearer   = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}`)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path"
 	"slices"
@@ -116,7 +117,8 @@ func New(config Config) (*Client, error) {
 }
 
 func isLoopback(host string) bool {
-	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
+	address, err := netip.ParseAddr(host) // a name that begins like one is another machine's
+	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
 // Server is the address, as it may be printed.

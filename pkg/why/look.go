@@ -3,6 +3,7 @@ package why
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -143,7 +144,11 @@ func (l *look) git() error {
 	if err != nil {
 		return err
 	}
-	if l.commit.revision, err = repo.Head(); err != nil {
+	l.commit.revision, err = repo.Head()
+	if errors.Is(err, gitrepo.ErrDetached) {
+		return nil // a pipeline: there is no branch to compare with what Flux has
+	}
+	if err != nil {
 		return err
 	}
 	l.commit.branch, err = repo.Branch()

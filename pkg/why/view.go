@@ -12,9 +12,12 @@ import (
 // View writes the report for a person: the first cause on top, with its remedy, then the way from the commit to the cloud.
 func View(w io.Writer, r *Report, style status.Style) error {
 	p := &page{style: style}
-	if r.Ready {
+	switch {
+	case r.Ready:
 		p.line(p.mark(StateOK) + " cluster " + text(r.Cluster) + " is as it should be")
-	} else {
+	case len(r.Causes) == 0:
+		p.line(p.mark(StateWrong) + " cluster " + text(r.Cluster) + ": nothing is seen to be wrong, and not all of it could be asked")
+	default:
 		p.line(p.mark(StateWrong) + " cluster " + text(r.Cluster) + " is not as it should be")
 	}
 	for i, c := range r.Causes {

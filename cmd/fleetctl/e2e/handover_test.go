@@ -277,6 +277,48 @@ func (h *handedOver) unsynced(t *testing.T) string {
 	return strings.Join(names, ", ")
 }
 
+// killedInRestore kills a restore when the objects are made and nobody has taken over: the providers do not run then.
+func (h *handedOver) killedInRestore(args []string) {
+	h.t.Helper()
+	cmd := h.command(args...)
+	progress := &echo{t: h.t}
+	cmd.Stderr = progress
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	phase := func() handover.Phase {
+		content, err := os.ReadFile(filepath.Join(h.state, "clusters", h.name, "kubeconfig"))
+		if err != nil {
+			return ""
+		}
+		client, err := kube.New(content, kube.Options{})
+		if err != nil {
+			return ""
+		}
+		journal, err := handover.ReadJournal(h.t.Context(), client)
+		if err != nil || journal == nil {
+			return ""
+		}
+		return journal.Phase
+	}
+	for phase() != handover.PhaseCopied && phase() != handover.PhaseVerified {
+		select {
+		case err := <-ended:
+			h.t.Fatalf("it ended before it was killed: %v\n%s", err, progress)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := <-ended; err == nil || cmd.ProcessState.Exited() {
+		h.t.Fatalf("it came to its end before it was killed: %v", err)
+	}
+	h.t.Logf("killed in the phase %s", phase())
+}
+
 // killedAt kills a fleetctl as soon as the journal at c says that the phase is reached.
 func (h *handedOver) killedAt(c *kube.Client, phase handover.Phase, args []string) {
 	h.t.Helper()
@@ -394,7 +436,9 @@ func TestRunnerLost(t *testing.T) {
 	}) {
 		return
 	}
-	if !h.step("restored", func(t *testing.T) {
+	if !h.step("restored, by a run that goes on where another was killed", func(t *testing.T) {
+		h.killedInRestore(append(slices.Clone(restore), "--source-is-gone"))
+		h.fails(1, []string{"is being restored from the snapshot", "fleetctl restore"}, append([]string{"init"}, bundle...)...)
 		h.ok(append(slices.Clone(restore), "--source-is-gone")...)
 		h.source = h.client(h.kubeconfigFile())
 		h.ready(5 * time.Minute)
