@@ -108,3 +108,15 @@ func TestTroubleIsOneLine(t *testing.T) {
 		}
 	}
 }
+
+// Who writes a condition is not asked whether it is long.
+func TestTroublesOfAnEndlessMessage(t *testing.T) {
+	for _, message := range []string{strings.Repeat("a\n", 700_000), strings.Repeat("* b\n", 300_000), strings.Repeat("* c:\n  * d\n", 100_000)} {
+		obj := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
+			map[string]any{"type": "Ready", "status": "False", "reason": "R", "message": message},
+		}}}}
+		if got := Troubles(obj); len(got) == 0 || len(got) > mostPoints {
+			t.Errorf("%d troubles", len(got))
+		}
+	}
+}

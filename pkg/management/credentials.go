@@ -113,15 +113,8 @@ func HeldBy(ctx context.Context, manager *capi.Manager, within time.Duration, no
 	if err != nil {
 		return nil, err
 	}
-	installed, err := manager.Installed(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var all []Credential
 	for label, p := range held.Providers {
-		if !slices.ContainsFunc(installed, func(i capi.InstalledProvider) bool { return i.Label() == label }) {
-			continue // it was taken off the cluster, and its credentials with it
-		}
 		for name, v := range p.Variables {
 			if !v.Secret && v.Until == nil && v.Lease == "" {
 				continue

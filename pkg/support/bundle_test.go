@@ -21,7 +21,7 @@ func TestBundleWithoutACluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Unread) != 1 || !strings.Contains(r.Unread[0], "it is stopped") || strings.Contains(r.Unread[0], canary) {
+	if len(r.Unread) != 2 || !strings.Contains(r.Unread[0], "it is stopped") || strings.Contains(r.Unread[0], canary) || r.Unread[1] != unseenSecrets {
 		t.Errorf("unread: %q", r.Unread)
 	}
 	if info, err := os.Stat(file); err != nil || info.Size() != r.Bytes {

@@ -129,3 +129,21 @@ func TestReferencesStay(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// A Secret may hold a whole document, of which only one value stands elsewhere; and a password may have any character in it.
+func TestPartsOfSecrets(t *testing.T) {
+	r := NewRedactor([][]byte{
+		[]byte(`{"auths":{"registry.example":{"username":"robot-one","password":"pulls-a-lot-42","auth":"cm9ib3Qtb25lOnB1bGxzLWEtbG90LTQy"}}}`),
+		[]byte("{\n  \"nested\": [\n    {\"k\": \"deep-in-a-list\"}\n  ]\n}\n"),
+	}, nil)
+	for text, secret := range map[string]string{
+		"pull failed for pulls-a-lot-42 at registry": "pulls-a-lot-42",
+		"it says deep-in-a-list here":                "deep-in-a-list",
+		"password=Ab1,RestOfIt&more;x":               "RestOfIt",
+		"token: abc[def]{ghi}":                       "ghi",
+	} {
+		if got := r.Text(text); strings.Contains(got, secret) {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
