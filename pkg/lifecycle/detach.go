@@ -98,8 +98,10 @@ func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*Detach
 		return nil, err
 	}
 	d.result.Outcome = "detached"
-	d.result.Next = append(d.result.Next, "fleetctl cluster remove "+d.key.Name+"    # takes it out of Git, too: there is nothing left that it could delete")
-	d.result.Next = append(d.result.Next, "fleetctl backup    # earlier snapshots still hold it: restored, one of them would have it managed twice")
+	d.result.Next = []string{
+		"fleetctl cluster remove " + d.key.Name + "    # takes it out of Git, too: there is nothing left that it could delete",
+		"fleetctl backup    # earlier snapshots still hold it: restored, one of them would have it managed twice",
+	}
 	return d.result, nil
 }
 
