@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
 // side is a management cluster: etcd and kube-apiserver with the CRDs and the providers' Deployments, whose controllers the test
@@ -61,20 +63,14 @@ const startTime = 3 * time.Minute
 
 func startSide(t testing.TB, name string) *side {
 	t.Helper()
-	env := &envtest.Environment{
-		BinaryAssetsDirectory: programs(t), ControlPlaneStartTimeout: startTime,
-		CRDInstallOptions: envtest.CRDInstallOptions{CRDs: crds(t), MaxTime: startTime},
-	}
-	config, err := env.Start()
-	if err != nil {
-		t.Fatalf("start the API server: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Errorf("stop the API server: %v", err)
+	path, definitions := programs(t), crds(t)
+	env := testprograms.Start(t, func() *envtest.Environment {
+		return &envtest.Environment{
+			BinaryAssetsDirectory: path, ControlPlaneStartTimeout: startTime,
+			CRDInstallOptions: envtest.CRDInstallOptions{CRDs: definitions, MaxTime: startTime},
 		}
 	})
-	config = rest.CopyConfig(config)
+	config := rest.CopyConfig(env.Config)
 	config.QPS = -1
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -14,15 +14,8 @@ import (
 // the programs are missing: a test that is skipped proves nothing.
 func Start(t *testing.T) (*kube.Client, []byte) {
 	t.Helper()
-	env := &envtest.Environment{BinaryAssetsDirectory: testprograms.ControlPlane(t)}
-	if _, err := env.Start(); err != nil {
-		t.Fatalf("start the API server: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Errorf("stop the API server: %v", err)
-		}
-	})
+	programs := testprograms.ControlPlane(t)
+	env := testprograms.Start(t, func() *envtest.Environment { return &envtest.Environment{BinaryAssetsDirectory: programs} })
 	client, err := kube.New(env.KubeConfig, kube.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -51,16 +51,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	env := &envtest.Environment{BinaryAssetsDirectory: testprograms.ControlPlane(t)}
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	programs := testprograms.ControlPlane(t)
+	config := testprograms.Start(t, func() *envtest.Environment { return &envtest.Environment{BinaryAssetsDirectory: programs} }).Config
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
