@@ -93,6 +93,9 @@ type teardown struct {
 
 // find finds the host and the state that it is in. It changes nothing.
 func (t *teardown) find(ctx context.Context) (err error) {
+	if r := t.opts.Target.Record; r != nil && r.Connected {
+		return diag.Errorf("tear it down there; `fleetctl connect --forget` forgets the way", "the management cluster %s was made by another machine", r.Name)
+	}
 	if r := t.opts.Target.Record; t.opts.Target.Pivoted() {
 		return diag.Errorf("pivot back to an ephemeral management cluster first, or delete the cluster where it was made",
 			"the management cluster %s was pivoted to %s, which is permanent", r.Name, r.PivotedTo)
