@@ -100,10 +100,8 @@ func unsettledObject(obj *unstructured.Unstructured) []string {
 	if made, _, _ := unstructured.NestedBool(obj.Object, "status", "initialization", "infrastructureProvisioned"); !made {
 		return []string{"the infrastructure of " + kube.RefOf(obj).String() + " is not provisioned yet"}
 	}
-	for _, c := range kube.Conditions(obj) {
-		if c.Type == clusterv1.ClusterControlPlaneInitializedCondition && c.Status == "True" {
-			return nil
-		}
+	if isTrue(obj, clusterv1.ClusterControlPlaneInitializedCondition) {
+		return nil
 	}
 	return []string{"the control plane of " + kube.RefOf(obj).String() + " is not initialized yet"}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -100,11 +101,21 @@ func notServed(unknown map[schema.GroupVersionKind]int) error {
 	return errors.Join(errs...)
 }
 
+// Clusters are the graph's Clusters as NAMESPACE/NAME, sorted.
+func (g *Graph) Clusters() []string {
+	names := []string{}
+	for _, item := range g.OfKind(clusterGroupKind.Kind) {
+		names = append(names, item.Ref().Key.String())
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Available are the graph's Clusters that are Available, as NAMESPACE/NAME.
 func (g *Graph) Available() []string {
 	names := []string{}
 	for _, item := range g.OfKind(clusterGroupKind.Kind) {
-		if isAvailable(item.Unstructured) {
+		if isTrue(item.Unstructured, clusterv1.ClusterAvailableCondition) {
 			names = append(names, item.Ref().Key.String())
 		}
 	}
@@ -121,11 +132,7 @@ func (g *Graph) Epoch() int64 {
 	return epoch
 }
 
-func isAvailable(cluster *unstructured.Unstructured) bool {
-	for _, c := range kube.Conditions(cluster) {
-		if c.Type == clusterv1.ClusterAvailableCondition {
-			return c.Status == "True"
-		}
-	}
-	return false
+// isTrue tells whether a condition of an object is True.
+func isTrue(obj *unstructured.Unstructured, condition string) bool {
+	return apimeta.IsStatusConditionTrue(kube.Conditions(obj), condition)
 }

@@ -97,7 +97,7 @@ func Quiet(obj *unstructured.Unstructured) error {
 }
 
 func suspendOrder() []schema.GroupVersionKind {
-	return append([]schema.GroupVersionKind{kustomizationKind, helmReleaseKind}, sourceKinds()...)
+	return append(workers(), sourceKinds()...)
 }
 
 func toggled(suspend, mark any) map[string]any {
@@ -185,7 +185,7 @@ func (s *System) Remote(ctx context.Context) ([]RemoteObject, error) {
 		return nil, err
 	}
 	var remote []RemoteObject
-	for _, gvk := range []schema.GroupVersionKind{kustomizationKind, helmReleaseKind} {
+	for _, gvk := range workers() {
 		for _, ref := range w.refs(gvk) {
 			spec, found, _ := unstructured.NestedMap(w[gvk][ref.Key].Object, "spec", "kubeConfig")
 			if !found {

@@ -35,7 +35,7 @@ func RefTo(kind string, key kube.Key) (kube.Ref, error) {
 }
 
 // SetSuspended suspends objects, or lets Flux go on with them, at once, whatever Git says. It leaves no mark: Resume does not touch what a person has
-// suspended so. All are tried; those before an error are returned with it.
+// suspended so. It ends at the first error, and returns what was done before it.
 func (s *System) SetSuspended(ctx context.Context, refs []kube.Ref, suspended bool) ([]Switched, error) {
 	var all []Switched
 	for _, ref := range refs {

@@ -9,7 +9,6 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -84,7 +83,7 @@ func workloadReason(obj *unstructured.Unstructured) string {
 // WaitForgotten waits until there is no Kustomization and no HelmRelease in a namespace: until Flux has let go of the cluster that was
 // there. The cluster must be gone: what is being deleted and would delete nothing there is not waited for.
 func (s *System) WaitForgotten(ctx context.Context, namespace string, detail func(string)) error {
-	for _, gvk := range []schema.GroupVersionKind{kustomizationKind, helmReleaseKind} {
+	for _, gvk := range workers() {
 		err := s.client.Watch(ctx, gvk, kube.Selection{Namespace: namespace}, func(objects kube.Objects) (bool, error) {
 			left := 0
 			for _, obj := range objects {

@@ -64,7 +64,7 @@ func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transp
 	if a.Token == "" {
 		return githttp.NewClient(&http.Client{Transport: sameorigin.Download(boundAnswers(contact.Transport(rt)))}), nil, nil
 	}
-	if Protocol(ep.Protocol) == ProtocolHTTP && !isLoopback(ep.Host) {
+	if Protocol(ep.Protocol) == ProtocolHTTP && !sameorigin.IsLoopback(trimBrackets(ep.Host)) {
 		return nil, nil, diag.Errorf("use the https URL of the repository", "%w: a token is not sent over http, which is not encrypted", ErrURL)
 	}
 	user := a.Username

@@ -2,7 +2,6 @@ package gitrepo
 
 import (
 	"net"
-	"net/netip"
 	"strconv"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -77,14 +76,6 @@ func trimBrackets(host string) string {
 		return host[1 : len(host)-1]
 	}
 	return host
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(trimBrackets(host))
-	return err == nil && addr.IsLoopback()
 }
 
 // display is the URL as it may stand in errors: it has no password, as parseEndpoint has checked, and over https the user may be a token.

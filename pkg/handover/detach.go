@@ -3,8 +3,6 @@ package handover
 import (
 	"context"
 	"slices"
-	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -51,19 +49,15 @@ func Detach(ctx context.Context, o Options) (*Report, error) {
 
 // beginDetach writes the journal, or takes over the one of an earlier run.
 func (r *run) beginDetach(ctx context.Context) error {
-	var names []string
-	for _, key := range r.Select {
-		names = append(names, key.String())
-	}
 	j := r.source.journal
 	switch {
-	case j.active() && j.Detach && slices.Equal(j.Select, names):
+	case j.active() && j.Detach && slices.Equal(j.Select, r.selection()):
 		if err := r.act(ctx); err != nil {
 			return err
 		}
 		return r.takeOverFences(ctx)
 	case j.active() && j.Detach:
-		return beingDetached(r.source.Name, j)
+		return BeingDetached(r.source.Name, j)
 	case j.active():
 		return diag.Errorf("finish that first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)", "%s is in the middle of a hand-over", r.source.Name)
 	case j != nil && j.Role == RoleSource && !j.Detach:
@@ -73,24 +67,15 @@ func (r *run) beginDetach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &Plan{}
-	for _, c := range graph.OfKind("Cluster") {
-		p.Clusters = append(p.Clusters, c.Ref().Key.String())
-	}
-	if err := r.selected(p); err != nil {
+	if err := r.selected(graph.Clusters()); err != nil {
 		return err
 	}
 	if err := makeNamespace(ctx, r.source.Client); err != nil {
 		return err
 	}
-	next := &Journal{
-		FormatVersion: "1", ID: time.Now().UTC().Format("20060102150405") + "-" + strings.ToLower(r.runner), Role: RoleSource, Phase: PhasePlanned, Detach: true,
-		Fleet: r.Fleet, Source: r.source.party, Select: names, Runner: r.runner, By: r.by, Owner: r.source.party, Moved: graph.Counts(), Clusters: p.Clusters,
-		Groups: graph.Groups,
-	}
-	if j != nil {
-		next.version, next.Before = j.version, j.last()
-	}
+	next := r.newJournal(RoleSource, graph)
+	next.Source, next.Owner, next.Select, next.Detach = r.source.party, r.source.party, r.selection(), true
+	next.over(j)
 	if err := r.source.put(ctx, next); err != nil {
 		return err
 	}

@@ -66,10 +66,7 @@ func (r *run) fenced(ctx context.Context) (*capi.Graph, error) {
 func (r *run) note(ctx context.Context, graph *capi.Graph) error {
 	for _, s := range r.sides() {
 		next := *s.journal
-		next.Moved, next.Groups, next.Clusters = graph.Counts(), graph.Groups, nil
-		for _, c := range graph.OfKind("Cluster") {
-			next.Clusters = append(next.Clusters, c.Ref().Key.String())
-		}
+		next.Moved, next.Groups, next.Clusters = graph.Counts(), graph.Groups, graph.Clusters()
 		if next.same(s.journal) {
 			continue
 		}

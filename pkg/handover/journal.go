@@ -107,6 +107,14 @@ func (j *Journal) last() *Journal {
 	return &kept
 }
 
+// over has j written in the place of old, which an abort puts back; nil where nothing stood there.
+func (j *Journal) over(old *Journal) {
+	j.version, j.Before = "", nil
+	if old != nil {
+		j.version, j.Before = old.version, old.last()
+	}
+}
+
 // ReadJournal reads the journal of a management cluster; nil where it has none.
 func ReadJournal(ctx context.Context, c *kube.Client) (*Journal, error) {
 	secret := &corev1.Secret{}

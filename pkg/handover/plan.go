@@ -65,15 +65,12 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 		return p, err
 	}
 	p.Counts, p.Left = p.graph.Counts(), append(p.Left, p.graph.Missing...)
-	for _, c := range p.graph.OfKind("Cluster") {
-		p.Clusters = append(p.Clusters, c.Ref().Key.String())
-	}
-	slices.Sort(p.Clusters)
+	p.Clusters = p.graph.Clusters()
 	if p.state, err = capi.LookMovable(ctx, r.source.manager, r.target.manager, p.graph); err != nil {
 		return p, err
 	}
 	p.Waits = append(p.Waits, p.state.Waits...)
-	errs := append([]error{r.selected(p)}, p.state.Against...)
+	errs := append([]error{r.selected(p.Clusters)}, p.state.Against...)
 	taken, err := r.target.manager.Conflicts(ctx, p.graph, "")
 	if err != nil {
 		return p, err
@@ -88,10 +85,10 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 }
 
 // selected says which of the Clusters that were named are not there.
-func (r *run) selected(p *Plan) error {
+func (r *run) selected(there []string) error {
 	var errs []error
 	for _, key := range r.Select {
-		if !slices.Contains(p.Clusters, key.String()) {
+		if !slices.Contains(there, key.String()) {
 			errs = append(errs, fmt.Errorf("%s has no Cluster %s", r.source.Name, key))
 		}
 	}
@@ -156,22 +153,31 @@ func (r *run) beginNew(ctx context.Context) error {
 			return err
 		}
 	}
-	j := &Journal{
-		FormatVersion: "1", ID: time.Now().UTC().Format("20060102150405") + "-" + strings.ToLower(r.runner), Role: RoleSource, Phase: PhasePlanned,
-		Fleet: r.Fleet, Source: r.source.party, Target: r.target.party, Runner: r.runner, By: r.by, Hold: plan.state.Hold,
-		Owner: r.source.party, Epoch: plan.state.Epoch, Moved: plan.Counts, Clusters: plan.Clusters, Available: plan.state.Available,
-		Groups: plan.graph.Groups,
-	}
-	for _, key := range r.Select {
-		j.Select = append(j.Select, key.String())
-	}
-	if old := r.source.journal; old != nil {
-		j.version, j.Before = old.version, old.last()
-	}
+	j := r.newJournal(RoleSource, plan.graph)
+	j.Source, j.Target, j.Owner, j.Hold = r.source.party, r.target.party, r.source.party, plan.state.Hold
+	j.Epoch, j.Available, j.Select = plan.state.Epoch, plan.state.Available, r.selection()
+	j.over(r.source.journal)
 	if err := r.source.put(ctx, j); err != nil {
 		return err
 	}
 	return r.noteTarget(ctx)
+}
+
+// newJournal is one of a hand-over of that graph which begins.
+func (r *run) newJournal(role Role, graph *capi.Graph) *Journal {
+	return &Journal{
+		FormatVersion: "1", ID: time.Now().UTC().Format("20060102150405") + "-" + strings.ToLower(r.runner), Role: role, Phase: PhasePlanned,
+		Fleet: r.Fleet, Runner: r.runner, By: r.by, Moved: graph.Counts(), Clusters: graph.Clusters(), Groups: graph.Groups,
+	}
+}
+
+// selection are the Clusters of Select as NAMESPACE/NAME; nil for all.
+func (r *run) selection() []string {
+	var names []string
+	for _, key := range r.Select {
+		names = append(names, key.String())
+	}
+	return names
 }
 
 // noteTarget writes the source's journal at the target, too.
@@ -180,9 +186,7 @@ func (r *run) noteTarget(ctx context.Context) error {
 		return err
 	}
 	next := *r.source.journal
-	next.Role, next.Phase, next.version, next.Before = RoleTarget, PhasePlanned, "", nil
-	if old := r.target.journal; old != nil {
-		next.version, next.Before = old.version, old.last()
-	}
+	next.Role, next.Phase = RoleTarget, PhasePlanned
+	next.over(r.target.journal)
 	return r.target.put(ctx, &next)
 }

@@ -232,9 +232,9 @@ func (r *run) abort(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// markAborting settles that the hand-over is not committed any more: at the target first, where the commit would be written.
+// markAborting settles, on the sides that there are, that the hand-over is not committed any more: at the target first, where the commit would be written.
 func (r *run) markAborting(ctx context.Context) error {
-	for _, s := range []*side{r.target, r.source} {
+	for _, s := range slices.Backward(r.sides()) {
 		if !s.journal.active() {
 			continue
 		}
@@ -258,21 +258,13 @@ func (r *run) abortAlone(ctx context.Context) (*Report, error) {
 		return r.report(), nil
 	}
 	if j.Detach && (len(r.Select) == 0 || j.Phase.reached(PhaseFenced)) { // some of it may be taken away
-		return r.report(), beingDetached(r.source.Name, j)
+		return r.report(), BeingDetached(r.source.Name, j)
 	}
 	if j.Phase.reached(PhaseVerified) {
 		return r.report(), diag.Errorf("give a way to it: `fleetctl pivot --to-kubeconfig FILE`",
 			"%s may have taken over already: only its own journal tells", j.Target.Name)
 	}
-	next := *j
-	next.Phase, next.Runner, next.By = PhaseAborting, r.runner, r.by
-	if err := r.source.put(ctx, &next); err != nil {
-		return r.report(), err
-	}
-	if err := r.become(); err != nil {
-		return r.report(), err
-	}
-	if err := r.takeOverFences(ctx); err != nil {
+	if err := r.markAborting(ctx); err != nil {
 		return r.report(), err
 	}
 	report := r.report()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,7 +69,7 @@ func Restorable(name string, j *Journal) error {
 	switch {
 	case j == nil:
 	case j.active() && j.Detach:
-		return beingDetached(name, j)
+		return BeingDetached(name, j)
 	case j.active() && j.Snapshot != "":
 		return diag.Errorf("finish that one first: `fleetctl restore --snapshot "+j.Snapshot+"`",
 			"%s is in the middle of being restored from the snapshot %s", name, j.Snapshot)
@@ -83,7 +82,8 @@ func Restorable(name string, j *Journal) error {
 	return nil
 }
 
-func beingDetached(name string, j *Journal) error {
+// BeingDetached is the error of who meets a Cluster that is being detached from the management cluster of that name.
+func BeingDetached(name string, j *Journal) error {
 	return diag.Errorf("finish it first: `fleetctl cluster detach "+strings.Join(j.Select, " ")+"`",
 		"%s is being detached from %s", strings.Join(j.Select, ", "), name)
 }
@@ -139,18 +139,10 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 	if err := makeNamespace(ctx, r.target.Client); err != nil {
 		return err
 	}
-	j := &Journal{
-		FormatVersion: "1", ID: time.Now().UTC().Format("20060102150405") + "-" + strings.ToLower(r.runner), Role: RoleTarget, Phase: PhasePlanned,
-		Fleet: r.Fleet, Source: o.Source, Target: r.target.party, Runner: r.runner, By: r.by, Hold: len(clusters) > 0, Owner: o.Source, Epoch: o.Epoch,
-		Moved: graph.Counts(), Available: o.Available, Groups: graph.Groups, Snapshot: o.Snapshot,
-	}
-	for _, c := range graph.OfKind("Cluster") {
-		j.Clusters = append(j.Clusters, c.Ref().Key.String())
-	}
-	slices.Sort(j.Clusters)
-	if old := r.target.journal; old != nil {
-		j.version, j.Before = old.version, old.last()
-	}
+	j := r.newJournal(RoleTarget, graph)
+	j.Source, j.Target, j.Owner, j.Hold = o.Source, r.target.party, o.Source, len(clusters) > 0
+	j.Epoch, j.Available, j.Snapshot = o.Epoch, o.Available, o.Snapshot
+	j.over(r.target.journal)
 	if err := r.target.put(ctx, j); err != nil {
 		return err
 	}
@@ -194,15 +186,7 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 }
 
 func (r *run) abortRestore(ctx context.Context) error {
-	next := *r.target.journal
-	next.Phase, next.Runner, next.By = PhaseAborting, r.runner, r.by
-	if err := r.target.put(ctx, &next); err != nil {
-		return err
-	}
-	if err := r.become(); err != nil {
-		return err
-	}
-	if err := r.takeOverFences(ctx); err != nil {
+	if err := r.markAborting(ctx); err != nil {
 		return err
 	}
 	return r.abortTarget(ctx)

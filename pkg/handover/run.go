@@ -106,7 +106,7 @@ func (r *run) agree() error {
 	}
 	for _, s := range []*side{r.source, r.target} {
 		if j := s.journal; j.active() && j.Detach {
-			return beingDetached(s.Name, j)
+			return BeingDetached(s.Name, j)
 		}
 		if j := s.journal; j.active() && (j.Source.UID != r.source.party.UID || j.Target.UID != r.target.party.UID) {
 			return diag.Errorf("finish that one first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)",

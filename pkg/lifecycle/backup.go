@@ -147,7 +147,7 @@ func takeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Cla
 	now := time.Now().UTC().Truncate(time.Second)
 	snap := &snapshot.Snapshot{
 		ID: snapshot.NewID(now), Taken: now, By: ownership.Somebody(), Fleet: claim.Fleet, FleetName: claim.Name, ManagementCluster: claim.Cluster,
-		Providers: []string{}, Clusters: []string{}, Available: []string{},
+		Providers: []string{},
 	}
 	var graph *capi.Graph
 	group, readCtx := errgroup.WithContext(ctx)
@@ -164,10 +164,7 @@ func takeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Cla
 		return nil, nil, diag.Wrap("read what "+claim.Cluster+" manages", err, "")
 	}
 	slices.Sort(snap.Providers)
-	snap.Counts, snap.Available, snap.Epoch = graph.Counts(), graph.Available(), graph.Epoch()
-	for _, c := range graph.OfKind("Cluster") {
-		snap.Clusters = append(snap.Clusters, c.Ref().Key.String())
-	}
+	snap.Counts, snap.Clusters, snap.Available, snap.Epoch = graph.Counts(), graph.Clusters(), graph.Available(), graph.Epoch()
 	snap.Objects, err = graph.Portable()
 	return snap, graph.Missing, err
 }

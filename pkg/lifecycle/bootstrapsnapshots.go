@@ -27,7 +27,7 @@ const (
 // keepSnapshots keeps a snapshot of the bootstrap cluster whenever something has changed, from when Flux begins until the clusters are there: a runner that
 // dies in between takes the only other record of what exists in a cloud with it. That the first cannot be kept is an error; later ones are tried again.
 func (b *bootstrap) keepSnapshots(ctx context.Context, detail func(string)) error {
-	place, err := openPlace("", b.snapshotsTo(), b.mgmt.Name)
+	place, err := b.place()
 	if err != nil {
 		return err
 	}
@@ -83,15 +83,11 @@ func late(ctx context.Context, do func(context.Context) error) error {
 // fromSnapshot finds out what a management cluster that does not run here has left behind: a restore to go on with, a snapshot to begin from, or a reason to
 // make none. It never takes a living one for gone: the caller says so (--source-is-gone).
 func (b *bootstrap) fromSnapshot(ctx context.Context) error {
-	to := b.snapshotsTo()
-	if to == "" || b.hostErr != nil || b.connected {
+	if b.hostErr != nil || b.connected {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
-	place, err := openPlace("", to, b.mgmt.Name)
-	if err != nil {
-		return err
-	}
-	if ids, err := place.List(ctx); err != nil || len(ids) == 0 {
+	place, ids, err := b.snapshots(ctx)
+	if err != nil || len(ids) == 0 {
 		return err
 	}
 	st, err := b.host.State(ctx)
@@ -168,20 +164,13 @@ func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, clie
 }
 
 // refuseForgottenAt is refuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
-func (s *session) refuseForgottenAt(ctx context.Context, client *kube.Client) error {
-	if s.snapshotsTo() == "" || s.handsOver || s.connected {
+func (s *session) refuseForgottenAt(ctx context.Context, client *kube.Client, journal *handover.Journal) error {
+	if s.handsOver || s.connected || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
 		return nil
 	}
-	place, err := openPlace("", s.snapshotsTo(), s.mgmt.Name)
-	if err != nil {
-		return err
-	}
-	ids, err := place.List(ctx)
+	place, ids, err := s.snapshots(ctx)
 	if err != nil || len(ids) == 0 {
 		return err
-	}
-	if journal, err := handover.ReadJournal(ctx, client); err != nil || journal != nil {
-		return err // it has taken work over, or handed it over: see refuseHandedOver
 	}
 	if ours, err := s.snapshotsAreOf(ctx, place, client); err != nil || ours {
 		return err
@@ -195,7 +184,7 @@ func (s *session) markHandedOver(ctx context.Context, to string) error {
 	if s.snapshotsTo() == "" {
 		return nil
 	}
-	place, err := openPlace("", s.snapshotsTo(), s.mgmt.Name)
+	place, err := s.place()
 	if err != nil {
 		return err
 	}
@@ -218,11 +207,7 @@ func (s *session) refuseForgotten(ctx context.Context) error {
 	if st, err := s.host.State(ctx); err != nil || st != host.StateAbsent {
 		return err
 	}
-	place, err := openPlace("", s.snapshotsTo(), s.mgmt.Name)
-	if err != nil {
-		return err
-	}
-	ids, err := place.List(ctx)
+	place, ids, err := s.snapshots(ctx)
 	if err != nil || len(ids) == 0 {
 		return err
 	}

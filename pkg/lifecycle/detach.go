@@ -55,7 +55,7 @@ type detach struct {
 	client  *kube.Client
 	manager *capi.Manager
 	key     kube.Key
-	release kube.Ref // that makes the cluster; empty once that is gone
+	release kube.Key // of the HelmRelease that makes the cluster; empty once that is gone
 	result  *DetachResult
 }
 
@@ -139,21 +139,20 @@ func (d *detach) find(ctx context.Context) (err error) {
 	if cluster.Deleting {
 		return diag.Errorf("wait until it is gone", "cluster %s is being deleted", cluster.FullName())
 	}
-	release, made := flux.MadeBy(object)
-	if !made {
-		if by, ok := flux.Applier(object); ok {
+	d.release = flux.ReleaseOf(object)
+	if d.release.Name == "" {
+		if by := flux.KustomizationOf(object); by.Name != "" {
 			return diag.Errorf("suspend that, or take the cluster's manifests out of its folder with prune off, and run the same command again",
 				"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
 		}
 	}
-	d.release = release
 	d.result.Left, err = handover.Remains(ctx, d.client, []kube.Key{d.key})
 	return err
 }
 
 // keep writes what nobody could find out any more to private files.
 func (d *detach) keep(ctx context.Context, detail func(string)) error {
-	if d.release == (kube.Ref{}) && len(d.result.Left) == 0 {
+	if d.release == (kube.Key{}) && len(d.result.Left) == 0 {
 		return steps.NothingToDo("an earlier run has done it")
 	}
 	detail("taking a snapshot of the Cluster API objects")

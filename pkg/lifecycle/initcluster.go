@@ -108,10 +108,11 @@ func (s *session) awaitAPI(ctx context.Context, _ func(string)) (err error) {
 	if s.client, err = kube.New(s.api.kubeconfig, kube.Options{}); err != nil {
 		return err
 	}
-	if err := s.refuseHandedOver(ctx, s.client); err != nil {
+	journal, err := s.refuseHandedOver(ctx, s.client)
+	if err != nil {
 		return err
 	}
-	if err := s.refuseForgottenAt(ctx, s.client); err != nil {
+	if err := s.refuseForgottenAt(ctx, s.client, journal); err != nil {
 		return err
 	}
 	return s.claimCluster(ctx, s.client) // nothing is done to it before

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -227,22 +226,26 @@ func (p *pivot) checkSource() error {
 		"%s cannot take over: a fleet repo without a remote is served to the management cluster %s only", cmp.Or(p.to, "the target"), p.mgmt.Name)
 }
 
-// refuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same machines.
-func (s *session) refuseHandedOver(ctx context.Context, client *kube.Client) error {
+// refuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same machines. It returns
+// the journal that it has read; nil where there is none.
+func (s *session) refuseHandedOver(ctx context.Context, client *kube.Client) (*handover.Journal, error) {
 	if s.handsOver {
-		return nil
+		return nil, nil
 	}
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil || journal == nil {
-		return err
+		return nil, err
 	}
+	return journal, s.refuseJournal(journal)
+}
+
+func (s *session) refuseJournal(journal *handover.Journal) error {
 	if journal.Snapshot != "" && journal.Phase != handover.PhaseReleased {
 		return diag.Errorf("`fleetctl restore` goes on with it, `fleetctl restore --abort` undoes it",
 			"the management cluster %s is being restored from the snapshot %s", s.mgmt.Name, journal.Snapshot)
 	}
 	if journal.Detach && journal.Phase != handover.PhaseReleased {
-		return diag.Errorf("finish it first: `fleetctl cluster detach "+strings.Join(journal.Select, " ")+"`",
-			"%s is being detached from the management cluster %s", strings.Join(journal.Select, ", "), s.mgmt.Name)
+		return handover.BeingDetached("the management cluster "+s.mgmt.Name, journal)
 	}
 	if journal.Role != handover.RoleSource {
 		return nil

@@ -25,6 +25,22 @@ func openPlace(given, declared, cluster string) (snapshot.Place, error) {
 	return snapshot.NewFolder(where, cluster)
 }
 
+// place is where fleet.yaml says that the session's snapshots are kept.
+func (s *session) place() (snapshot.Place, error) { return openPlace("", s.snapshotsTo(), s.mgmt.Name) }
+
+// snapshots are those that there are where fleet.yaml says, oldest first; none where it says nothing.
+func (s *session) snapshots(ctx context.Context) (snapshot.Place, []string, error) {
+	if s.snapshotsTo() == "" {
+		return nil, nil, nil
+	}
+	place, err := s.place()
+	if err != nil {
+		return nil, nil, err
+	}
+	ids, err := place.List(ctx)
+	return place, ids, err
+}
+
 // keysInUse are those of known that the fleet repo at root is encrypted for now; where it says nothing of them, fallback.
 func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
 	rules, err := readRules(root)

@@ -85,7 +85,7 @@ func (c *clusterChecks) checkFleet(ctx context.Context) preflight.Result {
 	if err := c.checkClaim(there.claim); err != nil {
 		return preflight.FailWith(err)
 	}
-	if err := c.refuseHandedOver(ctx, there.client); err != nil {
+	if _, err := c.refuseHandedOver(ctx, there.client); err != nil {
 		return c.unanswered(err)
 	}
 	if there.claim == nil {

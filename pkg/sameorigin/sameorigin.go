@@ -81,7 +81,7 @@ func Registry(next http.RoundTripper, registry string) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) {
 		first, left := way(req)
 		switch {
-		case !left && inClear(req) && !(isLoopback(req.URL) && req.URL.Host == registry):
+		case !left && inClear(req) && !(IsLoopback(host(req.URL)) && req.URL.Host == registry):
 			return nil, &ClearError{To: Of(req.URL)}
 		case !left:
 			return req, nil
@@ -138,12 +138,11 @@ func inClear(req *http.Request) bool {
 	return !strings.EqualFold(req.URL.Scheme, "https") && (req.Header.Get("Authorization") != "" || req.Method == http.MethodPost)
 }
 
-func isLoopback(u *url.URL) bool {
-	if host(u) == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(u.Hostname())
-	return err == nil && addr.IsLoopback()
+// IsLoopback tells whether host, without a port or brackets, is this machine. Names but localhost are not resolved: one that begins like an address is
+// another machine's.
+func IsLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // isContent tells whether a request is for what its digest proves, in the way that registries name it: /v2/<name>/blobs/<digest>.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"path"
 	"slices"
@@ -102,7 +101,7 @@ func New(config Config) (*Client, error) {
 		return nil, diag.Errorf("export VAULT_ADDR=https://vault.example.com:8200", "the address of Vault is no URL")
 	case base.User != nil || base.RawQuery != "":
 		return nil, diag.Errorf("export VAULT_ADDR with nothing but scheme, host and port", "the address of Vault holds more than a server")
-	case base.Scheme == "http" && !isLoopback(base.Hostname()):
+	case base.Scheme == "http" && !sameorigin.IsLoopback(base.Hostname()):
 		return nil, diag.Errorf("use https", "the token for Vault would go to %s without TLS", base.Host)
 	}
 	transport, found := sameorigin.NewTransport(config.CA)
@@ -114,11 +113,6 @@ func New(config Config) (*Client, error) {
 	}
 	client := &http.Client{Transport: sameorigin.Bind(contact.Bound(contact.Transport(transport), maxAnswer), base), Timeout: requestTimeout}
 	return &Client{config: config, base: base, http: client}, nil
-}
-
-func isLoopback(host string) bool {
-	address, err := netip.ParseAddr(host) // a name that begins like one is another machine's
-	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
 // Server is the address, as it may be printed.

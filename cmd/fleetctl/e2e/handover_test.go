@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -277,65 +278,12 @@ func (h *handedOver) unsynced(t *testing.T) string {
 	return strings.Join(names, ", ")
 }
 
-// killedInRestore kills a restore when the objects are made and nobody has taken over: the providers do not run then.
-func (h *handedOver) killedInRestore(args []string) {
-	h.t.Helper()
-	cmd := h.command(args...)
-	progress := &echo{t: h.t}
-	cmd.Stderr = progress
-	if err := cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	phase := func() handover.Phase {
-		content, err := os.ReadFile(filepath.Join(h.state, "clusters", h.name, "kubeconfig"))
-		if err != nil {
-			return ""
-		}
-		client, err := kube.New(content, kube.Options{})
-		if err != nil {
-			return ""
-		}
-		journal, err := handover.ReadJournal(h.t.Context(), client)
-		if err != nil || journal == nil {
-			return ""
-		}
-		return journal.Phase
-	}
-	for phase() != handover.PhaseCopied && phase() != handover.PhaseVerified {
-		select {
-		case err := <-ended:
-			h.t.Fatalf("it ended before it was killed: %v\n%s", err, progress)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := <-ended; err == nil || cmd.ProcessState.Exited() {
-		h.t.Fatalf("it came to its end before it was killed: %v", err)
-	}
-	h.t.Logf("killed in the phase %s", phase())
-}
-
 // killedAt kills a fleetctl as soon as the journal at c says that the phase is reached.
 func (h *handedOver) killedAt(c *kube.Client, phase handover.Phase, args []string) {
 	h.t.Helper()
-	cmd := h.command(args...)
-	progress := &echo{t: h.t}
-	cmd.Stderr = progress
-	if err := cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	r := h.begin(args...)
 	for {
-		select {
-		case err := <-ended:
-			h.t.Fatalf("it ended before the phase %s: %v\n%s", phase, err, progress)
-		case <-time.After(20 * time.Millisecond):
-		}
+		r.alive()
 		journal, err := handover.ReadJournal(h.t.Context(), c)
 		if err != nil {
 			h.t.Fatal(err)
@@ -344,14 +292,50 @@ func (h *handedOver) killedAt(c *kube.Client, phase handover.Phase, args []strin
 			break
 		}
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := <-ended; err == nil || cmd.ProcessState.Exited() {
-		h.t.Fatalf("it came to its end before it was killed: %v", err)
-	}
+	r.kill()
 	if journal, err := handover.ReadJournal(h.t.Context(), c); err != nil || journal.Phase == handover.PhaseReleased {
 		h.t.Fatalf("killed too late: %+v, %v", journal, err)
+	}
+}
+
+// running is a fleetctl that is to be killed.
+type running struct {
+	t        *testing.T
+	cmd      *exec.Cmd
+	progress *echo
+	ended    chan error
+}
+
+// begin starts fleetctl.
+func (h *handedOver) begin(args ...string) *running {
+	h.t.Helper()
+	r := &running{t: h.t, cmd: h.command(args...), progress: &echo{t: h.t}, ended: make(chan error, 1)}
+	r.cmd.Stderr = r.progress
+	if err := r.cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	go func() { r.ended <- r.cmd.Wait() }()
+	return r
+}
+
+// alive fails the test where it has ended by itself. It takes a moment, so that who looks again and again leaves the others room.
+func (r *running) alive() {
+	r.t.Helper()
+	select {
+	case err := <-r.ended:
+		r.t.Fatalf("it ended before it was killed: %v\n%s", err, r.progress)
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
+// kill kills it, which has to come before its end.
+func (r *running) kill() {
+	r.t.Helper()
+	if err := r.cmd.Process.Kill(); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := <-r.ended; err == nil || r.cmd.ProcessState.Exited() {
+		r.t.Fatalf("it came to its end before it was killed: %v", err)
 	}
 }
 
@@ -400,198 +384,4 @@ func (h *handedOver) scaled(c *kube.Client, name string, replicas int) {
 		}
 		return fmt.Sprintf("%d of %d machines are Running", running, replicas+1)
 	})
-}
-
-// TestRunnerLost: the management cluster goes with its machine and all that this knew. A snapshot, the fleet repo and the fleet's age key make it again, and
-// the clusters live on with the same machines.
-func TestRunnerLost(t *testing.T) {
-	h := newSource(t)
-	bundle, place := []string{"--bundle", os.Getenv(envBundle)}, filepath.Join(h.base, "snapshots")
-	if !h.step("a management cluster makes clusters", h.declares) {
-		return
-	}
-	before := h.machines(h.source)
-	h.step("a snapshot", func(t *testing.T) {
-		r := decode[struct {
-			Clusters []string       `json:"clusters"`
-			Counts   map[string]int `json:"counts"`
-		}](t, h.ok("backup", "--to", place, "-o", "json").stdout)
-		if !slices.Equal(r.Clusters, []string{"one/one", "two/two"}) || r.Counts["Machine"] != len(before) {
-			t.Errorf("it says %+v", r)
-		}
-	})
-	restore := append([]string{"restore", "--from", place}, bundle...)
-	if !h.step("all that the machine was is gone", func(t *testing.T) {
-		kill(t, h.on.processes(h.fleet))
-		if err := os.Rename(h.state, h.state+"-lost"); err != nil {
-			t.Fatal(err)
-		}
-		h.fails(1, []string{"age key"}, restore...)
-		keys, err := filepath.Glob(filepath.Join(h.state+"-lost", "keys", "fleets", "*.agekey"))
-		if err != nil || len(keys) != 1 {
-			t.Fatalf("keys: %v, %v", keys, err)
-		}
-		restore = append(restore, "--age-key-file", keys[0])
-		h.fails(1, []string{"--source-is-gone"}, restore...)
-	}) {
-		return
-	}
-	if !h.step("restored, by a run that goes on where another was killed", func(t *testing.T) {
-		h.killedInRestore(append(slices.Clone(restore), "--source-is-gone"))
-		h.fails(1, []string{"is being restored from the snapshot", "fleetctl restore"}, append([]string{"init"}, bundle...)...)
-		h.ok(append(slices.Clone(restore), "--source-is-gone")...)
-		h.source = h.client(h.kubeconfigFile())
-		h.ready(5 * time.Minute)
-		h.sameMachines(t, before, h.source)
-	}) {
-		return
-	}
-	h.step("a commit still scales one", func(*testing.T) { h.scaled(h.source, "two", 2) })
-	h.step("again there is nothing to do, and init finds its cluster", func(t *testing.T) {
-		h.ok(restore...)
-		h.ok(append([]string{"init"}, bundle...)...)
-		h.ok("backup", "--to", place)
-	})
-	h.step("one is detached, and nothing makes it again", func(t *testing.T) {
-		planned := h.ok("cluster", "detach", "two", "--dry-run").stdout
-		if !strings.Contains(planned, "two/two") || len(h.machines(h.source)) != 5 {
-			t.Errorf("it says %s", planned)
-		}
-		h.ok("cluster", "detach", "two", "--yes")
-		h.scaled(h.source, "one", 2) // Flux has applied a later commit
-		for _, m := range h.machines(h.source) {
-			if !strings.HasPrefix(m, "one/") {
-				t.Errorf("there is %s", m)
-			}
-		}
-		h.fails(2, []string{"no workload cluster two"}, "cluster", "detach", "two", "--yes")
-		h.ok("cluster", "remove", "two", "--push", "--wait", "--timeout", "3m")
-		h.ok("cluster", "remove", "two", "--push", "--wait", "--yes", "--timeout", "3m")
-		h.ready(time.Minute)
-	})
-	h.step("another machine learns the way", func(t *testing.T) {
-		file := h.kubeconfigFile()
-		first := h.state
-		h.state = filepath.Join(h.base, "another-machine")
-		defer func() { h.state = first }()
-		h.fails(3, nil, "status")
-		h.ok("connect", "--kubeconfig", file)
-		h.ready(time.Minute)
-		h.ok(append([]string{"init"}, bundle...)...)
-		h.ok("backup", "--to", place) // the key came along
-		h.ok("connect", "--forget")
-		h.fails(3, nil, "status")
-	})
-	h.step("which this one need not", func(t *testing.T) {
-		h.fails(1, []string{"is on this machine"}, "connect", "--kubeconfig", h.kubeconfigFile())
-		h.ready(time.Minute)
-	})
-}
-
-// TestRunnerLostInBootstrap: a pipeline's runner dies while bootstrap makes the clusters. A new one refuses to begin anew, and is told that the first is
-// gone: it goes on from the snapshot, and makes no machine twice.
-func TestRunnerLostInBootstrap(t *testing.T) {
-	h := newSource(t)
-	place := filepath.Join(h.base, "snapshots")
-	run := []string{"bootstrap", "--bundle", os.Getenv(envBundle), "-o", "json"}
-	if !h.step("a fleet repo with clusters, and no management cluster", func(*testing.T) {
-		h.writesFleet(fmt.Sprintf("  snapshots: {to: %q}\n", place))
-		h.ok("init", "--scaffold")
-		h.addsClusters("--commit")
-	}) {
-		return
-	}
-	var before []string
-	if !h.step("the runner dies", func(t *testing.T) {
-		before = h.diesInBootstrap(t, place, run)
-		h.fails(1, []string{"age key"}, run...)
-	}) {
-		return
-	}
-	keys, err := filepath.Glob(filepath.Join(h.state+"-lost", "keys", "fleets", "*.agekey"))
-	if err != nil || len(keys) != 1 {
-		t.Fatalf("keys: %v, %v", keys, err)
-	}
-	run = append(run, "--age-key-file", keys[0])
-	h.step("a new one asks first", func(*testing.T) {
-		h.fails(1, []string{"--source-is-gone"}, run...)
-		h.fails(1, []string{"there are snapshots of it", "fleetctl restore"}, "init", "--bundle", os.Getenv(envBundle))
-	})
-	h.step("and goes on from the snapshot", func(t *testing.T) {
-		h.ok(append(slices.Clone(run), "--source-is-gone")...)
-		h.source = h.client(h.kubeconfigFile())
-		h.ready(5 * time.Minute)
-		now := h.machines(h.source)
-		if len(now) != 4 {
-			t.Errorf("machines: %v", now)
-		}
-		for _, m := range before {
-			name, _, _ := strings.Cut(m, " ")
-			if !slices.ContainsFunc(now, func(n string) bool { return strings.HasPrefix(n, name+" ") }) {
-				t.Errorf("%s was made before, and is not there: %v", name, now)
-			}
-		}
-	})
-}
-
-// diesInBootstrap runs bootstrap until a snapshot has machines in it, ends all that the machine runs and takes its state away. It returns those machines.
-func (h *handedOver) diesInBootstrap(t *testing.T, place string, run []string) (machines []string) {
-	cmd := h.command(run...)
-	progress := &echo{t: t}
-	cmd.Stderr = progress
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	eventually(t, "a snapshot has machines in it", 5*time.Minute, func() string {
-		select {
-		case err := <-ended:
-			t.Fatalf("bootstrap ended: %v\n%s", err, progress)
-		default:
-		}
-		files, err := filepath.Glob(filepath.Join(place, h.name, "*"))
-		if err != nil || len(files) == 0 {
-			return fmt.Sprintf("%d snapshots, %v", len(files), err)
-		}
-		// What the snapshot of that moment holds is at least what was there before it was taken.
-		if content, err := os.ReadFile(filepath.Join(h.state, "clusters", h.name, "kubeconfig")); err == nil {
-			if client, err := kube.New(content, kube.Options{}); err == nil {
-				machines = h.machines(client)
-			}
-		}
-		taken := len(files)
-		if len(machines) < 2 {
-			return "no machines yet"
-		}
-		eventually(t, "one more is kept", 2*time.Minute, func() string {
-			files, err := filepath.Glob(filepath.Join(place, h.name, "*"))
-			if err != nil || len(files) > taken {
-				return ""
-			}
-			return "not yet"
-		})
-		return ""
-	})
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err == nil || cmd.ProcessState.Exited() {
-		t.Fatalf("it came to its end before it was killed: %v", err)
-	}
-	kill(t, h.on.processes(h.fleet))
-	if err := os.Rename(h.state, h.state+"-lost"); err != nil {
-		t.Fatal(err)
-	}
-	return machines
-}
-
-// kubeconfigFile writes the management cluster's kubeconfig to a file.
-func (h *handedOver) kubeconfigFile() string {
-	h.t.Helper()
-	file := filepath.Join(h.base, "now.kubeconfig")
-	if err := os.WriteFile(file, []byte(h.ok("kubeconfig").stdout), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
-	return file
 }
