@@ -79,7 +79,7 @@ func backupView(w io.Writer, r *lifecycle.BackupResult) error {
 	for _, m := range r.Missing {
 		ui.Fprintf(w, "  %s\n", m)
 	}
-	_, err := ui.Fprintf(w, "  fleetctl restore --snapshot %s --dry-run    # what is in it\n", r.Snapshot)
+	_, err := ui.Fprintf(w, "  fleetctl restore --from %s --snapshot %s --dry-run    # what is in it\n", r.Place, r.Snapshot)
 	return err
 }
 
