@@ -110,7 +110,7 @@ func (m *Manager) Differences(ctx context.Context, graph *Graph, id string) ([]s
 		switch {
 		case have == nil:
 			differences = append(differences, item.Ref().String()+" did not arrive")
-		case item.Shared && !isCopy(have, item, id): // the target's own
+		case stays(have, item) && !isCopy(have, item, id): // the target's own
 		default:
 			differences = append(differences, differ(item, have, uids)...)
 		}

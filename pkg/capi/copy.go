@@ -78,7 +78,7 @@ func (m *Manager) Conflicts(ctx context.Context, graph *Graph, id string) ([]kub
 	}
 	var taken []kube.Ref
 	for _, item := range graph.Items {
-		if have := there[keyOfItem(item)]; have != nil && !item.Shared && !isCopy(have, item, id) {
+		if have := there[keyOfItem(item)]; have != nil && !stays(have, item) && !isCopy(have, item, id) {
 			taken = append(taken, item.Ref())
 		}
 	}
@@ -110,6 +110,17 @@ func (m *Manager) objectsLike(ctx context.Context, graph *Graph) (map[refKey]*un
 }
 
 func keyOfItem(item *Item) refKey { return refKey{item.kind.GroupKind(), item.Ref().Key} }
+
+// stays tells whether what the target has of an item is the target's own from now on: the item is shared, or an earlier hand-over of something else that
+// uses it, too, has brought a copy along.
+func stays(have *unstructured.Unstructured, item *Item) bool {
+	if item.Shared {
+		return true
+	}
+	a := have.GetAnnotations()
+	_, stayed := a[StaysMark]
+	return stayed && a[SourceMark] == string(item.GetUID())
+}
 
 // isCopy tells whether have is the copy of item that the hand-over made.
 func isCopy(have *unstructured.Unstructured, item *Item, id string) bool {
@@ -192,7 +203,7 @@ func (c *copier) create(ctx context.Context, item *Item) (*unstructured.Unstruct
 			return nil, fmt.Errorf("get %s: %w", item.Ref(), err)
 		}
 	}
-	if !item.Shared && !isCopy(have, item, c.ID) {
+	if !stays(have, item) && !isCopy(have, item, c.ID) {
 		return nil, diag.Wrap("copy "+item.Ref().String(), ErrTaken, "find out whose it is, and delete it there if it is not needed")
 	}
 	return have, nil

@@ -133,6 +133,9 @@ func (m *Manager) Graph(ctx context.Context, o GraphOptions) (*Graph, error) {
 	if o.WithFlux {
 		g.takeFlux()
 	}
+	if !g.all {
+		g.takeOwnReleases()
+	}
 	g.takeReferences()
 	return g.result(o), nil
 }

@@ -93,6 +93,27 @@ func storageOf(n *node) string {
 	return cmp.Or(namespace, n.GetNamespace())
 }
 
+// takeOwnReleases takes what Helm knows of the releases that the Clusters are made by. What Flux is to do with them stays: who gets the Clusters has it
+// from the fleet repo.
+func (g *graph) takeOwnReleases() {
+	storage := map[kube.Key]string{}
+	for _, n := range g.nodes {
+		if n.taken && n.selected && n.kind.GroupKind() == clusterGroupKind {
+			release := madeBy(n)
+			storage[release] = release.Namespace
+		}
+	}
+	delete(storage, kube.Key{})
+	for _, n := range g.nodes {
+		if _, ours := storage[releaseOf(n)]; ours && ofFlux(n.kind.Group) && n.GetKind() == "HelmRelease" {
+			storage[releaseOf(n)] = storageOf(n)
+		}
+	}
+	for release, namespace := range storage {
+		g.takeRelease(release, namespace)
+	}
+}
+
 // takeRelease takes Helm's own Secrets of a release, and the ConfigMaps and Secrets that it has made.
 func (g *graph) takeRelease(release kube.Key, storage string) {
 	for _, n := range g.nodes {

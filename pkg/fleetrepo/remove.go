@@ -140,18 +140,11 @@ func (r *Repo) keeps(flavour string) (bool, error) {
 
 // removeFiles takes everything in the cluster's folder out.
 func (r *Repo) removeFiles(c *declared) (*Removal, error) {
-	dir := path.Dir(c.File)
 	out := &Removal{Edit: Edit{Summary: "Remove cluster " + c.Name, Environments: []string{c.Environment}}, Deletes: true, Cluster: c.Cluster}
 	if err := r.after(&out.Edit, c); err != nil {
 		return nil, err
 	}
-	if err := r.deleteFolder(&out.Changes, dir); err != nil {
-		return nil, err
-	}
-	if err := r.unlist(&out.Changes, path.Dir(dir), path.Base(dir)); err != nil {
-		return nil, err
-	}
-	if err := r.dropChart(&out.Edit, c); err != nil {
+	if err := r.takeOut(&out.Edit, c); err != nil {
 		return nil, err
 	}
 	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".",

@@ -3,10 +3,12 @@ package flux
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -50,6 +52,96 @@ func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube
 		return change
 	})
 	return err
+}
+
+// ForgetLetGo deletes what LetGo has suspended, once no Kustomization applies it any more: nothing makes it again then. Suspended as it is, nothing of what
+// it has made is undone.
+func (s *System) ForgetLetGo(ctx context.Context, release, kubeconfig kube.Key, detail func(string)) error {
+	w, err := s.look(ctx)
+	if err != nil {
+		return fmt.Errorf("look at Flux: %w", err)
+	}
+	marked := map[kube.Ref]bool{}
+	var objects []*unstructured.Unstructured
+	for _, kind := range workers() {
+		for _, obj := range w[kind] {
+			ref := kube.RefOf(obj)
+			if _, is := obj.GetAnnotations()[letGoAnnotation]; !is || !worksOn(obj, kubeconfig) && (kind != helmReleaseKind || ref.Key != release) {
+				continue
+			}
+			if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); !suspended {
+				return diag.Errorf("suspend it again, or delete it if you know what that removes", "%s was resumed by somebody since it was let go", ref)
+			}
+			marked[ref] = true
+			objects = append(objects, obj)
+		}
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	if err := s.Reconcile(ctx); err != nil {
+		return err
+	}
+	if err := s.waitNotApplied(ctx, marked, detail); err != nil {
+		return err
+	}
+	return s.client.Delete(ctx, objects, kube.DeleteOptions{Wait: true})
+}
+
+// waitNotApplied waits until no Kustomization has any of the objects in its inventory.
+func (s *System) waitNotApplied(ctx context.Context, objects map[kube.Ref]bool, detail func(string)) error {
+	err := s.client.Watch(ctx, kustomizationKind, kube.Selection{}, func(kustomizations kube.Objects) (bool, error) {
+		for key, k := range kustomizations {
+			entries, _, _ := unstructured.NestedSlice(k.Object, "status", "inventory", "entries")
+			for _, entry := range entries {
+				fields, _ := entry.(map[string]any)
+				id, _ := fields["id"].(string)
+				if ref, ok := inventoryRef(id); ok && applies(objects, ref) {
+					if detail != nil {
+						detail(fmt.Sprintf("waiting until Kustomization %s no longer applies %s", key, ref))
+					}
+					return false, nil
+				}
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the fleet repo no longer has it here: %w", err)
+	}
+	return nil
+}
+
+// applies compares by kind and name: an inventory does not tell the version.
+func applies(objects map[kube.Ref]bool, ref kube.Ref) bool {
+	for o := range objects {
+		if o.Kind == ref.Kind && o.Group == ref.Group && o.Key == ref.Key {
+			return true
+		}
+	}
+	return false
+}
+
+// WaitReleased waits until a HelmRelease is there and Ready.
+func (s *System) WaitReleased(ctx context.Context, release kube.Key, detail func(string)) error {
+	if err := s.Reconcile(ctx); err != nil {
+		return err
+	}
+	why := "it is not there yet"
+	err := s.client.Watch(ctx, helmReleaseKind, kube.Selection{Namespace: release.Namespace, Name: release.Name}, func(objects kube.Objects) (bool, error) {
+		why = "it is not there yet"
+		if obj := objects[release]; obj != nil {
+			why = workloadReason(obj)
+		}
+		if why != "" && detail != nil {
+			detail("HelmRelease " + release.String() + ": " + why)
+		}
+		return why == "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for HelmRelease %s (%s): %w", release, why, err)
+	}
+	return nil
 }
 
 // workers are the kinds that change clusters.

@@ -59,8 +59,8 @@ func (r *run) beginDetach(ctx context.Context) error {
 	case j.active() && j.Detach:
 		return BeingDetached(r.source.Name, j)
 	case j.active():
-		return diag.Errorf("finish that first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)", "%s is in the middle of a hand-over", r.source.Name)
-	case j != nil && j.Role == RoleSource && !j.Detach:
+		return InTheMiddle(r.source.Name, j)
+	case j != nil && j.Role == RoleSource && j.Whole():
 		return handedOver(r.source.Name, j)
 	}
 	graph, err := r.source.manager.Graph(ctx, r.graphOptions())

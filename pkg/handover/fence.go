@@ -122,7 +122,7 @@ func (r *run) halt(ctx context.Context, s *side, which func(context.Context) ([]
 func (r *run) whole() bool { return len(r.Select) == 0 }
 
 func (r *run) sourcePolicy(graph *capi.Graph) policy {
-	p := policy{user: r.source.journal.user(), groups: graph.Groups}
+	p := policy{user: r.source.journal.user(), groups: graph.Groups, command: r.source.journal.Command()}
 	if r.whole() {
 		return p
 	}
@@ -135,7 +135,7 @@ func (r *run) sourcePolicy(graph *capi.Graph) policy {
 }
 
 func (r *run) targetPolicy(groups []string) policy {
-	return policy{user: r.target.journal.user(), groups: groups, copies: r.target.journal.ID}
+	return policy{user: r.target.journal.user(), groups: groups, copies: r.target.journal.ID, command: r.target.journal.Command()}
 }
 
 // takeOverFences makes the fences of an earlier run this one's.

@@ -9,6 +9,7 @@ package handover
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -52,6 +53,14 @@ type Progress struct {
 	Detail string
 	// Done of Total objects; both are 0 where nothing is counted.
 	Done, Total int
+}
+
+// String is one line of progress, with counts where something is counted.
+func (p Progress) String() string {
+	if p.Total == 0 {
+		return p.Detail
+	}
+	return fmt.Sprintf("%s: %d of %d", p.Detail, p.Done, p.Total)
 }
 
 // Report is what a hand-over has done.

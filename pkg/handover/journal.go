@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -99,6 +100,43 @@ type Journal struct {
 
 // active tells whether the hand-over of the journal is still to be finished, or undone.
 func (j *Journal) active() bool { return j != nil && j.Phase != PhaseReleased }
+
+// Whole tells whether it is about all that the source has: a source that has handed that over has no work any more.
+func (j *Journal) Whole() bool { return len(j.Select) == 0 }
+
+// Active tells whether it is still to be finished, or undone.
+// A nil journal is of none.
+func (j *Journal) Active() bool { return j.active() }
+
+// Command is the one that goes on with it.
+func (j *Journal) Command() string {
+	switch {
+	case j.Snapshot != "":
+		return "fleetctl restore --snapshot " + j.Snapshot
+	case j.Detach:
+		return "fleetctl cluster detach " + strings.Join(j.Select, " ")
+	case !j.Whole():
+		_, name, _ := strings.Cut(j.Select[0], "/") // one, as the fleet repo calls it
+		return "fleetctl cluster transfer " + name
+	}
+	return "fleetctl pivot"
+}
+
+// what names what it is about, for people.
+func (j *Journal) what() string {
+	if j.Whole() {
+		return "a hand-over"
+	}
+	return "the transfer of " + strings.Join(j.Select, ", ")
+}
+
+// IsTransferOf tells whether it is about that one Cluster, by its name or NAMESPACE/NAME, and about two management clusters.
+func (j *Journal) IsTransferOf(cluster string) bool {
+	return !j.Whole() && !j.Detach && j.Snapshot == "" && slices.ContainsFunc(j.Select, func(full string) bool {
+		_, name, _ := strings.Cut(full, "/")
+		return cluster == full || cluster == name
+	})
+}
 
 // last is the journal as a later one keeps it: no history.
 func (j *Journal) last() *Journal {

@@ -41,6 +41,8 @@ type policy struct {
 	namespaces []string
 	// copies of the hand-over of that id are all that it is about; "": everything.
 	copies string
+	// command goes on with the hand-over.
+	command string
 }
 
 func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
@@ -74,7 +76,7 @@ func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
 			MatchConditions:  conditions,
 			Validations: []admissionv1.Validation{{
 				Expression: "false", Reason: &forbidden,
-				Message: "it is being handed over to another management cluster; `fleetctl pivot` goes on, `fleetctl pivot --abort` undoes it",
+				Message: "it is in the middle of a hand-over; `" + p.command + "` goes on, `" + p.command + " --abort` undoes it",
 			}},
 		},
 	}

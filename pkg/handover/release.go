@@ -211,7 +211,7 @@ func (r *run) asAvailable(ctx context.Context) error {
 // abort undoes what is not committed.
 func (r *run) abort(ctx context.Context) (*Report, error) {
 	if r.committed() {
-		return r.report(), diag.Errorf("`fleetctl pivot` finishes it; to take the work back, pivot from there to here",
+		return r.report(), diag.Errorf("`"+r.journal().Command()+"` finishes it; to take the work back, hand it over from there to here",
 			"the hand-over to %s is committed: it can only go forward", r.target.Name)
 	}
 	if r.source == nil || !r.source.journal.active() && !r.target.journal.active() {
@@ -261,7 +261,7 @@ func (r *run) abortAlone(ctx context.Context) (*Report, error) {
 		return r.report(), BeingDetached(r.source.Name, j)
 	}
 	if j.Phase.reached(PhaseVerified) {
-		return r.report(), diag.Errorf("give a way to it: `fleetctl pivot --to-kubeconfig FILE`",
+		return r.report(), diag.Errorf("give a way to it: "+wayThere(j),
 			"%s may have taken over already: only its own journal tells", j.Target.Name)
 	}
 	if err := r.markAborting(ctx); err != nil {
@@ -269,6 +269,14 @@ func (r *run) abortAlone(ctx context.Context) (*Report, error) {
 	}
 	report := r.report()
 	return report, r.abortSource(ctx)
+}
+
+// wayThere says how a way to the target is given.
+func wayThere(j *Journal) string {
+	if j.Whole() {
+		return "`fleetctl pivot --to-kubeconfig FILE`"
+	}
+	return "`" + j.Command() + "` on a machine that knows " + j.Target.Name + ", or `fleetctl connect --management " + j.Target.Name + "` here first"
 }
 
 func (r *run) abortTarget(ctx context.Context) error {

@@ -74,9 +74,8 @@ func Restorable(name string, j *Journal) error {
 		return diag.Errorf("finish that one first: `fleetctl restore --snapshot "+j.Snapshot+"`",
 			"%s is in the middle of being restored from the snapshot %s", name, j.Snapshot)
 	case j.active():
-		return diag.Errorf("finish that first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)",
-			"%s is in the middle of a hand-over, from %s to %s", name, j.Source.Name, j.Target.Name)
-	case j.Role == RoleSource:
+		return InTheMiddle(name, j)
+	case j.Role == RoleSource && j.Whole():
 		return handedOver(name, j)
 	}
 	return nil
@@ -84,7 +83,7 @@ func Restorable(name string, j *Journal) error {
 
 // BeingDetached is the error of who meets a Cluster that is being detached from the management cluster of that name.
 func BeingDetached(name string, j *Journal) error {
-	return diag.Errorf("finish it first: `fleetctl cluster detach "+strings.Join(j.Select, " ")+"`",
+	return diag.Errorf("finish it first: `"+j.Command()+"`",
 		"%s is being detached from %s", strings.Join(j.Select, ", "), name)
 }
 
@@ -199,7 +198,9 @@ func (r *run) undoHint() string {
 	case j.Snapshot != "":
 		return "`fleetctl restore --abort` undoes what it has done so far"
 	case j.Detach:
-		return "`fleetctl cluster detach --abort " + strings.Join(j.Select, " ") + "` undoes it, as long as nothing is taken away"
+		return "`" + j.Command() + " --abort` undoes it, as long as nothing is taken away"
+	case !j.Whole():
+		return "`" + j.Command() + " --abort` undoes it"
 	}
 	return "`fleetctl pivot --abort` undoes the hand-over"
 }

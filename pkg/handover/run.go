@@ -33,7 +33,9 @@ type run struct {
 	Options
 
 	source, target *side // one is nil where there is none to reach any more
-	runner, by     string
+	// past tells that the journals are of a hand-over that is over, and that another one is wanted.
+	past       bool
+	runner, by string
 
 	mu       sync.Mutex
 	warnings []string
@@ -59,7 +61,41 @@ func open(ctx context.Context, o Options) (*run, error) {
 			return nil, err
 		}
 	}
-	return r, r.agree()
+	if err := r.agree(); err != nil {
+		return nil, err
+	}
+	return r, r.lookBack(ctx)
+}
+
+// lookBack finds out whether the hand-over that the journals are of is the one that is asked for, where that is over: another one may follow, of other
+// Clusters, or of one that came back.
+func (r *run) lookBack(ctx context.Context) error {
+	if r.source == nil || r.source.journal == nil || r.target.journal == nil {
+		return nil
+	}
+	s, t := r.source.journal, r.target.journal
+	if t.Role == RoleTarget && t.Phase == PhaseCommitted && s.ID != t.ID {
+		r.source = nil // it has noted that all is done there, and has gone on since
+		return nil
+	}
+	if s.ID != t.ID || s.active() || t.active() {
+		return nil
+	}
+	if !slices.Equal(s.Select, r.selection()) {
+		r.past = true
+		return nil
+	}
+	if r.whole() {
+		return nil
+	}
+	clusters, err := r.source.manager.Clusters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range clusters {
+		r.past = r.past || slices.Contains(s.Select, c.FullName())
+	}
+	return nil
 }
 
 // openSource is open without a target.
@@ -109,8 +145,10 @@ func (r *run) agree() error {
 			return BeingDetached(s.Name, j)
 		}
 		if j := s.journal; j.active() && (j.Source.UID != r.source.party.UID || j.Target.UID != r.target.party.UID) {
-			return diag.Errorf("finish that one first (`fleetctl pivot`), or undo it (`fleetctl pivot --abort`)",
-				"%s is in the middle of another hand-over, from %s to %s", s.Name, j.Source.Name, j.Target.Name)
+			return InTheMiddle(s.Name, j)
+		}
+		if j := s.journal; j.active() && j.Snapshot == "" && !slices.Equal(j.Select, r.selection()) {
+			return InTheMiddle(s.Name, j)
 		}
 	}
 	if s := r.source.journal; s.active() && t.active() && s.ID != t.ID {
@@ -118,6 +156,12 @@ func (r *run) agree() error {
 			"the journals of %s and %s are of two hand-overs, %s and %s", r.source.Name, r.target.Name, s.ID, t.ID)
 	}
 	return nil
+}
+
+// InTheMiddle refuses what would get into the way of a hand-over. j is the journal of the management cluster of that name.
+func InTheMiddle(name string, j *Journal) error {
+	return diag.Errorf("finish that one first (`"+j.Command()+"`), or undo it (`"+j.Command()+" --abort`)",
+		"%s is in the middle of %s, from %s to %s", name, j.what(), j.Source.Name, j.Target.Name)
 }
 
 // undoing tells whether an abort was cut off.
@@ -135,7 +179,7 @@ func (r *run) phaseOf(s *side) Phase {
 // committed tells whether the target has the work of the hand-over under way.
 func (r *run) committed() bool {
 	j := r.target.journal
-	if j == nil || j.Role != RoleTarget || !j.Phase.reached(PhaseCommitted) {
+	if j == nil || r.past || j.Role != RoleTarget || !j.Phase.reached(PhaseCommitted) {
 		return false
 	}
 	// A released journal of the target is of this hand-over only as long as the source has not noted the same.

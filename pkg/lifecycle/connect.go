@@ -125,7 +125,7 @@ func (s *session) lookThere(ctx context.Context, client *kube.Client) (*ConnectR
 	if err != nil {
 		return nil, err
 	}
-	if journal != nil && journal.Role == handover.RoleSource && journal.Phase.Committed() {
+	if journal != nil && journal.Role == handover.RoleSource && journal.Whole() && journal.Phase.Committed() {
 		return nil, diag.Errorf("connect to that one", "the cluster at %s has handed its work over to %s", client.Host(), journal.Target.Name)
 	}
 	manager, err := capi.New(client)

@@ -220,7 +220,7 @@ func (d *detach) letGo(ctx context.Context, _ func(string)) error {
 func (d *detach) takeAway(ctx context.Context, detail func(string)) (err error) {
 	d.result.Report, err = handover.Detach(ctx, handover.Options{
 		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key},
-		Progress: func(progress handover.Progress) { detail(progressText(progress)) },
+		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	})
 	return err
 }

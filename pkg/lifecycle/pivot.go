@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -161,7 +160,7 @@ func (p *pivot) handOver(ctx context.Context, detail func(string)) error {
 	o := handover.Options{
 		Fleet: p.identity(), Target: handover.Side{Name: p.target.Name, Client: p.client}, Attach: p.attachFlux,
 		Source:   handover.Side{Name: p.mgmt.Name},
-		Progress: func(progress handover.Progress) { detail(progressText(progress)) },
+		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}
 	if !p.gone {
 		o.Source.Client = p.session.client
@@ -174,14 +173,6 @@ func (p *pivot) handOver(ctx context.Context, detail func(string)) error {
 		}
 	}
 	return err
-}
-
-// progressText is one line of progress, with counts where something is counted.
-func progressText(p handover.Progress) string {
-	if p.Total == 0 {
-		return p.Detail
-	}
-	return fmt.Sprintf("%s: %d of %d", p.Detail, p.Done, p.Total)
 }
 
 // waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.

@@ -145,7 +145,7 @@ func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error)
 // abort undoes a hand-over in one of its ways.
 func (p *pivot) abort(ctx context.Context, options handover.Options, how func(context.Context, handover.Options) (*handover.Report, error)) (*PivotResult, error) {
 	step := p.Report.Start("undo the hand-over")
-	options.Progress = func(progress handover.Progress) { step.Detail(progressText(progress)) }
+	options.Progress = func(progress handover.Progress) { step.Detail(progress.String()) }
 	report, err := how(ctx, options)
 	if err != nil {
 		step.Fail(err)

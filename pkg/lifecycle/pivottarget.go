@@ -173,7 +173,10 @@ func (p *pivot) lookAtSource(ctx context.Context) error {
 		return err
 	}
 	p.session.client = client
-	if journal != nil && journal.Role == handover.RoleSource && !journal.Detach {
+	if journal.Active() && !journal.Whole() && !journal.Detach {
+		return handover.InTheMiddle(p.mgmt.Name, journal)
+	}
+	if journal != nil && journal.Role == handover.RoleSource && journal.Whole() {
 		p.under, p.handsOver = journal, true
 		return p.sameTarget(journal)
 	}
@@ -197,7 +200,7 @@ func (p *pivot) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 		return diag.Errorf("work with it from its own fleet repo, and name its management cluster with --management",
 			"%s is in a hand-over from %s, which is another management cluster than %s of this fleet", kept.Name, journal.Source.Name, p.mgmt.Name)
 	}
-	if journal == nil || journal.Role != handover.RoleTarget || !journal.Phase.Committed() {
+	if journal == nil || journal.Role != handover.RoleTarget || !journal.Whole() || !journal.Phase.Committed() {
 		hint := "restore it from where its machines are noted; to begin anew, delete " + p.cluster.Path(targetFile)
 		if len(p.toKubeconfig) > 0 {
 			hint = "go on, or undo it, on the machine that the management cluster is on"
@@ -246,6 +249,12 @@ func (s *session) refuseJournal(journal *handover.Journal) error {
 	}
 	if journal.Detach && journal.Phase != handover.PhaseReleased {
 		return handover.BeingDetached("the management cluster "+s.mgmt.Name, journal)
+	}
+	if !journal.Whole() {
+		if journal.Active() && !journal.Detach {
+			return handover.InTheMiddle("the management cluster "+s.mgmt.Name, journal)
+		}
+		return nil // it goes on with its other clusters
 	}
 	if journal.Role != handover.RoleSource {
 		return nil

@@ -214,7 +214,7 @@ func (r *restore) takeIn(ctx context.Context, detail func(string)) error {
 		Fleet: r.identity(), Target: handover.Side{Name: r.mgmt.Name, Client: r.client}, Snapshot: r.snap.ID,
 		Source:  handover.Party{Name: r.snap.ManagementCluster, UID: r.snap.UID},
 		Objects: r.snap.Objects, Available: r.snap.Available, Epoch: r.snap.Epoch, Attach: r.attachFlux,
-		Progress: func(progress handover.Progress) { detail(progressText(progress)) },
+		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	})
 	r.report = report
 	if report != nil {

@@ -72,6 +72,14 @@ func work(ctx context.Context, verb string, args []string) error {
 		options.Target, options.Select = handover.Side{}, []kube.Key{{Namespace: "team-a", Name: "alpha"}}
 		_, err := handover.Detach(ctx, options)
 		return err
+	case transfer:
+		options.Select = []kube.Key{{Namespace: "team-a", Name: "alpha"}}
+		_, err := handover.Run(ctx, options)
+		return err
+	case abortTransfer:
+		options.Select = []kube.Key{{Namespace: "team-a", Name: "alpha"}}
+		_, err := handover.Abort(ctx, options)
+		return err
 	case backUp:
 		return writeSnapshot(ctx, options.Source)
 	case restore:

@@ -123,7 +123,7 @@ func (b *bed) hold(t *testing.T, faults []string, story string, o outcome) {
 }
 
 // newBed starts worlds side by side.
-func newBed(t *testing.T, p program, count int, seedFleet func(context.Context, testing.TB, *seeder), status bool) *bed {
+func newBed(t *testing.T, p program, count int, seedFleet func(context.Context, testing.TB, *seeder), status bool, seedTarget ...func(*seeder)) *bed {
 	t.Helper()
 	b := &bed{
 		worlds: make([]*world, count), program: p, started: time.Now(), random: rand.New(rand.NewPCG(*seed, 0)),
@@ -132,7 +132,7 @@ func newBed(t *testing.T, p program, count int, seedFleet func(context.Context, 
 	t.Logf("seed %d, %d kills, %d worlds", *seed, *kills, count)
 	var wg sync.WaitGroup
 	for n := range b.worlds {
-		wg.Go(func() { b.worlds[n] = newWorld(t, func(s *seeder) { seedFleet(t.Context(), t, s) }) })
+		wg.Go(func() { b.worlds[n] = newWorld(t, func(s *seeder) { seedFleet(t.Context(), t, s) }, seedTarget...) })
 	}
 	wg.Wait()
 	if t.Failed() {

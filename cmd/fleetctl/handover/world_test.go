@@ -29,8 +29,8 @@ type moment struct {
 	machine        string
 }
 
-// newWorld starts both sides and puts a fleet into the source.
-func newWorld(t testing.TB, seed func(*seeder)) *world {
+// newWorld starts both sides and puts a fleet into the source, and whatever seedTarget puts there into the target.
+func newWorld(t testing.TB, seed func(*seeder), seedTarget ...func(*seeder)) *world {
 	t.Helper()
 	w := &world{}
 	for name, s := range map[string]**side{"source": &w.source, "target": &w.target} {
@@ -39,8 +39,12 @@ func newWorld(t testing.TB, seed func(*seeder)) *world {
 	}
 	seeds := newSeeder(w.source)
 	seeds.management(t.Context(), t)
-	newSeeder(w.target).management(t.Context(), t)
+	targetSeeds := newSeeder(w.target)
+	targetSeeds.management(t.Context(), t)
 	seed(seeds)
+	for _, seed := range seedTarget {
+		seed(targetSeeds)
+	}
 	w.sourceProxy, w.targetProxy = newProxy(t, w.source), newProxy(t, w.target)
 	w.beginning = w.save(t.Context(), t, "")
 	w.sourceBefore, w.targetBefore = w.source.read(t.Context(), t), w.target.read(t.Context(), t)
@@ -85,8 +89,10 @@ const (
 	backUp       = "backup"
 	restore      = "restore"
 	abortRestore = "abort-restore"
-	// detach takes one Cluster away from the source.
-	detach = "detach"
+	// detach takes one Cluster away from the source, transfer hands it to the target, abortTransfer undoes that.
+	detach        = "detach"
+	transfer      = "transfer"
+	abortTransfer = "abort-transfer"
 )
 
 // program is what is proven: it hands over or aborts, with the kubeconfigs of both sides, and keeps what it likes in home.

@@ -1,0 +1,251 @@
+package fleetrepo
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+)
+
+// TransferOptions of Transfer.
+type TransferOptions struct {
+	// Cluster by name, or as environment/name; To is another management cluster of the fleet.
+	Cluster, To string
+	// AcceptDifferences agrees that the cluster gets what the environment has at the new management cluster, where that is not what it has now.
+	AcceptDifferences bool
+}
+
+// Transfer moves a cluster's folder from those of the management cluster that makes it to those of another one, which applies it from then on. What the
+// environment has for all its clusters comes along where the other one has no cluster in it yet. Only what is in Git changes: whoever carries it to Git
+// has to see that the objects are at the other one before. Errors: an unknown cluster or management cluster, one without the provider, a name that is
+// taken there, an environment that has other features there.
+func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
+	to, err := r.managementCluster(o.To)
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.findBeside(o.Cluster, to)
+	if err != nil {
+		return nil, err
+	}
+	if c.mgmt == to {
+		return &Edit{Summary: "Transfer cluster " + c.Name, AsWanted: fmt.Sprintf("cluster %s is declared for management cluster %s (%s)", c.Name, to.Name, c.File)}, nil
+	}
+	if err := r.transferable(c, to); err != nil {
+		return nil, err
+	}
+	m := &mover{repo: r, from: c.mgmt, to: to, environment: c.Environment}
+	e := &Edit{
+		Summary: fmt.Sprintf("Transfer cluster %s from %s to %s", c.Name, c.mgmt.Name, to.Name), Environments: []string{c.Environment},
+		Renders: path.Join(to.Layout().Cluster(c.Environment, c.Name), path.Base(c.File)),
+	}
+	if err := m.common(e, o.AcceptDifferences); err != nil {
+		return nil, err
+	}
+	if err := m.cluster(e, c); err != nil {
+		return nil, err
+	}
+	if err := r.shareChart(e, to, c.Environment, c.Flavour); err != nil {
+		return nil, err
+	}
+	if err := r.withEnvironment(e, to, c.Environment); err != nil {
+		return nil, err
+	}
+	if r.exists(path.Join(path.Dir(c.File), layout.FluxFile)) {
+		if _, err := r.environmentFlux(&e.Changes, to, c.Environment, r.isReleased(to, c.Environment)); err != nil {
+			return nil, err
+		}
+	}
+	return e, r.takeOut(e, c)
+}
+
+// findBeside is find where the cluster may stand at two management clusters, as long as a pull request that moves it is half merged by hand: the one
+// that is not to counts.
+func (r *Repo) findBeside(given string, to *v1alpha1.ManagementCluster) (*declared, error) {
+	environment, name, qualified := strings.Cut(given, "/")
+	if !qualified {
+		environment, name = "", given
+	}
+	places, err := r.places(name)
+	if err != nil || strings.ContainsAny(name, `/\.`) || name == "" {
+		return r.find(given)
+	}
+	elsewhere := slices.DeleteFunc(places, func(p place) bool { return p.mgmt == to || environment != "" && p.environment != environment })
+	if len(elsewhere) != 1 {
+		return r.find(given)
+	}
+	c, err := r.load(elsewhere[0])
+	if err != nil || c == nil {
+		return r.find(given)
+	}
+	return c, nil
+}
+
+// transferable says why a cluster cannot be another management cluster's.
+func (r *Repo) transferable(c *declared, to *v1alpha1.ManagementCluster) error {
+	if c.Removing {
+		return diag.Errorf("finish its removal, or take that back: `fleetctl cluster remove "+c.Name+" --cancel`", "cluster %s is being removed", c.Name)
+	}
+	if r.manages(c.mgmt, c.Name) {
+		return diag.Errorf("transfer workload clusters only", "cluster %s is a management cluster of this fleet", c.Name)
+	}
+	if _, err := r.managementClusterFor(to.Name, c.Flavour); err != nil {
+		return err
+	}
+	return r.checkFree(to, c.Name, manifest.File{})
+}
+
+// mover writes what stands at one management cluster to where it belongs at another one.
+type mover struct {
+	repo        *Repo
+	from, to    *v1alpha1.ManagementCluster
+	environment string
+}
+
+// moved is a file's text with the folders of the one management cluster replaced by the other's.
+func (m *mover) moved(content []byte) []byte {
+	a, b := m.from.Layout(), m.to.Layout()
+	for _, folders := range [][2]string{{a.Clusters(), b.Clusters()}, {a.Management(), b.Management()}} {
+		content = replaceFolder(content, folders[0], folders[1])
+	}
+	return content
+}
+
+// replaceFolder replaces a folder in a text where it stands as a path of its own, or begins one.
+func replaceFolder(content []byte, from, to string) []byte {
+	var out []byte
+	for {
+		i := bytes.Index(content, []byte(from))
+		if i < 0 {
+			return append(out, content...)
+		}
+		end := i + len(from)
+		out = append(out, content[:i]...)
+		if inPath(content[:i], content[end:]) {
+			out = append(out, from...)
+		} else {
+			out = append(out, to...)
+		}
+		content = content[end:]
+	}
+}
+
+// inPath tells whether what stands between before and after is a part of a longer name.
+func inPath(before, after []byte) bool {
+	const names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	if len(after) > 0 && strings.IndexByte(names+".", after[0]) >= 0 {
+		return true
+	}
+	before = bytes.TrimSuffix(before, []byte("./"))
+	return len(before) > 0 && strings.IndexByte(names+"/", before[len(before)-1]) >= 0
+}
+
+// cluster writes the cluster's folder anew.
+func (m *mover) cluster(e *Edit, c *declared) error {
+	from, to := path.Dir(c.File), m.to.Layout().Cluster(c.Environment, c.Name)
+	files, err := m.read(from, to)
+	if err != nil {
+		return err
+	}
+	e.Changes.Write(files...)
+	for _, f := range files {
+		if err := m.repo.enlist(&e.Changes, m.to.ClustersDir(c.Environment), f.Path, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read are the files of a folder as they are to stand in another one.
+func (m *mover) read(from, to string) ([]manifest.File, error) {
+	names, err := m.repo.filesBelow(from)
+	if err != nil {
+		return nil, fmt.Errorf("list the files in %s: %w", from, err)
+	}
+	files := make([]manifest.File, 0, len(names))
+	for _, name := range names {
+		content, err := m.repo.generated(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, manifest.File{Path: path.Join(to, strings.TrimPrefix(name, from+"/")), Content: m.moved(content)})
+	}
+	return files, nil
+}
+
+// common brings along what the environment has for all its clusters, where no cluster of the target has anything of it yet; where one has, both have to
+// be the same, or the cluster would lose what it has.
+func (m *mover) common(e *Edit, accept bool) error {
+	from := path.Join(m.from.ClustersDir(m.environment), layout.CommonDir)
+	wanted, err := m.read(from, path.Join(m.to.ClustersDir(m.environment), layout.CommonDir))
+	if err != nil {
+		return err
+	}
+	at := m.to.Layout()
+	wanted = slices.DeleteFunc(wanted, func(f manifest.File) bool { // each management cluster has its own of these
+		return strings.HasPrefix(f.Path, at.WorkloadFlux(m.environment)+"/") || strings.HasPrefix(f.Path, at.Sync(m.environment)+"/")
+	})
+	used, err := m.used()
+	if err != nil {
+		return err
+	}
+	if !used {
+		e.Changes.Write(wanted...)
+		return nil
+	}
+	var differ []string
+	for _, f := range wanted {
+		if path.Base(f.Path) == layout.KeepFile {
+			continue
+		}
+		there, err := m.repo.generated(f.Path)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(there, f.Content) {
+			differ = append(differ, strings.TrimPrefix(f.Path, at.Environment(m.environment)+"/"))
+		}
+	}
+	if len(differ) == 0 || accept {
+		return nil
+	}
+	slices.Sort(differ)
+	const most = 5
+	shown := strings.Join(differ[:min(most, len(differ))], ", ")
+	if len(differ) > most {
+		shown += fmt.Sprintf(" and %s more", plain.Count(len(differ)-most, "file"))
+	}
+	return diag.Errorf("make them the same (`fleetctl feature enable` and `disable` with --management), or agree with --accept-differences",
+		"environment %s is another one at management cluster %s: the cluster would get what is there, and lose what is not; compare %s in %s and %s",
+		m.environment, m.to.Name, shown, m.from.ClustersDir(m.environment), m.to.ClustersDir(m.environment))
+}
+
+// used tells whether the target has a cluster in the environment.
+func (m *mover) used() (bool, error) {
+	places, err := m.repo.places("")
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(places, func(p place) bool {
+		return p.mgmt == m.to && p.environment == m.environment && m.repo.exists(p.file)
+	}), nil
+}
+
+// takeOut takes a cluster's folder out of those of its management cluster.
+func (r *Repo) takeOut(e *Edit, c *declared) error {
+	dir := path.Dir(c.File)
+	if err := r.deleteFolder(&e.Changes, dir); err != nil {
+		return err
+	}
+	if err := r.unlist(&e.Changes, path.Dir(dir), path.Base(dir)); err != nil {
+		return err
+	}
+	return r.dropChart(e, c)
+}

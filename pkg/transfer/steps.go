@@ -1,0 +1,186 @@
+package transfer
+
+import (
+	"context"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+const (
+	stepQuiet     = "keep the source's Flux off it"
+	stepHandOver  = "hand it over"
+	stepAvailable = "wait until it is as it was"
+	stepRepo      = "say so in the fleet repo"
+	stepFlux      = "wait for the target's Flux to take it up"
+	stepTidy      = "let the source forget it"
+)
+
+// plan looks at both sides and at what the fleet repo would become, and changes nothing.
+func (t *transfer) plan(ctx context.Context) error {
+	if !t.handedOver() {
+		plan, err := handover.Look(ctx, t.handOptions(nil))
+		if t.result.Plan = plan; err != nil {
+			return err
+		}
+	}
+	if t.declared {
+		return nil
+	}
+	o := t.opts.Change
+	o.DryRun, o.Edit, o.Confirm = true, t.edit, nil
+	changed, err := change.Make(ctx, o)
+	t.result.Change = changed
+	return err
+}
+
+// run is all that changes anything.
+func (t *transfer) run(ctx context.Context) error {
+	t.result.Change = nil
+	all := []steps.Step{
+		{Name: stepQuiet, Run: t.quiet, Timeout: 2 * time.Minute},
+		{
+			Name: stepHandOver, Needs: []string{stepQuiet}, Run: t.handOver, Timeout: 30 * time.Minute,
+			Hint: "run the same command again: it goes on; before the commit, --abort undoes it",
+		},
+		{Name: stepAvailable, Needs: []string{stepHandOver}, Run: t.waitAvailable, Timeout: 15 * time.Minute, Hint: "the target has taken over; `fleetctl status` shows what is wrong there"},
+		{Name: stepRepo, Needs: []string{stepHandOver}, Run: t.changeRepo},
+	}
+	if err := steps.Run(ctx, t.Report, all); err != nil {
+		return err
+	}
+	t.result.Outcome = "handed-over"
+	if !t.reachesFlux() {
+		t.result.Next = append(t.result.Next, t.whatIsLeft()+", then run `fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+"` again: it finishes what is left")
+		return nil
+	}
+	const again = "it has its new place in the fleet repo; once that has reached the clusters (a channel of tags needs a promotion), run the same command again: it finishes what is left"
+	err := steps.Run(ctx, t.Report, []steps.Step{
+		{Name: stepFlux, Run: t.waitTakenUp, Timeout: 10 * time.Minute, Hint: again},
+		{Name: stepTidy, Needs: []string{stepFlux}, Run: t.tidy, Timeout: 10 * time.Minute, Hint: again},
+	})
+	if err != nil {
+		return err
+	}
+	t.result.Outcome = "transferred"
+	t.result.Next = append(t.result.Next, "fleetctl backup --management "+t.from.target.Name+"    # earlier snapshots still hold it: restored, one of them would have it managed twice")
+	return nil
+}
+
+// reachesFlux tells whether the fleet repo says it where Flux reads it.
+func (t *transfer) reachesFlux() bool {
+	c := t.result.Change
+	return c == nil || c.Pushed || !c.Changed || t.local && c.Commit != ""
+}
+
+// whatIsLeft is for the user to do before a second run.
+func (t *transfer) whatIsLeft() string {
+	if c := t.result.Change; c != nil && c.PullRequest != nil {
+		return "merge " + c.PullRequest.URL
+	}
+	return "commit and push what has changed in the fleet repo"
+}
+
+func (t *transfer) quiet(ctx context.Context, _ func(string)) error {
+	if t.from.client == nil {
+		return steps.NothingToDo("the source is not there")
+	}
+	refs, err := flux.NewSystem(t.from.client).LetGo(ctx, t.release, t.kubeconfig())
+	if err == nil && len(refs) == 0 {
+		return steps.NothingToDo("it is off")
+	}
+	return err
+}
+
+func (t *transfer) handOver(ctx context.Context, detail func(string)) error {
+	if t.over {
+		return steps.NothingToDo(t.to.target.Name + " has it")
+	}
+	report, err := handover.Run(ctx, t.handOptions(detail))
+	t.result.Report = report
+	if report != nil {
+		for _, warning := range report.Warnings {
+			t.Report.Warn(warning)
+		}
+	}
+	return err
+}
+
+func (t *transfer) waitAvailable(ctx context.Context, detail func(string)) error {
+	if t.result.Report == nil || len(t.result.Report.Available) == 0 {
+		return steps.NothingToDo("it was not Available")
+	}
+	manager, err := capi.New(t.to.client)
+	if err != nil {
+		return err
+	}
+	return manager.WaitAvailable(ctx, []kube.Key{t.key}, detail)
+}
+
+// changeRepo moves the cluster's folder in the fleet repo.
+func (t *transfer) changeRepo(ctx context.Context, _ func(string)) error {
+	if t.declared {
+		return steps.NothingToDo("it says so")
+	}
+	o := t.opts.Change
+	o.Edit, o.Confirm = t.edit, nil
+	changed, err := change.Make(ctx, o)
+	t.result.Change = changed
+	return diag.Wrap("", err, hintAfter(err))
+}
+
+// hintAfter says that nothing is lost by a change that could not be made.
+func hintAfter(err error) string {
+	const safe = "the target has the cluster, and nobody's Flux does anything with it meanwhile; run the same command again"
+	if hint := diag.Hint(err); hint != "" {
+		return hint + "; " + safe
+	}
+	return safe
+}
+
+func (t *transfer) waitTakenUp(ctx context.Context, detail func(string)) error {
+	return flux.NewSystem(t.to.client).WaitReleased(ctx, t.release, detail)
+}
+
+func (t *transfer) tidy(ctx context.Context, detail func(string)) error {
+	if t.from.client == nil {
+		return steps.NothingToDo("it is not there")
+	}
+	return flux.NewSystem(t.from.client).ForgetLetGo(ctx, t.release, t.kubeconfig(), detail)
+}
+
+// abort undoes what is not committed.
+func (t *transfer) abort(ctx context.Context) (*Result, error) {
+	if t.over {
+		return nil, diag.Errorf("to take it back, transfer it from there to here", "%s has taken the cluster over: it can only go forward", t.to.target.Name)
+	}
+	if t.journal == nil {
+		if t.from.client == nil {
+			return nil, diag.Errorf("start it", "the source %s is not there", t.from.target.Name)
+		}
+		// An abort that was cut off, or a run that had only begun: Flux may still be off.
+		t.result.Outcome = "nothing-to-do"
+	}
+	step := t.Report.Start("undo the transfer")
+	o := t.handOptions(step.Detail)
+	report, err := handover.Abort(ctx, o)
+	if err == nil {
+		err = flux.NewSystem(t.from.client).TakeBack(ctx, t.key.Namespace, t.kubeconfig())
+	}
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	t.result.Report = report
+	if t.journal != nil {
+		t.result.Outcome = "undone"
+	}
+	return t.result, nil
+}

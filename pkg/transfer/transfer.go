@@ -1,0 +1,369 @@
+// Package transfer hands one workload cluster from a management cluster to another one of the same fleet, while both go on with their other clusters: the
+// objects first, by pkg/handover, then the fleet repo, and in the end what the source's Flux still has of it. Until the fleet repo says so, too, the
+// target has the cluster and neither side's Flux does anything with it.
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// Options of Run.
+type Options struct {
+	// Cluster is a workload cluster of the fleet repo, NAME or ENVIRONMENT/NAME; To is a management cluster of the fleet. To may be empty where a transfer
+	// of the cluster is under way.
+	Cluster, To string
+	// AcceptDifferences is that of fleetrepo.TransferOptions.
+	AcceptDifferences bool
+	// DryRun only looks. Abort undoes what an earlier run began, as long as the target has not taken over.
+	DryRun, Abort bool
+	// Change says how the fleet repo's part is carried to Git; Change.Dir is in the fleet repo.
+	Change change.Options
+	// Confirm, if not nil, is asked before anything is changed.
+	Confirm func(*Result) error
+	Timeout time.Duration
+}
+
+// Result is what a transfer did, or would do.
+type Result struct {
+	FormatVersion string `json:"formatVersion"`
+	// Outcome is planned, undone, nothing-to-do, handed-over (the fleet repo does not say so where Flux reads it) or transferred.
+	Outcome string `json:"outcome"`
+	Cluster string `json:"cluster"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	// Plan is what a dry run found, Report what was handed over.
+	Plan   *handover.Plan   `json:"plan,omitempty"`
+	Report *handover.Report `json:"report,omitempty"`
+	// Change is that of the fleet repo; nil where that says already what it has to.
+	Change *change.Result `json:"change,omitempty"`
+	Next   []string       `json:"next"`
+}
+
+// transfer is one run.
+type transfer struct {
+	management.Deps
+	opts   Options
+	result *Result
+
+	name     string // in the fleet repo
+	key      kube.Key
+	declared bool // the fleet repo has it at the target already
+	local    bool // the fleet repo has no remote: Flux follows its branch as it is committed
+	over     bool // the target has it, and the journals know of later hand-overs by now
+	from, to *side
+	journal  *handover.Journal // of the transfer of this cluster that was begun; nil where none was
+	release  kube.Key
+}
+
+// side is one of the two management clusters.
+type side struct {
+	target *management.Target
+	client *kube.Client // nil where the source is gone
+}
+
+// Run transfers a workload cluster. It goes on where an earlier run was cut off, whichever machine ran it.
+func Run(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	t := &transfer{Deps: deps, opts: o, result: &Result{FormatVersion: "1", Outcome: "planned", Next: []string{}}}
+	if err := t.find(ctx); err != nil {
+		return nil, err
+	}
+	unlock, err := t.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := t.look(ctx); err != nil {
+		return nil, err
+	}
+	if o.Abort {
+		return t.abort(ctx)
+	}
+	if err := t.plan(ctx); err != nil || o.DryRun {
+		return t.result, err
+	}
+	if o.Confirm != nil && !t.handedOver() {
+		if err := o.Confirm(t.result); err != nil {
+			return nil, err
+		}
+	}
+	return t.result, t.run(ctx)
+}
+
+// handedOver tells whether the target has the cluster.
+func (t *transfer) handedOver() bool { return t.over || t.journal != nil && t.journal.Phase.Committed() }
+
+// find reads the fleet repo: where the cluster stands there, and which the two management clusters are.
+func (t *transfer) find(ctx context.Context) error {
+	repo, err := fleetrepo.Open(t.opts.Change.Dir)
+	if err != nil {
+		return err
+	}
+	at, err := declaredAt(repo, t.opts.Cluster)
+	if err != nil {
+		return err
+	}
+	t.name, t.local = at[0].Name, repo.Fleet.Spec.Git.Scheme() == v1alpha1.GitLocal
+	from, to := at[0].ManagementCluster, t.opts.To
+	if len(at) == 2 && at[0].ManagementCluster == to { // somebody has copied its folder by hand
+		from = at[1].ManagementCluster
+	}
+	if to == "" || from == to {
+		if from, to, err = t.underWay(ctx, repo, from); err != nil {
+			return err
+		}
+	}
+	t.declared = !slices.ContainsFunc(at, func(c fleetrepo.Cluster) bool { return c.ManagementCluster == from })
+	for _, of := range []struct {
+		name string
+		side **side
+	}{{from, &t.from}, {to, &t.to}} {
+		if _, err := repo.Fleet.ManagementCluster(of.name); err != nil {
+			return err
+		}
+		target, err := management.Find(t.Store, of.name, t.opts.Change.Dir)
+		if err != nil {
+			return err
+		}
+		*of.side = &side{target: target}
+	}
+	t.result.From, t.result.To, t.result.Cluster = from, to, t.name
+	return nil
+}
+
+// declaredAt are the places in the fleet repo that declare the cluster: one, or two while it is moved by hand.
+func declaredAt(repo *fleetrepo.Repo, given string) ([]fleetrepo.Cluster, error) {
+	all, _, err := repo.Clusters()
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(c fleetrepo.Cluster) bool { return c.Name != given && c.Environment+"/"+c.Name != given })
+	if len(all) == 0 || len(all) > 2 || len(all) == 2 && all[0].Environment != all[1].Environment {
+		c, err := repo.Cluster(given) // says what there is
+		if err != nil {
+			return nil, err
+		}
+		return []fleetrepo.Cluster{*c}, nil
+	}
+	return all, nil
+}
+
+// underWay finds the two sides of a transfer that was begun in the journal of the management cluster that the fleet repo names.
+func (t *transfer) underWay(ctx context.Context, repo *fleetrepo.Repo, at string) (from, to string, err error) {
+	target, err := management.Find(t.Store, at, t.opts.Change.Dir)
+	if err != nil {
+		return "", "", err
+	}
+	client, err := target.Client(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return "", "", err
+	}
+	if journal != nil && journal.IsTransferOf(t.name) {
+		return journal.Source.Name, journal.Target.Name, nil
+	}
+	if t.opts.To == at {
+		return "", "", diag.Errorf("`fleetctl cluster list` shows what the fleet repo declares",
+			"cluster %s is %s's already, and no transfer of it is under way", t.name, at)
+	}
+	var others []string
+	for _, m := range repo.Fleet.Spec.ManagementClusters {
+		if m.Name != at {
+			others = append(others, m.Name)
+		}
+	}
+	hint := "declare another one first: `fleetctl management add`"
+	if len(others) > 0 {
+		hint = "give --to, one of: " + strings.Join(others, ", ")
+	}
+	return "", "", diag.Usage(hint, "no transfer of cluster %s is under way, and nothing says where it is to go", t.name)
+}
+
+// lock takes both management clusters, in the order of their names: two transfers in opposite directions do not wait for each other.
+func (t *transfer) lock() (func(), error) {
+	both := []*side{t.from, t.to}
+	slices.SortFunc(both, func(a, b *side) int { return strings.Compare(a.target.Name, b.target.Name) })
+	var held []func()
+	unlock := func() {
+		for _, u := range slices.Backward(held) {
+			u()
+		}
+	}
+	for _, s := range both {
+		u, err := s.target.Cluster.Lock("fleetctl cluster transfer")
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		held = append(held, u)
+	}
+	return unlock, nil
+}
+
+// look connects to both sides and reads how far an earlier run came. The source may be gone once the target has taken over.
+func (t *transfer) look(ctx context.Context) error {
+	var err error
+	if t.to.client, err = t.to.target.Client(ctx); err != nil {
+		return err
+	}
+	there, err := handover.ReadJournal(ctx, t.to.client)
+	if err != nil {
+		return err
+	}
+	t.from.client, err = t.from.target.Client(ctx)
+	if err != nil {
+		if there == nil || !there.IsTransferOf(t.name) || !there.Phase.Committed() {
+			return err
+		}
+		t.Report.Warn(fmt.Sprintf("the source %s is not reached, and left as it is: %v", t.from.target.Name, err))
+		t.from.client, t.journal = nil, there
+		return t.known(there)
+	}
+	if err := t.sameFleet(ctx); err != nil {
+		return err
+	}
+	here, err := handover.ReadJournal(ctx, t.from.client)
+	if err != nil {
+		return err
+	}
+	for _, j := range []*handover.Journal{here, there} {
+		if j != nil && j.IsTransferOf(t.name) && j.Source.Name == t.from.target.Name && j.Target.Name == t.to.target.Name {
+			t.journal = j
+		}
+	}
+	return t.whichCluster(ctx)
+}
+
+// sameFleet refuses a target of another fleet: the fleet repo could not say who has the cluster.
+func (t *transfer) sameFleet(ctx context.Context) error {
+	for _, s := range []*side{t.from, t.to} {
+		claim, err := ownership.ReadClaim(ctx, s.client)
+		if err != nil {
+			return err
+		}
+		if claim == nil {
+			return diag.Errorf("`fleetctl init --management "+s.target.Name+"` makes it one", "%s is no management cluster: it belongs to no fleet", s.target.Name)
+		}
+		if claim.Cluster != s.target.Name {
+			return diag.Errorf("`fleetctl status --management "+s.target.Name+"` goes where it is", "the cluster at %s is %s", s.client.Host(), claim)
+		}
+	}
+	return nil
+}
+
+// whichCluster finds the Cluster at the source or, where it has gone from there, by the journal.
+func (t *transfer) whichCluster(ctx context.Context) error {
+	manager, err := capi.New(t.from.client)
+	if err != nil {
+		return err
+	}
+	clusters, err := manager.Clusters(ctx)
+	if err != nil {
+		return err
+	}
+	there := slices.ContainsFunc(clusters, func(c capi.Cluster) bool { return c.Name == t.name })
+	switch {
+	case t.journal != nil && (t.journal.Active() || !there):
+		return t.known(t.journal)
+	case !there && t.journal == nil:
+		return t.nothingThere(ctx)
+	}
+	t.journal = nil // that one is over, and the cluster came back since
+	cluster, err := management.FindCluster(ctx, manager, t.name)
+	if err != nil {
+		return err
+	}
+	if cluster.Deleting {
+		return diag.Errorf("wait until it is gone", "cluster %s is being deleted", cluster.FullName())
+	}
+	t.key = cluster.Key()
+	object, err := manager.ClusterObject(ctx, t.key)
+	if err != nil {
+		return err
+	}
+	if t.release = flux.ReleaseOf(object); t.release.Name != "" {
+		return nil
+	}
+	if by := flux.KustomizationOf(object); by.Name != "" {
+		return diag.Errorf("make it a cluster of a chart first, or move its manifests by hand while that is suspended",
+			"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
+	}
+	return nil
+}
+
+// nothingThere is where the source has no such Cluster, and no journal tells of one.
+func (t *transfer) nothingThere(ctx context.Context) error {
+	manager, err := capi.New(t.to.client)
+	if err != nil {
+		return err
+	}
+	clusters, err := manager.Clusters(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(clusters, func(c capi.Cluster) bool { return c.Name == t.name }) {
+		// The journals know of a later hand-over by now: what is left is the fleet repo's part.
+		t.key = kube.Key{Namespace: t.name, Name: t.name}
+		t.release = t.key
+		t.over = true
+		return nil
+	}
+	return diag.Errorf("if it is not made yet, move its declaration alone: transfer it when `fleetctl status` shows it",
+		"neither %s nor %s has a Cluster %s", t.from.target.Name, t.to.target.Name, t.name)
+}
+
+// known takes over what the journal of an earlier run says.
+func (t *transfer) known(j *handover.Journal) error {
+	namespace, name, ok := strings.Cut(j.Select[0], "/")
+	if !ok {
+		return diag.Errorf("look at the Secret "+handover.JournalKey.String(), "the journal names a Cluster %q", j.Select[0])
+	}
+	t.key = kube.Key{Namespace: namespace, Name: name}
+	t.release = t.key // as the layout has it; the objects of Flux bear a mark besides
+	return nil
+}
+
+// kubeconfig is the Secret by which Flux works on the cluster.
+func (t *transfer) kubeconfig() kube.Key {
+	return kube.Key{Namespace: t.key.Namespace, Name: t.key.Name + "-kubeconfig"}
+}
+
+func (t *transfer) edit(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return repo.Transfer(fleetrepo.TransferOptions{Cluster: t.opts.Cluster, To: t.to.target.Name, AcceptDifferences: t.opts.AcceptDifferences})
+}
+
+// handOptions are those of the hand-over.
+func (t *transfer) handOptions(detail func(string)) handover.Options {
+	o := handover.Options{
+		Source: handover.Side{Name: t.from.target.Name, Client: t.from.client},
+		Target: handover.Side{Name: t.to.target.Name, Client: t.to.client},
+		Select: []kube.Key{t.key},
+	}
+	if r := t.to.target.Record; r != nil {
+		o.Fleet = r.FleetID
+	}
+	if detail != nil {
+		o.Progress = func(p handover.Progress) { detail(p.String()) }
+	}
+	return o
+}
