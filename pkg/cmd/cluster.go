@@ -26,7 +26,7 @@ have it.`,
 	}
 	c.AddCommand(
 		newClusterAddCmd(f), newClusterListCmd(f), newClusterShowCmd(f), newClusterScaleCmd(f), newClusterUpgradeCmd(f), newClusterFluxCmd(f),
-		newClusterPauseCmd(f), newClusterResumeCmd(f), newClusterRemoveCmd(f), newClusterKubeconfigCmd(f), newClusterDetachCmd(f),
+		newClusterPauseCmd(f), newClusterResumeCmd(f), newClusterRemoveCmd(f), newClusterKubeconfigCmd(f), newClusterDetachCmd(f), newClusterTransferCmd(f),
 	)
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -52,7 +53,7 @@ func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
 	if err := m.cluster(e, c); err != nil {
 		return nil, err
 	}
-	if err := r.shareChart(e, to, c.Environment, c.Flavour); err != nil {
+	if err := m.chart(e, c); err != nil {
 		return nil, err
 	}
 	if err := r.withEnvironment(e, to, c.Environment); err != nil {
@@ -161,6 +162,22 @@ func (m *mover) cluster(e *Edit, c *declared) error {
 		}
 	}
 	return nil
+}
+
+// chart brings along the HelmChart that the cluster shares with others of its environment, where the target has none: with all that somebody has
+// changed in it.
+func (m *mover) chart(e *Edit, c *declared) error {
+	if text(yamledit.Find(c.node, "spec", "chartRef", "name")) != layout.ChartName(c.Environment, c.Flavour) {
+		return nil // it has one of its own
+	}
+	from, to := m.from.Layout().EnvironmentChart(c.Environment, c.Flavour), m.to.Layout().EnvironmentChart(c.Environment, c.Flavour)
+	if there, err := m.repo.generated(from); err != nil {
+		return err
+	} else if there != nil && !m.repo.exists(to) {
+		e.Changes.Write(manifest.File{Path: to, Content: m.moved(there)})
+		return m.repo.listed(&e.Changes, path.Dir(to), path.Base(to), true)
+	}
+	return m.repo.shareChart(e, m.to, c.Environment, c.Flavour)
 }
 
 // read are the files of a folder as they are to stand in another one.

@@ -1,0 +1,131 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetctl/fleetctl/pkg/handover"
+)
+
+// TestTransfer hands one of two clusters to a second management cluster of the fleet, and back, with the real controllers of both. Both go on with the
+// other one meanwhile.
+func TestTransfer(t *testing.T) {
+	h := newHandedOver(t)
+	const second = "second"
+	if !h.step("the first management cluster makes clusters", h.declares) || !h.step("the fleet gets a second one", func(t *testing.T) { h.second(t, second) }) {
+		return
+	}
+	before := h.machines(h.source)
+	one := slices.DeleteFunc(slices.Clone(before), func(m string) bool { return !strings.HasPrefix(m, "one/") })
+	two := slices.DeleteFunc(slices.Clone(before), func(m string) bool { return !strings.HasPrefix(m, "two/") })
+	to := []string{"cluster", "transfer", "one", "--to", second, "--push", "--yes"}
+
+	h.step("--dry-run counts, and changes nothing", func(t *testing.T) {
+		said := h.ok("cluster", "transfer", "one", "--to", second, "--dry-run").stdout
+		if !strings.Contains(said, "providers/docker/v2/clusters/dev/one/cluster.yaml") || !strings.Contains(said, "Machine 2") {
+			t.Errorf("it says %s", said)
+		}
+		h.sameMachines(t, before, h.source)
+		if changed := h.git("status", "--porcelain"); changed != "" {
+			t.Errorf("it has changed %s", changed)
+		}
+	})
+	if !h.step("killed in the midst of it, and undone", func(t *testing.T) {
+		h.killedAt(h.targetClient, handover.PhaseCopied, to)
+		h.fails(1, []string{"is in the middle of the transfer of one/one", "cluster transfer one"}, "init", "--management", h.name, "--bundle", os.Getenv(envBundle))
+		h.ok("cluster", "transfer", "one", "--abort")
+		h.sameMachines(t, before, h.source)
+		if left := h.machines(h.targetClient); len(left) > 0 {
+			t.Errorf("machines at the second: %v", left)
+		}
+		h.scaled(h.source, "one", 2)
+		h.scaled(h.source, "one", 1)
+	}) {
+		return
+	}
+	one = slices.DeleteFunc(h.machines(h.source), func(m string) bool { return !strings.HasPrefix(m, "one/") })
+	if !h.step("killed after it has changed hands, it goes on", func(t *testing.T) {
+		h.killedAt(h.source, handover.PhaseCommitted, to)
+		h.fails(1, []string{"it can only go forward"}, "cluster", "transfer", "one", "--abort")
+		said := h.ok("cluster", "transfer", "one", "--push", "--yes")
+		if !strings.Contains(said.stdout, h.name+" knows it no more") {
+			t.Errorf("it says %s", said.stdout)
+		}
+		h.sameMachines(t, one, h.targetClient)
+		h.sameMachines(t, two, h.source)
+	}) {
+		return
+	}
+	h.step("each scales what it has", func(*testing.T) {
+		h.scaled(h.targetClient, "one", 2)
+		h.scaled(h.source, "two", 2)
+	})
+	h.step("nothing is left to do, and init finds both", func(t *testing.T) {
+		h.fails(1, []string{"no transfer of it is under way"}, "cluster", "transfer", "one", "--to", second)
+		h.ok("init", "--management", h.name, "--bundle", os.Getenv(envBundle))
+		for _, management := range []string{h.name, second} {
+			if st, code := h.status("--management", management); code != 0 || len(st.Clusters) != 1 {
+				t.Errorf("status of %s: exit %d, %+v", management, code, st)
+			}
+		}
+		h.ok("validate")
+	})
+	h.step("and back", func(t *testing.T) {
+		there := h.machines(h.targetClient)
+		h.ok("cluster", "transfer", "one", "--to", h.name, "--push", "--yes")
+		if left := h.machines(h.targetClient); len(left) > 0 {
+			t.Errorf("machines at the second: %v", left)
+		}
+		back := slices.DeleteFunc(h.machines(h.source), func(m string) bool { return !strings.HasPrefix(m, "one/") })
+		if !slices.Equal(back, there) {
+			t.Errorf("at the first: %v, and there were %v", back, there)
+		}
+		h.scaled(h.source, "one", 1)
+	})
+}
+
+// second declares a second management cluster of the fleet and makes it on a machine of its own, which this one connects to.
+func (h *handedOver) second(t *testing.T, name string) {
+	remote, err := url.Parse(h.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.place.leadIn(h.whole, remote.Host)
+	h.ok("management", "add", name, "--provider", "docker", "--host", "embedded", "--push")
+	other := *h.other // on another machine, in the same clone
+	other.t, other.name, other.dir, other.token, other.fluxToken = t, name, h.dir, h.token, h.fluxToken
+	made := decode[initResult](t, other.ok("init", "--management", name, "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
+	config, err := clientcmd.LoadFromFile(made.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		server, err := url.Parse(cluster.Server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.place.leadOut(h.whole, server.Host)
+	}
+	h.target = filepath.Join(h.base, "second.kubeconfig")
+	if err := clientcmd.WriteToFile(*config, h.target); err != nil {
+		t.Fatal(err)
+	}
+	h.targetClient = h.client(h.target)
+	h.ok("connect", "--management", name, "--kubeconfig", h.target)
+	eventually(t, "the second follows the fleet repo", 3*time.Minute, func() string {
+		if st, code := h.status("--management", name); code != 0 {
+			return fmt.Sprint(st.Problems)
+		}
+		return ""
+	})
+}

@@ -1,0 +1,121 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/transfer"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// clusterTransferOptions are the flags of cluster transfer.
+type clusterTransferOptions struct {
+	transfer.Options
+	changeFlags
+	yes bool
+}
+
+func newClusterTransferCmd(f *factory) *cobra.Command {
+	o := &clusterTransferOptions{}
+	c := &cobra.Command{
+		Use:   "transfer NAME --to MANAGEMENT",
+		Short: "Hand one cluster to another management cluster of the fleet",
+		Long: `Hand one workload cluster to another management cluster of the fleet, while both go on with their other clusters. Its machines, networks and disks stay as
+they are. The source's Flux is kept off the cluster; its objects are copied while nobody can act on them, compared, and then the other management
+cluster takes over, in one write. After that the cluster's folder moves in the fleet repo, with --push, --pr or, without a remote, --commit;
+and when both sides' Flux has applied that, the source forgets the rest.
+
+Interrupted, the same command goes on, on any machine that reaches both; --to may be left out then. Until the other one has taken over, --abort undoes it.
+Between the hand-over and the merge of a pull request the cluster is the other one's, and no Flux changes it.
+
+What an environment has for all its clusters comes along where the other management cluster has no cluster in it yet. Where it has one, both have to be
+the same, or --accept-differences agrees to what is there.`,
+		Example: `  fleetctl cluster transfer shop --to second --dry-run
+  fleetctl cluster transfer shop --to second --push
+  fleetctl cluster transfer shop --to second --pr          # and again, when it is merged
+  fleetctl cluster transfer shop --abort`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Cluster = args[0]
+			return runClusterTransfer(c, f, o)
+		},
+	}
+	c.Flags().StringVar(&o.To, "to", "", "management cluster that takes over, as fleet.yaml calls it (default: that of the transfer that is under way)")
+	c.Flags().BoolVar(&o.AcceptDifferences, "accept-differences", false, "agree that the environment has other features there")
+	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a transfer that was interrupted before the other management cluster had taken over")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
+	completeFlag(c, "to", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.ManagementClusterNames() }))
+	o.add(c)
+	takes(f, c, ofCluster)
+	return c
+}
+
+func runClusterTransfer(c *cobra.Command, f *factory, o *clusterTransferOptions) (err error) {
+	if o.Abort && o.dryRun {
+		return errAbortDryRun
+	}
+	options := o.Options
+	if options.Change, err = f.changeOptions(&o.changeFlags); err != nil {
+		return err
+	}
+	options.DryRun = o.dryRun
+	if !o.yes {
+		options.Confirm = func(r *transfer.Result) error {
+			f.closeReporter()
+			question := fmt.Sprintf("Management cluster %s takes cluster %s over from %s: %s.\n", r.To, r.Cluster, r.From, countsText(r.Plan.Counts))
+			return ui.ConfirmTyped(f.streams, question, r.Cluster, "--yes")
+		}
+	}
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	result, err := transfer.Run(c.Context(), deps, options)
+	if err != nil && (result == nil || result.Plan == nil || !o.dryRun) {
+		return err
+	}
+	f.closeReporter()
+	printErr := ui.Print(f.streams, f.format, result, func(w io.Writer) error { return transferView(w, f, result) })
+	if err != nil {
+		return err
+	}
+	return printErr
+}
+
+func transferView(w io.Writer, f *factory, r *transfer.Result) error {
+	if r.Change != nil && r.Change.Diff != "" {
+		if err := changeView(w, f.streams, r.Change, f.flags.verbose); err != nil {
+			return err
+		}
+	}
+	switch r.Outcome {
+	case "planned":
+		if r.Plan != nil {
+			ui.Fprintf(w, "%s would take cluster %s over from %s: %s.\n", r.To, r.Cluster, r.From, countsText(r.Plan.Counts))
+			for _, wait := range r.Plan.Waits {
+				ui.Fprintf(w, "It would wait: %s\n", wait)
+			}
+			for _, left := range r.Plan.Left {
+				ui.Fprintf(w, "It cannot take along: %s\n", left)
+			}
+		} else {
+			ui.Fprintf(w, "%s has taken cluster %s over from %s; what is left is the fleet repo's part.\n", r.To, r.Cluster, r.From)
+		}
+	case "undone":
+		ui.Fprintf(w, "%s manages cluster %s again, as before.\n", r.From, r.Cluster)
+	case "nothing-to-do":
+		ui.Fprintf(w, "No transfer of cluster %s was under way.\n", r.Cluster)
+	case "handed-over":
+		ui.Fprintf(w, "%s manages cluster %s. The fleet repo does not say so yet where Flux reads it: nobody's Flux changes the cluster until it does.\n", r.To, r.Cluster)
+	default:
+		ui.Fprintf(w, "%s manages cluster %s, and %s knows it no more.\n", r.To, r.Cluster, r.From)
+	}
+	for _, next := range r.Next {
+		ui.Fprintf(w, "  %s\n", next)
+	}
+	return nil
+}
