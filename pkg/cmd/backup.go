@@ -19,28 +19,38 @@ var errAbortDryRun = diag.Usage("leave one of them out", "--abort changes someth
 
 func newBackupCmd(f *factory) *cobra.Command {
 	var o lifecycle.BackupOptions
+	var tokenFile string
 	c := &cobra.Command{
 		Use:   "backup",
 		Short: "Keep what a management cluster manages in an encrypted snapshot that outlives it",
 		Long: `Take a snapshot of what a management cluster manages: every Cluster with its machines, its provider's objects, its Secrets, and what Flux and Helm
-know of it, all with their status. The snapshot is encrypted with the fleet's age key and kept in a folder that outlives the cluster. The
-newest 10 of a management cluster are kept there. Nothing on the cluster is changed.
+know of it, all with their status. The snapshot is encrypted with the fleet's age key and kept in a place that outlives the cluster: a folder, a repository
+of an OCI registry, or a branch of the fleet repo. The newest 10 of a management cluster are kept there. Nothing on the cluster is changed.
 
 fleetctl restore gives a snapshot to a new management cluster.`,
 		Example: `  fleetctl backup --to /mnt/snapshots
+  fleetctl backup --to oci://registry.example.com/acme/snapshots
+  fleetctl backup --to branch:fleetctl-snapshots
   fleetctl backup              # where spec.snapshots.to in fleet.yaml says`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runBackup(c, f, o) },
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if o.Git.Token, err = readToken(tokenFile); err != nil {
+				return err
+			}
+			return runBackup(c, f, o)
+		},
 	}
 	f.addManagement(c)
 	f.addReach(c)
 	addPlaceFlag(c, &o.To, "to")
+	c.Flags().StringVar(&tokenFile, "git-token-file", "", "file with the token of an https remote, for a branch of it (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	c.Flags().StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote, for a branch of it (default: the agent)")
 	c.Flags().StringVar(&o.AgeKeyFile, "age-key-file", "", "file with the fleet's private age key (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or the management cluster's)")
 	return c
 }
 
 func addPlaceFlag(c *cobra.Command, place *string, name string) {
-	c.Flags().StringVar(place, name, "", "folder with the snapshots (default: spec.snapshots.to in fleet.yaml)")
+	c.Flags().StringVar(place, name, "", "folder, oci://REGISTRY/PATH or branch:NAME with the snapshots (default: spec.snapshots.to in fleet.yaml)")
 }
 
 func runBackup(c *cobra.Command, f *factory, o lifecycle.BackupOptions) (err error) {
@@ -65,9 +75,9 @@ func runBackup(c *cobra.Command, f *factory, o lifecycle.BackupOptions) (err err
 	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return backupView(w, result) })
 }
 
-// absolute is a folder that was given on the command line; "" where none was.
+// absolute is a place that was given on the command line, a folder with its whole path; "" where none was.
 func absolute(dir string) (string, error) {
-	if dir == "" || strings.Contains(dir, "://") { // the workflow says what places there are
+	if dir == "" || strings.Contains(dir, "://") || strings.HasPrefix(dir, "branch:") { // the workflow says what places there are
 		return dir, nil
 	}
 	abs, err := filepath.Abs(dir)

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -8,10 +9,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -30,6 +32,8 @@ type BackupOptions struct {
 	Dir string
 	// To is the place; empty: what fleet.yaml declares.
 	To string
+	// Git reaches the remote of the fleet repo, for snapshots in a branch of it.
+	Git change.Credentials
 	// AgeKeyFile has the fleet's age key; empty: what this machine knows, else what the management cluster has.
 	AgeKeyFile string
 }
@@ -48,7 +52,7 @@ type BackupResult struct {
 
 // Backup takes a snapshot of what a management cluster manages, encrypted for the fleet's age keys, and keeps it in a place that outlives the cluster.
 func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*BackupResult, error) {
-	place, err := openPlace(o.To, declaredPlace(o.Dir), o.Target.Name)
+	place, err := o.place()
 	if err != nil {
 		return nil, err
 	}
@@ -86,24 +90,20 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 	}, nil
 }
 
-// declaredPlace is what the fleet repo that dir is in says; "" where it says nothing, or dir is in none.
-func declaredPlace(dir string) string {
-	top, err := fleetrepo.Find(dir)
-	if err != nil {
-		return "" // openPlace says what is missing
+// place is the one that was given or, where none was, what the fleet repo says that the command runs in.
+func (o BackupOptions) place() (snapshot.Place, error) {
+	repo, err := fleetrepo.Open(o.Dir)
+	if err != nil { // in none, or in one that cannot be read: openPlace says what is missing
+		return openPlace(o.To, o.Target.Name, gitRemote{})
 	}
-	fleet, err := v1alpha1.Load(filepath.Join(top, v1alpha1.FileName))
-	if err != nil || fleet.Spec.Snapshots.To == "" || filepath.IsAbs(fleet.Spec.Snapshots.To) {
-		return snapshotsOf(fleet)
+	where := cmp.Or(o.To, repo.Fleet.Spec.Snapshots.To)
+	if o.To == "" && where != "" && !elsewhere(where) && !filepath.IsAbs(where) {
+		where = filepath.Join(repo.Dir, where)
 	}
-	return filepath.Join(top, fleet.Spec.Snapshots.To)
-}
-
-func snapshotsOf(fleet *v1alpha1.Fleet) string {
-	if fleet == nil {
-		return ""
-	}
-	return fleet.Spec.Snapshots.To
+	git := repo.Fleet.Spec.Git
+	return openPlace(where, o.Target.Name, gitRemote{
+		url: git.URL, followed: git.Branch, auth: func() (gitrepo.Auth, error) { return change.AuthFor(repo, o.Git) },
+	})
 }
 
 // backupKeys are those that the fleet repo is encrypted for now: no older one, which may have leaked, and no other fleet's. Where the repo is not at hand

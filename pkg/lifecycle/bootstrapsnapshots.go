@@ -227,7 +227,7 @@ func (p *pivot) snapshotAgain(ctx context.Context) error {
 		return nil
 	}
 	_, err := Backup(ctx, p.Deps, BackupOptions{
-		Target: &management.Target{Name: p.mgmt.Name, Cluster: p.cluster}, Client: p.session.client, Dir: p.opts.Dir, To: p.snapshotsTo(), AgeKeyFile: p.opts.AgeKeyFile,
+		Target: &management.Target{Name: p.mgmt.Name, Cluster: p.cluster}, Client: p.session.client, Dir: p.opts.Dir, To: p.snapshotsTo(), Git: p.opts.Git, AgeKeyFile: p.opts.AgeKeyFile,
 	})
 	return err
 }

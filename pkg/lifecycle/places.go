@@ -7,26 +7,95 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// openPlace is where the snapshots of a management cluster are kept: as it is given or, where it is not, as fleet.yaml declares it.
-func openPlace(given, declared, cluster string) (snapshot.Place, error) {
-	where := cmp.Or(given, declared)
+// The kinds of places beside folders, as --to, --from and spec.snapshots.to name them.
+const (
+	placeRegistry = "oci://"
+	placeBranch   = "branch:"
+)
+
+// elsewhere tells whether a place is no folder.
+func elsewhere(where string) bool {
+	return strings.Contains(where, "://") || strings.HasPrefix(where, placeBranch)
+}
+
+// gitRemote is the fleet repo's remote, as snapshots in a branch of it need it.
+type gitRemote struct {
+	url  string
+	auth func() (gitrepo.Auth, error)
+	// followed is the branch with the fleet itself.
+	followed string
+}
+
+// openPlace is where the snapshots of a management cluster are kept: a folder, a repository of a registry, or a branch of the fleet repo.
+func openPlace(where, cluster string, git gitRemote) (snapshot.Place, error) {
 	if where == "" {
-		return nil, diag.Usage("give a folder that outlives the management cluster, or declare one in fleet.yaml: spec.snapshots.to",
+		return nil, diag.Usage("give a folder that outlives the management cluster, oci://REGISTRY/PATH or branch:NAME; or declare one in fleet.yaml: spec.snapshots.to",
 			"nothing says where the snapshots of %s are kept", cluster)
 	}
+	if repository, is := strings.CutPrefix(where, placeRegistry); is {
+		shelf, err := bundle.NewShelf(repository)
+		if err != nil {
+			return nil, err
+		}
+		return snapshot.OnShelf(shelf, cluster)
+	}
+	if branch, is := strings.CutPrefix(where, placeBranch); is {
+		return branchPlace(branch, cluster, git)
+	}
 	if scheme, _, is := strings.Cut(where, "://"); is {
-		return nil, diag.Usage("give a folder: a mounted volume or a share", "snapshots cannot be kept in a place of the kind %s://", scheme)
+		return nil, diag.Usage("give a folder, oci://REGISTRY/PATH, or branch:NAME for a branch of the fleet repo", "snapshots cannot be kept in a place of the kind %s://", scheme)
 	}
 	return snapshot.NewFolder(where, cluster)
 }
 
+func branchPlace(branch, cluster string, git gitRemote) (snapshot.Place, error) {
+	if git.url == "" {
+		return nil, diag.Usage("give the fleet repo a remote (spec.git.url), or name a folder", "a branch of the fleet repo keeps no snapshot of %s: the repo has no remote, and goes with this machine", cluster)
+	}
+	if branch == git.followed {
+		return nil, diag.Usage("name another branch, as branch:fleetctl-snapshots", "the branch %s has the fleet itself", branch)
+	}
+	auth, err := git.auth()
+	if err != nil {
+		return nil, err
+	}
+	shelf, err := gitrepo.NewShelf(git.url, branch, auth)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.OnShelf(shelf, cluster)
+}
+
+// gitRemote is the remote of the session's fleet.
+func (s *session) gitRemote() gitRemote {
+	return gitRemote{url: s.fleet.Spec.Git.URL, followed: s.fleet.Spec.Git.Branch, auth: func() (gitrepo.Auth, error) {
+		auth := s.pushAuth()
+		if auth.CA != nil || s.fleet.Spec.Git.CAFile == "" {
+			return auth, nil
+		}
+		repo := &fleetrepo.Repo{Dir: s.opts.Dir, Fleet: s.fleet}
+		given, err := change.AuthFor(repo, change.Credentials{})
+		auth.CA = given.CA
+		return auth, err
+	}}
+}
+
+// openPlace is the place that was given or, where none was, the one of fleet.yaml.
+func (s *session) openPlace(given string) (snapshot.Place, error) {
+	return openPlace(cmp.Or(given, s.snapshotsTo()), s.mgmt.Name, s.gitRemote())
+}
+
 // place is where fleet.yaml says that the session's snapshots are kept.
-func (s *session) place() (snapshot.Place, error) { return openPlace("", s.snapshotsTo(), s.mgmt.Name) }
+func (s *session) place() (snapshot.Place, error) { return s.openPlace("") }
 
 // snapshots are those that there are where fleet.yaml says, oldest first; none where it says nothing.
 func (s *session) snapshots(ctx context.Context) (snapshot.Place, []string, error) {

@@ -87,7 +87,7 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if o.Abort {
 		return r.abort(ctx)
 	}
-	place, err := openPlace(o.From, s.snapshotsTo(), s.mgmt.Name)
+	place, err := s.openPlace(o.From)
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +116,11 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 
 // snapshotsTo is the place that fleet.yaml declares.
 func (s *session) snapshotsTo() string {
-	if s.fleet.Spec.Snapshots.To == "" {
-		return ""
+	to := s.fleet.Spec.Snapshots.To
+	if to == "" || elsewhere(to) {
+		return to
 	}
-	return s.inRepo(s.fleet.Spec.Snapshots.To)
+	return s.inRepo(to)
 }
 
 // check refuses to make a second owner of what the snapshot holds.

@@ -104,7 +104,11 @@ func (h *handedOver) second(t *testing.T, name string) {
 	h.ok("management", "add", name, "--provider", "docker", "--host", "embedded", "--push")
 	other := *h.other // on another machine, in the same clone
 	other.t, other.name, other.dir, other.token, other.fluxToken = t, name, h.dir, h.token, h.fluxToken
-	made := decode[initResult](t, other.ok("init", "--management", name, "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
+	keys, err := filepath.Glob(filepath.Join(h.state, "keys", "fleets", "*.agekey"))
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("keys: %v, %v", keys, err)
+	}
+	made := decode[initResult](t, other.ok("init", "--management", name, "--bundle", os.Getenv(envBundle), "--age-key-file", keys[0], "-o", "json").stdout)
 	config, err := clientcmd.LoadFromFile(made.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)

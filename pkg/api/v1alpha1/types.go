@@ -49,7 +49,8 @@ type FleetSpec struct {
 
 // Snapshots say where backup, bootstrap and restore keep what a management cluster manages, encrypted with the fleet's age keys.
 type Snapshots struct {
-	// To is a folder that outlives the management clusters, such as a mounted volume; relative to fleet.yaml. Default: none is kept.
+	// To is a folder that outlives the management clusters, such as a mounted volume, relative to fleet.yaml; oci://REGISTRY/PATH, a repository of an
+	// OCI registry; or branch:NAME, a branch of the fleet repo that holds nothing else. Default: none is kept.
 	To string `json:"to,omitempty"`
 }
 

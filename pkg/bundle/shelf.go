@@ -1,0 +1,132 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"slices"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/fleetctl/fleetctl/pkg/contact"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
+)
+
+// shelfType is the media type of the one layer of what a Shelf keeps.
+const shelfType = types.MediaType("application/vnd.fleetctl.snapshot.v1+age")
+
+// Shelf keeps files in a repository of an OCI registry: each is an artifact with a tag of its own. Credentials are those that docker or podman keep.
+type Shelf struct{ repository name.Repository }
+
+// NewShelf is the shelf in a repository, registry/path. It does not connect.
+func NewShelf(repository string) (*Shelf, error) {
+	parsed, err := name.NewRepository(repository)
+	if err != nil {
+		return nil, diag.Usage("give a repository without a tag: oci://registry.example.com/fleet/snapshots", "%.200q is no repository of a registry", repository)
+	}
+	return &Shelf{parsed}, nil
+}
+
+// String is the repository as it is given.
+func (s *Shelf) String() string { return "oci://" + s.repository.Name() }
+
+func (s *Shelf) options(ctx context.Context) []remote.Option {
+	return []remote.Option{
+		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithTransport(sameorigin.Registry(contact.Transport(remote.DefaultTransport), s.repository.RegistryStr())),
+	}
+}
+
+// fail says what failed, and what to do where it is a matter of rights.
+func (s *Shelf) fail(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	hint := ""
+	if isStatus(err, http.StatusUnauthorized, http.StatusForbidden) {
+		hint = "log in: docker login, or podman login, " + s.repository.RegistryStr()
+	}
+	return diag.Wrap(verb+" "+s.String(), err, hint)
+}
+
+func isStatus(err error, codes ...int) bool {
+	refused, ok := errors.AsType[*transport.Error](err)
+	return ok && slices.Contains(codes, refused.StatusCode)
+}
+
+// Names of the files, sorted. A repository that nobody has made yet has none.
+func (s *Shelf) Names(ctx context.Context) ([]string, error) {
+	names, err := remote.List(s.repository, s.options(ctx)...)
+	if isStatus(err, http.StatusNotFound) {
+		return nil, nil
+	}
+	slices.Sort(names)
+	return names, s.fail("list", err)
+}
+
+// Read returns a file of at most that many bytes; fs.ErrNotExist where there is none.
+func (s *Shelf) Read(ctx context.Context, file string, most int64) ([]byte, error) {
+	image, err := remote.Image(s.repository.Tag(file), s.options(ctx)...)
+	if isStatus(err, http.StatusNotFound) {
+		return nil, fmt.Errorf("%s has no %s: %w", s, file, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, s.fail("read "+file+" in", err)
+	}
+	layers, err := image.Layers()
+	if err == nil && len(layers) != 1 {
+		err = fmt.Errorf("it is no snapshot: it has %d layers", len(layers))
+	}
+	if err != nil {
+		return nil, s.fail("read "+file+" in", err)
+	}
+	reader, err := layers[0].Compressed() // as it is: the type says nothing of a compression
+	if err != nil {
+		return nil, s.fail("read "+file+" in", err)
+	}
+	content, err := io.ReadAll(io.LimitReader(reader, most+1))
+	err = errors.Join(err, reader.Close())
+	if err == nil && int64(len(content)) > most {
+		err = fmt.Errorf("it has more than %d MiB", most>>20)
+	}
+	return content, s.fail("read "+file+" in", err)
+}
+
+// Write puts a file there, whole or not at all.
+func (s *Shelf) Write(ctx context.Context, file string, content []byte) error {
+	image := mutate.MediaType(mutate.ConfigMediaType(empty.Image, shelfType), types.OCIManifestSchema1)
+	image, err := mutate.AppendLayers(image, static.NewLayer(content, shelfType))
+	if err == nil {
+		err = remote.Write(s.repository.Tag(file), image, s.options(ctx)...)
+	}
+	return s.fail("write "+file+" to", err)
+}
+
+// Delete takes a file away, where the registry lets clients do that. That it is gone already is no error.
+func (s *Shelf) Delete(ctx context.Context, file string) error {
+	tag := s.repository.Tag(file)
+	found, err := remote.Head(tag, s.options(ctx)...)
+	if err == nil {
+		err = remote.Delete(s.repository.Digest(found.Digest.String()), s.options(ctx)...)
+	}
+	if err == nil { // most registries take the tags of a manifest with it, and some keep them
+		if _, left := remote.Head(tag, s.options(ctx)...); left == nil {
+			err = remote.Delete(tag, s.options(ctx)...)
+		}
+	}
+	if isStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return s.fail("delete "+file+" in", err)
+}

@@ -1,0 +1,224 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Shelf keeps files in a branch of a remote repository that holds nothing else. The branch is one commit without a history: what is taken away is
+// gone, as far as the server forgets what no branch has. No working tree is touched.
+type Shelf struct {
+	remote *remote
+	url    string
+	branch string
+}
+
+// NewShelf is the shelf in that branch of the remote repository. It does not connect.
+func NewShelf(url, branch string, auth Auth) (*Shelf, error) {
+	if err := plumbing.NewBranchReferenceName(branch).Validate(); err != nil || strings.HasPrefix(branch, "-") {
+		return nil, diag.Usage("give the name of a branch", "%.80q cannot be the name of a branch", branch)
+	}
+	r, err := newRemote(url, auth)
+	if err != nil {
+		return nil, err
+	}
+	return &Shelf{remote: r, url: display(r.endpoint), branch: branch}, nil
+}
+
+// String names the branch and the repository, without credentials.
+func (s *Shelf) String() string { return "branch " + s.branch + " of " + s.url }
+
+// shelved is what the branch holds at one moment.
+type shelved struct {
+	store   *memory.Storage
+	head    plumbing.Hash // zero where there is no such branch
+	entries map[string]object.TreeEntry
+}
+
+func (s *Shelf) look(ctx context.Context) (*shelved, error) {
+	found := &shelved{store: memory.NewStorage(), entries: map[string]object.TreeEntry{}}
+	got, err := s.remote.fetch(ctx, found.store, s.branch, nil)
+	if err != nil {
+		return nil, s.remote.fail("read the branch "+s.branch+" of", err)
+	}
+	if found.head = got.head; found.head.IsZero() {
+		return found, nil
+	}
+	commit, err := object.GetCommit(found.store, found.head)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", s, err)
+	}
+	if found.entries, err = readTree(found.store, commit.TreeHash); err != nil {
+		return nil, fmt.Errorf("read %s: %w", s, err)
+	}
+	for name, e := range found.entries {
+		if e.Mode != filemode.Regular {
+			return nil, diag.Errorf("choose another branch: this one holds something else", "%s is no branch of snapshots: there is %.80q in it", s, name)
+		}
+	}
+	return found, nil
+}
+
+// Names of the files, sorted.
+func (s *Shelf) Names(ctx context.Context) ([]string, error) {
+	found, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(found.entries)), nil
+}
+
+// Read returns a file of at most that many bytes; fs.ErrNotExist where there is none.
+func (s *Shelf) Read(ctx context.Context, name string, most int64) ([]byte, error) {
+	found, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entry, ok := found.entries[name]
+	if !ok {
+		return nil, fmt.Errorf("%s has no file %s: %w", s, name, fs.ErrNotExist)
+	}
+	blob, err := object.GetBlob(found.store, entry.Hash)
+	if err != nil {
+		return nil, fmt.Errorf("read %s in %s: %w", name, s, err)
+	}
+	if blob.Size > most {
+		return nil, fmt.Errorf("%s in %s has more than %d MiB", name, s, most>>20)
+	}
+	reader, err := blob.Reader()
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(reader, most))
+	return content, errors.Join(err, reader.Close())
+}
+
+// Write puts a file there, whole or not at all.
+func (s *Shelf) Write(ctx context.Context, name string, content []byte) error {
+	return s.change(ctx, "Keep "+name, func(found *shelved) (*plumbing.Hash, error) {
+		encoded := found.store.NewEncodedObject()
+		encoded.SetType(plumbing.BlobObject)
+		w, err := encoded.Writer()
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(content); err != nil {
+			return nil, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		hash, err := found.store.SetEncodedObject(encoded)
+		found.entries[name] = object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: hash}
+		return &hash, err
+	})
+}
+
+// Delete takes a file away. That it is gone already is no error.
+func (s *Shelf) Delete(ctx context.Context, name string) error {
+	return s.change(ctx, "Remove "+name, func(found *shelved) (*plumbing.Hash, error) {
+		if _, there := found.entries[name]; !there {
+			return nil, errNothingToDo
+		}
+		delete(found.entries, name)
+		return nil, nil
+	})
+}
+
+var errNothingToDo = errors.New("nothing to do")
+
+// shelfTries bounds how often a change is made again on top of somebody else's.
+const shelfTries = 5
+
+// change makes the branch another commit, over the one that was looked at and no other.
+func (s *Shelf) change(ctx context.Context, message string, edit func(*shelved) (added *plumbing.Hash, err error)) error {
+	var err error
+	for range shelfTries {
+		var found *shelved
+		if found, err = s.look(ctx); err != nil {
+			return err
+		}
+		before := found.head
+		added, editErr := edit(found)
+		if errors.Is(editErr, errNothingToDo) {
+			return nil
+		}
+		if editErr != nil {
+			return editErr
+		}
+		err = s.put(ctx, found, before, added, message, nil)
+		// A server that takes no commit in another's place takes one on top of it. Which of the two refused it, a rule or somebody who was faster, shows then.
+		if !before.IsZero() && (errors.Is(err, ErrProtectedBranch) || errors.Is(err, ErrNonFastForward)) {
+			err = s.put(ctx, found, before, added, message, []plumbing.Hash{before})
+		}
+		if !errors.Is(err, ErrNonFastForward) {
+			return err
+		}
+	}
+	return err
+}
+
+// put pushes what is found as one commit.
+func (s *Shelf) put(ctx context.Context, found *shelved, before plumbing.Hash, added *plumbing.Hash, message string, parents []plumbing.Hash) error {
+	tree := &object.Tree{}
+	for _, name := range slices.Sorted(maps.Keys(found.entries)) {
+		tree.Entries = append(tree.Entries, found.entries[name])
+	}
+	treeHash, err := storeObject(found.store, tree)
+	if err != nil {
+		return err
+	}
+	by := object.Signature{Name: "fleetctl", Email: "fleetctl@localhost", When: time.Now()}
+	commit, err := storeObject(found.store, &object.Commit{Author: by, Committer: by, Message: message + "\n", TreeHash: treeHash, ParentHashes: parents})
+	if err != nil {
+		return err
+	}
+	objects := []plumbing.Hash{commit, treeHash}
+	if added != nil {
+		objects = append(objects, *added)
+	}
+	const verb = "push snapshots to"
+	session, refs, err := s.remote.openReceive(ctx)
+	if err != nil {
+		return s.remote.fail(verb, err)
+	}
+	defer func() { _ = session.Close() }() // the answer has been read, or there is none
+	name := plumbing.NewBranchReferenceName(s.branch)
+	if at := refs.References[name.String()]; at != before {
+		return s.remote.fail(verb, fmt.Errorf("%w: %s is at %s", ErrNonFastForward, s.branch, at))
+	}
+	err = send(ctx, session, refs.Capabilities, found.store, update{name: name, old: before, new: commit, objects: objects})
+	if no, ok := errors.AsType[*refused](err); ok {
+		return s.remote.fail(verb, s.remote.whyRefused(ctx, s.branch, before, no))
+	}
+	if err != nil {
+		return s.remote.fail(verb, err)
+	}
+	return nil
+}
+
+// storeObject encodes an object into a store.
+func storeObject(store *memory.Storage, o interface {
+	Encode(plumbing.EncodedObject) error
+},
+) (plumbing.Hash, error) {
+	encoded := store.NewEncodedObject()
+	if err := o.Encode(encoded); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return store.SetEncodedObject(encoded)
+}
