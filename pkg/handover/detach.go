@@ -43,6 +43,7 @@ func Detach(ctx context.Context, o Options) (*Report, error) {
 			return r.report(), err
 		}
 	}
+	r.recordDetached(ctx)
 	report := r.report()
 	return report, r.detach(ctx)
 }

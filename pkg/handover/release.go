@@ -46,6 +46,7 @@ func (r *run) release(ctx context.Context) error {
 	if err := r.asAvailable(ctx); err != nil {
 		return err
 	}
+	r.recordOwners(ctx)
 	return r.noteReleased(ctx)
 }
 

@@ -128,6 +128,10 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 	if r.snap.HandedOver != "" {
 		return refuseHandedOverSince(r.mgmt.Name, r.snap)
 	}
+	if others := handover.Elsewhere(ctx, r.snap.Objects, r.snap.ManagementCluster, r.snap.Epoch); len(others) > 0 {
+		return diag.Errorf("restore a snapshot that was taken since: `fleetctl restore --dry-run` lists them; nothing has been changed",
+			"the snapshot %s holds what others manage since, as the clusters themselves say: %s", r.snap.ID, strings.Join(others, ", "))
+	}
 	if record, err := r.cluster.Load(); err == nil && record.PivotedTo != "" {
 		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
 	}

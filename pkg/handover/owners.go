@@ -1,0 +1,176 @@
+package handover
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+)
+
+// OwnerKey is where a workload cluster itself keeps who manages it, once it has changed hands: a ConfigMap. It outlives every management cluster.
+var OwnerKey = kube.Key{Namespace: "kube-system", Name: "fleetctl-owner"}
+
+const (
+	// ownerTime bounds the wait for one workload cluster's API server, ownersTime for all of them: many are not reached from here, and the record is a help
+	// and no condition.
+	ownerTime    = 5 * time.Second
+	ownersTime   = 20 * time.Second
+	ownersAtOnce = 24
+)
+
+// recordOwners notes in each Cluster that was handed over who has it now. Those whose API servers do not answer are left without: the record beside the
+// Cluster counts all the same.
+func (r *run) recordOwners(ctx context.Context) {
+	r.tell(PhaseReleased, "noting the owner in the clusters themselves")
+	missed := eachOwner(ctx, r.target.journal.Clusters, func(ctx context.Context, cluster kube.Key) error {
+		kubeconfig, err := r.target.manager.WorkloadKubeconfig(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		return writeOwner(ctx, kubeconfig, r.owner())
+	})
+	if len(missed) > 0 {
+		const most = 5
+		r.warn("%s bear no record of their own of who manages them, because their API servers do not answer here: %s",
+			plain.Count(len(missed), "cluster"), strings.Join(missed[:min(most, len(missed))], ", "))
+	}
+}
+
+// recordDetached notes in the Clusters that are to be detached that nobody manages them: a snapshot from before must not be restored.
+func (r *run) recordDetached(ctx context.Context) {
+	j := r.source.journal
+	_ = eachOwner(ctx, j.Clusters, func(ctx context.Context, cluster kube.Key) error {
+		kubeconfig, err := r.source.manager.WorkloadKubeconfig(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		now, err := readOwner(ctx, kubeconfig)
+		if err != nil || now.ManagementCluster == "" && now.Epoch > 0 {
+			return err
+		}
+		return writeOwner(ctx, kubeconfig, capi.Owner{Fleet: j.Fleet, Epoch: max(now.Epoch, j.Epoch) + 1})
+	})
+}
+
+// eachOwner does something at the API server of each cluster, NAMESPACE/NAME, side by side, and returns those where it could not.
+func eachOwner(ctx context.Context, clusters []string, do func(context.Context, kube.Key) error) []string {
+	ctx, cancel := context.WithTimeout(ctx, ownersTime)
+	defer cancel()
+	var mu sync.Mutex
+	var missed []string
+	_ = kube.Each(ownersAtOnce, clusters, func(full string) error {
+		namespace, name, _ := strings.Cut(full, "/")
+		ctx, cancel := context.WithTimeout(ctx, ownerTime)
+		defer cancel()
+		if err := do(ctx, kube.Key{Namespace: namespace, Name: name}); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			missed = append(missed, full)
+		}
+		return nil
+	})
+	slices.Sort(missed)
+	return missed
+}
+
+func readOwner(ctx context.Context, kubeconfig []byte) (capi.Owner, error) {
+	client, err := kube.New(kubeconfig, kube.Options{Timeout: ownerTime})
+	if err != nil {
+		return capi.Owner{}, err
+	}
+	record := &corev1.ConfigMap{}
+	err = client.Get(ctx, OwnerKey, record)
+	if kube.IsAbsent(err) {
+		return capi.Owner{}, nil
+	}
+	var owner capi.Owner
+	if err == nil {
+		err = json.Unmarshal([]byte(record.Data["owner"]), &owner)
+	}
+	return owner, err
+}
+
+// writeOwner writes the record, unless a later owner has.
+func writeOwner(ctx context.Context, kubeconfig []byte, owner capi.Owner) error {
+	client, err := kube.New(kubeconfig, kube.Options{Timeout: ownerTime})
+	if err != nil {
+		return err
+	}
+	record := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: OwnerKey.Namespace, Name: OwnerKey.Name, Labels: map[string]string{"app.kubernetes.io/managed-by": "fleetctl"},
+		},
+		Data: map[string]string{"owner": owner.String()},
+	}
+	err = client.Create(ctx, record)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	there := &corev1.ConfigMap{}
+	if err := client.Get(ctx, OwnerKey, there); err != nil {
+		return err
+	}
+	var last capi.Owner
+	if json.Unmarshal([]byte(there.Data["owner"]), &last) == nil && last.Epoch > owner.Epoch {
+		return nil
+	}
+	there.Data = record.Data
+	return client.Update(ctx, there)
+}
+
+// Elsewhere asks the Clusters of a snapshot themselves who manages them, and says of which of them another management cluster than the one of that name does
+// since the snapshot was taken: restored, they would be managed twice. Those that do not answer are not among them.
+func Elsewhere(ctx context.Context, objects []capi.Portable, managementCluster string, epoch int64) []string {
+	kubeconfigs := map[string][]byte{}
+	var clusters []string
+	for _, o := range objects {
+		var obj struct {
+			Kind     string            `json:"kind"`
+			Metadata metav1.ObjectMeta `json:"metadata"`
+			Data     map[string][]byte `json:"data"`
+		}
+		if json.Unmarshal(o.Object, &obj) != nil {
+			continue // whoever reads the snapshot whole says so
+		}
+		full := obj.Metadata.Namespace + "/" + obj.Metadata.Name
+		switch cluster, is := strings.CutSuffix(full, "-kubeconfig"); {
+		case obj.Kind == "Cluster":
+			clusters = append(clusters, full)
+		case obj.Kind == "Secret" && is:
+			kubeconfigs[cluster] = obj.Data["value"]
+		}
+	}
+	var mu sync.Mutex
+	var others []string
+	_ = eachOwner(ctx, clusters, func(ctx context.Context, cluster kube.Key) error {
+		kubeconfig := kubeconfigs[cluster.String()]
+		if reach, err := kube.ReachOf(kubeconfig); len(kubeconfig) == 0 || err != nil || reach.Text() != "" {
+			return err
+		}
+		owner, err := readOwner(ctx, kubeconfig)
+		if err != nil || owner.Epoch <= epoch || owner.ManagementCluster == managementCluster {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if owner.ManagementCluster == "" {
+			others = append(others, cluster.String()+" was detached")
+		} else {
+			others = append(others, fmt.Sprintf("%s is managed by %s", cluster, owner.ManagementCluster))
+		}
+		return nil
+	})
+	slices.Sort(others)
+	return others
+}

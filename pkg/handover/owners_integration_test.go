@@ -1,0 +1,67 @@
+//go:build integration
+
+package handover
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+)
+
+// What a workload cluster says of its owner keeps an old snapshot from being restored over a newer one's work, and never what came after.
+func TestOwnerRecord(t *testing.T) {
+	_, kubeconfig := kubetest.Start(t)
+	ctx := t.Context()
+	if owner, err := readOwner(ctx, kubeconfig); err != nil || owner != (capi.Owner{}) {
+		t.Fatalf("before anybody wrote: %+v, %v", owner, err)
+	}
+	write := func(o capi.Owner) {
+		t.Helper()
+		if err := writeOwner(ctx, kubeconfig, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := capi.Owner{Fleet: "f", ManagementCluster: "second", UID: "u2", Epoch: 2}
+	write(second)
+	write(capi.Owner{Fleet: "f", ManagementCluster: "first", UID: "u1", Epoch: 1})
+	if owner, err := readOwner(ctx, kubeconfig); err != nil || owner != second {
+		t.Errorf("an earlier owner wrote over a later one: %+v, %v", owner, err)
+	}
+
+	object := func(text string) capi.Portable { return capi.Portable{Object: json.RawMessage(text)} }
+	cluster := object(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop"}}`)
+	silent := object(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"dark","name":"dark"}}`)
+	secret := func(name string, content []byte) capi.Portable {
+		return object(fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":%q,"name":%q},"data":{"value":%q}}`,
+			name, name+"-kubeconfig", base64.StdEncoding.EncodeToString(content)))
+	}
+	dark := strings.ReplaceAll(string(kubeconfig), "https://127.0.0.1:", "https://127.0.0.1:1") // no port that there is
+	snapshot := []capi.Portable{cluster, silent, secret("shop", kubeconfig), secret("dark", []byte(dark))}
+	for _, test := range []struct {
+		of    string
+		epoch int64
+		want  []string
+	}{
+		{"first", 1, []string{"shop/shop is managed by second"}},
+		{"first", 2, nil},  // the snapshot is later than the record
+		{"second", 0, nil}, // it is that one's own, whoever carries it now
+	} {
+		if got := Elsewhere(ctx, snapshot, test.of, test.epoch); !slices.Equal(got, test.want) {
+			t.Errorf("a snapshot of %s, epoch %d: %v, want %v", test.of, test.epoch, got, test.want)
+		}
+	}
+	write(capi.Owner{Fleet: "f", Epoch: 3})
+	if got, want := Elsewhere(ctx, snapshot, "second", 2), []string{"shop/shop was detached"}; !slices.Equal(got, want) {
+		t.Errorf("after a detachment: %v, want %v", got, want)
+	}
+	hostile := strings.Replace(string(kubeconfig), "users:", "users:\n- name: evil\n  user: {exec: {command: touch, args: [/tmp/owned], apiVersion: client.authentication.k8s.io/v1}}", 1)
+	if got := Elsewhere(ctx, []capi.Portable{cluster, secret("shop", []byte(hostile))}, "first", 0); len(got) > 0 {
+		t.Errorf("a kubeconfig that runs commands was used: %v", got)
+	}
+}
