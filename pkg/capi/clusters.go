@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -32,6 +34,10 @@ type Cluster struct {
 	RollingOut string
 	// Paused tells that Cluster API leaves it alone; Deleting, that it is being deleted.
 	Paused, Deleting bool
+	// Owner is who manages it since it changed hands; the zero value where it never did.
+	Owner Owner
+	// Endpoint of its API server, HOST:PORT; "" where it has none yet.
+	Endpoint string
 	// Infrastructure and ControlPlane are the kinds that make it: DockerCluster, KubeadmControlPlane.
 	Infrastructure, ControlPlane string
 	ControlPlaneReplicas         Replicas
@@ -128,6 +134,10 @@ func clusterFrom(c *clusterv1.Cluster) Cluster {
 		ControlPlane:   c.Spec.ControlPlaneRef.Kind,
 		Version:        c.Spec.Topology.Version,
 		Conditions:     c.Status.Conditions,
+		Owner:          ownerIn(c.Annotations),
+	}
+	if at := c.Spec.ControlPlaneEndpoint; at.Host != "" {
+		cluster.Endpoint = net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port)))
 	}
 	if cp := c.Status.ControlPlane; cp != nil {
 		cluster.ControlPlaneReplicas = replicasFrom(cp.DesiredReplicas, cp.Replicas, cp.ReadyReplicas, cp.AvailableReplicas, cp.UpToDateReplicas)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 func newStatusCmd(f *factory) *cobra.Command {
 	var o struct {
 		watch    bool
+		all      bool
 		interval time.Duration
 		timeout  time.Duration
 	}
@@ -30,14 +32,24 @@ clusters with their machines. What is not healthy follows as a table, one line a
 With the name of a workload cluster it goes into depth: the Cluster, its provider's own objects and all that they are made of, the conditions
 that are not as they should be, and the last events. "fleetctl why CLUSTER" looks for the first cause.
 
+With --all it looks at every management cluster of the fleet, side by side: one line for each, also for one that does not answer. It says where two of them act
+on one workload cluster.
+
 Exit codes: 0 all is Ready; 3 something is not.`,
 		Example: `  fleetctl status
   fleetctl status --watch
+  fleetctl status --all
   fleetctl status shop
   fleetctl status -o json | jq .problems`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.completeWorkloadClusters,
 		RunE: func(c *cobra.Command, args []string) error {
+			if o.all {
+				if len(args) > 0 || o.watch || f.flags.management != "" || f.flags.kubeconfig != "" || f.flags.context != "" {
+					return diag.Usage("leave the rest out", "--all shows every management cluster of the fleet, and nothing else")
+				}
+				return showAll(c.Context(), f, o.timeout)
+			}
 			if len(args) > 0 && o.watch {
 				return diag.Usage("leave one of them out", "--watch shows all clusters, and %s was named", args[0])
 			}
@@ -56,6 +68,7 @@ Exit codes: 0 all is Ready; 3 something is not.`,
 	}
 	f.addManagement(c)
 	f.addReach(c)
+	c.Flags().BoolVar(&o.all, "all", false, "every management cluster of the fleet, side by side")
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until interrupted")
 	c.Flags().DurationVar(&o.interval, "interval", 2*time.Second, "how often --watch looks")
 	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
@@ -77,6 +90,39 @@ func showStatus(ctx context.Context, f *factory, target *management.Target, time
 		return err
 	}
 	if !report.Ready {
+		return silent()
+	}
+	return nil
+}
+
+// showAll is status of every management cluster of the fleet.
+func showAll(ctx context.Context, f *factory, timeout time.Duration) error {
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return err
+	}
+	names := repo.ManagementClusterNames()
+	reports := make([]*status.Report, len(names))
+	var group sync.WaitGroup
+	for i, name := range names {
+		group.Go(func() {
+			target, err := management.FindDeclared(f.store(), name, repo.Dir)
+			if err != nil {
+				reports[i] = status.Collect(ctx, status.Sources{Cluster: status.Cluster{Name: name, State: "unknown"}, Unreachable: err})
+				return
+			}
+			reports[i] = collectStatus(ctx, target, timeout)
+		})
+	}
+	group.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	all := status.Join(reports)
+	if err := ui.Print(f.streams, f.format, all, func(w io.Writer) error { return status.AllView(w, all, f.statusStyle()) }); err != nil {
+		return err
+	}
+	if !all.Ready {
 		return silent()
 	}
 	return nil

@@ -40,7 +40,9 @@ func places(t *testing.T) map[string]func(cluster string) (snapshot.Place, error
 		"registry": func(cluster string) (snapshot.Place, error) {
 			return openPlace("oci://"+strings.TrimPrefix(server.URL, "http://")+"/acme/snapshots", cluster, gitRemote{})
 		},
-		"branch": func(cluster string) (snapshot.Place, error) { return openPlace("branch:fleetctl-snapshots", cluster, git(remote)) },
+		"branch": func(cluster string) (snapshot.Place, error) {
+			return openPlace("branch:fleetctl-snapshots", cluster, git(remote))
+		},
 		"branch that takes no force": func(cluster string) (snapshot.Place, error) {
 			return openPlace("branch:kept/snapshots", cluster, git(guarded))
 		},

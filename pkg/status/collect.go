@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -56,6 +58,7 @@ type collector struct {
 	mu     sync.Mutex
 	report *Report
 	failed []Problem
+	uid    string // of the management cluster's namespace kube-system; "" where nothing is to be held against it
 }
 
 // missing notes a source that could not be read.
@@ -186,14 +189,27 @@ func (c *collector) clusters(ctx context.Context) {
 		return
 	}
 	for _, cl := range clusters {
-		c.report.Clusters = append(c.report.Clusters, workload(cl))
+		w := workload(cl)
+		if w.Owner == "" {
+			w.Owner = c.report.Cluster.Name
+		}
+		c.report.Clusters = append(c.report.Clusters, w)
 	}
+	if !slices.ContainsFunc(clusters, func(cl capi.Cluster) bool { return cl.Owner.UID != "" }) {
+		return
+	}
+	system := &corev1.Namespace{}
+	if err := c.from.Client.Get(ctx, kube.Key{Name: "kube-system"}, system); err != nil {
+		c.missing("owners of the workload clusters", err)
+		return
+	}
+	c.uid = string(system.UID)
 }
 
 func workload(c capi.Cluster) Fleet {
 	f := Fleet{
 		Namespace: c.Namespace, Name: c.Name, Phase: c.Phase, Version: c.Version, Available: c.Available, Reason: c.Reason,
-		Paused: c.Paused, Deleting: c.Deleting,
+		Paused: c.Paused, Deleting: c.Deleting, Owner: c.Owner.ManagementCluster, Endpoint: c.Endpoint, record: c.Owner,
 		ControlPlane: Replicas{Desired: c.ControlPlaneReplicas.Desired, Ready: c.ControlPlaneReplicas.Ready},
 		Workers:      Replicas{Desired: c.WorkerReplicas.Desired, Ready: c.WorkerReplicas.Ready},
 		Conditions:   []Condition{}, Machines: []Machine{}, Troubles: []Trouble{},
@@ -245,6 +261,19 @@ func (c *collector) judge() {
 	}
 	for i := range r.Clusters {
 		r.blameCluster(&r.Clusters[i])
+	}
+	c.judgeOwners()
+}
+
+// judgeOwners shouts where this management cluster acts on a cluster that another one has taken over: an old copy of it was brought back, say.
+func (c *collector) judgeOwners() {
+	for _, w := range c.report.Clusters {
+		if c.uid == "" || w.record.UID == "" || w.record.UID == c.uid || w.Paused {
+			continue
+		}
+		c.report.blame(fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name),
+			fmt.Sprintf("TWO OWNERS: management cluster %s has taken it over (%d times it has changed hands), and this one acts on it, too", w.record.ManagementCluster, w.record.Epoch),
+			"look which of them is to have it; where it is the other one, `fleetctl cluster detach "+w.Namespace+"/"+w.Name+"` here: it deletes nothing")
 	}
 }
 

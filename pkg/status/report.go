@@ -5,6 +5,8 @@ package status
 import (
 	"slices"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
 )
 
 // Report is one look at a management cluster and all that hangs on it.
@@ -90,6 +92,10 @@ type Fleet struct {
 	// Ready: Available, and what its environment's clusters run is applied there.
 	Ready  bool   `json:"ready"`
 	Reason string `json:"reason,omitempty"`
+	// Owner is the management cluster that manages it: by its record, since it changed hands, else the one that was asked.
+	Owner string `json:"owner"`
+	// Endpoint of its API server.
+	Endpoint string `json:"endpoint,omitempty"`
 	// Troubles are what is wrong with it, one a cause, as its conditions have it.
 	Troubles []Trouble `json:"troubles"`
 	// Flux of the cluster; nil where it is to have none.
@@ -100,6 +106,8 @@ type Fleet struct {
 	Workers      Replicas      `json:"workers"`
 	Conditions   []Condition   `json:"conditions"`
 	Machines     []Machine     `json:"machines"`
+
+	record capi.Owner
 }
 
 // WorkloadFlux is what applies what a workload cluster runs.

@@ -108,7 +108,9 @@ func Run(ctx context.Context, deps management.Deps, o Options) (*Result, error) 
 }
 
 // handedOver tells whether the target has the cluster.
-func (t *transfer) handedOver() bool { return t.over || t.journal != nil && t.journal.Phase.Committed() }
+func (t *transfer) handedOver() bool {
+	return t.over || t.journal != nil && t.journal.Phase.Committed()
+}
 
 // find reads the fleet repo: where the cluster stands there, and which the two management clusters are.
 func (t *transfer) find(ctx context.Context) error {

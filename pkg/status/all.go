@@ -1,0 +1,95 @@
+package status
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
+)
+
+// All is one look at every management cluster of a fleet.
+type All struct {
+	FormatVersion string `json:"formatVersion"`
+	// Ready: every one answers and is Ready, and no workload cluster has two owners.
+	Ready              bool      `json:"ready"`
+	ManagementClusters []*Report `json:"managementClusters"`
+	// TwoOwners are workload clusters that several management clusters act on.
+	TwoOwners []TwoOwners `json:"twoOwners"`
+}
+
+// TwoOwners is a workload cluster that several management clusters act on.
+type TwoOwners struct {
+	Cluster            string   `json:"cluster"`
+	ManagementClusters []string `json:"managementClusters"`
+	Endpoint           string   `json:"endpoint,omitempty"`
+}
+
+// Join makes one of the reports of a fleet's management clusters, in their order.
+func Join(reports []*Report) *All {
+	all := &All{FormatVersion: "1", Ready: true, ManagementClusters: reports, TwoOwners: twoOwners(reports)}
+	for _, r := range reports {
+		all.Ready = all.Ready && r.Ready
+	}
+	all.Ready = all.Ready && len(all.TwoOwners) == 0
+	return all
+}
+
+// twoOwners finds the clusters of one name that more than one management cluster acts on, and that are one: the same API server. Where that has no
+// address yet, a name of one kind is not enough to say so.
+func twoOwners(reports []*Report) []TwoOwners {
+	type identity struct{ name, endpoint string }
+	owners := map[identity][]string{}
+	for _, r := range reports {
+		for _, w := range r.Clusters {
+			if w.Endpoint != "" && !w.Paused {
+				id := identity{w.Namespace + "/" + w.Name, w.Endpoint}
+				owners[id] = append(owners[id], r.Cluster.Name)
+			}
+		}
+	}
+	found := []TwoOwners{}
+	for id, names := range owners {
+		if len(names) > 1 {
+			found = append(found, TwoOwners{Cluster: id.name, ManagementClusters: names, Endpoint: id.endpoint})
+		}
+	}
+	slices.SortFunc(found, func(a, b TwoOwners) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return found
+}
+
+// AllView writes a line for each management cluster, then what is wrong with any of them.
+func AllView(w io.Writer, all *All, style Style) error {
+	var b strings.Builder
+	var wrong []Problem
+	for _, t := range all.TwoOwners {
+		wrong = append(wrong, Problem{
+			Object: "Cluster " + t.Cluster, Reason: "TWO OWNERS: " + strings.Join(t.ManagementClusters, " and ") + " act on it (" + t.Endpoint + ")",
+			Hint: "where it is not to be, `fleetctl cluster detach " + t.Cluster + " --management NAME`: it deletes nothing",
+		})
+	}
+	for _, r := range all.ManagementClusters {
+		available := 0
+		for _, c := range r.Clusters {
+			if c.Ready {
+				available++
+			}
+		}
+		facts := r.Cluster.State
+		if r.Cluster.State == stateRunning {
+			facts = fmt.Sprintf("%s, %d of %s ready", r.Cluster.State, available, plain.Count(len(r.Clusters), "workload cluster"))
+			if !r.knows(partClusters) {
+				facts = r.Cluster.State + ", its workload clusters are not known"
+			}
+		}
+		b.WriteString(line(r.Ready, plain.Unbroken(r.Cluster.Name), facts, "", style) + "\n")
+		for _, p := range r.Problems {
+			p.Object = r.Cluster.Name + ": " + p.Object
+			wrong = append(wrong, p)
+		}
+	}
+	problems(&b, wrong, style)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,69 @@
+package status
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+)
+
+func managing(name string, clusters ...Fleet) *Report {
+	return &Report{FormatVersion: "1", Ready: true, Cluster: Cluster{Name: name, State: "running"}, Clusters: clusters}
+}
+
+func shop(endpoint string, paused bool) Fleet {
+	return Fleet{Namespace: "shop", Name: "shop", Ready: true, Endpoint: endpoint, Paused: paused}
+}
+
+func TestAll(t *testing.T) {
+	silent := Collect(t.Context(), Sources{Cluster: Cluster{Name: "dark", State: "stopped"}})
+	all := Join([]*Report{managing("first", shop("10.0.0.1:6443", false)), managing("second", shop("10.0.0.1:6443", false)), silent})
+	want := []TwoOwners{{Cluster: "shop/shop", ManagementClusters: []string{"first", "second"}, Endpoint: "10.0.0.1:6443"}}
+	if diff := cmp.Diff(want, all.TwoOwners); diff != "" || all.Ready {
+		t.Errorf("ready %t\n%s", all.Ready, diff)
+	}
+	var out strings.Builder
+	if err := AllView(&out, all, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	const text = `✓ first (running, 1 of 1 workload cluster ready)
+✓ second (running, 1 of 1 workload cluster ready)
+✗ dark (stopped)
+
+  WHAT                           WHY
+✗ Cluster shop/shop:             TWO OWNERS: first and second act on it (10.0.0.1:6443)
+  hint: where it is not to be, ` + "`fleetctl cluster detach shop/shop --management NAME`" + `: it deletes nothing
+✗ dark: management cluster dark: it cannot be reached
+  hint: ` + "`fleetctl init`" + ` makes, starts or completes it
+`
+	if diff := cmp.Diff(text, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A copy that is paused, as in the midst of a hand-over, has no second owner; nor has another cluster of the same name.
+func TestNotTwoOwners(t *testing.T) {
+	for name, second := range map[string]Fleet{"paused": shop("10.0.0.1:6443", true), "another": shop("10.0.0.2:6443", false), "not made yet": shop("", false)} {
+		if all := Join([]*Report{managing("first", shop("10.0.0.1:6443", false)), managing("second", second)}); len(all.TwoOwners) > 0 || !all.Ready {
+			t.Errorf("%s: %+v", name, all.TwoOwners)
+		}
+	}
+}
+
+func TestShoutsAtAnotherOwner(t *testing.T) {
+	for name, test := range map[string]struct {
+		uid    string
+		paused bool
+		shouts bool
+	}{"its own": {"u2", false, false}, "another's": {"u1", false, true}, "another's, paused": {"u1", true, false}} {
+		w := shop("", test.paused)
+		w.record = capi.Owner{ManagementCluster: "second", UID: "u2", Epoch: 1}
+		c := &collector{uid: test.uid, report: managing("first", w)}
+		c.judgeOwners()
+		if got := len(c.report.Problems) > 0; got != test.shouts {
+			t.Errorf("%s: %+v", name, c.report.Problems)
+		}
+	}
+}
