@@ -60,8 +60,26 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 		if err := r.takeIn(ctx, o); err != nil {
 			return r.report(), err
 		}
+		if err := r.commit(ctx); err != nil {
+			return r.report(), err
+		}
 	}
 	return r.report(), r.release(ctx)
+}
+
+// Rehearse does all of Restore up to where the target would take over, and stops there: nobody at the target acts on the copies, and nobody ever may. It is
+// for a target that is made for it and deleted afterwards. The report says what was copied and, as warnings, what is missing.
+func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
+	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
+	var err error
+	if r.target, err = openSide(ctx, o.Target); err != nil {
+		return nil, err
+	}
+	if err := Restorable(r.target.Name, r.target.journal); err != nil {
+		return nil, err
+	}
+	err = r.takeIn(ctx, o)
+	return r.report(), err
 }
 
 // Restorable refuses a management cluster that is in the middle of something, or has handed its work over. j is its journal.
@@ -87,7 +105,7 @@ func BeingDetached(name string, j *Journal) error {
 		"%s is being detached from %s", strings.Join(j.Select, ", "), name)
 }
 
-// takeIn is all up to the commit.
+// takeIn is all before the commit.
 func (r *run) takeIn(ctx context.Context, o RestoreOptions) error {
 	graph, err := r.target.manager.GraphOf(ctx, o.Objects)
 	if err != nil {
@@ -107,10 +125,7 @@ func (r *run) takeIn(ctx context.Context, o RestoreOptions) error {
 	if err := r.mark(ctx, PhaseCopied); err != nil {
 		return err
 	}
-	if err := r.verify(ctx, graph); err != nil {
-		return err
-	}
-	return r.commit(ctx)
+	return r.verify(ctx, graph)
 }
 
 // beginRestore writes the target's journal, or takes over the one of an earlier run.
