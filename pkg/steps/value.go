@@ -47,6 +47,9 @@ func (v *Value[T]) Await(ctx context.Context) (T, error) {
 	}
 }
 
+// Made is closed when the value is made.
+func (v *Value[T]) Made() <-chan struct{} { return v.made }
+
 func (v *Value[T]) isMade() bool {
 	select {
 	case <-v.made:
@@ -83,6 +86,8 @@ type Input[T any] interface {
 // Awaited is a value that a step waits for in the middle of its work.
 type Awaited[T any] interface {
 	Await(ctx context.Context) (T, error)
+	// Made is closed when the value is made, for those who wait for something else at the same time.
+	Made() <-chan struct{}
 }
 
 // Later has a step take a value before it is made, and wait for it when it comes to that: it runs beside the step that makes it. Check refuses
