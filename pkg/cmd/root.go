@@ -127,6 +127,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"lifecycle", newPivotCmd(f)},
 		{"lifecycle", newBackupCmd(f)},
 		{"lifecycle", newRestoreCmd(f)},
+		{"lifecycle", newDrillCmd(f)},
 		{"lifecycle", newConnectCmd(f)},
 		{"lifecycle", newUpgradeCmd(f)},
 		{"lifecycle", newTeardownCmd(f)},

@@ -1,0 +1,94 @@
+package cmd
+
+import (
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+func newDrillCmd(f *factory) *cobra.Command {
+	o := &initOptions{}
+	var d lifecycle.DrillOptions
+	c := &cobra.Command{
+		Use:   "drill",
+		Short: "Try whether the last snapshot could be restored, on a host made for it",
+		Long: `Restore the last snapshot into an embedded host that is made for it, with everything fenced, and say whether it would have worked: whether the snapshot opens
+with the keys at hand, the providers store what is in it, all objects arrive as they were, it has the clusters that Git declares, and what a restore
+needs that neither Git nor the snapshot holds. Then the host is deleted.
+
+Nothing else is touched: not the management cluster, no cloud, no Git. No controller ever acts on the copies, and the providers get values of no worth in
+the place of credentials. It needs no container engine.
+
+Exit codes: 0 a restore would work; 3 something was found that would keep it from working; 1 the drill itself could not be carried out.`,
+		Example: `  fleetctl drill
+  fleetctl drill --max-age 24h           # each night, in a pipeline
+  fleetctl drill --from oci://registry.example.com/acme/snapshots --bundle bundle.tar.zst`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runDrill(c, f, o, d) },
+	}
+	f.addManagement(c)
+	o.addRunFlags(c)
+	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
+	addPlaceFlag(c, &d.From, "from")
+	c.Flags().StringVar(&d.Snapshot, "snapshot", "", "the snapshot to try (default: the newest)")
+	c.Flags().DurationVar(&d.MaxAge, "max-age", 0, "find fault with a snapshot that is older, as 24h")
+	return c
+}
+
+func runDrill(c *cobra.Command, f *factory, o *initOptions, d lifecycle.DrillOptions) (err error) {
+	if d.MaxAge < 0 {
+		return diag.Usage("give a duration such as 24h", "--max-age %s is negative", d.MaxAge)
+	}
+	if err := o.complete(f); err != nil {
+		return err
+	}
+	d.InitOptions = o.InitOptions
+	if d.From, err = absolute(d.From); err != nil {
+		return err
+	}
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	result, err := lifecycle.Drill(c.Context(), deps, d)
+	if err != nil {
+		return err
+	}
+	f.closeReporter()
+	if err := ui.Print(f.streams, f.format, result, func(w io.Writer) error { return drillView(w, result) }); err != nil {
+		return err
+	}
+	if !result.Works {
+		return silent()
+	}
+	return nil
+}
+
+func drillView(w io.Writer, r *lifecycle.DrillResult) error {
+	s := r.Snapshot
+	ui.Fprintf(w, "Snapshot %s of %s, taken %s by %s: %s\n", s.ID, r.Cluster, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
+	if len(r.Restored) > 0 {
+		ui.Fprintf(w, "Restored on a host of its own, with nobody to act on it, and the same as in the snapshot: %s, in %s.\n", countsText(r.Restored), r.Took)
+	}
+	for _, finding := range r.Findings {
+		ui.Fprintf(w, "%s: %s\n", finding.Severity, finding.Summary)
+		if finding.Hint != "" {
+			ui.Fprintf(w, "  hint: %s\n", finding.Hint)
+		}
+	}
+	ui.FprintText(w, "A restore needs besides, and neither Git nor the snapshot holds:")
+	for _, what := range r.Elsewhere {
+		ui.Fprintf(w, "  %s\n", what)
+	}
+	if !r.Works {
+		_, err := ui.FprintText(w, "A restore would not work today.")
+		return err
+	}
+	_, err := ui.FprintText(w, "A restore would work.")
+	return err
+}

@@ -1,0 +1,208 @@
+package lifecycle
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+const stepRehearse = "restore the snapshot, fenced"
+
+// DrillOptions of Drill.
+type DrillOptions struct {
+	InitOptions
+	// From and Snapshot are those of RestoreOptions.
+	From, Snapshot string
+	// MaxAge, if not 0, is how old the snapshot may be.
+	MaxAge time.Duration
+}
+
+// DrillResult says whether a restore would work today.
+type DrillResult struct {
+	FormatVersion string `json:"formatVersion"`
+	Cluster       string `json:"cluster"`
+	Place         string `json:"place"`
+	// Works: nothing was found that would keep a restore from working.
+	Works    bool          `json:"works"`
+	Snapshot *SnapshotInfo `json:"snapshot"`
+	// Restored are the objects that arrived and were as in the snapshot, by kind; empty where it did not come so far.
+	Restored map[string]int `json:"restored"`
+	// Took is how long it was from nothing to the compared objects.
+	Took     time.Duration  `json:"tookNanoseconds"`
+	Findings []DrillFinding `json:"findings"`
+	// Elsewhere is what a restore needs and neither Git nor the snapshot holds.
+	Elsewhere []string `json:"elsewhere"`
+}
+
+// DrillFinding is something that would keep a restore from working or, as a warning, that its user should know.
+type DrillFinding struct {
+	Severity diag.Severity `json:"severity"`
+	Summary  string        `json:"summary"`
+	Hint     string        `json:"hint,omitempty"`
+}
+
+// drill is a restore into a host that is made for it and goes afterwards.
+type drill struct {
+	session *session // of the management cluster that the snapshot is of
+	opts    DrillOptions
+	snap    *snapshot.Snapshot
+	result  *DrillResult
+
+	values placeholders
+}
+
+// Drill restores a snapshot into an embedded host of its own, stops before anybody there could act on it, and deletes the host. It touches nothing else: not
+// the management cluster, no cloud, no Git. Findings are no error.
+func Drill(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	s, err := readSession(ctx, deps, o.InitOptions)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if s.newFleet {
+		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.opts.Dir)
+	}
+	place, err := s.openPlace(o.From)
+	if err != nil {
+		return nil, err
+	}
+	d := &drill{session: s, opts: o}
+	d.result = &DrillResult{
+		FormatVersion: "1", Cluster: s.mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
+	}
+	if d.snap, err = s.findSnapshot(ctx, place, o.Snapshot); err != nil {
+		return nil, err
+	}
+	d.result.Snapshot = infoOf(d.snap)
+	if err := d.read(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.rehearse(ctx); err != nil {
+		return nil, err
+	}
+	d.result.Elsewhere = append(d.result.Elsewhere, d.values.names()...)
+	d.result.Works = !slices.ContainsFunc(d.result.Findings, func(f DrillFinding) bool { return f.Severity == diag.SeverityError })
+	return d.result, nil
+}
+
+func (d *drill) find(severity diag.Severity, summary, hint string) {
+	d.result.Findings = append(d.result.Findings, DrillFinding{Severity: severity, Summary: summary, Hint: hint})
+}
+
+// rehearse makes the host, restores into it, and deletes it, also where that failed.
+func (d *drill) rehearse(ctx context.Context) error {
+	s, err := d.elsewhere(ctx)
+	if err != nil {
+		return err
+	}
+	unlock, err := s.cluster.Lock("fleetctl drill")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := removeHost(ctx, s); err != nil { // of a drill that was killed
+		return err
+	}
+	began := time.Now()
+	failed := d.run(ctx, s)
+	d.result.Took = time.Since(began).Round(time.Second)
+	step := s.deps.Report.Start("delete the drill's host")
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute) // an interrupt leaves nothing behind either
+	defer cancel()
+	if err := removeHost(cleanup, s); err != nil {
+		step.Fail(err)
+		return err
+	}
+	step.Done()
+	return failed
+}
+
+// elsewhere is a session for a management cluster of the drill's own: what fleet.yaml declares, on an embedded host in a state folder that no other command
+// looks into, with values of no worth in the place of credentials.
+func (d *drill) elsewhere(ctx context.Context) (*session, error) {
+	deps := d.session.deps
+	deps.Store = state.Store{Dir: filepath.Join(deps.Store.Dir, "drills")}
+	d.values.real = deps.LookupEnv
+	deps.LookupEnv = d.values.lookup
+	o := d.opts.InitOptions
+	o.Ephemeral, o.MergeKubeconfig = true, ""
+	s, err := readSession(ctx, deps, o)
+	if err != nil {
+		return nil, err
+	}
+	mgmt := *s.mgmt
+	mgmt.Host, mgmt.Parent = v1alpha1.Host{Type: v1alpha1.HostEmbedded}, ""
+	mgmt.Providers = withPlaceholders(mgmt.Providers)
+	s.mgmt, s.connected, s.stranger = &mgmt, false, nil
+	s.findHost(ctx)
+	return s, s.hostErr
+}
+
+// run is the steps of init up to Flux's controllers, then the restore up to where it would take over.
+func (d *drill) run(ctx context.Context, s *session) error {
+	init := newInitRun(s)
+	wanted := []string{stepVersions, stepHost, stepManifests, stepAPI, stepProviders, stepFlux}
+	var kept []steps.Step
+	for _, step := range init.initSteps() {
+		if slices.Contains(wanted, step.Name) {
+			step.Needs = slices.DeleteFunc(slices.Clone(step.Needs), func(need string) bool { return !slices.Contains(wanted, need) })
+			kept = append(kept, step)
+		}
+	}
+	kept = append(kept, steps.Step{
+		Name: stepRehearse, Needs: []string{stepProviders, stepFlux}, Work: steps.Do1(d.takeIn, init.client), Timeout: 30 * time.Minute,
+	})
+	err := steps.Run(ctx, s.deps.Report, kept)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	// What failed would have failed on the day that it is needed, too: that is what a drill is to find.
+	d.find(diag.SeverityError, err.Error(), diag.Hint(err))
+	return nil
+}
+
+// takeIn gives the drill's management cluster what the snapshot holds, and lets nobody act on it.
+func (d *drill) takeIn(ctx context.Context, client *kube.Client, detail func(string)) error {
+	report, err := handover.Rehearse(ctx, handover.RestoreOptions{
+		Fleet: d.snap.Fleet, Target: handover.Side{Name: "the drill", Client: client}, Snapshot: d.snap.ID,
+		Source:  handover.Party{Name: d.snap.ManagementCluster, UID: d.snap.UID},
+		Objects: d.snap.Objects, Available: d.snap.Available, Epoch: d.snap.Epoch,
+		Progress: func(progress handover.Progress) { detail(progress.String()) },
+	})
+	if report != nil {
+		for _, warning := range report.Warnings {
+			d.find(diag.SeverityWarning, warning, "")
+		}
+	}
+	if err == nil {
+		d.result.Restored = report.Moved
+	}
+	return err
+}
+
+// removeHost deletes the drill's host and its state.
+func removeHost(ctx context.Context, s *session) error {
+	st, err := s.host.State(ctx)
+	if err != nil {
+		return err
+	}
+	if st != host.StateAbsent {
+		if _, err := s.host.Delete(ctx); err != nil {
+			return diag.Wrap("delete the drill's host", err, "run the same command again")
+		}
+	}
+	return s.cluster.Remove()
+}
