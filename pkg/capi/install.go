@@ -33,6 +33,8 @@ type InstallOptions struct {
 	BeforeUpgrade func(ctx context.Context, upgrades []Upgrade) error
 	// Origins say where the values of the Source's variables come from; it is kept on the cluster, where Held reads it.
 	Origins map[string]Origin
+	// Halted makes the providers' Deployments without a pod, and waits for none: what the providers store can be stored, and none of them ever acts.
+	Halted bool
 }
 
 // InstallResult says what Install did.
@@ -62,7 +64,7 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 	if err != nil {
 		return nil, err
 	}
-	run := &installation{kube: m.kube, detail: detail, podsRun: opts.PodsRun}
+	run := &installation{kube: m.kube, detail: detail, podsRun: opts.PodsRun, halted: opts.Halted}
 	if opts.BeforeUpgrade == nil {
 		todo.keepCertManager()
 	}
@@ -88,6 +90,9 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 		err = m.renewAll(ctx, todo.renewals, result, detail)
 	}
 	err = source.hiding(err)
+	if opts.Halted {
+		return result, err
+	}
 	if err == nil || ctx.Err() != nil { // when time is up, the Deployments that are not ready say why
 		err = errors.Join(err, m.kube.WaitDeploymentsReady(ctx, deploymentKeys(todo), detail))
 	}
@@ -184,6 +189,7 @@ type installation struct {
 	kube    *kube.Client
 	detail  func(string)
 	podsRun func(context.Context) error
+	halted  bool
 }
 
 func (in *installation) apply(ctx context.Context, todo *plan) error {
@@ -240,7 +246,15 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := in.start(ctx, eager(parts.deployments)); err != nil {
+	deployments := eager(parts.deployments)
+	if in.halted {
+		for _, d := range deployments {
+			if err := unstructured.SetNestedField(d.Object, int64(0), "spec", "replicas"); err != nil {
+				return fmt.Errorf("halt %s: %w", kube.RefOf(d), err)
+			}
+		}
+	}
+	if err := in.start(ctx, deployments); err != nil {
 		return err
 	}
 	entry := components.InventoryObject()

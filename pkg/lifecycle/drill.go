@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -17,7 +18,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-const stepRehearse = "restore the snapshot, fenced"
+const (
+	stepHalted   = "install providers, halted"
+	stepRehearse = "restore the snapshot, fenced"
+)
 
 // DrillOptions of Drill.
 type DrillOptions struct {
@@ -154,7 +158,7 @@ func (d *drill) elsewhere(ctx context.Context) (*session, error) {
 // run is the steps of init up to Flux's controllers, then the restore up to where it would take over.
 func (d *drill) run(ctx context.Context, s *session) error {
 	init := newInitRun(s)
-	wanted := []string{stepVersions, stepHost, stepManifests, stepAPI, stepProviders, stepFlux}
+	wanted := []string{stepVersions, stepHost, stepManifests, stepAPI, stepFlux}
 	var kept []steps.Step
 	for _, step := range init.initSteps() {
 		if slices.Contains(wanted, step.Name) {
@@ -163,7 +167,10 @@ func (d *drill) run(ctx context.Context, s *session) error {
 		}
 	}
 	kept = append(kept, steps.Step{
-		Name: stepRehearse, Needs: []string{stepProviders, stepFlux}, Work: steps.Do1(d.takeIn, init.client), Timeout: 30 * time.Minute,
+		Name: stepHalted, Needs: []string{stepAPI, stepManifests}, Work: steps.Do3(installHalted, init.client, init.manifests, steps.Later(init.pods)),
+		Timeout: 15 * time.Minute,
+	}, steps.Step{
+		Name: stepRehearse, Needs: []string{stepHalted, stepFlux}, Work: steps.Do1(d.takeIn, init.client), Timeout: 30 * time.Minute,
 	})
 	err := steps.Run(ctx, s.deps.Report, kept)
 	if err == nil || ctx.Err() != nil {
@@ -172,6 +179,16 @@ func (d *drill) run(ctx context.Context, s *session) error {
 	// What failed would have failed on the day that it is needed, too: that is what a drill is to find.
 	d.find(diag.SeverityError, err.Error(), diag.Hint(err))
 	return nil
+}
+
+// installHalted installs the providers, without a pod of them.
+func installHalted(ctx context.Context, client *kube.Client, m *manifests, pods steps.Awaited[podsRun], detail func(string)) error {
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	_, err = manager.Install(ctx, m.source, capi.InstallOptions{Providers: m.providers, Detail: detail, PodsRun: untilPodsRun(pods), Halted: true})
+	return err
 }
 
 // takeIn gives the drill's management cluster what the snapshot holds, and lets nobody act on it.

@@ -379,9 +379,9 @@ func (h *handedOver) scaled(c *kube.Client, name string, replicas int) {
 				running++
 			}
 		}
-		if running == replicas+1 {
+		if running == replicas+1 && len(list.Items) == running { // one that is to go is gone
 			return ""
 		}
-		return fmt.Sprintf("%d of %d machines are Running", running, replicas+1)
+		return fmt.Sprintf("%d of %d machines are Running, and there are %d", running, replicas+1, len(list.Items))
 	})
 }
