@@ -1,14 +1,15 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/transfer"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 // clusterTransferOptions are the flags of cluster transfer.
@@ -66,7 +67,7 @@ func runClusterTransfer(c *cobra.Command, f *factory, o *clusterTransferOptions)
 	if !o.yes {
 		options.Confirm = func(r *transfer.Result) error {
 			f.closeReporter()
-			question := fmt.Sprintf("Management cluster %s takes cluster %s over from %s: %s.\n", r.To, r.Cluster, r.From, countsText(r.Plan.Counts))
+			question := fmt.Sprintf("Management cluster %s takes cluster %s over from %s: %s.\n", r.To, r.Cluster, r.From, views.Counts(r.Plan.Counts))
 			return ui.ConfirmTyped(f.streams, question, r.Cluster, "--yes")
 		}
 	}
@@ -79,43 +80,5 @@ func runClusterTransfer(c *cobra.Command, f *factory, o *clusterTransferOptions)
 		return err
 	}
 	f.closeReporter()
-	printErr := ui.Print(f.streams, f.format, result, func(w io.Writer) error { return transferView(w, f, result) })
-	if err != nil {
-		return err
-	}
-	return printErr
-}
-
-func transferView(w io.Writer, f *factory, r *transfer.Result) error {
-	if r.Change != nil && r.Change.Diff != "" {
-		if err := changeView(w, f.streams, r.Change, f.flags.verbose); err != nil {
-			return err
-		}
-	}
-	switch r.Outcome {
-	case "planned":
-		if r.Plan != nil {
-			ui.Fprintf(w, "%s would take cluster %s over from %s: %s.\n", r.To, r.Cluster, r.From, countsText(r.Plan.Counts))
-			for _, wait := range r.Plan.Waits {
-				ui.Fprintf(w, "It would wait: %s\n", wait)
-			}
-			for _, left := range r.Plan.Left {
-				ui.Fprintf(w, "It cannot take along: %s\n", left)
-			}
-		} else {
-			ui.Fprintf(w, "%s has taken cluster %s over from %s; what is left is the fleet repo's part.\n", r.To, r.Cluster, r.From)
-		}
-	case "undone":
-		ui.Fprintf(w, "%s manages cluster %s again, as before.\n", r.From, r.Cluster)
-	case "nothing-to-do":
-		ui.Fprintf(w, "No transfer of cluster %s was under way.\n", r.Cluster)
-	case "handed-over":
-		ui.Fprintf(w, "%s manages cluster %s. The fleet repo does not say so yet where Flux reads it: nobody's Flux changes the cluster until it does.\n", r.To, r.Cluster)
-	default:
-		ui.Fprintf(w, "%s manages cluster %s, and %s knows it no more.\n", r.To, r.Cluster, r.From)
-	}
-	for _, next := range r.Next {
-		ui.Fprintf(w, "  %s\n", next)
-	}
-	return nil
+	return errors.Join(err, f.show(views.Transfer(result)))
 }

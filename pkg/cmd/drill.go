@@ -1,14 +1,11 @@
 package cmd
 
 import (
-	"io"
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newDrillCmd(f *factory) *cobra.Command {
@@ -60,35 +57,11 @@ func runDrill(c *cobra.Command, f *factory, o *initOptions, d lifecycle.DrillOpt
 		return err
 	}
 	f.closeReporter()
-	if err := ui.Print(f.streams, f.format, result, func(w io.Writer) error { return drillView(w, result) }); err != nil {
+	if err := f.show(views.Drill(result)); err != nil {
 		return err
 	}
 	if !result.Works {
 		return silent()
 	}
 	return nil
-}
-
-func drillView(w io.Writer, r *lifecycle.DrillResult) error {
-	s := r.Snapshot
-	ui.Fprintf(w, "Snapshot %s of %s, taken %s by %s: %s\n", s.ID, r.Cluster, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
-	if len(r.Restored) > 0 {
-		ui.Fprintf(w, "Restored on a host of its own, with nobody to act on it, and the same as in the snapshot: %s, in %s.\n", countsText(r.Restored), r.Took)
-	}
-	for _, finding := range r.Findings {
-		ui.Fprintf(w, "%s: %s\n", finding.Severity, finding.Summary)
-		if finding.Hint != "" {
-			ui.Fprintf(w, "  hint: %s\n", finding.Hint)
-		}
-	}
-	ui.FprintText(w, "A restore needs besides, and neither Git nor the snapshot holds:")
-	for _, what := range r.Elsewhere {
-		ui.Fprintf(w, "  %s\n", what)
-	}
-	if !r.Works {
-		_, err := ui.FprintText(w, "A restore would not work today.")
-		return err
-	}
-	_, err := ui.FprintText(w, "A restore would work.")
-	return err
 }

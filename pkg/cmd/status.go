@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/status"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 	"github.com/fleetctl/fleetctl/pkg/why"
 )
 
@@ -119,7 +119,7 @@ func showAll(ctx context.Context, f *factory, timeout time.Duration) error {
 		return err
 	}
 	all := status.Join(reports)
-	if err := ui.Print(f.streams, f.format, all, func(w io.Writer) error { return status.AllView(w, all, f.statusStyle()) }); err != nil {
+	if err := f.show(views.StatusAll(all)); err != nil {
 		return err
 	}
 	if !all.Ready {
@@ -129,9 +129,7 @@ func showAll(ctx context.Context, f *factory, timeout time.Duration) error {
 }
 
 func printStatus(f *factory, report *status.Report) error {
-	return ui.Print(f.streams, f.format, report, func(w io.Writer) error {
-		return status.Tree(w, report, f.statusStyle())
-	})
+	return f.show(views.Status(report))
 }
 
 // showDepth is status of one workload cluster.
@@ -146,7 +144,7 @@ func showDepth(ctx context.Context, f *factory, name string, timeout time.Durati
 	if err != nil {
 		return err
 	}
-	err = ui.Print(f.streams, f.format, depth, func(w io.Writer) error { return why.DepthView(w, depth, f.statusStyle()) })
+	err = f.show(views.Depth(depth))
 	if err == nil && !depth.Ready {
 		return silent()
 	}

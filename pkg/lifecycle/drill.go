@@ -42,8 +42,8 @@ type DrillResult struct {
 	Snapshot *SnapshotInfo `json:"snapshot"`
 	// Restored are the objects that arrived and were as in the snapshot, by kind; empty where it did not come so far.
 	Restored map[string]int `json:"restored"`
-	// Took is how long it was from nothing to the compared objects.
-	Took     time.Duration  `json:"tookNanoseconds"`
+	// Seconds from nothing to the compared objects.
+	Seconds  int            `json:"seconds"`
 	Findings []DrillFinding `json:"findings"`
 	// Elsewhere is what a restore needs and neither Git nor the snapshot holds.
 	Elsewhere []string `json:"elsewhere"`
@@ -122,7 +122,7 @@ func (d *drill) rehearse(ctx context.Context) error {
 	}
 	began := time.Now()
 	failed := d.run(ctx, s)
-	d.result.Took = time.Since(began).Round(time.Second)
+	d.result.Seconds = int(time.Since(began).Seconds())
 	step := s.deps.Report.Start("delete the drill's host")
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute) // an interrupt leaves nothing behind either
 	defer cancel()

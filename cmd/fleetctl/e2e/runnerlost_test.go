@@ -33,6 +33,20 @@ func TestRunnerLost(t *testing.T) {
 			t.Errorf("it says %+v", r)
 		}
 	})
+	h.step("a drill says that it would do, beside the host that is still there", func(t *testing.T) {
+		r := decode[struct {
+			Works    bool           `json:"works"`
+			Restored map[string]int `json:"restored"`
+			Findings []struct{ Severity, Summary string }
+		}](t, h.ok(append([]string{"drill", "--from", place, "-o", "json"}, bundle...)...).stdout)
+		if !r.Works || r.Restored["Machine"] != len(before) {
+			t.Errorf("it says %+v", r)
+		}
+		h.sameMachines(t, before, h.source)
+		if left, err := filepath.Glob(filepath.Join(h.state, "drills", "clusters", "*")); err != nil || len(left) > 0 {
+			t.Errorf("it has left %v, %v", left, err)
+		}
+	})
 	restore := append([]string{"restore", "--from", place}, bundle...)
 	if !h.step("all that the machine was is gone", func(t *testing.T) {
 		kill(t, h.on.processes(h.fleet))

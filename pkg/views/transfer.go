@@ -1,0 +1,78 @@
+package views
+
+import (
+	"io"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/transfer"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// Transfer is one cluster that another management cluster has taken over, or would.
+func Transfer(r *transfer.Result) View {
+	return view{r, func(p *Page) error { return transferView(p, r) }}
+}
+
+// Drill is what `fleetctl drill` has found.
+func Drill(r *lifecycle.DrillResult) View { return of(r, drillView) }
+
+func transferView(p *Page, r *transfer.Result) error {
+	w := p.Out
+	if r.Change != nil && r.Change.Diff != "" {
+		if err := changeView(w, p.Streams, r.Change, p.Verbose); err != nil {
+			return err
+		}
+	}
+	switch r.Outcome {
+	case "planned":
+		if r.Plan != nil {
+			ui.Fprintf(w, "%s would take cluster %s over from %s: %s.\n", r.To, r.Cluster, r.From, countsText(r.Plan.Counts))
+			for _, wait := range r.Plan.Waits {
+				ui.Fprintf(w, "It would wait: %s\n", wait)
+			}
+			for _, left := range r.Plan.Left {
+				ui.Fprintf(w, "It cannot take along: %s\n", left)
+			}
+		} else {
+			ui.Fprintf(w, "%s has taken cluster %s over from %s; what is left is the fleet repo's part.\n", r.To, r.Cluster, r.From)
+		}
+	case "undone":
+		ui.Fprintf(w, "%s manages cluster %s again, as before.\n", r.From, r.Cluster)
+	case "nothing-to-do":
+		ui.Fprintf(w, "No transfer of cluster %s was under way.\n", r.Cluster)
+	case "handed-over":
+		ui.Fprintf(w, "%s manages cluster %s. The fleet repo does not say so yet where Flux reads it: nobody's Flux changes the cluster until it does.\n", r.To, r.Cluster)
+	default:
+		ui.Fprintf(w, "%s manages cluster %s, and %s knows it no more.\n", r.To, r.Cluster, r.From)
+	}
+	for _, next := range r.Next {
+		ui.Fprintf(w, "  %s\n", next)
+	}
+	return nil
+}
+
+func drillView(w io.Writer, r *lifecycle.DrillResult) error {
+	s := r.Snapshot
+	ui.Fprintf(w, "Snapshot %s of %s, taken %s by %s: %s\n", s.ID, r.Cluster, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
+	if len(r.Restored) > 0 {
+		ui.Fprintf(w, "Restored on a host of its own, with nobody to act on it, and the same as in the snapshot: %s, in %s.\n", countsText(r.Restored), plain.Count(r.Seconds, "second"))
+	}
+	for _, finding := range r.Findings {
+		ui.Fprintf(w, "%s: %s\n", finding.Severity, finding.Summary)
+		if finding.Hint != "" {
+			ui.Fprintf(w, "  hint: %s\n", finding.Hint)
+		}
+	}
+	ui.FprintText(w, "A restore needs besides, and neither Git nor the snapshot holds:")
+	for _, what := range r.Elsewhere {
+		ui.Fprintf(w, "  %s\n", what)
+	}
+	if !r.Works {
+		_, err := ui.FprintText(w, "A restore would not work today.")
+		return err
+	}
+	_, err := ui.FprintText(w, "A restore would work.")
+	return err
+}
