@@ -134,7 +134,7 @@ func clusterFrom(c *clusterv1.Cluster) Cluster {
 		ControlPlane:   c.Spec.ControlPlaneRef.Kind,
 		Version:        c.Spec.Topology.Version,
 		Conditions:     c.Status.Conditions,
-		Owner:          ownerIn(c.Annotations),
+		Owner:          OwnerIn(c.Annotations),
 	}
 	if at := c.Spec.ControlPlaneEndpoint; at.Host != "" {
 		cluster.Endpoint = net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port)))

@@ -119,7 +119,33 @@ func stays(have *unstructured.Unstructured, item *Item) bool {
 	}
 	a := have.GetAnnotations()
 	_, stayed := a[StaysMark]
-	return stayed && a[SourceMark] == string(item.GetUID())
+	return stayed && a[SourceMark] == string(item.GetUID()) && sameContent(have, item) // else the newer one would be lost
+}
+
+// sameContent tells whether two objects ask for the same.
+func sameContent(have *unstructured.Unstructured, item *Item) bool {
+	for _, part := range []string{"spec", "data", "stringData", "binaryData", "type"} {
+		if !sameValue(item.Object[part], have.Object[part]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Unlike are the shared items that the target has its own of, asking for something else: what is handed over would get another account, another class
+// of machines.
+func (m *Manager) Unlike(ctx context.Context, graph *Graph) ([]kube.Ref, error) {
+	there, err := m.objectsLike(ctx, graph)
+	if err != nil {
+		return nil, err
+	}
+	var unlike []kube.Ref
+	for _, item := range graph.Items {
+		if have := there[keyOfItem(item)]; have != nil && item.Shared && !sameContent(have, item) {
+			unlike = append(unlike, item.Ref())
+		}
+	}
+	return unlike, nil
 }
 
 // isCopy tells whether have is the copy of item that the hand-over made.

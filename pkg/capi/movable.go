@@ -151,10 +151,11 @@ func (o Owner) String() string {
 
 // OwnerOf reads the annotation of a Cluster; the zero value where there is none, or none that can be read.
 func OwnerOf(cluster *unstructured.Unstructured) Owner {
-	return ownerIn(cluster.GetAnnotations())
+	return OwnerIn(cluster.GetAnnotations())
 }
 
-func ownerIn(annotations map[string]string) Owner {
+// OwnerIn is OwnerOf for annotations that were read already.
+func OwnerIn(annotations map[string]string) Owner {
 	var o Owner
 	if err := json.Unmarshal([]byte(annotations[OwnerMark]), &o); err != nil {
 		return Owner{}

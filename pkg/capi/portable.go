@@ -37,6 +37,26 @@ func (g *Graph) Portable() ([]Portable, error) {
 	return objects, nil
 }
 
+// PausedIn are the objects with those Clusters paused, NAMESPACE/NAME, that is says so of.
+func PausedIn(objects []Portable, is func(cluster string) bool) ([]Portable, error) {
+	all := slices.Clone(objects)
+	for i, o := range all {
+		obj := unstructured.Unstructured{}
+		if obj.UnmarshalJSON(o.Object) != nil || obj.GroupVersionKind().GroupKind() != clusterGroupKind || !is(obj.GetNamespace()+"/"+obj.GetName()) {
+			continue
+		}
+		if err := unstructured.SetNestedField(obj.Object, true, "spec", "paused"); err != nil {
+			return nil, err
+		}
+		content, err := obj.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		all[i].Object = content
+	}
+	return all, nil
+}
+
 // GraphOf is the graph of what was stored, for this management cluster to take in. The error names the kinds that it does not serve in the version in
 // which they were stored, and what is no object at all.
 func (m *Manager) GraphOf(ctx context.Context, objects []Portable) (*Graph, error) {

@@ -111,6 +111,7 @@ Exit codes: 0 the snapshot is restored; 3 something was not ready in time, run i
 	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	fs.StringVar(&r.Snapshot, "snapshot", "", "ID of the snapshot (default: the newest)")
 	fs.BoolVar(&r.SourceIsGone, "source-is-gone", false, "the management cluster that the snapshot was taken of does not act any more")
+	fs.BoolVar(&r.PauseElsewhere, "pause-elsewhere", false, "bring clusters back paused that say themselves that another management cluster has them by now")
 	fs.BoolVar(&r.DryRun, "dry-run", false, "say what the snapshot holds, and which others there are; change nothing")
 	fs.BoolVar(&r.Abort, "abort", false, "undo a restore that has not taken over yet")
 	return c

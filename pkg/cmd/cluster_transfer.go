@@ -47,6 +47,7 @@ the same, or --accept-differences agrees to what is there.`,
 	c.Flags().StringVar(&o.To, "to", "", "management cluster that takes over, as fleet.yaml calls it (default: that of the transfer that is under way)")
 	c.Flags().BoolVar(&o.AcceptDifferences, "accept-differences", false, "agree that the environment has other features there")
 	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a transfer that was interrupted before the other management cluster had taken over")
+	c.Flags().BoolVar(&o.WithoutTarget, "without-target", false, "with --abort: the other management cluster is gone, so that nothing is to be removed there")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	completeFlag(c, "to", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.ManagementClusterNames() }))

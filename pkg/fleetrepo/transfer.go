@@ -3,6 +3,7 @@ package fleetrepo
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // TransferOptions of Transfer.
@@ -186,6 +188,9 @@ func (m *mover) read(from, to string) ([]manifest.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the files in %s: %w", from, err)
 	}
+	if err := m.repo.onlyFiles(from); err != nil {
+		return nil, err
+	}
 	files := make([]manifest.File, 0, len(names))
 	for _, name := range names {
 		content, err := m.repo.generated(name)
@@ -195,6 +200,19 @@ func (m *mover) read(from, to string) ([]manifest.File, error) {
 		files = append(files, manifest.File{Path: path.Join(to, strings.TrimPrefix(name, from+"/")), Content: m.moved(content)})
 	}
 	return files, nil
+}
+
+// onlyFiles refuses a folder with something in it that is neither a file nor a folder: it would be lost on the way.
+func (r *Repo) onlyFiles(dir string) error {
+	if !r.exists(dir) {
+		return nil
+	}
+	return within.WalkDir(r.Dir, dir, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && !entry.Type().IsRegular() {
+			return diag.Errorf("put the file itself in its place", "%s is a link, which cannot be moved", name)
+		}
+		return err
+	})
 }
 
 // common brings along what the environment has for all its clusters, where no cluster of the target has anything of it yet; where one has, both have to

@@ -16,6 +16,8 @@ const (
 	// letGoAnnotation marks what LetGo has suspended: it stays until its namespace goes, and undoes nothing then. Its value says how it was before.
 	letGoAnnotation = "fleetctl.dev/let-go"
 	wasSuspended    = "was-suspended"
+	// letGoFor names the Secret kubeconfig of the cluster that it was let go for, NAMESPACE/NAME: a HelmRelease may stand in any namespace.
+	letGoFor = "fleetctl.dev/let-go-for"
 
 	reconcileAnnotation = "kustomize.toolkit.fluxcd.io/reconcile"
 )
@@ -32,8 +34,10 @@ func (s *System) LetGo(ctx context.Context, release, kubeconfig kube.Key) ([]kub
 			before = wasSuspended
 		}
 		return map[string]any{
-			"metadata": map[string]any{"annotations": map[string]any{reconcileAnnotation: "disabled", letGoAnnotation: cmp.Or(before, "true")}},
-			"spec":     map[string]any{"suspend": true},
+			"metadata": map[string]any{"annotations": map[string]any{
+				reconcileAnnotation: "disabled", letGoAnnotation: cmp.Or(before, "true"), letGoFor: kubeconfig.String(),
+			}},
+			"spec": map[string]any{"suspend": true},
 		}
 	})
 }
@@ -42,10 +46,10 @@ func (s *System) LetGo(ctx context.Context, release, kubeconfig kube.Key) ([]kub
 func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube.Key) error {
 	_, err := s.toggle(ctx, "resume", workers(), kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {
 		before, is := obj.GetAnnotations()[letGoAnnotation]
-		if !is || obj.GetNamespace() != namespace && !worksOn(obj, kubeconfig) {
+		if !is || obj.GetNamespace() != namespace && !letGoOf(obj, kubeconfig) {
 			return nil
 		}
-		change := map[string]any{"metadata": map[string]any{"annotations": map[string]any{reconcileAnnotation: nil, letGoAnnotation: nil}}}
+		change := map[string]any{"metadata": map[string]any{"annotations": map[string]any{reconcileAnnotation: nil, letGoAnnotation: nil, letGoFor: nil}}}
 		if before != wasSuspended {
 			change["spec"] = map[string]any{"suspend": nil}
 		}
@@ -54,9 +58,32 @@ func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube
 	return err
 }
 
+// letGoOf tells whether what is marked was let go for that cluster.
+func letGoOf(obj *unstructured.Unstructured, kubeconfig kube.Key) bool {
+	a := obj.GetAnnotations()
+	_, is := a[letGoAnnotation]
+	return is && (a[letGoFor] == kubeconfig.String() || worksOn(obj, kubeconfig))
+}
+
+// LetGoLeft tells whether anything is there that LetGo has kept Flux off for that cluster.
+func (s *System) LetGoLeft(ctx context.Context, kubeconfig kube.Key) (bool, error) {
+	w, err := s.look(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look at Flux: %w", err)
+	}
+	for _, kind := range workers() {
+		for _, obj := range w[kind] {
+			if letGoOf(obj, kubeconfig) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
 // ForgetLetGo deletes what LetGo has suspended, once no Kustomization applies it any more: nothing makes it again then. Suspended as it is, nothing of what
 // it has made is undone.
-func (s *System) ForgetLetGo(ctx context.Context, release, kubeconfig kube.Key, detail func(string)) error {
+func (s *System) ForgetLetGo(ctx context.Context, kubeconfig kube.Key, detail func(string)) error {
 	w, err := s.look(ctx)
 	if err != nil {
 		return fmt.Errorf("look at Flux: %w", err)
@@ -66,7 +93,7 @@ func (s *System) ForgetLetGo(ctx context.Context, release, kubeconfig kube.Key, 
 	for _, kind := range workers() {
 		for _, obj := range w[kind] {
 			ref := kube.RefOf(obj)
-			if _, is := obj.GetAnnotations()[letGoAnnotation]; !is || !worksOn(obj, kubeconfig) && (kind != helmReleaseKind || ref.Key != release) {
+			if !letGoOf(obj, kubeconfig) {
 				continue
 			}
 			if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); !suspended {
@@ -132,6 +159,9 @@ func (s *System) WaitReleased(ctx context.Context, release kube.Key, detail func
 		why = "it is not there yet"
 		if obj := objects[release]; obj != nil {
 			why = workloadReason(obj)
+			if _, is := obj.GetAnnotations()[letGoAnnotation]; is {
+				why = "Flux is kept off it"
+			}
 		}
 		if why != "" && detail != nil {
 			detail("HelmRelease " + release.String() + ": " + why)

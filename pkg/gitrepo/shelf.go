@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,9 @@ func NewShelf(url, branch string, auth Auth) (*Shelf, error) {
 // String names the branch and the repository, without credentials.
 func (s *Shelf) String() string { return "branch " + s.branch + " of " + s.url }
 
+// shelfName is how the files are called that a Shelf keeps: something, a dot, a time and a few letters. A branch with any other has another use.
+var shelfName = regexp.MustCompile(`^[a-z0-9-]+\.[0-9]{8}T[0-9]{6}Z-[a-z0-9]+$`)
+
 // shelved is what the branch holds at one moment.
 type shelved struct {
 	store   *memory.Storage
@@ -66,7 +70,7 @@ func (s *Shelf) look(ctx context.Context) (*shelved, error) {
 		return nil, fmt.Errorf("read %s: %w", s, err)
 	}
 	for name, e := range found.entries {
-		if e.Mode != filemode.Regular {
+		if e.Mode != filemode.Regular || !shelfName.MatchString(name) {
 			return nil, diag.Errorf("choose another branch: this one holds something else", "%s is no branch of snapshots: there is %.80q in it", s, name)
 		}
 	}

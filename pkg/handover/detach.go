@@ -75,7 +75,7 @@ func (r *run) beginDetach(ctx context.Context) error {
 		return err
 	}
 	next := r.newJournal(RoleSource, graph)
-	next.Source, next.Owner, next.Select, next.Detach = r.source.party, r.source.party, r.selection(), true
+	next.Source, next.Owner, next.Select, next.Detach, next.Epoch = r.source.party, r.source.party, r.selection(), true, graph.Epoch()
 	next.over(j)
 	if err := r.source.put(ctx, next); err != nil {
 		return err

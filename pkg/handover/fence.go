@@ -145,7 +145,7 @@ func (r *run) takeOverFences(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !fenced || s.journal == nil { // an abort that was cut off has taken the journal away after the fence
+		if !fenced || s.journal == nil || s.borrowed { // an abort that was cut off has taken the journal away after the fence
 			continue
 		}
 		var p policy

@@ -3,7 +3,6 @@ package handover
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -22,10 +21,9 @@ import (
 var OwnerKey = kube.Key{Namespace: "kube-system", Name: "fleetctl-owner"}
 
 const (
-	// ownerTime bounds the wait for one workload cluster's API server, ownersTime for all of them: many are not reached from here, and the record is a help
-	// and no condition.
+	// ownerTime bounds the wait for one workload cluster's API server: many are not reached from here, and the record is a help and no condition.
 	ownerTime    = 5 * time.Second
-	ownersTime   = 20 * time.Second
+	ownersTime   = 10 * time.Second
 	ownersAtOnce = 24
 )
 
@@ -65,7 +63,7 @@ func (r *run) recordDetached(ctx context.Context) {
 
 // eachOwner does something at the API server of each cluster, NAMESPACE/NAME, side by side, and returns those where it could not.
 func eachOwner(ctx context.Context, clusters []string, do func(context.Context, kube.Key) error) []string {
-	ctx, cancel := context.WithTimeout(ctx, ownersTime)
+	ctx, cancel := context.WithTimeout(ctx, ownersTime+time.Duration(len(clusters)/ownersAtOnce)*ownerTime)
 	defer cancel()
 	var mu sync.Mutex
 	var missed []string
@@ -130,9 +128,10 @@ func writeOwner(ctx context.Context, kubeconfig []byte, owner capi.Owner) error 
 }
 
 // Elsewhere asks the Clusters of a snapshot themselves who manages them, and says of which of them another management cluster than the one of that name does
-// since the snapshot was taken: restored, they would be managed twice. Those that do not answer are not among them.
-func Elsewhere(ctx context.Context, objects []capi.Portable, managementCluster string, epoch int64) []string {
-	kubeconfigs := map[string][]byte{}
+// since the snapshot was taken: restored, they would be managed twice. Those that do not answer are not among them, nor is what a record of another fleet
+// says. A record is the word of who administers that cluster.
+func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCluster string) (others map[string]string) {
+	kubeconfigs, epochs := map[string][]byte{}, map[string]int64{}
 	var clusters []string
 	for _, o := range objects {
 		var obj struct {
@@ -147,30 +146,29 @@ func Elsewhere(ctx context.Context, objects []capi.Portable, managementCluster s
 		switch cluster, is := strings.CutSuffix(full, "-kubeconfig"); {
 		case obj.Kind == "Cluster":
 			clusters = append(clusters, full)
+			epochs[full] = capi.OwnerIn(obj.Metadata.Annotations).Epoch // each has changed hands by itself
 		case obj.Kind == "Secret" && is:
 			kubeconfigs[cluster] = obj.Data["value"]
 		}
 	}
 	var mu sync.Mutex
-	var others []string
+	others = map[string]string{}
 	_ = eachOwner(ctx, clusters, func(ctx context.Context, cluster kube.Key) error {
 		kubeconfig := kubeconfigs[cluster.String()]
 		if reach, err := kube.ReachOf(kubeconfig); len(kubeconfig) == 0 || err != nil || reach.Text() != "" {
 			return err
 		}
 		owner, err := readOwner(ctx, kubeconfig)
-		if err != nil || owner.Epoch <= epoch || owner.ManagementCluster == managementCluster {
+		if err != nil || owner.Fleet != fleet || owner.Epoch <= epochs[cluster.String()] || owner.ManagementCluster == managementCluster {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if owner.ManagementCluster == "" {
-			others = append(others, cluster.String()+" was detached")
-		} else {
-			others = append(others, fmt.Sprintf("%s is managed by %s", cluster, owner.ManagementCluster))
+		others[cluster.String()] = "was detached"
+		if owner.ManagementCluster != "" {
+			others[cluster.String()] = "is managed by " + owner.ManagementCluster
 		}
 		return nil
 	})
-	slices.Sort(others)
 	return others
 }

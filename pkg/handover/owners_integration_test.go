@@ -6,7 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"maps"
 	"strings"
 	"testing"
 
@@ -42,26 +42,29 @@ func TestOwnerRecord(t *testing.T) {
 			name, name+"-kubeconfig", base64.StdEncoding.EncodeToString(content)))
 	}
 	dark := strings.ReplaceAll(string(kubeconfig), "https://127.0.0.1:", "https://127.0.0.1:1") // no port that there is
-	snapshot := []capi.Portable{cluster, silent, secret("shop", kubeconfig), secret("dark", []byte(dark))}
+	later := object(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop","annotations":{"` + capi.OwnerMark +
+		`":"{\"epoch\":2}"}}}`)
 	for _, test := range []struct {
-		of    string
-		epoch int64
-		want  []string
+		cluster   capi.Portable
+		fleet, of string
+		want      map[string]string
 	}{
-		{"first", 1, []string{"shop/shop is managed by second"}},
-		{"first", 2, nil},  // the snapshot is later than the record
-		{"second", 0, nil}, // it is that one's own, whoever carries it now
+		{cluster, "f", "first", map[string]string{"shop/shop": "is managed by second"}},
+		{later, "f", "first", map[string]string{}},    // this cluster's copy is later than the record, whatever others at its side were
+		{cluster, "f", "second", map[string]string{}}, // it is that one's own, whoever carries it now
+		{cluster, "g", "first", map[string]string{}},  // the record is not of this fleet
 	} {
-		if got := Elsewhere(ctx, snapshot, test.of, test.epoch); !slices.Equal(got, test.want) {
-			t.Errorf("a snapshot of %s, epoch %d: %v, want %v", test.of, test.epoch, got, test.want)
+		snapshot := []capi.Portable{test.cluster, silent, secret("shop", kubeconfig), secret("dark", []byte(dark))}
+		if got := Elsewhere(ctx, snapshot, test.fleet, test.of); !maps.Equal(got, test.want) {
+			t.Errorf("a snapshot of %s of fleet %s: %v, want %v", test.of, test.fleet, got, test.want)
 		}
 	}
 	write(capi.Owner{Fleet: "f", Epoch: 3})
-	if got, want := Elsewhere(ctx, snapshot, "second", 2), []string{"shop/shop was detached"}; !slices.Equal(got, want) {
-		t.Errorf("after a detachment: %v, want %v", got, want)
+	if got := Elsewhere(ctx, []capi.Portable{later, secret("shop", kubeconfig)}, "f", "second"); got["shop/shop"] != "was detached" {
+		t.Errorf("after a detachment: %v", got)
 	}
 	hostile := strings.Replace(string(kubeconfig), "users:", "users:\n- name: evil\n  user: {exec: {command: touch, args: [/tmp/owned], apiVersion: client.authentication.k8s.io/v1}}", 1)
-	if got := Elsewhere(ctx, []capi.Portable{cluster, secret("shop", []byte(hostile))}, "first", 0); len(got) > 0 {
+	if got := Elsewhere(ctx, []capi.Portable{cluster, secret("shop", []byte(hostile))}, "f", "first"); len(got) > 0 {
 		t.Errorf("a kubeconfig that runs commands was used: %v", got)
 	}
 }

@@ -81,6 +81,15 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 	for _, ref := range taken {
 		errs = append(errs, fmt.Errorf("%s exists at the target already", ref))
 	}
+	if !r.whole() {
+		unlike, err := r.target.manager.Unlike(ctx, p.graph)
+		if err != nil {
+			return p, err
+		}
+		for _, ref := range unlike {
+			errs = append(errs, fmt.Errorf("%s is another one at the target: make both the same, or give one of them another name", ref))
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return p, diag.Wrap("prepare the hand-over", err, "`fleetctl status` tells how the clusters are; nothing has been changed")
 	}

@@ -46,7 +46,9 @@ func (r *run) release(ctx context.Context) error {
 	if err := r.asAvailable(ctx); err != nil {
 		return err
 	}
-	r.recordOwners(ctx)
+	if !r.target.borrowed {
+		r.recordOwners(ctx)
+	}
 	return r.noteReleased(ctx)
 }
 
@@ -189,6 +191,9 @@ func (r *run) leftAtSource(ctx context.Context, copies []*unstructured.Unstructu
 
 // asAvailable holds the Clusters at the target against what they were before.
 func (r *run) asAvailable(ctx context.Context) error {
+	if r.target.borrowed {
+		return nil // some may have gone on to a third since
+	}
 	clusters, err := r.target.manager.Clusters(ctx)
 	if err != nil {
 		return err

@@ -26,6 +26,8 @@ type side struct {
 	journal *Journal
 	as      *kube.Client  // acts as the hand-over, which the fence lets pass
 	manager *capi.Manager // through as, once there is a hand-over; before, as the administrator
+	// borrowed: the journal is what this side has said, and says no more since it took part in another hand-over. It is not written.
+	borrowed bool
 }
 
 // run is one run of a hand-over.
@@ -70,8 +72,11 @@ func open(ctx context.Context, o Options) (*run, error) {
 // lookBack finds out whether the hand-over that the journals are of is the one that is asked for, where that is over: another one may follow, of other
 // Clusters, or of one that came back.
 func (r *run) lookBack(ctx context.Context) error {
-	if r.source == nil || r.source.journal == nil || r.target.journal == nil {
+	if r.source == nil || r.source.journal == nil {
 		return nil
+	}
+	if err := r.tookOver(ctx); err != nil || r.target.journal == nil {
+		return err
 	}
 	s, t := r.source.journal, r.target.journal
 	if t.Role == RoleTarget && t.Phase == PhaseCommitted && s.ID != t.ID {
@@ -158,6 +163,29 @@ func (r *run) agree() error {
 	return nil
 }
 
+// tookOver is about a source that may have lost its work, and a target whose journal says nothing of that any more: it finished alone, and has taken part in
+// another hand-over since. The Clusters there tell whether it has the work. Where it has, what is left is the source's part.
+func (r *run) tookOver(ctx context.Context) error {
+	s, t := r.source.journal, r.target.journal
+	if !s.active() || s.Role != RoleSource || s.Detach || !s.Phase.reached(PhaseVerified) || t != nil && t.ID == s.ID {
+		return nil
+	}
+	clusters, err := r.target.manager.Clusters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range clusters {
+		if slices.Contains(s.Clusters, c.FullName()) && c.Owner.UID == r.target.party.UID && c.Owner.Epoch > s.Epoch {
+			past := s.last()
+			past.Role, past.Phase, past.Owner, past.Epoch = RoleTarget, PhaseReleased, r.target.party, c.Owner.Epoch
+			r.target.journal, r.target.borrowed = past, true
+			return nil
+		}
+	}
+	return diag.Errorf("look at both sides: the Clusters of "+s.Target.Name+", and the Secret "+JournalKey.String()+" at each",
+		"%s may have taken over from %s, and its journal does not tell any more", s.Target.Name, r.source.Name)
+}
+
 // InTheMiddle refuses what would get into the way of a hand-over. j is the journal of the management cluster of that name.
 func InTheMiddle(name string, j *Journal) error {
 	return diag.Errorf("finish that one first (`"+j.Command()+"`), or undo it (`"+j.Command()+" --abort`)",
@@ -203,7 +231,7 @@ func (r *run) journal() *Journal {
 // is still at it gets no further, since it cannot write the journals, and once the fence knows the new user, nothing else either.
 func (r *run) act(ctx context.Context) error {
 	for _, s := range r.sides() {
-		if s.journal == nil {
+		if s.journal == nil || s.borrowed {
 			continue
 		}
 		next := *s.journal

@@ -158,6 +158,7 @@ func (d *drill) elsewhere(ctx context.Context) (*session, error) {
 // run is the steps of init up to Flux's controllers, then the restore up to where it would take over.
 func (d *drill) run(ctx context.Context, s *session) error {
 	init := newInitRun(s)
+	init.goesOn = true // the snapshots that there are, and where the work is now, are no matter of a host that goes again
 	wanted := []string{stepVersions, stepHost, stepManifests, stepAPI, stepFlux}
 	var kept []steps.Step
 	for _, step := range init.initSteps() {

@@ -36,8 +36,8 @@ func (d *drill) read(ctx context.Context) error {
 	}
 	d.readProviders()
 	d.readSecrets()
-	for _, other := range handover.Elsewhere(ctx, d.snap.Objects, d.snap.ManagementCluster, d.snap.Epoch) {
-		d.find(diag.SeverityError, other+" since the snapshot was taken", "take a new one: `fleetctl backup`")
+	if others := handover.Elsewhere(ctx, d.snap.Objects, d.snap.Fleet, d.snap.ManagementCluster); len(others) > 0 {
+		d.find(diag.SeverityError, "others manage since what the snapshot holds: "+saysOf(others), "take a new one: `fleetctl backup`")
 	}
 	d.result.Elsewhere = append(d.result.Elsewhere, "the fleet's private age key, which the snapshot and the secrets in Git are encrypted for: it was found here")
 	return d.readVariables(ctx)
@@ -59,16 +59,21 @@ func (d *drill) readGit() error {
 	declared := map[string]bool{}
 	for _, c := range clusters {
 		if c.ManagementCluster == d.session.mgmt.Name {
-			declared[c.Name+"/"+c.Name] = true
+			declared[c.Name] = true
 		}
 	}
+	held := map[string]bool{} // by name: an adopted fleet may have any namespace
+	for _, full := range d.snap.Clusters {
+		_, name, _ := strings.Cut(full, "/")
+		held[name] = true
+	}
 	for _, name := range sortedNames(declared) {
-		if !slices.Contains(d.snap.Clusters, name) {
+		if !held[name] {
 			d.find(diag.SeverityError, "cluster "+name+" is declared in Git, and not in the snapshot: it would be made a second time",
 				"if it is made already, take a new snapshot: `fleetctl backup`")
 		}
 	}
-	for _, name := range d.snap.Clusters {
+	for _, name := range sortedNames(held) {
 		if !declared[name] {
 			d.find(diag.SeverityWarning, "cluster "+name+" is in the snapshot, and Git does not declare it in its place: it would come back, and no Flux would keep it", "")
 		}

@@ -169,7 +169,7 @@ func TestBranchOfSomethingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "folder/file", Content: []byte("x\n")}}, "work", gitrepo.Author{Name: "a", Email: "a@b"}); err != nil {
+	if _, _, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "index.html", Content: []byte("x\n")}}, "work", gitrepo.Author{Name: "a", Email: "a@b"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := repo.Push(t.Context(), auth); err != nil {

@@ -26,6 +26,8 @@ type RestoreOptions struct {
 	From, Snapshot string
 	// SourceIsGone agrees that the management cluster that the snapshot was taken of does not act any more.
 	SourceIsGone bool
+	// PauseElsewhere brings clusters that others manage by now back paused, in the place of refusing.
+	PauseElsewhere bool
 	// DryRun only looks, and Abort undoes a restore that has not taken over.
 	DryRun, Abort bool
 }
@@ -66,6 +68,8 @@ type restore struct {
 	session *session
 	init    *initRun
 	snap    *snapshot.Snapshot
+
+	pauseElsewhere bool
 
 	report *steps.Value[*handover.Report]
 }
@@ -109,6 +113,7 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if o.DryRun {
 		return result, nil
 	}
+	r.pauseElsewhere = o.PauseElsewhere
 	if err := r.check(ctx, o.SourceIsGone); err != nil {
 		return nil, err
 	}
@@ -136,9 +141,8 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 	if r.snap.HandedOver != "" {
 		return refuseHandedOverSince(r.session.mgmt.Name, r.snap)
 	}
-	if others := handover.Elsewhere(ctx, r.snap.Objects, r.snap.ManagementCluster, r.snap.Epoch); len(others) > 0 {
-		return diag.Errorf("restore a snapshot that was taken since: `fleetctl restore --dry-run` lists them; nothing has been changed",
-			"the snapshot %s holds what others manage since, as the clusters themselves say: %s", r.snap.ID, strings.Join(others, ", "))
+	if err := r.checkOwners(ctx); err != nil {
+		return err
 	}
 	if record, err := r.session.cluster.Load(); err == nil && record.PivotedTo != "" {
 		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
@@ -181,6 +185,34 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 	return diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
 		"nothing here tells whether the management cluster %s that the snapshot was taken of (%s, by %s) is gone: %s, and where it ran no machine but that one knows",
 		r.snap.ManagementCluster, ago(r.snap.Taken), r.snap.By, here)
+}
+
+// checkOwners refuses what others manage by now or, where that is agreed to, has it come back paused: nobody acts on it then, and `cluster detach` takes it away.
+func (r *restore) checkOwners(ctx context.Context) error {
+	others := handover.Elsewhere(ctx, r.snap.Objects, r.snap.Fleet, r.snap.ManagementCluster)
+	if len(others) == 0 {
+		return nil
+	}
+	if !r.pauseElsewhere {
+		return diag.Errorf("restore a snapshot that was taken since (`fleetctl restore --dry-run` lists them). Where there is none: --pause-elsewhere brings these back paused, "+
+			"and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
+			"the snapshot %s holds what others manage since, as the clusters themselves say: %s", r.snap.ID, saysOf(others))
+	}
+	var err error
+	if r.snap.Objects, err = capi.PausedIn(r.snap.Objects, func(cluster string) bool { return others[cluster] != "" }); err != nil {
+		return err
+	}
+	r.session.deps.Report.Warn("these come back paused, because others manage them: " + saysOf(others))
+	return nil
+}
+
+func saysOf(others map[string]string) string {
+	all := make([]string, 0, len(others))
+	for cluster, says := range others {
+		all = append(all, cluster+" "+says)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 // initSteps are those of init, with the snapshot before Flux is connected.

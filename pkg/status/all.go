@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,17 +37,30 @@ func Join(reports []*Report) *All {
 	return all
 }
 
-// twoOwners finds the clusters of one name that more than one management cluster acts on, and that are one: the same API server. Where that has no
-// address yet, a name of one kind is not enough to say so.
+// twoOwners finds the clusters of one name that more than one management cluster acts on, and that are one: the same API server, and at least one
+// machine of the same name.
 func twoOwners(reports []*Report) []TwoOwners {
 	type identity struct{ name, endpoint string }
-	owners := map[identity][]string{}
+	owners, machines := map[identity][]string{}, map[identity]map[string]int{}
 	for _, r := range reports {
 		for _, w := range r.Clusters {
-			if w.Endpoint != "" && !w.Paused {
-				id := identity{w.Namespace + "/" + w.Name, w.Endpoint}
-				owners[id] = append(owners[id], r.Cluster.Name)
+			if w.Endpoint == "" || w.Paused {
+				continue
 			}
+			id := identity{w.Namespace + "/" + w.Name, w.Endpoint}
+			owners[id] = append(owners[id], r.Cluster.Name)
+			if machines[id] == nil {
+				machines[id] = map[string]int{}
+			}
+			for _, m := range w.Machines {
+				machines[id][m.Name]++
+			}
+		}
+	}
+	// Private networks give one address to many; machines have names that nobody else draws.
+	for id, named := range machines {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(named)), func(n int) bool { return n > 1 }) {
+			delete(owners, id)
 		}
 	}
 	found := []TwoOwners{}

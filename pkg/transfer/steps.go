@@ -76,7 +76,13 @@ func (t *transfer) run(ctx context.Context) error {
 // reachesFlux tells whether the fleet repo says it where Flux reads it.
 func (t *transfer) reachesFlux() bool {
 	c := t.result.Change
-	return c == nil || c.Pushed || !c.Changed || t.local && c.Commit != ""
+	switch {
+	case c == nil || !c.Changed:
+		return true
+	case c.PullRequest != nil || c.Branch != "":
+		return false // it waits in a branch of its own
+	}
+	return c.Pushed || t.local && c.Commit != ""
 }
 
 // whatIsLeft is for the user to do before a second run.
@@ -113,6 +119,9 @@ func (t *transfer) handOver(ctx context.Context, detail func(string)) error {
 }
 
 func (t *transfer) waitAvailable(ctx context.Context, detail func(string)) error {
+	if t.before && t.declared {
+		return steps.NothingToDo("that was a matter of the hand-over")
+	}
 	if t.result.Report == nil || len(t.result.Report.Available) == 0 {
 		return steps.NothingToDo("it was not Available")
 	}
@@ -129,6 +138,10 @@ func (t *transfer) changeRepo(ctx context.Context, _ func(string)) error {
 		return steps.NothingToDo("it says so")
 	}
 	o := t.opts.Change
+	if t.before && !o.Commit && !o.Push && !o.PullRequest {
+		return diag.Errorf("`git pull`, where the change is merged already; else carry it on with --push, --pr or, without a remote, --commit",
+			"the fleet repo here still has cluster %s at %s, which %s has taken over", t.name, t.from.target.Name, t.to.target.Name)
+	}
 	o.Edit, o.Confirm = t.edit, nil
 	changed, err := change.Make(ctx, o)
 	t.result.Change = changed
@@ -144,7 +157,22 @@ func hintAfter(err error) string {
 	return safe
 }
 
+// waitTakenUp also undoes what an earlier transfer, the other way round, has left at the target: its Flux would not touch the cluster.
 func (t *transfer) waitTakenUp(ctx context.Context, detail func(string)) error {
+	if err := flux.NewSystem(t.to.client).TakeBack(ctx, t.key.Namespace, t.kubeconfig()); err != nil {
+		return err
+	}
+	if t.release.Name == "" { // an earlier run knew it
+		manager, err := capi.New(t.to.client)
+		if err != nil {
+			return err
+		}
+		object, err := manager.ClusterObject(ctx, t.key)
+		if err != nil {
+			return err
+		}
+		t.release = flux.ReleaseOf(object)
+	}
 	return flux.NewSystem(t.to.client).WaitReleased(ctx, t.release, detail)
 }
 
@@ -152,7 +180,7 @@ func (t *transfer) tidy(ctx context.Context, detail func(string)) error {
 	if t.from.client == nil {
 		return steps.NothingToDo("it is not there")
 	}
-	return flux.NewSystem(t.from.client).ForgetLetGo(ctx, t.release, t.kubeconfig(), detail)
+	return flux.NewSystem(t.from.client).ForgetLetGo(ctx, t.kubeconfig(), detail)
 }
 
 // abort undoes what is not committed.
@@ -160,16 +188,33 @@ func (t *transfer) abort(ctx context.Context) (*Result, error) {
 	if t.over {
 		return nil, diag.Errorf("to take it back, transfer it from there to here", "%s has taken the cluster over: it can only go forward", t.to.target.Name)
 	}
-	if t.journal == nil {
-		if t.from.client == nil {
-			return nil, diag.Errorf("start it", "the source %s is not there", t.from.target.Name)
-		}
-		// An abort that was cut off, or a run that had only begun: Flux may still be off.
-		t.result.Outcome = "nothing-to-do"
+	if t.from.client == nil {
+		return nil, diag.Errorf("start it", "the source %s is not there", t.from.target.Name)
 	}
+	return t.undo(ctx, handover.Abort)
+}
+
+// abortAlone is abort where the target is gone.
+func (t *transfer) abortAlone(ctx context.Context) (_ *Result, err error) {
+	if t.from.client, err = t.from.target.Client(ctx); err != nil {
+		return nil, err
+	}
+	if t.journal, err = handover.ReadJournal(ctx, t.from.client); err != nil {
+		return nil, err
+	}
+	if t.journal == nil || !t.journal.IsTransferOf(t.name) {
+		return t.takeBack(ctx)
+	}
+	if err := t.known(t.journal); err != nil {
+		return nil, err
+	}
+	return t.undo(ctx, handover.AbortAlone)
+}
+
+// undo gives the cluster back to the source's Cluster API, and then to its Flux.
+func (t *transfer) undo(ctx context.Context, how func(context.Context, handover.Options) (*handover.Report, error)) (*Result, error) {
 	step := t.Report.Start("undo the transfer")
-	o := t.handOptions(step.Detail)
-	report, err := handover.Abort(ctx, o)
+	report, err := how(ctx, t.handOptions(step.Detail))
 	if err == nil {
 		err = flux.NewSystem(t.from.client).TakeBack(ctx, t.key.Namespace, t.kubeconfig())
 	}
@@ -178,9 +223,19 @@ func (t *transfer) abort(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	step.Done()
-	t.result.Report = report
-	if t.journal != nil {
-		t.result.Outcome = "undone"
-	}
+	t.result.Report, t.result.Outcome = report, "undone"
 	return t.result, nil
+}
+
+// takeBack is an abort where nothing was begun, but perhaps that Flux was kept off the cluster.
+func (t *transfer) takeBack(ctx context.Context) (*Result, error) {
+	t.result.Outcome = "nothing-to-do"
+	kubeconfig := kube.Key{Namespace: t.name, Name: t.name + "-kubeconfig"}
+	system := flux.NewSystem(t.from.client)
+	left, err := system.LetGoLeft(ctx, kubeconfig)
+	if err != nil || !left {
+		return t.result, err
+	}
+	t.result.Outcome = "undone"
+	return t.result, system.TakeBack(ctx, kubeconfig.Namespace, kubeconfig)
 }

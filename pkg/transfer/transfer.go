@@ -32,6 +32,8 @@ type Options struct {
 	AcceptDifferences bool
 	// DryRun only looks. Abort undoes what an earlier run began, as long as the target has not taken over.
 	DryRun, Abort bool
+	// WithoutTarget undoes it at the source alone, where the target is gone.
+	WithoutTarget bool
 	// Change says how the fleet repo's part is carried to Git; Change.Dir is in the fleet repo.
 	Change change.Options
 	// Confirm, if not nil, is asked before anything is changed.
@@ -66,9 +68,12 @@ type transfer struct {
 	declared bool // the fleet repo has it at the target already
 	local    bool // the fleet repo has no remote: Flux follows its branch as it is committed
 	over     bool // the target has it, and the journals know of later hand-overs by now
+	before   bool // an earlier run has handed it over
+	fluxOnly bool // nothing was begun but that the source's Flux was kept off it
 	from, to *side
 	journal  *handover.Journal // of the transfer of this cluster that was begun; nil where none was
 	release  kube.Key
+	gone     *handover.Journal // of an earlier transfer of the cluster from the source to a third one
 }
 
 // side is one of the two management clusters.
@@ -85,14 +90,21 @@ func Run(ctx context.Context, deps management.Deps, o Options) (*Result, error) 
 	if err := t.find(ctx); err != nil {
 		return nil, err
 	}
+	if t.fluxOnly {
+		return t.takeBack(ctx)
+	}
 	unlock, err := t.lock()
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+	if o.Abort && o.WithoutTarget {
+		return t.abortAlone(ctx)
+	}
 	if err := t.look(ctx); err != nil {
 		return nil, err
 	}
+	t.before = t.handedOver()
 	if o.Abort {
 		return t.abort(ctx)
 	}
@@ -128,7 +140,7 @@ func (t *transfer) find(ctx context.Context) error {
 		from = at[1].ManagementCluster
 	}
 	if to == "" || from == to {
-		if from, to, err = t.underWay(ctx, repo, from); err != nil {
+		if from, to, err = t.underWay(ctx, repo, at[0]); err != nil {
 			return err
 		}
 	}
@@ -167,13 +179,11 @@ func declaredAt(repo *fleetrepo.Repo, given string) ([]fleetrepo.Cluster, error)
 	return all, nil
 }
 
-// underWay finds the two sides of a transfer that was begun in the journal of the management cluster that the fleet repo names.
-func (t *transfer) underWay(ctx context.Context, repo *fleetrepo.Repo, at string) (from, to string, err error) {
-	target, err := management.Find(t.Store, at, t.opts.Change.Dir)
-	if err != nil {
-		return "", "", err
-	}
-	client, err := target.Client(ctx)
+// underWay finds the two sides of a transfer that was begun: in the journal of the management cluster that the fleet repo names or, where that knows of a
+// later hand-over, by what another one still has of the cluster.
+func (t *transfer) underWay(ctx context.Context, repo *fleetrepo.Repo, declared fleetrepo.Cluster) (from, to string, err error) {
+	at := declared.ManagementCluster
+	client, err := t.clientOf(ctx, at)
 	if err != nil {
 		return "", "", err
 	}
@@ -181,24 +191,89 @@ func (t *transfer) underWay(ctx context.Context, repo *fleetrepo.Repo, at string
 	if err != nil {
 		return "", "", err
 	}
-	if journal != nil && journal.IsTransferOf(t.name) {
-		return journal.Source.Name, journal.Target.Name, nil
+	there, err := hasCluster(ctx, client, t.name)
+	if err != nil {
+		return "", "", err
+	}
+	if journal != nil && journal.IsTransferOf(t.name) && (journal.Active() || journal.Target.Name == at || !there) {
+		return t.direction(journal)
+	}
+	if !there || t.opts.To == at {
+		if left, err := t.leftAt(ctx, repo, at); left != "" || err != nil {
+			return left, at, err
+		}
+	}
+	if t.opts.Abort { // a run that had only begun, or an abort that was cut off at its end
+		t.fluxOnly, t.from = true, &side{client: client}
+		return at, at, nil
 	}
 	if t.opts.To == at {
 		return "", "", diag.Errorf("`fleetctl cluster list` shows what the fleet repo declares",
 			"cluster %s is %s's already, and no transfer of it is under way", t.name, at)
 	}
-	var others []string
-	for _, m := range repo.Fleet.Spec.ManagementClusters {
-		if m.Name != at {
-			others = append(others, m.Name)
-		}
-	}
+	others := slices.DeleteFunc(repo.ManagementClusterNames(), func(name string) bool { return name == at })
 	hint := "declare another one first: `fleetctl management add`"
 	if len(others) > 0 {
 		hint = "give --to, one of: " + strings.Join(others, ", ")
 	}
 	return "", "", diag.Usage(hint, "no transfer of cluster %s is under way, and nothing says where it is to go", t.name)
+}
+
+// direction is that of a transfer that a journal tells of, held against what is asked for. One that is handed over may go back again.
+func (t *transfer) direction(j *handover.Journal) (from, to string, err error) {
+	switch {
+	case t.opts.To == "" || t.opts.To == j.Target.Name:
+		return j.Source.Name, j.Target.Name, nil
+	case t.opts.To == j.Source.Name && j.Phase == handover.PhaseReleased:
+		return j.Target.Name, j.Source.Name, nil
+	}
+	return "", "", t.toAnother(j)
+}
+
+// toAnother refuses another target than the one of the transfer that was begun.
+func (t *transfer) toAnother(j *handover.Journal) error {
+	return diag.Errorf("`"+j.Command()+"` finishes that one first",
+		"cluster %s is in the middle of being transferred from %s to %s", t.name, j.Source.Name, j.Target.Name)
+}
+
+// clientOf connects to a management cluster of the fleet.
+func (t *transfer) clientOf(ctx context.Context, name string) (*kube.Client, error) {
+	target, err := management.Find(t.Store, name, t.opts.Change.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return target.Client(ctx)
+}
+
+// leftAt is the management cluster whose Flux was kept off the cluster and still has of it, beside the one that the fleet repo names; "" where none is known
+// here, or answers.
+func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) (string, error) {
+	for _, name := range repo.ManagementClusterNames() {
+		if name == at {
+			continue
+		}
+		client, err := t.clientOf(ctx, name)
+		if err != nil {
+			continue // it has nothing to do with this one, as far as can be told
+		}
+		left, err := flux.NewSystem(client).LetGoLeft(ctx, kube.Key{Namespace: t.name, Name: t.name + "-kubeconfig"})
+		if err != nil {
+			return "", err
+		}
+		if left {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+func hasCluster(ctx context.Context, client *kube.Client, name string) (bool, error) {
+	manager, err := capi.New(client)
+	if err != nil {
+		return false, err
+	}
+	clusters, err := manager.Clusters(ctx)
+	return slices.ContainsFunc(clusters, func(c capi.Cluster) bool { return c.Name == name }), err
 }
 
 // lock takes both management clusters, in the order of their names: two transfers in opposite directions do not wait for each other.
@@ -226,6 +301,9 @@ func (t *transfer) lock() (func(), error) {
 func (t *transfer) look(ctx context.Context) error {
 	var err error
 	if t.to.client, err = t.to.target.Client(ctx); err != nil {
+		if t.opts.Abort {
+			err = diag.Wrap("", err, "if "+t.to.target.Name+" is gone for good: `fleetctl cluster transfer "+t.name+" --abort --without-target`")
+		}
 		return err
 	}
 	there, err := handover.ReadJournal(ctx, t.to.client)
@@ -249,8 +327,16 @@ func (t *transfer) look(ctx context.Context) error {
 		return err
 	}
 	for _, j := range []*handover.Journal{here, there} {
-		if j != nil && j.IsTransferOf(t.name) && j.Source.Name == t.from.target.Name && j.Target.Name == t.to.target.Name {
-			t.journal = j
+		switch {
+		case j == nil || !j.IsTransferOf(t.name):
+		case j.Source.Name == t.from.target.Name && j.Target.Name == t.to.target.Name:
+			if t.journal == nil || j.Active() {
+				t.journal = j
+			}
+		case j.Active():
+			return t.toAnother(j)
+		case j.Target.Name != t.from.target.Name && j.Source.Name == t.from.target.Name:
+			t.gone = j
 		}
 	}
 	return t.whichCluster(ctx)
@@ -287,6 +373,8 @@ func (t *transfer) whichCluster(ctx context.Context) error {
 	switch {
 	case t.journal != nil && (t.journal.Active() || !there):
 		return t.known(t.journal)
+	case !there && t.journal == nil && t.gone != nil:
+		return t.toAnother(t.gone)
 	case !there && t.journal == nil:
 		return t.nothingThere(ctx)
 	}
@@ -323,11 +411,9 @@ func (t *transfer) nothingThere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(clusters, func(c capi.Cluster) bool { return c.Name == t.name }) {
+	if i := slices.IndexFunc(clusters, func(c capi.Cluster) bool { return c.Name == t.name }); i >= 0 {
 		// The journals know of a later hand-over by now: what is left is the fleet repo's part.
-		t.key = kube.Key{Namespace: t.name, Name: t.name}
-		t.release = t.key
-		t.over = true
+		t.key, t.over = clusters[i].Key(), true
 		return nil
 	}
 	return diag.Errorf("if it is not made yet, move its declaration alone: transfer it when `fleetctl status` shows it",
@@ -341,7 +427,6 @@ func (t *transfer) known(j *handover.Journal) error {
 		return diag.Errorf("look at the Secret "+handover.JournalKey.String(), "the journal names a Cluster %q", j.Select[0])
 	}
 	t.key = kube.Key{Namespace: namespace, Name: name}
-	t.release = t.key // as the layout has it; the objects of Flux bear a mark besides
 	return nil
 }
 

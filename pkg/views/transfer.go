@@ -20,9 +20,9 @@ func Drill(r *lifecycle.DrillResult) View { return of(r, drillView) }
 
 func transferView(p *Page, r *transfer.Result) error {
 	w := p.Out
-	if r.Change != nil && r.Change.Diff != "" {
-		if err := changeView(w, p.Streams, r.Change, p.Verbose); err != nil {
-			return err
+	if r.Change != nil {
+		for _, file := range r.Change.Files {
+			ui.Fprintf(w, "%s %s\n", file.Action, file.Path)
 		}
 	}
 	switch r.Outcome {
