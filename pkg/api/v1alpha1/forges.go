@@ -44,18 +44,12 @@ func ForgeTypes() []ForgeType {
 
 // ForgeNames lists them in a sentence: github, gitlab or gitea.
 func ForgeNames() string {
-	text := ""
-	for i, f := range forges {
-		switch {
-		case i == 0:
-		case i == len(forges)-1:
-			text += " or "
-		default:
-			text += ", "
-		}
-		text += string(f.name)
+	var names []string
+	for _, f := range forges {
+		names = append(names, string(f.name))
 	}
-	return text
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // ForgeOf tells by a host's name which forge it is; "" where the name does not say.
