@@ -37,7 +37,7 @@ var (
 func TestSequences(t *testing.T) {
 	for seed := *firstOne; seed < *firstOne+*seeds; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			s := newSequence(t, uint64(seed)) //nolint:gosec // it is not negative
+			s := newSequence(t, uint64(seed))
 			for range *length {
 				s.next()
 			}
@@ -59,7 +59,7 @@ type sequence struct {
 
 func newSequence(t *testing.T, seed uint64) *sequence {
 	t.Helper()
-	s := &sequence{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), dir: filepath.Join(t.TempDir(), "fleet"), home: t.TempDir()} //nolint:gosec // the same for the same seed
+	s := &sequence{T: t, Rand: rand.New(rand.NewPCG(seed, 1)), dir: filepath.Join(t.TempDir(), "fleet"), home: t.TempDir()}
 	if seed%2 == 0 {
 		s.scaffolded()
 	} else {
@@ -223,8 +223,7 @@ func (s *sequence) next() {
 
 // undo takes everything back, the newest commit first.
 func (s *sequence) undo() {
-	commits := strings.Fields(s.git("rev-list", fmt.Sprintf("HEAD~%d..HEAD", len(s.states))))
-	for _, commit := range commits {
+	for commit := range strings.FieldsSeq(s.git("rev-list", fmt.Sprintf("HEAD~%d..HEAD", len(s.states)))) {
 		last := len(s.states) - 1
 		if code, _, stderr := s.run(append([]string{"revert", commit}, s.carried()...)...); code != 0 {
 			s.fail("revert what the last of these did: exit %d\n%s", code, stderr)

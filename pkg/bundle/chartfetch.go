@@ -145,7 +145,7 @@ func get(ctx context.Context, from *url.URL, limit int64) ([]byte, error) {
 // maxChartFiles bounds how many files are unpacked of a chart.
 const maxChartFiles = 10_000
 
-// Unpack writes the files of the chart below a new folder dir, without the folder that they are in in the archive. Nothing is written outside of it;
+// Unpack writes the files of the chart below a new folder dir, without the folder that the archive has around them. Nothing is written outside of it;
 // what is no plain file is left out.
 func (c *Chart) Unpack(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
@@ -21,8 +22,8 @@ import (
 
 // done removes what is not needed any more, the last first.
 func (b *bundleRun) done() {
-	for i := len(b.cleanup) - 1; i >= 0; i-- {
-		_ = b.cleanup[i]() // it is temporary
+	for _, remove := range slices.Backward(b.cleanup) {
+		_ = remove() // it is temporary
 	}
 }
 

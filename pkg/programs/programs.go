@@ -87,7 +87,7 @@ func checkArchitecture(file, architecture string) error {
 	if err != nil {
 		return fmt.Errorf("is no program for Linux: %w", err)
 	}
-	defer program.Close()
+	defer func() { _ = program.Close() }() // it was only read
 	if program.Machine != machines[architecture] {
 		return fmt.Errorf("is for another architecture than %s: %s", architecture, program.Machine)
 	}

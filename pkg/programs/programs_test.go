@@ -1,9 +1,12 @@
 package programs
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,8 +15,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"github.com/fleetctl/fleetctl/pkg/bundle/bundletest"
 )
 
 // TestMain makes the test's own program one that says a version, under the name of one that does.
@@ -90,11 +91,29 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// archive is a .tar.gz of files.
+func archive(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	archive := tar.NewWriter(z)
+	for name, content := range files {
+		err := archive.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o755})
+		if _, writeErr := archive.Write([]byte(content)); errors.Join(err, writeErr) != nil {
+			t.Fatal(err, writeErr)
+		}
+	}
+	if err := errors.Join(archive.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 // site serves releases as the projects lay them out.
 func site(t *testing.T, change func(files map[string][]byte)) Releases {
 	t.Helper()
 	sum := func(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) }
-	archive := bundletest.Archive(t, map[string]string{"etcd-v3.6.8-linux-arm64/README.md": "read me", "etcd-v3.6.8-linux-arm64/etcd": "the etcd"})
+	archive := archive(t, map[string]string{"etcd-v3.6.8-linux-arm64/README.md": "read me", "etcd-v3.6.8-linux-arm64/etcd": "the etcd"})
 	files := map[string][]byte{
 		"/k8s/v1.36.3/bin/linux/arm64/kube-apiserver":        []byte("the server"),
 		"/k8s/v1.36.3/bin/linux/arm64/kube-apiserver.sha256": []byte(sum([]byte("the server")) + "\n"),

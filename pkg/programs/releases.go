@@ -174,7 +174,7 @@ func fetch(ctx context.Context, url string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := (&http.Client{Transport: sameorigin.Download(contact.Transport(nil))}).Do(req) //nolint:bodyclose // the caller does
+	resp, err := (&http.Client{Transport: sameorigin.Download(contact.Transport(nil))}).Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func (n *needs) features(o NeedsOptions) error {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
 		if len(o.Features) == 0 {
-			return nil //nolint:nilerr // a repo that was there before fleetctl has no features
+			return nil // a repo that was there before fleetctl has no features
 		}
 		return err
 	}
