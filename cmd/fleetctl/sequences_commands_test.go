@@ -207,6 +207,13 @@ func (s *sequence) onNetwork(n names, number string) []string {
 func (s *sequence) onTenant(n names, tenant string) []string {
 	var args []string
 	if s.chance(30) {
+		args = []string{"app", "add", s.one("web", "api"), "--tenant", tenant, "--source", "https://git.example.com/web", "--path", s.one("", "deploy")}
+		if s.chance(40) {
+			args = []string{"app", "remove", s.one("web", "api"), "--tenant", tenant}
+		}
+		return append(args, [][]string{nil, {"--environment", s.one(n.environments...)}}[s.IntN(2)]...)
+	}
+	if s.chance(30) {
 		args = []string{"tenant", "remove", tenant, "--yes"}
 	} else {
 		args = []string{"tenant", "add", s.one("shop", "team-b")}

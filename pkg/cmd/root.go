@@ -139,6 +139,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newCICmd(f)},
 		{"repo", newPromoteCmd(f)},
 		{"repo", newTenantCmd(f)},
+		{"repo", newAppCmd(f)},
 		{"repo", newFeatureCmd(f)},
 		{"repo", newCNICmd(f)},
 		{"repo", newRevertCmd(f)},
