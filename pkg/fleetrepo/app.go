@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -136,7 +137,7 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 			}
 			there, err := r.read(file.Path)
 			switch {
-			case err == nil && string(there) != string(file.Content):
+			case err == nil && !bytes.Equal(there, file.Content):
 				return diag.Errorf("change it in an editor, or remove it first: `fleetctl app remove "+name+" --tenant "+tenant+"`", "%s is there already, and is another application", file.Path)
 			case err != nil && !errors.Is(err, fs.ErrNotExist):
 				return err
