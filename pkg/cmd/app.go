@@ -1,13 +1,12 @@
 package cmd
 
 import (
-	"cmp"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newAppCmd(f *factory) *cobra.Command {
@@ -83,24 +82,5 @@ func newAppRemoveCmd(f *factory) *cobra.Command {
 }
 
 func newAppListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "app", "List the applications that come from repositories of their own", (*fleetrepo.Repo).Apps, func(all []fleetrepo.App) any {
-		return struct {
-			FormatVersion string          `json:"formatVersion"`
-			Apps          []fleetrepo.App `json:"apps"`
-		}{"1", all}
-	}, appTable)
-}
-
-var appTable = table[fleetrepo.App]{
-	none: "There are no applications from repositories of their own; `fleetctl app add` makes one.",
-	name: func(a fleetrepo.App) string { return a.Name },
-	columns: []column[fleetrepo.App]{
-		{title: "APPLICATION", of: func(a fleetrepo.App) string { return a.Name }},
-		{title: "TENANT", of: func(a fleetrepo.App) string { return a.Tenant }},
-		{title: "ENVIRONMENT", of: func(a fleetrepo.App) string { return a.Environment }},
-		{title: "CLOUD", of: func(a fleetrepo.App) string { return a.Cloud }},
-		{title: "REVISION", of: func(a fleetrepo.App) string { return cmp.Or(a.Revision, "?") }},
-		{title: "SOURCE", of: func(a fleetrepo.App) string { return cmp.Or(a.URL, "?") }},
-		{title: "PATH", wide: true, of: func(a fleetrepo.App) string { return a.Path }},
-	},
+	return newListCmd(f, "app", "List the applications that come from repositories of their own", (*fleetrepo.Repo).Apps, views.Apps)
 }

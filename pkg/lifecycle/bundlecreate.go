@@ -90,7 +90,7 @@ func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*
 }
 
 type bundleRun struct {
-	*session
+	session     *session
 	opts        BundleOptions
 	folder      string
 	files       map[string][]byte
@@ -110,7 +110,7 @@ type bundleRun struct {
 // readProviders takes the components as they were released: no variable is asked for, so a bundle is made without any credential and
 // holds none.
 func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) error {
-	declared := components.DeclaredProviders(b.mgmt.Providers)
+	declared := components.DeclaredProviders(b.session.mgmt.Providers)
 	source, providers, err := b.resolveProviders(ctx, declared)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) erro
 
 // readFlux takes the release's own manifests, from which any choice of components can be made later.
 func (b *bundleRun) readFlux(ctx context.Context, _ func(string)) error {
-	o := b.fluxOptions()
+	o := b.session.fluxOptions()
 	base, err := b.fluxFrom(o.Version)
 	if err != nil {
 		return err
@@ -165,19 +165,19 @@ func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
 	}
 	maps.Copy(b.files, b.fluxContent)
 	images := slices.Concat(b.provImages, b.fluxImages, b.opts.Images, b.repoImages)
-	if node := b.traits().NodeImage; node != "" {
+	if node := b.session.traits().NodeImage; node != "" {
 		images = append(images, node)
 	}
 	if b.programs == nil {
-		for _, p := range hosts.Programs(b.mgmt.Host, b.mgmt.KubernetesVersion) {
+		for _, p := range hosts.Programs(b.session.mgmt.Host, b.session.mgmt.KubernetesVersion) {
 			images = append(images, p.Image)
 		}
 	}
 	slices.Sort(images)
 	err = bundle.Fill(ctx, w, bundle.Sources{
 		Images: slices.Compact(images), Files: b.files, Charts: b.opts.Charts, Fetched: b.repoCharts, Architecture: b.opts.Architecture,
-		Programs: b.programs, From: b.from, Mirrors: hosts.Mirrors(b.mgmt.Host),
-	}, b.Report)
+		Programs: b.programs, From: b.from, Mirrors: hosts.Mirrors(b.session.mgmt.Host),
+	}, b.session.deps.Report)
 	if err != nil {
 		w.Discard()
 		return err
