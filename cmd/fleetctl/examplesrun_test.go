@@ -25,7 +25,10 @@ func TestExamplesAreValidAtEachStep(t *testing.T) {
 		example := filepath.Dir(file)
 		t.Run(filepath.Base(example), func(t *testing.T) {
 			t.Parallel()
-			f := &docsFleet{t: t, dir: filepath.Join(t.TempDir(), "fleet"), home: t.TempDir()}
+			f := docsFleetIn(t, t.TempDir())
+			if err := os.Mkdir(f.home, 0o700); err != nil {
+				t.Fatal(err)
+			}
 			if err := os.CopyFS(f.dir, os.DirFS(example)); err != nil {
 				t.Fatal(err)
 			}
@@ -37,8 +40,8 @@ func TestExamplesAreValidAtEachStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, line := range consoleLines(string(readme)) {
-				switch {
+			for _, typed := range typedLines(string(readme)) {
+				switch line := typed.command; {
 				case elsewhereInExamples.MatchString(line):
 				case strings.HasPrefix(line, "fleetctl init"):
 					f.initialised(line)
@@ -56,11 +59,11 @@ func TestExamplesAreValidAtEachStep(t *testing.T) {
 // valid runs a line and validates what it leaves.
 func (f *docsFleet) valid(line string) {
 	f.t.Helper()
-	if out, err := f.run(line); err != nil {
-		f.t.Fatalf("%s: %v\n%s", line, err, out)
+	if out, code := f.run(line); code != 0 {
+		f.t.Fatalf("%s: exit code %d\n%s", line, code, out)
 	}
-	if out, err := f.run("fleetctl validate --offline"); err != nil {
-		f.t.Fatalf("after %s: %v\n%s", line, err, out)
+	if out, code := f.run("fleetctl validate --offline"); code != 0 {
+		f.t.Fatalf("after %s: exit code %d\n%s", line, code, out)
 	}
 }
 
@@ -76,8 +79,8 @@ func (f *docsFleet) initialised(command string) {
 		if len(fleet.Spec.ManagementClusters) > 1 && !strings.Contains(command+" ", "--management "+m.Name+" ") {
 			continue
 		}
-		if out, err := f.run("fleetctl init --scaffold --management " + m.Name + " && (git remote remove origin || true)"); err != nil {
-			f.t.Fatalf("%v\n%s", err, out)
+		if out, code := f.run("fleetctl init --scaffold --management " + m.Name + " && (git remote remove origin || true)"); code != 0 {
+			f.t.Fatalf("exit code %d\n%s", code, out)
 		}
 		l := m.Layout()
 		sync := filepath.Join(f.dir, filepath.FromSlash(l.SyncFile()))
