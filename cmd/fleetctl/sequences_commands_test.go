@@ -146,7 +146,7 @@ func (s *sequence) onFeature(n names, feature string) []string {
 	case 0:
 		whose = []string{"--environment", s.one(n.environments...)}
 	case 1:
-		whose = []string{"--cluster", s.one(n.clusters...)}
+		whose = []string{"--cluster=" + s.one(n.clusters...)}
 	case 2:
 		whose = []string{"--on-management"}
 	case 3:
@@ -159,7 +159,7 @@ func (s *sequence) onFeature(n names, feature string) []string {
 		args := []string{"feature", "add", s.one("metrics", "backup"), "--chart", s.one("oci://registry.example.com/charts/metrics", "https://charts.example.com/metrics"), "--version", "1.2.3"}
 		return append(args, [][]string{nil, {"--set", "replicas=2"}}[s.IntN(2)]...)
 	case 3:
-		if len(whose) == 1 || len(whose) > 0 && whose[0] == "--on-management" {
+		if len(whose) > 0 && strings.HasPrefix(whose[0], "--on-management") {
 			whose = nil
 		}
 		return append([]string{"feature", "values", s.one(append(n.features, "metrics")...), "--set", "replicas=" + fmt.Sprint(s.IntN(4))}, whose...)
