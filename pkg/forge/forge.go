@@ -161,7 +161,7 @@ func newClient(o Options) (client, error) {
 	hc := httpClient(o.CA, home)
 	connect, known := clients[o.Type]
 	if !known {
-		return nil, diag.Usage("one of "+v1alpha1.ForgeNames(), "unknown forge %q", o.Type)
+		return nil, diag.Usage("one of "+v1alpha1.ForgeNames(", "), "unknown forge %q", o.Type)
 	}
 	return connect(hc, o, owner, name)
 }

@@ -42,14 +42,14 @@ func ForgeTypes() []ForgeType {
 	return names
 }
 
-// ForgeNames lists them in a sentence: github, gitlab or gitea.
-func ForgeNames() string {
+// ForgeNames lists them in a sentence, with what stands before the last one: github, gitlab or gitea.
+func ForgeNames(last string) string {
 	var names []string
 	for _, f := range forges {
 		names = append(names, string(f.name))
 	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	n := len(names) - 1
+	return strings.Join(names[:n], ", ") + last + names[n]
 }
 
 // ForgeOf tells by a host's name which forge it is; "" where the name does not say.
