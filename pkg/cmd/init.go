@@ -115,7 +115,7 @@ func (o *initOptions) addDryRun(c *cobra.Command) {
 func (o *initOptions) addFleetFlags(f *factory, c *cobra.Command) {
 	f.addManagement(c)
 	fs := c.Flags()
-	fs.StringArrayVar(&o.providers, "provider", nil, "infrastructure provider, NAME or NAME:VERSION; repeat for several")
+	fs.StringSliceVar(&o.providers, "provider", nil, "infrastructure provider, NAME or NAME:VERSION; several times, or several with commas")
 	fs.StringVar(&o.KubernetesVersion, "kubernetes-version", "", "Kubernetes version of a new management cluster")
 	fs.StringVar(&o.NodeImage, "node-image", "", "node image of a new kind host")
 	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
