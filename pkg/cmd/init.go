@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
@@ -35,8 +36,8 @@ already there), install Cluster API, the providers and Flux on it, and point Flu
 In an empty folder it first writes the fleet repo; in an existing one it keeps what is there. Without --git-url the fleet repo is the
 folder itself: fleetctl serves it, read-only, to Flux from this machine, and a commit in it changes the fleet.
 
-The repo gets a chart for each flavour of cluster that its providers make: aws (aws-eks, aws-kubeadm), azure (azure-aks,
-azure-kubeadm), docker (docker, in-memory), gcp (gcp-gke, gcp-kubeadm), vsphere (vsphere-kubeadm).
+The repo gets a chart for each flavour of cluster that its providers make:
+` + scaffold.FlavoursText() + `.
 
 Run it again at any time: it looks at what is there and does only what is missing.
 
@@ -71,9 +72,9 @@ out, Flux's own manifests and fleet.lock, comes with the init that makes the man
 func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 	o.addFleetFlags(f, c)
 	o.addRunFlags(c)
+	o.addHostType(c)
 	fs := c.Flags()
 	fs.StringVar(&o.Fleet, "fleet", "", "name of a new fleet (default: the folder's name)")
-	fs.StringVar(&o.HostType, "host", "", "what carries the management cluster: kind, embedded or existing (default: kind where a container engine answers, else embedded)")
 	fs.StringVar(&o.Kubeconfig, "host-kubeconfig", "", "kubeconfig of an existing host")
 	fs.StringVar(&o.Context, "host-context", "", "context of an existing host")
 	fs.StringVar(&o.Environment, "environment", "dev", "first environment of a new fleet repo")
@@ -82,6 +83,11 @@ func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")
 	fs.BoolVar(&o.TakeOverFlux, "take-over-flux", false, "point a Flux that follows something else at this fleet repo; what it applied before is kept")
 	fs.BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
+}
+
+// addHostType defines the flag that says what a new management cluster is carried by.
+func (o *initOptions) addHostType(c *cobra.Command) {
+	c.Flags().StringVar(&o.HostType, "host", "", "what carries the management cluster: kind, embedded or existing (default: kind where a container engine answers, else embedded)")
 }
 
 // addRunFlags defines those that every run needs, also for a management cluster that is there.
@@ -109,7 +115,7 @@ func (o *initOptions) addDryRun(c *cobra.Command) {
 func (o *initOptions) addFleetFlags(f *factory, c *cobra.Command) {
 	f.addManagement(c)
 	fs := c.Flags()
-	fs.StringArrayVar(&o.providers, "provider", nil, "infrastructure provider, NAME or NAME:VERSION; repeat for several")
+	fs.StringSliceVar(&o.providers, "provider", nil, "infrastructure provider, NAME or NAME:VERSION; several times, or several with commas")
 	fs.StringVar(&o.KubernetesVersion, "kubernetes-version", "", "Kubernetes version of a new management cluster")
 	fs.StringVar(&o.NodeImage, "node-image", "", "node image of a new kind host")
 	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")

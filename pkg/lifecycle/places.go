@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
@@ -175,5 +175,5 @@ func refuseHandedOverSince(name string, note *snapshot.Snapshot) error {
 
 // ago is a time as people say it.
 func ago(t time.Time) string {
-	return fmt.Sprintf("%s ago", time.Since(t).Round(time.Second))
+	return plain.Duration(time.Since(t)) + " ago"
 }

@@ -97,7 +97,7 @@ func AllView(w io.Writer, all *All, style Style) error {
 				facts = r.Cluster.State + ", its workload clusters are not known"
 			}
 		}
-		b.WriteString(line(r.Ready, plain.Unbroken(r.Cluster.Name), facts, "", style) + "\n")
+		b.WriteString(line(r.Ready, plain.Unbroken(r.Cluster.Name), plain.Unbroken(facts), "", style) + "\n")
 		for _, p := range r.Problems {
 			p.Object = r.Cluster.Name + ": " + p.Object
 			wrong = append(wrong, p)

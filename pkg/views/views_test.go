@@ -73,7 +73,7 @@ func listing[T any](name string, viewOf func(all []T) View) shown {
 // allShown has each view once at least, and again for each of its cases.
 var allShown = []shown{
 	listing("Channels", Channels), listing("Charts", Charts), listing("Networks", Networks), listing("Environments", Environments),
-	listing("Features", Features), listing("ManagementClusters", ManagementClusters), listing("Providers", Providers), listing("Tenants", Tenants),
+	listing("Features", Features), listing("ManagementClusters", ManagementClusters), listing("Providers", Providers), listing("Tenants", Tenants), listing("Apps", Apps),
 	listing("Clusters", func(all []fleetrepo.Cluster) View { return Clusters(all[:1], all, diag.Findings{}) }),
 	listing("Pools", func(all []fleetrepo.Cluster) View { return Pools(all, diag.Findings{}) }),
 	showing("Cluster", Cluster),

@@ -3,13 +3,13 @@ package v1alpha1
 import (
 	"cmp"
 	"errors"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // GitScheme is how a fleet repo is reached.
@@ -52,7 +52,7 @@ func (g Git) ParseURL() (*url.URL, error) {
 	case "https":
 		return checkHTTPS(u)
 	case "http":
-		if isLoopback(u.Hostname()) {
+		if sameorigin.IsLoopback(u.Hostname()) {
 			return checkHTTPS(u)
 		}
 		return nil, diag.Errorf("use https://", "plain http would send the token in clear")
@@ -125,12 +125,6 @@ func isPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// isLoopback tells whether host is this machine. Names but localhost are not resolved.
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
-}
-
 // ForgeType is what spec.git.forge says, else what the name of the URL's host does; "" where neither does.
 func (g Git) ForgeType() ForgeType {
 	if g.Forge != "" {
@@ -141,20 +135,6 @@ func (g Git) ForgeType() ForgeType {
 		return ""
 	}
 	return ForgeOf(u.Hostname())
-}
-
-// ForgeOf tells by a host's name which forge it is; "" where the name does not say.
-func ForgeOf(host string) ForgeType {
-	host = strings.ToLower(host)
-	for _, known := range []struct {
-		part  string
-		forge ForgeType
-	}{{"github", ForgeGitHub}, {"gitlab", ForgeGitLab}, {"gitea", ForgeGitea}, {"forgejo", ForgeGitea}, {"codeberg.org", ForgeGitea}} {
-		if strings.Contains(host, known.part) {
-			return known.forge
-		}
-	}
-	return ""
 }
 
 // SameRepository tells whether two URLs name one repository: with or without .git, a user or a trailing slash; and over ssh or https, where a

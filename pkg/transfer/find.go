@@ -1,0 +1,168 @@
+package transfer
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+)
+
+// find reads the fleet repo: where the cluster stands there, and which the two management clusters are.
+func (t *transfer) find(ctx context.Context) error {
+	repo, err := fleetrepo.Open(t.opts.Change.Dir)
+	if err != nil {
+		return err
+	}
+	at, err := declaredAt(repo, t.opts.Cluster)
+	if err != nil {
+		return err
+	}
+	t.name, t.local = at[0].Name, repo.Fleet.Spec.Git.Scheme() == v1alpha1.GitLocal
+	from, to := at[0].ManagementCluster, t.opts.To
+	if len(at) == 2 && at[0].ManagementCluster == to { // somebody has copied its folder by hand
+		from = at[1].ManagementCluster
+	}
+	if to == "" || from == to {
+		if from, to, err = t.underWay(ctx, repo, at[0]); err != nil {
+			return err
+		}
+	}
+	t.declared = !slices.ContainsFunc(at, func(c fleetrepo.Cluster) bool { return c.ManagementCluster == from })
+	for _, of := range []struct {
+		name string
+		side **side
+	}{{from, &t.from}, {to, &t.to}} {
+		if _, err := repo.Fleet.ManagementCluster(of.name); err != nil {
+			return err
+		}
+		target, err := management.Find(t.Store, of.name, t.opts.Change.Dir)
+		if err != nil {
+			return err
+		}
+		*of.side = &side{target: target}
+	}
+	t.result.From, t.result.To, t.result.Cluster = from, to, t.name
+	return nil
+}
+
+// declaredAt are the places in the fleet repo that declare the cluster: one, or two while it is moved by hand.
+func declaredAt(repo *fleetrepo.Repo, given string) ([]fleetrepo.Cluster, error) {
+	all, _, err := repo.Clusters()
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(c fleetrepo.Cluster) bool { return c.Name != given && c.Environment+"/"+c.Name != given })
+	if len(all) == 0 || len(all) > 2 || len(all) == 2 && all[0].Environment != all[1].Environment {
+		c, err := repo.Cluster(given) // says what there is
+		if err != nil {
+			return nil, err
+		}
+		return []fleetrepo.Cluster{*c}, nil
+	}
+	return all, nil
+}
+
+// underWay finds the two sides of a transfer that was begun: in the journal of the management cluster that the fleet repo names or, where that knows of a
+// later hand-over, by what another one still has of the cluster.
+func (t *transfer) underWay(ctx context.Context, repo *fleetrepo.Repo, declared fleetrepo.Cluster) (from, to string, err error) {
+	at := declared.ManagementCluster
+	client, err := t.clientOf(ctx, at)
+	if err != nil {
+		return "", "", err
+	}
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return "", "", err
+	}
+	there, err := hasCluster(ctx, client, t.name)
+	if err != nil {
+		return "", "", err
+	}
+	if journal != nil && journal.IsTransferOf(t.name) && (journal.Active() || journal.Target.Name == at || !there) {
+		return t.direction(journal)
+	}
+	if !there || t.opts.To == at {
+		if left, err := t.leftAt(ctx, repo, at); left != "" || err != nil {
+			return left, at, err
+		}
+	}
+	if t.opts.Abort { // a run that had only begun, or an abort that was cut off at its end
+		t.fluxOnly, t.from = true, &side{client: client}
+		return at, at, nil
+	}
+	if t.opts.To == at {
+		return "", "", diag.Errorf("`fleetctl cluster list` shows what the fleet repo declares",
+			"cluster %s is %s's already, and no transfer of it is under way", t.name, at)
+	}
+	others := slices.DeleteFunc(repo.ManagementClusterNames(), func(name string) bool { return name == at })
+	hint := "declare another one first: `fleetctl management add`"
+	if len(others) > 0 {
+		hint = "give --to, one of: " + strings.Join(others, ", ")
+	}
+	return "", "", diag.Usage(hint, "no transfer of cluster %s is under way, and nothing says where it is to go", t.name)
+}
+
+// direction is that of a transfer that a journal tells of, held against what is asked for. One that is handed over may go back again.
+func (t *transfer) direction(j *handover.Journal) (from, to string, err error) {
+	switch {
+	case t.opts.To == "" || t.opts.To == j.Target.Name:
+		return j.Source.Name, j.Target.Name, nil
+	case t.opts.To == j.Source.Name && j.Phase == handover.PhaseReleased:
+		return j.Target.Name, j.Source.Name, nil
+	}
+	return "", "", t.toAnother(j)
+}
+
+// toAnother refuses another target than the one of the transfer that was begun.
+func (t *transfer) toAnother(j *handover.Journal) error {
+	return diag.Errorf("`"+j.Command()+"` finishes that one first",
+		"cluster %s is in the middle of being transferred from %s to %s", t.name, j.Source.Name, j.Target.Name)
+}
+
+// clientOf connects to a management cluster of the fleet.
+func (t *transfer) clientOf(ctx context.Context, name string) (*kube.Client, error) {
+	target, err := management.Find(t.Store, name, t.opts.Change.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return target.Client(ctx)
+}
+
+// leftAt is the management cluster whose Flux was kept off the cluster and still has of it, beside the one that the fleet repo names; "" where none is known
+// here, or answers.
+func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) (string, error) {
+	for _, name := range repo.ManagementClusterNames() {
+		if name == at {
+			continue
+		}
+		client, err := t.clientOf(ctx, name)
+		if err != nil {
+			continue // it has nothing to do with this one, as far as can be told
+		}
+		left, err := flux.NewSystem(client).LetGoLeft(ctx, kube.Key{Namespace: t.name, Name: t.name + "-kubeconfig"})
+		if err != nil {
+			return "", err
+		}
+		if left {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+func hasCluster(ctx context.Context, client *kube.Client, name string) (bool, error) {
+	manager, err := capi.New(client)
+	if err != nil {
+		return false, err
+	}
+	clusters, err := manager.Clusters(ctx)
+	return slices.ContainsFunc(clusters, func(c capi.Cluster) bool { return c.Name == name }), err
+}
