@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/cloud"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
@@ -42,7 +44,7 @@ With --delete NAME everything of that cluster is deleted, in the order that the 
 management cluster that could own it cannot be asked (--owner-is-gone says that there is none any more), and leaves out what nothing proves to be the
 fleet's (--unproven takes it in).
 
-Exit codes: 0 there are none, and everything was asked; 3 there are some, or something could not be asked.`,
+Exit codes: 0 there are none, and everything was asked; 3 there are some, or something could not be asked. With --delete it is about that cluster.`,
 		Example: `  fleetctl orphans
   fleetctl orphans --region eu-central-1 -o json
   fleetctl orphans --delete shop --owner-is-gone`,
@@ -81,10 +83,18 @@ func runOrphans(c *cobra.Command, f *factory, o *orphansOptions) error {
 	if err := showOrphans(f, report); err != nil {
 		return err
 	}
-	if report.Count() > 0 || !report.Complete {
+	if isLeft(report, o.deletes) {
 		return silent()
 	}
 	return nil
+}
+
+// isLeft tells that there are orphans, or may be: of the cluster that was deleted, else any.
+func isLeft(report *orphans.Report, deleted string) bool {
+	if deleted != "" {
+		return len(report.Of(deleted)) > 0 || !report.Answered()
+	}
+	return report.Count() > 0 || !report.Complete
 }
 
 // orphansFinder returns what looks, as often as it is called.
@@ -169,7 +179,7 @@ var orphanTable = table[orphan]{
 		{title: "CLOUD", of: func(o orphan) string { return o.cluster.Cloud }},
 		{title: "REGION", of: func(o orphan) string { return o.Region }},
 		{title: "KIND", of: func(o orphan) string { return o.Kind }},
-		{title: "ID", of: func(o orphan) string { return o.ID }},
+		{title: "ID", of: func(o orphan) string { return shortID(o.ID) }},
 		{title: "NAME", of: func(o orphan) string { return o.Name }, wide: true},
 		{title: "AGE", of: func(o orphan) string {
 			if o.Created == nil {
@@ -180,6 +190,15 @@ var orphanTable = table[orphan]{
 		{title: "COST", of: func(o orphan) string { return string(o.Cost) }},
 		{title: "PROOF", of: func(o orphan) string { return string(o.Proof) }},
 	},
+}
+
+// shortID is an ARN without what all of an account have alike.
+func shortID(id string) string {
+	const resource, fields = 5, 6
+	if parts := strings.SplitN(id, ":", fields); len(parts) == fields && parts[0] == "arn" {
+		return parts[resource]
+	}
+	return id
 }
 
 func showOrphans(f *factory, report *orphans.Report) error {
@@ -200,12 +219,25 @@ func showOrphans(f *factory, report *orphans.Report) error {
 	})
 }
 
+// together are problems with those of other regions that say the same.
+func together(problems []cloud.Problem) []cloud.Problem {
+	var all []cloud.Problem
+	for _, p := range problems {
+		i := slices.IndexFunc(all, func(other cloud.Problem) bool { return other.Text == p.Text && other.Hint == p.Hint })
+		if i < 0 {
+			all = append(all, p)
+			continue
+		}
+		all[i].Region += ", " + p.Region
+	}
+	return all
+}
+
 // orphansNotes says what the table does not: what was not asked, and whose what was found may be.
 func orphansNotes(w io.Writer, report *orphans.Report) {
 	for _, c := range report.Clouds {
-		for _, p := range c.Problems {
-			ui.Fprintf(w, "%s could not be asked", strings.TrimSpace(c.Cloud+" "+p.Region))
-			ui.Fprintf(w, ": %s\n", p.Text)
+		for _, p := range together(c.Problems) {
+			ui.Fprintf(w, "%s could not be asked: %s\n", strings.TrimSpace(c.Cloud+" "+p.Region), p.Text)
 			if p.Hint != "" {
 				ui.Fprintf(w, "  hint: %s\n", p.Hint)
 			}

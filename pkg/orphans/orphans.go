@@ -107,8 +107,13 @@ func Find(ctx context.Context, o Options) *Report {
 		report.add(o, account, found.Resources)
 	}
 	slices.SortFunc(report.Clusters, func(x, y Cluster) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Cloud, y.Cloud)) })
-	report.Complete = len(o.Unasked) == 0 && !slices.ContainsFunc(report.Clouds, func(c CloudReport) bool { return len(c.Problems) > 0 })
+	report.Complete = len(o.Unasked) == 0 && report.Answered()
 	return report
+}
+
+// Answered tells that every cloud said all that it was asked.
+func (r *Report) Answered() bool {
+	return !slices.ContainsFunc(r.Clouds, func(c CloudReport) bool { return len(c.Problems) > 0 })
 }
 
 // add takes what one account has: not what lives, and not what is another fleet's.
@@ -182,6 +187,8 @@ type Consent struct {
 func (r *Report) Check(name string, consent Consent) ([]Cluster, error) {
 	clusters := r.Of(name)
 	switch {
+	case len(clusters) == 0 && !r.Answered():
+		return nil, diag.Errorf("`fleetctl orphans` says what could not be asked", "no orphan of a cluster %s was found, and not every cloud could be asked", name)
 	case len(clusters) == 0:
 		return nil, diag.Usage("`fleetctl orphans` lists what there is", "no orphan belongs to a cluster %s", name)
 	case len(r.Unasked) > 0 && !consent.OwnerIsGone:

@@ -161,16 +161,23 @@ func (r *region) deleteOne(ctx context.Context, kind, id string) (gone bool, err
 }
 
 func (r *region) terminate(ctx context.Context, id string) (gone bool, err error) {
-	out, err := r.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+	out, err := r.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 	if err != nil {
 		return false, err
 	}
-	for _, change := range out.TerminatingInstances {
-		if change.CurrentState != nil && change.CurrentState.Name == types.InstanceStateNameTerminated {
-			return true, nil
+	for _, reservation := range out.Reservations {
+		for _, i := range reservation.Instances {
+			switch {
+			case i.State != nil && i.State.Name == types.InstanceStateNameTerminated:
+			case i.State != nil && i.State.Name == types.InstanceStateNameShuttingDown:
+				return false, nil
+			default:
+				_, err := r.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+				return false, err
+			}
 		}
 	}
-	return false, nil
+	return true, nil
 }
 
 func (r *region) deleteNATGateway(ctx context.Context, id string) (gone bool, err error) {

@@ -3,6 +3,7 @@ package aws
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -13,6 +14,9 @@ import (
 func short(err error) error {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return fmt.Errorf("%s: %s", api.ErrorCode(), api.ErrorMessage())
+	}
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		return sent
 	}
 	if op, ok := errors.AsType[*smithy.OperationError](err); ok {
 		return op.Err

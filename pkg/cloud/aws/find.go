@@ -98,7 +98,8 @@ func (c *collector) add(kind, id string, tags map[string]string, more cloud.Reso
 	c.resources = append(c.resources, more)
 }
 
-// find lists the region. What it is not told is a problem each; where the region itself is not reached, or knows nobody with such credentials, only once.
+// find lists the region: everything, of which it keeps what goes with a cluster, as what AWS would leave out by itself depends on how well patterns of
+// tags are understood. What it is not told is a problem each; where the region itself is not reached, or knows nobody with such credentials, only once.
 func (r *region) find(ctx context.Context, fleet string, clusters []string) ([]cloud.Resource, []cloud.Problem) {
 	c := &collector{region: r.name}
 	for _, look := range []struct {
@@ -139,11 +140,6 @@ func (r *region) find(ctx context.Context, fleet string, clusters []string) ([]c
 	return c.resources, c.problems
 }
 
-// tagged asks for what has a cluster's tag.
-func tagged() []types.Filter {
-	return []types.Filter{{Name: sdk.String("tag-key"), Values: []string{providerTag + "*", kubernetesTag + "*"}}}
-}
-
 func tagsOf(tags []types.Tag) map[string]string {
 	out := map[string]string{}
 	for _, t := range tags {
@@ -165,7 +161,7 @@ func pages(next func(token *string) (*string, error)) error {
 
 func (r *region) vpcs(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +174,7 @@ func (r *region) vpcs(ctx context.Context, c *collector) error {
 
 func (r *region) instances(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -196,7 +192,7 @@ func (r *region) instances(ctx context.Context, c *collector) error {
 
 func (r *region) natGateways(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{Filter: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -211,7 +207,7 @@ func (r *region) natGateways(ctx context.Context, c *collector) error {
 
 func (r *region) endpoints(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeVpcEndpoints(ctx, &ec2.DescribeVpcEndpointsInput{Filters: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeVpcEndpoints(ctx, &ec2.DescribeVpcEndpointsInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -225,7 +221,7 @@ func (r *region) endpoints(ctx context.Context, c *collector) error {
 }
 
 func (r *region) addresses(ctx context.Context, c *collector) error {
-	out, err := r.ec2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: tagged()})
+	out, err := r.ec2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{})
 	if err != nil {
 		return err
 	}
@@ -237,7 +233,7 @@ func (r *region) addresses(ctx context.Context, c *collector) error {
 
 func (r *region) interfaces(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{Filters: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -250,7 +246,7 @@ func (r *region) interfaces(ctx context.Context, c *collector) error {
 
 func (r *region) volumes(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{Filters: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -263,7 +259,7 @@ func (r *region) volumes(ctx context.Context, c *collector) error {
 
 func (r *region) securityGroups(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -276,7 +272,7 @@ func (r *region) securityGroups(ctx context.Context, c *collector) error {
 
 func (r *region) routeTables(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -289,7 +285,7 @@ func (r *region) routeTables(ctx context.Context, c *collector) error {
 
 func (r *region) gateways(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeInternetGateways(ctx, &ec2.DescribeInternetGatewaysInput{Filters: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeInternetGateways(ctx, &ec2.DescribeInternetGatewaysInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -306,7 +302,7 @@ func (r *region) gateways(ctx context.Context, c *collector) error {
 
 func (r *region) egressGateways(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeEgressOnlyInternetGateways(ctx, &ec2.DescribeEgressOnlyInternetGatewaysInput{Filters: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeEgressOnlyInternetGateways(ctx, &ec2.DescribeEgressOnlyInternetGatewaysInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -323,7 +319,7 @@ func (r *region) egressGateways(ctx context.Context, c *collector) error {
 
 func (r *region) subnets(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}
@@ -336,7 +332,7 @@ func (r *region) subnets(ctx context.Context, c *collector) error {
 
 func (r *region) templates(ctx context.Context, c *collector) error {
 	return pages(func(token *string) (*string, error) {
-		out, err := r.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{Filters: tagged(), NextToken: token})
+		out, err := r.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{NextToken: token})
 		if err != nil {
 			return nil, err
 		}

@@ -23,6 +23,7 @@ os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "true")
 
 try:
     import boto3
+    from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
     from moto.ec2.models.security_groups import SecurityGroupRule
     from moto.elbv2.exceptions import TargetGroupNotFoundError
     from moto.elbv2.models import ELBv2Backend, FakeLoadBalancer
@@ -59,6 +60,13 @@ def mend():
             raise
 
     ELBv2Backend.describe_target_groups = groups_of_any_load_balancer
+    # An account has the regions that somebody has enabled; moto tells of all, and serves not all of them.
+    regions = RegionsAndZonesBackend.describe_regions
+
+    def enabled_regions(self, *args, **kwargs):
+        return [r for r in regions(self, *args, **kwargs) if r.name in (REGION, "eu-west-1", "us-east-1")]
+
+    RegionsAndZonesBackend.describe_regions = enabled_regions
     # The name of a load balancer has to resolve: each gets an address of this machine's loopback network.
     addresses = (str(ipaddress.ip_address("127.77.0.1") + n) for n in itertools.count())
     balancer = FakeLoadBalancer.__init__
