@@ -24,6 +24,8 @@ os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "true")
 try:
     import boto3
     from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
+    from moto.ec2.models.instances import Instance
+    from moto.ec2.models.nat_gateways import NatGatewayBackend
     from moto.ec2.models.security_groups import SecurityGroupRule
     from moto.elbv2.exceptions import TargetGroupNotFoundError
     from moto.elbv2.models import ELBv2Backend, FakeLoadBalancer
@@ -60,6 +62,23 @@ def mend():
             raise
 
     ELBv2Backend.describe_target_groups = groups_of_any_load_balancer
+    # The network interface of an instance goes with it, and that of a NAT gateway.
+    end = Instance.terminate
+
+    def end_with_interfaces(self):
+        for nic in self.nics.values():
+            nic.delete_on_termination = True
+        return end(self)
+
+    Instance.terminate = end_with_interfaces
+    close = NatGatewayBackend.delete_nat_gateway
+
+    def close_with_interface(self, nat_gateway_id):
+        gateway = close(self, nat_gateway_id)
+        self.enis.pop(gateway._eni.id, None)
+        return gateway
+
+    NatGatewayBackend.delete_nat_gateway = close_with_interface
     # An account has the regions that somebody has enabled; moto tells of all, and serves not all of them.
     regions = RegionsAndZonesBackend.describe_regions
 
