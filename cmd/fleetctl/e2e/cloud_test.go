@@ -149,9 +149,26 @@ func (a *onAWS) looks(t *testing.T) {
 		}
 		return fmt.Sprintf("%d machines", len(machines.Items))
 	})
-	for _, args := range [][]string{{"status"}, {"status", "shop"}, {"why", "shop"}, {"credentials"}} {
-		r := a.run(args...)
-		t.Logf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
+	for _, args := range [][]string{{"status"}, {"status", "shop"}, {"why", "shop"}} {
+		r := a.fails(3, nil, args...)
+		t.Logf("%s", r.stdout)
+		if !strings.Contains(r.stdout, "shop") || strings.Contains(r.stdout, a.secrets[0]) {
+			t.Errorf("it says:\n%s", r.stdout)
+		}
+	}
+	why := decode[struct {
+		Causes []struct {
+			Object string `json:"object"`
+			Remedy struct {
+				ID string `json:"id"`
+			} `json:"remedy"`
+		} `json:"causes"`
+	}](t, a.run("why", "shop", "-o", "json").stdout)
+	if len(why.Causes) == 0 || !strings.HasPrefix(why.Causes[0].Object, "Machine shop/") || why.Causes[0].Remedy.ID != "bootstrap-failed" {
+		t.Errorf("why says %+v", why)
+	}
+	if r := a.ok("credentials"); !strings.Contains(r.stdout, "AWS_B64ENCODED_CREDENTIALS") {
+		t.Errorf("credentials says:\n%s", r.stdout)
 	}
 }
 
