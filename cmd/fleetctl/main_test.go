@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			}
 			env.Values[testKey{}] = t
 			env.Values[gitServerKey{}] = &gitServer{}
+			env.Values[silentCallsKey{}] = new(*silentCalls)
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
 			env.Setenv("USERPROFILE", home)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	authorization "k8s.io/api/authorization/v1"
@@ -154,6 +155,75 @@ func silentServer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { _ = listener.Close() })
 	ts.Setenv("SILENT_URL", "https://"+listener.Addr().String()+"/fleet.git")
+}
+
+// silentCluster is the API server of management clusters that this machine remembers, which takes calls and never answers: silent-cluster NAME….
+// Whether there were any is for called to tell.
+func silentCluster(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "silent-cluster NAME…")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	calls := &silentCalls{}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			calls.count.Add(1)
+			defer func() { _ = conn.Close() }() // not before all is over
+		}
+	}()
+	ts.Defer(func() { _ = listener.Close(); <-ended })
+	*silentCallsOf(ts) = calls
+	for _, name := range args {
+		config := clientcmdapi.NewConfig()
+		config.Clusters["c"] = &clientcmdapi.Cluster{Server: "https://" + listener.Addr().String()}
+		config.AuthInfos["me"] = &clientcmdapi.AuthInfo{Token: "t"}
+		config.Contexts[name] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "me"}
+		config.CurrentContext = name
+		folder := filepath.Join(ts.Getenv("XDG_STATE_HOME"), "fleetctl", "clusters", name)
+		ts.Check(os.MkdirAll(folder, 0o700))
+		for _, file := range []string{"kubeconfig", "workload-kubeconfig", "given"} {
+			ts.Check(clientcmd.WriteToFile(*config, filepath.Join(folder, file)))
+		}
+		record, err := json.Marshal(map[string]string{
+			"formatVersion": "1", "name": name, "fleet": "acme", "repo": ts.MkAbs("."), "gitURL": "https://git.example.com/fleet.git",
+			"hostType": "existing", "context": name, "kubeconfigSource": filepath.Join(folder, "given"),
+		})
+		ts.Check(err)
+		ts.Check(os.WriteFile(filepath.Join(folder, "cluster.json"), record, 0o600))
+	}
+}
+
+// called tells whether somebody has called the silent clusters: called.
+func called(ts *testscript.TestScript, neg bool, _ []string) {
+	calls := *silentCallsOf(ts)
+	if calls == nil {
+		ts.Fatalf("the script has no silent cluster: start it with silent-cluster")
+	}
+	switch n := calls.count.Load(); {
+	case neg && n > 0:
+		ts.Fatalf("the management cluster was called %d times", n)
+	case !neg && n == 0:
+		ts.Fatalf("the management cluster was not called")
+	}
+}
+
+// silentCalls counts the calls of silent clusters.
+type silentCalls struct{ count atomic.Int64 }
+
+// silentCallsKey is where a script keeps them.
+type silentCallsKey struct{}
+
+func silentCallsOf(ts *testscript.TestScript) **silentCalls {
+	calls, ok := ts.Value(silentCallsKey{}).(**silentCalls)
+	if !ok {
+		ts.Fatalf("the script has no place for silent clusters")
+	}
+	return calls
 }
 
 // fluxServer is a mirror with one small release of Flux: flux-server VERSION. It sets FLUX_URL.

@@ -1,16 +1,11 @@
 package cmd
 
 import (
-	"io"
-	"text/tabwriter"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/adopt"
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newAdoptCmd(f *factory) *cobra.Command {
@@ -49,7 +44,7 @@ Exit codes: 0 fleet.yaml is written, or would be; 3 nothing there is Cluster API
 					return err
 				}
 			}
-			return ui.Print(f.streams, f.format, report, func(w io.Writer) error { return adoptView(f, w, report) })
+			return f.show(views.Adopted(report))
 		},
 	}
 	fs := c.Flags()
@@ -58,51 +53,4 @@ Exit codes: 0 fleet.yaml is written, or would be; 3 nothing there is Cluster API
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig that has it, relative to fleet.yaml (default: the one that kubectl would use)")
 	fs.BoolVar(&dryRun, "dry-run", false, "write nothing")
 	return c
-}
-
-// adoptView says what was found; the file itself, where it is not written, is what remains on standard output.
-func adoptView(f *factory, w io.Writer, r *adopt.Report) error {
-	s := f.streams.Err
-	t := tabwriter.NewWriter(s, 0, 0, 2, ' ', 0)
-	ui.Fprintf(t, "FLUX BEGINS IN\tVERSION\tKUSTOMIZATIONS\tOBJECTS\tCLUSTERS\tIS\n")
-	for i := range r.Flux {
-		one := &r.Flux[i]
-		is := "management cluster " + one.Name
-		if !one.Manages {
-			is = "a Flux with nothing of Cluster API's: left out of fleet.yaml"
-		}
-		ui.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%s\n", one.Path, orDash(one.Root.Flux), one.Kustomizations, one.Objects, one.Clusters, is)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for _, p := range r.Providers {
-		ui.Fprintf(s, "%s provider %s %s\n", p.Type, p.Name, p.Version)
-	}
-	if len(r.Clusters) > 0 {
-		ui.FprintText(s, "")
-		all := clusterTable(r.Clusters)
-		if err := all.print(s, f.format, r.Clusters); err != nil {
-			return err
-		}
-	}
-	if len(r.Problems) > 0 {
-		ui.Fprintf(s, "\n%s not understood, and so not looked at:\n", plain.Count(len(r.Problems), "thing"))
-		if err := ui.PrintFindings(f.streams, s, r.Problems); err != nil {
-			return err
-		}
-	}
-	if !r.Written {
-		_, err := io.WriteString(w, r.Fleet)
-		return err
-	}
-	ui.Fprintf(s, "\n%s is written, and nothing else. Look at it, then: fleetctl validate; fleetctl diff; fleetctl status --context NAME\n", v1alpha1.FileName)
-	return nil
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }

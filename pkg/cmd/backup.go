@@ -1,17 +1,14 @@
 package cmd
 
 import (
-	"io"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
-	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 // errAbortDryRun is that of pivot and restore.
@@ -62,7 +59,7 @@ func runBackup(c *cobra.Command, f *factory, o lifecycle.BackupOptions) (err err
 		return err
 	}
 	f.closeReporter()
-	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return backupView(w, result) })
+	return f.show(views.Backup(result))
 }
 
 // absolute is a folder that was given on the command line; "" where none was.
@@ -72,15 +69,6 @@ func absolute(dir string) (string, error) {
 	}
 	abs, err := filepath.Abs(dir)
 	return abs, diag.Wrap("find the folder "+dir, err, "")
-}
-
-func backupView(w io.Writer, r *lifecycle.BackupResult) error {
-	ui.Fprintf(w, "Snapshot %s of %s: %s, %s. It is in %s.\n", r.Snapshot, r.Cluster, plain.Count(len(r.Clusters), "cluster"), countsText(r.Counts), r.Place)
-	for _, m := range r.Missing {
-		ui.Fprintf(w, "  %s\n", m)
-	}
-	_, err := ui.Fprintf(w, "  fleetctl restore --from %s --snapshot %s --dry-run    # what is in it\n", r.Place, r.Snapshot)
-	return err
 }
 
 func newRestoreCmd(f *factory) *cobra.Command {
@@ -138,41 +126,5 @@ func runRestore(c *cobra.Command, f *factory, o *initOptions, r lifecycle.Restor
 		return err
 	}
 	f.closeReporter()
-	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return restoreView(w, result) })
-}
-
-func restoreView(w io.Writer, r *lifecycle.RestoreResult) error {
-	switch r.Outcome {
-	case "nothing-to-do":
-		ui.Fprintf(w, "No restore of %s is under way; nothing to do.\n", r.Cluster)
-	case "undone":
-		ui.Fprintf(w, "The restore of %s is undone.\n", r.Cluster)
-	case "restored":
-		ui.Fprintf(w, "%s has what the snapshot %s holds: %s\n", r.Cluster, r.Snapshot.ID, countsText(r.Report.Moved))
-		ui.Fprintf(w, "What was made after %s is not in it.\nIts kubeconfig: %s\n", r.Snapshot.Taken.Format(time.RFC3339), r.Kubeconfig)
-	default:
-		snapshotView(w, r)
-	}
-	for _, next := range r.Next {
-		ui.Fprintf(w, "  %s\n", next)
-	}
-	return nil
-}
-
-func snapshotView(w io.Writer, r *lifecycle.RestoreResult) {
-	s := r.Snapshot
-	ui.Fprintf(w, "Snapshot %s of %s, taken %s by %s: %s\n", s.ID, r.Cluster, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
-	for _, name := range s.Clusters {
-		ui.Fprintf(w, "  %s\n", name)
-	}
-	ui.FprintText(w, "It was taken with:")
-	for _, p := range s.Providers {
-		ui.Fprintf(w, "  %s\n", p)
-	}
-	if len(r.Others) > 0 {
-		ui.Fprintf(w, "Others in %s:\n", r.Place)
-	}
-	for _, id := range r.Others {
-		ui.Fprintf(w, "  %s\n", id)
-	}
+	return f.show(views.Restore(result))
 }

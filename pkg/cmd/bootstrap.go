@@ -2,13 +2,11 @@ package cmd
 
 import (
 	"errors"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newBootstrapCmd(f *factory) *cobra.Command {
@@ -49,7 +47,7 @@ interrupted. Run it again after any of them.`,
 			}
 			f.closeReporter()
 			result.Steps = f.report().Events()
-			show := ui.Print(f.streams, f.format, result, func(w io.Writer) error { return bootstrapView(w, result) })
+			show := f.show(views.Bootstrap(result))
 			return errors.Join(err, show)
 		},
 	}
@@ -60,24 +58,4 @@ interrupted. Run it again after any of them.`,
 	c.Flags().StringVar(&b.SupportFile, "support-bundle", "", "file for the support bundle of a run that fails (default: one in the state folder)")
 	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout, "how long the declared clusters may take to become Available")
 	return c
-}
-
-func bootstrapView(w io.Writer, r *lifecycle.BootstrapResult) error {
-	for _, c := range r.Clusters {
-		state := "Available"
-		if !c.Available {
-			state = "not Available: " + c.Reason
-		}
-		ui.Fprintf(w, "%s/%s  %s\n", c.Namespace, c.Name, state)
-	}
-	if r.Error != "" {
-		return nil // it is printed after this
-	}
-	if r.PivotedTo != "" {
-		_, err := ui.Fprintf(w, "\nThe management cluster is now %s; the bootstrap cluster is gone. Its kubeconfig: %s\n", r.PivotedTo, r.Kubeconfig)
-		return err
-	}
-	_, err := ui.Fprintf(w, "\nThe management cluster %s is kept: its Clusters (%s) live only there. Its kubeconfig: %s\n",
-		r.Cluster, strings.Join(r.ClusterNames(), ", "), r.Kubeconfig)
-	return err
 }

@@ -1,15 +1,10 @@
 package cmd
 
 import (
-	"fmt"
-	"io"
-	"text/tabwriter"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
-	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newBundleCmd(f *factory) *cobra.Command {
@@ -116,23 +111,12 @@ func newBundleVerifyCmd(f *factory) *cobra.Command {
 				return err
 			}
 			f.closeReporter()
-			return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
-				_, err := ui.Fprintf(w, "%s is whole: %s.\n", result.Path, plain.Count(len(result.Entries), "entry"))
-				return err
-			})
+			return f.show(views.BundleVerified(result))
 		},
 	}
 }
 
 func (f *factory) showBundle(r *lifecycle.BundleResult) error {
 	f.closeReporter()
-	return ui.Print(f.streams, f.format, r, func(w io.Writer) error {
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for _, e := range r.Entries {
-			ui.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Kind, e.Name, mebibytes(e.Size), e.Digest)
-		}
-		return t.Flush()
-	})
+	return f.show(views.Bundle(r))
 }
-
-func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

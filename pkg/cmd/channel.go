@@ -2,13 +2,13 @@ package cmd
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newChannelCmd(f *factory) *cobra.Command {
@@ -77,47 +77,7 @@ func newChannelRemoveCmd(f *factory) *cobra.Command {
 }
 
 func newChannelListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "channel", "List the channels, where they are, and who follows them", (*fleetrepo.Repo).Channels, func(all []fleetrepo.Channel) any {
-		return struct {
-			FormatVersion string              `json:"formatVersion"`
-			Channels      []fleetrepo.Channel `json:"channels"`
-		}{"1", all}
-	}, channelTable)
-}
-
-var channelTable = table[fleetrepo.Channel]{
-	none: "There are no channels.",
-	name: func(c fleetrepo.Channel) string { return c.Name },
-	columns: []column[fleetrepo.Channel]{
-		{title: "CHANNEL", of: func(c fleetrepo.Channel) string { return c.Name }},
-		{title: "FOLLOWS", of: func(c fleetrepo.Channel) string {
-			if c.Pattern != "" {
-				return "tags " + c.Pattern
-			}
-			return "branch " + c.Branch
-		}},
-		{title: "AT", of: func(c fleetrepo.Channel) string {
-			if c.Pattern != "" {
-				return cmp.Or(positions(c.At), "no tag yet")
-			}
-			return c.Branch
-		}},
-		{title: "ENVIRONMENTS", of: func(c fleetrepo.Channel) string { return strings.Join(c.Environments, ", ") }},
-	},
-}
-
-// positions are the tags of a channel: one where all management clusters agree.
-func positions(all []fleetrepo.Position) string {
-	var parts []string
-	same := true
-	for _, p := range all {
-		same = same && p.Tag == all[0].Tag
-		parts = append(parts, p.Tag+" ("+p.ManagementCluster+")")
-	}
-	if same && len(all) > 0 {
-		return all[0].Tag
-	}
-	return strings.Join(parts, ", ")
+	return newListCmd(f, "channel", "List the channels, where they are, and who follows them", (*fleetrepo.Repo).Channels, views.Channels)
 }
 
 func channelNames(r *fleetrepo.Repo, _ []string) []string {

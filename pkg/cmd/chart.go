@@ -1,14 +1,12 @@
 package cmd
 
 import (
-	"path"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newChartCmd(f *factory) *cobra.Command {
@@ -22,12 +20,7 @@ newer fleetctl can bring what is new without losing what the team has changed.`,
 }
 
 func newChartListCmd(f *factory) *cobra.Command {
-	c := newListCmd(f, "chart", "List the charts, where they come from, and whether this fleetctl has something new for them", (*fleetrepo.Repo).Charts, func(all []fleetrepo.Chart) any {
-		return struct {
-			FormatVersion string            `json:"formatVersion"`
-			Charts        []fleetrepo.Chart `json:"charts"`
-		}{"1", all}
-	}, chartTable)
+	c := newListCmd(f, "chart", "List the charts, where they come from, and whether this fleetctl has something new for them", (*fleetrepo.Repo).Charts, views.Charts)
 	c.Long = `List the charts, where they come from, and whether this fleetctl has something new for them.
 
 current  it has all that this fleetctl brings, and what the team has made of it
@@ -35,28 +28,6 @@ behind   this fleetctl brings something new: ` + "`fleetctl chart update`" + `
 ahead    a newer fleetctl than this one has brought it
 own      the team's: fleetctl brings none of that name, or fleet.lock does not say what of it came from fleetctl`
 	return c
-}
-
-var chartTable = table[fleetrepo.Chart]{
-	none: "There are no charts; `fleetctl cluster add` brings the one of its flavour along.",
-	name: func(c fleetrepo.Chart) string { return c.Name },
-	columns: []column[fleetrepo.Chart]{
-		{title: "CHART", of: func(c fleetrepo.Chart) string { return c.Name }},
-		{title: "STATE", of: func(c fleetrepo.Chart) string { return string(c.State) }},
-		{title: "FROM", of: func(c fleetrepo.Chart) string {
-			if c.Fleetctl == "" {
-				return "-"
-			}
-			return "fleetctl " + c.Fleetctl
-		}},
-		{title: "CHANGED BY THE TEAM", of: func(c fleetrepo.Chart) string {
-			if c.State == fleetrepo.ChartOwn {
-				return "-"
-			}
-			return yesNo(c.Changed)
-		}},
-		{title: "FOLDER", wide: true, of: func(c fleetrepo.Chart) string { return path.Join(layout.ChartsDir, c.Name) }},
-	},
 }
 
 func newChartUpdateCmd(f *factory) *cobra.Command {

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newClusterDetachCmd(f *factory) *cobra.Command {
@@ -74,34 +74,5 @@ func runClusterDetach(c *cobra.Command, f *factory, o lifecycle.DetachOptions, y
 		return err
 	}
 	f.closeReporter()
-	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return detachView(w, result) })
-}
-
-func detachView(w io.Writer, r *lifecycle.DetachResult) error {
-	if r.Outcome == "undone" {
-		_, err := ui.Fprintf(w, "%s manages the cluster %s again, as before.\n", r.ManagementCluster, r.Cluster)
-		return err
-	}
-	if r.Outcome == "planned" {
-		ui.Fprintf(w, "%s would forget the cluster %s. What would be left, with nobody to manage it:\n", r.ManagementCluster, r.Cluster)
-	} else {
-		ui.Fprintf(w, "%s has forgotten the cluster %s. What is left, with nobody to manage it:\n", r.ManagementCluster, r.Cluster)
-	}
-	for _, left := range r.Left {
-		ui.Fprintf(w, "  %s %s  %s\n", left.Kind, left.Name, left.ProviderID)
-	}
-	ui.FprintText(w, "  its networks, load balancers and disks, which the snapshot names")
-	for _, name := range r.Suspended {
-		ui.Fprintf(w, "Suspended, until it is taken out of Git: %s\n", name)
-	}
-	if r.Kubeconfig != "" {
-		ui.Fprintf(w, "Its kubeconfig: %s\n", r.Kubeconfig)
-	}
-	if r.Snapshot != "" {
-		ui.Fprintf(w, "The objects as they were, Secrets included: %s\n", r.Snapshot)
-	}
-	for _, next := range r.Next {
-		ui.Fprintf(w, "  %s\n", next)
-	}
-	return nil
+	return f.show(views.Detach(result))
 }

@@ -1,13 +1,11 @@
 package cmd
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newCNICmd(f *factory) *cobra.Command {
@@ -64,23 +62,7 @@ with.` + editing,
 }
 
 func newCNIListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "cni", "List the networks, the flavours that name them, and who has them", (*fleetrepo.Repo).Networks, func(all []fleetrepo.Network) any {
-		return struct {
-			FormatVersion string              `json:"formatVersion"`
-			Networks      []fleetrepo.Network `json:"networks"`
-		}{"1", all}
-	}, networkTable)
-}
-
-var networkTable = table[fleetrepo.Network]{
-	none: "There are no networks; `fleetctl cni add` brings one in.",
-	name: func(n fleetrepo.Network) string { return n.Name },
-	columns: []column[fleetrepo.Network]{
-		{title: "NETWORK", of: func(n fleetrepo.Network) string { return n.Name }},
-		{title: "FLAVOURS", of: func(n fleetrepo.Network) string { return strings.Join(n.Flavours, ", ") }},
-		{title: "CLUSTERS", of: func(n fleetrepo.Network) string { return strings.Join(n.Clusters, ", ") }},
-		{title: "FOLDER", wide: true, of: func(n fleetrepo.Network) string { return layout.CNIDir(n.Name) }},
-	},
+	return newListCmd(f, "cni", "List the networks, the flavours that name them, and who has them", (*fleetrepo.Repo).Networks, views.Networks)
 }
 
 func networkNames(r *fleetrepo.Repo, _ []string) []string { return r.NetworkNames() }

@@ -1,13 +1,9 @@
 package cmd
 
 import (
-	"io"
-	"text/tabwriter"
-
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/config"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newConfigCmd(f *factory) *cobra.Command {
@@ -21,26 +17,10 @@ default.`,
 		Example: "  fleetctl config view --show-origin",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			result := struct {
-				FormatVersion string           `json:"formatVersion"`
-				Settings      []config.Setting `json:"settings"`
-			}{"1", f.settings.All()}
-			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return configView(w, result.Settings, origin) })
+			return f.show(views.Settings(f.settings.All(), origin))
 		},
 	}
 	view.Flags().BoolVar(&origin, "show-origin", false, "say where each value comes from")
 	c.AddCommand(view)
 	return c
-}
-
-func configView(w io.Writer, settings []config.Setting, origin bool) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, s := range settings {
-		if origin {
-			ui.Fprintf(t, "%s\t%v\t%s\n", s.Key, s.Value, s.Origin)
-			continue
-		}
-		ui.Fprintf(t, "%s\t%v\n", s.Key, s.Value)
-	}
-	return t.Flush()
 }

@@ -1,15 +1,12 @@
 package cmd
 
 import (
-	"io"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
-	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newConnectCmd(f *factory) *cobra.Command {
@@ -60,21 +57,7 @@ func runConnect(c *cobra.Command, f *factory, o lifecycle.ConnectOptions) (err e
 		return err
 	}
 	f.closeReporter()
-	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return connectView(w, result) })
-}
-
-func connectView(w io.Writer, r *lifecycle.ConnectResult) error {
-	ui.Fprintf(w, "This machine knows the management cluster %s of fleet %s now, at %s.\n", r.Cluster, r.Fleet, r.Server)
-	if r.MadeBy != "" {
-		ui.Fprintf(w, "It was made by %s.\n", r.MadeBy)
-	}
-	if len(r.Clusters) > 0 {
-		ui.Fprintf(w, "It manages %s: %s\n", plain.Count(len(r.Clusters), "cluster"), strings.Join(r.Clusters, ", "))
-	}
-	for _, next := range r.Next {
-		ui.Fprintf(w, "  %s\n", next)
-	}
-	return nil
+	return f.show(views.Connect(result))
 }
 
 func runDisconnect(f *factory, o lifecycle.ConnectOptions) error {

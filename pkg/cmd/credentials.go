@@ -1,19 +1,16 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newCredentialsCmd(f *factory) *cobra.Command {
@@ -46,7 +43,7 @@ Exit codes: 0 nothing ends soon; 3 something does, or has ended, or a management
 			if err := c.Context().Err(); err != nil {
 				return err
 			}
-			if err := showCredentials(f, report, within); err != nil {
+			if err := f.show(views.Credentials(report, within)); err != nil {
 				return err
 			}
 			if report.Ending > 0 || report.Unread() > 0 {
@@ -88,80 +85,4 @@ func (f *factory) allTargets() ([]*management.Target, error) {
 		all = append(all, target)
 	}
 	return all, nil
-}
-
-// held is a credential with the management cluster that holds it.
-type held struct {
-	cluster string
-	management.Credential
-}
-
-const dateFormat = "2006-01-02 15:04"
-
-var credentialTable = table[held]{
-	none: "The management clusters hold no credentials that fleetctl knows of.",
-	name: func(h held) string { return h.Name },
-	columns: []column[held]{
-		{title: "MANAGEMENT", of: func(h held) string { return h.cluster }},
-		{title: "PROVIDER", of: func(h held) string { return h.Provider }},
-		{title: "KIND", of: func(h held) string { return h.Kind }},
-		{title: "NAME", of: func(h held) string { return h.Name }},
-		{title: "FROM", of: func(h held) string { return cmp.Or(h.Source, "-") }},
-		{title: "SINCE", of: func(h held) string { return h.Since.Local().Format(dateFormat) }},
-		{title: "UNTIL", of: untilText},
-		{title: "NAMESPACES", of: func(h held) string { return h.Namespaces }, optional: true},
-	},
-}
-
-func untilText(h held) string {
-	if h.Until == nil {
-		return "-"
-	}
-	text := h.Until.Local().Format(dateFormat)
-	switch {
-	case h.Ends == management.Ended:
-		return text + " (ended)"
-	case h.Ends == management.EndsSoon && h.Renewable:
-		return text + " (soon; `fleetctl init` renews it)"
-	case h.Ends == management.EndsSoon:
-		return text + " (soon)"
-	}
-	return text
-}
-
-func showCredentials(f *factory, report *management.CredentialsReport, within time.Duration) error {
-	return ui.Print(f.streams, f.format, report, func(w io.Writer) error {
-		var all []held
-		for _, c := range report.Clusters {
-			for _, credential := range c.Credentials {
-				all = append(all, held{c.Name, credential})
-			}
-		}
-		if len(all) > 0 || report.Unread() == 0 {
-			if err := credentialTable.print(w, f.format, all); err != nil || f.format == ui.Name {
-				return err
-			}
-		}
-		for _, c := range report.Clusters {
-			if c.Error != "" {
-				ui.Fprintf(w, "Management cluster %s could not be asked: %s\n", c.Name, c.Error)
-			}
-		}
-		if report.Ending > 0 {
-			ui.Fprintf(w, "\nEnding within %s, or ended: %d. Change them at their source, and run `fleetctl init`.\n", shortDuration(within), report.Ending)
-		}
-		return nil
-	})
-}
-
-// shortDuration leaves out the minutes and seconds that Go writes where there are none.
-func shortDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 // markdown is the format for a comment on a pull request.
@@ -74,7 +75,7 @@ func runDiff(c *cobra.Command, f *factory, o *diffOptions) error {
 	if f.format == markdown {
 		_, err = io.WriteString(f.streams.Out, report.Markdown())
 	} else {
-		err = ui.Print(f.streams, f.format, report, func(w io.Writer) error { return reportView(w, f.streams, report, o.impact) })
+		err = f.show(views.Diff(report, o.impact))
 	}
 	if err != nil {
 		return err
@@ -83,27 +84,4 @@ func runDiff(c *cobra.Command, f *factory, o *diffOptions) error {
 		f.report().Warn(plain.Count(n, "problem") + " in the older side: what they are about is shown as new")
 	}
 	return report.Err()
-}
-
-// reportView is the difference, then the words, where they are read last.
-func reportView(w io.Writer, s ui.Streams, r *review.Report, wordsOnly bool) error {
-	for i := range r.Objects {
-		if err := diffView(w, s, r.Objects[i].Diff); err != nil {
-			return err
-		}
-	}
-	if len(r.Impact) == 0 {
-		ui.FprintText(s.Err, "Nothing changes: Flux would apply the same.")
-		return nil
-	}
-	out := s.Err // words are for the reader; the difference is for a program, too
-	if wordsOnly {
-		out = w
-	} else {
-		ui.FprintText(out, "")
-	}
-	for _, i := range r.Impact {
-		ui.Fprintf(out, "%s\n", i.Summary)
-	}
-	return nil
 }

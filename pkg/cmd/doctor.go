@@ -1,14 +1,10 @@
 package cmd
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
-	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/preflight"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newDoctorCmd(f *factory) *cobra.Command {
@@ -36,7 +32,7 @@ A fleet repo can name commands: those that variables of providers come from, and
 			if err != nil {
 				return err
 			}
-			if err := ui.Print(f.streams, f.format, report, func(w io.Writer) error { return doctorView(f.streams, w, report) }); err != nil {
+			if err := f.show(views.Doctor(report)); err != nil {
 				return err
 			}
 			if report.Failed > 0 {
@@ -51,28 +47,4 @@ A fleet repo can name commands: those that variables of providers come from, and
 	c.Flags().StringVar(&o.Context, "context", "", "context of an existing host (also: --host-context)")
 	c.Flags().BoolVar(&runCommands, "run-commands", false, "run the commands of fleet.yaml that variables come from, and those of a kubeconfig in the fleet repo; send tokens to whatever server it names")
 	return c
-}
-
-func doctorView(s ui.Streams, w io.Writer, r *lifecycle.DoctorReport) error {
-	for _, check := range r.Checks {
-		ui.Fprintf(w, "%s %s  %s\n", checkMark(s, check.Status), check.Name, check.Summary)
-		if check.Hint != "" {
-			ui.Fprintf(w, "    %s\n", check.Hint)
-		}
-	}
-	_, err := ui.Fprintf(w, "\n%s, %d failed, %s\n", plain.Count(len(r.Checks), "check"), r.Failed, plain.Count(r.Warned, "warning"))
-	return err
-}
-
-func checkMark(s ui.Streams, status preflight.Status) string {
-	switch status {
-	case preflight.StatusOK:
-		return ui.Painter(s, ui.Good)("✓")
-	case preflight.StatusWarn:
-		return ui.Painter(s, ui.Warn)("!")
-	case preflight.StatusFail:
-		return ui.Painter(s, ui.Bad)("✗")
-	case preflight.StatusSkip:
-	}
-	return ui.Painter(s, ui.Dim)("-")
 }

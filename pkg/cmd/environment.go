@@ -1,11 +1,10 @@
 package cmd
 
 import (
-	"strconv"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newEnvironmentCmd(f *factory) *cobra.Command {
@@ -111,34 +110,5 @@ first, each by its own command: they are what would be lost.` + editing,
 }
 
 func newEnvironmentListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "environment", "List the environments, their channels, and how many clusters each has", (*fleetrepo.Repo).Environments, func(all []fleetrepo.Environment) any {
-		return struct {
-			FormatVersion string                  `json:"formatVersion"`
-			Environments  []fleetrepo.Environment `json:"environments"`
-		}{"1", all}
-	}, environmentTable)
-}
-
-var environmentTable = table[fleetrepo.Environment]{
-	none: "There are no environments; `fleetctl environment add` makes one.",
-	name: func(e fleetrepo.Environment) string { return e.Name },
-	columns: []column[fleetrepo.Environment]{
-		{title: "ENVIRONMENT", of: func(e fleetrepo.Environment) string { return e.Name }},
-		{title: "CLUSTERS", of: func(e fleetrepo.Environment) string { return strconv.Itoa(e.Clusters) }},
-		{title: "CHANNEL", of: func(e fleetrepo.Environment) string { return e.Channel }},
-		{title: "PRODUCTION", of: func(e fleetrepo.Environment) string { return yesNo(e.Production) }},
-		{title: "NOTE", optional: true, of: func(e fleetrepo.Environment) string {
-			if e.Declared {
-				return ""
-			}
-			return "not listed in fleet.yaml"
-		}},
-	},
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
+	return newListCmd(f, "environment", "List the environments, their channels, and how many clusters each has", (*fleetrepo.Repo).Environments, views.Environments)
 }

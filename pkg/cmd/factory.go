@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 // factory wires what commands share. Everything in it is made when a command first asks for it: `fleetctl version` opens no file
@@ -79,6 +80,11 @@ func (f *factory) settle(c *cobra.Command) error {
 		f.streams.OutColor, f.streams.ErrColor, f.streams.ErrSmart = false, false, false
 	}
 	return nil
+}
+
+// show prints what a command has found or done.
+func (f *factory) show(v views.View) error {
+	return views.Print(f.streams, f.format, f.flags.verbose, v)
 }
 
 // report returns the one Reporter of this run.

@@ -1,15 +1,12 @@
 package cmd
 
 import (
-	"path"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newFeatureCmd(f *factory) *cobra.Command {
@@ -203,24 +200,7 @@ func featureTargets(f *factory, c *cobra.Command) (options func() fleetrepo.Feat
 }
 
 func newFeatureListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "feature", "List the features, and who has them", (*fleetrepo.Repo).Features, func(all []fleetrepo.Feature) any {
-		return struct {
-			FormatVersion string              `json:"formatVersion"`
-			Features      []fleetrepo.Feature `json:"features"`
-		}{"1", all}
-	}, featureTable)
-}
-
-var featureTable = table[fleetrepo.Feature]{
-	none: "There are no features; `fleetctl feature add` makes one.",
-	name: func(o fleetrepo.Feature) string { return o.Name },
-	columns: []column[fleetrepo.Feature]{
-		{title: "FEATURE", of: func(o fleetrepo.Feature) string { return o.Name }},
-		{title: "ENVIRONMENTS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Environments, ", ") }},
-		{title: "CLUSTERS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Clusters, ", ") }},
-		{title: "MANAGEMENT", optional: true, of: func(o fleetrepo.Feature) string { return strings.Join(o.ManagementClusters, ", ") }},
-		{title: "FOLDER", wide: true, of: func(o fleetrepo.Feature) string { return path.Join(layout.FeaturesDir, o.Name) }},
-	},
+	return newListCmd(f, "feature", "List the features, and who has them", (*fleetrepo.Repo).Features, views.Features)
 }
 
 func featureNames(r *fleetrepo.Repo, _ []string) []string { return r.FeatureNames() }

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newHostCmd(f *factory) *cobra.Command {
@@ -40,51 +40,9 @@ func newHostListCmd(f *factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return ui.Print(f.streams, f.format, list, func(w io.Writer) error {
-				if err := hostTable.print(w, f.format, list.Hosts); err != nil || f.format == ui.Name {
-					return err
-				}
-				return hostTroubles(w, list.Hosts)
-			})
+			return f.show(views.Hosts(list))
 		},
 	})
-}
-
-var hostTable = table[management.HostInfo]{
-	none: "This machine has no management clusters. `fleetctl init` makes one.",
-	name: func(h management.HostInfo) string { return h.Name },
-	columns: []column[management.HostInfo]{
-		{title: "NAME", of: func(h management.HostInfo) string { return h.Name }},
-		{title: "HOST", of: func(h management.HostInfo) string { return h.Type }},
-		{title: "STATE", of: func(h management.HostInfo) string {
-			state := h.State
-			if h.PivotedTo != "" {
-				state += ", pivoted to " + h.PivotedTo
-			}
-			if h.Error != "" {
-				state += " (" + h.Error + ")"
-			}
-			if h.Trouble != "" {
-				state += ", in trouble"
-			}
-			return state
-		}},
-		{title: "FLEET", of: func(h management.HostInfo) string { return h.Fleet }},
-		{title: "REPO", of: func(h management.HostInfo) string { return h.Repo }},
-	},
-}
-
-// hostTroubles tells what each host in trouble says of itself.
-func hostTroubles(w io.Writer, all []management.HostInfo) error {
-	for _, h := range all {
-		if h.Trouble == "" {
-			continue
-		}
-		if _, err := ui.Fprintf(w, "%s: %s\n", h.Name, h.Trouble); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func newHostStartCmd(f *factory) *cobra.Command {
@@ -170,23 +128,7 @@ func showHost(f *factory, result *management.HostResult, err error, changed, unc
 		return err
 	}
 	f.closeReporter()
-	return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
-		for _, left := range result.Leftovers {
-			ui.Fprintf(w, "Left over: %s\n", left)
-		}
-		text := unchanged
-		if result.Changed {
-			text = changed
-		}
-		_, err := ui.Fprintf(w, text, result.Name)
-		return err
-	})
-}
-
-// hostLogList is what there is to read.
-type hostLogList struct {
-	FormatVersion string   `json:"formatVersion"`
-	Logs          []string `json:"logs"`
+	return f.show(views.HostDone(result, changed, unchanged))
 }
 
 func newHostLogsCmd(f *factory) *cobra.Command {
@@ -212,15 +154,7 @@ NAMESPACE/NAME. Without an argument it lists them.`,
 			if err != nil {
 				return err
 			}
-			list := hostLogList{FormatVersion: "1", Logs: names}
-			return ui.Print(f.streams, f.format, list, func(w io.Writer) error {
-				for _, name := range names {
-					if _, err := ui.Fprintf(w, "%s\n", name); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			return f.show(views.HostLogs(names))
 		},
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			target, err := f.target()

@@ -1,13 +1,11 @@
 package cmd
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newHostIssuerCmd(f *factory) *cobra.Command {
@@ -43,12 +41,7 @@ An embedded host issues tokens in the name of "serviceAccountIssuer" in fleet.ya
 			if err != nil {
 				return err
 			}
-			return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
-				for _, file := range result.Files {
-					ui.Fprintf(w, "%s is to be published as %s/%s\n", file, result.Issuer, file)
-				}
-				return nil
-			})
+			return f.show(views.Issuer(result))
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "", "folder to write to (required)")

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -9,8 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
-	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 // initOptions are the flags of init; bootstrap has them too.
@@ -173,7 +171,7 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 			return err
 		}
 		f.closeReporter()
-		return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return scaffoldView(w, result) })
+		return f.show(views.Scaffold(result))
 	}
 	if o.dryRun {
 		plan, err := lifecycle.DryRun(c.Context(), deps, o.InitOptions, o.manifestDir)
@@ -181,7 +179,7 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 			return err
 		}
 		f.closeReporter()
-		return ui.Print(f.streams, f.format, plan, func(w io.Writer) error { return planView(w, plan) })
+		return f.show(views.InitPlan(plan))
 	}
 	run := lifecycle.Init
 	if o.UpgradeOnly {
@@ -193,80 +191,5 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 	}
 	f.closeReporter()
 	result.Steps = f.report().Events()
-	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return initView(w, result) })
-}
-
-func scaffoldView(w io.Writer, r *lifecycle.ScaffoldResult) error {
-	if r.Changed {
-		ui.Fprintf(w, "Wrote the fleet repo of %s: %s, committed to %s as %s. Nothing was pushed.\n", r.Fleet, plain.Count(len(r.Files), "file"), r.Branch, short(r.Commit))
-	} else {
-		ui.Fprintf(w, "Nothing to do: the fleet repo of %s has all of it.\n", r.Fleet)
-	}
-	ui.FprintText(w, "\nNext:")
-	for _, line := range r.Next {
-		if _, err := ui.Fprintf(w, "  %s\n", line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func planView(w io.Writer, p *lifecycle.Plan) error {
-	ui.Fprintf(w, "Steps for the management cluster %s of fleet %s:\n", p.Cluster, p.Fleet)
-	for _, s := range p.Steps {
-		after := ""
-		if len(s.Needs) > 0 {
-			after = "  (after: " + strings.Join(s.Needs, ", ") + ")"
-		}
-		ui.Fprintf(w, "  %s%s\n", s.Name, after)
-	}
-	if len(p.Upgrades) > 0 {
-		ui.FprintText(w, "\nIt upgrades, in this order, each healthy before the next, after a snapshot of the Cluster API objects:")
-	}
-	for _, u := range p.Upgrades {
-		ui.Fprintf(w, "  %s\n", u)
-	}
-	if now := p.Flux; now != nil {
-		ui.Fprintf(w, "\nFlux on the cluster follows %s.\ninit refuses to point it at %s without --take-over-flux.\n", now.Follows, now.Wanted)
-		if len(now.WouldDelete) > 0 {
-			ui.FprintText(w, "It applied these, which this repo does not have; --take-over-flux keeps them, and pruning would delete them:")
-		}
-		for _, name := range now.WouldDelete {
-			ui.Fprintf(w, "  %s\n", name)
-		}
-	}
-	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%s). Nothing else was changed.\n", p.ManifestDir, plain.Count(len(p.Manifests), "file"))
-	return err
-}
-
-func initView(w io.Writer, r *lifecycle.InitResult) error {
-	ui.Fprintf(w, "\nManagement cluster %s follows %s (%s) at %s.\n", r.Cluster, r.GitURL, r.Branch, short(r.Revision))
-	for _, u := range r.Upgraded {
-		ui.Fprintf(w, "Upgraded %s.\n", u)
-	}
-	for _, r := range r.Renewed {
-		ui.Fprintf(w, "Changed %s.\n", r)
-	}
-	if r.Snapshot != "" {
-		ui.Fprintf(w, "The Cluster API objects as they were before, Secrets included: %s\n", r.Snapshot)
-	}
-	if r.DeployKey != "" {
-		ui.Fprintf(w, "Flux reads it with this deploy key:\n  %s\n", r.DeployKey)
-	}
-	ui.FprintText(w, "\nNext:")
-	for _, line := range r.Next {
-		if _, err := ui.Fprintf(w, "  %s\n", line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// short is a commit as people write it.
-func short(revision string) string {
-	const n = 8
-	if len(revision) > n {
-		return revision[:n]
-	}
-	return revision
+	return f.show(views.Init(result))
 }

@@ -1,13 +1,13 @@
 package cmd
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 var ofManagement = argument{what: "management cluster", choices: func(r *fleetrepo.Repo, _ []string) []string { return r.ManagementClusterNames() }}
@@ -71,23 +71,5 @@ func newManagementRemoveCmd(f *factory) *cobra.Command {
 }
 
 func newManagementListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "management", "List the management clusters that fleet.yaml declares", (*fleetrepo.Repo).ManagementClusters, func(all []fleetrepo.ManagementCluster) any {
-		return struct {
-			FormatVersion      string                        `json:"formatVersion"`
-			ManagementClusters []fleetrepo.ManagementCluster `json:"managementClusters"`
-		}{"1", all}
-	}, managementTable)
-}
-
-var managementTable = table[fleetrepo.ManagementCluster]{
-	none: "There are no management clusters; `fleetctl management add` declares one.",
-	name: func(m fleetrepo.ManagementCluster) string { return m.Name },
-	columns: []column[fleetrepo.ManagementCluster]{
-		{title: "MANAGEMENT CLUSTER", of: func(m fleetrepo.ManagementCluster) string { return m.Name }},
-		{title: "HOST", of: func(m fleetrepo.ManagementCluster) string { return m.Host }},
-		{title: "PARENT", optional: true, of: func(m fleetrepo.ManagementCluster) string { return m.Parent }},
-		{title: "FOLDER", of: func(m fleetrepo.ManagementCluster) string { return m.Folder }},
-		{title: "PROVIDERS", of: func(m fleetrepo.ManagementCluster) string { return strings.Join(m.Providers, ", ") }},
-		{title: "CLUSTERS", of: func(m fleetrepo.ManagementCluster) string { return strconv.Itoa(m.Clusters) }},
-	},
+	return newListCmd(f, "management", "List the management clusters that fleet.yaml declares", (*fleetrepo.Repo).ManagementClusters, views.ManagementClusters)
 }

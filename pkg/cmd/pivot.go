@@ -2,17 +2,12 @@ package cmd
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newPivotCmd(f *factory) *cobra.Command {
@@ -58,7 +53,7 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 				return err
 			}
 			f.closeReporter()
-			return errors.Join(err, ui.Print(f.streams, f.format, result, func(w io.Writer) error { return pivotView(w, result) }))
+			return errors.Join(err, f.show(views.Pivot(result)))
 		},
 	}
 	f.addManagement(c)
@@ -71,45 +66,4 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "say what would be handed over; change nothing")
 	c.MarkFlagsMutuallyExclusive("to", "to-kubeconfig")
 	return c
-}
-
-func pivotView(w io.Writer, r *lifecycle.PivotResult) error {
-	switch {
-	case r.Plan != nil:
-		ui.Fprintf(w, "%s would hand over to %s: %s\n", r.Plan.Source, r.Plan.Target, countsText(r.Plan.Counts))
-		if r.Plan.UnderWay != "" {
-			ui.Fprintf(w, "It is under way already: %s.\n", r.Plan.UnderWay)
-		}
-		for _, name := range r.Plan.Clusters {
-			ui.Fprintf(w, "  %s\n", name)
-		}
-		for _, wait := range r.Plan.Waits {
-			ui.Fprintf(w, "It would wait: %s\n", wait)
-		}
-		for _, left := range r.Plan.Left {
-			ui.Fprintf(w, "It cannot take along: %s\n", left)
-		}
-	case r.Outcome == "undone":
-		ui.Fprintf(w, "The hand-over to %s is undone.\n", r.Report.Target)
-	case r.Report != nil:
-		ui.Fprintf(w, "%s has taken over from %s: %s\n", r.Report.Target, r.Report.Source, countsText(r.Report.Moved))
-		ui.Fprintf(w, "Its kubeconfig: %s\n", r.Kubeconfig)
-	default:
-		ui.Fprintf(w, "No hand-over is under way; nothing to do.\n")
-	}
-	for _, next := range r.Next {
-		ui.Fprintf(w, "  %s\n", next)
-	}
-	return nil
-}
-
-// countsText is "3 Clusters, 12 Machines", by kind.
-func countsText(counts map[string]int) string {
-	parts := make([]string, 0, len(counts))
-	total := 0
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		total += counts[kind]
-		parts = append(parts, fmt.Sprintf("%s %d", kind, counts[kind]))
-	}
-	return fmt.Sprintf("%d objects (%s)", total, strings.Join(parts, ", "))
 }

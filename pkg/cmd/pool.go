@@ -1,9 +1,7 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/review"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newPoolCmd(f *factory) *cobra.Command {
@@ -132,23 +131,6 @@ func newPoolScaleCmd(f *factory) *cobra.Command {
 	return c
 }
 
-// clusterPool is a pool with the cluster that has it.
-type clusterPool struct {
-	Cluster     string `json:"cluster"`
-	Environment string `json:"environment"`
-	fleetrepo.Pool
-	// KubernetesVersion of its nodes: its own, else that of the cluster.
-	KubernetesVersion string `json:"kubernetesVersion"`
-	File              string `json:"file"`
-}
-
-// poolList is the result of pool list.
-type poolList struct {
-	FormatVersion string        `json:"formatVersion"`
-	Pools         []clusterPool `json:"pools"`
-	Problems      diag.Findings `json:"problems"`
-}
-
 func newPoolListCmd(f *factory) *cobra.Command {
 	c := listFormats(&cobra.Command{
 		Use:   "list [CLUSTER]",
@@ -171,7 +153,7 @@ func runPoolList(ctx context.Context, f *factory, args []string) error {
 	if err != nil {
 		return err
 	}
-	list := poolList{FormatVersion: "1", Pools: []clusterPool{}, Problems: diag.Findings{}}
+	problems := diag.Findings{}
 	var clusters []fleetrepo.Cluster
 	if len(args) > 0 {
 		cluster, err := f.anyCluster(ctx, args[0])
@@ -179,34 +161,16 @@ func runPoolList(ctx context.Context, f *factory, args []string) error {
 			return err
 		}
 		clusters = []fleetrepo.Cluster{*cluster}
-	} else if clusters, list.Problems, err = review.Clusters(ctx, repo, f.cacheDir()); err != nil {
+	} else if clusters, problems, err = review.Clusters(ctx, repo, f.cacheDir()); err != nil {
 		return err
 	}
 	if clusters, err = only(f, repo, clusters, func(c fleetrepo.Cluster) string { return c.ManagementCluster }); err != nil {
 		return err
 	}
-	for _, c := range clusters {
-		for _, p := range c.Pools {
-			list.Pools = append(list.Pools, clusterPool{c.Name, c.Environment, p, cmp.Or(p.KubernetesVersion, c.KubernetesVersion), c.File})
-		}
-	}
-	if err := printList(f, list, list.Pools, poolTable); err != nil {
+	if err := f.show(views.Pools(clusters, problems)); err != nil {
 		return err
 	}
-	return list.Problems.Err()
-}
-
-var poolTable = table[clusterPool]{
-	none: "There are no pools; `fleetctl pool add` adds one.",
-	name: func(p clusterPool) string { return p.Name },
-	columns: []column[clusterPool]{
-		{title: "ENVIRONMENT", of: func(p clusterPool) string { return cmp.Or(p.Environment, "-") }},
-		{title: "CLUSTER", of: func(p clusterPool) string { return p.Cluster }},
-		{title: "POOL", of: func(p clusterPool) string { return p.Name }},
-		{title: "NODES", of: func(p clusterPool) string { return p.Size() }},
-		{title: "VERSION", of: func(p clusterPool) string { return p.KubernetesVersion }},
-		{title: "FILE", wide: true, of: func(p clusterPool) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }},
-	},
+	return problems.Err()
 }
 
 func newPoolRemoveCmd(f *factory) *cobra.Command {

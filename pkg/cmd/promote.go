@@ -1,17 +1,12 @@
 package cmd
 
 import (
-	"cmp"
-	"io"
-	"strings"
-	"text/tabwriter"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/promotion"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newPromoteCmd(f *factory) *cobra.Command {
@@ -81,34 +76,7 @@ func runPromote(c *cobra.Command, f *factory, o promotion.Options) error {
 	if err != nil {
 		return err
 	}
-	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return promoteView(w, f.streams, result, f.flags.verbose) })
-}
-
-func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) error {
-	switch {
-	case r.Tagged && r.Change.DryRun:
-		ui.Fprintf(s.Err, "Would tag %s as %s.\n", short(r.Commit), r.Tag)
-	case r.Tagged:
-		ui.Fprintf(s.Err, "Tagged %s as %s.\n", short(r.Commit), r.Tag)
-	}
-	if r.ReleaseNotes != "" {
-		ui.FprintText(w, r.ReleaseNotes) // several lines
-	}
-	if !r.Change.Changed {
-		ui.Fprintf(s.Err, "Nothing to do: channel %s is at %s.\n", r.Channel, r.Tag)
-		return nil
-	}
-	if err := changeView(w, s, r.Change, verbose); err != nil {
-		return err
-	}
-	if len(r.Environments) > 0 && !r.Change.DryRun {
-		when := "When Flux has applied that"
-		if r.Change.PullRequest != nil {
-			when = "When it is merged and Flux has applied it"
-		}
-		ui.Fprintf(s.Err, "%s, %s follows %s: `fleetctl promote --status` shows it.\n", when, strings.Join(r.Environments, ", "), r.Tag)
-	}
-	return nil
+	return f.show(views.Promotion(result))
 }
 
 func runPromotions(c *cobra.Command, f *factory, o promotion.Options) error {
@@ -116,29 +84,5 @@ func runPromotions(c *cobra.Command, f *factory, o promotion.Options) error {
 	if err != nil {
 		return err
 	}
-	return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return promotionsView(w, result) })
-}
-
-func promotionsView(w io.Writer, r *promotion.Status) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	ui.FprintText(t, "ENVIRONMENT\tMANAGEMENT CLUSTER\tCHANNEL\tGIT\tRUNS\tREADY\tWAITING")
-	for _, e := range r.Environments {
-		git := cmp.Or(e.Tag, short(e.Wanted), "no tag yet")
-		ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", e.Name, e.ManagementCluster, e.Channel, git, cmp.Or(short(e.Applied), "?"), yesNo(e.Ready), len(e.Waiting))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for _, e := range r.Environments {
-		if e.Reason != "" {
-			ui.Fprintf(w, "\n%s on %s: %s\n", e.Name, e.ManagementCluster, e.Reason)
-		}
-		if len(e.Waiting) > 0 {
-			ui.Fprintf(w, "\nWaits for %s on %s:\n", e.Name, e.ManagementCluster)
-		}
-		for _, commit := range e.Waiting {
-			ui.Fprintf(w, "  %s %s (%s)\n", short(commit.Commit), commit.Subject, commit.Author)
-		}
-	}
-	return nil
+	return f.show(views.Promotions(result))
 }

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -10,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newProviderCmd(f *factory) *cobra.Command {
@@ -91,23 +91,7 @@ func providerNames(r *fleetrepo.Repo, cluster string) []string {
 func newProviderListCmd(f *factory) *cobra.Command {
 	c := newListCmd(f, "provider", "List the providers that fleet.yaml names", func(r *fleetrepo.Repo) ([]fleetrepo.Provider, error) {
 		return only(f, r, r.Providers(), func(p fleetrepo.Provider) string { return p.ManagementCluster })
-	}, func(all []fleetrepo.Provider) any {
-		return struct {
-			FormatVersion string               `json:"formatVersion"`
-			Providers     []fleetrepo.Provider `json:"providers"`
-		}{"1", all}
-	}, providerTable)
+	}, views.Providers)
 	f.addManagementFilter(c)
 	return c
-}
-
-var providerTable = table[fleetrepo.Provider]{
-	none: "There are no providers; `fleetctl provider add` lists one.",
-	name: func(p fleetrepo.Provider) string { return p.Name },
-	columns: []column[fleetrepo.Provider]{
-		{title: "MANAGEMENT CLUSTER", of: func(p fleetrepo.Provider) string { return p.ManagementCluster }},
-		{title: "PROVIDER", of: func(p fleetrepo.Provider) string { return p.Name }},
-		{title: "TYPE", of: func(p fleetrepo.Provider) string { return string(p.Type) }},
-		{title: "VERSION", of: func(p fleetrepo.Provider) string { return cmp.Or(p.Version, "init chooses") }},
-	},
 }

@@ -1,10 +1,6 @@
 package cmd
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/confine"
@@ -13,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 type renderOptions struct {
@@ -54,26 +51,6 @@ Exit codes: 0 all could be rendered; 3 some could not: the others are printed, a
 	return c
 }
 
-// renderResult is the result of render for a program.
-type renderResult struct {
-	FormatVersion string           `json:"formatVersion"`
-	Objects       []renderedObject `json:"objects"`
-	Problems      diag.Findings    `json:"problems"`
-}
-
-type renderedObject struct {
-	ManagementCluster string          `json:"managementCluster"`
-	Environment       string          `json:"environment,omitempty"`
-	Cluster           string          `json:"cluster,omitempty"`
-	Targets           []string        `json:"targets,omitempty"`
-	Owner             render.Owner    `json:"owner"`
-	GitSource         string          `json:"gitSource"`
-	Source            render.Source   `json:"source"`
-	Template          string          `json:"template,omitempty"`
-	Suspended         bool            `json:"suspended,omitempty"`
-	Object            json.RawMessage `json:"object"`
-}
-
 func runRender(c *cobra.Command, f *factory, o *renderOptions) error {
 	if o.cluster != "" && o.environment != "" {
 		return diag.Usage("name the cluster as environment/name", "give a cluster or --environment, not both")
@@ -94,7 +71,7 @@ func runRender(c *cobra.Command, f *factory, o *renderOptions) error {
 	if o.outputDir != "" {
 		err = writeRendered(f, o.outputDir, result)
 	} else {
-		err = ui.Print(f.streams, f.format, forPrograms(f.format, result), func(w io.Writer) error { return renderView(w, result) })
+		err = f.show(views.Rendered(result))
 	}
 	if err != nil {
 		return err
@@ -129,55 +106,4 @@ func writeRendered(f *factory, dir string, result *render.Result) error {
 	}
 	ui.Fprintf(f.streams.Err, "%s in %s: %d written, %d removed.\n", plain.Count(written.Files, "file"), dir, written.Changed, written.Removed)
 	return nil
-}
-
-// forPrograms is the result as JSON and YAML have it.
-func forPrograms(format ui.Format, result *render.Result) *renderResult {
-	if format == ui.Human {
-		return nil
-	}
-	out := &renderResult{FormatVersion: "1", Objects: make([]renderedObject, 0, len(result.Objects)), Problems: append(diag.Findings{}, result.Findings...)}
-	for _, o := range result.Objects {
-		out.Objects = append(out.Objects, renderedObject{
-			ManagementCluster: o.ManagementCluster, Environment: o.Environment, Cluster: o.Cluster, Targets: o.Targets, Owner: o.Owner,
-			GitSource: o.GitSource, Source: o.Source, Template: o.Template, Suspended: o.Suspended, Object: o.JSON,
-		})
-	}
-	return out
-}
-
-// writeAt is how much is put together before it is written: a pipe takes so much at once.
-const writeAt = 64 << 10
-
-// renderView is one YAML stream; a comment says where each object comes from.
-func renderView(w io.Writer, result *render.Result) error {
-	buffer := make([]byte, 0, 2*writeAt)
-	for _, o := range result.Objects {
-		buffer = append(buffer, "---\n# "...)
-		buffer = append(buffer, plain.Line(origin(o))...)
-		buffer = append(buffer, '\n')
-		if buffer = render.AppendYAML(buffer, o.JSON); len(buffer) < writeAt {
-			continue
-		}
-		if _, err := w.Write(buffer); err != nil {
-			return err
-		}
-		buffer = buffer[:0]
-	}
-	_, err := w.Write(buffer)
-	return err
-}
-
-func origin(o *render.Object) string {
-	from := o.Source.File
-	if o.Template != "" {
-		from = o.Template + ", by " + o.Source.File
-	}
-	if len(o.Targets) == 1 {
-		return from + ", on " + o.Targets[0]
-	}
-	if len(o.Targets) > 1 {
-		return fmt.Sprintf("%s, on %d clusters", from, len(o.Targets))
-	}
-	return from
 }

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/status"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 	"github.com/fleetctl/fleetctl/pkg/why"
 )
 
@@ -83,9 +83,7 @@ func showStatus(ctx context.Context, f *factory, target *management.Target, time
 }
 
 func printStatus(f *factory, report *status.Report) error {
-	return ui.Print(f.streams, f.format, report, func(w io.Writer) error {
-		return status.Tree(w, report, f.statusStyle())
-	})
+	return f.show(views.Status(report))
 }
 
 // showDepth is status of one workload cluster.
@@ -100,7 +98,7 @@ func showDepth(ctx context.Context, f *factory, name string, timeout time.Durati
 	if err != nil {
 		return err
 	}
-	err = ui.Print(f.streams, f.format, depth, func(w io.Writer) error { return why.DepthView(w, depth, f.statusStyle()) })
+	err = f.show(views.Depth(depth))
 	if err == nil && !depth.Ready {
 		return silent()
 	}

@@ -2,15 +2,12 @@ package cmd
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/support"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newSupportBundleCmd(f *factory) *cobra.Command {
@@ -49,19 +46,11 @@ read, as where the API server does not answer, is named in its README.txt. "flee
 			}
 			step.Done()
 			f.closeReporter()
-			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return supportView(w, f.streams, result) })
+			return f.show(views.SupportBundle(result))
 		},
 	}
 	f.addManagement(c)
 	c.Flags().StringVarP(&file, "file", "f", "", "file to write (default: support-bundle-NAME-TIME.tar.gz in this folder)")
 	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "leave out what does not answer within this time")
 	return c
-}
-
-func supportView(w io.Writer, s ui.Streams, r *support.Result) error {
-	for _, u := range r.Unread {
-		ui.Fprintf(s.Err, "not in it: %s\n", u)
-	}
-	_, err := ui.Fprintf(w, "%s: %s, %d KiB. Look through it before you give it to somebody.\n", r.File, plain.Count(len(r.Entries), "file"), (r.Bytes+1023)>>10)
-	return err
 }

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -10,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 // pausing is how one kind of thing is paused and resumed: by a commit, or at once on the cluster.
@@ -62,13 +61,6 @@ func (f *factory) pauses(c *cobra.Command, p pausing, paused bool) {
 	takes(f, c, p.what)
 }
 
-// pauseResult is what --now did.
-type pauseResult struct {
-	FormatVersion string                `json:"formatVersion"`
-	Suspended     bool                  `json:"suspended"`
-	Objects       []management.Switched `json:"objects"`
-}
-
 func (f *factory) pauseNow(c *cobra.Command, p pausing, name string, paused bool) error {
 	repo, err := f.fleetRepo()
 	if err != nil {
@@ -78,7 +70,7 @@ func (f *factory) pauseNow(c *cobra.Command, p pausing, name string, paused bool
 	if err != nil {
 		return err
 	}
-	result := &pauseResult{FormatVersion: "1", Suspended: paused, Objects: []management.Switched{}}
+	done := []management.Switched{}
 	var failed []error
 	for _, cluster := range repo.ManagementClusterNames() {
 		var here []management.FluxObject
@@ -92,47 +84,15 @@ func (f *factory) pauseNow(c *cobra.Command, p pausing, name string, paused bool
 		}
 		target, err := management.FindDeclared(f.store(), cluster, repo.Dir)
 		if err == nil {
-			var done []management.Switched
-			done, err = management.SetSuspended(c.Context(), target, here, paused)
-			result.Objects = append(result.Objects, done...)
+			var some []management.Switched
+			some, err = management.SetSuspended(c.Context(), target, here, paused)
+			done = append(done, some...)
 		}
 		failed = append(failed, err)
 	}
-	show := ui.Print(f.streams, f.format, result, func(w io.Writer) error {
-		return pauseView(w, f.streams, result, "fleetctl "+p.noun+" "+c.Name()+" "+name+" --push")
-	})
-	if errors.Join(failed...) == nil && !slices.ContainsFunc(result.Objects, func(o management.Switched) bool { return !o.Absent }) {
+	show := f.show(views.Paused(paused, done, "fleetctl "+p.noun+" "+c.Name()+" "+name+" --push"))
+	if errors.Join(failed...) == nil && !slices.ContainsFunc(done, func(o management.Switched) bool { return !o.Absent }) {
 		failed = append(failed, diag.NotReady("`fleetctl status` shows what Flux has there", "nothing of %s %s is on a cluster yet", p.noun, name))
 	}
 	return errors.Join(append(failed, show)...)
-}
-
-func pauseView(w io.Writer, s ui.Streams, r *pauseResult, commit string) error {
-	verb, already := "suspended", "was suspended already"
-	if !r.Suspended {
-		verb, already = "resumed", "was not suspended"
-	}
-	differs := false
-	for _, o := range r.Objects {
-		state := verb
-		switch {
-		case o.Absent:
-			state = "is not there"
-		case !o.Changed:
-			state = already
-		}
-		at := o.ManagementCluster
-		if o.Cluster != "" {
-			at = "cluster " + o.Cluster
-		}
-		ui.Fprintf(w, "%s %s/%s on %s: %s\n", o.Kind, o.Namespace, o.Name, at, state)
-		differs = differs || !o.Absent && o.InGit != r.Suspended
-	}
-	switch {
-	case differs && r.Suspended:
-		ui.Fprintf(s.Err, "Git does not say so: `fleetctl status` shows it until it does, with `%s`.\n", commit)
-	case differs:
-		ui.Fprintf(s.Err, "Git says that it is suspended, and Flux will suspend it again: `%s` says otherwise.\n", commit)
-	}
-	return nil
 }

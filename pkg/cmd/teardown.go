@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newTeardownCmd(f *factory) *cobra.Command {
@@ -51,7 +51,7 @@ never touched. At the end it asks the clouds that can be asked what they still h
 			f.askClouds(c.Context(), deps, result)
 			f.closeReporter()
 			result.Steps = f.report().Events()
-			return ui.Print(f.streams, f.format, result, func(w io.Writer) error { return teardownView(w, result) })
+			return f.show(views.Teardown(result))
 		},
 	}
 	f.addManagement(c)
@@ -101,23 +101,4 @@ func deleteQuestion(cluster string, clusters []string) string {
 		question += "  " + name + "\n"
 	}
 	return question
-}
-
-func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
-	for _, left := range r.Leftovers {
-		ui.Fprintf(w, "Left over: %s\n", left)
-	}
-	for _, what := range r.NotAsked {
-		ui.Fprintf(w, "Could not be asked what is left: %s\n", what)
-	}
-	if !r.Changed {
-		_, err := ui.Fprintf(w, "There is no management cluster %s; nothing to do.\n", r.Cluster)
-		return err
-	}
-	outcome := "The management cluster %s is gone."
-	if len(r.Leftovers) > 0 {
-		outcome = "This machine has forgotten the management cluster %s; what is left over is yours to remove."
-	}
-	_, err := ui.Fprintf(w, outcome+" The fleet repo is as it was.\n", r.Cluster)
-	return err
 }

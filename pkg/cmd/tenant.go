@@ -8,6 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newTenantCmd(f *factory) *cobra.Command {
@@ -74,12 +75,6 @@ asks for the tenant's name.` + editing,
 	return c
 }
 
-// tenantPlace is a tenant in one environment.
-type tenantPlace struct {
-	name string
-	fleetrepo.TenantEnvironment
-}
-
 func newTenantListCmd(f *factory) *cobra.Command {
 	return listFormats(&cobra.Command{
 		Use:     "list",
@@ -95,30 +90,9 @@ func newTenantListCmd(f *factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var places []tenantPlace
-			for _, t := range all {
-				for _, e := range t.Environments {
-					places = append(places, tenantPlace{t.Name, e})
-				}
-			}
-			return printList(f, struct {
-				FormatVersion string             `json:"formatVersion"`
-				Tenants       []fleetrepo.Tenant `json:"tenants"`
-			}{"1", all}, places, tenantTable)
+			return f.show(views.Tenants(all))
 		},
 	})
-}
-
-var tenantTable = table[tenantPlace]{
-	none: "There are no tenants; `fleetctl tenant add` makes one.",
-	name: func(t tenantPlace) string { return t.name },
-	columns: []column[tenantPlace]{
-		{title: "TENANT", of: func(t tenantPlace) string { return t.name }},
-		{title: "ENVIRONMENT", of: func(t tenantPlace) string { return t.Name }},
-		{title: "CLOUD", of: func(t tenantPlace) string { return t.Cloud }},
-		{title: "GROUP", of: func(t tenantPlace) string { return t.Group }},
-		{title: "ROLE", of: func(t tenantPlace) string { return t.Role }},
-	},
 }
 
 func tenantNames(r *fleetrepo.Repo, _ []string) []string { return r.TenantNames() }

@@ -1,10 +1,6 @@
 package cmd
 
 import (
-	"cmp"
-	"io"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
@@ -12,6 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/upgrade"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newUpgradePlanCmd(f *factory) *cobra.Command {
@@ -79,7 +76,7 @@ Exit codes: 0 there is nothing to do; 1 something could not be found out; 3 ther
 // showUpgradePlan prints a plan, and ends as its exit codes say.
 func showUpgradePlan(f *factory, plan *upgrade.Plan) error {
 	f.closeReporter()
-	if err := ui.Print(f.streams, f.format, plan, func(w io.Writer) error { return upgradePlanView(w, plan) }); err != nil {
+	if err := f.show(views.UpgradePlan(plan)); err != nil {
 		return err
 	}
 	switch {
@@ -91,53 +88,4 @@ func showUpgradePlan(f *factory, plan *upgrade.Plan) error {
 	default:
 		return plan.Err()
 	}
-}
-
-var versionTable = table[upgrade.Component]{
-	name: func(c upgrade.Component) string { return c.Name },
-	columns: []column[upgrade.Component]{
-		{title: "COMPONENT", of: componentName},
-		{title: "INSTALLED", of: func(c upgrade.Component) string { return cmp.Or(c.Installed, "-") }},
-		{title: "FLEET.YAML", of: func(c upgrade.Component) string { return cmp.Or(c.Declared, "-") }},
-		{title: "NEWEST", of: func(c upgrade.Component) string { return cmp.Or(c.Newest, "-") }},
-		{title: "CONTRACT", of: func(c upgrade.Component) string { return c.Contract }, optional: true},
-	},
-}
-
-func componentName(c upgrade.Component) string {
-	if c.Type == c.Name {
-		return c.Name
-	}
-	return c.Type + " " + c.Name
-}
-
-func upgradePlanView(w io.Writer, p *upgrade.Plan) error {
-	if err := versionTable.print(w, ui.Human, p.Components); err != nil {
-		return err
-	}
-	for _, c := range p.Components {
-		for _, line := range []struct {
-			what  string
-			texts []string
-		}{
-			{"cannot be upgraded", c.Against},
-			{"replaces the Deployments", c.Restarts},
-			{"stores anew", c.Converts},
-			{"replaces", c.Replaces},
-		} {
-			if len(line.texts) > 0 {
-				ui.Fprintf(w, "%s %s: %s\n", componentName(c), line.what, strings.Join(line.texts, ", "))
-			}
-		}
-		if c.Note != "" {
-			ui.Fprintf(w, "%s: %s\n", componentName(c), c.Note)
-		}
-	}
-	if p.ToApply {
-		ui.FprintText(w, "\n`fleetctl upgrade apply` brings the cluster to fleet.yaml. No machine of a workload cluster is replaced by that.")
-	}
-	if p.ToDeclare {
-		ui.FprintText(w, "\n`fleetctl upgrade plan --to latest` puts the newest versions into fleet.yaml.")
-	}
-	return nil
 }

@@ -1,16 +1,11 @@
 package cmd
 
 import (
-	"fmt"
-	"io"
-	"text/tabwriter"
-
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/validate"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newValidateCmd(f *factory) *cobra.Command {
@@ -34,7 +29,7 @@ It exits with 3 where there is an error. -o sarif is for code scanning, -o githu
 		Annotations: map[string]string{moreFormats: string(ui.SARIF) + " " + string(ui.GitHub)},
 		RunE: func(c *cobra.Command, args []string) error {
 			if listRules {
-				return printRules(f)
+				return f.show(views.Rules(validate.Rules()))
 			}
 			var err error
 			if o.Dir, err = f.repoDir(); err != nil {
@@ -45,7 +40,7 @@ It exits with 3 where there is an error. -o sarif is for code scanning, -o githu
 			if err != nil {
 				return err
 			}
-			if err := printValidation(f, result); err != nil {
+			if err := f.show(views.Validation(result)); err != nil {
 				return err
 			}
 			if result.Errors > 0 {
@@ -62,46 +57,4 @@ It exits with 3 where there is an error. -o sarif is for code scanning, -o githu
 	fs.BoolVar(&o.LocalReleases, "local-releases", false, "read providers whose url in fleet.yaml is a place of this machine; otherwise nothing outside the fleet repo is read")
 	fs.BoolVar(&listRules, "rules", false, "list the rules and look at nothing")
 	return c
-}
-
-func printValidation(f *factory, r *validate.Result) error {
-	switch f.format { //nolint:exhaustive // the others are those of every command
-	case ui.SARIF:
-		return ui.PrintSARIF(f.streams.Out, r.Prefix, validate.Rules(), r.Findings)
-	case ui.GitHub:
-		return ui.PrintAnnotations(f.streams.Out, r.Prefix, r.Findings)
-	}
-	return ui.Print(f.streams, f.format, r, func(w io.Writer) error {
-		if err := ui.PrintFindings(f.streams, w, r.Findings); err != nil {
-			return err
-		}
-		ui.Fprintf(f.streams.Err, "%s in %s, %s and %s\n", tally(r), plain.Count(r.Files, "file"), plain.Count(r.Clusters, "cluster"), plain.Count(r.Objects, "object"))
-		return nil
-	})
-}
-
-// tally says how many findings there are.
-func tally(r *validate.Result) string {
-	text := plain.Count(r.Errors, "error") + ", " + plain.Count(r.Warnings, "warning")
-	if r.Errors+r.Warnings == 0 {
-		text = "Nothing is wrong"
-	}
-	if r.Ignored > 0 {
-		text += fmt.Sprintf(" (%d silenced)", r.Ignored)
-	}
-	return text
-}
-
-func printRules(f *factory) error {
-	result := struct {
-		FormatVersion string      `json:"formatVersion"`
-		Rules         []diag.Rule `json:"rules"`
-	}{"1", validate.Rules()}
-	return ui.Print(f.streams, f.format, result, func(w io.Writer) error {
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for _, r := range result.Rules {
-			ui.Fprintf(t, "%s\t%s\t%s\n", r.ID, r.Severity, r.Summary)
-		}
-		return t.Flush()
-	})
 }

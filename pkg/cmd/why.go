@@ -3,7 +3,6 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +11,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/status"
-	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 	"github.com/fleetctl/fleetctl/pkg/why"
 )
 
@@ -41,7 +39,7 @@ Exit codes: 0 the cluster is as it should be; 3 it is not.`,
 			if err != nil {
 				return err
 			}
-			err = ui.Print(f.streams, f.format, report, func(w io.Writer) error { return why.View(w, report, f.statusStyle()) })
+			err = f.show(views.Why(report))
 			if err == nil && !report.Ready {
 				return silent()
 			}
@@ -53,10 +51,6 @@ Exit codes: 0 the cluster is as it should be; 3 it is not.`,
 	f.addReach(c)
 	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
 	return c
-}
-
-func (f *factory) statusStyle() status.Style {
-	return status.Style{Good: ui.Painter(f.streams, ui.Good), Bad: ui.Painter(f.streams, ui.Bad), Dim: ui.Painter(f.streams, ui.Dim)}
 }
 
 // whySources finds the management cluster of a workload cluster, and what the fleet repo has of it.

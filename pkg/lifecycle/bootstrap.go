@@ -86,10 +86,7 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 	}
 	defer done()
 
-	b := &bootstrap{session: s, opts: o, clustersDone: make(chan struct{}), result: &BootstrapResult{
-		FormatVersion: "1", Outcome: "failed", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name,
-		Clusters: []ClusterResult{}, Leftovers: []string{},
-	}}
+	b := newBootstrap(s, o)
 	if pivoted, err := b.alreadyPivoted(ctx); pivoted || err != nil {
 		return b.finish(err)
 	}
@@ -108,13 +105,29 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 }
 
 type bootstrap struct {
-	*session
-	opts   BootstrapOptions
-	result *BootstrapResult
-	move   *pivot
+	session *session
+	opts    BootstrapOptions
+	result  *BootstrapResult
+	init    *initRun
+	move    *pivot
 	// restore is what the run begins from, where another runner has left a snapshot.
-	restore      *restore
-	clustersDone chan struct{} // closed when the declared clusters are there
+	restore *restore
+	// clusters is told when the declared clusters are there.
+	clusters *steps.Value[clustersThere]
+}
+
+// clustersThere is the news that the declared clusters are there.
+type clustersThere struct{}
+
+func newBootstrap(s *session, o BootstrapOptions) *bootstrap {
+	init := newInitRun(s)
+	return &bootstrap{
+		session: s, opts: o, init: init, move: newPivot(init, o.PivotTo), clusters: steps.NewValue[clustersThere]("the declared clusters"),
+		result: &BootstrapResult{
+			FormatVersion: "1", Outcome: "failed", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name,
+			Clusters: []ClusterResult{}, Leftovers: []string{},
+		},
+	}
 }
 
 const (
@@ -127,17 +140,18 @@ func (b *bootstrap) steps() []steps.Step {
 	if timeout <= 0 {
 		timeout = DefaultClustersTimeout
 	}
-	all := b.initSteps()
+	all := b.init.initSteps()
 	if b.restore != nil {
 		all = b.restore.initSteps()
 	}
-	if b.snapshotsTo() != "" {
+	if b.session.snapshotsTo() != "" {
 		all = append(all, steps.Step{
-			Name: stepSnapshots, Needs: []string{stepConnect}, Run: b.keepSnapshots, Hint: "spec.snapshots.to in fleet.yaml says where", Timeout: timeout + time.Hour,
+			Name: stepSnapshots, Needs: []string{stepConnect}, Work: steps.Do3(b.keepSnapshots, b.init.client, b.init.pushed, steps.Later(b.clusters)),
+			Hint: "spec.snapshots.to in fleet.yaml says where", Timeout: timeout + time.Hour,
 		})
 	}
 	all = append(all, steps.Step{
-		Name: stepClusters, Needs: []string{stepSynced}, Run: b.waitClusters, Timeout: timeout,
+		Name: stepClusters, Needs: []string{stepSynced}, Work: steps.Do1(b.waitClusters, b.init.client).Telling(b.clusters), Timeout: timeout,
 		Hint: "`fleetctl status` shows why; run the same command again to go on",
 	})
 	if b.opts.PivotTo == "" {
@@ -148,7 +162,7 @@ func (b *bootstrap) steps() []steps.Step {
 		all, after = b.move.stepsGoingOn(), stepPush
 	}
 	moves := b.move.steps(after)
-	if b.snapshotsTo() != "" && b.move.under == nil { // none is kept after the note that the work is another's
+	if b.session.snapshotsTo() != "" && b.move.under == nil { // none is kept after the note that the work is another's
 		for i := range moves {
 			if moves[i].Name == stepTarget {
 				moves[i].Needs = append(slices.Clone(moves[i].Needs), stepSnapshots)
@@ -157,15 +171,14 @@ func (b *bootstrap) steps() []steps.Step {
 	}
 	all = append(all, moves...)
 	return append(all, steps.Step{
-		Name: stepTeardown, Needs: []string{stepAsBefore}, Run: b.endBootstrap, Timeout: 5 * time.Minute,
+		Name: stepTeardown, Needs: []string{stepAsBefore}, Work: steps.Do1(b.endBootstrap, b.move.target), Timeout: 5 * time.Minute,
 		Hint: "run the same command again",
 	})
 }
 
 // findHandover looks whether an earlier run, on whichever machine, began to hand the work over.
 func (b *bootstrap) findHandover(ctx context.Context) error {
-	b.move = &pivot{session: b.session, to: b.opts.PivotTo}
-	if b.hostErr != nil {
+	if b.session.hostErr != nil {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
 	if err := b.move.look(ctx); err != nil {
@@ -173,14 +186,14 @@ func (b *bootstrap) findHandover(ctx context.Context) error {
 	}
 	if b.move.under != nil && b.opts.PivotTo == "" {
 		return diag.Usage("run it again with --pivot-to "+b.move.under.Target.Name+"; before the commit, `fleetctl pivot --abort` undoes it",
-			"the management cluster %s is being handed over to %s", b.mgmt.Name, b.move.under.Target.Name)
+			"the management cluster %s is being handed over to %s", b.session.mgmt.Name, b.move.under.Target.Name)
 	}
 	return nil
 }
 
 // endBootstrap deletes the bootstrap cluster after a pivot.
-func (b *bootstrap) endBootstrap(ctx context.Context, detail func(string)) error {
-	b.result.PivotedTo = b.move.target.Name
+func (b *bootstrap) endBootstrap(ctx context.Context, target *pivotTarget, detail func(string)) error {
+	b.result.PivotedTo = target.Name
 	if b.move.gone {
 		return steps.NothingToDo("it is gone")
 	}
@@ -189,17 +202,17 @@ func (b *bootstrap) endBootstrap(ctx context.Context, detail func(string)) error
 
 // waitClusters waits until every Cluster is Available and its Flux has applied its first revision. The management cluster's Flux has applied the whole revision by then, so what the repo declares is what
 // exists.
-func (b *bootstrap) waitClusters(ctx context.Context, detail func(string)) error {
-	manager, err := capi.New(b.client)
+func (b *bootstrap) waitClusters(ctx context.Context, client *kube.Client, detail func(string)) error {
+	manager, err := capi.New(client)
 	if err != nil {
 		return err
 	}
 	waitErr := manager.WaitAvailable(ctx, nil, detail)
 	if waitErr == nil {
-		waitErr = flux.NewSystem(b.client).WaitWorkloads(ctx, detail)
+		waitErr = flux.NewSystem(client).WaitWorkloads(ctx, detail)
 	}
 	if waitErr == nil {
-		close(b.clustersDone)
+		b.clusters.Tell(clustersThere{})
 	}
 	if err := b.noteClusters(context.WithoutCancel(ctx), manager); err != nil && waitErr == nil {
 		return err
@@ -228,7 +241,7 @@ const lookTimeout = 10 * time.Second
 // alreadyPivoted tells whether an earlier run handed the work over. What it could not finish (the bootstrap cluster's end) is finished
 // now.
 func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
-	r, err := b.cluster.Load()
+	r, err := b.session.cluster.Load()
 	if err != nil || r.PivotedTo == "" {
 		return false, nil //nolint:nilerr // no record is no pivot
 	}
@@ -236,10 +249,10 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 		return true, diag.Usage("leave --pivot-to out, or name that cluster", "the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
 	}
 	b.result.PivotedTo = r.PivotedTo
-	if b.hostErr != nil {
-		return true, b.hostErr
+	if b.session.hostErr != nil {
+		return true, b.session.hostErr
 	}
-	st, err := b.host.State(ctx)
+	st, err := b.session.host.State(ctx)
 	if err != nil {
 		return true, err
 	}
@@ -248,12 +261,12 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 			return true, err
 		}
 	}
-	return true, b.checkPivoted(ctx, &management.Target{Name: b.mgmt.Name, Cluster: b.cluster, Record: r})
+	return true, b.checkPivoted(ctx, &management.Target{Name: b.session.mgmt.Name, Cluster: b.session.cluster, Record: r})
 }
 
 // checkPivoted looks, at the cluster that took over, whether all is Ready. A fleet repo without a remote is served to it from here.
 func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) error {
-	if _, err := t.ServeAgain(ctx, b.Deps); err != nil {
+	if _, err := t.ServeAgain(ctx, b.session.deps); err != nil {
 		return err
 	}
 	client, err := t.Client(ctx)
@@ -285,40 +298,42 @@ func (b *bootstrap) deleteBootstrap(ctx context.Context, _ func(string)) error {
 	if err := b.checkHandedOver(ctx); err != nil {
 		return err
 	}
-	left, err := b.host.Delete(ctx)
+	left, err := b.session.host.Delete(ctx)
 	b.result.Leftovers = append(b.result.Leftovers, left...)
 	return err
 }
 
 // checkHandedOver looks at the bootstrap cluster once more, which it starts for it where it was stopped.
 func (b *bootstrap) checkHandedOver(ctx context.Context) error {
-	st, err := b.host.State(ctx)
+	st, err := b.session.host.State(ctx)
 	if err == nil && st == host.StateStopped {
-		st, err = b.host.Start(ctx, nil)
+		st, err = b.session.host.Start(ctx, nil)
 	}
 	if err != nil || st != host.StateRunning {
 		return err
 	}
-	client, err := management.Reach(ctx, b.host)
+	client, err := management.Reach(ctx, b.session.host)
 	if err != nil {
 		return err
 	}
 	clusters, err := management.Clusters(ctx, client)
 	if err != nil {
-		return diag.Wrap("list the workload clusters that are left on "+b.mgmt.Name, err, "")
+		return diag.Wrap("list the workload clusters that are left on "+b.session.mgmt.Name, err, "")
 	}
-	return management.Appeared(b.mgmt.Name, nil, clusters, "since the others were moved")
+	return management.Appeared(b.session.mgmt.Name, nil, clusters, "since the others were moved")
 }
 
 // finish fills the result in.
 func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 	r := b.result
-	r.Revision = b.revision
-	r.Branch = b.fleet.Spec.Git.Branch
-	if b.endpoint != nil {
-		r.GitURL = b.endpoint.display
+	if pushed, made := b.init.pushed.Peek(); made {
+		r.Revision = pushed.revision
 	}
-	r.Kubeconfig = b.cluster.Path(management.KubeconfigFile)
+	r.Branch = b.session.fleet.Spec.Git.Branch
+	if endpoint, made := b.init.endpoint.Peek(); made {
+		r.GitURL = endpoint.display
+	}
+	r.Kubeconfig = b.session.cluster.Path(management.KubeconfigFile)
 	if err == nil && b.opts.KubeconfigOut != "" {
 		err = b.copyKubeconfig()
 	}
@@ -336,7 +351,7 @@ func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 }
 
 func (b *bootstrap) copyKubeconfig() error {
-	content, err := os.ReadFile(b.cluster.Path(management.KubeconfigFile)) // of the cluster that holds the work now
+	content, err := os.ReadFile(b.session.cluster.Path(management.KubeconfigFile)) // of the cluster that holds the work now
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 const (
@@ -26,14 +27,16 @@ const (
 
 // keepSnapshots keeps a snapshot of the bootstrap cluster whenever something has changed, from when Flux begins until the clusters are there: a runner that
 // dies in between takes the only other record of what exists in a cloud with it. That the first cannot be kept is an error; later ones are tried again.
-func (b *bootstrap) keepSnapshots(ctx context.Context, detail func(string)) error {
-	place, err := b.place()
+func (b *bootstrap) keepSnapshots(
+	ctx context.Context, client *kube.Client, p *pushed, clusters steps.Awaited[clustersThere], detail func(string),
+) error {
+	place, err := b.session.place()
 	if err != nil {
 		return err
 	}
 	last := ""
 	keep := func(ctx context.Context) error {
-		snap, _, err := takeSnapshot(ctx, b.client, b.claim())
+		snap, _, err := takeSnapshot(ctx, client, b.session.claim())
 		if err != nil {
 			return err
 		}
@@ -42,7 +45,7 @@ func (b *bootstrap) keepSnapshots(ctx context.Context, detail func(string)) erro
 			hash.Write(o.Object)
 		}
 		if now := string(hash.Sum(nil)); now != last {
-			keys, err := b.sealingKeys()
+			keys, err := p.sealingKeys()
 			if err != nil {
 				return err
 			}
@@ -63,9 +66,9 @@ func (b *bootstrap) keepSnapshots(ctx context.Context, detail func(string)) erro
 		select {
 		case <-tick.C:
 			if err := keep(ctx); err != nil && ctx.Err() == nil {
-				b.Report.Warn(fmt.Sprintf("no snapshot was kept in %s: %v", place, err))
+				b.session.deps.Report.Warn(fmt.Sprintf("no snapshot was kept in %s: %v", place, err))
 			}
-		case <-b.clustersDone:
+		case <-clusters.Made():
 			return keep(ctx)
 		case <-ctx.Done(): // also a run that fails has made something
 			return late(ctx, keep)
@@ -83,16 +86,16 @@ func late(ctx context.Context, do func(context.Context) error) error {
 // fromSnapshot finds out what a management cluster that does not run here has left behind: a restore to go on with, a snapshot to begin from, or a reason to
 // make none. It never takes a living one for gone: the caller says so (--source-is-gone).
 func (b *bootstrap) fromSnapshot(ctx context.Context) error {
-	if b.hostErr != nil || b.connected {
+	if b.session.hostErr != nil || b.session.connected {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
-	place, ids, err := b.snapshots(ctx)
+	place, ids, err := b.session.snapshots(ctx)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	st, err := b.host.State(ctx)
+	st, err := b.session.host.State(ctx)
 	if err == nil && st == host.StateStopped {
-		st, err = b.host.Start(ctx, nil)
+		st, err = b.session.host.Start(ctx, nil)
 	}
 	if err != nil || st == host.StateForeign {
 		return err // init says the rest
@@ -104,22 +107,22 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 			return err
 		}
 	}
-	r := &restore{session: b.session}
-	if r.snap, err = b.findSnapshot(ctx, place, id); err != nil {
+	r := newRestore(b.init)
+	if r.snap, err = b.session.findSnapshot(ctx, place, id); err != nil {
 		return err
 	}
 	if err := r.check(ctx, b.opts.SourceIsGone); err != nil {
 		return err
 	}
-	b.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.snap.ID, b.mgmt.Name, ago(r.snap.Taken)))
-	b.restore, b.handsOver = r, true
+	b.session.deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.snap.ID, b.session.mgmt.Name, ago(r.snap.Taken)))
+	b.restore, b.init.goesOn = r, true
 	return nil
 }
 
 // restoring is the snapshot that an earlier run began to restore here. ours says that there is nothing to restore: the cluster has done work, or taken it
 // over, or one of the snapshots is its own. One that is neither was made by a run that was cut off before it began to restore.
 func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place) (id string, ours bool, err error) {
-	client, err := management.Reach(ctx, b.host)
+	client, err := management.Reach(ctx, b.session.host)
 	if err != nil {
 		return "", false, err
 	}
@@ -128,7 +131,7 @@ func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place) (id str
 	case err != nil:
 		return "", false, err
 	case journal == nil:
-		ours, err = b.snapshotsAreOf(ctx, place, client)
+		ours, err = b.session.snapshotsAreOf(ctx, place, client)
 		return "", ours, err
 	case journal.Phase == handover.PhaseReleased || journal.Snapshot == "":
 		return "", true, nil
@@ -142,7 +145,7 @@ func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, clie
 	if err != nil {
 		return false, err
 	}
-	keys, err := localKeys(s.Deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := localKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
 	if err != nil {
 		return false, err
 	}
@@ -165,7 +168,7 @@ func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, clie
 
 // refuseForgottenAt is refuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
 func (s *session) refuseForgottenAt(ctx context.Context, client *kube.Client, journal *handover.Journal) error {
-	if s.handsOver || s.connected || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
+	if s.connected || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
 		return nil
 	}
 	place, ids, err := s.snapshots(ctx)
@@ -180,7 +183,8 @@ func (s *session) refuseForgottenAt(ctx context.Context, client *kube.Client, jo
 
 // markHandedOver notes in the place of the snapshots that the work is another's, or will be: nobody restores it from there beside it. It is done before the
 // commit can be, for a run that dies right after that could do it no more; an abort takes a new snapshot, which counts from then on.
-func (s *session) markHandedOver(ctx context.Context, to string) error {
+func (p *pushed) markHandedOver(ctx context.Context, to string) error {
+	s := p.session
 	if s.snapshotsTo() == "" {
 		return nil
 	}
@@ -188,7 +192,7 @@ func (s *session) markHandedOver(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := s.sealingKeys()
+	keys, err := p.sealingKeys()
 	if err != nil {
 		return err
 	}
@@ -223,11 +227,11 @@ func (s *session) forgotten(place snapshot.Place, ids []string) error {
 
 // snapshotAgain takes a snapshot of a management cluster that keeps its work after all: it counts in the place of the note that the work was handed over.
 func (p *pivot) snapshotAgain(ctx context.Context) error {
-	if p.snapshotsTo() == "" {
+	if p.session.snapshotsTo() == "" {
 		return nil
 	}
-	_, err := Backup(ctx, p.Deps, BackupOptions{
-		Target: &management.Target{Name: p.mgmt.Name, Cluster: p.cluster}, Client: p.session.client, Dir: p.opts.Dir, To: p.snapshotsTo(), AgeKeyFile: p.opts.AgeKeyFile,
+	_, err := Backup(ctx, p.session.deps, BackupOptions{
+		Target: &management.Target{Name: p.session.mgmt.Name, Cluster: p.session.cluster}, Client: p.source, Dir: p.session.opts.Dir, To: p.session.snapshotsTo(), AgeKeyFile: p.session.opts.AgeKeyFile,
 	})
 	return err
 }

@@ -74,7 +74,7 @@ func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*
 }
 
 type bundleRun struct {
-	*session
+	session     *session
 	opts        BundleOptions
 	folder      string
 	files       map[string][]byte
@@ -86,8 +86,8 @@ type bundleRun struct {
 // readProviders takes the components as they were released: no variable is asked for, so a bundle is made without any credential and
 // holds none.
 func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) error {
-	declared := components.DeclaredProviders(b.mgmt.Providers)
-	source, err := b.providerSource(declared, nil, nil) //nolint:contextcheck // it reads nothing yet
+	declared := components.DeclaredProviders(b.session.mgmt.Providers)
+	source, err := b.session.providerSource(declared, nil, nil, b.session.mgmt.CertManager) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) erro
 
 // readFlux takes the release's own manifests, from which any choice of components can be made later.
 func (b *bundleRun) readFlux(ctx context.Context, _ func(string)) error {
-	o := b.fluxOptions()
+	o := b.session.fluxOptions()
 	base, err := flux.ReleaseManifests(ctx, o.ReleasesURL, o.Version)
 	if err != nil {
 		return err
@@ -140,13 +140,13 @@ func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
 	}
 	maps.Copy(b.files, b.fluxContent)
 	images := slices.Concat(b.provImages, b.fluxImages, b.opts.Images)
-	if node := b.traits().NodeImage; node != "" {
+	if node := b.session.traits().NodeImage; node != "" {
 		images = append(images, node)
 	}
 	slices.Sort(images)
 	err = bundle.Fill(ctx, w, bundle.Sources{
 		Images: slices.Compact(images), Files: b.files, Charts: b.opts.Charts, Architecture: b.opts.Architecture,
-	}, b.Report)
+	}, b.session.deps.Report)
 	if err != nil {
 		w.Discard()
 		return err

@@ -72,7 +72,7 @@ func Connect(ctx context.Context, deps management.Deps, o ConnectOptions) (*Conn
 	if err != nil {
 		return nil, err
 	}
-	step := s.Report.Start("look whether it is this fleet's")
+	step := s.deps.Report.Start("look whether it is this fleet's")
 	result, err := s.lookThere(ctx, client)
 	if err == nil {
 		err = s.notHere(ctx, client)
@@ -185,7 +185,7 @@ func (s *session) rememberConnected(ctx context.Context, client *kube.Client, ku
 	if err != nil {
 		return err
 	}
-	if err := keepKeys(ctx, s.Deps, s.stateFleet(), keys); err != nil {
+	if err := keepKeys(ctx, s.deps, s.stateFleet(), keys); err != nil {
 		return err
 	}
 	result.Keys, result.Kubeconfig = len(keys), s.cluster.Path(management.KubeconfigFile)
@@ -196,8 +196,9 @@ func (s *session) rememberConnected(ctx context.Context, client *kube.Client, ku
 	if err := kube.WriteKubeconfig(way, kubeconfig); err != nil {
 		return err
 	}
-	s.goConnected(way, kube.CurrentContext(kubeconfig))
-	if err := s.cluster.Save(s.record()); err != nil {
+	here := s.record()
+	here.Connected, here.HostType, here.KubeconfigSource, here.Context = true, string(v1alpha1.HostExisting), way, kube.CurrentContext(kubeconfig)
+	if err := s.cluster.Save(here); err != nil {
 		return err
 	}
 	if s.opts.MergeKubeconfig == "" {
@@ -208,14 +209,14 @@ func (s *session) rememberConnected(ctx context.Context, client *kube.Client, ku
 
 // reachAsConnected has a management cluster that another machine made reached by what connect has kept, whatever fleet.yaml says of its host.
 func (s *session) reachAsConnected() {
-	if record, err := s.cluster.Load(); err == nil && record.Connected {
-		s.goConnected(record.KubeconfigSource, record.Context)
+	record, err := s.cluster.Load()
+	if err != nil || !record.Connected {
+		return
 	}
-}
-
-func (s *session) goConnected(kubeconfig, context string) {
 	here := *s.mgmt // what fleet.yaml says stays as it is
-	here.Host = v1alpha1.Host{Type: v1alpha1.HostExisting, Existing: &v1alpha1.ExistingHost{Kubeconfig: kubeconfig, Context: context}}
+	here.Host = v1alpha1.Host{
+		Type: v1alpha1.HostExisting, Existing: &v1alpha1.ExistingHost{Kubeconfig: record.KubeconfigSource, Context: record.Context},
+	}
 	s.mgmt, s.connected = &here, true
 }
 

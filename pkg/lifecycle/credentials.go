@@ -82,14 +82,15 @@ func (s *session) sourceCredentials() (flux.SourceCredentials, error) {
 // ensureDeployKey makes the deploy key, or reads the one that an earlier run made: its public half may be at the Git server
 // already.
 func (s *session) ensureDeployKey() (*gitrepo.DeployKey, error) {
-	if s.deployKey != nil {
-		return s.deployKey, nil
-	}
+	return s.deployKey.untilFound(s.keepDeployKey)
+}
+
+func (s *session) keepDeployKey() (*gitrepo.DeployKey, error) {
 	comment := "flux@" + s.mgmt.Name + "." + s.fleet.Metadata.Name
 	raw, err := os.ReadFile(s.cluster.Path(deployKeyFile))
 	if err == nil {
-		s.deployKey, err = gitrepo.ParseDeployKey(raw, comment)
-		return s.deployKey, diag.Wrap("read the deploy key of "+s.mgmt.Name, err, "remove "+s.cluster.Path(deployKeyFile)+": a new one is made")
+		key, err := gitrepo.ParseDeployKey(raw, comment)
+		return key, diag.Wrap("read the deploy key of "+s.mgmt.Name, err, "remove "+s.cluster.Path(deployKeyFile)+": a new one is made")
 	}
 	key, err := gitrepo.GenerateDeployKey(comment)
 	if err != nil {
@@ -98,7 +99,6 @@ func (s *session) ensureDeployKey() (*gitrepo.DeployKey, error) {
 	if err := s.cluster.Write(deployKeyFile, key.Private); err != nil {
 		return nil, err
 	}
-	s.deployKey = key
 	return key, nil
 }
 

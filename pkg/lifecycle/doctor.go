@@ -43,22 +43,22 @@ func Doctor(ctx context.Context, deps management.Deps, opts InitOptions) (*Docto
 	if err := s.reachHost(ctx); err != nil {
 		s.hostErr = err // a check says so, beside the others
 	}
-	checks := preflight.Run(ctx, s.checks()...)
+	checks := preflight.Run(ctx, s.checks(false)...)
 	return &DoctorReport{
 		FormatVersion: "1", Checks: checks,
 		Failed: checks.Count(preflight.StatusFail), Warned: checks.Count(preflight.StatusWarn),
 	}, nil
 }
 
-// preflight is Doctor as a step of init: nothing is created before it passes.
-func (s *session) preflight(ctx context.Context, _ func(string)) error {
+// preflight is Doctor as a step of init: nothing is created before it passes. goesOn says that the run goes on with a hand-over or a restore.
+func (s *session) preflight(ctx context.Context, goesOn bool) error {
 	var failed []error
-	for _, r := range preflight.Run(ctx, s.checks()...) {
+	for _, r := range preflight.Run(ctx, s.checks(goesOn)...) {
 		switch {
 		case r.Status == preflight.StatusWarn:
-			s.Report.Warn(r.Name + ": " + r.Summary + hintBehind(r.Hint))
+			s.deps.Report.Warn(r.Name + ": " + r.Summary + hintBehind(r.Hint))
 		case r.Status == preflight.StatusFail && mayBeSkipped(r.Name) && slices.Contains(s.opts.SkipPreflight, r.Name):
-			s.Report.Warn(r.Name + ": " + r.Summary + " (skipped as asked)")
+			s.deps.Report.Warn(r.Name + ": " + r.Summary + " (skipped as asked)")
 		case r.Status == preflight.StatusFail:
 			failed = append(failed, diag.Errorf(r.Hint, "%s: %s", r.Name, r.Summary))
 		}
@@ -88,13 +88,13 @@ func hintBehind(hint string) string {
 }
 
 // checks are all that apply to this session.
-func (s *session) checks() []preflight.Check {
+func (s *session) checks(goesOn bool) []preflight.Check {
 	checks := []preflight.Check{
-		preflight.Disk("disk for state", s.Store.Dir, minFree),
-		preflight.Disk("disk for cache", s.CacheDir, minFree),
+		preflight.Disk("disk for state", s.deps.Store.Dir, minFree),
+		preflight.Disk("disk for cache", s.deps.CacheDir, minFree),
 		preflight.Clock(time.Now, buildDate()),
 	}
-	cluster := &clusterChecks{session: s}
+	cluster := &clusterChecks{session: s, goesOn: goesOn}
 	if s.stranger != nil { // all else would look into what is another fleet's
 		return append(checks, preflight.Check{Name: checkFleetName, Run: cluster.checkFleet})
 	}
@@ -227,7 +227,7 @@ func (s *session) checkVariables(ctx context.Context) preflight.Result {
 	if s.opts.NoCommands {
 		var providers []v1alpha1.Provider
 		providers, commands = withoutCommands(s.mgmt.Providers)
-		resolved, err = resolveVariables(ctx, providers, s.opts.Dir, s.Deps)
+		resolved, err = resolveVariables(ctx, providers, s.opts.Dir, s.deps)
 	} else {
 		resolved, err = s.variables(ctx)
 	}

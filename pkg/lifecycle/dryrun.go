@@ -50,18 +50,21 @@ func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir str
 	if err := s.mustStand(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.chooseVersions(ctx, func(string) {}); err != nil {
+	versions, err := s.chooseVersions(ctx, func(string) {})
+	if err != nil {
 		return nil, err
 	}
-	if err := s.readManifests(ctx, func(string) {}); err != nil {
+	manifests, err := s.readManifests(ctx, versions, func(string) {})
+	if err != nil {
 		return nil, err
 	}
-	s.endpoint = &gitEndpoint{url: s.fleet.Spec.Git.URL, display: s.fleet.Spec.Git.URL}
-	if s.endpoint.url == "" {
-		s.endpoint = &gitEndpoint{url: placeholderURL, display: s.opts.Dir, local: true}
+	endpoint := &gitEndpoint{url: s.fleet.Spec.Git.URL, display: s.fleet.Spec.Git.URL}
+	if endpoint.url == "" {
+		endpoint = &gitEndpoint{url: placeholderURL, display: s.opts.Dir, local: true}
 	}
-	s.endpoint.credentials = flux.SourceCredentials{Username: "git", Password: "not written"}
-	files, err := s.manifestFiles(ctx)
+	endpoint.credentials = flux.SourceCredentials{Username: "git", Password: "not written"}
+	content := &repoContent{session: s, endpoint: endpoint, manifests: manifests}
+	files, err := content.manifestFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,40 +74,41 @@ func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir str
 		return nil, err
 	}
 	plan := &Plan{FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, ManifestDir: dir}
-	if plan.Flux, err = s.planFollowing(ctx); err != nil {
+	if plan.Flux, err = s.planFollowing(ctx, repoView{flux: manifests.flux}); err != nil {
 		return nil, err
 	}
-	if plan.Upgrades, err = s.planUpgrades(ctx); err != nil {
+	if plan.Upgrades, err = s.planUpgrades(ctx, versions); err != nil {
 		return nil, diag.Wrap("look at what is installed", err, "")
 	}
 	for _, f := range set.Files() {
 		plan.Manifests = append(plan.Manifests, f.Path)
 	}
-	for _, step := range s.initSteps() {
+	for _, step := range newInitRun(s).initSteps() {
 		plan.Steps = append(plan.Steps, PlanStep{Name: step.Name, Needs: append([]string{}, step.Needs...)})
 	}
 	return plan, nil
 }
 
 // manifestFiles are the manifests of a run: what is applied to the management cluster, and what is committed.
-func (s *session) manifestFiles(ctx context.Context) ([]manifest.File, error) {
+func (c *repoContent) manifestFiles(ctx context.Context) ([]manifest.File, error) {
 	var files []manifest.File
-	applied, err := s.plan.source.Render(ctx, s.plan.providers)
+	applied, err := c.manifests.source.Render(ctx, c.manifests.providers)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range applied {
 		files = append(files, manifest.File{Path: filepath.ToSlash(filepath.Join("apply", f.Name)), Content: f.Content})
 	}
-	sync, err := flux.GenerateSync(s.syncOptions())
+	sync, err := flux.GenerateSync(c.session.syncOptions(c.endpoint))
 	if err != nil {
 		return nil, err
 	}
 	files = append(files,
-		manifest.File{Path: "apply/flux-components.yaml", Content: s.plan.flux.Content},
+		manifest.File{Path: "apply/flux-components.yaml", Content: c.manifests.flux.Content},
 		manifest.File{Path: "apply/flux-sync.yaml", Content: sync})
-	committed, err := s.repoFiles(ctx, s.opts.Dir, func(f manifest.File) bool {
-		_, err := os.Lstat(filepath.Join(s.opts.Dir, filepath.FromSlash(f.Path)))
+	root := c.session.opts.Dir
+	committed, err := c.repoFiles(ctx, root, func(f manifest.File) bool {
+		_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path)))
 		return err == nil
 	})
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -19,17 +18,9 @@ const (
 	dockerSocket   = "/var/run/docker.sock"
 )
 
-// foundEngine is this machine's container engine, or why there is none.
-type foundEngine struct {
-	once   sync.Once
-	engine *engine.Engine
-	err    error
-}
-
 // detectEngine looks for this machine's container engine once in a session: a client whose daemon is gone takes long to say so.
 func (s *session) detectEngine(ctx context.Context) (*engine.Engine, error) {
-	s.onMachine.once.Do(func() { s.onMachine.engine, s.onMachine.err = engine.Detect(ctx) })
-	return s.onMachine.engine, s.onMachine.err
+	return s.onMachine.once(func() (*engine.Engine, error) { return engine.Detect(ctx) })
 }
 
 // mountEngine gives the docker provider the engine that it works with, where it is among the providers and the host has one.

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 )
 
 // Whoever rules a cluster can read what its Flux reads the fleet repo with. A token that pushes would let them change the whole fleet. So Flux
@@ -82,13 +83,24 @@ func (s *session) clusterToken(ctx context.Context, client *kube.Client) (*heldT
 	return s.tokenIn(there), nil
 }
 
+// fluxAccess is what the Flux of clusters gets to read the fleet repo, and what is encrypted there.
+type fluxAccess struct {
+	session  *session
+	endpoint *gitEndpoint
+	// keys are those that the fleet repo is encrypted with, the one in use first.
+	keys secret.Keys
+	// home is the management cluster, which may hand its work over to another one.
+	home *kube.Client
+}
+
 // keptToken finds the token of its own that Flux has already, for the cluster of client: there; on the cluster that hands its work over to that
 // one; or on the workload clusters, where the management cluster was lost. It is nil where there is none, or a new one was given.
-func (s *session) keptToken(ctx context.Context, client *kube.Client) (*heldToken, error) {
+func (a *fluxAccess) keptToken(ctx context.Context, client *kube.Client) (*heldToken, error) {
+	s := a.session
 	if !s.byToken() || s.givenOwnToken() {
 		return nil, nil
 	}
-	for _, c := range []*kube.Client{client, s.client} {
+	for _, c := range []*kube.Client{client, a.home} {
 		if c == nil {
 			continue
 		}
@@ -97,7 +109,7 @@ func (s *session) keptToken(ctx context.Context, client *kube.Client) (*heldToke
 		}
 	}
 	for _, env := range s.fleet.Spec.Environments {
-		file, err := readCredentialsFile(s.opts.Dir, s.layout().Credentials(env.Name), s.keys)
+		file, err := readCredentialsFile(s.opts.Dir, s.layout().Credentials(env.Name), a.keys)
 		if err != nil {
 			return nil, err
 		}
@@ -122,18 +134,19 @@ func (s *session) tokenInFile(file *credentialsFile) (*heldToken, error) {
 }
 
 // sourceSecret is what the Flux of a management cluster reads the fleet repo with; nil where it needs nothing.
-func (s *session) sourceSecret(ctx context.Context, client *kube.Client) (*corev1.Secret, error) {
-	if s.endpoint.credentials.Empty() {
+func (a *fluxAccess) sourceSecret(ctx context.Context, client *kube.Client) (*corev1.Secret, error) {
+	s := a.session
+	if a.endpoint.credentials.Empty() {
 		return nil, nil
 	}
 	if s.byToken() && s.fluxPushes() && s.opts.Git.Token != "" {
 		return flux.SourceSecret(flux.SourceCredentials{Username: s.pushAuth().Username, Password: s.opts.Git.Token, CA: s.ca})
 	}
-	kept, err := s.keptToken(ctx, client)
+	kept, err := a.keptToken(ctx, client)
 	if err != nil {
 		return nil, err
 	}
-	made, _, err := s.secretWith(kept)
+	made, _, err := a.secretWith(kept)
 	return made, err
 }
 
@@ -144,8 +157,9 @@ func (s *session) fluxPushes() bool {
 
 // secretWith makes a source Secret of what this run was given, with the token that is kept in the place of the one that pushes. pushes tells whether
 // it holds that one.
-func (s *session) secretWith(kept *heldToken) (made *corev1.Secret, pushes bool, err error) {
-	credentials, own := s.endpoint.credentials, s.byToken() && s.givenOwnToken()
+func (a *fluxAccess) secretWith(kept *heldToken) (made *corev1.Secret, pushes bool, err error) {
+	s := a.session
+	credentials, own := a.endpoint.credentials, s.byToken() && s.givenOwnToken()
 	if !own && kept != nil && kept.own {
 		credentials.Username, credentials.Password, own = kept.username, kept.password, true
 	}
@@ -160,10 +174,28 @@ func (s *session) secretWith(kept *heldToken) (made *corev1.Secret, pushes bool,
 
 // workloadSecret is what workload clusters read the fleet repo with, where kept is their token of their own; nil where they get nothing: there
 // is only the token that pushes, and fleet.yaml does not agree to give it to them.
-func (s *session) workloadSecret(kept *heldToken) (*corev1.Secret, error) {
-	made, pushes, err := s.secretWith(kept)
-	if err != nil || pushes && !s.fleet.Spec.Git.SharePushToken {
+func (a *fluxAccess) workloadSecret(kept *heldToken) (*corev1.Secret, error) {
+	made, pushes, err := a.secretWith(kept)
+	if err != nil || pushes && !a.session.fleet.Spec.Git.SharePushToken {
 		return nil, err
 	}
 	return made, nil
+}
+
+// give gives the Flux of a cluster the fleet repo, and the keys to what is encrypted there.
+func (a *fluxAccess) give(ctx context.Context, client *kube.Client, sync []byte, detail func(string)) error {
+	secret, err := a.sourceSecret(ctx, client)
+	if err != nil {
+		return err
+	}
+	system := flux.NewSystem(client)
+	if err := a.giveKeys(ctx, system); err != nil {
+		return err
+	}
+	return system.ApplySync(ctx, secret, sync, detail)
+}
+
+// giveKeys gives the Flux of a cluster the keys to what is encrypted in the fleet repo.
+func (a *fluxAccess) giveKeys(ctx context.Context, system *flux.System) error {
+	return system.AddKeys(ctx, withKeys(a.keys))
 }

@@ -95,7 +95,7 @@ func (f *tokenFleet) doctor(ctx context.Context, t *testing.T, push, own string)
 	return preflight.Report{}
 }
 
-// session is one of a run with these tokens that has reached the cluster.
+// session is one of a run with these tokens.
 func (f *tokenFleet) session(ctx context.Context, t *testing.T, push, own string) *session {
 	t.Helper()
 	s, err := openSession(ctx, f.deps, f.options(t, push, own))
@@ -103,30 +103,37 @@ func (f *tokenFleet) session(ctx context.Context, t *testing.T, push, own string
 		t.Fatal(err)
 	}
 	t.Cleanup(s.close)
-	s.client = f.client
-	if err := s.offerRepo(ctx, func(string) {}); s.endpoint == nil { // that there is nothing to serve is said as an error
+	return s
+}
+
+// content is what a run with these tokens that has reached the cluster wants in the fleet repo.
+func (f *tokenFleet) content(ctx context.Context, t *testing.T, push, own string) *repoContent {
+	t.Helper()
+	s := f.session(ctx, t, push, own)
+	endpoint, err := newInitRun(s).offerRepo(ctx, func(string) {})
+	if endpoint == nil { // that there is nothing to serve is said as an error
 		t.Fatal(err)
 	}
-	return s
+	return &repoContent{session: s, endpoint: endpoint, client: f.client}
 }
 
 // run does of init what is about credentials: it writes those of the workload clusters into the fleet repo, and gives the management cluster its own.
 func (f *tokenFleet) run(ctx context.Context, t *testing.T, push, own string) {
 	t.Helper()
-	s := f.session(ctx, t, push, own)
-	changes, err := s.secretFiles(ctx, f.dir)
+	content := f.content(ctx, t, push, own)
+	changes, err := content.secretFiles(ctx, f.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeChanges(t, f.dir, changes)
-	made, err := s.sourceSecret(ctx, f.client)
+	made, err := content.access().sourceSecret(ctx, f.client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := flux.NewSystem(f.client).ApplySecret(ctx, made); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.applyKeys(ctx, flux.NewSystem(f.client)); err != nil {
+	if err := content.access().giveKeys(ctx, flux.NewSystem(f.client)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -257,7 +264,7 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 	})
 	t.Run("the cluster that takes over gets it", func(t *testing.T) {
 		target, _ := kubetest.Start(t)
-		made, err := f.session(ctx, t, push, "").sourceSecret(ctx, target)
+		made, err := f.content(ctx, t, push, "").access().sourceSecret(ctx, target)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -178,7 +178,7 @@ func (h *tokensHeld) names() []string { return slices.Sorted(maps.Keys(h.files))
 
 // heldTokens looks at the management cluster, where it is this fleet's and follows this remote, and at what the repo has for workload clusters.
 func (c *clusterChecks) heldTokens(ctx context.Context) (*tokensHeld, error) {
-	keys, err := localKeys(c.Deps, c.stateFleet(), c.opts.Dir, c.opts.AgeKeyFile)
+	keys, err := localKeys(c.session.deps, c.stateFleet(), c.opts.Dir, c.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -33,8 +34,15 @@ type FluxNow struct {
 const takeOverHint = "if this fleet repo is to take its place, give --take-over-flux: what Flux applied before and this repo does not have is then kept, and is yours to remove; " +
 	"`fleetctl init --dry-run` shows it"
 
+// repoView is what is known of the fleet repo when somebody asks what Flux would apply of it. Without a commit that is what its folder has.
+type repoView struct {
+	flux     *flux.Components
+	repo     *gitrepo.Repo
+	revision string
+}
+
 // checkFollowing refuses a cluster whose Flux follows something else. there is what the cluster knows of its fleet.
-func (s *session) checkFollowing(ctx context.Context, client *kube.Client, there *ownership.Claim) error {
+func (s *session) checkFollowing(ctx context.Context, client *kube.Client, there *ownership.Claim, have repoView) error {
 	now, err := flux.NewSystem(client).Following(ctx)
 	if err != nil {
 		return err
@@ -47,7 +55,7 @@ func (s *session) checkFollowing(ctx context.Context, client *kube.Client, there
 		return nil
 	}
 	return diag.Errorf(takeOverHint, "Flux on the cluster %s follows something else: %s; init would point it at %s%s",
-		s.mgmt.Name, now, s.wanted(), s.lossOf(ctx, client))
+		s.mgmt.Name, now, s.wanted(), s.lossOf(ctx, client, have))
 }
 
 // mayFollow tells whether init may point a Flux that follows now at this fleet repo.
@@ -108,8 +116,8 @@ func (s *session) wanted() string {
 }
 
 // lossOf says in an error what would be deleted.
-func (s *session) lossOf(ctx context.Context, client *kube.Client) string {
-	lost, err := s.wouldDelete(ctx, client)
+func (s *session) lossOf(ctx context.Context, client *kube.Client, have repoView) string {
+	lost, err := s.wouldDelete(ctx, client, have)
 	if err != nil || len(lost) == 0 {
 		return ""
 	}
@@ -123,9 +131,9 @@ func (s *session) lossOf(ctx context.Context, client *kube.Client) string {
 	return fmt.Sprintf(", which has none of these, so that Flux would delete them: %s%s", strings.Join(names, ", "), more)
 }
 
-// wouldDelete lists what the Flux of a cluster applied and this fleet repo, as its folder is now, does not have for it.
-func (s *session) wouldDelete(ctx context.Context, client *kube.Client) ([]kube.Ref, error) {
-	wanted, err := s.renders(ctx)
+// wouldDelete lists what the Flux of a cluster applied and this fleet repo does not have for it.
+func (s *session) wouldDelete(ctx context.Context, client *kube.Client, have repoView) ([]kube.Ref, error) {
+	wanted, err := s.renders(ctx, have)
 	if err != nil {
 		return nil, err
 	}
@@ -135,16 +143,16 @@ func (s *session) wouldDelete(ctx context.Context, client *kube.Client) ([]kube.
 	})
 }
 
-// renders are the objects that Flux would apply to the management cluster of what is in the folder, and those that init adds to it.
-func (s *session) renders(ctx context.Context) (map[kube.Ref]bool, error) {
+// renders are the objects that Flux would apply to the management cluster of what is in the fleet repo, and those that init adds to it.
+func (s *session) renders(ctx context.Context, have repoView) (map[kube.Ref]bool, error) {
 	wanted := map[kube.Ref]bool{}
 	add := func(group, kind, namespace, name string) {
 		r := kube.Ref{Key: kube.Key{Namespace: namespace, Name: name}}
 		r.Group, r.Kind = group, kind
 		wanted[r] = true
 	}
-	if s.plan != nil && s.plan.flux != nil {
-		objects, err := kube.ParseYAML(s.plan.flux.Content)
+	if have.flux != nil {
+		objects, err := kube.ParseYAML(have.flux.Content)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +165,7 @@ func (s *session) renders(ctx context.Context) (map[kube.Ref]bool, error) {
 	if s.newFleet && emptyDir(s.opts.Dir) {
 		return wanted, nil
 	}
-	objects, err := s.wantedObjects(ctx)
+	objects, err := s.wantedObjects(ctx, have)
 	if err != nil {
 		return nil, err
 	}
@@ -180,84 +188,120 @@ func refNames(refs []kube.Ref) []string {
 }
 
 // fluxNow is what a dry run and doctor say of a cluster that is there; nil where Flux follows nothing, or what it is to follow.
-func (s *session) fluxNow(ctx context.Context, client *kube.Client, there *ownership.Claim) (*FluxNow, error) {
+func (s *session) fluxNow(ctx context.Context, client *kube.Client, there *ownership.Claim, have repoView) (*FluxNow, error) {
 	now, err := flux.NewSystem(client).Following(ctx)
 	if err != nil || now.Nothing() || now.Operator == "" && s.mayFollow(ctx, now, there) {
 		return nil, err
 	}
 	out := &FluxNow{Follows: now.String(), Wanted: s.wanted(), WouldDelete: []string{}}
-	lost, err := s.wouldDelete(ctx, client)
+	lost, err := s.wouldDelete(ctx, client, have)
 	out.WouldDelete = append(out.WouldDelete, refNames(lost)...)
 	return out, err
 }
 
-// follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed since the
-// run began. What a take-over keeps is in kept.
-func (s *session) follow(ctx context.Context, system *flux.System, detail func(string)) error {
-	there, err := ownership.ReadClaim(ctx, s.client)
+// pushed is the commit that Flux is to apply, and what it gets to read it.
+type pushed struct {
+	session  *session
+	access   *fluxAccess
+	repo     *gitrepo.Repo // the working tree
+	revision string
+}
+
+// view is what the commit has.
+func (p *pushed) view(components *flux.Components) repoView {
+	return repoView{flux: components, repo: p.repo, revision: p.revision}
+}
+
+// waitOptions are for the pushed revision, or what somebody has pushed on top of it.
+func (p *pushed) waitOptions(detail func(string)) flux.WaitOptions {
+	return flux.WaitOptions{Commit: p.revision, Detail: detail, Includes: func(ctx context.Context, newer string) (bool, error) {
+		return p.repo.Includes(ctx, p.session.pushAuth(), newer, p.revision)
+	}}
+}
+
+// attach points the Flux of a cluster that has taken over at the fleet repo.
+func (p *pushed) attach(ctx context.Context, target *kube.Client, detail func(string)) error {
+	sync, err := flux.GenerateSync(p.session.syncOptions(p.access.endpoint))
 	if err != nil {
 		return err
 	}
-	if err := s.checkClaim(there); err != nil {
+	if err := p.access.give(ctx, target, sync, detail); err != nil {
 		return err
 	}
-	if err := s.checkFollowing(ctx, s.client, there); err != nil {
-		return err
+	return p.session.confirmClaim(ctx, target)
+}
+
+// follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed since the
+// run began. It returns what a take-over keeps.
+func (p *pushed) follow(ctx context.Context, client *kube.Client, components *flux.Components, detail func(string)) (kept []string, err error) {
+	s, system, have := p.session, flux.NewSystem(client), p.view(components)
+	there, err := ownership.ReadClaim(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkClaim(there); err != nil {
+		return nil, err
+	}
+	if err := s.checkFollowing(ctx, client, there, have); err != nil {
+		return nil, err
 	}
 	now, err := system.Following(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	sync, err := flux.GenerateSync(s.syncOptions())
+	sync, err := flux.GenerateSync(s.syncOptions(p.access.endpoint))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch url := s.fleet.Spec.Git.URL; {
 	case !s.mayFollow(ctx, now, there): // --take-over-flux
-		if sync, err = s.takeOver(ctx, system, sync); err != nil {
-			return err
+		if kept, sync, err = s.takeOver(ctx, client, have, sync); err != nil {
+			return nil, err
 		}
 	case now.URL != "" && url != "" && !ownership.SameRepository(now.URL, url):
-		if err := s.sameHistory(ctx, now); err != nil {
-			return err
+		if err := p.sameHistory(ctx, now); err != nil {
+			return nil, err
 		}
 	}
-	if err := s.applySync(ctx, s.client, sync, detail); err != nil {
-		return err
+	if err := p.access.give(ctx, client, sync, detail); err != nil {
+		return nil, err
 	}
-	return s.confirmClaim(ctx, s.client)
+	return kept, s.confirmClaim(ctx, client)
 }
 
 // takeOver lets Flux change over to this fleet repo without a loss: it is suspended; what it applied and the repo does not have is listed, which
 // only now is the whole of it, and kept; and it goes on without pruning. Its next reconciliation, of what is in the repo, turns that on again.
-func (s *session) takeOver(ctx context.Context, system *flux.System, sync []byte) ([]byte, error) {
+func (s *session) takeOver(ctx context.Context, client *kube.Client, have repoView, sync []byte) (kept []string, without []byte, err error) {
+	system := flux.NewSystem(client)
 	if _, err := system.Suspend(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	kept, err := s.wouldDelete(ctx, s.client)
+	lost, err := s.wouldDelete(ctx, client, have)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := system.Spare(ctx, kept); err != nil {
-		return nil, err
+	if err := system.Spare(ctx, lost); err != nil {
+		return nil, nil, err
 	}
-	s.kept = refNames(kept)
-	for _, name := range s.kept {
-		s.Report.Warn("kept, and no longer in any Git repository that Flux follows: " + name)
+	kept = refNames(lost)
+	for _, name := range kept {
+		s.deps.Report.Warn("kept, and no longer in any Git repository that Flux follows: " + name)
 	}
-	return flux.WithoutPrune(sync)
+	without, err = flux.WithoutPrune(sync)
+	return kept, without, err
 }
 
 // sameHistory refuses to point Flux at a remote that lacks the commit which it has applied last: then it is not the repo that was served.
-func (s *session) sameHistory(ctx context.Context, now *flux.Following) error {
-	if now.Applied == "" || now.Applied == s.revision {
+func (p *pushed) sameHistory(ctx context.Context, now *flux.Following) error {
+	s := p.session
+	if now.Applied == "" || now.Applied == p.revision {
 		return nil
 	}
-	has, err := s.repo.Includes(ctx, s.pushAuth(), s.revision, now.Applied)
+	has, err := p.repo.Includes(ctx, s.pushAuth(), p.revision, now.Applied)
 	if err != nil || has {
 		return err
 	}
-	shallow, err := s.repo.Shallow()
+	shallow, err := p.repo.Shallow()
 	switch {
 	case err != nil:
 		return err

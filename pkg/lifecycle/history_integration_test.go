@@ -46,14 +46,16 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 			}
 			defer s.close()
 			clone := t.TempDir()
-			if s.repo, err = gitrepo.Clone(ctx, e.git.URL, s.pushAuth(), "main", clone); err != nil {
+			repo, err := gitrepo.Clone(ctx, e.git.URL, s.pushAuth(), "main", clone)
+			if err != nil {
 				t.Fatal(err)
 			}
 			if !tc.shallow {
 				gittest.Git(t, clone, "fetch", "--quiet", "--unshallow", e.git.Dir)
 			}
-			s.client, s.revision = e.client, head
-			s.endpoint = &gitEndpoint{url: e.git.URL, display: e.git.URL}
+			p := &pushed{session: s, repo: repo, revision: head, access: &fluxAccess{
+				session: s, endpoint: &gitEndpoint{url: e.git.URL, display: e.git.URL}, home: e.client,
+			}}
 			e.followSomething(ctx, t, "", "", "")
 			old := (&url.URL{Scheme: "https", Host: "10.0.0.1:4000", Path: gitserve.RepoPath}).String()
 			e.follows(ctx, t, old, tc.applied)
@@ -62,7 +64,7 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 			if err := there.Create(ctx, e.client); err != nil {
 				t.Fatal(err)
 			}
-			err = s.follow(ctx, flux.NewSystem(e.client), nil)
+			_, err = p.follow(ctx, e.client, nil, nil)
 			switch {
 			case tc.allowed && err != nil:
 				t.Error(err)

@@ -26,7 +26,7 @@ func (s *session) settleHostTypes(ctx context.Context, fleet *v1alpha1.Fleet) {
 
 // defaultHostType is what an earlier run chose, so that an engine that starts to answer does not move a cluster.
 func (s *session) defaultHostType(ctx context.Context, cluster string) v1alpha1.HostType {
-	if r, err := s.Store.Cluster(cluster).Load(); err == nil && r.HostType != "" {
+	if r, err := s.deps.Store.Cluster(cluster).Load(); err == nil && r.HostType != "" {
 		return v1alpha1.HostType(r.HostType)
 	}
 	return hosts.Default(func() error {

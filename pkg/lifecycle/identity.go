@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,13 +37,14 @@ func (s *session) settleIdentity() error {
 	if record != nil {
 		s.stranger = s.checkRecord(record)
 	}
-	s.id, s.provisional = id, id == ""
+	s.provisional = id == ""
 	if s.provisional && record != nil && s.stranger == nil {
-		s.id = record.FleetID // of a run that was killed before it committed it
+		id = record.FleetID // of a run that was killed before it committed it
 	}
-	if s.id == "" {
-		s.id = string(uuid.NewUUID())
+	if id == "" {
+		id = string(uuid.NewUUID())
 	}
+	s.adopt(id)
 	return nil
 }
 
@@ -58,19 +60,19 @@ func (s *session) checkRecord(record *state.Record) error {
 	return nil
 }
 
+// currentID is an identity that may become another one while steps run side by side.
+type currentID struct{ now atomic.Pointer[string] }
+
 // identity of the fleet. It is another one from the moment that another run turns out to have been faster.
 func (s *session) identity() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.id
+	if id := s.id.now.Load(); id != nil {
+		return *id
+	}
+	return ""
 }
 
 // adopt takes the identity that another run has given the fleet in place of one that was not in the repo yet.
-func (s *session) adopt(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.id = id
-}
+func (s *session) adopt(id string) { s.id.now.Store(&id) }
 
 // claim is what the management cluster is to know.
 func (s *session) claim() *ownership.Claim {
@@ -109,8 +111,8 @@ func (s *session) checkClaim(c *ownership.Claim) error {
 }
 
 // claimCluster makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux
-// follows something else.
-func (s *session) claimCluster(ctx context.Context, client *kube.Client) error {
+// follows something else. have is what is known of the fleet repo by then.
+func (s *session) claimCluster(ctx context.Context, client *kube.Client, have repoView) error {
 	for {
 		there, err := ownership.ReadClaim(ctx, client)
 		if err != nil {
@@ -119,7 +121,7 @@ func (s *session) claimCluster(ctx context.Context, client *kube.Client) error {
 		if err := s.checkClaim(there); err != nil {
 			return err
 		}
-		if err := s.checkFollowing(ctx, client, there); err != nil {
+		if err := s.checkFollowing(ctx, client, there, have); err != nil {
 			return err
 		}
 		if there != nil {

@@ -8,28 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/steps"
-)
-
-// The names of init's steps, as users, logs and tests see them.
-const (
-	stepPreflight = "check this machine"
-	stepVersions  = "choose versions"
-	stepHost      = "create management cluster"
-	stepManifests = "read manifests"
-	stepAPI       = "reach its API server"
-	stepServe     = "serve fleet repo"
-	stepProviders = "install providers"
-	stepFlux      = "install Flux"
-	stepPush      = "commit and push"
-	stepConnect   = "connect Flux to the fleet repo"
-	stepSynced    = "wait for Flux to apply it"
 )
 
 // Init makes the management cluster that opts and fleet.yaml describe and returns when Flux has applied the pushed revision and
@@ -88,93 +72,37 @@ func (s *session) runInit(ctx context.Context) (*InitResult, error) {
 	if err := gitrepo.CheckAuthor(ctx, s.opts.Dir); err != nil {
 		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))
 	}
-	if err := s.runWatched(ctx); err != nil {
+	r := newInitRun(s)
+	if err := r.runWatched(ctx); err != nil {
 		return nil, err
 	}
-	return s.initResult(), nil
+	return r.result(), nil
 }
 
-// initSteps is init, in the order in which a reader would do it by hand. Steps that do not need each other run side by side:
-// the providers, Flux and the fleet repo meet at "connect".
-func (s *session) initSteps() []steps.Step {
-	return []steps.Step{
-		{
-			Name: stepPreflight, Run: s.preflight,
-			Hint: "`fleetctl doctor` shows each check", Timeout: 2 * time.Minute,
-		},
-		{
-			Name: stepVersions, Needs: []string{stepPreflight}, Run: s.chooseVersions,
-			Hint: "without a network, give --bundle", Timeout: 5 * time.Minute,
-		},
-		{
-			Name: stepHost, Needs: []string{stepVersions}, Run: s.ensureHost,
-			Hint: "run the same command again: it cleans up and starts over", Timeout: 15 * time.Minute,
-		},
-		{
-			Name: stepManifests, Needs: []string{stepVersions}, Run: s.readManifests,
-			Hint: "without a network, give --bundle", Timeout: 10 * time.Minute,
-		},
-		{
-			// It answers long before the host is whole, which is when most of what is installed can be applied.
-			Name: stepAPI, Needs: []string{stepVersions}, Run: s.awaitAPI, Timeout: 15 * time.Minute,
-		},
-		{
-			Name: stepServe, Needs: []string{stepHost}, Run: s.offerRepo,
-			Timeout: time.Minute,
-		},
-		{
-			Name: stepProviders, Needs: []string{stepAPI, stepManifests}, Run: s.installProviders,
-			Hint: "`fleetctl status` shows why", Timeout: 40 * time.Minute, // an upgrade takes them one after the other
-		},
-		{
-			Name: stepFlux, Needs: []string{stepAPI, stepManifests}, Run: s.installFlux,
-			Hint: "`fleetctl status` shows why", Timeout: 15 * time.Minute,
-		},
-		{
-			Name: stepPush, Needs: []string{stepServe, stepAPI, stepManifests}, Run: s.commitAndPush,
-			Timeout: 5 * time.Minute,
-		},
-		{
-			Name: stepConnect, Needs: s.beforeConnect(), Run: s.connect,
-			Timeout: 5 * time.Minute,
-		},
-		{
-			Name: stepSynced, Needs: []string{stepConnect, stepProviders}, Run: s.waitSynced,
-			Hint: "`fleetctl status` shows what is not healthy", Timeout: 15 * time.Minute,
-		},
-	}
-}
-
-// beforeConnect is what Flux cannot begin without. What an existing fleet repo declares needs the providers' kinds and webhooks: Flux would
-// fail, and try again much later. A new one declares no cluster yet, so Flux applies it while the providers start.
-func (s *session) beforeConnect() []string {
-	if s.newFleet {
-		return []string{stepPush, stepFlux}
-	}
-	return []string{stepPush, stepFlux, stepProviders}
-}
-
-func (s *session) initResult() *InitResult {
-	r := &InitResult{
+// result is what steps that have all ended well did.
+func (r *initRun) result() *InitResult {
+	s := r.session
+	endpoint, _ := r.endpoint.Peek()
+	pushed, _ := r.pushed.Peek()
+	kept, _ := r.kept.Peek()
+	installed, _ := r.installed.Peek()
+	result := &InitResult{
 		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Host: string(s.mgmt.Host.Type),
-		Repo: s.opts.Dir, GitURL: s.endpoint.display, Branch: s.fleet.Spec.Git.Branch, Revision: s.revision,
-		Kubeconfig: s.cluster.Path(management.KubeconfigFile), Changed: s.changed, Kept: s.kept, Upgraded: s.upgraded, Snapshot: s.snapshot,
-		Renewed: s.renewed,
-	}
-	if s.deployKey != nil {
-		r.DeployKey = s.deployKey.Public
+		Repo: s.opts.Dir, GitURL: endpoint.display, Branch: s.fleet.Spec.Git.Branch, Revision: pushed.revision,
+		Kubeconfig: s.cluster.Path(management.KubeconfigFile), DeployKey: string(endpoint.credentials.IdentityPub), Changed: r.changed.Load(), Kept: kept,
+		Upgraded: installed.upgraded, Renewed: installed.renewed, Snapshot: installed.snapshot,
 	}
 	clusters := s.mgmt.ClustersDir("<environment>") // fleet.yaml need not declare one
 	if declared := s.fleet.Spec.Environments; len(declared) > 0 {
 		clusters = s.mgmt.ClustersDir(declared[0].Name)
 	}
-	r.Next = []string{
+	result.Next = []string{
 		"fleetctl status                            # what runs, and what is wrong",
-		fmt.Sprintf("export KUBECONFIG=%s", r.Kubeconfig),
-		fmt.Sprintf("declare a cluster in %s/<cluster>/cluster.yaml, commit%s it, and Flux makes it", clusters, s.endpoint.andPush()),
+		fmt.Sprintf("export KUBECONFIG=%s", result.Kubeconfig),
+		fmt.Sprintf("declare a cluster in %s/<cluster>/cluster.yaml, commit%s it, and Flux makes it", clusters, endpoint.andPush()),
 	}
 	if _, err := os.Stat(filepath.Join(s.opts.Dir, ".github", "workflows")); err != nil && s.fleet.Spec.Git.ForgeType() == v1alpha1.ForgeGitHub {
-		r.Next = append(r.Next, "fleetctl ci add --pr                       # checks on each pull request; takes a token that may write workflows")
+		result.Next = append(result.Next, "fleetctl ci add --pr                       # checks on each pull request; takes a token that may write workflows")
 	}
-	return r
+	return result
 }

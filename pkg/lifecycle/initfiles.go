@@ -11,43 +11,55 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
+// repoContent is what init wants in the fleet repo, made of what it knows by then.
+type repoContent struct {
+	session  *session
+	endpoint *gitEndpoint
+	// manifests are nil for a scaffold, which reads none.
+	manifests *manifests
+	// client of the management cluster; nil for a scaffold and a dry run.
+	client *kube.Client
+	keys   keyring
+}
+
 // repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
 // It is computed anew on every try.
-func (s *session) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
-	files, err := s.missingScaffold(ctx, present)
+func (c *repoContent) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
+	files, err := c.missingScaffold(ctx, present)
 	if err != nil {
 		return nil, err
 	}
-	system, err := s.systemFiles(root, present)
+	system, err := c.systemFiles(root, present)
 	if err != nil {
 		return nil, err
 	}
 	files = append(files, system...)
-	channels, err := s.channelFiles(system)
+	channels, err := c.session.channelFiles(system)
 	if err != nil {
 		return nil, err
 	}
-	workload, err := s.workloadFiles(present)
+	workload, err := c.workloadFiles(present)
 	if err != nil {
 		return nil, err
 	}
 	var pipeline []manifest.File
-	if s.isNewRepo(root) && !slices.ContainsFunc(system, present) { // in a repo that Flux follows, what is missing was taken out
-		if pipeline, err = s.pipelineFiles(present); err != nil {
+	if c.session.isNewRepo(root) && !slices.ContainsFunc(system, present) { // in a repo that Flux follows, what is missing was taken out
+		if pipeline, err = c.session.pipelineFiles(present); err != nil {
 			return nil, err
 		}
 	}
-	return s.withLock(root, slices.Concat(files, channels, workload, pipeline), present)
+	return c.manifests.withLock(root, slices.Concat(files, channels, workload, pipeline), present)
 }
 
 // missingScaffold are the files of a new fleet repo that are not there yet, and fleet.yaml, which may have changed.
-func (s *session) missingScaffold(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
-	scaffolded, err := s.scaffoldFiles(ctx)
+func (c *repoContent) missingScaffold(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
+	scaffolded, err := c.scaffoldFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,15 +99,24 @@ func (s *session) pushesByToken() bool {
 // inMemoryFlavour needs nothing but the docker provider's manager.
 const inMemoryFlavour = "in-memory"
 
-func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
-	version, err := s.exampleVersion(ctx)
+// fleetFile is fleet.yaml, with the versions where they are chosen.
+func (c *repoContent) fleetFile() []byte {
+	if c.manifests == nil {
+		return c.session.fleetFile
+	}
+	return c.manifests.fleetFile
+}
+
+func (c *repoContent) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
+	s := c.session
+	version, err := c.exampleVersion(ctx)
 	if err != nil {
 		return nil, err
 	}
 	environments := make([]scaffold.Environment, 0, len(s.fleet.Spec.Environments))
 	for _, e := range s.fleet.Spec.Environments {
-		c := s.fleet.ChannelOf(e.Name)
-		environments = append(environments, scaffold.Environment{Name: e.Name, Source: c.Source(), Unreleased: c.IsTag() && !s.hasSource(c)})
+		channel := s.fleet.ChannelOf(e.Name)
+		environments = append(environments, scaffold.Environment{Name: e.Name, Source: channel.Source(), Unreleased: channel.IsTag() && !s.hasSource(channel)})
 	}
 	var charts []string
 	for _, p := range s.mgmt.Providers {
@@ -108,9 +129,9 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 		charts = slices.Insert(slices.Delete(charts, i, i+1), 0, inMemoryFlavour)
 	}
 	files, err := scaffold.Repo(scaffold.RepoOptions{
-		Fleet: s.fleet.Metadata.Name, FleetYAML: s.fleetFile, ManagementCluster: s.mgmt.Name,
+		Fleet: s.fleet.Metadata.Name, FleetYAML: c.fleetFile(), ManagementCluster: s.mgmt.Name,
 		Layout:       s.layout(),
-		Environments: environments, Charts: charts, KubernetesVersion: version, Local: s.endpoint.local,
+		Environments: environments, Charts: charts, KubernetesVersion: version, Local: c.endpoint.local,
 	})
 	for _, e := range environments {
 		if err == nil {
@@ -124,23 +145,24 @@ func (s *session) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 
 // exampleVersion is the Kubernetes version of the cluster in the new repo's README: that of the management cluster, which its host chose
 // where fleet.yaml does not say.
-func (s *session) exampleVersion(ctx context.Context) (string, error) {
-	if v := s.mgmt.KubernetesVersion; v != "" {
+func (c *repoContent) exampleVersion(ctx context.Context) (string, error) {
+	if v := c.session.mgmt.KubernetesVersion; v != "" {
 		return v, nil
 	}
-	if s.client == nil { // a dry run, or a scaffold
-		return s.traits().KubernetesVersion, nil
+	if c.client == nil { // a dry run, or a scaffold
+		return c.session.traits().KubernetesVersion, nil
 	}
-	v, err := s.client.ServerVersion(ctx)
+	v, err := c.client.ServerVersion(ctx)
 	v, _, _ = strings.Cut(v, "+") // what a distribution appends is no version of Kubernetes
 	return v, err
 }
 
-func (s *session) syncOptions() flux.SyncOptions {
+// syncOptions are for a Flux that reads the fleet repo at an endpoint.
+func (s *session) syncOptions(at *gitEndpoint) flux.SyncOptions {
 	o := flux.SyncOptions{
-		URL: s.endpoint.url, Branch: s.fleet.Spec.Git.Branch, Path: s.mgmt.Dir(), Interval: s.interval(),
+		URL: at.url, Branch: s.fleet.Spec.Git.Branch, Path: s.mgmt.Dir(), Interval: s.interval(),
 	}
-	if !s.endpoint.credentials.Empty() {
+	if !at.credentials.Empty() {
 		o.SecretName = flux.Name
 	}
 	return o

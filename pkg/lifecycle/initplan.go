@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -20,8 +21,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// installPlan is what will run on the management cluster, every version chosen.
-type installPlan struct {
+// versions is what will run on the management cluster, every version chosen.
+type versions struct {
+	// fleet has the versions that fleet.yaml leaves open, and fleetFile is that file with them.
+	fleet     *v1alpha1.Fleet
+	fleetFile []byte
 	source    *capi.Source
 	providers []capi.Provider
 	// origins say where the values of the source's variables come from.
@@ -29,104 +33,108 @@ type installPlan struct {
 	// variables are all values; those of vault stand in until Vault is asked.
 	variables map[string]string
 	vault     []v1alpha1.Variable
-	// What follows is there once the manifests are read.
-	flux *flux.Components
+}
+
+// manifests is all that will be applied to the management cluster, read.
+type manifests struct {
+	*versions
+	flux   *flux.Components
+	locked []v1alpha1.LockedComponent
 	// images of a bundle that the node needs; nil without a bundle.
 	images host.ImageArchive
 }
 
 // chooseVersions fills in the versions that fleet.yaml leaves open and finds out what the providers lack. It comes before anything is
 // created, and is quick: what takes long of the manifests is read while the host starts.
-func (s *session) chooseVersions(ctx context.Context, detail func(string)) error {
+func (s *session) chooseVersions(ctx context.Context, detail func(string)) (*versions, error) {
 	if s.bundle != nil {
 		detail("unpacking the bundle's manifests")
 		if err := s.unpackManifests(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	detail("reading provider components")
-	plan := &installPlan{}
-	if err := s.planProviders(ctx, plan); err != nil {
-		return err
+	certManager, err := s.preferLocked()
+	if err != nil {
+		return nil, err
 	}
-	if err := s.pinVersions(plan.providers); err != nil {
-		return err
+	v := &versions{}
+	if certManager.Version, err = s.planProviders(ctx, v, certManager); err != nil {
+		return nil, err
 	}
-	s.plan = plan
-	return nil
+	if v.fleetFile, err = s.pinVersions(v.providers, certManager.Version); err != nil {
+		return nil, err
+	}
+	v.fleet = s.withVersions(v.providers, certManager.Version)
+	return v, nil
 }
 
 // readManifests gets hold of all that will be applied, from the bundle or from the releases: seconds of work and of downloads.
-func (s *session) readManifests(ctx context.Context, _ func(string)) error {
+func (s *session) readManifests(ctx context.Context, v *versions, _ func(string)) (*manifests, error) {
+	m := &manifests{versions: v}
 	group, readCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.plan.source.Prefetch(readCtx, s.plan.providers) })
-	group.Go(func() error { return s.planFlux(readCtx, s.plan) })
+	group.Go(func() error { return v.source.Prefetch(readCtx, v.providers) })
+	group.Go(func() (err error) {
+		m.flux, err = flux.GenerateComponents(readCtx, s.fluxOptions())
+		return err
+	})
 	if err := group.Wait(); err != nil {
-		return err
-	}
-	if err := s.checkTuning(ctx); err != nil {
-		return err
-	}
-	if err := s.lockManifests(ctx); err != nil {
-		return err
-	}
-	if s.bundle != nil {
-		if err := s.planImages(ctx, s.plan); err != nil {
-			return err
-		}
-	}
-	close(s.manifestsRead)
-	return nil
-}
-
-// bundleImages are the images that the node gets, once the manifests that name them are read.
-func (s *session) bundleImages(ctx context.Context) (host.ImageArchive, error) {
-	if err := wait(ctx, s.manifestsRead); err != nil {
 		return nil, err
 	}
-	return s.plan.images, nil
+	if err := checkTuning(ctx, m); err != nil {
+		return nil, err
+	}
+	if err := s.lockManifests(ctx, m); err != nil {
+		return nil, err
+	}
+	if s.bundle != nil {
+		if err := s.planImages(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
 }
 
-func (s *session) planProviders(ctx context.Context, plan *installPlan) error {
+// planProviders fills v in, and returns the version of cert-manager that goes with it.
+func (s *session) planProviders(ctx context.Context, v *versions, certManager v1alpha1.CertManager) (string, error) {
 	declared := components.DeclaredProviders(s.mgmt.Providers)
 	resolved, err := s.variables(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
-	variables := maps.Clone(resolved.values)
-	plan.origins, plan.vault = maps.Clone(resolved.origins), resolved.vault
-	if err := s.preferLocked(); err != nil {
-		return err
-	}
-	source, err := s.providerSource(declared, variables, s.tuning(ctx)) //nolint:contextcheck // it reads nothing yet
+	v.variables = maps.Clone(resolved.values)
+	v.origins, v.vault = maps.Clone(resolved.origins), resolved.vault
+	source, err := s.providerSource(declared, v.variables, s.tuning(ctx), certManager) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
-		return err
+		return "", err
 	}
-	if s.mgmt.CertManager.Version, err = source.CertManagerVersion(); err != nil {
-		return err
-	}
-	if plan.providers, err = source.Resolve(ctx, declared); err != nil {
-		return err
-	}
-	found, err := s.environmentFor(ctx, source, plan.providers, variables)
+	version, err := source.CertManagerVersion()
 	if err != nil {
-		return err
+		return "", err
 	}
-	maps.Copy(variables, found)
+	if v.providers, err = source.Resolve(ctx, declared); err != nil {
+		return "", err
+	}
+	found, err := s.environmentFor(ctx, source, v.providers, v.variables)
+	if err != nil {
+		return "", err
+	}
+	maps.Copy(v.variables, found)
 	for name := range found {
-		plan.origins[name] = originOf(fromEnvironment(name), found[name])
+		v.origins[name] = originOf(fromEnvironment(name), found[name])
 	}
-	plan.variables = variables
-	if plan.source, err = source.WithVariables(variables); err != nil { //nolint:contextcheck // it reads nothing yet
-		return err
+	if v.source, err = source.WithVariables(v.variables); err != nil { //nolint:contextcheck // it reads nothing yet
+		return "", err
 	}
-	return plan.source.CheckVariables(ctx, plan.providers)
+	return version, v.source.CheckVariables(ctx, v.providers)
 }
 
-func (s *session) providerSource(declared []capi.Provider, variables map[string]string, tuning []kube.Tuning) (*capi.Source, error) {
+func (s *session) providerSource(
+	declared []capi.Provider, variables map[string]string, tuning []kube.Tuning, certManager v1alpha1.CertManager,
+) (*capi.Source, error) {
 	return capi.NewSource(capi.SourceOptions{
 		Providers: declared, Variables: variables, Repository: s.providerFolder(),
-		CertManagerVersion: s.mgmt.CertManager.Version, CertManagerURL: s.mgmt.CertManager.URL,
+		CertManagerVersion: certManager.Version, CertManagerURL: certManager.URL,
 		Tuning: tuning,
 	})
 }
@@ -136,13 +144,13 @@ func (s *session) providerFolder() string {
 	if s.bundle == nil {
 		return ""
 	}
-	return filepath.Join(s.manifests, "providers")
+	return filepath.Join(s.manifestDir, "providers")
 }
 
 // unpackManifests writes the bundle's manifests, verified, to where their readers look.
 func (s *session) unpackManifests(ctx context.Context) error {
 	for _, part := range []struct{ dir, prefix string }{
-		{s.manifests, "providers"}, {s.manifests, "flux"}, {s.providerFolder(), "cert-manager"},
+		{s.manifestDir, "providers"}, {s.manifestDir, "flux"}, {s.providerFolder(), "cert-manager"},
 	} {
 		if err := s.bundle.WriteFiles(ctx, part.dir, part.prefix); err != nil {
 			return err
@@ -164,17 +172,12 @@ func (s *session) environmentFor(ctx context.Context, source *capi.Source, provi
 			if _, ok := known[v.Name]; ok {
 				continue
 			}
-			if value, _ := s.LookupEnv(v.Name); value != "" {
+			if value, _ := s.deps.LookupEnv(v.Name); value != "" {
 				found[v.Name] = value
 			}
 		}
 	}
 	return found, nil
-}
-
-func (s *session) planFlux(ctx context.Context, plan *installPlan) (err error) {
-	plan.flux, err = flux.GenerateComponents(ctx, s.fluxOptions())
-	return err
 }
 
 func (s *session) fluxOptions() flux.ComponentsOptions {
@@ -184,75 +187,88 @@ func (s *session) fluxOptions() flux.ComponentsOptions {
 		Tuning: tuningOf(s.mgmt),
 	}
 	if s.bundle != nil {
-		options.ManifestsBase = filepath.Join(s.manifests, "flux", o.Version)
+		options.ManifestsBase = filepath.Join(s.manifestDir, "flux", o.Version)
 	}
 	return options
 }
 
-// planImages finds the images of the plan in the bundle. One that is missing is said now: later it would be a pod that never
+// planImages finds the images of the manifests in the bundle. One that is missing is said now: later it would be a pod that never
 // starts.
-func (s *session) planImages(ctx context.Context, plan *installPlan) error {
-	needed, err := plan.source.Images(ctx, plan.providers)
+func (s *session) planImages(ctx context.Context, m *manifests) error {
+	needed, err := m.source.Images(ctx, m.providers)
 	if err != nil {
 		return err
 	}
-	needed = append(needed, plan.flux.Images...)
+	needed = append(needed, m.flux.Images...)
 	for _, ref := range needed {
 		if _, err := s.bundle.Image(ref); err != nil {
 			return diag.Wrap("find image "+ref+" in the bundle "+s.opts.Bundle, err, "make a bundle for this fleet: fleetctl bundle create")
 		}
 	}
 	if s.traits().TakesImages {
-		plan.images = s.bundle.Archive(needed...)
+		m.images = s.bundle.Archive(needed...)
 	}
 	return nil
 }
 
-// pinVersions writes the chosen versions into fleet.yaml where it leaves them open: the next run, and every other machine, installs the
-// same.
-func (s *session) pinVersions(chosen []capi.Provider) error {
-	if v := s.mgmt.CertManager.Version; v != "" {
-		edited, err := v1alpha1.SetCertManagerVersion(s.fleetFile, s.mgmt.Name, v)
-		if err != nil {
-			return err
+// pinVersions is fleet.yaml with the chosen versions where it leaves them open: the next run, and every other machine, installs the same.
+func (s *session) pinVersions(chosen []capi.Provider, certManager string) ([]byte, error) {
+	file := s.fleetFile
+	var err error
+	if certManager != "" {
+		if file, err = v1alpha1.SetCertManagerVersion(file, s.mgmt.Name, certManager); err != nil {
+			return nil, err
 		}
-		s.fleetFile = edited
 	}
 	for _, p := range chosen {
-		providerType := v1alpha1.ProviderType(p.Type)
-		edited, err := v1alpha1.SetProviderVersion(s.fleetFile, s.mgmt.Name, providerType, p.Name, p.Version)
-		if err != nil {
-			return err
+		if file, err = v1alpha1.SetProviderVersion(file, s.mgmt.Name, v1alpha1.ProviderType(p.Type), p.Name, p.Version); err != nil {
+			return nil, err
 		}
-		s.fleetFile = edited
-		for i := range s.mgmt.Providers {
-			if have := &s.mgmt.Providers[i]; have.Name == p.Name && have.Type == providerType {
-				have.Version = p.Version
+	}
+	return file, nil
+}
+
+// withVersions is the fleet as pinVersions writes it.
+func (s *session) withVersions(chosen []capi.Provider, certManager string) *v1alpha1.Fleet {
+	fleet := *s.fleet
+	fleet.Spec.ManagementClusters = slices.Clone(fleet.Spec.ManagementClusters)
+	for i := range fleet.Spec.ManagementClusters {
+		m := &fleet.Spec.ManagementClusters[i]
+		if m.Name != s.mgmt.Name {
+			continue
+		}
+		m.CertManager.Version = certManager
+		m.Providers = slices.Clone(m.Providers)
+		for j := range m.Providers {
+			for _, p := range chosen {
+				if have := &m.Providers[j]; have.Name == p.Name && have.Type == v1alpha1.ProviderType(p.Type) {
+					have.Version = p.Version
+				}
 			}
 		}
 	}
-	return nil
+	return &fleet
 }
 
-// preferLocked chooses the cert-manager that fleet.lock knows where fleet.yaml leaves it open, and there is no bundle without it.
-func (s *session) preferLocked() error {
-	certs := &s.mgmt.CertManager
+// preferLocked is the declared cert-manager, in the version that fleet.lock knows where fleet.yaml leaves it open, and there is no bundle without it.
+func (s *session) preferLocked() (v1alpha1.CertManager, error) {
+	certs := s.mgmt.CertManager
 	if certs.Version != "" {
-		return nil
+		return certs, nil
 	}
 	lock, err := v1alpha1.LoadLock(filepath.Join(s.opts.Dir, v1alpha1.LockFileName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return certs, nil
 	}
 	if err != nil {
-		return err
+		return certs, err
 	}
-	locked := components.LockedVersion(lock, *certs)
+	locked := components.LockedVersion(lock, certs)
 	if s.bundle != nil {
 		if _, err := os.Stat(filepath.Join(s.providerFolder(), "cert-manager", locked)); err != nil {
-			return nil //nolint:nilerr // the bundle's own it is then
+			return certs, nil //nolint:nilerr // the bundle's own it is then
 		}
 	}
 	certs.Version = locked
-	return nil
+	return certs, nil
 }

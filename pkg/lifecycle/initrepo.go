@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -40,138 +41,141 @@ func (e *gitEndpoint) andPush() string {
 }
 
 // offerRepo finds out where Flux reads the fleet repo: at its remote or, where it has none, at a server that it starts.
-func (s *session) offerRepo(ctx context.Context, detail func(string)) error {
-	git := s.fleet.Spec.Git
+func (r *initRun) offerRepo(ctx context.Context, detail func(string)) (*gitEndpoint, error) {
+	git := r.session.fleet.Spec.Git
 	if git.URL == "" {
-		return s.serveRepo(ctx, detail)
+		return r.serveRepo(ctx, detail)
 	}
-	credentials, err := s.sourceCredentials()
+	credentials, err := r.session.sourceCredentials()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.endpoint = &gitEndpoint{url: sourceURL(git), display: git.URL, credentials: credentials}
-	return steps.NothingToDo("Flux reads " + git.URL)
+	return &gitEndpoint{url: sourceURL(git), display: git.URL, credentials: credentials}, steps.NothingToDo("Flux reads " + git.URL)
 }
 
 // serveRepo serves the folder of the fleet repo, read-only, to the pods of the management cluster, from a process that outlives
 // this one.
-func (s *session) serveRepo(ctx context.Context, _ func(string)) error {
+func (r *initRun) serveRepo(ctx context.Context, _ func(string)) (*gitEndpoint, error) {
+	s := r.session
 	gateway, err := s.host.Gateway(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.prepareWorkTree(ctx); err != nil {
-		return err
+	if _, err := s.prepareWorkTree(ctx); err != nil {
+		return nil, err
 	}
 	at, started, err := gitserve.Ensure(ctx, gitserve.Spec{
 		StateDir: s.cluster.Path(management.GitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
-		Executable: s.Executable, Args: []string{"git-serve", s.cluster.Path(management.GitServeDir)},
+		Executable: s.deps.Executable, Args: []string{"git-serve", s.cluster.Path(management.GitServeDir)},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.endpoint = &gitEndpoint{
+	endpoint := &gitEndpoint{
 		url:     gitserve.URL(gateway.Host, at.Port),
 		display: s.opts.Dir, local: true,
 		credentials: flux.SourceCredentials{Username: at.Username, Password: at.Password, CA: []byte(at.CA)},
 	}
-	s.serves.Store(true)
 	if !started {
-		return steps.NothingToDo("it is being served")
+		return endpoint, steps.NothingToDo("it is being served")
 	}
-	s.did()
-	return nil
+	r.did()
+	return endpoint, nil
 }
 
 // prepareWorkTree makes the folder a working tree on the fleet's branch, with the remote that fleet.yaml names.
-func (s *session) prepareWorkTree(ctx context.Context) (err error) {
+func (s *session) prepareWorkTree(ctx context.Context) (*gitrepo.Repo, error) {
 	git := s.fleet.Spec.Git
-	defer func() {
-		if s.repo != nil {
-			s.repo.NoVerify = s.opts.NoVerify
-		}
-	}()
-	if s.repo, err = gitrepo.Open(s.opts.Dir); err == nil {
-		if git.URL == "" {
-			return nil
-		}
-		_, err = s.repo.EnsureRemote(git.URL)
-		return err
+	repo, err := gitrepo.Open(s.opts.Dir)
+	switch {
+	case err == nil && git.URL != "":
+		_, err = repo.EnsureRemote(git.URL)
+	case err == nil:
+	case !errors.Is(err, gitrepo.ErrNotARepository):
+	case git.URL == "":
+		repo, err = gitrepo.InitLocal(s.opts.Dir, git.Branch)
+	default:
+		repo, err = gitrepo.Clone(ctx, git.URL, s.pushAuth(), git.Branch, s.opts.Dir)
 	}
-	if !errors.Is(err, gitrepo.ErrNotARepository) {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	if git.URL == "" {
-		s.repo, err = gitrepo.InitLocal(s.opts.Dir, git.Branch)
-		return err
-	}
-	s.repo, err = gitrepo.Clone(ctx, git.URL, s.pushAuth(), git.Branch, s.opts.Dir)
-	return err
+	repo.NoVerify = s.opts.NoVerify
+	return repo, nil
 }
 
 // commitAndPush writes and commits what the fleet repo lacks, with fleet.yaml as it stands, and nothing else that may be dirty, and pushes it. Where the remote has moved on, the
 // intent is applied again on top of it, never forced.
-func (s *session) commitAndPush(ctx context.Context, detail func(string)) error {
-	if err := s.prepareWorkTree(ctx); err != nil {
-		return err
+func (r *initRun) commitAndPush(ctx context.Context, endpoint *gitEndpoint, client *kube.Client, m *manifests, detail func(string)) (*pushed, error) {
+	s := r.session
+	content := &repoContent{session: s, endpoint: endpoint, client: client, manifests: m}
+	repo, err := s.prepareWorkTree(ctx)
+	if err != nil {
+		return nil, err
 	}
 	message := fmt.Sprintf("Point the management cluster %s at this repository\n\nWritten by fleetctl init.\n", s.mgmt.Name)
-	if err := s.repo.Recover(ctx); err != nil {
-		return err
+	if err := repo.Recover(ctx); err != nil {
+		return nil, err
 	}
-	if s.endpoint.local {
-		made, err := s.commitHere(ctx, message, s.gitChanges)
-		if err != nil {
-			return err
-		}
-		if !made {
-			return steps.NothingToDo("all is committed")
-		}
-		s.did()
-		return nil
-	}
-	detail("pushing to " + s.fleet.Spec.Git.URL)
-	intent := func(root string) ([]gitrepo.Change, error) { return s.gitChanges(ctx, root) }
-	synced, err := s.repo.Sync(ctx, s.pushAuth(), intent, message, gitrepo.Author{})
+	p := &pushed{session: s, repo: repo}
+	made, nothing, err := s.commitTo(ctx, endpoint, p, message, content.gitChanges, detail)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.revision = synced.Commit
-	if !synced.Pushed {
-		return steps.NothingToDo("all is pushed")
+	p.access = content.access() // with the keys that the commit is encrypted with
+	if !made {
+		return p, nothing
 	}
-	s.did()
-	return nil
+	r.did()
+	return p, nil
 }
 
-// commitHere commits what is wanted to the working tree's branch, and says whether there was anything to commit.
-func (s *session) commitHere(
-	ctx context.Context, message string, wanted func(ctx context.Context, root string) ([]gitrepo.Change, error),
-) (made bool, err error) {
-	base, err := s.repo.Head()
-	if err != nil {
-		return false, err
+// commitTo makes the commit where Flux reads it, and notes it in p. nothing says in words that there was nothing to commit.
+func (s *session) commitTo(
+	ctx context.Context, endpoint *gitEndpoint, p *pushed, message string, wanted wantedChanges, detail func(string),
+) (made bool, nothing steps.NothingToDo, err error) {
+	if endpoint.local {
+		p.revision, made, err = commitHere(ctx, p.repo, message, wanted)
+		return made, "all is committed", err
 	}
-	root, remove, err := s.repo.Copy(ctx)
+	detail("pushing to " + s.fleet.Spec.Git.URL)
+	intent := func(root string) ([]gitrepo.Change, error) { return wanted(ctx, root) }
+	synced, err := p.repo.Sync(ctx, s.pushAuth(), intent, message, gitrepo.Author{})
 	if err != nil {
-		return false, err
+		return false, "", err
+	}
+	p.revision = synced.Commit
+	return synced.Pushed, "all is pushed", nil
+}
+
+// wantedChanges are what a commit is to bring to a fleet repo that has at root what is committed.
+type wantedChanges func(ctx context.Context, root string) ([]gitrepo.Change, error)
+
+// commitHere commits what is wanted to the working tree's branch. It returns the commit that is there then, and whether there was anything to commit.
+func commitHere(ctx context.Context, repo *gitrepo.Repo, message string, wanted wantedChanges) (commit string, made bool, err error) {
+	base, err := repo.Head()
+	if err != nil {
+		return "", false, err
+	}
+	root, remove, err := repo.Copy(ctx)
+	if err != nil {
+		return "", false, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	changes, err := wanted(ctx, root)
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
-	s.revision, made, err = s.repo.CommitOnto(ctx, base, changes, message, gitrepo.Author{})
-	return made, err
+	return repo.CommitOnto(ctx, base, changes, message, gitrepo.Author{})
 }
 
 // gitChanges are repoFiles as gitrepo commits them, where root has what is committed, with what is encrypted.
-func (s *session) gitChanges(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	changes, err := s.changesOf(ctx, root, s.repoFiles)
+func (c *repoContent) gitChanges(ctx context.Context, root string) ([]gitrepo.Change, error) {
+	changes, err := c.session.changesOf(ctx, root, c.repoFiles)
 	if err != nil {
 		return nil, err
 	}
-	encrypted, err := s.secretFiles(ctx, root)
+	encrypted, err := c.secretFiles(ctx, root)
 	return append(changes, encrypted...), err
 }
 

@@ -25,8 +25,9 @@ const managedAnnotation = "fleetctl.dev/managed"
 
 // workloadFiles is what the Flux of the workload clusters consists of and follows, environment by environment: in the version of the
 // management cluster's, reading the fleet repo as that one does.
-func (s *session) workloadFiles(present func(manifest.File) bool) ([]manifest.File, error) {
-	sync, err := flux.GenerateSync(s.syncOptions())
+func (c *repoContent) workloadFiles(present func(manifest.File) bool) ([]manifest.File, error) {
+	s := c.session
+	sync, err := flux.GenerateSync(s.syncOptions(c.endpoint))
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func (s *session) workloadFiles(present func(manifest.File) bool) ([]manifest.Fi
 	}
 	var files []manifest.File
 	for _, env := range s.fleet.Spec.Environments {
-		o := scaffold.WorkloadFluxOptions{Layout: s.layout(), Environment: env.Name, Components: s.plan.flux.Content}
+		o := scaffold.WorkloadFluxOptions{Layout: s.layout(), Environment: env.Name, Components: c.manifests.flux.Content}
 		if s.fleet.ChannelOf(env.Name).Source() == flux.Name {
 			o.Source = source
 		}
@@ -54,8 +55,9 @@ func (s *session) workloadFiles(present func(manifest.File) bool) ([]manifest.Fi
 }
 
 // secretFiles are the rules of encryption, and the credentials of the workload clusters, encrypted, where the repo at root has others.
-func (s *session) secretFiles(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	keys, err := s.ensureKeys(ctx, root)
+func (c *repoContent) secretFiles(ctx context.Context, root string) ([]gitrepo.Change, error) {
+	s := c.session
+	keys, err := c.keys.ensure(ctx, s, c.client, root)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +84,11 @@ func (s *session) secretFiles(ctx context.Context, root string) ([]gitrepo.Chang
 		}
 		changes = append(changes, gitrepo.Change{Path: secret.RulesFile, Content: content})
 	}
-	if s.endpoint.credentials.Empty() {
+	access := c.access()
+	if access.endpoint.credentials.Empty() {
 		return changes, nil
 	}
-	kept, err := s.keptToken(ctx, s.client)
+	kept, err := access.keptToken(ctx, c.client)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +97,7 @@ func (s *session) secretFiles(ctx context.Context, root string) ([]gitrepo.Chang
 		if err != nil {
 			return nil, err
 		}
-		credentials, err := s.workloadCredentials(file, kept)
+		credentials, err := access.workloadCredentials(file, kept)
 		if err != nil {
 			return nil, err
 		}
@@ -114,6 +117,11 @@ func (s *session) secretFiles(ctx context.Context, root string) ([]gitrepo.Chang
 		}
 	}
 	return changes, nil
+}
+
+// access is what Flux gets, with the keys that were found or made by now.
+func (c *repoContent) access() *fluxAccess {
+	return &fluxAccess{session: c.session, endpoint: c.endpoint, keys: c.keys.keys, home: c.client}
 }
 
 // credentialsFile is the encrypted file with what the workload clusters of an environment read the fleet repo with.
@@ -166,15 +174,15 @@ func (f *credentialsFile) renewed(credentials []byte, rule secret.Rule, keys sec
 
 // workloadCredentials is the Secret that the workload clusters of an environment are to read the fleet repo with, in clear; nil where they get none.
 // A token of its own in the file stays before the one that is kept elsewhere.
-func (s *session) workloadCredentials(file *credentialsFile, kept *heldToken) ([]byte, error) {
-	there, err := s.tokenInFile(file)
+func (a *fluxAccess) workloadCredentials(file *credentialsFile, kept *heldToken) ([]byte, error) {
+	there, err := a.session.tokenInFile(file)
 	if err != nil {
 		return nil, err
 	}
 	if there != nil && there.own {
 		kept = there
 	}
-	credentials, err := s.workloadSecret(kept)
+	credentials, err := a.workloadSecret(kept)
 	if err != nil || credentials == nil {
 		return nil, err
 	}

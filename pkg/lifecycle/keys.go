@@ -211,13 +211,13 @@ func encryptedFiles(root string) ([]string, error) {
 }
 
 // checkKeys refuses, before anything is made, a fleet repo with secrets that nobody here can decrypt. A management cluster that is there
-// already has the key: see ensureKeys.
+// already has the key: see keyring.
 func (s *session) checkKeys(ctx context.Context) error {
 	rules, err := readRules(s.opts.Dir)
 	if err != nil || rules == nil {
 		return err
 	}
-	keys, err := localKeys(s.Deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := localKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
 	if err != nil || len(keys.For(rules.Recipients())) > 0 {
 		return err
 	}
@@ -247,23 +247,29 @@ func (s *session) refuseLostKey(root string, rules *secret.Rules) error {
 		strings.Join(rules.Recipients(), ", ")), keyringHint)
 }
 
-// ensureKeys finds the keys that the fleet repo at root is encrypted with, or makes the first one, and keeps them. They come from this
-// machine or, where its state was lost, from the management cluster.
-func (s *session) ensureKeys(ctx context.Context, root string) (secret.Keys, error) {
+// keyring is what the fleet repo is encrypted with, the key in use first, and the fleet that the keys were filed for.
+type keyring struct {
+	keys  secret.Keys
+	fleet state.Fleet
+}
+
+// ensure finds the keys that the fleet repo at root is encrypted with, or makes the first one, and keeps them. They come from this
+// machine or, where its state was lost, from the management cluster of client.
+func (k *keyring) ensure(ctx context.Context, s *session, client *kube.Client, root string) (secret.Keys, error) {
 	fleet := s.stateFleet()
-	if s.keys != nil && s.keysOf == fleet {
-		return s.keys, nil
+	if k.keys != nil && k.fleet == fleet {
+		return k.keys, nil
 	}
-	keys, err := localKeys(s.Deps, fleet, root, s.opts.AgeKeyFile)
+	keys, err := localKeys(s.deps, fleet, root, s.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
-	keys = append(keys, s.keys...) // filed under an identity that another run was faster than
+	keys = append(keys, k.keys...) // filed under an identity that another run was faster than
 	rules, err := readRules(root)
 	if err != nil {
 		return nil, err
 	}
-	there, err := clusterKeys(ctx, s.client)
+	there, err := clusterKeys(ctx, client)
 	if err != nil {
 		return nil, err
 	}
@@ -285,10 +291,10 @@ func (s *session) ensureKeys(ctx context.Context, root string) (secret.Keys, err
 		keys = secret.Keys{key}
 	}
 	keys = unique(keys)
-	if err := keepKeys(ctx, s.Deps, fleet, keys); err != nil {
+	if err := keepKeys(ctx, s.deps, fleet, keys); err != nil {
 		return nil, err
 	}
-	s.keys, s.keysOf = keys, fleet
+	k.keys, k.fleet = keys, fleet
 	return keys, nil
 }
 

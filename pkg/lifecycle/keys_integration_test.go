@@ -41,7 +41,7 @@ func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o InitOpti
 		t.Fatal(err)
 	}
 	defer s.close()
-	s.client, s.endpoint = e.client, &gitEndpoint{} // everybody may read the repo
+	content := &repoContent{session: s, client: e.client, endpoint: &gitEndpoint{}} // everybody may read the repo
 	if err := s.checkKeys(ctx); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o InitOpti
 	if err != nil {
 		return err
 	}
-	changes, err := s.secretFiles(ctx, o.Dir)
+	changes, err := content.secretFiles(ctx, o.Dir)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o InitOpti
 	if err := s.cluster.Save(s.record()); err != nil {
 		t.Fatal(err)
 	}
-	return s.applyKeys(ctx, flux.NewSystem(e.client))
+	return content.access().giveKeys(ctx, flux.NewSystem(e.client))
 }
 
 // keyFile is where the state folder has the keys of the fleet.

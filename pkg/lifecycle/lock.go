@@ -46,27 +46,27 @@ func ReadComponents(ctx context.Context, report progress.Reporter, dir, bundle, 
 	return locked, nil
 }
 
-// lockManifests compares what was read with fleet.lock, before any of it is installed.
-func (s *session) lockManifests(ctx context.Context) error {
+// lockManifests notes what was read, and compares it with fleet.lock before any of it is installed.
+func (s *session) lockManifests(ctx context.Context, m *manifests) error {
 	lock, err := v1alpha1.LoadLock(filepath.Join(s.opts.Dir, v1alpha1.LockFileName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	certs, err := s.plan.source.CertManager(ctx)
+	certs, err := m.source.CertManager(ctx)
 	if err != nil {
 		return err
 	}
 	read := []v1alpha1.LockedComponent{
-		components.LockedFlux(s.fleet.Spec.Flux, s.plan.flux.Digest),
+		components.LockedFlux(s.fleet.Spec.Flux, m.flux.Digest),
 		components.LockedCertManager(certs.Version, s.mgmt.CertManager.URL, certs.YAML),
 	}
-	for _, p := range s.plan.providers {
-		m, err := s.plan.source.Unread(ctx, p)
+	for _, p := range m.providers {
+		unread, err := m.source.Unread(ctx, p)
 		if err != nil {
 			return err
 		}
 		read = append(read, v1alpha1.LockedComponent{
-			Name: p.Name, Type: v1alpha1.ComponentType(p.Type), Version: p.Version, URL: p.URL, SHA256: components.Digest(m.YAML),
+			Name: p.Name, Type: v1alpha1.ComponentType(p.Type), Version: p.Version, URL: p.URL, SHA256: components.Digest(unread.YAML),
 		})
 	}
 	for i := range read {
@@ -76,21 +76,21 @@ func (s *session) lockManifests(ctx context.Context) error {
 	for _, c := range read {
 		errs = append(errs, lock.Verify(c))
 	}
-	s.locked = read
+	m.locked = read
 	return errors.Join(errs...)
 }
 
 // withLock adds fleet.lock, where it does not know all that is installed, to the files that are written.
-func (s *session) withLock(root string, files []manifest.File, present func(manifest.File) bool) ([]manifest.File, error) {
-	repo := fleetrepo.New(root, s.fleet)
-	edit, err := repo.Relock(s.locked, files)
+func (m *manifests) withLock(root string, files []manifest.File, present func(manifest.File) bool) ([]manifest.File, error) {
+	repo := fleetrepo.New(root, m.fleet)
+	edit, err := repo.Relock(m.locked, files)
 	if err != nil {
 		return nil, err
 	}
 	if changed := edit.Changes.Files(); len(changed) > 0 {
 		return append(files, changed...), nil
 	}
-	anew, err := repo.NewLock(s.locked, files)
+	anew, err := repo.NewLock(m.locked, files)
 	if err != nil {
 		return nil, err
 	}

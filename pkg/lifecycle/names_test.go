@@ -114,12 +114,12 @@ func TestResolveVariablesNamesAllThatIsMissing(t *testing.T) {
 
 // Where nobody chooses a version of Kubernetes, the README of a new fleet repo still has one that its reader can use.
 func TestExampleVersionOfADryRun(t *testing.T) {
-	s := &session{mgmt: &v1alpha1.ManagementCluster{}}
-	if v, err := s.exampleVersion(t.Context()); err != nil || !regexp.MustCompile(`^v1\.\d+\.\d+$`).MatchString(v) {
+	c := &repoContent{session: &session{mgmt: &v1alpha1.ManagementCluster{}}}
+	if v, err := c.exampleVersion(t.Context()); err != nil || !regexp.MustCompile(`^v1\.\d+\.\d+$`).MatchString(v) {
 		t.Errorf("version %q, %v", v, err)
 	}
-	s.mgmt.KubernetesVersion = "v1.30.0"
-	if v, err := s.exampleVersion(t.Context()); err != nil || v != "v1.30.0" {
+	c.session.mgmt.KubernetesVersion = "v1.30.0"
+	if v, err := c.exampleVersion(t.Context()); err != nil || v != "v1.30.0" {
 		t.Errorf("version %q, %v, want the one of fleet.yaml", v, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func (s *session) askParent(ctx context.Context) error {
 	name, parent := s.mgmt.Name, s.mgmt.Parent
 	op := fmt.Sprintf("ask management cluster %s for %s", parent, name)
-	above, err := management.Find(s.Store, parent, s.opts.Dir)
+	above, err := management.Find(s.deps.Store, parent, s.opts.Dir)
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}

@@ -28,83 +28,102 @@ const (
 // pivot hands the work of a management cluster to another one, which may be one of its workload clusters. What it does to either side goes through
 // pkg/handover, so that whoever is killed, wherever, the same command goes on.
 type pivot struct {
-	*session
+	session *session
+	// init is the run of init's steps that come before.
+	init *initRun
 
 	// to is the workload cluster that is to take over, or what the cluster of toKubeconfig is called.
 	to           string
 	toKubeconfig []byte
-	// under is the hand-over that is under way, gone tells that its source is not there any more.
-	under *handover.Journal
-	gone  bool
+	// What a look has found before the steps begin: the hand-over that is under way, whether its source is not there any more, and the way to that
+	// where it is; under and source are nil where there is none.
+	under  *handover.Journal
+	gone   bool
+	source *kube.Client
 
-	target *handedTarget
-	client *kube.Client // of the target
-	manage *capi.Manager
-	report *handover.Report
+	target *steps.Value[*pivotTarget]
+	report *steps.Value[*handover.Report]
+}
+
+// pivotTarget is the cluster that takes over.
+type pivotTarget struct {
+	*handedTarget
+	client  *kube.Client
+	manager *capi.Manager
+}
+
+func newPivot(init *initRun, to string) *pivot {
+	return &pivot{
+		session: init.session, init: init, to: to,
+		target: steps.NewValue[*pivotTarget]("the target cluster"), report: steps.NewValue[*handover.Report]("the report of the hand-over"),
+	}
 }
 
 func (p *pivot) steps(after string) []steps.Step {
 	return []steps.Step{
-		{Name: stepTarget, Needs: []string{after}, Run: p.reach, Timeout: 5 * time.Minute},
+		{Name: stepTarget, Needs: []string{after}, Work: steps.Make3(p.target, p.reach, p.init.client, p.init.manifests, p.init.pushed), Timeout: 5 * time.Minute},
 		{
-			Name: stepTargetProviders, Needs: []string{stepTarget}, Run: p.installProviders, Timeout: 20 * time.Minute,
+			Name: stepTargetProviders, Needs: []string{stepTarget}, Work: steps.Do2(p.installProviders, p.target, p.init.manifests), Timeout: 20 * time.Minute,
 			Hint: "the target must be able to pull the providers' images",
 		},
 		{
-			Name: stepTargetFlux, Needs: []string{stepTarget}, Run: p.installFlux, Timeout: 15 * time.Minute,
+			Name: stepTargetFlux, Needs: []string{stepTarget}, Work: steps.Do2(p.installFlux, p.target, p.init.manifests), Timeout: 15 * time.Minute,
 			Hint: "the target must be able to pull Flux's images",
 		},
 		{
-			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetFlux}, Run: p.handOver, Timeout: time.Hour,
+			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetFlux},
+			Work: steps.Make3(p.report, p.handOver, p.init.client, p.target, p.init.pushed), Timeout: time.Hour,
 			Hint: "run the same command again: it goes on; before the commit, `fleetctl pivot --abort` undoes it",
 		},
 		{
-			Name: stepTargetSynced, Needs: []string{stepHandOver}, Run: p.waitSynced, Timeout: 15 * time.Minute,
+			Name: stepTargetSynced, Needs: []string{stepHandOver}, Work: steps.Do2(p.waitSynced, p.target, p.init.pushed), Timeout: 15 * time.Minute,
 			Hint: "the source is kept until the target has taken over; run the same command again",
 		},
 		{
-			Name: stepAsBefore, Needs: []string{stepTargetSynced}, Run: p.waitAsBefore, Timeout: 15 * time.Minute,
+			Name: stepAsBefore, Needs: []string{stepTargetSynced}, Work: steps.Do2(p.waitAsBefore, p.target, p.report), Timeout: 15 * time.Minute,
 			Hint: "the target has taken over; `fleetctl status` shows what is wrong there",
 		},
 	}
 }
 
 // reach connects to the target, and keeps the way to it before the source can lose it: in the state folder, and at the source for other machines.
-func (p *pivot) reach(ctx context.Context, _ func(string)) (err error) {
-	if p.target, err = p.findTarget(ctx); err != nil {
-		return err
+func (p *pivot) reach(ctx context.Context, source *kube.Client, m *manifests, commit *pushed, _ func(string)) (*pivotTarget, error) {
+	way, err := p.findTarget(ctx, source)
+	if err != nil {
+		return nil, err
 	}
-	if p.client, err = kube.New(p.target.Kubeconfig, kube.Options{}); err != nil {
-		return err
+	target := &pivotTarget{handedTarget: way}
+	if target.client, err = kube.New(way.Kubeconfig, kube.Options{}); err != nil {
+		return nil, err
 	}
-	if _, err := p.client.ServerVersion(ctx); err != nil {
+	if _, err := target.client.ServerVersion(ctx); err != nil {
 		hint := "this machine must be able to reach it"
 		if p.under != nil && !p.gone {
 			hint += "; if it is gone for good: `fleetctl pivot --abort --without-target`"
 		}
-		return diag.Wrap("reach the API server of "+p.target.Name, err, hint)
+		return nil, diag.Wrap("reach the API server of "+way.Name, err, hint)
 	}
-	if err := p.claimCluster(ctx, p.client); err != nil {
-		return err
+	if err := p.session.claimCluster(ctx, target.client, commit.view(m.flux)); err != nil {
+		return nil, err
 	}
-	if p.manage, err = capi.New(p.client); err != nil {
-		return err
+	if target.manager, err = capi.New(target.client); err != nil {
+		return nil, err
 	}
-	return p.keepTarget(ctx)
+	return target, p.keepTarget(ctx, source, way)
 }
 
 // findTarget finds the way to the target: as it was given, as an earlier run has kept it, or with the kubeconfig that Cluster API made for it.
-func (p *pivot) findTarget(ctx context.Context) (*handedTarget, error) {
+func (p *pivot) findTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
 	if len(p.toKubeconfig) > 0 {
 		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
 	}
 	if p.under != nil {
-		kept, err := p.keptTarget(ctx)
+		kept, err := p.keptTarget(ctx, source)
 		if kept != nil || err != nil {
 			return kept, err
 		}
 	}
-	from, err := capi.New(p.session.client)
+	from, err := capi.New(source)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +131,7 @@ func (p *pivot) findTarget(ctx context.Context) (*handedTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkOwnFlux(ctx, cluster); err != nil {
+	if err := checkOwnFlux(ctx, source, cluster); err != nil {
 		return nil, err
 	}
 	kubeconfig, err := from.WorkloadKubeconfig(ctx, cluster.Key())
@@ -121,8 +140,8 @@ func (p *pivot) findTarget(ctx context.Context) (*handedTarget, error) {
 
 // checkOwnFlux refuses a target that runs a Flux as workload clusters do: once it is the management cluster it would install that over its
 // own, again and again.
-func (p *pivot) checkOwnFlux(ctx context.Context, cluster *capi.Cluster) error {
-	remote, err := flux.NewSystem(p.session.client).Remote(ctx)
+func checkOwnFlux(ctx context.Context, source *kube.Client, cluster *capi.Cluster) error {
+	remote, err := flux.NewSystem(source).Remote(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,45 +154,50 @@ func (p *pivot) checkOwnFlux(ctx context.Context, cluster *capi.Cluster) error {
 	return nil
 }
 
-func (p *pivot) installProviders(ctx context.Context, detail func(string)) error {
+func (p *pivot) installProviders(ctx context.Context, target *pivotTarget, m *manifests, detail func(string)) error {
 	if p.under != nil {
 		return steps.NothingToDo("the hand-over is under way") // its controllers may be stopped, which is no fault to mend
 	}
-	_, err := p.installWith(ctx, p.manage, capi.InstallOptions{Providers: p.plan.providers, Detail: detail})
+	_, err := p.session.installWith(ctx, m.versions, target.manager, capi.InstallOptions{Providers: m.providers, Detail: detail})
 	return err
 }
 
-func (p *pivot) installFlux(ctx context.Context, detail func(string)) error {
+func (p *pivot) installFlux(ctx context.Context, target *pivotTarget, m *manifests, detail func(string)) error {
 	if p.under != nil {
 		return steps.NothingToDo("the hand-over is under way")
 	}
-	_, err := installFlux(ctx, p.client, p.plan.flux, flux.InstallOptions{Detail: detail})
+	_, err := installFlux(ctx, target.client, m.flux, flux.InstallOptions{Detail: detail})
 	return err
 }
 
 // handOver begins the hand-over, or goes on with it.
-func (p *pivot) handOver(ctx context.Context, detail func(string)) error {
+func (p *pivot) handOver(ctx context.Context, source *kube.Client, target *pivotTarget, commit *pushed, detail func(string)) (*handover.Report, error) {
 	if p.under == nil {
-		if err := p.markHandedOver(ctx, p.target.Name); err != nil {
-			return err
+		if err := commit.markHandedOver(ctx, target.Name); err != nil {
+			return nil, err
 		}
 	}
 	o := handover.Options{
-		Fleet: p.identity(), Target: handover.Side{Name: p.target.Name, Client: p.client}, Attach: p.attachFlux,
-		Source:   handover.Side{Name: p.mgmt.Name},
+		Fleet: p.session.identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.attach,
+		Source:   handover.Side{Name: p.session.mgmt.Name},
 		Progress: func(progress handover.Progress) { detail(progressText(progress)) },
 	}
 	if !p.gone {
-		o.Source.Client = p.session.client
+		o.Source.Client = source
 	}
 	report, err := handover.Run(ctx, o)
-	p.report = report
-	if report != nil {
-		for _, warning := range report.Warnings {
-			p.Report.Warn(warning)
-		}
+	p.session.warn(report)
+	return report, err
+}
+
+// warn tells what a hand-over found that its user has to look at.
+func (s *session) warn(report *handover.Report) {
+	if report == nil {
+		return
 	}
-	return err
+	for _, warning := range report.Warnings {
+		s.deps.Report.Warn(warning)
+	}
 }
 
 // progressText is one line of progress, with counts where something is counted.
@@ -185,24 +209,24 @@ func progressText(p handover.Progress) string {
 }
 
 // waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.
-func (p *pivot) waitSynced(ctx context.Context, detail func(string)) error {
-	if err := flux.NewSystem(p.client).WaitSynced(ctx, p.waitOptions(detail)); err != nil {
+func (p *pivot) waitSynced(ctx context.Context, target *pivotTarget, commit *pushed, detail func(string)) error {
+	if err := flux.NewSystem(target.client).WaitSynced(ctx, commit.waitOptions(detail)); err != nil {
 		return err
 	}
-	if err := kube.WriteKubeconfig(p.cluster.Path(management.KubeconfigFile), p.target.Kubeconfig); err != nil {
+	if err := kube.WriteKubeconfig(p.session.cluster.Path(management.KubeconfigFile), target.Kubeconfig); err != nil {
 		return err
 	}
-	r := p.record()
-	r.PivotedTo = p.target.Name
-	if err := p.cluster.Save(r); err != nil {
+	r := p.session.record()
+	r.PivotedTo = target.Name
+	if err := p.session.cluster.Save(r); err != nil {
 		return err
 	}
-	return removeKept(p.cluster)
+	return removeKept(p.session.cluster)
 }
 
 // waitAsBefore waits until the target's Cluster API says of the clusters that were Available at the source that they are.
-func (p *pivot) waitAsBefore(ctx context.Context, detail func(string)) error {
-	return waitAvailable(ctx, p.manage, p.report, detail)
+func (p *pivot) waitAsBefore(ctx context.Context, target *pivotTarget, report *handover.Report, detail func(string)) error {
+	return waitAvailable(ctx, target.manager, report, detail)
 }
 
 // stepsGoingOn are those of init that a hand-over needs in any case. None of them touches the source's Flux or its providers, which a hand-over that
@@ -212,7 +236,7 @@ func (p *pivot) stepsGoingOn() []steps.Step {
 	if p.gone {
 		left = append(left, stepPreflight, stepHost, stepAPI)
 	}
-	kept := slices.DeleteFunc(p.initSteps(), func(s steps.Step) bool { return slices.Contains(left, s.Name) })
+	kept := slices.DeleteFunc(p.init.initSteps(), func(s steps.Step) bool { return slices.Contains(left, s.Name) })
 	for i := range kept {
 		kept[i].Needs = slices.DeleteFunc(slices.Clone(kept[i].Needs), func(need string) bool { return slices.Contains(left, need) })
 	}

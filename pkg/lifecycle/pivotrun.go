@@ -55,7 +55,7 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 		return nil, err
 	}
 	defer done()
-	p := &pivot{session: s, to: o.To}
+	p := newPivot(newInitRun(s), o.To)
 	if o.ToKubeconfig != "" {
 		if p.toKubeconfig, err = hosts.Kubeconfig(o.ToKubeconfig, ""); err != nil {
 			return nil, err
@@ -75,7 +75,7 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 	if p.under == nil && p.to == "" {
 		return nil, diag.Usage("give --to CLUSTER or --to-kubeconfig FILE", "no hand-over is under way, and nothing says where to pivot to")
 	}
-	if p.session.client == nil {
+	if p.source == nil && !p.gone {
 		return nil, p.noSource(ctx)
 	}
 	if err := p.checkSource(); err != nil {
@@ -85,10 +85,12 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 	if err := steps.Run(ctx, deps.Report, append(p.stepsGoingOn(), p.steps(after)...)); err != nil {
 		return nil, err
 	}
+	report, _ := p.report.Peek()
+	target, _ := p.target.Peek()
 	return &PivotResult{
-		FormatVersion: "1", Outcome: "handed-over", Report: p.report, Kubeconfig: s.cluster.Path(management.KubeconfigFile),
+		FormatVersion: "1", Outcome: "handed-over", Report: report, Kubeconfig: s.cluster.Path(management.KubeconfigFile),
 		Next: []string{
-			"fleetctl status                # the clusters, at " + p.target.Name,
+			"fleetctl status                # the clusters, at " + target.Name,
 			"fleetctl host delete           # the host of " + s.mgmt.Name + ", which has nothing left to do",
 		},
 	}, nil
@@ -96,30 +98,30 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 
 // noSource says why there is nothing to hand over.
 func (p *pivot) noSource(ctx context.Context) error {
-	st, err := p.host.State(ctx)
+	st, err := p.session.host.State(ctx)
 	if err == nil && st == host.StateAbsent {
 		return diag.Errorf("`fleetctl init` makes it; if another cluster has taken over from it, give the way there: --to-kubeconfig FILE",
-			"the management cluster %s does not exist, and has nothing to hand over", p.mgmt.Name)
+			"the management cluster %s does not exist, and has nothing to hand over", p.session.mgmt.Name)
 	}
-	return errors.Join(diag.Errorf("start it first: `fleetctl host start`", "the management cluster %s does not run (it is %s)", p.mgmt.Name, st), err)
+	return errors.Join(diag.Errorf("start it first: `fleetctl host start`", "the management cluster %s does not run (it is %s)", p.session.mgmt.Name, st), err)
 }
 
 // aside is what needs no steps: a look, or an abort.
 func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error) {
 	if p.gone {
-		return nil, diag.Errorf("run `fleetctl pivot`, which goes on from the target alone", "the source %s is not there", p.mgmt.Name)
+		return nil, diag.Errorf("run `fleetctl pivot`, which goes on from the target alone", "the source %s is not there", p.session.mgmt.Name)
 	}
-	if p.session.client == nil {
+	if p.source == nil {
 		return nil, p.noSource(ctx)
 	}
 	if o.Abort && p.under == nil && len(p.toKubeconfig) == 0 { // with a target, an earlier abort without it may have left something there
 		return &PivotResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, nil
 	}
-	options := handover.Options{Fleet: p.identity(), Source: handover.Side{Name: p.mgmt.Name, Client: p.session.client}}
+	options := handover.Options{Fleet: p.session.identity(), Source: handover.Side{Name: p.session.mgmt.Name, Client: p.source}}
 	if o.WithoutTarget {
 		return p.abort(ctx, options, handover.AbortAlone)
 	}
-	target, err := p.findTarget(ctx)
+	target, err := p.findTarget(ctx, p.source)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error)
 
 // abort undoes a hand-over in one of its ways.
 func (p *pivot) abort(ctx context.Context, options handover.Options, how func(context.Context, handover.Options) (*handover.Report, error)) (*PivotResult, error) {
-	step := p.Report.Start("undo the hand-over")
+	step := p.session.deps.Report.Start("undo the hand-over")
 	options.Progress = func(progress handover.Progress) { step.Detail(progressText(progress)) }
 	report, err := how(ctx, options)
 	if err != nil {
@@ -156,7 +158,7 @@ func (p *pivot) abort(ctx context.Context, options handover.Options, how func(co
 		return nil, err
 	}
 	if err := p.snapshotAgain(ctx); err != nil {
-		p.Report.Warn(fmt.Sprintf("the hand-over is undone, and its place of snapshots still says that %s has taken over: run `fleetctl backup` (%v)", report.Target, err))
+		p.session.deps.Report.Warn(fmt.Sprintf("the hand-over is undone, and its place of snapshots still says that %s has taken over: run `fleetctl backup` (%v)", report.Target, err))
 	}
 	return &PivotResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
 }

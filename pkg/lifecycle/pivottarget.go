@@ -34,13 +34,13 @@ const targetFile = "handover-target.json"
 
 var targetSecret = kube.Key{Namespace: handover.JournalKey.Namespace, Name: "fleetctl-handover-target"}
 
-func (p *pivot) keepTarget(ctx context.Context) error {
-	content, err := json.Marshal(p.target)
+func (p *pivot) keepTarget(ctx context.Context, source *kube.Client, target *handedTarget) error {
+	content, err := json.Marshal(target)
 	if err != nil {
 		return err
 	}
-	if err := p.cluster.Write(targetFile, content); err != nil {
-		return diag.Wrap("keep the way to "+p.target.Name, err, "")
+	if err := p.session.cluster.Write(targetFile, content); err != nil {
+		return diag.Wrap("keep the way to "+target.Name, err, "")
 	}
 	if p.gone {
 		return nil
@@ -52,24 +52,24 @@ func (p *pivot) keepTarget(ctx context.Context) error {
 		Data: map[string][]byte{"target": content},
 	}
 	err = kube.Retry(ctx, func(ctx context.Context) error {
-		err := p.session.client.Create(ctx, wanted.DeepCopy())
+		err := source.Create(ctx, wanted.DeepCopy())
 		if apierrors.IsAlreadyExists(err) {
-			return p.session.client.Update(ctx, wanted.DeepCopy())
+			return source.Update(ctx, wanted.DeepCopy())
 		}
 		return err
 	})
-	return diag.Wrap("keep the way to "+p.target.Name+" at "+p.mgmt.Name, err, "")
+	return diag.Wrap("keep the way to "+target.Name+" at "+p.session.mgmt.Name, err, "")
 }
 
 // keptTarget is what an earlier run has kept, here or at the source; nil where there is nothing.
-func (p *pivot) keptTarget(ctx context.Context) (*handedTarget, error) {
-	if kept, err := readKept(p.cluster); kept != nil || err != nil {
+func (p *pivot) keptTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
+	if kept, err := readKept(p.session.cluster); kept != nil || err != nil {
 		return kept, err
 	}
 	if p.gone {
 		return nil, nil
 	}
-	raw, err := p.session.client.SecretValue(ctx, targetSecret, "target")
+	raw, err := source.SecretValue(ctx, targetSecret, "target")
 	if kube.IsAbsent(err) {
 		return nil, nil
 	}
@@ -83,7 +83,7 @@ func (p *pivot) keptTarget(ctx context.Context) (*handedTarget, error) {
 	// Whoever may write Secrets there could have it done here, as who runs fleetctl.
 	if reach, err := kube.ReachOf(kept.Kubeconfig); err != nil || reach.Text() != "" {
 		return nil, diag.Errorf("give the way to "+kept.Name+" yourself: --to-kubeconfig FILE",
-			"the kubeconfig in the Secret %s at %s is not used: %s", targetSecret, p.mgmt.Name, cmp.Or(reach.Text(), "it is none"))
+			"the kubeconfig in the Secret %s at %s is not used: %s", targetSecret, p.session.mgmt.Name, cmp.Or(reach.Text(), "it is none"))
 	}
 	return kept, nil
 }
@@ -118,29 +118,29 @@ func removeKept(cluster state.Cluster) error {
 // forgetTarget is for a hand-over that is undone.
 func (p *pivot) forgetTarget(ctx context.Context) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: targetSecret.Namespace, Name: targetSecret.Name}}
-	err := kube.Retry(ctx, func(ctx context.Context) error { return p.session.client.WithWatch.Delete(ctx, secret) })
+	err := kube.Retry(ctx, func(ctx context.Context) error { return p.source.WithWatch.Delete(ctx, secret) })
 	if err != nil && !kube.IsAbsent(err) {
 		return fmt.Errorf("delete the Secret %s: %w", targetSecret, err)
 	}
-	return removeKept(p.cluster)
+	return removeKept(p.session.cluster)
 }
 
 // look finds out whether a hand-over is under way, at the source or, where that is gone, at the target that an earlier run has kept the way to. It
 // changes nothing, but for starting a source that was stopped in the middle of one.
 func (p *pivot) look(ctx context.Context) error {
-	if p.hostErr != nil {
-		return p.hostErr
+	if p.session.hostErr != nil {
+		return p.session.hostErr
 	}
-	kept, err := readKept(p.cluster)
+	kept, err := readKept(p.session.cluster)
 	if err != nil {
 		return err
 	}
 	if len(p.toKubeconfig) > 0 { // another machine's run may have begun, of which this one knows nothing
 		kept = &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}
 	}
-	st, err := p.host.State(ctx)
+	st, err := p.session.host.State(ctx)
 	if err == nil && st == host.StateStopped && kept != nil {
-		st, err = p.host.Start(ctx, nil)
+		st, err = p.session.host.Start(ctx, nil)
 	}
 	if err != nil {
 		return err
@@ -155,16 +155,16 @@ func (p *pivot) look(ctx context.Context) error {
 }
 
 func (p *pivot) lookAtSource(ctx context.Context) error {
-	client, err := management.Reach(ctx, p.host)
+	client, err := management.Reach(ctx, p.session.host)
 	if err != nil {
 		return err
 	}
-	there, err := p.findStanding(ctx)
+	there, err := p.session.findStanding(ctx)
 	if err != nil {
 		return err
 	}
 	if there != nil {
-		if err := p.checkClaim(there.claim); err != nil {
+		if err := p.session.checkClaim(there.claim); err != nil {
 			return err
 		}
 	}
@@ -172,9 +172,9 @@ func (p *pivot) lookAtSource(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.session.client = client
+	p.source = client
 	if journal != nil && journal.Role == handover.RoleSource && !journal.Detach {
-		p.under, p.handsOver = journal, true
+		p.under, p.init.goesOn = journal, true
 		return p.sameTarget(journal)
 	}
 	return nil
@@ -193,19 +193,19 @@ func (p *pivot) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 	if journal == nil && len(p.toKubeconfig) > 0 {
 		return nil // nothing has begun there
 	}
-	if journal != nil && (journal.Fleet != p.identity() || journal.Source.Name != p.mgmt.Name) {
+	if journal != nil && (journal.Fleet != p.session.identity() || journal.Source.Name != p.session.mgmt.Name) {
 		return diag.Errorf("work with it from its own fleet repo, and name its management cluster with --management",
-			"%s is in a hand-over from %s, which is another management cluster than %s of this fleet", kept.Name, journal.Source.Name, p.mgmt.Name)
+			"%s is in a hand-over from %s, which is another management cluster than %s of this fleet", kept.Name, journal.Source.Name, p.session.mgmt.Name)
 	}
 	if journal == nil || journal.Role != handover.RoleTarget || !journal.Phase.Committed() {
-		hint := "restore it from where its machines are noted; to begin anew, delete " + p.cluster.Path(targetFile)
+		hint := "restore it from where its machines are noted; to begin anew, delete " + p.session.cluster.Path(targetFile)
 		if len(p.toKubeconfig) > 0 {
 			hint = "go on, or undo it, on the machine that the management cluster is on"
 		}
-		return diag.Errorf(hint, "the management cluster %s is not there, and %s has not taken over from it", p.mgmt.Name, kept.Name)
+		return diag.Errorf(hint, "the management cluster %s is not there, and %s has not taken over from it", p.session.mgmt.Name, kept.Name)
 	}
-	p.under, p.gone, p.handsOver = journal, true, true
-	p.session.client = client
+	p.under, p.gone, p.init.goesOn = journal, true, true
+	p.init.client.Tell(client) // all that there is to ask
 	return p.sameTarget(journal)
 }
 
@@ -214,24 +214,21 @@ func (p *pivot) sameTarget(j *handover.Journal) error {
 	if p.to == "" || len(p.toKubeconfig) > 0 || sameCluster(p.to, j.Target.Name) {
 		return nil
 	}
-	return diag.Usage("name that cluster, or undo it first: `fleetctl pivot --abort`", "%s is being handed over to %s", p.mgmt.Name, j.Target.Name)
+	return diag.Usage("name that cluster, or undo it first: `fleetctl pivot --abort`", "%s is being handed over to %s", p.session.mgmt.Name, j.Target.Name)
 }
 
 // checkSource refuses a fleet repo that the target could never read: what is served from here leads to the source's host alone.
 func (p *pivot) checkSource() error {
-	if p.fleet.Spec.Git.Scheme() != v1alpha1.GitLocal || !p.gone && !p.traits().Processes {
+	if p.session.fleet.Spec.Git.Scheme() != v1alpha1.GitLocal || !p.gone && !p.session.traits().Processes {
 		return nil
 	}
 	return diag.Usage("give the fleet repo a remote (spec.git.url in fleet.yaml)",
-		"%s cannot take over: a fleet repo without a remote is served to the management cluster %s only", cmp.Or(p.to, "the target"), p.mgmt.Name)
+		"%s cannot take over: a fleet repo without a remote is served to the management cluster %s only", cmp.Or(p.to, "the target"), p.session.mgmt.Name)
 }
 
 // refuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same machines. It returns
 // the journal that it has read; nil where there is none.
 func (s *session) refuseHandedOver(ctx context.Context, client *kube.Client) (*handover.Journal, error) {
-	if s.handsOver {
-		return nil, nil
-	}
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil || journal == nil {
 		return nil, err

@@ -53,14 +53,14 @@ func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
 	return fallback, nil
 }
 
-// sealingKeys are those of the session's keys that a snapshot is encrypted for.
-func (s *session) sealingKeys() (secret.Keys, error) {
-	return keysInUse(s.opts.Dir, s.keys, s.keys)
+// sealingKeys are those of the fleet's keys that a snapshot is encrypted for.
+func (p *pushed) sealingKeys() (secret.Keys, error) {
+	return keysInUse(p.session.opts.Dir, p.access.keys, p.access.keys)
 }
 
 // findSnapshot reads a snapshot of the session's management cluster, the newest where id is empty.
 func (s *session) findSnapshot(ctx context.Context, place snapshot.Place, id string) (*snapshot.Snapshot, error) {
-	keys, err := localKeys(s.Deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := localKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -64,10 +63,18 @@ func infoOf(s *snapshot.Snapshot) *SnapshotInfo {
 
 // restore is init with what a snapshot holds, taken over before Flux begins: what Flux finds is there, and nothing is made twice.
 type restore struct {
-	*session
+	session *session
+	init    *initRun
+	snap    *snapshot.Snapshot
 
-	snap   *snapshot.Snapshot
-	report *handover.Report
+	report *steps.Value[*handover.Report]
+}
+
+// newRestore is one that goes on with init's steps. Which snapshot it is about is settled before these begin.
+func newRestore(init *initRun) *restore {
+	r := &restore{session: init.session, init: init, report: steps.NewValue[*handover.Report]("the report of the restore")}
+	init.held = r.underWay
+	return r
 }
 
 // Restore makes the management cluster that fleet.yaml describes, as init does, and gives it what a snapshot holds before its Flux begins. It goes on
@@ -83,7 +90,7 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if s.newFleet {
 		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.opts.Dir)
 	}
-	r := &restore{session: s}
+	r := newRestore(newInitRun(s))
 	if o.Abort {
 		return r.abort(ctx)
 	}
@@ -105,11 +112,12 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if err := r.check(ctx, o.SourceIsGone); err != nil {
 		return nil, err
 	}
-	s.handsOver = true
+	r.init.goesOn = true
 	if err := steps.Run(ctx, deps.Report, r.steps()); err != nil {
 		return nil, err
 	}
-	result.Outcome, result.Report, result.Kubeconfig = "restored", r.report, s.cluster.Path(management.KubeconfigFile)
+	result.Report, _ = r.report.Peek()
+	result.Outcome, result.Kubeconfig = "restored", s.cluster.Path(management.KubeconfigFile)
 	result.Next = append(result.Next, "fleetctl status                # the clusters, and what is wrong")
 	return result, nil
 }
@@ -125,21 +133,21 @@ func (s *session) snapshotsTo() string {
 // check refuses to make a second owner of what the snapshot holds.
 func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 	if r.snap.HandedOver != "" {
-		return refuseHandedOverSince(r.mgmt.Name, r.snap)
+		return refuseHandedOverSince(r.session.mgmt.Name, r.snap)
 	}
-	if record, err := r.cluster.Load(); err == nil && record.PivotedTo != "" {
+	if record, err := r.session.cluster.Load(); err == nil && record.PivotedTo != "" {
 		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
 	}
-	if r.hostErr != nil {
-		return r.hostErr
+	if r.session.hostErr != nil {
+		return r.session.hostErr
 	}
-	st, err := r.host.State(ctx)
+	st, err := r.session.host.State(ctx)
 	if err != nil {
 		return err
 	}
 	here := "its host on this machine is " + string(st)
 	if st == host.StateRunning {
-		client, err := management.Reach(ctx, r.host)
+		client, err := management.Reach(ctx, r.session.host)
 		if err != nil {
 			return err
 		}
@@ -150,7 +158,7 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 		if journal != nil && journal.Snapshot == r.snap.ID {
 			return nil // an earlier run was told
 		}
-		if err := handover.Restorable(r.mgmt.Name, journal); err != nil {
+		if err := handover.Restorable(r.session.mgmt.Name, journal); err != nil {
 			return err
 		}
 		uid, err := handover.ClusterUID(ctx, client)
@@ -172,79 +180,52 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 
 // initSteps are those of init, with the snapshot before Flux is connected.
 func (r *restore) initSteps() []steps.Step {
-	all := r.session.initSteps()
-	for i := range all {
-		if all[i].Name == stepProviders || all[i].Name == stepFlux {
-			all[i].Run = r.unlessUnderWay(all[i].Run)
-		}
-	}
+	all := r.init.initSteps()
 	connect := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == stepConnect })
 	all[connect].Needs = append(slices.Clone(all[connect].Needs), stepRestore)
 	return slices.Insert(all, connect, steps.Step{
-		Name: stepRestore, Needs: []string{stepPush, stepFlux, stepProviders}, Run: r.takeIn, Timeout: time.Hour,
-		Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
+		Name: stepRestore, Needs: []string{stepPush, stepFlux, stepProviders}, Work: steps.Make2(r.report, r.takeIn, r.init.client, r.init.pushed),
+		Timeout: time.Hour,
+		Hint:    "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
 	})
 }
 
-// unlessUnderWay leaves a step out while the restore is under way: the controllers may be stopped then, which is no fault to mend, and nobody answers for
-// them.
-func (r *restore) unlessUnderWay(run func(context.Context, func(string)) error) func(context.Context, func(string)) error {
-	return func(ctx context.Context, detail func(string)) error {
-		journal, err := handover.ReadJournal(ctx, r.client)
-		if err != nil {
-			return err
-		}
-		if journal != nil && journal.Snapshot == r.snap.ID && journal.Phase != handover.PhaseReleased {
-			return steps.NothingToDo("the restore is under way")
-		}
-		return run(ctx, detail)
+// underWay tells whether the restore is: the controllers may be stopped then.
+func (r *restore) underWay(ctx context.Context, client *kube.Client) (bool, error) {
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return false, err
 	}
+	return journal != nil && journal.Snapshot == r.snap.ID && journal.Phase != handover.PhaseReleased, nil
 }
 
 func (r *restore) steps() []steps.Step {
 	return append(r.initSteps(), steps.Step{
-		Name: stepAsBefore, Needs: []string{stepSynced}, Run: r.waitAsBefore, Timeout: 15 * time.Minute,
+		Name: stepAsBefore, Needs: []string{stepSynced}, Work: steps.Do2(r.waitAsBefore, r.init.client, r.report), Timeout: 15 * time.Minute,
 		Hint: "the snapshot is restored; `fleetctl status` shows what is wrong",
 	})
 }
 
 // takeIn gives the management cluster what the snapshot holds.
-func (r *restore) takeIn(ctx context.Context, detail func(string)) error {
+func (r *restore) takeIn(ctx context.Context, client *kube.Client, commit *pushed, detail func(string)) (*handover.Report, error) {
 	report, err := handover.Restore(ctx, handover.RestoreOptions{
-		Fleet: r.identity(), Target: handover.Side{Name: r.mgmt.Name, Client: r.client}, Snapshot: r.snap.ID,
+		Fleet: r.session.identity(), Target: handover.Side{Name: r.session.mgmt.Name, Client: client}, Snapshot: r.snap.ID,
 		Source:  handover.Party{Name: r.snap.ManagementCluster, UID: r.snap.UID},
-		Objects: r.snap.Objects, Available: r.snap.Available, Epoch: r.snap.Epoch, Attach: r.attachFlux,
+		Objects: r.snap.Objects, Available: r.snap.Available, Epoch: r.snap.Epoch, Attach: commit.attach,
 		Progress: func(progress handover.Progress) { detail(progressText(progress)) },
 	})
-	r.report = report
-	if report != nil {
-		for _, warning := range report.Warnings {
-			r.Report.Warn(warning)
-		}
-	}
-	r.did()
-	return err
-}
-
-// attachFlux points the Flux of a cluster that has taken over at the fleet repo.
-func (s *session) attachFlux(ctx context.Context, target *kube.Client, detail func(string)) error {
-	sync, err := flux.GenerateSync(s.syncOptions())
-	if err != nil {
-		return err
-	}
-	if err := s.applySync(ctx, target, sync, detail); err != nil {
-		return err
-	}
-	return s.confirmClaim(ctx, target)
+	r.session.warn(report)
+	r.init.did()
+	return report, err
 }
 
 // waitAsBefore waits until the clusters that were Available when the snapshot was taken are so again.
-func (r *restore) waitAsBefore(ctx context.Context, detail func(string)) error {
-	manager, err := capi.New(r.client)
+func (r *restore) waitAsBefore(ctx context.Context, client *kube.Client, report *handover.Report, detail func(string)) error {
+	manager, err := capi.New(client)
 	if err != nil {
 		return err
 	}
-	return waitAvailable(ctx, manager, r.report, detail)
+	return waitAvailable(ctx, manager, report, detail)
 }
 
 // waitAvailable waits until the Clusters are Available that were so before.
@@ -262,19 +243,19 @@ func waitAvailable(ctx context.Context, manager *capi.Manager, report *handover.
 
 // abort undoes a restore that has not taken over.
 func (r *restore) abort(ctx context.Context) (*RestoreResult, error) {
-	result := &RestoreResult{FormatVersion: "1", Outcome: "nothing-to-do", Cluster: r.mgmt.Name, Next: []string{}}
-	if r.hostErr != nil {
-		return nil, r.hostErr
+	result := &RestoreResult{FormatVersion: "1", Outcome: "nothing-to-do", Cluster: r.session.mgmt.Name, Next: []string{}}
+	if r.session.hostErr != nil {
+		return nil, r.session.hostErr
 	}
-	there, err := r.findStanding(ctx)
+	there, err := r.session.findStanding(ctx)
 	if err != nil || there == nil {
 		return result, err
 	}
-	if err := r.checkClaim(there.claim); err != nil {
+	if err := r.session.checkClaim(there.claim); err != nil {
 		return nil, err
 	}
-	step := r.Report.Start("undo the restore")
-	result.Report, err = handover.AbortRestore(ctx, handover.Side{Name: r.mgmt.Name, Client: there.client})
+	step := r.session.deps.Report.Start("undo the restore")
+	result.Report, err = handover.AbortRestore(ctx, handover.Side{Name: r.session.mgmt.Name, Client: there.client})
 	if err != nil {
 		step.Fail(err)
 		return nil, err
@@ -282,7 +263,7 @@ func (r *restore) abort(ctx context.Context) (*RestoreResult, error) {
 	step.Done()
 	if result.Report != nil {
 		result.Outcome = "undone"
-		result.Next = append(result.Next, fmt.Sprintf("fleetctl teardown --management %s   # the management cluster, which manages nothing", r.mgmt.Name))
+		result.Next = append(result.Next, fmt.Sprintf("fleetctl teardown --management %s   # the management cluster, which manages nothing", r.session.mgmt.Name))
 	}
 	return result, nil
 }

@@ -34,16 +34,16 @@ func (e *goneError) Error() string {
 func (e *goneError) Unwrap() error { return e.err }
 
 // runWatched runs the steps of init, and ends them with a *goneError when the host or the server of the fleet repo ends meanwhile.
-func (s *session) runWatched(ctx context.Context) error {
+func (r *initRun) runWatched(ctx context.Context) error {
 	watched, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if gone := s.watch(watched); gone != nil {
+		if gone := r.watch(watched); gone != nil {
 			cancel(gone)
 		}
 	}()
-	err := steps.Run(watched, s.Report, s.initSteps())
+	err := steps.Run(watched, r.session.deps.Report, r.initSteps())
 	cancel(nil)
 	<-done
 	if err == nil || ctx.Err() != nil {
@@ -52,15 +52,15 @@ func (s *session) runWatched(ctx context.Context) error {
 	if gone, ok := context.Cause(watched).(*goneError); ok { //nolint:errorlint // set above, never wrapped
 		return gone
 	}
-	if what := s.ended(ctx, err); what != "" {
+	if what := r.ended(ctx, err); what != "" {
 		return &goneError{what: what, err: err}
 	}
 	return err
 }
 
 // watch looks, from when the host is whole, until something has ended or ctx does.
-func (s *session) watch(ctx context.Context) *goneError {
-	if wait(ctx, s.podsRun) != nil {
+func (r *initRun) watch(ctx context.Context) *goneError {
+	if _, err := r.pods.Await(ctx); err != nil {
 		return nil
 	}
 	tick := time.NewTicker(lookPause)
@@ -71,18 +71,19 @@ func (s *session) watch(ctx context.Context) *goneError {
 			return nil
 		case <-tick.C:
 		}
-		if what := s.stopped(ctx); what != "" && ctx.Err() == nil {
+		if what := r.stopped(ctx); what != "" && ctx.Err() == nil {
 			return &goneError{what: what}
 		}
 	}
 }
 
 // stopped names what has ended of that which ran; "" if nothing. What cannot be looked at has not ended.
-func (s *session) stopped(ctx context.Context) string {
+func (r *initRun) stopped(ctx context.Context) string {
+	s := r.session
 	if st, err := s.host.State(ctx); err == nil && (st == host.StateStopped || st == host.StateBroken) {
 		return "management cluster " + s.mgmt.Name
 	}
-	if !s.serves.Load() {
+	if endpoint, made := r.endpoint.Peek(); !made || !endpoint.local {
 		return ""
 	}
 	if st, err := gitserve.Status(ctx, s.cluster.Path(management.GitServeDir)); err == nil && !st.Running {
@@ -93,10 +94,9 @@ func (s *session) stopped(ctx context.Context) string {
 
 // ended names what a failure of the steps comes from, if it is that something has ended. The API server alone may have: its host starts it
 // again, sooner or later.
-func (s *session) ended(ctx context.Context, err error) string {
-	select {
-	case <-s.podsRun:
-	default:
+func (r *initRun) ended(ctx context.Context, err error) string {
+	s := r.session
+	if _, whole := r.pods.Peek(); !whole {
 		if s.host == nil {
 			return ""
 		}
@@ -104,10 +104,10 @@ func (s *session) ended(ctx context.Context, err error) string {
 			return "" // it never was whole: what creates it knows more
 		}
 	}
-	if what := s.stopped(ctx); what != "" {
+	if what := r.stopped(ctx); what != "" {
 		return what
 	}
-	if s.client != nil && s.client.Lost(err) {
+	if client, made := r.client.Peek(); made && client.Lost(err) {
 		return "the API server of management cluster " + s.mgmt.Name
 	}
 	return ""

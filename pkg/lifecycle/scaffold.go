@@ -81,11 +81,12 @@ func defaultBranch(opts *InitOptions) error {
 
 func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
 	git := s.fleet.Spec.Git
-	s.endpoint = &gitEndpoint{url: git.URL, display: git.URL, local: git.URL == ""}
-	if err := s.scaffoldWorkTree(); err != nil {
+	content := &repoContent{session: s, endpoint: &gitEndpoint{url: git.URL, display: git.URL, local: git.URL == ""}}
+	repo, err := s.scaffoldWorkTree()
+	if err != nil {
 		return nil, err
 	}
-	if err := s.repo.Recover(ctx); err != nil {
+	if err := repo.Recover(ctx); err != nil {
 		return nil, err
 	}
 	r := &ScaffoldResult{
@@ -100,8 +101,8 @@ func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
 		r.Next = append([]string{"git push                         # and open a pull request, or merge it as it is"}, r.Next...)
 	}
 	message := fmt.Sprintf("Declare the fleet %s\n\nWritten by fleetctl init --scaffold.\n", s.fleet.Metadata.Name)
-	made, err := s.commitHere(ctx, message, func(ctx context.Context, root string) ([]gitrepo.Change, error) {
-		changes, err := s.changesOf(ctx, root, s.scaffoldedFiles)
+	commit, made, err := commitHere(ctx, repo, message, func(ctx context.Context, root string) ([]gitrepo.Change, error) {
+		changes, err := s.changesOf(ctx, root, content.scaffoldedFiles)
 		for _, c := range changes {
 			r.Files = append(r.Files, c.Path)
 		}
@@ -111,33 +112,34 @@ func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
 		return nil, err
 	}
 	if r.Changed = made; made {
-		r.Commit = s.revision
+		r.Commit = commit
 	} else {
 		r.Files = []string{}
 	}
-	r.Branch, err = s.repo.Branch()
+	r.Branch, err = repo.Branch()
 	return r, err
 }
 
 // scaffoldWorkTree makes the folder a working tree with the remote that fleet.yaml names, which it does not ask.
-func (s *session) scaffoldWorkTree() (err error) {
+func (s *session) scaffoldWorkTree() (*gitrepo.Repo, error) {
 	git := s.fleet.Spec.Git
-	if s.repo, err = gitrepo.InitLocal(s.opts.Dir, git.Branch); err != nil {
-		return err
+	repo, err := gitrepo.InitLocal(s.opts.Dir, git.Branch)
+	if err != nil {
+		return nil, err
 	}
-	s.repo.NoVerify = s.opts.NoVerify
+	repo.NoVerify = s.opts.NoVerify
 	if git.URL != "" {
-		_, err = s.repo.EnsureRemote(git.URL)
+		_, err = repo.EnsureRemote(git.URL)
 	}
-	return err
+	return repo, err
 }
 
 // scaffoldedFiles are those of repoFiles that are made of what this program has in it alone.
-func (s *session) scaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
-	files, err := s.missingScaffold(ctx, present)
-	if err != nil || !s.newFleet {
+func (c *repoContent) scaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
+	files, err := c.missingScaffold(ctx, present)
+	if err != nil || !c.session.newFleet {
 		return files, err
 	}
-	pipeline, err := s.pipelineFiles(present)
+	pipeline, err := c.session.pipelineFiles(present)
 	return append(files, pipeline...), err
 }

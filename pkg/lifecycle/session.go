@@ -8,76 +8,53 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
-	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
-	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// session is one run of init or bootstrap on one management cluster. What steps find out for the steps that need them is
-// kept here; the needs of the steps order the accesses.
+// session is what a command knows before it does anything: the fleet as it is declared, the management cluster that the command is about, whose both are, and
+// what carries that cluster. Once it is open nothing changes it but for its identity, so steps that run side by side read it as they like. What they
+// make for each other are values of the run: see initRun.
 type session struct {
-	management.Deps
+	deps management.Deps
 	opts InitOptions
 
 	fleet     *v1alpha1.Fleet
 	mgmt      *v1alpha1.ManagementCluster
-	fleetFile []byte // fleet.yaml as it is, or as it will be written
+	fleetFile []byte // fleet.yaml as it is, or as it would be written of the options alone
 	newFleet  bool   // there was no fleet.yaml
 
 	self        *ownership.Repo
-	id          string // of the fleet; see identity
-	provisional bool   // it is not in the repo yet
-	stranger    error  // why the record of this management cluster is not ours to use
-	kept        []string
-	handsOver   bool // a hand-over is under way, and the run goes on with it
-	connected   bool // another machine made the management cluster: this one has a way to it, and none to its host
+	id          currentID // of the fleet; see identity
+	provisional bool      // it is not in the repo yet
+	stranger    error     // why the record of this management cluster is not ours to use
+	connected   bool      // another machine made the management cluster: this one has a way to it, and none to its host
 
 	cluster state.Cluster
 	host    host.Host
 	hostErr error          // why there is no host: no engine answers, or the parent does not. Preflight tells it together with all else.
 	bundle  *bundle.Bundle // nil without --bundle
-	// manifests is the folder that the bundle's manifests are unpacked to; "" without a bundle.
-	manifests string
+	// manifestDir is the folder that the bundle's manifests are unpacked to; "" without a bundle.
+	manifestDir string
 
-	client *kube.Client // after "reach its API server"
+	ca         []byte // certificate authorities of the remote
+	knownHosts string // lines of --ssh-known-hosts
 
-	mu         sync.Mutex
-	repo       *gitrepo.Repo              // the working tree, once it is one
-	resolved   *resolvedVariables         // once they were asked for
-	plan       *installPlan               // after "choose versions"
-	locked     []v1alpha1.LockedComponent // after "read manifests"
-	endpoint   *gitEndpoint               // after "serve fleet repo", or known from the start
-	deployKey  *gitrepo.DeployKey
-	keys       secret.Keys // after "commit and push": what the fleet repo is encrypted with, the one in use first
-	keysOf     state.Fleet // that they were filed for
-	ca         []byte      // certificate authorities of the remote
-	knownHosts string      // lines of --ssh-known-hosts
-	revision   string      // after "commit"
-	changed    bool        // whether any step changed anything
-	upgraded   []Upgraded
-	renewed    []Renewed
-	snapshot   string // the file that was kept before an upgrade
-
-	onMachine foundEngine
-
-	// What is known in the middle of a step and awaited in the middle of another.
-	api           *apiAnswer
-	manifestsRead chan struct{} // closed when plan is whole
-	podsRun       chan struct{} // closed when the host runs pods, and has their images
-	serves        atomic.Bool   // the server of the fleet repo runs
+	// What is found out when it is first asked for.
+	onMachine lookup[*engine.Engine]
+	resolved  lookup[*resolvedVariables]
+	deployKey lookup[*gitrepo.DeployKey]
 }
 
 // openSession is readSession with a way to the host that carries the management cluster.
@@ -113,10 +90,7 @@ func openAlone(ctx context.Context, deps management.Deps, opts InitOptions, comm
 // readSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. It calls no cluster, and apart
 // from cloning an existing fleet repo into an empty folder it changes nothing.
 func readSession(ctx context.Context, deps management.Deps, opts InitOptions) (*session, error) {
-	s := &session{
-		Deps: deps, opts: opts,
-		api: newAPIAnswer(), manifestsRead: make(chan struct{}), podsRun: make(chan struct{}),
-	}
+	s := &session{deps: deps, opts: opts}
 	if err := s.settle(ctx); err != nil {
 		s.close()
 		return nil, err
@@ -142,7 +116,7 @@ func (s *session) settle(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.cluster = s.Store.Cluster(s.mgmt.Name)
+	s.cluster = s.deps.Store.Cluster(s.mgmt.Name)
 	if err := s.settleIdentity(); err != nil {
 		return err
 	}
@@ -169,7 +143,7 @@ func (s *session) findHost(ctx context.Context) {
 	if s.stranger != nil {
 		return // what is in that folder, and the host that it leads to, are not ours to look at
 	}
-	if s.host, s.hostErr = hosts.New(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.CacheDir)); s.hostErr != nil {
+	if s.host, s.hostErr = hosts.New(ctx, s.mgmt.Name, s.mgmt.Host, s.cluster, hosts.ImageDir(s.deps.CacheDir)); s.hostErr != nil {
 		s.host = nil // and not a nil of some kind of host, which is no nil
 	}
 }
@@ -200,7 +174,7 @@ func (s *session) fetchExisting(ctx context.Context) error {
 	if !remote.BranchExists {
 		return nil
 	}
-	step := s.Report.Start("clone the fleet repo")
+	step := s.deps.Report.Start("clone the fleet repo")
 	if _, err := gitrepo.Clone(ctx, s.opts.GitURL, auth, branch, s.opts.Dir); err != nil {
 		step.Fail(err)
 		return err
@@ -317,18 +291,11 @@ func (s *session) openBundle(ctx context.Context) (err error) {
 	if s.opts.Bundle == "" {
 		return nil
 	}
-	if s.bundle, err = bundle.Open(ctx, s.opts.Bundle, bundle.WithCache(filepath.Join(s.CacheDir, "bundles"))); err != nil {
+	if s.bundle, err = bundle.Open(ctx, s.opts.Bundle, bundle.WithCache(filepath.Join(s.deps.CacheDir, "bundles"))); err != nil {
 		return err
 	}
-	s.manifests = s.cluster.Path("manifests")
+	s.manifestDir = s.cluster.Path("manifests")
 	return nil
-}
-
-// did notes that a step changed something.
-func (s *session) did() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changed = true
 }
 
 // record is what the state folder remembers of this management cluster.

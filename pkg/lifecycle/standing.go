@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"slices"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -51,15 +50,14 @@ func (s *session) findStanding(ctx context.Context) (*standing, error) {
 // clusterChecks are the checks that ask the management cluster, if there is one. They share one connection, and one answer to whose it is.
 type clusterChecks struct {
 	*session
-	find  sync.Once
-	there *standing
-	err   error
+	// goesOn says that a hand-over or a restore is under way, and that the run of which these are the checks goes on with it.
+	goesOn bool
+	found  lookup[*standing]
 }
 
 // standing is findStanding, once for all of them.
 func (c *clusterChecks) standing(ctx context.Context) (*standing, error) {
-	c.find.Do(func() { c.there, c.err = c.findStanding(ctx) })
-	return c.there, c.err
+	return c.found.once(func() (*standing, error) { return c.findStanding(ctx) })
 }
 
 const (
@@ -85,8 +83,10 @@ func (c *clusterChecks) checkFleet(ctx context.Context) preflight.Result {
 	if err := c.checkClaim(there.claim); err != nil {
 		return preflight.FailWith(err)
 	}
-	if _, err := c.refuseHandedOver(ctx, there.client); err != nil {
-		return c.unanswered(err)
+	if !c.goesOn {
+		if _, err := c.refuseHandedOver(ctx, there.client); err != nil {
+			return c.unanswered(err)
+		}
 	}
 	if there.claim == nil {
 		return preflight.OK("the cluster belongs to no fleet yet")
@@ -139,10 +139,10 @@ func (c *clusterChecks) checkFlux(ctx context.Context) preflight.Result {
 	case there == nil:
 		return preflight.Skip(noClusterText)
 	}
-	if err := c.checkFollowing(ctx, there.client, there.claim); err != nil {
+	if err := c.checkFollowing(ctx, there.client, there.claim, repoView{}); err != nil {
 		return c.unanswered(err)
 	}
-	now, err := c.fluxNow(ctx, there.client, there.claim)
+	now, err := c.fluxNow(ctx, there.client, there.claim, repoView{})
 	switch {
 	case err != nil:
 		return c.unanswered(err)
@@ -153,7 +153,7 @@ func (c *clusterChecks) checkFlux(ctx context.Context) preflight.Result {
 }
 
 // planFollowing is what a dry run says of the Flux that is there; nil where there is nothing to say.
-func (s *session) planFollowing(ctx context.Context) (*FluxNow, error) {
+func (s *session) planFollowing(ctx context.Context, have repoView) (*FluxNow, error) {
 	if s.hostErr != nil {
 		return nil, nil //nolint:nilerr // a dry run needs no host
 	}
@@ -167,6 +167,6 @@ func (s *session) planFollowing(ctx context.Context) (*FluxNow, error) {
 	if err := s.checkClaim(there.claim); err != nil {
 		return nil, err
 	}
-	now, err := s.fluxNow(ctx, there.client, there.claim)
+	now, err := s.fluxNow(ctx, there.client, there.claim, have)
 	return now, diag.Wrap("look at what Flux follows", err, "")
 }

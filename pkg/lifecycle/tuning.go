@@ -36,18 +36,18 @@ func amounts(list v1alpha1.ResourceList) map[string]string {
 }
 
 // checkTuning refuses to tune what is not there, which only the manifests tell of a provider that is not known by name.
-func (s *session) checkTuning(ctx context.Context) error {
-	managers, err := s.plan.flux.Managers()
+func checkTuning(ctx context.Context, m *manifests) error {
+	managers, err := m.flux.Managers()
 	if err != nil {
 		return err
 	}
-	return s.plan.source.CheckTuning(ctx, s.plan.providers, managers)
+	return m.source.CheckTuning(ctx, m.providers, managers)
 }
 
 // systemFiles are those of flux-system that init writes. Flux's own manifests are ours to update; its kustomization.yaml is where the user
 // customises them, and says whether the tuning has an effect.
-func (s *session) systemFiles(root string, present func(manifest.File) bool) ([]manifest.File, error) {
-	all, err := flux.SystemFiles(s.plan.flux, s.syncOptions())
+func (c *repoContent) systemFiles(root string, present func(manifest.File) bool) ([]manifest.File, error) {
+	all, err := flux.SystemFiles(c.manifests.flux, c.session.syncOptions(c.endpoint))
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +61,9 @@ func (s *session) systemFiles(root string, present func(manifest.File) bool) ([]
 		if tuned, err = usesTuning(root, f.Path); err != nil {
 			return nil, err
 		}
-		if !tuned && s.tunesFlux() {
+		if !tuned && c.session.tunesFlux() {
 			return nil, diag.Errorf("add `- path: "+flux.TuningFile+"` to its patches, before others; one of yours that sets the same wins",
-				"tune Flux on %s: %s does not use %s", s.mgmt.Name, f.Path, flux.TuningFile)
+				"tune Flux on %s: %s does not use %s", c.session.mgmt.Name, f.Path, flux.TuningFile)
 		}
 	}
 	if tuned {

@@ -47,7 +47,7 @@ func upgradedOf(all []capi.Upgrade) []Upgraded {
 
 // planUpgrades is what a dry run says of the versions on a cluster that is there; nil where nothing would be upgraded. What could not be upgraded is
 // the error that init would give.
-func (s *session) planUpgrades(ctx context.Context) ([]Upgraded, error) {
+func (s *session) planUpgrades(ctx context.Context, v *versions) ([]Upgraded, error) {
 	if s.hostErr != nil {
 		return nil, nil //nolint:nilerr // a dry run needs no host
 	}
@@ -62,7 +62,7 @@ func (s *session) planUpgrades(ctx context.Context) ([]Upgraded, error) {
 	if err != nil {
 		return nil, err
 	}
-	upgrades, err := manager.Upgrades(ctx, s.plan.source, s.plan.providers)
+	upgrades, err := manager.Upgrades(ctx, v.source, v.providers)
 	return upgradedOf(upgrades), err
 }
 
@@ -73,26 +73,23 @@ const (
 )
 
 // keepSnapshot writes what belongs to the Clusters to a private file of this machine, before something that acts on it is replaced. A cluster
-// without any needs none.
-func (s *session) keepSnapshot(ctx context.Context, manager *capi.Manager, upgrades []capi.Upgrade, detail func(string)) error {
+// without any needs none, and gets no name of a file.
+func (s *session) keepSnapshot(ctx context.Context, manager *capi.Manager, upgrades []capi.Upgrade, detail func(string)) (name string, err error) {
 	detail("taking a snapshot of the Cluster API objects")
 	content, objects, err := manager.Snapshot(ctx)
 	if err != nil || objects == 0 {
-		return err
+		return "", err
 	}
 	dir := s.cluster.Path(snapshotsDir)
 	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("keep a snapshot: %w", err)
+		return "", fmt.Errorf("keep a snapshot: %w", err)
 	}
 	header := fmt.Sprintf("# %s of management cluster %s before %s\n", plain.Count(objects, "object"), s.mgmt.Name, names(upgrades))
-	name := filepath.Join(dir, "before-upgrade-"+time.Now().UTC().Format("20060102T150405Z")+".yaml")
+	name = filepath.Join(dir, "before-upgrade-"+time.Now().UTC().Format("20060102T150405Z")+".yaml")
 	if err := atomicfile.Write(name, append([]byte(header), content...), 0o600); err != nil {
-		return fmt.Errorf("keep a snapshot: %w", err)
+		return "", fmt.Errorf("keep a snapshot: %w", err)
 	}
-	s.mu.Lock()
-	s.snapshot = name
-	s.mu.Unlock()
-	return pruneSnapshots(dir)
+	return name, pruneSnapshots(dir)
 }
 
 func names(upgrades []capi.Upgrade) string {

@@ -33,16 +33,9 @@ type resolvedVariables struct {
 
 // variables are resolved once in a run: a command may make another credential each time, and standard input is read once.
 func (s *session) variables(ctx context.Context) (*resolvedVariables, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.resolved != nil {
-		return s.resolved, nil
-	}
-	resolved, err := resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.Deps)
-	if err == nil {
-		s.resolved = resolved
-	}
-	return resolved, err
+	return s.resolved.untilFound(func() (*resolvedVariables, error) {
+		return resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.deps)
+	})
 }
 
 // sourceOf says for people where a variable's value comes from.

@@ -27,7 +27,7 @@ const restOfLease = 3
 
 // vaultClient is the Vault of this fleet. Which server it is says the environment alone: whoever writes fleet.yaml does not say where the token goes.
 func (s *session) vaultClient() (*vault.Client, error) {
-	env := func(name string) string { value, _ := s.LookupEnv(name); return value }
+	env := func(name string) string { value, _ := s.deps.LookupEnv(name); return value }
 	o := s.mgmt.Vault
 	config := vault.Config{
 		Address: env("VAULT_ADDR"), Namespace: cmp.Or(o.Namespace, env("VAULT_NAMESPACE")), Mount: o.Mount, Role: o.Role,
@@ -63,7 +63,7 @@ func (s *session) identityToken(o v1alpha1.Vault) (string, error) {
 		return "", nil
 	case file == "":
 		name := cmp.Or(o.JWTEnv, "VAULT_ID_TOKEN")
-		value, _ := s.LookupEnv(name)
+		value, _ := s.deps.LookupEnv(name)
 		if value == "" {
 			return "", diag.Errorf("have the pipeline make it: `id_tokens:` in GitLab, `id-token: write` in GitHub Actions",
 				"the environment variable %s, which is to log in to Vault, is not set", name)
@@ -75,10 +75,10 @@ func (s *session) identityToken(o v1alpha1.Vault) (string, error) {
 }
 
 // installWith has the providers installed with the values of variables that come from Vault, as far as they are needed.
-func (s *session) installWith(ctx context.Context, manager *capi.Manager, opts capi.InstallOptions) (*capi.InstallResult, error) {
-	opts.Origins = s.plan.origins
-	if len(s.plan.vault) == 0 {
-		return manager.Install(ctx, s.plan.source, opts)
+func (s *session) installWith(ctx context.Context, v *versions, manager *capi.Manager, opts capi.InstallOptions) (*capi.InstallResult, error) {
+	opts.Origins = v.origins
+	if len(v.vault) == 0 {
+		return manager.Install(ctx, v.source, opts)
 	}
 	client, err := s.vaultClient()
 	if err != nil {
@@ -88,10 +88,10 @@ func (s *session) installWith(ctx context.Context, manager *capi.Manager, opts c
 	if err != nil {
 		return nil, err
 	}
-	leases := &leases{client: client, held: held, values: maps.Clone(s.plan.variables), origins: maps.Clone(s.plan.origins), now: time.Now()}
+	leases := &leases{client: client, held: held, values: maps.Clone(v.variables), origins: maps.Clone(v.origins), now: time.Now()}
 	opts.Origins = leases.origins
 	opts.Detail("asking Vault at " + client.Server())
-	for _, group := range byPath(s.plan.vault) {
+	for _, group := range byPath(v.vault) {
 		if leases.keep(ctx, group) {
 			continue
 		}
@@ -100,7 +100,7 @@ func (s *session) installWith(ctx context.Context, manager *capi.Manager, opts c
 		}
 	}
 	for {
-		source, err := s.plan.source.WithVariables(leases.values, leases.kept...) //nolint:contextcheck // it reads nothing yet
+		source, err := v.source.WithVariables(leases.values, leases.kept...) //nolint:contextcheck // it reads nothing yet
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (s *session) installWith(ctx context.Context, manager *capi.Manager, opts c
 		if !ok || len(leases.kept) == 0 {
 			return result, err
 		}
-		if err := leases.readKept(ctx, s.plan.vault, needs.Names); err != nil {
+		if err := leases.readKept(ctx, v.vault, needs.Names); err != nil {
 			return nil, err
 		}
 	}

@@ -71,7 +71,7 @@ func (v *awsVault) session(t *testing.T, env map[string]string) *session {
 	maps.Copy(all, env)
 	return &session{
 		mgmt: &v1alpha1.ManagementCluster{}, opts: InitOptions{Dir: t.TempDir()},
-		Deps: management.Deps{LookupEnv: func(name string) (string, bool) { value, ok := all[name]; return value, ok }},
+		deps: management.Deps{LookupEnv: func(name string) (string, bool) { value, ok := all[name]; return value, ok }},
 	}
 }
 

@@ -46,16 +46,16 @@ func wantedTask(ctx context.Context, q wantedQuestion) ([]wantedObject, error) {
 }
 
 // wantedObjects are those of the commit that Flux is to apply, or before there is one those of the folder.
-func (s *session) wantedObjects(ctx context.Context) ([]wantedObject, error) {
+func (s *session) wantedObjects(ctx context.Context, have repoView) ([]wantedObject, error) {
 	dir := s.opts.Dir
-	if s.repo != nil && s.revision != "" {
+	if have.repo != nil && have.revision != "" {
 		checkout, remove, err := atomicfile.TempFolder("", "wanted")
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = remove() }() // temporary files
-		if err := writeCommit(s.repo, s.revision, checkout); err != nil {
-			return nil, fmt.Errorf("read commit %s: %w", s.revision, err)
+		if err := writeCommit(have.repo, have.revision, checkout); err != nil {
+			return nil, fmt.Errorf("read commit %s: %w", have.revision, err)
 		}
 		dir = checkout
 	}

@@ -53,7 +53,7 @@ func (e *existingCluster) take(ctx context.Context, t *testing.T, change ...func
 	if s.stranger != nil {
 		return s, s.stranger
 	}
-	if err := s.claimCluster(ctx, e.client); err != nil {
+	if err := s.claimCluster(ctx, e.client, repoView{}); err != nil {
 		return s, err
 	}
 	return s, s.cluster.Save(s.record())
@@ -182,7 +182,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.close()
-		if err := s.claimCluster(ctx, first.client); err == nil || !strings.Contains(err.Error(), "management cluster mgmt") {
+		if err := s.claimCluster(ctx, first.client, repoView{}); err == nil || !strings.Contains(err.Error(), "management cluster mgmt") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -222,7 +222,7 @@ func TestOneClaimWins(t *testing.T) {
 	errs := make([]error, racers)
 	var group sync.WaitGroup
 	for i, s := range sessions {
-		group.Go(func() { errs[i] = s.claimCluster(ctx, first.client) })
+		group.Go(func() { errs[i] = s.claimCluster(ctx, first.client, repoView{}) })
 	}
 	group.Wait()
 	there, err := ownership.ReadClaim(ctx, first.client)
@@ -361,14 +361,15 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.client, s.endpoint = e.client, &gitEndpoint{url: e.git.URL, display: e.git.URL}
+	p := &pushed{session: s, access: &fluxAccess{session: s, endpoint: &gitEndpoint{url: e.git.URL, display: e.git.URL}, home: e.client}}
 	system := flux.NewSystem(e.client)
-	if err := s.follow(ctx, system, nil); err != nil {
+	kept, err := p.follow(ctx, e.client, nil, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"ConfigMap default/child", "ConfigMap default/theirs", "Kustomization flux-system/clusters"}
-	if !slices.Equal(s.kept, want) {
-		t.Errorf("kept %q, want %q", s.kept, want)
+	if !slices.Equal(kept, want) {
+		t.Errorf("kept %q, want %q", kept, want)
 	}
 	for _, name := range []string{"theirs", "child"} {
 		object := &corev1.ConfigMap{}

@@ -23,6 +23,9 @@ type Step struct {
 	Done func(ctx context.Context) (why string, done bool, err error)
 	// Run does what is missing. It calls detail with what it is waiting for.
 	Run func(ctx context.Context, detail func(string)) error
+	// Work is Run for a step that takes values which other steps make, or makes some. A step has the one or the other. One that makes a value has no
+	// Done: it would end without making it.
+	Work Work
 	// Timeout bounds the step; 0 stands for the workflow's own bound alone.
 	Timeout time.Duration
 	// Hint is the next command when the step runs out of time and its error has no hint of its own.
@@ -94,14 +97,25 @@ func runStep(ctx context.Context, report progress.Reporter, s Step) error {
 			return nil
 		}
 	}
-	if err := s.Run(ctx, handle.Detail); err != nil {
-		if why, ok := errors.AsType[NothingToDo](err); ok {
-			handle.Skip(string(why))
-			return nil
-		}
-		return endFailed(workflow, handle, stepError(ctx, s, err))
+	run := s.Run
+	if s.Work.is() {
+		run = s.Work.run
 	}
-	handle.Done()
+	err := run(ctx, handle.Detail)
+	why, nothing := errors.AsType[NothingToDo](err)
+	if err == nil || nothing {
+		if unmade := s.Work.unmade(); unmade != nil {
+			err, nothing = unmade, false
+		}
+	}
+	switch {
+	case nothing:
+		handle.Skip(string(why))
+	case err != nil:
+		return endFailed(workflow, handle, stepError(ctx, s, err))
+	default:
+		handle.Done()
+	}
 	return nil
 }
 
@@ -154,19 +168,7 @@ type NothingToDo string
 
 func (n NothingToDo) Error() string { return string(n) }
 
-// Check refuses a workflow whose steps cannot all run.
-func Check(steps []Step) error {
-	seen := map[string]bool{}
-	for _, s := range steps {
-		for _, need := range s.Needs {
-			if !seen[need] {
-				return fmt.Errorf("step %q needs %q, which does not come before it", s.Name, need)
-			}
-		}
-		if seen[s.Name] {
-			return fmt.Errorf("two steps are called %q", s.Name)
-		}
-		seen[s.Name] = true
-	}
-	return nil
+func isNothingToDo(err error) bool {
+	_, is := errors.AsType[NothingToDo](err)
+	return is
 }

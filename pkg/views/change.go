@@ -1,0 +1,226 @@
+package views
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/promotion"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// Change is what every command shows that edits the fleet repo.
+func Change(r *change.Result) View {
+	return view{r, func(p *Page) error { return changeView(p.Out, p.Streams, r, p.Verbose) }}
+}
+
+// Promotion is what `fleetctl promote` has done.
+func Promotion(r *promotion.Result) View {
+	return view{r, func(p *Page) error { return promoteView(p.Out, p.Streams, r, p.Verbose) }}
+}
+
+// Promotions is what `fleetctl promote --status` shows.
+func Promotions(r *promotion.Status) View { return of(r, promotionsView) }
+
+// Paused is what `pause --now` and `resume --now` have done; commit is the command that has Git say the same.
+func Paused(paused bool, objects []management.Switched, commit string) View {
+	r := &pauseResult{FormatVersion: "1", Suspended: paused, Objects: objects}
+	return view{r, func(p *Page) error { return pauseView(p.Out, p.Streams, r, commit) }}
+}
+
+// changeView puts the difference on standard output, where a program can take it, and what there is to say on standard error. What was generated is
+// summed up, unless all of it is wanted: by somebody who says so, or by a program that is to apply what was not changed here.
+func changeView(w io.Writer, s ui.Streams, r *change.Result, verbose bool) error {
+	show := diffView
+	if verbose {
+		show = wholeDiff
+	}
+	diff := r.Diff
+	if !verbose && (s.OutTerminal || !r.DryRun) {
+		diff = sumUp(diff)
+	}
+	if err := show(w, s, diff); err != nil {
+		return err
+	}
+	for _, passed := range r.LeftAlone {
+		ui.Fprintf(s.Err, "%s\n", passed)
+	}
+	switch {
+	case !r.Changed && len(r.LeftAlone) > 0:
+		ui.FprintText(s.Err, "Nothing else to do.")
+		return nil
+	case !r.Changed:
+		ui.Fprintf(s.Err, "Nothing to do: %s.\n", cmp.Or(r.AsWanted, "all is as wanted"))
+		return nil
+	case r.DryRun:
+		ui.FprintText(s.Err, "Nothing was changed (--dry-run).")
+	case r.PullRequest != nil && r.PullRequest.Created:
+		ui.Fprintf(s.Err, "%s: pull request %s.\n", r.Summary, r.PullRequest.URL)
+	case r.PullRequest != nil:
+		ui.Fprintf(s.Err, "%s: pull request %s is up to date.\n", r.Summary, r.PullRequest.URL)
+	case r.Pushed:
+		ui.Fprintf(s.Err, "%s: pushed as %s.\n", r.Summary, short(r.Commit))
+	case r.Commit != "":
+		ui.Fprintf(s.Err, "%s: committed as %s.\n", r.Summary, short(r.Commit))
+	default:
+		ui.Fprintf(s.Err, "%s: written. Commit it to make it so.\n", r.Summary)
+	}
+	for _, note := range r.Notes {
+		ui.Fprintf(s.Err, "%s\n", note)
+	}
+	return nil
+}
+
+// A person is not shown all of a file that comes or goes with more lines than maxShown, such as the generated ones of Flux, but how it begins.
+const maxShown, beginning = 100, 12
+
+// wholeDiff writes a difference with every line of it.
+func wholeDiff(w io.Writer, s ui.Streams, diff string) error {
+	plain := s
+	plain.OutTerminal = false
+	return diffView(w, plain, diff)
+}
+
+// diffView writes a difference, in colour where that is welcome. What is not at a terminal gets all of it: `git apply` takes it.
+func diffView(w io.Writer, s ui.Streams, diff string) error {
+	paint := map[byte]func(string) string{'+': ui.Painter(s, ui.Good), '-': ui.Painter(s, ui.Bad), '@': ui.Painter(s, ui.Dim)}
+	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
+	for i := 0; i < len(lines) && diff != ""; i++ {
+		text := lines[i]
+		if text != "" && paint[text[0]] != nil {
+			text = paint[text[0]](text)
+		}
+		if _, err := ui.FprintText(w, text); err != nil {
+			return err
+		}
+		if n := wholeFile(lines[i:]); s.OutTerminal && n > maxShown {
+			skipped := n - beginning
+			for _, line := range lines[i+1 : i+1+beginning] {
+				ui.FprintText(w, paint[line[0]](line))
+			}
+			if _, err := ui.FprintText(w, ui.Painter(s, ui.Dim)(fmt.Sprintf("… %d more lines", skipped))); err != nil {
+				return err
+			}
+			i += n
+		}
+	}
+	return nil
+}
+
+// wholeFile is how many lines of a file come or go below the line of a difference that says so; 0 for any other line.
+func wholeFile(lines []string) int {
+	added, removed := strings.HasPrefix(lines[0], "@@ -0,0 +"), strings.HasPrefix(lines[0], "@@ -") && strings.HasSuffix(lines[0], " +0,0 @@")
+	if !added && !removed {
+		return 0
+	}
+	sign := "+"
+	if removed {
+		sign = "-"
+	}
+	n := 0
+	for n+1 < len(lines) && strings.HasPrefix(lines[n+1], sign) && !strings.HasPrefix(lines[n+1], "--- ") {
+		n++
+	}
+	return n
+}
+
+// short is a commit as people write it.
+func short(revision string) string {
+	const n = 8
+	if len(revision) > n {
+		return revision[:n]
+	}
+	return revision
+}
+
+func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) error {
+	switch {
+	case r.Tagged && r.Change.DryRun:
+		ui.Fprintf(s.Err, "Would tag %s as %s.\n", short(r.Commit), r.Tag)
+	case r.Tagged:
+		ui.Fprintf(s.Err, "Tagged %s as %s.\n", short(r.Commit), r.Tag)
+	}
+	if r.ReleaseNotes != "" {
+		ui.FprintText(w, r.ReleaseNotes) // several lines
+	}
+	if !r.Change.Changed {
+		ui.Fprintf(s.Err, "Nothing to do: channel %s is at %s.\n", r.Channel, r.Tag)
+		return nil
+	}
+	if err := changeView(w, s, r.Change, verbose); err != nil {
+		return err
+	}
+	if len(r.Environments) > 0 && !r.Change.DryRun {
+		when := "When Flux has applied that"
+		if r.Change.PullRequest != nil {
+			when = "When it is merged and Flux has applied it"
+		}
+		ui.Fprintf(s.Err, "%s, %s follows %s: `fleetctl promote --status` shows it.\n", when, strings.Join(r.Environments, ", "), r.Tag)
+	}
+	return nil
+}
+
+func promotionsView(w io.Writer, r *promotion.Status) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	ui.FprintText(t, "ENVIRONMENT\tMANAGEMENT CLUSTER\tCHANNEL\tGIT\tRUNS\tREADY\tWAITING")
+	for _, e := range r.Environments {
+		git := cmp.Or(e.Tag, short(e.Wanted), "no tag yet")
+		ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", e.Name, e.ManagementCluster, e.Channel, git, cmp.Or(short(e.Applied), "?"), yesNo(e.Ready), len(e.Waiting))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, e := range r.Environments {
+		if e.Reason != "" {
+			ui.Fprintf(w, "\n%s on %s: %s\n", e.Name, e.ManagementCluster, e.Reason)
+		}
+		if len(e.Waiting) > 0 {
+			ui.Fprintf(w, "\nWaits for %s on %s:\n", e.Name, e.ManagementCluster)
+		}
+		for _, commit := range e.Waiting {
+			ui.Fprintf(w, "  %s %s (%s)\n", short(commit.Commit), commit.Subject, commit.Author)
+		}
+	}
+	return nil
+}
+
+// pauseResult is what --now did.
+type pauseResult struct {
+	FormatVersion string                `json:"formatVersion"`
+	Suspended     bool                  `json:"suspended"`
+	Objects       []management.Switched `json:"objects"`
+}
+
+func pauseView(w io.Writer, s ui.Streams, r *pauseResult, commit string) error {
+	verb, already := "suspended", "was suspended already"
+	if !r.Suspended {
+		verb, already = "resumed", "was not suspended"
+	}
+	differs := false
+	for _, o := range r.Objects {
+		state := verb
+		switch {
+		case o.Absent:
+			state = "is not there"
+		case !o.Changed:
+			state = already
+		}
+		at := o.ManagementCluster
+		if o.Cluster != "" {
+			at = "cluster " + o.Cluster
+		}
+		ui.Fprintf(w, "%s %s/%s on %s: %s\n", o.Kind, o.Namespace, o.Name, at, state)
+		differs = differs || !o.Absent && o.InGit != r.Suspended
+	}
+	switch {
+	case differs && r.Suspended:
+		ui.Fprintf(s.Err, "Git does not say so: `fleetctl status` shows it until it does, with `%s`.\n", commit)
+	case differs:
+		ui.Fprintf(s.Err, "Git says that it is suspended, and Flux will suspend it again: `%s` says otherwise.\n", commit)
+	}
+	return nil
+}

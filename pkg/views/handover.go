@@ -1,0 +1,158 @@
+package views
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// Pivot is what `fleetctl pivot` has done, or would do.
+func Pivot(r *lifecycle.PivotResult) View { return of(r, pivotView) }
+
+// Backup is the snapshot that `fleetctl backup` has taken.
+func Backup(r *lifecycle.BackupResult) View { return of(r, backupView) }
+
+// Restore is what `fleetctl restore` has done, or what the snapshot holds.
+func Restore(r *lifecycle.RestoreResult) View { return of(r, restoreView) }
+
+// Detach is what `fleetctl cluster detach` has left, or would leave.
+func Detach(r *lifecycle.DetachResult) View { return of(r, detachView) }
+
+// Connect is the management cluster that this machine knows now.
+func Connect(r *lifecycle.ConnectResult) View { return of(r, connectView) }
+
+func pivotView(w io.Writer, r *lifecycle.PivotResult) error {
+	switch {
+	case r.Plan != nil:
+		ui.Fprintf(w, "%s would hand over to %s: %s\n", r.Plan.Source, r.Plan.Target, countsText(r.Plan.Counts))
+		if r.Plan.UnderWay != "" {
+			ui.Fprintf(w, "It is under way already: %s.\n", r.Plan.UnderWay)
+		}
+		for _, name := range r.Plan.Clusters {
+			ui.Fprintf(w, "  %s\n", name)
+		}
+		for _, wait := range r.Plan.Waits {
+			ui.Fprintf(w, "It would wait: %s\n", wait)
+		}
+		for _, left := range r.Plan.Left {
+			ui.Fprintf(w, "It cannot take along: %s\n", left)
+		}
+	case r.Outcome == "undone":
+		ui.Fprintf(w, "The hand-over to %s is undone.\n", r.Report.Target)
+	case r.Report != nil:
+		ui.Fprintf(w, "%s has taken over from %s: %s\n", r.Report.Target, r.Report.Source, countsText(r.Report.Moved))
+		ui.Fprintf(w, "Its kubeconfig: %s\n", r.Kubeconfig)
+	default:
+		ui.Fprintf(w, "No hand-over is under way; nothing to do.\n")
+	}
+	for _, next := range r.Next {
+		ui.Fprintf(w, "  %s\n", next)
+	}
+	return nil
+}
+
+// countsText is "3 Clusters, 12 Machines", by kind.
+func countsText(counts map[string]int) string {
+	parts := make([]string, 0, len(counts))
+	total := 0
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		total += counts[kind]
+		parts = append(parts, fmt.Sprintf("%s %d", kind, counts[kind]))
+	}
+	return fmt.Sprintf("%d objects (%s)", total, strings.Join(parts, ", "))
+}
+
+func backupView(w io.Writer, r *lifecycle.BackupResult) error {
+	ui.Fprintf(w, "Snapshot %s of %s: %s, %s. It is in %s.\n", r.Snapshot, r.Cluster, plain.Count(len(r.Clusters), "cluster"), countsText(r.Counts), r.Place)
+	for _, m := range r.Missing {
+		ui.Fprintf(w, "  %s\n", m)
+	}
+	_, err := ui.Fprintf(w, "  fleetctl restore --from %s --snapshot %s --dry-run    # what is in it\n", r.Place, r.Snapshot)
+	return err
+}
+
+func restoreView(w io.Writer, r *lifecycle.RestoreResult) error {
+	switch r.Outcome {
+	case "nothing-to-do":
+		ui.Fprintf(w, "No restore of %s is under way; nothing to do.\n", r.Cluster)
+	case "undone":
+		ui.Fprintf(w, "The restore of %s is undone.\n", r.Cluster)
+	case "restored":
+		ui.Fprintf(w, "%s has what the snapshot %s holds: %s\n", r.Cluster, r.Snapshot.ID, countsText(r.Report.Moved))
+		ui.Fprintf(w, "What was made after %s is not in it.\nIts kubeconfig: %s\n", r.Snapshot.Taken.Format(time.RFC3339), r.Kubeconfig)
+	default:
+		snapshotView(w, r)
+	}
+	for _, next := range r.Next {
+		ui.Fprintf(w, "  %s\n", next)
+	}
+	return nil
+}
+
+func snapshotView(w io.Writer, r *lifecycle.RestoreResult) {
+	s := r.Snapshot
+	ui.Fprintf(w, "Snapshot %s of %s, taken %s by %s: %s\n", s.ID, r.Cluster, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
+	for _, name := range s.Clusters {
+		ui.Fprintf(w, "  %s\n", name)
+	}
+	ui.FprintText(w, "It was taken with:")
+	for _, p := range s.Providers {
+		ui.Fprintf(w, "  %s\n", p)
+	}
+	if len(r.Others) > 0 {
+		ui.Fprintf(w, "Others in %s:\n", r.Place)
+	}
+	for _, id := range r.Others {
+		ui.Fprintf(w, "  %s\n", id)
+	}
+}
+
+func detachView(w io.Writer, r *lifecycle.DetachResult) error {
+	if r.Outcome == "undone" {
+		_, err := ui.Fprintf(w, "%s manages the cluster %s again, as before.\n", r.ManagementCluster, r.Cluster)
+		return err
+	}
+	if r.Outcome == "planned" {
+		ui.Fprintf(w, "%s would forget the cluster %s. What would be left, with nobody to manage it:\n", r.ManagementCluster, r.Cluster)
+	} else {
+		ui.Fprintf(w, "%s has forgotten the cluster %s. What is left, with nobody to manage it:\n", r.ManagementCluster, r.Cluster)
+	}
+	for _, left := range r.Left {
+		ui.Fprintf(w, "  %s %s  %s\n", left.Kind, left.Name, left.ProviderID)
+	}
+	ui.FprintText(w, "  its networks, load balancers and disks, which the snapshot names")
+	for _, name := range r.Suspended {
+		ui.Fprintf(w, "Suspended, until it is taken out of Git: %s\n", name)
+	}
+	if r.Kubeconfig != "" {
+		ui.Fprintf(w, "Its kubeconfig: %s\n", r.Kubeconfig)
+	}
+	if r.Snapshot != "" {
+		ui.Fprintf(w, "The objects as they were, Secrets included: %s\n", r.Snapshot)
+	}
+	for _, next := range r.Next {
+		ui.Fprintf(w, "  %s\n", next)
+	}
+	return nil
+}
+
+func connectView(w io.Writer, r *lifecycle.ConnectResult) error {
+	ui.Fprintf(w, "This machine knows the management cluster %s of fleet %s now, at %s.\n", r.Cluster, r.Fleet, r.Server)
+	if r.MadeBy != "" {
+		ui.Fprintf(w, "It was made by %s.\n", r.MadeBy)
+	}
+	if len(r.Clusters) > 0 {
+		ui.Fprintf(w, "It manages %s: %s\n", plain.Count(len(r.Clusters), "cluster"), strings.Join(r.Clusters, ", "))
+	}
+	for _, next := range r.Next {
+		ui.Fprintf(w, "  %s\n", next)
+	}
+	return nil
+}

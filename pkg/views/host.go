@@ -1,0 +1,123 @@
+package views
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// Hosts is what `fleetctl host list` shows: a table, and what those in trouble say.
+func Hosts(r *management.HostList) View {
+	return view{r, func(p *Page) error {
+		if err := hostTable.print(p.Out, p.Format, r.Hosts); err != nil || p.Format == ui.Name {
+			return err
+		}
+		return hostTroubles(p.Out, r.Hosts)
+	}}
+}
+
+// HostDone is what `fleetctl host start`, `stop` and `delete` have done; changed and unchanged say it of the name.
+func HostDone(r *management.HostResult, changed, unchanged string) View {
+	return view{r, func(p *Page) error {
+		for _, left := range r.Leftovers {
+			ui.Fprintf(p.Out, "Left over: %s\n", left)
+		}
+		text := unchanged
+		if r.Changed {
+			text = changed
+		}
+		_, err := ui.Fprintf(p.Out, text, r.Name)
+		return err
+	}}
+}
+
+// HostLogs is what `fleetctl host logs` can show.
+func HostLogs(names []string) View {
+	return view{hostLogList{FormatVersion: "1", Logs: names}, func(p *Page) error {
+		for _, name := range names {
+			if _, err := ui.Fprintf(p.Out, "%s\n", name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// Issuer is what `fleetctl host issuer export` has written.
+func Issuer(r *management.IssuerExport) View {
+	return view{r, func(p *Page) error {
+		for _, file := range r.Files {
+			ui.Fprintf(p.Out, "%s is to be published as %s/%s\n", file, r.Issuer, file)
+		}
+		return nil
+	}}
+}
+
+// Bundle is what a bundle holds.
+func Bundle(r *lifecycle.BundleResult) View {
+	return view{r, func(p *Page) error {
+		t := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+		for _, e := range r.Entries {
+			ui.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Kind, e.Name, mebibytes(e.Size), e.Digest)
+		}
+		return t.Flush()
+	}}
+}
+
+// BundleVerified is what `fleetctl bundle verify` has found.
+func BundleVerified(r *lifecycle.BundleResult) View {
+	return view{r, func(p *Page) error {
+		_, err := ui.Fprintf(p.Out, "%s is whole: %s.\n", r.Path, plain.Count(len(r.Entries), "entry"))
+		return err
+	}}
+}
+
+var hostTable = table[management.HostInfo]{
+	none: "This machine has no management clusters. `fleetctl init` makes one.",
+	name: func(h management.HostInfo) string { return h.Name },
+	columns: []column[management.HostInfo]{
+		{title: "NAME", of: func(h management.HostInfo) string { return h.Name }},
+		{title: "HOST", of: func(h management.HostInfo) string { return h.Type }},
+		{title: "STATE", of: func(h management.HostInfo) string {
+			state := h.State
+			if h.PivotedTo != "" {
+				state += ", pivoted to " + h.PivotedTo
+			}
+			if h.Error != "" {
+				state += " (" + h.Error + ")"
+			}
+			if h.Trouble != "" {
+				state += ", in trouble"
+			}
+			return state
+		}},
+		{title: "FLEET", of: func(h management.HostInfo) string { return h.Fleet }},
+		{title: "REPO", of: func(h management.HostInfo) string { return h.Repo }},
+	},
+}
+
+// hostTroubles tells what each host in trouble says of itself.
+func hostTroubles(w io.Writer, all []management.HostInfo) error {
+	for _, h := range all {
+		if h.Trouble == "" {
+			continue
+		}
+		if _, err := ui.Fprintf(w, "%s: %s\n", h.Name, h.Trouble); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hostLogList is what there is to read.
+type hostLogList struct {
+	FormatVersion string   `json:"formatVersion"`
+	Logs          []string `json:"logs"`
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

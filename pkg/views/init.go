@@ -1,0 +1,184 @@
+package views
+
+import (
+	"cmp"
+	"io"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/upgrade"
+)
+
+// Scaffold is what `fleetctl init --scaffold` has written.
+func Scaffold(r *lifecycle.ScaffoldResult) View { return of(r, scaffoldView) }
+
+// InitPlan is what `fleetctl init --dry-run` would do.
+func InitPlan(p *lifecycle.Plan) View { return of(p, planView) }
+
+// Init is what `fleetctl init` and `fleetctl upgrade apply` have made.
+func Init(r *lifecycle.InitResult) View { return of(r, initView) }
+
+// Bootstrap is what `fleetctl bootstrap` has made.
+func Bootstrap(r *lifecycle.BootstrapResult) View { return of(r, bootstrapView) }
+
+// Teardown is what `fleetctl teardown` has taken away.
+func Teardown(r *lifecycle.TeardownResult) View { return of(r, teardownView) }
+
+// UpgradePlan is what `fleetctl upgrade plan` shows.
+func UpgradePlan(p *upgrade.Plan) View { return of(p, upgradePlanView) }
+
+func scaffoldView(w io.Writer, r *lifecycle.ScaffoldResult) error {
+	if r.Changed {
+		ui.Fprintf(w, "Wrote the fleet repo of %s: %s, committed to %s as %s. Nothing was pushed.\n", r.Fleet, plain.Count(len(r.Files), "file"), r.Branch, short(r.Commit))
+	} else {
+		ui.Fprintf(w, "Nothing to do: the fleet repo of %s has all of it.\n", r.Fleet)
+	}
+	ui.FprintText(w, "\nNext:")
+	for _, line := range r.Next {
+		if _, err := ui.Fprintf(w, "  %s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func planView(w io.Writer, p *lifecycle.Plan) error {
+	ui.Fprintf(w, "Steps for the management cluster %s of fleet %s:\n", p.Cluster, p.Fleet)
+	for _, s := range p.Steps {
+		after := ""
+		if len(s.Needs) > 0 {
+			after = "  (after: " + strings.Join(s.Needs, ", ") + ")"
+		}
+		ui.Fprintf(w, "  %s%s\n", s.Name, after)
+	}
+	if len(p.Upgrades) > 0 {
+		ui.FprintText(w, "\nIt upgrades, in this order, each healthy before the next, after a snapshot of the Cluster API objects:")
+	}
+	for _, u := range p.Upgrades {
+		ui.Fprintf(w, "  %s\n", u)
+	}
+	if now := p.Flux; now != nil {
+		ui.Fprintf(w, "\nFlux on the cluster follows %s.\ninit refuses to point it at %s without --take-over-flux.\n", now.Follows, now.Wanted)
+		if len(now.WouldDelete) > 0 {
+			ui.FprintText(w, "It applied these, which this repo does not have; --take-over-flux keeps them, and pruning would delete them:")
+		}
+		for _, name := range now.WouldDelete {
+			ui.Fprintf(w, "  %s\n", name)
+		}
+	}
+	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%s). Nothing else was changed.\n", p.ManifestDir, plain.Count(len(p.Manifests), "file"))
+	return err
+}
+
+func initView(w io.Writer, r *lifecycle.InitResult) error {
+	ui.Fprintf(w, "\nManagement cluster %s follows %s (%s) at %s.\n", r.Cluster, r.GitURL, r.Branch, short(r.Revision))
+	for _, u := range r.Upgraded {
+		ui.Fprintf(w, "Upgraded %s.\n", u)
+	}
+	for _, r := range r.Renewed {
+		ui.Fprintf(w, "Changed %s.\n", r)
+	}
+	if r.Snapshot != "" {
+		ui.Fprintf(w, "The Cluster API objects as they were before, Secrets included: %s\n", r.Snapshot)
+	}
+	if r.DeployKey != "" {
+		ui.Fprintf(w, "Flux reads it with this deploy key:\n  %s\n", r.DeployKey)
+	}
+	ui.FprintText(w, "\nNext:")
+	for _, line := range r.Next {
+		if _, err := ui.Fprintf(w, "  %s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bootstrapView(w io.Writer, r *lifecycle.BootstrapResult) error {
+	for _, c := range r.Clusters {
+		state := "Available"
+		if !c.Available {
+			state = "not Available: " + c.Reason
+		}
+		ui.Fprintf(w, "%s/%s  %s\n", c.Namespace, c.Name, state)
+	}
+	if r.Error != "" {
+		return nil // it is printed after this
+	}
+	if r.PivotedTo != "" {
+		_, err := ui.Fprintf(w, "\nThe management cluster is now %s; the bootstrap cluster is gone. Its kubeconfig: %s\n", r.PivotedTo, r.Kubeconfig)
+		return err
+	}
+	_, err := ui.Fprintf(w, "\nThe management cluster %s is kept: its Clusters (%s) live only there. Its kubeconfig: %s\n",
+		r.Cluster, strings.Join(r.ClusterNames(), ", "), r.Kubeconfig)
+	return err
+}
+
+func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
+	for _, left := range r.Leftovers {
+		ui.Fprintf(w, "Left over: %s\n", left)
+	}
+	for _, what := range r.NotAsked {
+		ui.Fprintf(w, "Could not be asked what is left: %s\n", what)
+	}
+	if !r.Changed {
+		_, err := ui.Fprintf(w, "There is no management cluster %s; nothing to do.\n", r.Cluster)
+		return err
+	}
+	outcome := "The management cluster %s is gone."
+	if len(r.Leftovers) > 0 {
+		outcome = "This machine has forgotten the management cluster %s; what is left over is yours to remove."
+	}
+	_, err := ui.Fprintf(w, outcome+" The fleet repo is as it was.\n", r.Cluster)
+	return err
+}
+
+var versionTable = table[upgrade.Component]{
+	name: func(c upgrade.Component) string { return c.Name },
+	columns: []column[upgrade.Component]{
+		{title: "COMPONENT", of: componentName},
+		{title: "INSTALLED", of: func(c upgrade.Component) string { return cmp.Or(c.Installed, "-") }},
+		{title: "FLEET.YAML", of: func(c upgrade.Component) string { return cmp.Or(c.Declared, "-") }},
+		{title: "NEWEST", of: func(c upgrade.Component) string { return cmp.Or(c.Newest, "-") }},
+		{title: "CONTRACT", of: func(c upgrade.Component) string { return c.Contract }, optional: true},
+	},
+}
+
+func componentName(c upgrade.Component) string {
+	if c.Type == c.Name {
+		return c.Name
+	}
+	return c.Type + " " + c.Name
+}
+
+func upgradePlanView(w io.Writer, p *upgrade.Plan) error {
+	if err := versionTable.print(w, ui.Human, p.Components); err != nil {
+		return err
+	}
+	for _, c := range p.Components {
+		for _, line := range []struct {
+			what  string
+			texts []string
+		}{
+			{"cannot be upgraded", c.Against},
+			{"replaces the Deployments", c.Restarts},
+			{"stores anew", c.Converts},
+			{"replaces", c.Replaces},
+		} {
+			if len(line.texts) > 0 {
+				ui.Fprintf(w, "%s %s: %s\n", componentName(c), line.what, strings.Join(line.texts, ", "))
+			}
+		}
+		if c.Note != "" {
+			ui.Fprintf(w, "%s: %s\n", componentName(c), c.Note)
+		}
+	}
+	if p.ToApply {
+		ui.FprintText(w, "\n`fleetctl upgrade apply` brings the cluster to fleet.yaml. No machine of a workload cluster is replaced by that.")
+	}
+	if p.ToDeclare {
+		ui.FprintText(w, "\n`fleetctl upgrade plan --to latest` puts the newest versions into fleet.yaml.")
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package views
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/fleetctl/fleetctl/pkg/adopt"
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/review"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/validate"
+)
+
+// Diff is what `fleetctl diff` shows; wordsOnly leaves the differences out for a person.
+func Diff(r *review.Report, wordsOnly bool) View {
+	return view{r, func(p *Page) error { return reportView(p.Out, p.Streams, r, wordsOnly) }}
+}
+
+// Rendered is what `fleetctl render` shows.
+func Rendered(r *render.Result) View {
+	return rendered{r}
+}
+
+// rendered makes its data when a program asks for them: a large fleet has much of it.
+type rendered struct{ result *render.Result }
+
+// Data implements View.
+func (r rendered) Data() any { return forPrograms(r.result) }
+
+// Human implements View.
+func (r rendered) Human(p *Page) error { return renderView(p.Out, r.result) }
+
+// Validation is what `fleetctl validate` shows.
+func Validation(r *validate.Result) View {
+	return view{r, func(p *Page) error { return validationView(p, r) }}
+}
+
+func validationView(p *Page, r *validate.Result) error {
+	switch p.Format { //nolint:exhaustive // the others are those of every command
+	case ui.SARIF:
+		return ui.PrintSARIF(p.Out, r.Prefix, validate.Rules(), r.Findings)
+	case ui.GitHub:
+		return ui.PrintAnnotations(p.Out, r.Prefix, r.Findings)
+	}
+	if err := ui.PrintFindings(p.Streams, p.Out, r.Findings); err != nil {
+		return err
+	}
+	ui.Fprintf(p.Err, "%s in %s, %s and %s\n", tally(r), plain.Count(r.Files, "file"), plain.Count(r.Clusters, "cluster"), plain.Count(r.Objects, "object"))
+	return nil
+}
+
+// Rules is what `fleetctl validate --rules` shows.
+func Rules(all []diag.Rule) View {
+	return view{struct {
+		FormatVersion string      `json:"formatVersion"`
+		Rules         []diag.Rule `json:"rules"`
+	}{"1", all}, func(p *Page) error {
+		t := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+		for _, r := range all {
+			ui.Fprintf(t, "%s\t%s\t%s\n", r.ID, r.Severity, r.Summary)
+		}
+		return t.Flush()
+	}}
+}
+
+// Adopted is what `fleetctl adopt` shows.
+func Adopted(r *adopt.Report) View {
+	return view{r, func(p *Page) error { return adoptView(p, r) }}
+}
+
+// reportView is the difference, then the words, where they are read last.
+func reportView(w io.Writer, s ui.Streams, r *review.Report, wordsOnly bool) error {
+	for i := range r.Objects {
+		if err := diffView(w, s, r.Objects[i].Diff); err != nil {
+			return err
+		}
+	}
+	if len(r.Impact) == 0 {
+		ui.FprintText(s.Err, "Nothing changes: Flux would apply the same.")
+		return nil
+	}
+	out := s.Err // words are for the reader; the difference is for a program, too
+	if wordsOnly {
+		out = w
+	} else {
+		ui.FprintText(out, "")
+	}
+	for _, i := range r.Impact {
+		ui.Fprintf(out, "%s\n", i.Summary)
+	}
+	return nil
+}
+
+// renderResult is the result of render for a program.
+type renderResult struct {
+	FormatVersion string           `json:"formatVersion"`
+	Objects       []renderedObject `json:"objects"`
+	Problems      diag.Findings    `json:"problems"`
+}
+
+type renderedObject struct {
+	ManagementCluster string          `json:"managementCluster"`
+	Environment       string          `json:"environment,omitempty"`
+	Cluster           string          `json:"cluster,omitempty"`
+	Targets           []string        `json:"targets,omitempty"`
+	Owner             render.Owner    `json:"owner"`
+	GitSource         string          `json:"gitSource"`
+	Source            render.Source   `json:"source"`
+	Template          string          `json:"template,omitempty"`
+	Suspended         bool            `json:"suspended,omitempty"`
+	Object            json.RawMessage `json:"object"`
+}
+
+// forPrograms is the result as JSON and YAML have it.
+func forPrograms(result *render.Result) *renderResult {
+	out := &renderResult{FormatVersion: "1", Objects: make([]renderedObject, 0, len(result.Objects)), Problems: append(diag.Findings{}, result.Findings...)}
+	for _, o := range result.Objects {
+		out.Objects = append(out.Objects, renderedObject{
+			ManagementCluster: o.ManagementCluster, Environment: o.Environment, Cluster: o.Cluster, Targets: o.Targets, Owner: o.Owner,
+			GitSource: o.GitSource, Source: o.Source, Template: o.Template, Suspended: o.Suspended, Object: o.JSON,
+		})
+	}
+	return out
+}
+
+// writeAt is how much is put together before it is written: a pipe takes so much at once.
+const writeAt = 64 << 10
+
+// renderView is one YAML stream; a comment says where each object comes from.
+func renderView(w io.Writer, result *render.Result) error {
+	buffer := make([]byte, 0, 2*writeAt)
+	for _, o := range result.Objects {
+		buffer = append(buffer, "---\n# "...)
+		buffer = append(buffer, plain.Line(origin(o))...)
+		buffer = append(buffer, '\n')
+		if buffer = render.AppendYAML(buffer, o.JSON); len(buffer) < writeAt {
+			continue
+		}
+		if _, err := w.Write(buffer); err != nil {
+			return err
+		}
+		buffer = buffer[:0]
+	}
+	_, err := w.Write(buffer)
+	return err
+}
+
+func origin(o *render.Object) string {
+	from := o.Source.File
+	if o.Template != "" {
+		from = o.Template + ", by " + o.Source.File
+	}
+	if len(o.Targets) == 1 {
+		return from + ", on " + o.Targets[0]
+	}
+	if len(o.Targets) > 1 {
+		return fmt.Sprintf("%s, on %d clusters", from, len(o.Targets))
+	}
+	return from
+}
+
+// tally says how many findings there are.
+func tally(r *validate.Result) string {
+	text := plain.Count(r.Errors, "error") + ", " + plain.Count(r.Warnings, "warning")
+	if r.Errors+r.Warnings == 0 {
+		text = "Nothing is wrong"
+	}
+	if r.Ignored > 0 {
+		text += fmt.Sprintf(" (%d silenced)", r.Ignored)
+	}
+	return text
+}
+
+// adoptView says what was found; the file itself, where it is not written, is what remains on standard output.
+func adoptView(p *Page, r *adopt.Report) error {
+	s := p.Err
+	t := tabwriter.NewWriter(s, 0, 0, 2, ' ', 0)
+	ui.Fprintf(t, "FLUX BEGINS IN\tVERSION\tKUSTOMIZATIONS\tOBJECTS\tCLUSTERS\tIS\n")
+	for i := range r.Flux {
+		one := &r.Flux[i]
+		is := "management cluster " + one.Name
+		if !one.Manages {
+			is = "a Flux with nothing of Cluster API's: left out of fleet.yaml"
+		}
+		ui.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%s\n", one.Path, orDash(one.Root.Flux), one.Kustomizations, one.Objects, one.Clusters, is)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, one := range r.Providers {
+		ui.Fprintf(s, "%s provider %s %s\n", one.Type, one.Name, one.Version)
+	}
+	if len(r.Clusters) > 0 {
+		ui.FprintText(s, "")
+		all := clusterTable(r.Clusters)
+		if err := all.print(s, p.Format, r.Clusters); err != nil {
+			return err
+		}
+	}
+	if len(r.Problems) > 0 {
+		ui.Fprintf(s, "\n%s not understood, and so not looked at:\n", plain.Count(len(r.Problems), "thing"))
+		if err := ui.PrintFindings(p.Streams, s, r.Problems); err != nil {
+			return err
+		}
+	}
+	if !r.Written {
+		_, err := io.WriteString(p.Out, r.Fleet)
+		return err
+	}
+	ui.Fprintf(s, "\n%s is written, and nothing else. Look at it, then: fleetctl validate; fleetctl diff; fleetctl status --context NAME\n", v1alpha1.FileName)
+	return nil
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

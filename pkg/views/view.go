@@ -1,0 +1,62 @@
+// Package views prints what commands have found or done: one view for each result, which a program gets as data and a person as text. All views are
+// here, so that what several of them show (a commit, a count, a table) looks alike in all. They know results and nothing of how these come about: who
+// calls one has the result already.
+package views
+
+import (
+	"io"
+
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// View is how one result is shown.
+type View interface {
+	// Data is what a program gets, as JSON or YAML.
+	Data() any
+	// Human writes it for a person.
+	Human(p *Page) error
+}
+
+// Page is what a person reads.
+type Page struct {
+	ui.Streams
+	// Format is ui.Human, or of a list also ui.Wide or ui.Name.
+	Format ui.Format
+	// Verbose asks for all of what is summed up otherwise.
+	Verbose bool
+}
+
+// Print shows a view to a person or to a program, as the format says.
+func Print(s ui.Streams, format ui.Format, verbose bool, v View) error {
+	var data any
+	if format == ui.JSON || format == ui.YAML {
+		data = v.Data()
+	}
+	return ui.Print(s, format, data, func(w io.Writer) error {
+		page := &Page{Streams: s.Guarded(), Format: format, Verbose: verbose}
+		page.Out = w
+		return v.Human(page)
+	})
+}
+
+// view is a View of a result and a function.
+type view struct {
+	data  any
+	human func(p *Page) error
+}
+
+// Data implements View.
+func (v view) Data() any { return v.data }
+
+// Human implements View.
+func (v view) Human(p *Page) error { return v.human(p) }
+
+// of is the view of a result that is text on standard output.
+func of[T any](result T, human func(w io.Writer, result T) error) View {
+	return view{result, func(p *Page) error { return human(p.Out, result) }}
+}
+
+// list is the view of a list: result is what programs get of it, the table what people see.
+func list[T any](result any, all []T, t table[T]) View {
+	return view{result, func(p *Page) error { return t.print(p.Out, p.Format, all) }}
+}
