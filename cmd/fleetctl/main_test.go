@@ -23,6 +23,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"fleetctl": main,
 		"ssh":      func() { os.Exit(gittest.SSHClient(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }, // not every machine has one
+		// What an embedded host would run says its version, and no more.
+		"etcd":                    func() { fmt.Println("etcd Version: 3.6.16") },
+		"kube-apiserver":          func() { fmt.Println("Kubernetes v1.36.2") },
+		"kube-controller-manager": func() { fmt.Println("Kubernetes v1.36.2") },
 	})
 }
 
@@ -59,6 +63,7 @@ func TestScripts(t *testing.T) {
 			if err := identify(env.WorkDir); err != nil {
 				return err
 			}
+			env.Setenv("OWN_PROGRAMS", ownPrograms(env.Getenv("PATH")))
 			path, err := programs(t, env.Getenv("PATH"))
 			env.Setenv("PATH", path)
 			return err
@@ -79,6 +84,12 @@ func identify(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
+// ownPrograms is the folder of the programs that TestMain names, the first of a PATH.
+func ownPrograms(path string) string {
+	own, _, _ := strings.Cut(path, string(filepath.ListSeparator))
+	return own
+}
+
 // testKey is where a script keeps its test.
 type testKey struct{}
 
@@ -96,6 +107,6 @@ func programs(t testing.TB, path string) (string, error) {
 			return "", err
 		}
 	}
-	own, _, _ := strings.Cut(path, string(filepath.ListSeparator))
+	own := ownPrograms(path)
 	return own + string(filepath.ListSeparator) + dir, nil
 }

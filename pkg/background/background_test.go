@@ -2,11 +2,13 @@ package background_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/background"
@@ -84,3 +86,61 @@ func TestGreet(t *testing.T) {
 type writer func([]byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+// What a program says first is heard; that it says nothing, and that nobody can wait any longer, are told apart.
+func TestHear(t *testing.T) {
+	if line, err := background.Hear(t.Context(), io.NopCloser(strings.NewReader("{\"port\":1}\nmore"))); line != "{\"port\":1}\n" || err != nil {
+		t.Errorf("got %q, %v", line, err)
+	}
+	if _, err := background.Hear(t.Context(), io.NopCloser(strings.NewReader("half"))); !errors.Is(err, background.ErrSilent) {
+		t.Errorf("a program that ended: %v", err)
+	}
+	r, w := io.Pipe()
+	late := errors.New("late")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(late)
+	if _, err := background.Hear(ctx, r); !errors.Is(err, late) {
+		t.Errorf("at the end of the wait: %v", err)
+	}
+	if _, err := w.Write([]byte("x")); err == nil {
+		t.Error("it still listens")
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("FIRST_OF_TWO", "1")
+	t.Setenv("A_TOKEN", "secret")
+	if got := background.Environment("FIRST_OF_TWO", "SECOND_OF_TWO"); len(got) != 1 || got[0] != "FIRST_OF_TWO=1" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// maxLog is the size that a log may have.
+const maxLog = 1 << 20
+
+// A log that has grown large is put aside, and is not lost; a small one goes on.
+func TestOpenLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	for i, size := range []int64{maxLog, maxLog + 1, 1} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, size); err != nil {
+			t.Fatal(err)
+		}
+		log, err := background.OpenLog(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := log.Stat()
+		if err != nil || (info.Size() == 0) != (size > maxLog) {
+			t.Errorf("%d: a log of %d bytes has %d now, %v", i, size, info.Size(), err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if old, err := os.Stat(path + ".1"); err != nil || old.Size() != maxLog+1 {
+		t.Errorf("the old one: %v, %v", old, err)
+	}
+}

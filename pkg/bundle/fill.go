@@ -1,9 +1,11 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime"
 	"slices"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
@@ -35,6 +38,14 @@ type Sources struct {
 	Files map[string][]byte
 	// Charts are Helm charts: files, or oci://registry/path:version.
 	Charts []string
+	// Fetched are further charts.
+	Fetched []Chart
+	// Programs are images to make of programs of this machine.
+	Programs *Programs
+	// From is a bundle whose images are taken where it has them for the architecture; the others are pulled. It may be nil.
+	From *Bundle
+	// Mirrors are asked in the place of registries: "registry.k8s.io" → "mirror.example.com/k8s". The image keeps its name.
+	Mirrors map[string]string
 	// Parallel bounds how many images are pulled at once; 0 stands for 4.
 	Parallel int
 }
@@ -57,6 +68,19 @@ func Fill(ctx context.Context, w *Writer, s Sources, r progress.Reporter) error 
 		}
 		step.Done()
 	}
+	for _, c := range s.Fetched {
+		if err := w.addFile(ctx, c.Path, c.Archive); err != nil {
+			return err
+		}
+	}
+	if s.Programs != nil {
+		step := r.Start("add programs")
+		if err := w.addPrograms(ctx, s.Programs, s.architecture()); err != nil {
+			step.Fail(err)
+			return err
+		}
+		step.Done()
+	}
 	refs, err := fullReferences(s.Images)
 	if err != nil || len(refs) == 0 {
 		return err
@@ -68,6 +92,53 @@ func Fill(ctx context.Context, w *Writer, s Sources, r progress.Reporter) error 
 	}
 	step.Done()
 	return nil
+}
+
+func (s Sources) architecture() string { return cmp.Or(s.Architecture, runtime.GOARCH) }
+
+// fits tells whether an image is for a platform; one that does not say what it is for fits all.
+func fits(got *v1.Platform, platform v1.Platform) bool {
+	return got == nil || got.Architecture == "" || got.OS == platform.OS && got.Architecture == platform.Architecture
+}
+
+// has finds an image for a platform in a bundle, which may be nil; nil where it has none.
+func (b *Bundle) has(ref string, platform v1.Platform) *image {
+	if b == nil {
+		return nil
+	}
+	found, ok := b.images[ref]
+	if !ok || !fits(found.descriptor.Platform, platform) {
+		return nil
+	}
+	return &found
+}
+
+// copyFrom adds an image of another bundle, whose blobs are verified on the way.
+func (w *Writer) copyFrom(ctx context.Context, from *Bundle, ref string, i image) error {
+	op := "copy image " + ref
+	for _, d := range i.blobs() {
+		if err := w.ensure(ctx, d, func() (io.ReadCloser, error) { return from.blobs.open(d) }); err != nil {
+			return diag.Wrap(op, err, "")
+		}
+	}
+	var index []byte
+	if text := i.descriptor.Annotations[host.AnnotationIndex]; text != "" {
+		index = []byte(text)
+	}
+	return diag.Wrap(op, w.recordImage(ref, i.descriptor, index), "")
+}
+
+// mirrored is where an image is pulled from: its registry, or what is asked in the place of that.
+func mirrored(ref name.Reference, mirrors map[string]string) (name.Reference, error) {
+	mirror, ok := mirrors[ref.Context().RegistryStr()]
+	if !ok {
+		return ref, nil
+	}
+	separator := ":"
+	if _, digested := ref.(name.Digest); digested {
+		separator = "@"
+	}
+	return name.ParseReference(mirror + "/" + ref.Context().RepositoryStr() + separator + ref.Identifier())
 }
 
 func sortedFiles(files map[string][]byte) []string {
@@ -98,10 +169,7 @@ func fullReferences(refs []string) ([]string, error) {
 }
 
 func (w *Writer) pullAll(ctx context.Context, refs []string, s Sources, step progress.Step) error {
-	platform := v1.Platform{OS: "linux", Architecture: s.Architecture}
-	if platform.Architecture == "" {
-		platform.Architecture = runtime.GOARCH
-	}
+	platform := v1.Platform{OS: "linux", Architecture: s.architecture()}
 	var mu sync.Mutex
 	begun := 0
 	problems := make([]error, len(refs))
@@ -114,7 +182,11 @@ func (w *Writer) pullAll(ctx context.Context, refs []string, s Sources, step pro
 				begun++
 				step.Detail(fmt.Sprintf("%d of %d: %s", begun, len(refs), ref))
 				mu.Unlock()
-				problems[i] = w.pull(ctx, ref, platform)
+				if there := s.From.has(ref, platform); there != nil {
+					problems[i] = w.copyFrom(ctx, s.From, ref, *there)
+				} else {
+					problems[i] = w.pull(ctx, ref, s.Mirrors, platform)
+				}
 			}
 			return nil
 		})
@@ -134,9 +206,12 @@ func parallel(n int) int {
 }
 
 // pull adds one image. The manifest is always asked for, because tags move; blobs only if they are not there.
-func (w *Writer) pull(ctx context.Context, ref string, platform v1.Platform) error {
+func (w *Writer) pull(ctx context.Context, ref string, mirrors map[string]string, platform v1.Platform) error {
 	op := "pull image " + ref
 	parsed, err := name.ParseReference(ref)
+	if err == nil {
+		parsed, err = mirrored(parsed, mirrors)
+	}
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
@@ -155,8 +230,7 @@ func (w *Writer) pull(ctx context.Context, ref string, platform v1.Platform) err
 		return diag.Wrap(op, err, pullHint(parsed, err))
 	}
 	// An image without an index has just one platform, whatever was asked for.
-	if got := d.Platform; got != nil && got.Architecture != "" &&
-		(got.OS != platform.OS || got.Architecture != platform.Architecture) {
+	if got := d.Platform; !fits(got, platform) {
 		return diag.Wrap(op, fmt.Errorf("it is for %s/%s, not for %s", got.OS, got.Architecture, platform), "")
 	}
 	var index []byte

@@ -3,22 +3,16 @@ package capi
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,15 +20,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
-
-// Renewed is a provider whose variables had other values than its cluster.
-type Renewed struct {
-	Provider
-	// Variables that changed, and Objects of the cluster that got their values.
-	Variables, Objects []string
-	// Restarted are the Deployments that were started again, because they read what changed only when they start.
-	Restarted []string
-}
 
 // restartOwner owns the mark by which a Deployment was started again: what is applied later does not take it away, which would be one more restart.
 const (
@@ -46,14 +31,6 @@ const (
 type valued struct {
 	*unstructured.Unstructured
 	variables []string
-}
-
-// renewal is what has to be done about one provider that runs, where the values of its variables have changed.
-type renewal struct {
-	provider  Provider
-	variables []string
-	objects   []*unstructured.Unstructured
-	restart   []kube.Key
 }
 
 var documentStart = regexp.MustCompile(`(?m)^---(\s|$)`)
@@ -118,134 +95,6 @@ func (s *Source) fromVariables(ctx context.Context, p Provider, namespace string
 		}
 	}
 	return all, nil
-}
-
-// renewals are the providers that run and whose variables have other values now. Of variables that an earlier run gave, and this one does not, nothing
-// is changed; where something else has to be applied, that is an error, which would otherwise take them away.
-func (m *Manager) renewals(ctx context.Context, source *Source, providers []Provider, todo *plan) ([]renewal, error) {
-	held, err := m.Held(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []renewal
-	var against []error
-	for i, p := range providers {
-		components := todo.wanted[i]
-		p.Version = components.Version()
-		r, err := m.renewal(ctx, source, p, held, todo, components)
-		if err != nil {
-			against = append(against, err)
-		} else if r != nil {
-			all = append(all, *r)
-		}
-	}
-	return all, errors.Join(against...)
-}
-
-// leaves tells whether a plan leaves a provider as it is.
-func (p *plan) leaves(components repository.Components) bool {
-	return !slices.Contains(p.missing, components) && p.upgradeOf(components) == nil
-}
-
-// renewal is what is to be done about one provider, nil where that is nothing. left tells that nothing else is done to it; what else is done applies all
-// of its objects, so that only those Deployments are left to be started again which that does not change.
-func (m *Manager) renewal(ctx context.Context, source *Source, p Provider, held *Held, todo *plan, components repository.Components) (*renewal, error) {
-	left := todo.leaves(components)
-	given, named, err := source.given(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	changed, known := held.changed(p, given)
-	kept := slices.DeleteFunc(slices.Clone(source.options.Kept), func(name string) bool { _, ok := named[name]; return !ok })
-	dropped := slices.DeleteFunc(held.dropped(p, named, given), func(name string) bool { return slices.Contains(kept, name) })
-	if len(kept) > 0 && !left {
-		return nil, &NeedsValuesError{Provider: p, Names: kept}
-	}
-	if len(dropped) > 0 && (!left || len(changed) > 0) {
-		return nil, diag.Errorf("export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes it away",
-			"%s was given a value for %s by an earlier run, and this run has none", p, strings.Join(dropped, ", "))
-	}
-	if !left && len(changed) == 0 {
-		return nil, nil
-	}
-	parts, err := source.fromVariables(ctx, p, components.TargetNamespace())
-	if err != nil {
-		return nil, err
-	}
-	r := &renewal{provider: p, variables: changed}
-	var differing []string
-	for _, part := range parts {
-		if touches(part.variables, kept) {
-			there, err := m.kube.Exists(ctx, part.GroupVersionKind(), kube.RefOf(part.Unstructured).Key)
-			if err != nil {
-				return nil, fmt.Errorf("look at %s: %w", kube.RefOf(part.Unstructured), err)
-			}
-			if !there || touches(part.variables, changed) {
-				return nil, &NeedsValuesError{Provider: p, Names: kept}
-			}
-			continue
-		}
-		if touches(part.variables, dropped) {
-			continue
-		}
-		differs := known && touches(part.variables, changed)
-		// A Deployment that somebody has changed by hand stays so until its variables change, as far as anybody knows what they were.
-		unknown := !known && touches(part.variables, slices.Collect(maps.Keys(given)))
-		if left && (part.GroupVersionKind() != deploymentKind || unknown) {
-			if differs, err = m.differs(ctx, part.Unstructured); err != nil {
-				return nil, err
-			}
-		}
-		if differs && left && !known {
-			if err := m.mayHoldMore(ctx, p, part, given); err != nil {
-				return nil, err
-			}
-		}
-		if differs {
-			r.objects = append(r.objects, part.Unstructured)
-			differing = append(differing, part.variables...)
-		}
-	}
-	r.restart = readersOf(components, r.objects)
-	if known {
-		r.restart = append(r.restart, pendingOf(held.Providers[p.Label()], components)...)
-	}
-	if !left {
-		r.objects = nil
-		r.restart = slices.DeleteFunc(r.restart, func(key kube.Key) bool { return !todo.running[key] })
-	}
-	if len(r.objects) == 0 && len(r.restart) == 0 {
-		return nil, nil
-	}
-	if len(r.variables) == 0 {
-		slices.Sort(differing)
-		r.variables = slices.Compact(differing)
-	}
-	return r, nil
-}
-
-// mayHoldMore refuses to apply an object that is there with the defaults of variables that this run is not given: nobody has kept what an earlier run was
-// given, and a default in the place of that would take it away.
-func (m *Manager) mayHoldMore(ctx context.Context, p Provider, part valued, given map[string]string) error {
-	lost := slices.DeleteFunc(slices.Clone(part.variables), func(name string) bool { _, ok := given[name]; return ok })
-	if len(lost) == 0 {
-		return nil
-	}
-	ref := kube.RefOf(part.Unstructured)
-	there, err := m.kube.Exists(ctx, part.GroupVersionKind(), ref.Key)
-	if err != nil {
-		return fmt.Errorf("look at %s: %w", ref, err)
-	}
-	if !there {
-		return nil
-	}
-	slices.Sort(lost)
-	return diag.Errorf("export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes the default",
-		"%s of %s differs, and may have been given a value for %s, of which this run has none", ref, p, strings.Join(slices.Compact(lost), ", "))
-}
-
-func touches(names, others []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(others, name) })
 }
 
 // differs tells whether applying obj would change what is there.
@@ -332,113 +181,4 @@ func readBy(pod *corev1.PodSpec) []string {
 		}
 	}
 	return names
-}
-
-// pendingOf are the Deployments that a run which was killed has not started again.
-func pendingOf(known *HeldProvider, components repository.Components) []kube.Key {
-	var keys []kube.Key
-	for _, key := range keysOf(pointers(components.Objs())) {
-		if slices.Contains(known.Restart, key.String()) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// announce keeps what is to be started again, before anything is changed: where a run is killed in between, the next one does it.
-func (m *Manager) announce(ctx context.Context, all []renewal) error {
-	if len(all) == 0 {
-		return nil
-	}
-	return m.changeHeld(ctx, func(h *Held) {
-		for _, r := range all {
-			p := h.Providers[r.provider.Label()]
-			if p == nil {
-				p = &HeldProvider{Variables: map[string]HeldValue{}}
-				h.Providers[r.provider.Label()] = p
-			}
-			for _, key := range r.restart {
-				p.Restart = append(p.Restart, key.String())
-			}
-			slices.Sort(p.Restart)
-			p.Restart = slices.Compact(p.Restart)
-		}
-	})
-}
-
-// renew gives a provider's objects their new values, and starts again what reads them only when it starts.
-func (m *Manager) renew(ctx context.Context, r renewal) (*Renewed, error) {
-	result := &Renewed{Provider: r.provider, Variables: r.variables}
-	restart := map[string]kube.Key{}
-	for _, key := range r.restart {
-		restart[key.String()] = key
-	}
-	changes, err := m.kube.Apply(ctx, r.objects, kube.ApplyOptions{ForceConflicts: true})
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range changes {
-		result.Objects = append(result.Objects, c.Ref.String())
-		if c.Kind == deploymentKind.Kind && c.Action == kube.Configured {
-			delete(restart, c.Key.String()) // it has been, by what changed in itself
-			result.Restarted = append(result.Restarted, c.Key.String())
-		}
-	}
-	mark := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, restartMark, time.Now().UTC().Format(time.RFC3339Nano))
-	for _, key := range restart {
-		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-		err := m.kube.Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(mark)), client.FieldOwner(restartOwner))
-		if err != nil {
-			return nil, fmt.Errorf("restart Deployment %s: %w", key, err)
-		}
-		result.Restarted = append(result.Restarted, key.String())
-	}
-	slices.Sort(result.Restarted)
-	return result, nil
-}
-
-// keepHeld keeps which values the providers have now.
-func (m *Manager) keepHeld(ctx context.Context, source *Source, providers []Provider, origins map[string]Origin) error {
-	type entry struct {
-		provider Provider
-		given    map[string]string
-		secrets  map[string]bool
-	}
-	var entries []entry
-	for _, p := range providers {
-		given, _, err := source.given(ctx, p)
-		if err != nil {
-			return err
-		}
-		e := entry{provider: p, given: given, secrets: map[string]bool{}}
-		if len(given) > 0 {
-			parts, err := source.fromVariables(ctx, p, HeldKey.Namespace) // whichever it is: only the kinds are looked at
-			if err != nil {
-				return err
-			}
-			for _, part := range parts {
-				for _, name := range part.variables {
-					e.secrets[name] = e.secrets[name] || part.GetKind() == "Secret"
-				}
-			}
-		}
-		entries = append(entries, e)
-	}
-	return m.changeHeld(ctx, func(h *Held) {
-		for _, e := range entries {
-			h.give(e.provider, e.given, func(name string) bool { return e.secrets[name] }, origins, time.Now())
-		}
-	})
-}
-
-func (m *Manager) renewAll(ctx context.Context, all []renewal, result *InstallResult, detail func(string)) error {
-	for _, r := range all {
-		detail("giving " + r.provider.String() + " its changed variables")
-		renewed, err := m.renew(ctx, r)
-		if err != nil {
-			return fmt.Errorf("change the variables of %s: %w", r.provider, err)
-		}
-		result.Renewed = append(result.Renewed, *renewed)
-	}
-	return nil
 }

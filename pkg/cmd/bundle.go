@@ -3,7 +3,9 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/programs"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
@@ -21,16 +23,26 @@ Flux's manifests, and Helm charts. It is an OCI image layout; every byte hangs o
 func newBundleCreateCmd(f *factory) *cobra.Command {
 	o := &initOptions{}
 	var b lifecycle.BundleOptions
+	releases := programs.Releases{}
 	c := &cobra.Command{
 		Use:   "create PATH",
 		Short: "Fill a bundle, from registries and releases, for what fleet.yaml names",
 		Long: `Fill a bundle for what fleet.yaml in --repo names: its providers, cert-manager, Flux, the node image where its version is given, and
-all their images. Without a fleet.yaml it is for a fleet that init would write with the same flags. Charts and images that workload
-clusters need are added with --chart and --image. PATH is a folder, or a file that ends in .tar.zst.
+all their images. For an embedded host these are the images of etcd, kube-apiserver and kube-controller-manager, too. Without a fleet.yaml it is for a
+fleet that init would write with the same flags. PATH is a folder, or a file that ends in .tar.zst.
+
+Of what clusters run, it holds what the fleet repo says: the images of all networks in addons/cni, of the features that somebody has and of those that
+--feature names, and of all else that Flux applies; and the charts from elsewhere, with their images. What cannot be told from the repo is added with
+--chart and --image.
+
+What --from has, another bundle, is taken from there. The programs of an embedded host come as images from registry.k8s.io, or its mirror in fleet.yaml; with
+--programs from a folder that holds them, or with --programs releases from where Kubernetes and etcd release them, compared with their checksums.
 
 No credentials of providers are needed, and none get into the bundle. An interrupted run goes on where it was.`,
 		Example: `  fleetctl bundle create fleet-bundle.tar.zst --kubernetes-version v1.36.3
-  fleetctl bundle create fleet-bundle.tar.zst --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.9.0 --image ghcr.io/stefanprodan/podinfo:6.9.0`,
+  fleetctl bundle create fleet-bundle.tar.zst --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.9.0 --image ghcr.io/stefanprodan/podinfo:6.9.0
+  fleetctl bundle create next.tar.zst --from fleet-bundle.tar.zst      # only what is new is fetched
+  fleetctl bundle create fleet-bundle.tar.zst --host embedded --provider docker --programs ./kubernetes-v1.36.3`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.complete(f); err != nil {
@@ -41,6 +53,11 @@ No credentials of providers are needed, and none get into the bundle. An interru
 				return err
 			}
 			b.InitOptions, b.Output = o.InitOptions, args[0]
+			if b.Programs == "releases" {
+				b.Programs, b.Releases = "", &releases
+			} else if c.Flags().Changed("kubernetes-releases") || c.Flags().Changed("etcd-releases") {
+				return diag.Usage("give --programs releases as well", "--kubernetes-releases and --etcd-releases say where --programs releases finds them")
+			}
 			result, err := lifecycle.BundleCreate(c.Context(), deps, b)
 			if err != nil {
 				return err
@@ -49,6 +66,14 @@ No credentials of providers are needed, and none get into the bundle. An interru
 		},
 	}
 	o.addFleetFlags(f, c)
+	o.addHostType(c)
+	fs := c.Flags()
+	fs.StringVar(&b.From, "from", "", "another bundle: what it has of what is needed is taken from there")
+	fs.StringVar(&b.Programs, "programs", "", "programs of an embedded host: a folder with etcd, kube-apiserver and kube-controller-manager, or `FOLDER|releases` (default: from images)")
+	fs.StringVar(&releases.Kubernetes, "kubernetes-releases", programs.KubernetesReleases, "where --programs releases finds those of Kubernetes")
+	fs.StringVar(&releases.Etcd, "etcd-releases", programs.EtcdReleases, "where --programs releases finds etcd")
+	fs.StringSliceVar(&b.Features, "feature", nil, "feature whose charts and images it holds though nobody has it yet; repeat for several")
+	completeFlag(c, "feature", f.completeFrom(-1, featureNames))
 	c.Flags().StringArrayVar(&b.Images, "image", nil, "a further image; repeat for several")
 	c.Flags().StringArrayVar(&b.Charts, "chart", nil, "a Helm chart, the file of its archive or oci://REGISTRY/PATH:VERSION; repeat for several")
 	c.Flags().StringVar(&b.Architecture, "arch", "", "architecture of the images: amd64 or arm64 (default: this machine's)")

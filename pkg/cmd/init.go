@@ -71,9 +71,9 @@ out, Flux's own manifests and fleet.lock, comes with the init that makes the man
 func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 	o.addFleetFlags(f, c)
 	o.addRunFlags(c)
+	o.addHostType(c)
 	fs := c.Flags()
 	fs.StringVar(&o.Fleet, "fleet", "", "name of a new fleet (default: the folder's name)")
-	fs.StringVar(&o.HostType, "host", "", "what carries the management cluster: kind, embedded or existing (default: kind where a container engine answers, else embedded)")
 	fs.StringVar(&o.Kubeconfig, "host-kubeconfig", "", "kubeconfig of an existing host")
 	fs.StringVar(&o.Context, "host-context", "", "context of an existing host")
 	fs.StringVar(&o.Environment, "environment", "dev", "first environment of a new fleet repo")
@@ -82,6 +82,11 @@ func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")
 	fs.BoolVar(&o.TakeOverFlux, "take-over-flux", false, "point a Flux that follows something else at this fleet repo; what it applied before is kept")
 	fs.BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
+}
+
+// addHostType defines the flag that says what a new management cluster is carried by.
+func (o *initOptions) addHostType(c *cobra.Command) {
+	c.Flags().StringVar(&o.HostType, "host", "", "what carries the management cluster: kind, embedded or existing (default: kind where a container engine answers, else embedded)")
 }
 
 // addRunFlags defines those that every run needs, also for a management cluster that is there.

@@ -29,7 +29,7 @@ const grace = 1500 * time.Millisecond
 // how to go on.
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	if len(args) == 1 && args[0] == confine.Argument {
-		return confine.Serve(adopt.Task, validate.Task, validate.AddonTask, review.RenderTask, review.DiffTask, change.DeclaredTask, change.ValuesTask, lifecycle.WantedTask)
+		return confine.Serve(adopt.Task, validate.Task, validate.AddonTask, review.RenderTask, review.NeedsTask, review.ChartsTask, review.DiffTask, change.DeclaredTask, change.ValuesTask, lifecycle.WantedTask)
 	}
 	streams = streams.Guarded()
 	f := newFactory(streams)
@@ -139,6 +139,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newCICmd(f)},
 		{"repo", newPromoteCmd(f)},
 		{"repo", newTenantCmd(f)},
+		{"repo", newAppCmd(f)},
 		{"repo", newFeatureCmd(f)},
 		{"repo", newCNICmd(f)},
 		{"repo", newRevertCmd(f)},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -24,15 +25,22 @@ DNS, an account for what it applies through Flux, and a role for its people.`,
 func newTenantAddCmd(f *factory) *cobra.Command {
 	var o changeFlags
 	var options fleetrepo.TenantOptions
+	var source scaffold.AppSource
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add a tenant to environments",
 		Long: `Add a tenant to environments, all of them where none is named. What it has everywhere stands in tenants/<cloud>/common, what an environment
 has of it in tenants/<cloud>/<environment>; both are yours to change. Its people may do everything in their namespace, in production they may
-look. Each cluster's own Flux applies it.` + editing,
+look. Each cluster's own Flux applies it.
+
+With --source it has an application of its own from the start, called as the tenant is: see ` + "`fleetctl app add`" + `, which adds others.` + editing,
 		Example: `  fleetctl tenant add shop --group shop-developers --push
+  fleetctl tenant add shop --source https://github.com/acme/shop --path deploy --push
   fleetctl tenant add shop --environment staging --role edit`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if source != (scaffold.AppSource{}) {
+				options.Source = &source
+			}
 			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddTenant(args[0], options) })
 		},
 	}
@@ -40,6 +48,7 @@ look. Each cluster's own Flux applies it.` + editing,
 	c.Flags().StringVar(&options.Group, "group", "", "group of its people, as the clusters know it (default: the tenant's name)")
 	c.Flags().StringVar(&options.Role, "role", "", "role of its people: admin, edit or view (default: view in production, admin elsewhere)")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	addSource(c, &source)
 	completeFlag(c, "role", cobra.FixedCompletions([]string{"admin", "edit", "view"}, cobra.ShellCompDirectiveNoFileComp))
 	o.add(c)
 	takes(f, c, argument{what: "tenant"})

@@ -272,12 +272,7 @@ func LockedVersion(lock *v1alpha1.Lock, wanted v1alpha1.CertManager) string {
 // ones would find out that there is no network only after the first have.
 const downloads = 16
 
-// All reads everything that a fleet installs, side by side. All that fails is told at once.
-func (r *Reader) All(ctx context.Context, fleet *v1alpha1.Fleet) ([]Component, error) {
-	return r.read(ctx, fleet, func(v1alpha1.LockedComponent) *Component { return nil })
-}
-
-// read is All, but for what is taken from elsewhere.
+// read reads everything that a fleet installs, side by side, but for what is taken from elsewhere. All that fails is told at once.
 func (r *Reader) read(ctx context.Context, fleet *v1alpha1.Fleet, taken func(v1alpha1.LockedComponent) *Component) ([]Component, error) {
 	providers := Providers(fleet)
 	var certs []v1alpha1.CertManager

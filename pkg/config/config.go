@@ -229,9 +229,6 @@ func set(flags *pflag.FlagSet, f *pflag.Flag, value any) error {
 	return flags.Set(f.Name, fmt.Sprint(value))
 }
 
-// Origin says where the value of key comes from, as Setting.Origin does; "" for an unknown key.
-func (s *Settings) Origin(key string) string { return s.byKey[key].Origin }
-
 // All returns the keys of the configuration file, and those flags of any command that the environment sets, sorted.
 func (s *Settings) All() []Setting {
 	all := []Setting{}

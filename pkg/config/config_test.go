@@ -104,8 +104,8 @@ func TestPrecedence(t *testing.T) {
 		"skip-preflight": "file " + path + ":6", "bundle": "file " + path + ":9", "state-dir": "default",
 		"git-url": "environment FLEETCTL_GIT_URL", "delete-clusters": "", "nonsense": "",
 	} {
-		if got := s.Origin(key); got != origin {
-			t.Errorf("Origin(%q) = %q, want %q", key, got, origin)
+		if got := s.byKey[key].Origin; got != origin {
+			t.Errorf("the origin of %q is %q, want %q", key, got, origin)
 		}
 	}
 	all := map[string]any{}

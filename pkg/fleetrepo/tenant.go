@@ -97,6 +97,8 @@ type TenantOptions struct {
 	Group string
 	// Role of its people; "" is view in production and admin elsewhere.
 	Role string
+	// Source is the repository of its application, which is called as the tenant is; nil for none.
+	Source *scaffold.AppSource
 }
 
 // AddTenant makes a tenant in environments. Files that are there stay as they are. Errors: bad names, an unknown environment.
@@ -124,7 +126,10 @@ func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 			}
 		}
 	}
-	return e, nil
+	if opts.Source != nil {
+		err = r.addApps(e, name, name, *opts.Source, environments)
+	}
+	return e, err
 }
 
 // withApps makes the folder of what an environment's clusters have in common whole: without its kustomization.yaml the management cluster

@@ -2,7 +2,6 @@ package gitrepo
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -10,18 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
-	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -156,69 +150,6 @@ func TrustedHostKeys(url string, auth Auth) (string, error) {
 		fmt.Fprintln(&lines, knownhosts.Line([]string{addr}, k.PublicKey))
 	}
 	return lines.String(), nil
-}
-
-// ScannedKey is a key that a host showed. That says nothing of whether it is the right host.
-type ScannedKey struct {
-	// KeyType (ssh-ed25519, …) and Fingerprint (SHA256:…).
-	KeyType, Fingerprint string
-	// Line for known_hosts.
-	Line string
-}
-
-// ScanHostKeys asks addr (host:port) for its host keys, one of each type, as ssh-keyscan does it. They are for showing to a
-// person who compares the fingerprints, and never to be trusted by a program. The error matches ErrNetwork if no key came.
-func ScanHostKeys(ctx context.Context, addr string) ([]ScannedKey, error) {
-	const timeout = 15 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	var mu sync.Mutex
-	var found []ScannedKey
-	var first error
-	var g errgroup.Group
-	for _, algorithm := range preferredAlgorithms {
-		g.Go(func() error {
-			key, err := scanHostKey(ctx, addr, algorithm)
-			mu.Lock()
-			defer mu.Unlock()
-			if key == nil {
-				first = errors.Join(first, err)
-				return nil
-			}
-			k := ScannedKey{KeyType: key.Type(), Fingerprint: ssh.FingerprintSHA256(key), Line: knownhosts.Line([]string{addr}, key)}
-			if !slices.Contains(found, k) { // both RSA algorithms show the same key
-				found = append(found, k)
-			}
-			return nil
-		})
-	}
-	_ = g.Wait() // the goroutines return nil: one type that is missing is no failure
-	if len(found) == 0 {
-		return nil, diag.Wrap("ask "+addr+" for its host keys", fmt.Errorf("%w: %w", ErrNetwork, first), "check the address and your connection")
-	}
-	sort.Slice(found, func(i, j int) bool { return found[i].KeyType < found[j].KeyType })
-	return found, nil
-}
-
-func scanHostKey(ctx context.Context, addr, algorithm string) (ssh.PublicKey, error) {
-	conn, err := (&net.Dialer{Timeout: 2 * contact.Limit}).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = conn.Close() }() // the connection has served its purpose either way
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	var key ssh.PublicKey
-	seen := errors.New("the key has been seen")
-	_, _, _, err = ssh.NewClientConn(conn, addr, &ssh.ClientConfig{
-		User:              "fleetctl",
-		HostKeyAlgorithms: []string{algorithm},
-		HostKeyCallback: func(_ string, _ net.Addr, k ssh.PublicKey) error {
-			key = k
-			return seen // never go on: nothing here is trusted
-		},
-	})
-	return key, err
 }
 
 // userKnownHosts reads ~/.ssh/known_hosts; a file that is not there knows nobody.

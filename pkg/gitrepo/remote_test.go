@@ -168,16 +168,6 @@ func TestHostKeys(t *testing.T) {
 		t.Errorf("malformed known hosts: %v", err)
 	}
 
-	scanned, err := gitrepo.ScanHostKeys(t.Context(), s.Addr)
-	if err != nil || len(scanned) != 2 {
-		t.Fatalf("scan: %v, %v", scanned, err)
-	}
-	for _, k := range scanned {
-		if !strings.Contains(s.KnownHosts, k.Line+"\n") {
-			t.Errorf("scan: %q is not in %q", k.Line, s.KnownHosts)
-		}
-	}
-
 	s.RotateHostKeys()
 	var changed *gitrepo.HostKeyChangedError
 	if err := probe(auth); !errors.As(err, &changed) || !errors.Is(err, gitrepo.ErrHostKey) || changed.Fingerprint == "" || len(changed.Known) != 2 {

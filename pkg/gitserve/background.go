@@ -1,7 +1,6 @@
 package gitserve
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -20,6 +19,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/background"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -27,7 +27,6 @@ const (
 	startTime = 20 * time.Second
 	endTime   = stopTime + 3*time.Second
 	lockPoll  = 50 * time.Millisecond // a file lock cannot be waited for in another way that a context could end
-	maxLog    = 1 << 20
 )
 
 // Spec is a background server: what it serves, where, and how it is started.
@@ -157,7 +156,7 @@ func (s *state) start(ctx context.Context, spec Spec) error {
 	if err := s.write(spec.StateDir); err != nil {
 		return err
 	}
-	log, err := openLog(spec.StateDir)
+	log, err := background.OpenLog(filepath.Join(spec.StateDir, logFile))
 	if err != nil {
 		return err
 	}
@@ -197,57 +196,29 @@ type hello struct {
 func listenTo(ctx context.Context, from io.ReadCloser) (*hello, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	type result struct {
-		line string
-		err  error
+	line, err := background.Hear(ctx, from)
+	switch {
+	case errors.Is(err, background.ErrSilent):
+		return nil, fmt.Errorf("the git server %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("wait for the git server to start: %w", err)
 	}
-	got := make(chan result, 1)
-	go func() {
-		line, err := bufio.NewReader(from).ReadString('\n')
-		got <- result{line, err}
-	}()
-	defer func() { _ = from.Close() }() // the server says no more
-	select {
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for the git server to start: %w", ctx.Err())
-	case r := <-got:
-		if r.err != nil {
-			return nil, fmt.Errorf("the git server ended at once: %w", r.err)
-		}
-		h := &hello{}
-		if err := json.Unmarshal([]byte(r.line), h); err != nil {
-			return nil, fmt.Errorf("the git server says %q: %w", strings.TrimSpace(r.line), err)
-		}
-		switch {
-		case h.Taken != "":
-			return nil, &PortTakenError{Address: h.Taken}
-		case h.Error != "":
-			return nil, errors.New(h.Error)
-		}
-		return h, nil
+	h := &hello{}
+	if err := json.Unmarshal([]byte(line), h); err != nil {
+		return nil, fmt.Errorf("the git server says %q: %w", strings.TrimSpace(line), err)
 	}
+	switch {
+	case h.Taken != "":
+		return nil, &PortTakenError{Address: h.Taken}
+	case h.Error != "":
+		return nil, errors.New(h.Error)
+	}
+	return h, nil
 }
 
-// childEnvironment leaves out what a process that runs for weeks should not know: tokens, agents.
+// childEnvironment is what the server has to know of this one.
 func childEnvironment() []string {
-	var env []string
-	for _, name := range []string{"PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "LD_LIBRARY_PATH", "LANG", "TZ"} {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	return env
-}
-
-// openLog opens the log for appending; a large one is put aside first.
-func openLog(dir string) (*os.File, error) {
-	path := filepath.Join(dir, logFile)
-	if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
-		if err := os.Rename(path, path+".1"); err != nil {
-			return nil, err
-		}
-	}
-	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	return background.Environment("PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "LD_LIBRARY_PATH", "LANG", "TZ")
 }
 
 // Stop ends the background server of a state folder and returns when it has ended. None running is no error; the port and the

@@ -56,6 +56,18 @@ func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state
 	return nil, fmt.Errorf("host type %q is not known", declared.Type)
 }
 
+// Programs are those that a declared host of that Kubernetes version, which may be empty, runs of its own and takes from images; none where it brings
+// its own along.
+func Programs(declared v1alpha1.Host, kubernetesVersion string) []host.Program {
+	if declared.Type != v1alpha1.HostEmbedded {
+		return nil
+	}
+	return embedded.Programs(kubernetesVersion)
+}
+
+// Mirrors are what a declared host asks in the place of registries.
+func Mirrors(declared v1alpha1.Host) map[string]string { return mirrorsOf(declared.Embedded) }
+
 // Kubeconfig reads a context, or with "" the current one, of the kubeconfig of a cluster, so that it stands alone. With the path "" it is the kubeconfig
 // that kubectl would use.
 func Kubeconfig(path, name string) ([]byte, error) { return existing.Kubeconfig(path, name) }

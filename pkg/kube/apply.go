@@ -40,16 +40,6 @@ type Change struct {
 	Action Action
 }
 
-// Changed tells whether any of changes made a difference.
-func Changed(changes []Change) bool {
-	for _, c := range changes {
-		if c.Action != Unchanged {
-			return true
-		}
-	}
-	return false
-}
-
 // Apply makes objects so by server-side apply, in stages, each of them side by side: namespaces; CRDs, until they are
 // established; all that the API server itself serves; webhook configurations; custom resources, repeated while their
 // webhooks do not answer yet. It returns what it did in the order of objects, up to the stage that failed. Applying again is safe

@@ -103,7 +103,7 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	id := ""
 	if st == host.StateRunning {
 		var ours bool
-		if id, ours, err = b.restoring(ctx, place); err != nil || ours {
+		if id, ours, err = b.restoring(ctx, place, ids); err != nil || ours {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 
 // restoring is the snapshot that an earlier run began to restore here. ours says that there is nothing to restore: the cluster has done work, or taken it
 // over, or one of the snapshots is its own. One that is neither was made by a run that was cut off before it began to restore.
-func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place) (id string, ours bool, err error) {
+func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place, ids []string) (id string, ours bool, err error) {
 	client, err := management.Reach(ctx, b.session.host)
 	if err != nil {
 		return "", false, err
@@ -131,7 +131,7 @@ func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place) (id str
 	case err != nil:
 		return "", false, err
 	case journal == nil:
-		ours, err = b.session.snapshotsAreOf(ctx, place, client)
+		ours, err = b.session.snapshotsAreOf(ctx, place, ids, client)
 		return "", ours, err
 	case journal.Phase == handover.PhaseReleased || journal.Snapshot == "":
 		return "", true, nil
@@ -139,8 +139,8 @@ func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place) (id str
 	return journal.Snapshot, false, nil
 }
 
-// snapshotsAreOf tells whether one of the snapshots in the place was taken of the cluster that client reaches. One that cannot be read was not.
-func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, client *kube.Client) (bool, error) {
+// snapshotsAreOf tells whether one of the snapshots in the place, oldest first, was taken of the cluster that client reaches. One that cannot be read was not.
+func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, ids []string, client *kube.Client) (bool, error) {
 	uid, err := handover.ClusterUID(ctx, client)
 	if err != nil {
 		return false, err
@@ -154,10 +154,6 @@ func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, clie
 		return false, err
 	}
 	keys = unique(slices.Concat(keys, there))
-	ids, err := place.List(ctx)
-	if err != nil {
-		return false, err
-	}
 	for _, id := range slices.Backward(ids) {
 		if snap, err := snapshot.Find(ctx, place, id, keys); err == nil && snap.Fleet == s.identity() && snap.UID == uid {
 			return true, nil
@@ -175,7 +171,7 @@ func (s *session) refuseForgottenAt(ctx context.Context, client *kube.Client, jo
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	if ours, err := s.snapshotsAreOf(ctx, place, client); err != nil || ours {
+	if ours, err := s.snapshotsAreOf(ctx, place, ids, client); err != nil || ours {
 		return err
 	}
 	return s.forgotten(place, ids)

@@ -14,7 +14,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/programs"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -29,6 +31,14 @@ type BundleOptions struct {
 	Charts []string
 	// Architecture of the images; empty: this machine's.
 	Architecture string
+	// From is another bundle: what it has is taken from there.
+	From string
+	// Programs of the host's control plane are taken from this folder; "" takes them from images, or where Releases says so from there.
+	Programs string
+	// Releases, if not nil, are where the programs of the host's control plane are downloaded.
+	Releases *programs.Releases
+	// Features are those of the fleet repo that it holds charts and images of, besides those that somebody has.
+	Features []string
 }
 
 // BundleResult says what is in the bundle.
@@ -56,10 +66,16 @@ func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*
 		folder = name + ".partial"
 	}
 	b := &bundleRun{session: s, opts: o, folder: folder, files: map[string][]byte{}}
+	defer b.done()
+	if err := b.openFrom(ctx); err != nil {
+		return nil, err
+	}
 	err = steps.Run(ctx, deps.Report, []steps.Step{
 		{Name: "read provider components", Run: b.readProviders, Hint: "releases must be reachable"},
 		{Name: "download Flux's manifests", Run: b.readFlux, Hint: "releases must be reachable"},
-		{Name: "fill the bundle", Needs: []string{"read provider components", "download Flux's manifests"}, Run: b.fill},
+		{Name: "find the host's programs", Run: b.findPrograms},
+		{Name: "render the fleet repo", Run: b.readRepo},
+		{Name: "fill the bundle", Needs: []string{"read provider components", "download Flux's manifests", "find the host's programs", "render the fleet repo"}, Run: b.fill},
 		{Name: "pack the bundle", Needs: []string{"fill the bundle"}, Done: b.isFolder, Run: b.pack},
 	})
 	if err != nil {
@@ -81,17 +97,21 @@ type bundleRun struct {
 	provImages  []string
 	fluxImages  []string
 	fluxContent map[string][]byte
+	// programs are what the host's control plane is made of, where they do not come as images; repoImages and repoCharts what the fleet repo names.
+	programs   *bundle.Programs
+	repoImages []string
+	repoCharts []bundle.Chart
+	// from is the bundle of opts.From, nil for none, and its files in a folder. cleanup is what is to be done in the end.
+	from    *bundle.Bundle
+	fromDir string
+	cleanup []func() error
 }
 
 // readProviders takes the components as they were released: no variable is asked for, so a bundle is made without any credential and
 // holds none.
 func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) error {
 	declared := components.DeclaredProviders(b.session.mgmt.Providers)
-	source, err := b.session.providerSource(declared, nil, nil, b.session.mgmt.CertManager) //nolint:contextcheck // it reads nothing yet
-	if err != nil {
-		return err
-	}
-	providers, err := source.Resolve(ctx, declared)
+	source, providers, err := b.resolveProviders(ctx, declared)
 	if err != nil {
 		return err
 	}
@@ -117,8 +137,13 @@ func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) erro
 // readFlux takes the release's own manifests, from which any choice of components can be made later.
 func (b *bundleRun) readFlux(ctx context.Context, _ func(string)) error {
 	o := b.session.fluxOptions()
-	base, err := flux.ReleaseManifests(ctx, o.ReleasesURL, o.Version)
+	base, err := b.fluxFrom(o.Version)
 	if err != nil {
+		return err
+	}
+	if base != nil {
+		o.ManifestsBase = filepath.Join(b.fromDir, "flux", o.Version)
+	} else if base, err = flux.ReleaseManifests(ctx, o.ReleasesURL, o.Version); err != nil {
 		return err
 	}
 	b.fluxContent = map[string][]byte{}
@@ -139,13 +164,19 @@ func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
 		return err
 	}
 	maps.Copy(b.files, b.fluxContent)
-	images := slices.Concat(b.provImages, b.fluxImages, b.opts.Images)
+	images := slices.Concat(b.provImages, b.fluxImages, b.opts.Images, b.repoImages)
 	if node := b.session.traits().NodeImage; node != "" {
 		images = append(images, node)
 	}
+	if b.programs == nil {
+		for _, p := range hosts.Programs(b.session.mgmt.Host, b.session.mgmt.KubernetesVersion) {
+			images = append(images, p.Image)
+		}
+	}
 	slices.Sort(images)
 	err = bundle.Fill(ctx, w, bundle.Sources{
-		Images: slices.Compact(images), Files: b.files, Charts: b.opts.Charts, Architecture: b.opts.Architecture,
+		Images: slices.Compact(images), Files: b.files, Charts: b.opts.Charts, Fetched: b.repoCharts, Architecture: b.opts.Architecture,
+		Programs: b.programs, From: b.from, Mirrors: hosts.Mirrors(b.session.mgmt.Host),
 	}, b.session.deps.Report)
 	if err != nil {
 		w.Discard()

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 
@@ -54,11 +53,7 @@ func (s *session) pushAuth() gitrepo.Auth {
 
 // sourceCredentials are what Flux gets: the token, or a deploy key of its own, made once and kept in the state folder.
 func (s *session) sourceCredentials() (flux.SourceCredentials, error) {
-	protocol, _, err := gitrepo.ParseURL(s.fleet.Spec.Git.URL)
-	if err != nil {
-		return flux.SourceCredentials{}, err
-	}
-	if protocol != gitrepo.ProtocolSSH {
+	if s.fleet.Spec.Git.Scheme() != v1alpha1.GitSSH {
 		username, token := s.pushAuth().Username, s.opts.Git.Token
 		if s.givenOwnToken() {
 			username, token = s.readerAuth()
@@ -113,8 +108,11 @@ func sourceURL(git v1alpha1.Git) string {
 
 // deployKeyPage is where the well-known Git servers take a deploy key, "" for others.
 func deployKeyPage(remote string) string {
-	host, path := splitRemote(remote)
-	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+	u, err := v1alpha1.Git{URL: remote}.ParseURL()
+	if err != nil {
+		return ""
+	}
+	host, path := u.Hostname(), strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
 	switch {
 	case host == "github.com" || strings.HasPrefix(host, "github."):
 		return fmt.Sprintf("https://%s/%s/settings/keys/new", host, path)
@@ -124,16 +122,4 @@ func deployKeyPage(remote string) string {
 		return fmt.Sprintf("https://%s/%s/admin/access-keys/", host, path)
 	}
 	return ""
-}
-
-// splitRemote splits ssh://user@host:port/path and user@host:path.
-func splitRemote(remote string) (host, path string) {
-	if u, err := url.Parse(remote); err == nil && u.Host != "" {
-		return u.Hostname(), u.Path
-	}
-	at, path, _ := strings.Cut(remote, ":")
-	if _, h, ok := strings.Cut(at, "@"); ok {
-		at = h
-	}
-	return at, path
 }

@@ -262,10 +262,10 @@ func (s *session) explainRemote(url string, err error) error {
 	if !errors.Is(err, gitrepo.ErrAuth) {
 		return err
 	}
-	switch protocol, _, _ := gitrepo.ParseURL(url); {
-	case protocol == gitrepo.ProtocolSSH && s.opts.Git.SSHKeyFile == "":
+	switch scheme := (v1alpha1.Git{URL: url}).Scheme(); {
+	case scheme == v1alpha1.GitSSH && s.opts.Git.SSHKeyFile == "":
 		return diag.Wrap("", err, "give --ssh-key-file a key that may push, or add one to your agent: ssh-add")
-	case protocol != gitrepo.ProtocolSSH && s.opts.Git.Token == "":
+	case scheme != v1alpha1.GitSSH && s.opts.Git.Token == "":
 		return diag.Wrap("", err, "set FLEETCTL_GIT_TOKEN, or give --git-token-file")
 	}
 	return err

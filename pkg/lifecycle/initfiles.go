@@ -10,7 +10,6 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/flux"
-	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
@@ -92,8 +91,7 @@ func (s *session) pipelineFiles(present func(manifest.File) bool) ([]manifest.Fi
 
 // pushesByToken tells whether the remote is one that takes a token, not a key.
 func (s *session) pushesByToken() bool {
-	protocol, _, err := gitrepo.ParseURL(s.fleet.Spec.Git.URL)
-	return err == nil && protocol != gitrepo.ProtocolSSH
+	return s.fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.

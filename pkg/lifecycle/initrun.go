@@ -29,7 +29,8 @@ type initRun struct {
 	session *session
 	// goesOn says that a hand-over or a restore is under way, and that this run goes on with it. It is set before the steps begin.
 	goesOn bool
-	// held, where it is not nil, tells whether the controllers of the cluster are stopped on purpose: what is installed is then left as it is.
+	// held, where it is not nil, tells whether the controllers of the cluster are stopped on purpose: what is installed is then left as it
+	// is.
 	held    func(ctx context.Context, client *kube.Client) (bool, error)
 	changed atomic.Bool // whether any step changed anything
 

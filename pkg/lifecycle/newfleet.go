@@ -70,10 +70,10 @@ func (s *session) newGit() (v1alpha1.Git, error) {
 	if git.URL == "" {
 		return git, nil
 	}
-	protocol, _, err := gitrepo.ParseURL(git.URL)
-	if err != nil || protocol != gitrepo.ProtocolSSH {
+	if _, err := git.ParseURL(); err != nil || git.Scheme() != v1alpha1.GitSSH {
 		return git, err
 	}
+	var err error
 	git.KnownHosts, err = s.pinnedHosts(git.URL)
 	return git, err
 }

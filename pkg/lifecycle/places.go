@@ -3,11 +3,11 @@ package lifecycle
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
@@ -106,5 +106,5 @@ func refuseHandedOverSince(name string, note *snapshot.Snapshot) error {
 
 // ago is a time as people say it.
 func ago(t time.Time) string {
-	return fmt.Sprintf("%s ago", time.Since(t).Round(time.Second))
+	return plain.Duration(time.Since(t)) + " ago"
 }

@@ -23,9 +23,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// session is what a command knows before it does anything: the fleet as it is declared, the management cluster that the command is about, whose both are, and
-// what carries that cluster. Once it is open nothing changes it but for its identity, so steps that run side by side read it as they like. What they
-// make for each other are values of the run: see initRun.
+// session is what a command knows before it does anything: the fleet as it is declared, the management cluster that the command is about,
+// whose both are, and what carries that cluster. Once it is open nothing changes it but for its identity, so steps that run side by side
+// read it as they like. What they make for each other are values of the run: see initRun.
 type session struct {
 	deps management.Deps
 	opts InitOptions
@@ -70,7 +70,8 @@ func openSession(ctx context.Context, deps management.Deps, opts InitOptions) (*
 	return s, nil
 }
 
-// openAlone is openSession for a command that nobody else may disturb: the management cluster is this fleet's, and locked for the command until done.
+// openAlone is openSession for a command that nobody else may disturb: the management cluster is this fleet's, and locked for the command
+// until done.
 func openAlone(ctx context.Context, deps management.Deps, opts InitOptions, command string) (s *session, done func(), err error) {
 	if s, err = openSession(ctx, deps, opts); err != nil {
 		return nil, nil, steps.TimedOut(ctx, err)
@@ -87,8 +88,8 @@ func openAlone(ctx context.Context, deps management.Deps, opts InitOptions, comm
 	return s, func() { unlock(); s.close() }, nil
 }
 
-// readSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. It calls no cluster, and apart
-// from cloning an existing fleet repo into an empty folder it changes nothing.
+// readSession reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. It calls no cluster, and
+// apart from cloning an existing fleet repo into an empty folder it changes nothing.
 func readSession(ctx context.Context, deps management.Deps, opts InitOptions) (*session, error) {
 	s := &session{deps: deps, opts: opts}
 	if err := s.settle(ctx); err != nil {
@@ -127,7 +128,8 @@ func (s *session) settle(ctx context.Context) (err error) {
 	return s.openBundle(ctx)
 }
 
-// reachHost finds what carries the management cluster. Where that is a workload cluster of another one, the way to it is asked for there first.
+// reachHost finds what carries the management cluster. Where that is a workload cluster of another one, the way to it is asked for there
+// first.
 func (s *session) reachHost(ctx context.Context) error {
 	if s.mgmt.Parent != "" && s.stranger == nil && !s.connected {
 		if err := s.askParent(ctx); err != nil {

@@ -92,18 +92,6 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 	}
 	out.Tag, out.Commit, out.Tagged = tag.Name, tag.Commit, fresh
 	body := ""
-	if !fresh {
-		if err := p.repo.CheckPromotable(p.channel.Name, o.Cluster); err != nil {
-			return nil, err
-		}
-	} else if body, err = p.release(ctx, out); err != nil {
-		return nil, err
-	}
-	if p.carries() && p.remote && !o.Change.DryRun {
-		if _, err := p.git.PushTag(ctx, p.auth, tag.Name); err != nil {
-			return nil, err
-		}
-	}
 	move := p.opts.Change
 	move.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		e, err := r.Promote(p.channel.Name, tag.Name, o.Cluster)
@@ -111,6 +99,18 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 			e.Body = body
 		}
 		return e, err
+	}
+	if !fresh {
+		if err := p.repo.CheckPromotable(p.channel.Name, o.Cluster); err != nil {
+			return nil, err
+		}
+	} else if body, err = p.release(ctx, out, move); err != nil {
+		return nil, err
+	}
+	if p.carries() && p.remote && !o.Change.DryRun {
+		if _, err := p.git.PushTag(ctx, p.auth, tag.Name); err != nil {
+			return nil, err
+		}
 	}
 	out.Change, err = change.Make(ctx, move)
 	return out, err
@@ -282,8 +282,9 @@ func (p *run) changedSince(ctx context.Context, commit string) (bool, error) {
 	return slices.ContainsFunc(files, layout.InChannels), err
 }
 
-// release judges the newest commit, writes down what is new in it, and tags it. It returns what the commit that moves the channel says.
-func (p *run) release(ctx context.Context, out *Result) (string, error) {
+// release judges the newest commit and the move to it, writes down what is new in it, and tags it. It returns what the commit that moves the channel
+// says.
+func (p *run) release(ctx context.Context, out *Result, move change.Options) (string, error) {
 	said := ""
 	if p.opts.SkipHealth {
 		said = "The health of the environments before it was not checked (--skip-health).\n"
@@ -309,6 +310,11 @@ func (p *run) release(ctx context.Context, out *Result) (string, error) {
 	body := strings.TrimPrefix(notes+"\n"+said, "\n")
 	if p.opts.Change.DryRun {
 		return body, nil
+	}
+	// So is a move that cannot be made.
+	move.DryRun = true
+	if _, err := change.Make(ctx, move); err != nil {
+		return "", err
 	}
 	_, err = p.git.Tag(ctx, out.Tag, out.Commit, fmt.Sprintf("%s of fleet %s\n\n%s", out.Tag, p.repo.Fleet.Metadata.Name, body))
 	return body, err

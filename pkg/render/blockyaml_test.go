@@ -6,21 +6,23 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 )
 
 // What the fast way reads, the library reads as the same.
 func sameJSON(t testing.TB, text []byte) bool {
 	t.Helper()
-	n := readBlock(text)
+	n := codec.ReadBlock(text)
 	if n == nil {
 		return false
 	}
-	got := n.appendJSON(nil)
+	got := n.AppendJSON(nil)
 	want, err := toJSON(text)
 	if err != nil {
 		t.Fatalf("the library refuses what is read as %s: %v\n%s", got, err, text)
 	}
-	if c := n.content(); c != nil {
+	if c := contentIn(n); c != nil {
 		slow, err := newContent(want)
 		if err != nil || c.identity != slow.identity {
 			t.Fatalf("known as %v, and to the library as %v (%v)\n%s", c.identity, slow, err, text)
@@ -70,8 +72,8 @@ func TestReadBlockLeavesToTheLibrary(t *testing.T) {
 		"a: |+\n  b\n", "a: |\n  b", "a: |2\n    b\n", "a:\n  b: c\n d: e\n", "a: \"\\x41\"\n", "...\n", "a: b\n...\nc: d\n", "%a\n", "a: @b\n", "a: `b\n", "a: \"b\" c\n",
 		"a: " + strings.Repeat("[", 1<<20) + "\n", "a:\n" + strings.Repeat("- ", 1<<20) + "b\n",
 	} {
-		if n := readBlock([]byte(text)); n != nil {
-			t.Errorf("%q is read as %s", text, n.appendJSON(nil))
+		if n := codec.ReadBlock([]byte(text)); n != nil {
+			t.Errorf("%q is read as %s", text, n.AppendJSON(nil))
 		}
 	}
 }

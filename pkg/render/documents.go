@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 )
 
 // document is one of those in a YAML file; line is where its text begins.
@@ -87,8 +88,8 @@ func parse(file string, src []byte) ([]*content, diag.Findings) {
 
 // objects of one document.
 func (d document) objects() ([]*content, error) {
-	if n := readBlock(d.text); n != nil {
-		if c := n.content(); c != nil {
+	if n := codec.ReadBlock(d.text); n != nil {
+		if c := contentIn(n); c != nil {
 			return c.flatten()
 		}
 	}
@@ -139,4 +140,21 @@ func (c *content) flatten() ([]*content, error) {
 		all = append(all, flat...)
 	}
 	return all, nil
+}
+
+// contentIn is the object that the fields of a document are; nil where they are none, or it takes a closer look to tell.
+func contentIn(n *codec.Node) *content {
+	c := &content{}
+	c.APIVersion, c.Kind = n.Text("apiVersion"), n.Text("kind")
+	if metadata := n.Field("metadata"); metadata != nil {
+		c.Metadata.Name, c.Metadata.Namespace = metadata.Text("name"), metadata.Text("namespace")
+		if c.Metadata.Namespace == "" && metadata.Field("namespace") != nil {
+			return nil
+		}
+	}
+	if c.APIVersion == "" || c.Kind == "" || c.Metadata.Name == "" {
+		return nil
+	}
+	c.json = n.AppendJSON(nil)
+	return c
 }

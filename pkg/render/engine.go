@@ -19,6 +19,8 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/runtime"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 )
 
 // parsedTemplates are those of a chart, parsed once for all releases: Helm's engine parses them for each, which takes as long as to run them. They are
@@ -285,7 +287,7 @@ func toYAML() func(value any) string {
 		if err != nil {
 			return ""
 		}
-		if plain, ok := plainYAML(text); ok {
+		if plain, ok := codec.PlainYAML(text); ok {
 			return strings.TrimSuffix(plain, "\n")
 		}
 		return known(string(text))
@@ -295,7 +297,7 @@ func toYAML() func(value any) string {
 func fromYAML() func(text string) map[string]any {
 	return remembered(func(text string) map[string]any {
 		value := map[string]any{}
-		if n := readBlock([]byte(text)); n != nil && json.Unmarshal(n.appendJSON(nil), &value) == nil {
+		if n := codec.ReadBlock([]byte(text)); n != nil && json.Unmarshal(n.AppendJSON(nil), &value) == nil {
 			return value
 		}
 		if err := sigsyaml.Unmarshal([]byte(text), &value); err != nil {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 	"github.com/fleetctl/fleetctl/templates"
 )
 
@@ -148,7 +149,7 @@ func FuzzPlainYAML(f *testing.F) {
 // likeLibrary compares the YAML of a JSON value with the library's, where it is plain.
 func likeLibrary(t *testing.T, text string) bool {
 	t.Helper()
-	got, ok := plainYAML([]byte(text))
+	got, ok := codec.PlainYAML([]byte(text))
 	if !ok {
 		return false
 	}

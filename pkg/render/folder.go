@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -18,6 +19,41 @@ func (r *Renderer) Folder(ctx context.Context, dir string) ([]*Object, diag.Find
 	for _, c := range built {
 		objects = append(objects, &Object{
 			APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name, JSON: c.json, Source: c.source, Template: c.template,
+		})
+	}
+	return objects, findings
+}
+
+// Release renders one HelmRelease, as JSON, with the chart in a folder, wherever it says that its chart comes from. configMaps are the data of those
+// in its namespace.
+func (r *Renderer) Release(release []byte, chart string, configMaps map[string]map[string]string) ([]*Object, diag.Findings) {
+	o := &Object{JSON: release}
+	var named struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(release, &named); err != nil {
+		return nil, diag.Findings{{Severity: diag.SeverityError, Rule: RuleSyntax, Summary: err.Error()}}
+	}
+	o.APIVersion, o.Kind, o.Namespace, o.Name = named.APIVersion, named.Kind, named.Metadata.Namespace, named.Metadata.Name
+	j, err := newJob(o)
+	if err != nil {
+		return nil, j.failed(RuleSyntax, err)
+	}
+	j.release.Chart, j.chart = chart, &chartSource{chart: chart}
+	j.configMap = func(name string) (map[string]string, bool) {
+		data, ok := configMaps[name]
+		return data, ok
+	}
+	made, findings := r.renderRelease(j)
+	objects := make([]*Object, 0, len(made))
+	for _, c := range made {
+		objects = append(objects, &Object{
+			APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name, JSON: c.json, Template: c.template,
 		})
 	}
 	return objects, findings

@@ -44,7 +44,7 @@ func (s buildSpec) perFile() bool {
 // builds makes the objects of folders, each once however many Kustomizations apply it.
 type builds struct {
 	repo  *repo
-	cache *cache
+	cache cache
 	begin func(name, group string) (end func(), err error)
 
 	mu   sync.Mutex

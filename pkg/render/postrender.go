@@ -12,6 +12,8 @@ import (
 	kustypes "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 )
 
 // postRender does what the HelmRelease asks for between the templates and the cluster.
@@ -119,9 +121,9 @@ func withMetadata(all []*content, labels, annotations map[string]string) ([]*con
 // withMetadata returns the content with changed metadata, less the name and the namespace, which stay. The rest of the object is not read.
 func (c *content) withMetadata(change func(metadata map[string]any)) (*content, error) {
 	end := -1
-	at, _, ok := spotOf(c.json, 0, "metadata")
+	at, _, ok := codec.SpotOf(c.json, 0, "metadata")
 	if ok && at > 0 {
-		end = skipJSON(c.json, at)
+		end = codec.SkipJSON(c.json, at)
 	}
 	if end < 0 {
 		return c.with(func(fields map[string]any) {

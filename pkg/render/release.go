@@ -1,28 +1,20 @@
 package render
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
-	"github.com/fluxcd/pkg/apis/meta"
 	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
-	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
-	"helm.sh/helm/v4/pkg/strvals"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -120,82 +112,6 @@ func (j *job) key(loaded *loadedChart, defaults, values map[string]any) (key, er
 		return key{}, fmt.Errorf("values: %w", err)
 	}
 	return digest([]byte(cacheFormat), []byte("release"), loaded.sum[:], said), nil
-}
-
-// defaults are those that a HelmRelease puts in the place of the chart's own values.yaml; nil where it names no files.
-func (r *Renderer) defaults(j *job) (map[string]any, error) {
-	if j.chart != nil && len(j.chart.valuesFiles) > 0 {
-		return valuesFiles(r.repo, j.chart.valuesFiles, j.chart.ignoreMissing)
-	}
-	return nil, nil
-}
-
-// values puts a release's values together as helm-controller does: valuesFrom in order, then values, then what valuesFrom has for single
-// paths.
-func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
-	var result map[string]any
-	spec := &j.spec.Spec
-	var own map[string]any
-	if spec.Values != nil {
-		if err := json.Unmarshal(spec.Values.Raw, &own); err != nil {
-			return nil, j.failed(RuleValues, fmt.Errorf("spec.values: %w", err))
-		}
-	}
-	var findings diag.Findings
-	for _, from := range spec.ValuesFrom {
-		if from.Kind == "Secret" {
-			findings = append(findings, j.finding(diag.SeverityWarning, RuleValues,
-				fmt.Sprintf("the values of Secret %s are never read: this is rendered without them", from.Name), "what has to be reviewed does not belong in a Secret")...)
-			continue
-		}
-		text, ok := "", false
-		if data, found := j.configMap(from.Name); found {
-			text, ok = data[from.GetValuesKey()]
-		}
-		switch {
-		case !ok && from.Optional:
-			continue
-		case !ok:
-			findings = append(findings, j.finding(diag.SeverityWarning, RuleValues,
-				fmt.Sprintf("ConfigMap %s with the key %s is not in the repo: this is rendered without it", from.Name, from.GetValuesKey()), "")...)
-			continue
-		}
-		var err error
-		if result, err = addValues(result, own, from, text); err != nil {
-			return nil, append(findings, j.failed(RuleValues, fmt.Errorf("ConfigMap %s, key %s: %w", from.Name, from.GetValuesKey(), err))...)
-		}
-	}
-	return mergeValues(result, own), findings
-}
-
-// addValues lays the values from one reference over those before it.
-func addValues(result, own map[string]any, from meta.ValuesReference, text string) (map[string]any, error) {
-	if from.TargetPath != "" {
-		result = mergeValues(result, own)
-		return result, setPath(result, from, text)
-	}
-	if err := Screen("values", []byte(text)).Err(); err != nil {
-		return nil, err
-	}
-	var values map[string]any
-	if err := sigsyaml.Unmarshal([]byte(text), &values); err != nil {
-		return nil, err
-	}
-	return mergeValues(result, values), nil
-}
-
-// setPath does what `helm --set` does, or --set-string for what is quoted and --set-literal for what is to be taken as it is.
-func setPath(values map[string]any, from meta.ValuesReference, text string) error {
-	if from.Literal {
-		escape := strings.NewReplacer(`\`, `\\`, `,`, `\,`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
-		return strvals.ParseIntoString(from.TargetPath+"="+escape.Replace(text), values)
-	}
-	for _, quote := range []string{"'", `"`} {
-		if len(text) > 1 && strings.HasPrefix(text, quote) && strings.HasSuffix(text, quote) {
-			return strvals.ParseIntoString(from.TargetPath+"="+strings.Trim(text, `'"`), values)
-		}
-	}
-	return strvals.ParseInto(from.TargetPath+"="+text, values)
 }
 
 // install renders the chart's templates, and what belongs to them.
@@ -297,110 +213,4 @@ func templateError(err error) string {
 		text = text[i+1:]
 	}
 	return strings.ReplaceAll(text, "\n", " ")
-}
-
-// helmHook is the annotation that makes an object a hook.
-const helmHook = "helm.sh/hook"
-
-// installOrder ranks kinds.
-var installOrder = sync.OnceValue(func() map[string]int {
-	order := map[string]int{}
-	for i, kind := range releaseutil.InstallOrder {
-		order[kind] = i
-	}
-	return order
-})
-
-// objects reads what the templates made. Tests of the chart are left out: Flux runs them only where it is told to, and they go again.
-func (j *job) objects(loaded *loadedChart, c *chart.Chart, files map[string]string) ([]*content, diag.Findings) {
-	var all []*content
-	var findings diag.Findings
-	for name, text := range files {
-		if path.Base(name) == "NOTES.txt" {
-			continue
-		}
-		_, short, _ := strings.Cut(name, "/")
-		template := path.Join(loaded.dir, short)
-		objects, problems := parse(template, []byte(text))
-		for _, p := range problems {
-			summary := template + " makes no object of these values: " + p.Summary
-			if p.Line > 0 {
-				summary = template + " makes no object of these values, line " + strconv.Itoa(p.Line) + " of what it makes: " + p.Summary
-			}
-			findings = append(findings, j.finding(diag.SeverityError, RuleChart, summary, p.Hint)...)
-		}
-		for _, o := range objects {
-			o.template = template
-		}
-		all = append(all, objects...)
-	}
-	if findings != nil {
-		slices.SortFunc(findings, func(a, b diag.Finding) int { return strings.Compare(a.Summary, b.Summary) })
-		return nil, findings
-	}
-	slices.SortFunc(all, compareContents)
-	all, err := j.postRender(all)
-	if err != nil {
-		return nil, j.failed(RuleKustomize, err)
-	}
-	all = slices.DeleteFunc(all, func(o *content) bool {
-		hooks := strings.Split(annotation(o, helmHook), ",")
-		return slices.Contains(hooks, "test") || slices.Contains(hooks, "test-success") || hooks[0] != "" && j.spec.GetInstall().DisableHooks
-	})
-	if all, err = j.inNamespace(all); err != nil {
-		return nil, j.failed(RuleChart, err)
-	}
-	sortByKind(all, installOrder())
-	if j.spec.GetInstall().CRDs != helmv2.Skip {
-		crds, problems := loaded.crds(c)
-		if problems != nil {
-			return nil, problems
-		}
-		all = append(crds, all...)
-	}
-	for _, o := range all {
-		o.source = j.object.Source
-	}
-	return all, nil
-}
-
-// annotation reads one annotation; an object whose text lacks its name is not decoded.
-func annotation(c *content, name string) string {
-	if !strings.Contains(string(c.json), name) {
-		return ""
-	}
-	var o struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-	}
-	if err := json.Unmarshal(c.json, &o); err != nil {
-		return ""
-	}
-	return o.Metadata.Annotations[name]
-}
-
-// inNamespace gives objects without a namespace that of the release, as Helm does when it creates them.
-func (j *job) inNamespace(all []*content) ([]*content, error) {
-	for i, c := range all {
-		if c.Metadata.Namespace != "" || isClusterWide(c) {
-			continue
-		}
-		changed, err := c.withNamespace(j.release.ReleaseNamespace)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", c.Kind, c.Metadata.Name, err)
-		}
-		all[i] = changed
-	}
-	return all, nil
-}
-
-// shortenName is what helm-controller makes of a release name that is too long for Helm.
-func shortenName(name string) string {
-	const longest, hash = 53, 12
-	if len(name) <= longest {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return name[:longest-(hash+1)] + "-" + hex.EncodeToString(sum[:])[:hash]
 }

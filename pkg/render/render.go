@@ -56,7 +56,7 @@ type Renderer struct {
 	repo   *repo
 	seen   *visible // what repo reads from
 	fleet  *v1alpha1.Fleet
-	cache  *cache
+	cache  cache
 	charts *charts
 	builds *builds
 	begin  func(name, group string) (end func(), err error)

@@ -77,8 +77,11 @@ func TestEncryptAndBack(t *testing.T) {
 			t.Errorf("%q is in clear:\n%s", leak, sealed)
 		}
 	}
-	if !IsEncrypted(sealed) || IsEncrypted(plain) {
-		t.Error("IsEncrypted cannot tell them apart")
+	if some, err := Recipients(sealed); err != nil || len(some) == 0 {
+		t.Errorf("it is not known whom it is encrypted for: %v, %v", some, err)
+	}
+	if some, err := Recipients(plain); err == nil {
+		t.Errorf("a file in clear is taken for one that is encrypted for %v", some)
 	}
 	got, err := Decrypt(sealed, keys)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Check refuses a workflow whose steps cannot all run: a step needs one that does not come before it, or takes a value of one that it does not need.
+// Check refuses a workflow whose steps cannot all run: a step needs one that does not come before it, or takes a value of one that it does
+// not need.
 func Check(steps []Step) error {
 	c := checker{makers: map[slot]string{}, before: map[string]map[string]bool{}}
 	for _, s := range steps {

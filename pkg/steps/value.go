@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// Value is what one step of a workflow makes and others take. It is made once. A step that takes it says so in its Work, and Check refuses the workflow
-// unless that step needs, directly or by way of others, the one that makes it. So who sets a value, and when, stands in the slice of steps.
+// Value is what one step of a workflow makes and others take. It is made once. A step that takes it says so in its Work, and Check refuses
+// the workflow unless that step needs, directly or by way of others, the one that makes it. So who sets a value, and when, stands in the
+// slice of steps.
 type Value[T any] struct {
 	name string
 	once sync.Once
@@ -18,8 +19,8 @@ type Value[T any] struct {
 // NewValue is a value that no step has made yet. Its name says what it is, as in "the versions".
 func NewValue[T any](name string) *Value[T] { return &Value[T]{name: name, made: make(chan struct{})} }
 
-// Tell makes the value; the first call counts. A value that is told before the workflow begins needs no step that makes it. A step that knows one
-// long before it ends tells it in the middle of its Work, which has to announce it: see Work.Telling.
+// Tell makes the value; the first call counts. A value that is told before the workflow begins needs no step that makes it. A step that
+// knows one long before it ends tells it in the middle of its Work, which has to announce it: see Work.Telling.
 func (v *Value[T]) Tell(what T) {
 	v.once.Do(func() {
 		v.what = what
@@ -27,7 +28,8 @@ func (v *Value[T]) Tell(what T) {
 	})
 }
 
-// Peek is the value, where it was made by now. It is for those who look at a workflow from outside: a watcher, and the result. Steps take it.
+// Peek is the value, where it was made by now. It is for those who look at a workflow from outside: a watcher, and the result. Steps take
+// it.
 func (v *Value[T]) Peek() (T, bool) {
 	if !v.isMade() {
 		var none T
@@ -90,8 +92,8 @@ type Awaited[T any] interface {
 	Made() <-chan struct{}
 }
 
-// Later has a step take a value before it is made, and wait for it when it comes to that: it runs beside the step that makes it. Check refuses
-// steps that would wait for each other.
+// Later has a step take a value before it is made, and wait for it when it comes to that: it runs beside the step that makes it. Check
+// refuses steps that would wait for each other.
 func Later[T any](v *Value[T]) Input[Awaited[T]] { return later[T]{v} }
 
 type later[T any] struct{ value *Value[T] }
@@ -100,15 +102,16 @@ func (l later[T]) take() (Awaited[T], error) { return l.value, nil }
 
 func (l later[T]) source() (of slot, isLater bool) { return l.value, true }
 
-// Work is what a step does, with the values that it takes and makes. The functions Do… and Make… tie them to a function that has them in its
-// signature.
+// Work is what a step does, with the values that it takes and makes. The functions Do… and Make… tie them to a function that has them in
+// its signature.
 type Work struct {
 	run           func(ctx context.Context, detail func(string)) error
 	takes, awaits []slot
 	makes         []slot
 }
 
-// Telling announces values that the function tells by itself, in the middle of its work. It must have told them when it ends without a failure.
+// Telling announces values that the function tells by itself, in the middle of its work. It must have told them when it ends without a
+// failure.
 func (w Work) Telling(values ...slot) Work {
 	w.makes = append(w.makes, values...)
 	return w

@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"runtime"
@@ -17,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -169,67 +167,10 @@ func (b *bundle) objects(ctx context.Context) []unstructured.Unstructured {
 	return objects
 }
 
-// unseenSecrets says that logs and other texts may show what a Secret holds.
-const unseenSecrets = "Secrets: what they hold could not be looked for elsewhere"
-
 // noise are kinds that change by themselves and tell nothing, and events, which go apart.
 var noise = []string{
 	"Event", "Event.events.k8s.io", "Lease.coordination.k8s.io", "Endpoints", "EndpointSlice.discovery.k8s.io", "ControllerRevision.apps", "FlowSchema.flowcontrol.apiserver.k8s.io",
 	"PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io", "ComponentStatus", "PodMetrics.metrics.k8s.io", "NodeMetrics.metrics.k8s.io",
-}
-
-// secretValues are what a Secret holds. What Helm keeps is packed, and what of it is secret stands in no other form anywhere else.
-func secretValues(obj *unstructured.Unstructured) [][]byte {
-	if obj.GetKind() != "Secret" || obj.GroupVersionKind().Group != "" {
-		return nil
-	}
-	if kind, _, _ := unstructured.NestedString(obj.Object, "type"); kind == "helm.sh/release.v1" {
-		return nil
-	}
-	raw, err := json.Marshal(map[string]any{"data": obj.Object["data"]})
-	if err != nil {
-		return nil
-	}
-	var secret corev1.Secret
-	if err := json.Unmarshal(raw, &secret); err != nil {
-		return nil
-	}
-	var out [][]byte
-	for _, name := range sortedNames(secret.Data) {
-		if !slices.Contains([]string{"ca.crt", "tls.crt", "known_hosts", "identity.pub", "namespace", "service-ca.crt"}, name) { // these are public
-			out = append(out, secret.Data[name])
-		}
-	}
-	return out
-}
-
-// privateValues are what stands under names of secrets in documents.
-func privateValues(documents [][]byte) [][]byte {
-	var out [][]byte
-	var walk func(name string, v any)
-	walk = func(name string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for field, inner := range v {
-				walk(field, inner)
-			}
-		case []any:
-			for _, inner := range v {
-				walk(name, inner)
-			}
-		case string:
-			if hides(name) {
-				out = append(out, []byte(v))
-			}
-		}
-	}
-	for _, d := range documents {
-		var v any
-		if err := yaml.Unmarshal(d, &v); err == nil {
-			walk("", v)
-		}
-	}
-	return out
 }
 
 func sortedNames[T any](all map[string]T) []string {
@@ -380,78 +321,4 @@ func (b *bundle) write(name string, content []byte) {
 		_, b.err = b.tar.Write(content)
 	}
 	b.entries = append(b.entries, name)
-}
-
-// hostLogs are the ends of the logs of the host's programs.
-func (b *bundle) hostLogs() {
-	if b.from.Logs == nil {
-		return
-	}
-	b.doing("logs")
-	names, err := b.from.Logs.Logs()
-	b.missing("logs", err)
-	for _, name := range names {
-		text, err := endOf(b.from.Logs, name)
-		if err != nil {
-			b.missing("log of "+name, err)
-			continue
-		}
-		b.text(path.Join("logs", strings.ReplaceAll(name, "/", "_")+".log"), text)
-	}
-}
-
-func endOf(logs host.Logger, name string) (string, error) {
-	f, err := logs.Log(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	end, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return "", err
-	}
-	from := max(0, end-maxLog)
-	raw, err := io.ReadAll(io.NewSectionReader(f, from, end-from))
-	text := string(raw)
-	if from > 0 { // a line that is cut could hide a secret from the redactor
-		_, text, _ = strings.Cut(text, "\n")
-	}
-	return text, err
-}
-
-// podLogs are those of the pods of all namespaces in which a provider, Flux or cert-manager runs, and of those before a restart.
-func (b *bundle) podLogs(ctx context.Context, objects []unstructured.Unstructured) {
-	for i := range objects {
-		obj := &objects[i]
-		if obj.GetKind() != "Pod" || obj.GroupVersionKind().Group != "" || !ofControllers(obj.GetNamespace()) {
-			continue
-		}
-		statuses, _, _ := unstructured.NestedSlice(obj.Object, "status", "containerStatuses")
-		for _, each := range statuses {
-			container, _ := each.(map[string]any)
-			name, _ := container["name"].(string)
-			restarts, _ := container["restartCount"].(int64)
-			b.podLog(ctx, obj, name, false)
-			if restarts > 0 {
-				b.podLog(ctx, obj, name, true)
-			}
-		}
-	}
-}
-
-func ofControllers(namespace string) bool {
-	return strings.HasSuffix(namespace, "-system") || namespace == "cert-manager"
-}
-
-func (b *bundle) podLog(ctx context.Context, pod *unstructured.Unstructured, container string, before bool) {
-	name := pod.GetNamespace() + "_" + pod.GetName() + "_" + container
-	if before {
-		name += ".before"
-	}
-	log, err := b.from.Status.Client.PodLog(ctx, kube.Key{Namespace: pod.GetNamespace(), Name: pod.GetName()}, container, before, maxLog)
-	if err != nil {
-		b.missing("log of "+name, err)
-		return
-	}
-	b.text(path.Join("logs", name+".log"), string(log))
 }

@@ -29,20 +29,6 @@ func ConfirmTyped(s Streams, question, word, flag string) error {
 	return nil
 }
 
-// Confirm asks a yes-or-no question; anything but y or yes is no. Without a terminal the answer is no.
-func Confirm(s Streams, question string) bool {
-	if !s.InTerminal {
-		return false
-	}
-	fmt.Fprintf(s.Err, "%s [y/N] ", question)
-	line, err := bufio.NewReader(s.In).ReadString('\n')
-	if err != nil {
-		return false
-	}
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes"
-}
-
 // Ask returns what the user types, without the spaces around it. Without a terminal, and where nothing is typed, it fails: missing says what
 // is missing, hint how to give it.
 func Ask(s Streams, question, missing, hint string) (string, error) {

@@ -54,7 +54,7 @@ func (c *channelCheck) environments(clusters []*cluster) {
 		if want := c.fleet.ChannelOf(k.Environment); k.GitSource != "" && k.GitSource != want.Source() && k.Source.File != "" && !c.waits(k.ManagementCluster, want) {
 			c.add(k.Source.File, k.Source.Line, "spec.sourceRef.name", RuleChannel,
 				fmt.Sprintf("environment %s follows the channel %s, and is applied from the source %s", k.Environment, want.Name, k.GitSource),
-				"the source of that channel is "+want.Source())
+				"the source of that channel is "+want.Source()+": `fleetctl environment set "+k.Environment+" --channel "+want.Name+"` writes it there")
 		}
 	}
 	for _, cl := range clusters {
@@ -74,10 +74,14 @@ func (c *channelCheck) unpromoted(cl *cluster) bool {
 	return c.waits(cl.mgmt.Name, c.fleet.ChannelOf(cl.environment))
 }
 
-// waits tells whether a channel of tags has no tag yet on a management cluster: the first promotion writes its source.
+// waits tells whether a channel has no source yet on a management cluster: the first promotion writes that of a channel of tags, and `fleetctl init`,
+// which makes the management cluster, that of one that follows a branch.
 func (c *channelCheck) waits(cluster string, channel v1alpha1.Channel) bool {
 	m, err := c.fleet.ManagementCluster(cluster)
-	return err == nil && channel.IsTag() && !c.tree.has(path.Join(m.Dir(), "sources", channel.Source()))
+	if err != nil || channel.Name == v1alpha1.MainChannel || c.tree.has(path.Join(m.Dir(), "sources", channel.Source())) {
+		return false
+	}
+	return channel.IsTag() || !c.tree.has(path.Join(m.Dir(), "flux-system"))
 }
 
 // sharedCharts: the charts of an environment's clusters come from its channel. It returns the source of each HelmChart.

@@ -5,14 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -112,21 +107,6 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	out.Findings = append(diag.Findings{}, out.Findings...) // an empty list, not null
 	return out, nil
-}
-
-// checkGiven refuses a bundle or CRDs that are not there, whether or not the fleet needs anything of them.
-func checkGiven(o Options) error {
-	if o.Bundle != "" {
-		if err := bundle.CheckThere(o.Bundle); err != nil {
-			return err
-		}
-	}
-	for _, name := range o.CRDs {
-		if _, err := os.Stat(name); err != nil {
-			return diag.Wrap("read CRDs", err, "give --crds a folder or a file that is there")
-		}
-	}
-	return nil
 }
 
 func runTask(ctx context.Context, q request) (*Result, error) {
@@ -245,89 +225,6 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	return append(findings, r.checkChannels(objects, placed.clusters)...), nil
 }
 
-// renderedRules are the rules that a renderer's findings are about.
-var renderedRules = map[string]string{
-	render.RuleScreen: RuleLimit, render.RuleLimits: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath, render.RuleRemote: RuleKustomize,
-	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleEmpty: RuleVariable, render.RulePatch: RulePatch, render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
-	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleConflict: RuleConflict,
-}
-
-// renderFindings are the renderer's, less what was said already: a file that cannot be read, a chart that is missing, values that the chart
-// refuses.
-func (r *run) renderFindings(l *placement) diag.Findings {
-	said, twice := map[string]bool{}, map[string]bool{}
-	for _, c := range l.clusters {
-		if c.told {
-			said[c.file.path] = true
-		}
-		for _, f := range c.findings {
-			if f.Severity == diag.SeverityError {
-				said[f.File] = true
-			}
-			if f.Rule == RuleDuplicateName { // of its objects each is made twice
-				twice[f.File] = true
-			}
-		}
-	}
-	var out diag.Findings
-	for _, f := range r.rendered.Findings {
-		found := f.Rule
-		rule := cmp.Or(renderedRules[found], found)
-		switch {
-		case f.Rule == render.RuleChartRef: // checkReferences tells of it, with the line
-			continue
-		case (rule == RuleValue || rule == RuleHelm || rule == RuleMissingPath) && said[f.File], rule == RuleConflict && twice[f.File], r.brokenAt(f):
-			continue
-		}
-		f.Rule = rule
-		if d := r.tree.documentAt(f.File, f.Line); rule == RuleMissingPath && d != nil && kindOf(d) == "Kustomization" && f.Line == d.node.Line {
-			at := locate(d.node, "spec.path")
-			f.Line, f.Column = at.Line, at.Column
-		}
-		if f.Severity == diag.SeverityError || rule == RuleConflict || found == render.RuleEmpty {
-			f.Severity = cmp.Or(ruleOf(rule), &diag.Rule{Severity: diag.SeverityError}).Severity
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// brokenAt tells whether a finding is about a file that cannot be read, or a folder with one: that was said where it is.
-func (r *run) brokenAt(f diag.Finding) bool {
-	dirs := []string{path.Dir(f.File)}
-	for _, k := range r.rendered.Kustomizations {
-		if k.Source.File == f.File && k.Source.Line == f.Line {
-			dirs = append(dirs, k.Path)
-		}
-	}
-	for _, broken := range r.tree.files {
-		if !broken.broken {
-			continue
-		}
-		for _, dir := range dirs {
-			if broken.path == f.File || strings.HasPrefix(broken.path, dir+"/") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// unbuilt are the rules of the renderer by which the objects of a whole folder are missing.
-var unbuilt = []string{render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField, render.RuleKustomize}
-
-// lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it. A HelmRelease
-// that cannot be read takes nothing but the objects of its chart away.
-func (r *run) lacksObjects() bool {
-	releases := map[render.Source]bool{}
-	for _, release := range r.rendered.Releases {
-		releases[release.Object.Source] = true
-	}
-	return slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool {
-		return f.Severity == diag.SeverityError && slices.Contains(unbuilt, f.Rule) && !releases[render.Source{File: f.File, Line: f.Line}]
-	})
-}
-
 // checkLock reports where fleet.lock does not know what fleet.yaml names.
 func (r *run) checkLock() diag.Findings {
 	if r.lock == nil {
@@ -356,53 +253,4 @@ func tidy(findings diag.Findings) diag.Findings {
 	return slices.CompactFunc(findings, func(a, b diag.Finding) bool {
 		return a.File == b.File && a.Line == b.Line && a.Rule == b.Rule && (a.Summary == b.Summary || a.Rule == RulePlainSecret)
 	})
-}
-
-// gitPrefix is the path of a folder in the Git repository that it is in: places in a pull request begin there.
-func gitPrefix(dir string) string {
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
-			relative, err := filepath.Rel(at, dir)
-			if err != nil || relative == "." {
-				return ""
-			}
-			return filepath.ToSlash(relative)
-		}
-		if filepath.Dir(at) == at {
-			return ""
-		}
-	}
-}
-
-// relativePaths are the paths that the user gave, from the top of the repo.
-func relativePaths(dir string, given []string) ([]string, error) {
-	var out []string
-	for _, name := range given {
-		full, err := filepath.Abs(name)
-		if err != nil {
-			return nil, fmt.Errorf("find %s: %w", name, err)
-		}
-		if _, err := os.Stat(full); err != nil {
-			return nil, diag.Usage("give files and folders of the fleet repo", "there is no %s", name)
-		}
-		relative, err := filepath.Rel(dir, full)
-		if err != nil || relative == ".." || strings.HasPrefix(relative, ".."+string(filepath.Separator)) {
-			return nil, diag.Usage("give files and folders of the fleet repo", "%s is not in the fleet repo %s", name, dir)
-		}
-		out = append(out, filepath.ToSlash(relative))
-	}
-	return out, nil
-}
-
-// within keeps the findings about the paths that are of interest.
-func isWithin(findings diag.Findings, only []string) diag.Findings {
-	out := make(diag.Findings, 0, len(findings)) // an empty list, not null
-	for _, f := range findings {
-		if len(only) == 0 || slices.ContainsFunc(only, func(p string) bool {
-			return p == "." || f.File == p || strings.HasPrefix(f.File, p+"/")
-		}) {
-			out = append(out, f)
-		}
-	}
-	return out
 }

@@ -80,6 +80,28 @@ func Tenants(all []fleetrepo.Tenant) View {
 	}{"1", all}, places, tenantTable)
 }
 
+// Apps is what `fleetctl app list` shows.
+func Apps(all []fleetrepo.App) View {
+	return list(struct {
+		FormatVersion string          `json:"formatVersion"`
+		Apps          []fleetrepo.App `json:"apps"`
+	}{"1", all}, all, appTable)
+}
+
+var appTable = table[fleetrepo.App]{
+	none: "There are no applications from repositories of their own; `fleetctl app add` makes one.",
+	name: func(a fleetrepo.App) string { return a.Name },
+	columns: []column[fleetrepo.App]{
+		{title: "APPLICATION", of: func(a fleetrepo.App) string { return a.Name }},
+		{title: "TENANT", of: func(a fleetrepo.App) string { return a.Tenant }},
+		{title: "ENVIRONMENT", of: func(a fleetrepo.App) string { return a.Environment }},
+		{title: "CLOUD", of: func(a fleetrepo.App) string { return a.Cloud }},
+		{title: "REVISION", of: func(a fleetrepo.App) string { return cmp.Or(a.Revision, "?") }},
+		{title: "SOURCE", of: func(a fleetrepo.App) string { return cmp.Or(a.URL, "?") }},
+		{title: "PATH", wide: true, of: func(a fleetrepo.App) string { return a.Path }},
+	},
+}
+
 var channelTable = table[fleetrepo.Channel]{
 	none: "There are no channels.",
 	name: func(c fleetrepo.Channel) string { return c.Name },

@@ -49,11 +49,8 @@ type Object struct {
 
 // Condition of an object, as it stands.
 type Condition struct {
-	Type    string     `json:"type"`
-	Status  string     `json:"status"`
-	Reason  string     `json:"reason,omitempty"`
-	Message string     `json:"message,omitempty"`
-	Since   *time.Time `json:"since,omitempty"`
+	status.Condition
+	Since *time.Time `json:"since,omitempty"`
 }
 
 // Event is what a controller told of an object.
@@ -108,7 +105,9 @@ func (l *look) object(p *capi.Part, depth int) Object {
 		Kind: p.GetKind(), Namespace: p.GetNamespace(), Name: p.GetName(), Depth: depth, State: link.State, Conditions: []Condition{}, Troubles: link.Troubles,
 	}
 	for _, c := range kube.Conditions(p.Unstructured) {
-		o.Conditions = append(o.Conditions, Condition{c.Type, string(c.Status), c.Reason, c.Message, since(c.LastTransitionTime.Time)})
+		o.Conditions = append(o.Conditions, Condition{
+			Condition: status.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message}, Since: since(c.LastTransitionTime.Time),
+		})
 	}
 	return o
 }
@@ -171,7 +170,7 @@ func (p *page) troubles(d *Depth) {
 		for _, t := range all {
 			r := row{text(object), text(t.Condition), "", text(t.Reason)}
 			if t.Since != nil {
-				r.since = ago(d.Time, *t.Since)
+				r.since = plain.Duration(d.Time.Sub(*t.Since))
 			}
 			rows = append(rows, r)
 		}
@@ -215,16 +214,4 @@ func (p *page) events(all []Event) {
 		}
 		p.line(line)
 	}
-}
-
-// ago is how long something has been so.
-func ago(now, then time.Time) string {
-	d := max(0, now.Sub(then)).Round(time.Second)
-	switch {
-	case d < 2*time.Minute:
-		return d.String()
-	case d < 2*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	}
-	return strings.TrimSuffix(d.Round(time.Hour).String(), "0m0s")
 }

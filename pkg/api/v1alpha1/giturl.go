@@ -3,13 +3,13 @@ package v1alpha1
 import (
 	"cmp"
 	"errors"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // GitScheme is how a fleet repo is reached.
@@ -52,7 +52,7 @@ func (g Git) ParseURL() (*url.URL, error) {
 	case "https":
 		return checkHTTPS(u)
 	case "http":
-		if isLoopback(u.Hostname()) {
+		if sameorigin.IsLoopback(u.Hostname()) {
 			return checkHTTPS(u)
 		}
 		return nil, diag.Errorf("use https://", "plain http would send the token in clear")
@@ -123,12 +123,6 @@ func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 func isPort(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 16)
 	return err == nil && n > 0
-}
-
-// isLoopback tells whether host is this machine. Names but localhost are not resolved.
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // ForgeType is what spec.git.forge says, else what the name of the URL's host does; "" where neither does.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // ProviderTypes are all that a provider's type may say.
@@ -68,7 +70,7 @@ func (v *validator) releaseURL(at, address string) {
 		v.errorf(RuleValue, at, "use https://host/path", "not a URL")
 	case u.User != nil:
 		v.errorf(RuleValue, at, "take the part before the @ out", "URL holds credentials, which do not belong in Git")
-	case u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme == "https" || u.Scheme == "http" && sameorigin.IsLoopback(u.Hostname()):
 	default:
 		v.errorf(RuleValue, at, "use https://", "scheme %q is not supported: what is installed must come over https", u.Scheme)
 	}

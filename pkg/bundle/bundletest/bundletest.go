@@ -65,11 +65,26 @@ func push(t testing.TB, ref string, image v1.Image) {
 	check(t, remote.Write(parsed, image, remote.WithContext(t.Context())))
 }
 
-// Chart returns the archive of a small Helm chart.
+// deployment is of the image that the values name, and is not there where they name none.
+const deployment = `{{- if .Values.image }}
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: {{ .Release.Name }}}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: {{ .Values.image | quote }}}]
+{{- end }}
+`
+
+// Chart returns the archive of a small Helm chart, which deploys the image that its values name.
 func Chart(t testing.TB, chart, version string) []byte {
 	t.Helper()
 	return Archive(t, map[string]string{
-		chart + "/Chart.yaml": fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", chart, version),
+		chart + "/Chart.yaml":                fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", chart, version),
+		chart + "/templates/deployment.yaml": deployment,
 	})
 }
 

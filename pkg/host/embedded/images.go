@@ -61,6 +61,17 @@ func chooseImages(opts host.CreateOptions) (version string, chosen programImages
 	}
 }
 
+// Programs are those of a control plane of a version, "" for the default one.
+func Programs(kubernetesVersion string) []host.Program {
+	version, chosen := chooseImages(host.CreateOptions{KubernetesVersion: kubernetesVersion})
+	etcd, _, _ := strings.Cut(defaultEtcdTag, "-")
+	return []host.Program{
+		{Name: "etcd", Version: "v" + etcd, Image: chosen.Etcd, Path: programPath + "etcd"},
+		{Name: "kube-apiserver", Version: version, Image: chosen.APIServer, Path: programPath + "kube-apiserver"},
+		{Name: "kube-controller-manager", Version: version, Image: chosen.ControllerManager, Path: programPath + "kube-controller-manager"},
+	}
+}
+
 // newestTag is the highest version of a repository among references; empty if there is none.
 func newestTag(refs []string, repository string) string {
 	var newest string

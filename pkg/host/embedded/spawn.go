@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/fleetctl/fleetctl/pkg/background"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
@@ -38,7 +38,7 @@ type hello struct {
 // spawn starts the supervisor and returns when the API server is ready. One that fails has ended when it returns. If ctx
 // ends first, the supervisor is ended: a command that was interrupted leaves nothing behind in the background.
 func (h *Host) spawn(ctx context.Context) error {
-	log, err := openLog(h.dir.path(supervisorLog))
+	log, err := background.OpenLog(h.dir.path(supervisorLog))
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (h *Host) spawn(ctx context.Context) error {
 	select {
 	case <-ended:
 		// Nobody but a stranger, or a system short of memory, kills one that has said nothing yet: we ask it to end first.
-		if errors.Is(err, errNothingSaid) && killed(cmd.ProcessState) {
+		if errors.Is(err, background.ErrSilent) && killed(cmd.ProcessState) {
 			return fmt.Errorf("%w: %w", errKilled, failed)
 		}
 	default:
@@ -127,7 +127,7 @@ func (h *Host) startFailed(ctx context.Context, ended <-chan struct{}, err error
 	if hint == "" {
 		hint = "see " + h.dir.path(supervisorLog)
 	}
-	if errors.Is(err, errNothingSaid) {
+	if errors.Is(err, background.ErrSilent) {
 		if lines := lastLines(h.dir.path(supervisorLog), 5); len(lines) > 0 {
 			err = fmt.Errorf("%w; its last words:\n  %s", err, strings.Join(lines, "\n  "))
 		}
@@ -135,39 +135,25 @@ func (h *Host) startFailed(ctx context.Context, ended <-chan struct{}, err error
 	return diag.Wrap("start management cluster "+h.name, err, hint)
 }
 
-// errNothingSaid is for a supervisor that died before it could say why.
-var errNothingSaid = errors.New("its supervisor ended at once")
-
 // listenTo waits for the supervisor's hello.
 func listenTo(ctx context.Context, from io.ReadCloser) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not ready within %s", startTime))
 	defer cancel()
-	type result struct {
-		line string
-		err  error
+	line, err := background.Hear(ctx, from)
+	if errors.Is(err, background.ErrSilent) {
+		return fmt.Errorf("its supervisor %w", background.ErrSilent)
 	}
-	got := make(chan result, 1)
-	go func() {
-		line, err := bufio.NewReader(from).ReadString('\n')
-		got <- result{line, err}
-	}()
-	defer func() { _ = from.Close() }() // it says no more
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case r := <-got:
-		if r.err != nil {
-			return errNothingSaid
-		}
-		var h hello
-		if err := json.Unmarshal([]byte(r.line), &h); err != nil {
-			return fmt.Errorf("the supervisor says %q: %w", strings.TrimSpace(r.line), err)
-		}
-		if !h.Ready {
-			return diag.Errorf(h.Hint, "%s", h.Error)
-		}
-		return nil
+	if err != nil {
+		return err
 	}
+	var h hello
+	if err := json.Unmarshal([]byte(line), &h); err != nil {
+		return fmt.Errorf("the supervisor says %q: %w", strings.TrimSpace(line), err)
+	}
+	if !h.Ready {
+		return diag.Errorf(h.Hint, "%s", h.Error)
+	}
+	return nil
 }
 
 // end ends the supervisor, and what one that was killed has left. It returns when all is gone.
@@ -235,30 +221,13 @@ func (h *Host) waitGone(ctx context.Context) error {
 	return nil
 }
 
-// supervisorEnvironment leaves out what a process that runs for weeks should not know, tokens and agents. What pulling
-// images takes is in it.
+// supervisorEnvironment is what the supervisor has to know of this one. What pulling images takes is in it.
 func supervisorEnvironment() []string {
-	var env []string
-	for _, name := range []string{
+	return background.Environment(
 		"PATH", "HOME", "TMPDIR", "LANG", "TZ", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
 		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE",
-	} {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	return env
-}
-
-// openLog opens the log for appending; a large one is put aside first.
-func openLog(path string) (*os.File, error) {
-	if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
-		if err := os.Rename(path, path+".1"); err != nil {
-			return nil, err
-		}
-	}
-	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	)
 }
 
 // RunBeside runs cmd to its end, with our terminal. It ends with this process, as an ephemeral host does.

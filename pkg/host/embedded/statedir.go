@@ -50,10 +50,7 @@ func ours(name string) bool {
 	return slices.ContainsFunc(known, func(k string) bool { return name == k || strings.HasPrefix(name, k+".") })
 }
 
-const (
-	lockPoll = 50 * time.Millisecond // a file lock cannot be waited for in another way that a context could end
-	maxLog   = 1 << 20
-)
+const lockPoll = 50 * time.Millisecond // a file lock cannot be waited for in another way that a context could end
 
 // config is what the supervisor is told, and what is kept for the next start.
 type config struct {

@@ -278,6 +278,3 @@ func (s *Supervisor) killNow(ctx context.Context) error {
 	}
 	return p.Stop(ctx, 0)
 }
-
-// Stopped is closed when Stop has done its work.
-func (s *Supervisor) Stopped() <-chan struct{} { return s.stopped }

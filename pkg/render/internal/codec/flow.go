@@ -1,4 +1,4 @@
-package render
+package codec
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 
 // flowValue reads a value of one line: a scalar, or a list or fields as JSON has them. It returns what stands behind it; nil where it is not sure.
 // inFlow says that the value is inside of another one.
-func flowValue(text string, inFlow bool) (n *node, rest string) {
+func flowValue(text string, inFlow bool) (n *Node, rest string) {
 	switch text[0] {
 	case '[':
 		return flowItems(text)
@@ -20,7 +20,7 @@ func flowValue(text string, inFlow bool) (n *node, rest string) {
 		if end < 0 || strings.HasPrefix(text[end+2:], "'") {
 			return nil, ""
 		}
-		return &node{scalar: jsonText(text[1 : end+1])}, text[end+2:]
+		return &Node{scalar: Text(text[1 : end+1])}, text[end+2:]
 	}
 	if inFlow {
 		end := strings.IndexAny(text, ",]}")
@@ -36,7 +36,7 @@ func flowValue(text string, inFlow bool) (n *node, rest string) {
 	if scalar == "" {
 		return nil, ""
 	}
-	return &node{scalar: scalar}, rest
+	return &Node{scalar: scalar}, rest
 }
 
 // plainScalar is the JSON of a scalar without quotes; "" where it is not sure.
@@ -51,7 +51,7 @@ func plainScalar(text string) string {
 		return text
 	}
 	if isPlain(text) || isOption(text) || isAddress(text) || strings.HasSuffix(text, "%") && isInteger(text[:len(text)-1]) {
-		return jsonText(text)
+		return Text(text)
 	}
 	return ""
 }
@@ -83,9 +83,9 @@ func isInteger(text string) bool {
 }
 
 // doubleQuoted reads a string as JSON has it. What YAML alone would read otherwise is not ok.
-func doubleQuoted(text string) (*node, string) {
+func doubleQuoted(text string) (*Node, string) {
 	if end := strings.IndexByte(text[1:], '"') + 2; end > 1 && isJSONText(text[1:end-1]) { // nearly all are
-		return &node{scalar: text[:end]}, text[end:]
+		return &Node{scalar: text[:end]}, text[end:]
 	}
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -98,15 +98,15 @@ func doubleQuoted(text string) (*node, string) {
 			if err := json.Unmarshal([]byte(text[:i+1]), &s); err != nil {
 				return nil, ""
 			}
-			return &node{scalar: jsonText(s)}, text[i+1:]
+			return &Node{scalar: Text(s)}, text[i+1:]
 		}
 	}
 	return nil, ""
 }
 
 // flowItems reads a list.
-func flowItems(text string) (*node, string) {
-	n := &node{kind: '['}
+func flowItems(text string) (*Node, string) {
+	n := &Node{kind: '['}
 	text = strings.TrimLeft(text[1:], " ")
 	if strings.HasPrefix(text, "]") {
 		return n, text[1:]
@@ -131,8 +131,8 @@ func flowItems(text string) (*node, string) {
 }
 
 // flowFields reads fields.
-func flowFields(text string) (*node, string) {
-	n := &node{kind: '{'}
+func flowFields(text string) (*Node, string) {
+	n := &Node{kind: '{'}
 	text = strings.TrimLeft(text[1:], " ")
 	if strings.HasPrefix(text, "}") {
 		return n, text[1:]

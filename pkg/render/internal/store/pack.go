@@ -1,4 +1,4 @@
-package render
+package store
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ const packSuffix = ".pack"
 // A pack is records, then for each of them the key, where it begins and how long it is, and at the end how many there are and a digest of that list.
 // A record begins with a digest of its key and of what follows.
 const (
-	listedSize = len(key{}) + 8 + 8
+	listedSize = len(Key{}) + 8 + 8
 	footSize   = 8 + sha256.Size
 )
 
@@ -68,10 +68,10 @@ func openPack(name string) (p *pack, err error) {
 }
 
 // each visits the entries.
-func (p *pack) each(visit func(k key, at entry)) {
+func (p *pack) each(visit func(k Key, at entry)) {
 	size := uint64(p.size) //nolint:gosec // of a file
 	for list := p.list; len(list) > 0; list = list[listedSize:] {
-		k, at, length := key(list), binary.LittleEndian.Uint64(list[len(key{}):]), binary.LittleEndian.Uint64(list[len(key{})+8:])
+		k, at, length := Key(list), binary.LittleEndian.Uint64(list[len(Key{}):]), binary.LittleEndian.Uint64(list[len(Key{})+8:])
 		if length <= size && at <= size-length {
 			visit(k, entry{p, int64(at), int(length)}) //nolint:gosec // neither is more than the size
 		}
@@ -79,7 +79,7 @@ func (p *pack) each(visit func(k key, at entry)) {
 }
 
 // record reads what is kept; nil where it was changed.
-func (e entry) record(k key) []byte {
+func (e entry) record(k Key) []byte {
 	text := make([]byte, e.length)
 	if _, err := e.pack.file.ReadAt(text, e.at); err != nil || len(text) < sha256.Size {
 		return nil
@@ -91,7 +91,7 @@ func (e entry) record(k key) []byte {
 	return body
 }
 
-func recordSum(k key, body []byte) (sum [sha256.Size]byte) {
+func recordSum(k Key, body []byte) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	h.Write(k[:])
 	h.Write(body)
@@ -124,7 +124,7 @@ func newPack(dir string) *packWriter {
 }
 
 // add writes a record. It says whether that went well so far.
-func (w *packWriter) add(k key, body []byte) bool {
+func (w *packWriter) add(k Key, body []byte) bool {
 	if w.err != nil {
 		return false
 	}
@@ -163,54 +163,4 @@ func (w *packWriter) finish() error {
 		_ = os.Remove(p.file.Name()) // where it cannot be removed it does no harm
 	}
 	return nil
-}
-
-// appendContents writes a list of objects: each as its parts, each part with its length.
-func appendContents(dst []byte, all []*content) []byte {
-	for _, c := range all {
-		for _, part := range []string{c.APIVersion, c.Kind, c.Metadata.Namespace, c.Metadata.Name, c.source.File, c.template} {
-			dst = append(binary.AppendUvarint(dst, uint64(len(part))), part...)
-		}
-		dst = binary.AppendUvarint(dst, uint64(c.source.Line)) //nolint:gosec // lines count from 1
-		dst = append(binary.AppendUvarint(dst, uint64(len(c.json))), c.json...)
-	}
-	return dst
-}
-
-// decodeContents reads what appendContents wrote; false for anything else. The objects share the text.
-func decodeContents(text []byte) ([]*content, bool) {
-	if text == nil {
-		return nil, false
-	}
-	ok := true
-	number := func() uint64 {
-		n, size := binary.Uvarint(text)
-		if size <= 0 {
-			ok, text = false, nil
-			return 0
-		}
-		text = text[size:]
-		return n
-	}
-	part := func() []byte {
-		n := number()
-		if n > uint64(len(text)) {
-			ok, text = false, nil
-			return nil
-		}
-		out := text[:n:n]
-		text = text[n:]
-		return out
-	}
-	all := []*content{}
-	for len(text) > 0 {
-		c := &content{}
-		for _, into := range []*string{&c.APIVersion, &c.Kind, &c.Metadata.Namespace, &c.Metadata.Name, &c.source.File, &c.template} {
-			*into = string(part())
-		}
-		c.source.Line = int(number()) //nolint:gosec // a wrong one would not have the digest
-		c.json = part()
-		all = append(all, c)
-	}
-	return all, ok
 }

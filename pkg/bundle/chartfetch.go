@@ -1,0 +1,188 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/contact"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
+)
+
+// ChartRef says where a Helm chart is: as an image ("oci://registry/path/chart"), or by its name in a repository ("https://charts.example.com").
+type ChartRef struct{ URL, Name, Version string }
+
+// String is what a person calls it.
+func (r ChartRef) String() string {
+	if r.Name == "" {
+		return r.URL + ":" + r.Version
+	}
+	return strings.TrimSuffix(r.URL, "/") + "/" + r.Name + " " + r.Version
+}
+
+// Chart is the archive of a Helm chart, and its path in a bundle.
+type Chart struct {
+	Path    string
+	Archive []byte
+}
+
+// maxRepository bounds what is read of a repository's index: large ones have some 15 MiB.
+const maxRepository = 64 << 20
+
+// FetchChart finds a chart in another bundle, which may be nil, or else fetches it. The error says which one it is.
+func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error) {
+	if found := from.chart(ref); found != nil {
+		return found, nil
+	}
+	var c Chart
+	var err error
+	if registry, ok := strings.CutPrefix(ref.URL, "oci://"); ok {
+		c.Archive, err = pullChart(ctx, strings.TrimSuffix(registry, "/")+":"+ref.Version)
+	} else {
+		c.Archive, err = fetchFromRepository(ctx, ref)
+	}
+	if err == nil {
+		c.Path, err = chartPath(c.Archive)
+	}
+	return &c, diag.Wrap("fetch the chart "+ref.String(), err, "check its address and its version, and the network; or give --from a bundle that has it")
+}
+
+// chart is one of a bundle; nil where it has none of that name and version.
+func (b *Bundle) chart(ref ChartRef) *Chart {
+	if b == nil {
+		return nil
+	}
+	name := ref.Name
+	if name == "" {
+		name = path.Base(ref.URL)
+	}
+	at := path.Join(chartsDir, name+"-"+strings.ReplaceAll(ref.Version, "_", "+")+".tgz")
+	archive, err := b.ReadFile(at)
+	if err != nil {
+		return nil
+	}
+	return &Chart{Path: at, Archive: archive}
+}
+
+// fetchFromRepository fetches a chart as `helm pull --repo` does: by the repository's index, whose checksum it has to have.
+func fetchFromRepository(ctx context.Context, ref ChartRef) ([]byte, error) {
+	base, err := url.Parse(strings.TrimSuffix(ref.URL, "/") + "/")
+	if err != nil {
+		return nil, err
+	}
+	raw, err := get(ctx, base.JoinPath("index.yaml"), maxRepository)
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Entries map[string][]struct {
+			Version string   `yaml:"version"`
+			URLs    []string `yaml:"urls"`
+			Digest  string   `yaml:"digest"`
+		} `yaml:"entries"`
+	}
+	if err := yaml.Unmarshal(raw, &index); err != nil {
+		return nil, fmt.Errorf("read the index of the repository: %w", err)
+	}
+	versions := index.Entries[ref.Name]
+	plain := strings.TrimPrefix(ref.Version, "v")
+	for _, v := range versions {
+		if strings.TrimPrefix(v.Version, "v") != plain || len(v.URLs) == 0 {
+			continue
+		}
+		at, err := base.Parse(v.URLs[0])
+		if err != nil {
+			return nil, err
+		}
+		archive, err := get(ctx, at, maxChart)
+		sum := sha256.Sum256(archive)
+		if err == nil && v.Digest != "" && strings.TrimPrefix(v.Digest, "sha256:") != hex.EncodeToString(sum[:]) {
+			err = fmt.Errorf("%s does not have the checksum of the index", sameorigin.Display(at.String()))
+		}
+		return archive, err
+	}
+	if len(versions) == 0 {
+		return nil, fmt.Errorf("the repository has no chart %s", ref.Name)
+	}
+	return nil, fmt.Errorf("the repository has no version %s of the chart %s", ref.Version, ref.Name)
+}
+
+func get(ctx context.Context, from *url.URL, limit int64) ([]byte, error) {
+	if from.Scheme != "https" && from.Scheme != "http" {
+		return nil, fmt.Errorf("%s is neither https nor http", sameorigin.Display(from.String()))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := (&http.Client{Transport: sameorigin.Download(contact.Transport(nil))}).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", sameorigin.Display(from.String()), resp.Status)
+	}
+	return readLimited(resp.Body, limit)
+}
+
+// maxChartFiles bounds how many files are unpacked of a chart.
+const maxChartFiles = 10_000
+
+// Unpack writes the files of the chart below a new folder dir, without the folder that the archive has around them. Nothing is written outside of it;
+// what is no plain file is left out.
+func (c *Chart) Unpack(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	z, err := gzip.NewReader(bytes.NewReader(c.Archive))
+	if err != nil {
+		return err
+	}
+	in := tar.NewReader(&budgetReader{r: z, left: maxChart})
+	for range maxChartFiles {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("unpack %s: %w", c.Path, err)
+		}
+		_, name, ok := strings.Cut(path.Clean(h.Name), "/")
+		if h.Typeflag != tar.TypeReg || !ok || !fs.ValidPath(name) || slices.Contains(strings.Split(name, "/"), "..") {
+			continue
+		}
+		content, err := readLimited(in, maxChart)
+		if err == nil {
+			err = root.MkdirAll(path.Dir(name), 0o700)
+		}
+		if err == nil {
+			err = root.WriteFile(name, content, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("unpack %s: %w", c.Path, err)
+		}
+	}
+	return fmt.Errorf("unpack %s: it has more than %d files", c.Path, maxChartFiles)
+}

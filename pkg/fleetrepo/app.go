@@ -1,0 +1,230 @@
+package fleetrepo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// App is an application of a tenant that comes from a repository of its own, in one environment.
+type App struct {
+	Name        string `json:"name"`
+	Tenant      string `json:"tenant"`
+	Environment string `json:"environment"`
+	// Cloud is the folder below tenants/.
+	Cloud string `json:"cloud"`
+	// URL, Revision and Path are what is applied; empty where the file says something else.
+	URL      string `json:"url,omitempty"`
+	Revision string `json:"revision,omitempty"`
+	Path     string `json:"path,omitempty"`
+}
+
+// Apps lists the applications of all tenants: by environment, tenant and name.
+func (r *Repo) Apps() ([]App, error) {
+	tenants, err := r.Tenants()
+	if err != nil {
+		return nil, err
+	}
+	var all []App
+	for _, l := range r.layouts() {
+		for _, env := range r.EnvironmentNames() {
+			for _, t := range tenants {
+				names, err := r.files(l.Tenant(env, t.Name), scaffold.AppPrefix)
+				if err != nil {
+					return nil, err
+				}
+				for _, name := range names {
+					a := App{Name: name, Tenant: t.Name, Environment: env, Cloud: l.Cloud}
+					r.readApp(&a, scaffold.AppFile(l, env, t.Name, name))
+					if !slices.Contains(all, a) { // two generations share a cloud's tenants
+						all = append(all, a)
+					}
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// files are the names of the YAML files of a folder that begin so, without that and without their ending.
+func (r *Repo) files(dir, prefix string) ([]string, error) {
+	entries, err := within.ReadDir(r.Dir, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		if name, ok := strings.CutPrefix(e.Name(), prefix); ok && e.Type().IsRegular() && path.Ext(name) == ".yaml" {
+			names = append(names, strings.TrimSuffix(name, ".yaml"))
+		}
+	}
+	return names, err
+}
+
+// readApp reads what the file of an application says.
+func (r *Repo) readApp(a *App, file string) {
+	src, err := r.read(file)
+	if err != nil {
+		return
+	}
+	documents, err := yamledit.Parse(src)
+	if err != nil {
+		return
+	}
+	for _, d := range documents {
+		switch text(yamledit.Find(d, "kind")) {
+		case "GitRepository":
+			a.URL = text(yamledit.Find(d, "spec", "url"))
+			for _, kind := range []string{"branch", "tag", "semver"} {
+				if ref := text(yamledit.Find(d, "spec", "ref", kind)); ref != "" {
+					a.Revision = ref
+				}
+			}
+		case "Kustomization":
+			a.Path = text(yamledit.Find(d, "spec", "path"))
+		}
+	}
+}
+
+// AddApp makes an application of a tenant, in the environments named or in all that have the tenant. One that is there with another source is an error,
+// as are bad names, and a tenant that an environment does not have.
+func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environments []string) (*Edit, error) {
+	all, err := r.Tenants()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(t Tenant) bool { return t.Name == tenant })
+	if i < 0 {
+		return nil, unknown("tenant", tenant, r.TenantNames(), "`fleetctl tenant add "+tenant+"` makes one")
+	}
+	chosen := environments
+	if len(chosen) == 0 {
+		for _, e := range all[i].Environments {
+			if !slices.Contains(chosen, e.Name) {
+				chosen = append(chosen, e.Name)
+			}
+		}
+	} else if chosen, err = r.chosen(environments); err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: fmt.Sprintf("Add application %s of tenant %s to %s", name, tenant, strings.Join(chosen, ", ")), Environments: chosen}
+	for _, env := range chosen {
+		if !slices.ContainsFunc(all[i].Environments, func(have TenantEnvironment) bool { return have.Name == env }) {
+			return nil, diag.Errorf("`fleetctl tenant add "+tenant+" --environment "+env+"` adds it", "the environment %s does not have the tenant %s", env, tenant)
+		}
+	}
+	return e, r.addApps(e, tenant, name, source, chosen)
+}
+
+// addApps adds the files of an application to an edit, and lists them in the tenant's folders.
+func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, environments []string) error {
+	for _, l := range r.layouts() {
+		for _, env := range environments {
+			file, err := scaffold.App(scaffold.AppOptions{AppSource: source, Name: name, Tenant: tenant, Layout: l, Environment: env})
+			if err != nil {
+				return err
+			}
+			there, err := r.read(file.Path)
+			switch {
+			case err == nil && !bytes.Equal(there, file.Content):
+				return diag.Errorf("change it in an editor, or remove it first: `fleetctl app remove "+name+" --tenant "+tenant+"`", "%s is there already, and is another application", file.Path)
+			case err != nil && !errors.Is(err, fs.ErrNotExist):
+				return err
+			}
+			e.Changes.Write(file)
+			if err := r.listApp(e, l.Tenant(env, tenant), path.Base(file.Path)); err != nil {
+				return err
+			}
+		}
+	}
+	if source.Secret != "" {
+		e.Notes = append(e.Notes, fmt.Sprintf("The Secret %s has to be in the namespace %s of the clusters: `fleetctl secret encrypt` makes one for the fleet repo.", source.Secret, tenant))
+	}
+	return nil
+}
+
+// listApp lists a file in the kustomization.yaml of a tenant's folder, which the same edit may bring.
+func (r *Repo) listApp(e *Edit, dir, file string) error {
+	at := path.Join(dir, "kustomization.yaml")
+	for _, f := range e.Changes.Files() {
+		if f.Path != at {
+			continue
+		}
+		content, err := yamledit.Append(f.Content, 0, yamledit.Path{"resources"}, &yaml.Node{Kind: yaml.ScalarNode, Value: file})
+		if err != nil {
+			return diag.Wrap("change "+at, err, "list "+file+" there in an editor")
+		}
+		f.Content = content
+		e.Changes.Write(f)
+		return nil
+	}
+	return r.listed(&e.Changes, dir, file, true)
+}
+
+// RemoveApp takes an application out of environments, or out of all that have it. An unknown one is an error.
+func (r *Repo) RemoveApp(tenant, name string, environments []string) (*Edit, error) {
+	chosen, err := r.chosen(environments)
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: fmt.Sprintf("Remove application %s of tenant %s", name, tenant), Environments: chosen}
+	found := false
+	for _, l := range r.layouts() {
+		for _, env := range chosen {
+			file := scaffold.AppFile(l, env, tenant, name)
+			if !r.exists(file) {
+				continue
+			}
+			found = true
+			e.Changes.Delete(file)
+			if err := r.listed(&e.Changes, l.Tenant(env, tenant), path.Base(file), false); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !found {
+		return nil, r.unknownApp(tenant, name)
+	}
+	e.Notes = append(e.Notes, fmt.Sprintf("Flux deletes what it has applied of %s in the namespace %s.", name, tenant))
+	return e, nil
+}
+
+func (r *Repo) unknownApp(tenant, name string) error {
+	all, err := r.Apps()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, a := range all {
+		if a.Tenant == tenant && !slices.Contains(names, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	return unknown("application", name, names, "the tenant "+tenant+" has none; `fleetctl app add` makes one")
+}
+
+// AppNames are those of all applications.
+func (r *Repo) AppNames() []string {
+	all, err := r.Apps()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, a := range all {
+		if !slices.Contains(names, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,18 @@
+package plain
+
+import (
+	"strings"
+	"time"
+)
+
+// Duration is how long something has been so, as people say it: no finer than it matters. What lies in the future has just begun.
+func Duration(d time.Duration) string {
+	d = max(0, d).Round(time.Second)
+	switch {
+	case d < 2*time.Minute:
+		return d.String()
+	case d < 2*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return strings.TrimSuffix(d.Round(time.Hour).String(), "0m0s")
+}

@@ -1,0 +1,92 @@
+package render
+
+import (
+	"encoding/binary"
+
+	"github.com/fleetctl/fleetctl/pkg/render/internal/store"
+)
+
+// cacheFormat changes with what is kept, and with how it is made: entries of another one are not found.
+const cacheFormat = "render-3 helm-v4.2.4 kustomize-v0.21.1"
+
+// key is the name of what is kept.
+type key = store.Key
+
+// digest hashes parts, each with its length, so that no two lists of parts are the same text.
+func digest(parts ...[]byte) key { return store.Digest(parts...) }
+
+// CacheFor is the folder below dir that keeps what was rendered of the fleet repo in a folder; "" where there cannot be one, or dir is "". Each repo
+// has its own: what renders a repo may write there, and what it might have forged there no other repo is rendered from.
+func CacheFor(dir, repo string) string { return store.FolderFor(dir, repo) }
+
+// cache keeps lists of objects by a digest of all that they are made of.
+type cache struct{ kept *store.Store }
+
+func newCache(dir string) cache { return cache{store.New(dir)} }
+
+// use opens the cache for a run. Call the function that it returns when the run is done: then what it made is there for others.
+func (c cache) use() (done func()) { return c.kept.Use() }
+
+func (c cache) get(k key) ([]*content, bool) {
+	body, ok := c.kept.Get(k)
+	if !ok {
+		return nil, false
+	}
+	return decodeContents(body)
+}
+
+func (c cache) put(k key, all []*content) {
+	if c.kept != nil {
+		c.kept.Put(k, appendContents(nil, all))
+	}
+}
+
+// appendContents writes a list of objects: each as its parts, each part with its length.
+func appendContents(dst []byte, all []*content) []byte {
+	for _, c := range all {
+		for _, part := range []string{c.APIVersion, c.Kind, c.Metadata.Namespace, c.Metadata.Name, c.source.File, c.template} {
+			dst = append(binary.AppendUvarint(dst, uint64(len(part))), part...)
+		}
+		dst = binary.AppendUvarint(dst, uint64(c.source.Line)) //nolint:gosec // lines count from 1
+		dst = append(binary.AppendUvarint(dst, uint64(len(c.json))), c.json...)
+	}
+	return dst
+}
+
+// decodeContents reads what appendContents wrote; false for anything else. The objects share the text.
+func decodeContents(text []byte) ([]*content, bool) {
+	if text == nil {
+		return nil, false
+	}
+	ok := true
+	number := func() uint64 {
+		n, size := binary.Uvarint(text)
+		if size <= 0 {
+			ok, text = false, nil
+			return 0
+		}
+		text = text[size:]
+		return n
+	}
+	part := func() []byte {
+		n := number()
+		if n > uint64(len(text)) {
+			ok, text = false, nil
+			return nil
+		}
+		out := text[:n:n]
+		text = text[n:]
+		return out
+	}
+	all := []*content{}
+	for len(text) > 0 {
+		c := &content{}
+		for _, into := range []*string{&c.APIVersion, &c.Kind, &c.Metadata.Namespace, &c.Metadata.Name, &c.source.File, &c.template} {
+			*into = string(part())
+		}
+		c.source.Line = int(number()) //nolint:gosec // a wrong one would not have the digest
+		c.json = part()
+		all = append(all, c)
+	}
+	return all, ok
+}

@@ -1,0 +1,89 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"helm.sh/helm/v4/pkg/strvals"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// defaults are those that a HelmRelease puts in the place of the chart's own values.yaml; nil where it names no files.
+func (r *Renderer) defaults(j *job) (map[string]any, error) {
+	if j.chart != nil && len(j.chart.valuesFiles) > 0 {
+		return valuesFiles(r.repo, j.chart.valuesFiles, j.chart.ignoreMissing)
+	}
+	return nil, nil
+}
+
+// values puts a release's values together as helm-controller does: valuesFrom in order, then values, then what valuesFrom has for single
+// paths.
+func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
+	var result map[string]any
+	spec := &j.spec.Spec
+	var own map[string]any
+	if spec.Values != nil {
+		if err := json.Unmarshal(spec.Values.Raw, &own); err != nil {
+			return nil, j.failed(RuleValues, fmt.Errorf("spec.values: %w", err))
+		}
+	}
+	var findings diag.Findings
+	for _, from := range spec.ValuesFrom {
+		if from.Kind == "Secret" {
+			findings = append(findings, j.finding(diag.SeverityWarning, RuleValues,
+				fmt.Sprintf("the values of Secret %s are never read: this is rendered without them", from.Name), "what has to be reviewed does not belong in a Secret")...)
+			continue
+		}
+		text, ok := "", false
+		if data, found := j.configMap(from.Name); found {
+			text, ok = data[from.GetValuesKey()]
+		}
+		switch {
+		case !ok && from.Optional:
+			continue
+		case !ok:
+			findings = append(findings, j.finding(diag.SeverityWarning, RuleValues,
+				fmt.Sprintf("ConfigMap %s with the key %s is not in the repo: this is rendered without it", from.Name, from.GetValuesKey()), "")...)
+			continue
+		}
+		var err error
+		if result, err = addValues(result, own, from, text); err != nil {
+			return nil, append(findings, j.failed(RuleValues, fmt.Errorf("ConfigMap %s, key %s: %w", from.Name, from.GetValuesKey(), err))...)
+		}
+	}
+	return mergeValues(result, own), findings
+}
+
+// addValues lays the values from one reference over those before it.
+func addValues(result, own map[string]any, from meta.ValuesReference, text string) (map[string]any, error) {
+	if from.TargetPath != "" {
+		result = mergeValues(result, own)
+		return result, setPath(result, from, text)
+	}
+	if err := Screen("values", []byte(text)).Err(); err != nil {
+		return nil, err
+	}
+	var values map[string]any
+	if err := sigsyaml.Unmarshal([]byte(text), &values); err != nil {
+		return nil, err
+	}
+	return mergeValues(result, values), nil
+}
+
+// setPath does what `helm --set` does, or --set-string for what is quoted and --set-literal for what is to be taken as it is.
+func setPath(values map[string]any, from meta.ValuesReference, text string) error {
+	if from.Literal {
+		escape := strings.NewReplacer(`\`, `\\`, `,`, `\,`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
+		return strvals.ParseIntoString(from.TargetPath+"="+escape.Replace(text), values)
+	}
+	for _, quote := range []string{"'", `"`} {
+		if len(text) > 1 && strings.HasPrefix(text, quote) && strings.HasSuffix(text, quote) {
+			return strvals.ParseIntoString(from.TargetPath+"="+strings.Trim(text, `'"`), values)
+		}
+	}
+	return strvals.ParseInto(from.TargetPath+"="+text, values)
+}

@@ -1,0 +1,104 @@
+package scaffold
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// AppSource is a Git repository that an application comes from.
+type AppSource struct {
+	// URL of the repository: https or ssh.
+	URL string
+	// Branch, Tag or SemVer, a range of versions, is what is applied of it; none stands for the branch main.
+	Branch, Tag, SemVer string
+	// Path is the folder in it; "" stands for the top.
+	Path string
+	// Secret of the tenant's namespace that holds what the repository asks for; "" where it asks for nothing.
+	Secret string
+}
+
+// AppOptions declare an application of a tenant in one environment.
+type AppOptions struct {
+	AppSource
+	// Name of the application, and Tenant whose it is.
+	Name, Tenant string
+	// Layout and Environment say where.
+	Layout      layout.Layout
+	Environment string
+}
+
+// AppFile is the file of an application in a tenant's folder.
+func AppFile(l layout.Layout, environment, tenant, app string) string {
+	return path.Join(l.Tenant(environment, tenant), AppPrefix+app+".yaml")
+}
+
+// AppPrefix begins the names of the files that AppFile names.
+const AppPrefix = "app-"
+
+// App makes the source of an application and what applies it: as the account of its tenant, and in the tenant's namespace. Errors: bad names, a URL
+// that Flux cannot use, several revisions at once.
+func App(o AppOptions) (manifest.File, error) {
+	tenant := TenantOptions{Name: o.Tenant, Layout: o.Layout, Environment: o.Environment}
+	if err := tenant.check(); err != nil {
+		return manifest.File{}, err
+	}
+	if err := CheckName("application", o.Name, 50); err != nil {
+		return manifest.File{}, err
+	}
+	if err := o.check(); err != nil {
+		return manifest.File{}, err
+	}
+	data := struct{ App, Tenant, Environment, URL, RefKind, Ref, Secret, Path string }{
+		App: o.Name, Tenant: o.Tenant, Environment: o.Environment, URL: strconv.Quote(o.URL), RefKind: "branch", Ref: "main", Secret: o.Secret,
+	}
+	data.Path = strconv.Quote("./" + strings.TrimPrefix(path.Clean("/"+o.Path), "/"))
+	for kind, ref := range map[string]string{"branch": o.Branch, "tag": o.Tag, "semver": o.SemVer} {
+		if ref != "" {
+			data.RefKind, data.Ref = kind, ref
+		}
+	}
+	data.Ref = strconv.Quote(data.Ref)
+	content, err := execute("tenant/app.yaml", data)
+	return manifest.File{Path: AppFile(o.Layout, o.Environment, o.Tenant, o.Name), Content: content}, err
+}
+
+// revision is what may stand as a branch, a tag or a range of versions.
+var revision = regexp.MustCompile(`^[\w.^~<>=*|, /+-]+$`)
+
+func (s AppSource) check() error {
+	if s.URL == "" {
+		return diag.Usage("give --source https://host/path or ssh://user@host/path", "the repository of the application is missing")
+	}
+	u, err := v1alpha1.Git{URL: s.URL}.ParseURL()
+	if err != nil {
+		return diag.Usage("give https://host/path or ssh://user@host/path; what asks for a credential finds it in a Secret of the tenant's namespace: --secret", "the repository: %w", err)
+	}
+	if u.Scheme == "ssh" && s.Secret == "" {
+		return diag.Usage("give --secret, a Secret of the tenant's namespace with identity and known_hosts", "a repository over ssh asks for a key")
+	}
+	if s.Secret != "" {
+		if err := CheckName("secret", s.Secret, 253); err != nil {
+			return err
+		}
+	}
+	given := 0
+	for _, ref := range []string{s.Branch, s.Tag, s.SemVer} {
+		if ref == "" {
+			continue
+		}
+		if given++; !revision.MatchString(ref) {
+			return diag.Usage("give a branch, a tag, or a range of versions such as '>=1.0.0 <2.0.0'", "%q is no revision", ref)
+		}
+	}
+	if given > 1 {
+		return diag.Usage("give one of --branch, --tag and --semver", "an application is at one revision")
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package validate
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// renderedRules are the rules that a renderer's findings are about.
+var renderedRules = map[string]string{
+	render.RuleScreen: RuleLimit, render.RuleLimits: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath, render.RuleRemote: RuleKustomize,
+	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleEmpty: RuleVariable, render.RulePatch: RulePatch, render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
+	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleConflict: RuleConflict,
+}
+
+// renderFindings are the renderer's, less what was said already: a file that cannot be read, a chart that is missing, values that the chart
+// refuses.
+func (r *run) renderFindings(l *placement) diag.Findings {
+	said, twice := map[string]bool{}, map[string]bool{}
+	for _, c := range l.clusters {
+		if c.told {
+			said[c.file.path] = true
+		}
+		for _, f := range c.findings {
+			if f.Severity == diag.SeverityError {
+				said[f.File] = true
+			}
+			if f.Rule == RuleDuplicateName { // of its objects each is made twice
+				twice[f.File] = true
+			}
+		}
+	}
+	var out diag.Findings
+	for _, f := range r.rendered.Findings {
+		found := f.Rule
+		rule := cmp.Or(renderedRules[found], found)
+		switch {
+		case f.Rule == render.RuleChartRef: // checkReferences tells of it, with the line
+			continue
+		case (rule == RuleValue || rule == RuleHelm || rule == RuleMissingPath) && said[f.File], rule == RuleConflict && twice[f.File], r.brokenAt(f):
+			continue
+		}
+		f.Rule = rule
+		if d := r.tree.documentAt(f.File, f.Line); rule == RuleMissingPath && d != nil && kindOf(d) == "Kustomization" && f.Line == d.node.Line {
+			at := locate(d.node, "spec.path")
+			f.Line, f.Column = at.Line, at.Column
+		}
+		if f.Severity == diag.SeverityError || rule == RuleConflict || found == render.RuleEmpty {
+			f.Severity = cmp.Or(ruleOf(rule), &diag.Rule{Severity: diag.SeverityError}).Severity
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// brokenAt tells whether a finding is about a file that cannot be read, or a folder with one: that was said where it is.
+func (r *run) brokenAt(f diag.Finding) bool {
+	dirs := []string{path.Dir(f.File)}
+	for _, k := range r.rendered.Kustomizations {
+		if k.Source.File == f.File && k.Source.Line == f.Line {
+			dirs = append(dirs, k.Path)
+		}
+	}
+	for _, broken := range r.tree.files {
+		if !broken.broken {
+			continue
+		}
+		for _, dir := range dirs {
+			if broken.path == f.File || strings.HasPrefix(broken.path, dir+"/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unbuilt are the rules of the renderer by which the objects of a whole folder are missing.
+var unbuilt = []string{render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField, render.RuleKustomize}
+
+// lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it. A HelmRelease
+// that cannot be read takes nothing but the objects of its chart away.
+func (r *run) lacksObjects() bool {
+	releases := map[render.Source]bool{}
+	for _, release := range r.rendered.Releases {
+		releases[release.Object.Source] = true
+	}
+	return slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool {
+		return f.Severity == diag.SeverityError && slices.Contains(unbuilt, f.Rule) && !releases[render.Source{File: f.File, Line: f.Line}]
+	})
+}
