@@ -145,19 +145,19 @@ func deleteOrphans(c *cobra.Command, f *factory, o *orphansOptions, report *orph
 }
 
 func orphansQuestion(clusters []orphans.Cluster) string {
-	var b strings.Builder
+	question := ""
 	for _, cluster := range clusters {
-		fmt.Fprintf(&b, "This deletes %d resources of cluster %s in %s, with what they store:\n", len(cluster.Resources), cluster.Name, cluster.Cloud)
+		question += fmt.Sprintf("This deletes %d resources of cluster %s in %s, with what they store:\n", len(cluster.Resources), cluster.Name, cluster.Cloud)
 		for _, r := range cluster.Resources {
 			note := ""
 			if r.Proof == orphans.ProofNone {
 				note = "  (nothing proves that it is this fleet's)"
 			}
-			fmt.Fprintf(&b, "  %s %s %s%s\n", r.Region, r.Kind, r.ID, note)
+			question += fmt.Sprintf("  %s %s %s%s\n", r.Region, r.Kind, r.ID, note)
 		}
 		if cluster.Declared {
-			fmt.Fprintf(&b, "The fleet repo still declares %s: a management cluster that is made anew makes it again.\n", cluster.Name)
+			question += fmt.Sprintf("The fleet repo still declares %s: a management cluster that is made anew makes it again.\n", cluster.Name)
 		}
 	}
-	return strings.TrimRight(b.String(), "\n")
+	return strings.TrimRight(question, "\n")
 }

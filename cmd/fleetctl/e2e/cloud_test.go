@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -234,12 +235,15 @@ func filesWith(t *testing.T, words [][]byte, folders ...string) map[string]bool 
 	found := map[string]bool{}
 	for _, folder := range folders {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
+			if errors.Is(err, fs.ErrNotExist) {
 				return nil // it was a temporary file
 			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
 			content, err := os.ReadFile(path)
-			if err != nil {
-				return nil
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
 			}
 			for _, word := range words {
 				if bytes.Contains(content, word) {
