@@ -165,3 +165,32 @@ func TestTasksBeginAndEnd(t *testing.T) {
 		t.Errorf("found only %d tasks", checked)
 	}
 }
+
+var (
+	pathInPage     = regexp.MustCompile("`((?:cmd|docs|examples|pkg|scripts|templates)/[\\w/.-]*\\w)`")
+	functionInPage = regexp.MustCompile("`(\\w+)` (?:in|of) `((?:cmd|pkg)/[\\w/.-]+\\.go)`")
+)
+
+// TestContributingNamesWhatIsThere holds the files, folders and functions of CONTRIBUTING to the code.
+func TestContributingNamesWhatIsThere(t *testing.T) {
+	root := filepath.Join("..", "..")
+	page := pagesOf(t, root)["CONTRIBUTING.md"]
+	paths, functions := pathInPage.FindAllStringSubmatch(page, -1), functionInPage.FindAllStringSubmatch(page, -1)
+	if len(paths) < 60 || len(functions) < 15 {
+		t.Fatalf("found %d paths and %d functions", len(paths), len(functions))
+	}
+	for _, found := range paths {
+		if _, err := os.Stat(filepath.Join(root, found[1])); err != nil {
+			t.Errorf("CONTRIBUTING names %s: %v", found[1], err)
+		}
+	}
+	for _, found := range functions {
+		content, err := os.ReadFile(filepath.Join(root, found[2]))
+		if err != nil {
+			continue // told above
+		}
+		if !regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|var |const |\t)` + found[1] + `\b`).Match(content) {
+			t.Errorf("CONTRIBUTING names %s in %s: it is not there", found[1], found[2])
+		}
+	}
+}

@@ -9,6 +9,7 @@ const (
 	needsRemote  = "it is about a remote or a forge, and this fleet has neither"
 	needsProgram = "it runs a program that not every machine has"
 	isThere      = "the test has done it"
+	needsMachine = "what it finds is the machine's: its ports, its disk, its container engine"
 )
 
 // docsNotRun tells which lines TestDocsRun does not run, and why. A line that begins with the words of line, or has it where that is a flag, is meant, on
@@ -59,6 +60,7 @@ var docsNotRun = []struct {
 	{"docs/tasks/bootstrap.md", "export", needsRemote},
 	{"docs/tasks/image-automation.md", "git log", needsRemote},
 
+	{"", "fleetctl doctor", needsMachine},
 	{"", "helm", needsProgram},
 	{"README.md", "go install", needsNetwork},
 	{"README.md", "make", needsProgram},

@@ -25,10 +25,19 @@ func (o *changeFlags) add(c *cobra.Command) {
 	fs.BoolVar(&o.push, "push", false, "commit and push; where others have pushed meanwhile, the change is made again on top of theirs")
 	fs.BoolVar(&o.noVerify, "no-verify", false, "leave out the Git hooks that could refuse: pre-commit, commit-msg and pre-push")
 	fs.BoolVar(&o.pr, "pr", false, "commit to a branch of its own, push that, and open a pull request, or update the one that is open")
-	fs.StringVar(&o.forge, "forge", "", "what the remote runs on, for --pr: github, gitlab or gitea (default: spec.git.forge, or by the host's name)")
+	fs.StringVar(&o.forge, "forge", "", "what the remote runs on, for --pr: "+v1alpha1.ForgeNames(" or ")+" (default: spec.git.forge, or by the host's name)")
 	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote, and of --pr (default: the environment variable FLEETCTL_GIT_TOKEN)")
-	completeFlag(c, "forge", cobra.FixedCompletions([]string{"github", "gitlab", "gitea"}, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(c, "forge", completeForges)
 	fs.StringVar(&o.keyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
+}
+
+// completeForges offers the forges that are known.
+func completeForges(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, forge := range v1alpha1.ForgeTypes() {
+		names = append(names, string(forge))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // editing is what the help of such a command says; editingFlags is the part for those that show no difference.

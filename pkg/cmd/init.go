@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
@@ -35,8 +36,8 @@ already there), install Cluster API, the providers and Flux on it, and point Flu
 In an empty folder it first writes the fleet repo; in an existing one it keeps what is there. Without --git-url the fleet repo is the
 folder itself: fleetctl serves it, read-only, to Flux from this machine, and a commit in it changes the fleet.
 
-The repo gets a chart for each flavour of cluster that its providers make: aws (aws-eks, aws-kubeadm), azure (azure-aks,
-azure-kubeadm), docker (docker, in-memory), gcp (gcp-gke, gcp-kubeadm), vsphere (vsphere-kubeadm).
+The repo gets a chart for each flavour of cluster that its providers make:
+` + scaffold.FlavoursText() + `.
 
 Run it again at any time: it looks at what is there and does only what is missing.
 
@@ -114,7 +115,7 @@ func (o *initOptions) addDryRun(c *cobra.Command) {
 func (o *initOptions) addFleetFlags(f *factory, c *cobra.Command) {
 	f.addManagement(c)
 	fs := c.Flags()
-	fs.StringArrayVar(&o.providers, "provider", nil, "infrastructure provider, NAME or NAME:VERSION; repeat for several")
+	fs.StringSliceVar(&o.providers, "provider", nil, "infrastructure provider, NAME or NAME:VERSION; several times, or several with commas")
 	fs.StringVar(&o.KubernetesVersion, "kubernetes-version", "", "Kubernetes version of a new management cluster")
 	fs.StringVar(&o.NodeImage, "node-image", "", "node image of a new kind host")
 	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")

@@ -13,7 +13,7 @@ import (
 func (r *Repo) AddCI(forge v1alpha1.ForgeType, version string) (*Edit, error) {
 	forge = cmp.Or(forge, r.Fleet.Spec.Git.ForgeType())
 	if forge == "" {
-		return nil, diag.Usage("say which it is with --forge github, gitlab or gitea", "spec.git of %s does not tell which forge has the fleet repo", v1alpha1.FileName)
+		return nil, diag.Usage("say which it is with --forge "+v1alpha1.ForgeNames(" or "), "spec.git of %s does not tell which forge has the fleet repo", v1alpha1.FileName)
 	}
 	files, err := scaffold.CIFiles(forge, version)
 	if err != nil {

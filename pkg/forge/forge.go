@@ -131,6 +131,13 @@ func search(size int, page func(n int) (found *PullRequest, listed int, err erro
 	return nil, fmt.Errorf("there are more than %d open pull requests", mostPages*size)
 }
 
+// clients has what connects to each of v1alpha1.ForgeTypes. The owner of a repository may have slashes in it where forges have groups.
+var clients = map[v1alpha1.ForgeType]func(hc *http.Client, o Options, owner, name string) (client, error){
+	v1alpha1.ForgeGitHub: newGitHub,
+	v1alpha1.ForgeGitLab: newGitLab,
+	v1alpha1.ForgeGitea:  newGitea,
+}
+
 func newClient(o Options) (client, error) {
 	if o.Type == "" {
 		o.Type = v1alpha1.ForgeOf(o.Remote.Hostname())
@@ -152,15 +159,11 @@ func newClient(o Options) (client, error) {
 		return nil, err
 	}
 	hc := httpClient(o.CA, home)
-	switch o.Type {
-	case v1alpha1.ForgeGitHub:
-		return newGitHub(hc, o, owner, name)
-	case v1alpha1.ForgeGitLab:
-		return newGitLab(hc, o, path)
-	case v1alpha1.ForgeGitea:
-		return newGitea(hc, o, owner, name)
+	connect, known := clients[o.Type]
+	if !known {
+		return nil, diag.Usage("one of "+v1alpha1.ForgeNames(", "), "unknown forge %q", o.Type)
 	}
-	return nil, diag.Usage("one of github, gitlab, gitea", "unknown forge %q", o.Type)
+	return connect(hc, o, owner, name)
 }
 
 // web is where the forge answers: the remote's own host, without the port of ssh.

@@ -12,7 +12,8 @@ type gitLab struct {
 	path   string
 }
 
-func newGitLab(hc *http.Client, o Options, path string) (client, error) {
+func newGitLab(hc *http.Client, o Options, owner, name string) (client, error) {
+	path := owner + "/" + name
 	c, err := gitlab.NewClient(o.Token, gitlab.WithBaseURL(web(o.Remote)), gitlab.WithHTTPClient(hc), gitlab.WithoutRetries())
 	return &gitLab{c, path}, err
 }

@@ -70,7 +70,7 @@ func (e *PortTakenError) Error() string {
 
 // Ensure makes sure that a server as in spec runs in the background, and says whether it had to start one. A healthy one stays; one
 // that is dead, serves another folder or listens elsewhere is replaced, on the same port and with the same password. It returns when
-// the server answers. Errors: *PortTakenError, ErrNoRepository, those of CheckGit, or why the server ended, from its own mouth.
+// the server answers. Errors: *PortTakenError, ErrNoRepository, those of CheckGit, or why the server ended, in its own words.
 func Ensure(ctx context.Context, spec Spec) (_ *Endpoint, started bool, err error) {
 	if spec.RepoDir, err = filepath.Abs(spec.RepoDir); err != nil {
 		return nil, false, err

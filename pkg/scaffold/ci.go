@@ -16,14 +16,13 @@ const (
 // CIFiles make the pipeline that validates each pull request and says what it does to clusters, and the configuration with which Renovate keeps
 // Flux, providers and charts current. version is the fleetctl that the pipeline installs. Errors: an unknown forge.
 func CIFiles(forge v1alpha1.ForgeType, version string) ([]manifest.File, error) {
-	var templates map[string]string
-	switch forge {
-	case v1alpha1.ForgeGitHub, v1alpha1.ForgeGitea: // Gitea reads GitHub's workflows
-		templates = map[string]string{gitHubWorkflow: "github.yaml"}
-	case v1alpha1.ForgeGitLab:
+	format, known := forge.Pipelines()
+	if !known {
+		return nil, diag.Usage("one of "+v1alpha1.ForgeNames(", "), "unknown forge %q", forge)
+	}
+	templates := map[string]string{gitHubWorkflow: "github.yaml"}
+	if format == v1alpha1.PipelinesOfGitLab {
 		templates = map[string]string{gitLabPipeline: "gitlab-include.yaml", gitLabFleet: "gitlab.yaml"}
-	default:
-		return nil, diag.Usage("one of github, gitlab, gitea", "unknown forge %q", forge)
 	}
 	templates["renovate.json"] = "renovate.json"
 	var out []manifest.File

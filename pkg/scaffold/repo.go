@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"text/template"
 
 	"go.yaml.in/yaml/v3"
@@ -57,26 +58,46 @@ func Flavours() ([]string, error) {
 	return names, nil
 }
 
-// Providers are the infrastructure providers that fleetctl has charts for, sorted. Others can be used with charts of a team's own.
-func Providers() []string { return []string{"aws", "azure", "docker", "gcp", "vsphere"} }
+// flavours is the one list of charts by infrastructure provider, sorted: templates/charts has a folder for each. The flavour to begin with is the first: the
+// docker provider brings the in-memory backend along, and a cloud has its managed control plane before kubeadm.
+var flavours = []struct {
+	provider string
+	charts   []string
+}{
+	{"aws", []string{"aws-eks", "aws-kubeadm"}},
+	{"azure", []string{"azure-aks", "azure-kubeadm"}},
+	{"docker", []string{"docker", "in-memory"}},
+	{"gcp", []string{"gcp-gke", "gcp-kubeadm"}},
+	{"vsphere", []string{"vsphere-kubeadm"}},
+}
 
-// FlavoursFor lists those of Flavours that work with the infrastructure provider named, the one to begin with first: the docker
-// provider brings the in-memory backend along, and a cloud has its managed control plane before kubeadm. It is empty for
-// providers without a chart.
+// Providers are the infrastructure providers that fleetctl has charts for, sorted. Others can be used with charts of a team's own.
+func Providers() []string {
+	var names []string
+	for _, f := range flavours {
+		names = append(names, f.provider)
+	}
+	return names
+}
+
+// FlavoursFor lists those of Flavours that work with the infrastructure provider named, the one to begin with first. It is empty for providers without a
+// chart.
 func FlavoursFor(infrastructureProvider string) []string {
-	switch infrastructureProvider {
-	case "aws":
-		return []string{"aws-eks", "aws-kubeadm"}
-	case "azure":
-		return []string{"azure-aks", "azure-kubeadm"}
-	case "docker":
-		return []string{"docker", "in-memory"}
-	case "gcp":
-		return []string{"gcp-gke", "gcp-kubeadm"}
-	case "vsphere":
-		return []string{"vsphere-kubeadm"}
+	for _, f := range flavours {
+		if f.provider == infrastructureProvider {
+			return slices.Clone(f.charts)
+		}
 	}
 	return nil
+}
+
+// FlavoursText lists all of them in a sentence: aws (aws-eks, aws-kubeadm), vsphere (vsphere-kubeadm).
+func FlavoursText() string {
+	var parts []string
+	for _, f := range flavours {
+		parts = append(parts, f.provider+" ("+strings.Join(f.charts, ", ")+")")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // ExampleValues are the values of a small cluster of a flavour: the example in its chart's schema, with the Kubernetes version

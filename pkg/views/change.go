@@ -67,7 +67,7 @@ func changeView(w io.Writer, s ui.Streams, r *change.Result, verbose bool) error
 	case r.Commit != "":
 		ui.Fprintf(s.Err, "%s: committed as %s.\n", r.Summary, short(r.Commit))
 	default:
-		ui.Fprintf(s.Err, "%s: written. Commit it to make it so.\n", r.Summary)
+		ui.Fprintf(s.Err, "%s: written. Flux sees it once it is committed.\n", r.Summary)
 	}
 	for _, note := range r.Notes {
 		ui.Fprintf(s.Err, "%s\n", note)

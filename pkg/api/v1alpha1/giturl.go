@@ -137,20 +137,6 @@ func (g Git) ForgeType() ForgeType {
 	return ForgeOf(u.Hostname())
 }
 
-// ForgeOf tells by a host's name which forge it is; "" where the name does not say.
-func ForgeOf(host string) ForgeType {
-	host = strings.ToLower(host)
-	for _, known := range []struct {
-		part  string
-		forge ForgeType
-	}{{"github", ForgeGitHub}, {"gitlab", ForgeGitLab}, {"gitea", ForgeGitea}, {"forgejo", ForgeGitea}, {"codeberg.org", ForgeGitea}} {
-		if strings.Contains(host, known.part) {
-			return known.forge
-		}
-	}
-	return ""
-}
-
 // SameRepository tells whether two URLs name one repository: with or without .git, a user or a trailing slash; and over ssh or https, where a
 // port belongs to the protocol.
 func SameRepository(a, b string) bool {

@@ -76,16 +76,6 @@ type Git struct {
 	SharePushToken bool `json:"sharePushToken,omitempty"`
 }
 
-// ForgeType is a kind of Git forge.
-type ForgeType string
-
-// The forges that pull requests can be opened on.
-const (
-	ForgeGitHub ForgeType = "github"
-	ForgeGitLab ForgeType = "gitlab"
-	ForgeGitea  ForgeType = "gitea"
-)
-
 // Flux chooses what runs in the flux-system namespace.
 type Flux struct {
 	// Version of the Flux distribution (v2.9.5). Default: the one that this fleetctl was built with.

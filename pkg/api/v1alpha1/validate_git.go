@@ -44,9 +44,6 @@ func (v *validator) git(g Git) {
 	}
 }
 
-// ForgeTypes are the forges that spec.git.forge may name.
-func ForgeTypes() []ForgeType { return []ForgeType{ForgeGitHub, ForgeGitLab, ForgeGitea} }
-
 // knownHosts checks the form of each line; whether the key in it is one is for the ssh library to say.
 func (v *validator) knownHosts(lines string) {
 	for line := range strings.Lines(lines) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -14,8 +15,17 @@ import (
 // Environments and Flavours are those of a generated fleet; its clusters take them in turn.
 var (
 	Environments = []string{"dev", "staging", "prod-eu", "prod-us"}
-	Flavours     = []string{"aws-eks", "aws-kubeadm", "azure-aks", "azure-kubeadm", "docker", "gcp-gke", "gcp-kubeadm", "in-memory", "vsphere-kubeadm"}
+	Flavours     = allFlavours()
 )
+
+func allFlavours() []string {
+	var all []string
+	for _, provider := range scaffold.Providers() {
+		all = append(all, scaffold.FlavoursFor(provider)...)
+	}
+	slices.Sort(all)
+	return all
+}
 
 // Layout of the one management cluster.
 var Layout = layout.Layout{Cloud: "docker", Generation: "v1"}
