@@ -185,6 +185,17 @@ e2e-providers: build ## The AWS, Google Cloud, Azure and vSphere providers start
 	CLOUDS="$(CLOUDS)" \
 	$(GO) test -tags e2e,providers -count=1 -v -timeout 45m -run '^TestCloudProviders$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
+# The bundle of e2e-clouds: the providers of the clouds that there are simulators of.
+CLOUDS_BUNDLE := $(OFFLINE)/bundle-clouds
+
+.PHONY: e2e-clouds
+e2e-clouds: build ## Clusters in a simulated AWS by its own provider, on an embedded host; needs Python with moto[server]; each night
+	$(OFFLINE_BUILD) -only providers -clouds aws -out "$(CLOUDS_BUNDLE)"
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_BUNDLE="$(CLOUDS_BUNDLE)" \
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
+	$(GO_TEST) . -trimpath -tags e2e,clouds -count=1 -v -timeout 30m -run '^TestAWS' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+
 # The bundle with an older release of Cluster API in it: some five minutes of processor time to build, the first time.
 BEFORE_BUNDLE := $(OFFLINE)/bundle-before
 

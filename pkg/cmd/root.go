@@ -157,6 +157,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"look", newWhyCmd(f)},
 		{"look", newKubeconfigCmd(f)},
 		{"look", newCredentialsCmd(f)},
+		{"look", newOrphansCmd(f)},
 		{"look", newDoctorCmd(f)},
 		{"look", newSupportBundleCmd(f)},
 		{"offline", newBundleCmd(f)},

@@ -1,11 +1,13 @@
 package cmd
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -22,7 +24,7 @@ func newTeardownCmd(f *factory) *cobra.Command {
 
 It refuses while workload clusters live only there: without the management cluster nobody could change or delete them. Either move them
 to another management cluster (fleetctl bootstrap --pivot-to), or delete them as well with --delete-clusters. The Git repository is
-never touched.`,
+never touched. At the end it asks the clouds that can be asked what they still hold, as "fleetctl orphans" does.`,
 		Example: `  fleetctl teardown
   fleetctl teardown --delete-clusters --yes`,
 		Args: cobra.NoArgs,
@@ -46,6 +48,7 @@ never touched.`,
 			if err != nil {
 				return err
 			}
+			f.askClouds(c.Context(), deps, result)
 			f.closeReporter()
 			result.Steps = f.report().Events()
 			return f.show(views.Teardown(result))
@@ -56,6 +59,36 @@ never touched.`,
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 30m for deleting clusters)")
 	return c
+}
+
+// askCloudsTimeout bounds how long the clouds may take to say what they still hold: the management cluster is gone whatever they say.
+const askCloudsTimeout = 2 * time.Minute
+
+// askClouds ends a teardown with what the clouds of the fleet still hold. Outside of a fleet repo nobody knows which clouds those are.
+func (f *factory) askClouds(ctx context.Context, deps management.Deps, result *lifecycle.TeardownResult) {
+	if !result.Changed {
+		return
+	}
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return
+	}
+	dir, err := f.repoDir()
+	if err != nil {
+		return
+	}
+	var targets []*management.Target
+	for _, name := range repo.ManagementClusterNames() {
+		target, err := management.FindDeclared(f.store(), name, dir)
+		if err != nil {
+			result.NotAsked = append(result.NotAsked, "management cluster "+name+": "+err.Error())
+			continue
+		}
+		targets = append(targets, target)
+	}
+	left, notAsked := lifecycle.LeftInClouds(ctx, deps, lifecycle.OrphansOptions{Repo: repo, Dir: dir, Targets: targets, Timeout: askCloudsTimeout}, result.Cluster)
+	result.Leftovers = append(result.Leftovers, left...)
+	result.NotAsked = append(result.NotAsked, notAsked...)
 }
 
 func deleteQuestion(cluster string, clusters []string) string {

@@ -62,6 +62,9 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if values, err = Assign(values, opts.Set); err != nil {
 		return nil, err
 	}
+	if err := r.tagFleet(opts.Flavour, values); err != nil {
+		return nil, err
+	}
 	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}
 	declared, err := r.fluxFor(opts, ch, mgmt, e)
 	if err != nil {

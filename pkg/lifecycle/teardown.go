@@ -31,12 +31,14 @@ type TeardownOptions struct {
 
 // TeardownResult is what Teardown removed, and what it could not.
 type TeardownResult struct {
-	FormatVersion   string           `json:"formatVersion"`
-	Cluster         string           `json:"cluster"`
-	Changed         bool             `json:"changed"`
-	DeletedClusters []string         `json:"deletedClusters"`
-	Leftovers       []string         `json:"leftovers"`
-	Steps           []progress.Event `json:"steps"`
+	FormatVersion   string   `json:"formatVersion"`
+	Cluster         string   `json:"cluster"`
+	Changed         bool     `json:"changed"`
+	DeletedClusters []string `json:"deletedClusters"`
+	Leftovers       []string `json:"leftovers"`
+	// NotAsked is what could have told of more that is left over, and did not.
+	NotAsked []string         `json:"notAsked,omitempty"`
+	Steps    []progress.Event `json:"steps"`
 }
 
 // deleteTimeout bounds the deletion of the workload clusters: machines in a cloud take their time.

@@ -37,12 +37,12 @@ func (c cache) get(k key) ([]*content, bool) {
 
 func (c cache) put(k key, all []*content) {
 	if c.kept != nil {
-		c.kept.Put(k, appendContents(nil, all))
+		c.kept.Put(k, encodeContents(all))
 	}
 }
 
-// appendContents writes a list of objects: each as its parts, each part with its length.
-func appendContents(dst []byte, all []*content) []byte {
+// encodeContents writes a list of objects: each as its parts, each part with its length.
+func encodeContents(all []*content) (dst []byte) {
 	for _, c := range all {
 		for _, part := range []string{c.APIVersion, c.Kind, c.Metadata.Namespace, c.Metadata.Name, c.source.File, c.template} {
 			dst = append(binary.AppendUvarint(dst, uint64(len(part))), part...)
@@ -53,7 +53,7 @@ func appendContents(dst []byte, all []*content) []byte {
 	return dst
 }
 
-// decodeContents reads what appendContents wrote; false for anything else. The objects share the text.
+// decodeContents reads what encodeContents wrote; false for anything else. The objects share the text.
 func decodeContents(text []byte) ([]*content, bool) {
 	if text == nil {
 		return nil, false

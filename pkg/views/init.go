@@ -119,6 +119,9 @@ func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
 	for _, left := range r.Leftovers {
 		ui.Fprintf(w, "Left over: %s\n", left)
 	}
+	for _, what := range r.NotAsked {
+		ui.Fprintf(w, "Could not be asked what is left: %s\n", what)
+	}
 	if !r.Changed {
 		_, err := ui.Fprintf(w, "There is no management cluster %s; nothing to do.\n", r.Cluster)
 		return err

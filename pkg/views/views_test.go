@@ -24,6 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/promotion"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/review"
@@ -70,6 +71,9 @@ func listing[T any](name string, viewOf func(all []T) View) shown {
 	return s
 }
 
+// now is when the golden files were looked at.
+var now = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+
 // allShown has each view once at least, and again for each of its cases.
 var allShown = []shown{
 	listing("Channels", Channels), listing("Charts", Charts), listing("Networks", Networks), listing("Environments", Environments),
@@ -114,7 +118,7 @@ var allShown = []shown{
 	showing("Bootstrap", Bootstrap, func(r *lifecycle.BootstrapResult) { r.Error = "" }),
 	showing("Bootstrap kept", Bootstrap, func(r *lifecycle.BootstrapResult) { r.Error, r.PivotedTo = "", "" }),
 	showing("Teardown", Teardown),
-	showing("Teardown nothing", Teardown, func(r *lifecycle.TeardownResult) { r.Changed, r.Leftovers = false, nil }),
+	showing("Teardown nothing", Teardown, func(r *lifecycle.TeardownResult) { r.Changed, r.Leftovers, r.NotAsked = false, nil, nil }),
 	showing("UpgradePlan", UpgradePlan, func(r *upgrade.Plan) { r.ToApply, r.ToDeclare = true, true }),
 
 	showing("Pivot plan", Pivot),
@@ -150,6 +154,10 @@ var allShown = []shown{
 	showing("Doctor", Doctor),
 	showing("SupportBundle", SupportBundle),
 	{name: "Credentials", isList: true, view: showing("", func(r *management.CredentialsReport) View { return Credentials(r, 24*time.Hour) }).view},
+	{name: "Orphans", isList: true, view: showing("", func(r *orphans.Report) View { return Orphans(r, now) }).view},
+	showing("Orphans none", func(r *orphans.Report) View { return Orphans(r, now) }, func(r *orphans.Report) {
+		*r = orphans.Report{FormatVersion: "1", Complete: true}
+	}),
 	showing("Settings", func(all *[]config.Setting) View { return Settings(*all, true) }),
 	showing("Version", func(info *version.Info) View { return Version(*info) }),
 }

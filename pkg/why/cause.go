@@ -173,7 +173,7 @@ func (c *chain) weigh(p partLink, t Trouble) int {
 	below := c.brokenBelow(p.part)
 	sums := slices.Contains(summing, t.Condition)
 	switch {
-	case t.Waiting && below, sums && below:
+	case t.Waiting && below, sums && below, c.saysNothing(p, t):
 		return weightFollows
 	case t.Waiting:
 		return weightWaiting
@@ -181,6 +181,11 @@ func (c *chain) weigh(p partLink, t Trouble) int {
 		return weightSummary
 	}
 	return weightWrong
+}
+
+// saysNothing tells that a condition only sums up an object which has another trouble: a machine that is NotReady because its node is not there.
+func (c *chain) saysNothing(p partLink, t Trouble) bool {
+	return (t.Condition == "Available" || t.Condition == "Ready") && t.Reason == t.code && len(c.links[p.link].Troubles) > 1
 }
 
 // brokenBelow tells whether anything that p owns has a trouble.

@@ -242,6 +242,15 @@ func TestWhy(t *testing.T) {
 			},
 		},
 		{
+			name: "boots", object: "Machine boots/boots-m0", says: "Waiting for Cluster control plane to be initialized", remedy: "bootstrap-failed",
+			make: func(n string) {
+				b.fluxOf(n, fine, fine, fine)
+				b.cluster(n, notAvailable(), fine, conditions(condition("Initialized", "False", "NotInitialized", "")),
+					conditions(condition("Available", "False", "NotReady", ""),
+						condition("NodeHealthy", "Unknown", "InspectionFailed", "Waiting for Cluster control plane to be initialized")), fine)
+			},
+		},
+		{
 			name: "unread", gone: true, object: "GitRepository flux-system/unread", says: "authentication required", remedy: "git-authentication",
 			make: func(n string) {
 				b.fluxOf(n, conditions(condition("Ready", "False", "GitOperationFailed", "unable to list remote: authentication required: Unauthorized")),

@@ -24,7 +24,7 @@ func documents(t testing.TB) [][]byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range bytes.Split(content, []byte("\n---\n")) {
+		for text := range bytes.SplitSeq(content, []byte("\n---\n")) {
 			all = append(all, append(bytes.TrimPrefix(text, []byte("---\n")), '\n'))
 		}
 	}
@@ -83,9 +83,7 @@ func writesAsLibrary(t testing.TB, src []byte) {
 
 func TestWritesAsTheLibrary(t *testing.T) {
 	for _, text := range documents(t) {
-		if src, err := sigsyaml.YAMLToJSON(text); err != nil || len(src) < 3 {
-			continue // comments alone
-		} else {
+		if src, err := sigsyaml.YAMLToJSON(text); err == nil && len(src) >= 3 { // else comments alone
 			writesAsLibrary(t, src)
 		}
 	}

@@ -1,0 +1,381 @@
+//go:build e2e && clouds
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// onAWS is a fleet with its management cluster on this machine and clusters in a simulated AWS: the provider is the real one.
+type onAWS struct {
+	*fleet
+	aws  *simulatedAWS
+	mgmt *kube.Client
+	// secrets are all secret access keys that were ever given; none may be anywhere.
+	secrets []string
+}
+
+var capa = kube.Key{Namespace: "capa-system", Name: "capa-controller-manager"}
+
+// TestAWS: from one commit to the infrastructure of a cluster in AWS, as its own provider makes it, and back to an account without anything.
+func TestAWS(t *testing.T) {
+	a := newOnAWS(t, "e2e-aws")
+	for _, step := range []struct {
+		name string
+		play func(t *testing.T)
+	}{
+		{"init with the AWS provider", a.inits},
+		{"a commit makes a cluster's infrastructure", a.declares},
+		{"looking tells what is and what is waited for", a.looks},
+		{"what lives is no orphan", a.hasNoOrphans},
+		{"changed credentials reach the running provider", a.renews},
+		{"no secret key is anywhere", a.keepsSecrets},
+		{"teardown --delete-clusters leaves the account empty", a.tearsDown},
+	} {
+		if !a.step(step.name, step.play) {
+			return
+		}
+	}
+}
+
+// newOnAWS begins with the simulator, so that it is still there for what a failed test left in it.
+func newOnAWS(t *testing.T, name string) *onAWS {
+	t.Helper()
+	a := &onAWS{aws: newAWS(t)}
+	a.fleet = newFleetOn(t, onEmbedded, name)
+	a.gives(t, firstKey)
+	return a
+}
+
+// gives sets the credentials that the next command finds, with a secret key that nobody else has.
+func (a *onAWS) gives(t *testing.T, key string) {
+	t.Helper()
+	t.Setenv("AWS_ENDPOINT_URL", a.aws.URL)
+	secret := "canary" + strings.ReplaceAll(fmt.Sprintf("%s%d", key, time.Now().UnixNano()), "_", "")
+	a.secrets = append(a.secrets, secret)
+	profile := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\nregion = %s\n", key, secret, a.aws.Region)
+	t.Setenv("AWS_B64ENCODED_CREDENTIALS", base64.StdEncoding.EncodeToString([]byte(profile)))
+}
+
+const firstKey, secondKey = "AKIAFIRST", "AKIASECOND"
+
+func (a *onAWS) inits(t *testing.T) {
+	made := decode[initResult](t, a.ok("init", "--provider", "aws", "--bundle", os.Getenv(envBundle), "--kubernetes-version", kubernetesVersion,
+		"--timeout", "10m", "-o", "json").stdout)
+	a.mgmt = a.client(made.Kubeconfig)
+	a.leadsToSimulator(t)
+}
+
+// leadsToSimulator tells the provider where AWS is, which nobody would do to the real one. The host starts it anew.
+func (a *onAWS) leadsToSimulator(t *testing.T) {
+	t.Helper()
+	var d appsv1.Deployment
+	if err := a.mgmt.Get(t.Context(), capa, &d); err != nil {
+		t.Fatal(err)
+	}
+	before := d.DeepCopy()
+	for i := range d.Spec.Template.Spec.Containers {
+		c := &d.Spec.Template.Spec.Containers[i]
+		c.Env = append(c.Env, corev1.EnvVar{Name: "AWS_ENDPOINT_URL", Value: a.aws.URL})
+	}
+	if err := a.mgmt.Patch(t.Context(), &d, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	a.runs(t, d.Generation)
+}
+
+// runs waits until the provider runs as its Deployment of that generation, or a later one, says.
+func (a *onAWS) runs(t *testing.T, generation int64) {
+	t.Helper()
+	eventually(t, "the AWS provider runs", 3*time.Minute, func() string {
+		var d appsv1.Deployment
+		if err := a.mgmt.Get(t.Context(), capa, &d); err != nil {
+			return err.Error()
+		}
+		if d.Status.ObservedGeneration < generation || d.Status.UpdatedReplicas != 1 || d.Status.AvailableReplicas != 1 {
+			return fmt.Sprintf("%+v", d.Status)
+		}
+		return ""
+	})
+}
+
+func (a *onAWS) declares(t *testing.T) {
+	a.ok("cluster", "add", "shop", "--flavour", "aws-kubeadm", "--environment", "dev", "--set", "kubernetesVersion="+kubernetesVersion,
+		"--set", "region="+a.aws.Region, "--set", "controlPlane.image="+a.aws.Image, "--set", "controlPlane.replicas=1", "--commit")
+	want := map[string]int{
+		"vpc": 1, "subnet": 6, "internet-gateway": 1, "nat-gateway": 3, "address": 3, "load-balancer": 1, "target-group": 1, "instance": 1,
+	}
+	eventually(t, "the cluster's infrastructure is in AWS", 6*time.Minute, func() string {
+		have := kinds(a.aws.left(t))
+		for kind, n := range want {
+			if have[kind] < n {
+				return fmt.Sprint(have)
+			}
+		}
+		return ""
+	})
+	t.Logf("AWS has %v", kinds(a.aws.left(t)))
+}
+
+func (a *onAWS) looks(t *testing.T) {
+	eventually(t, "the machine is made, and does not boot", 2*time.Minute, func() string {
+		machines := &unstructured.UnstructuredList{}
+		machines.SetAPIVersion("cluster.x-k8s.io/v1beta2")
+		machines.SetKind("MachineList")
+		if err := a.mgmt.List(t.Context(), machines, client.InNamespace("shop")); err != nil {
+			return err.Error()
+		}
+		for _, m := range machines.Items {
+			if phase, _, _ := unstructured.NestedString(m.Object, "status", "phase"); phase == "Provisioned" {
+				return ""
+			}
+		}
+		return fmt.Sprintf("%d machines", len(machines.Items))
+	})
+	for _, args := range [][]string{{"status"}, {"status", "shop"}, {"why", "shop"}} {
+		r := a.fails(3, nil, args...)
+		t.Logf("%s", r.stdout)
+		if !strings.Contains(r.stdout, "shop") || strings.Contains(r.stdout, a.secrets[0]) {
+			t.Errorf("it says:\n%s", r.stdout)
+		}
+	}
+	why := decode[struct {
+		Causes []struct {
+			Object string `json:"object"`
+			Remedy struct {
+				ID string `json:"id"`
+			} `json:"remedy"`
+		} `json:"causes"`
+	}](t, a.run("why", "shop", "-o", "json").stdout)
+	if len(why.Causes) == 0 || !strings.HasPrefix(why.Causes[0].Object, "Machine shop/") || why.Causes[0].Remedy.ID != "bootstrap-failed" {
+		t.Errorf("why says %+v", why)
+	}
+	if r := a.ok("credentials"); !strings.Contains(r.stdout, "AWS_B64ENCODED_CREDENTIALS") {
+		t.Errorf("credentials says:\n%s", r.stdout)
+	}
+}
+
+// renews gives init other credentials: the running provider has to use them, and no others.
+func (a *onAWS) renews(t *testing.T) {
+	a.gives(t, secondKey)
+	r := a.ok("init", "--bundle", os.Getenv(envBundle))
+	t.Logf("%s%s", r.stdout, r.stderr)
+	eventually(t, "the provider uses the second key", 3*time.Minute, func() string {
+		if n := a.aws.uses(t, secondKey); n == 0 {
+			return "not once"
+		}
+		return ""
+	})
+}
+
+// keepsSecrets looks for every secret key in all that fleetctl keeps, logs, commits, tells others and has in its processes' arguments.
+func (a *onAWS) keepsSecrets(t *testing.T) {
+	bundle := filepath.Join(a.base, "support.tar.gz")
+	a.ok("support-bundle", "--file", bundle)
+	for _, secret := range a.secrets {
+		var words [][]byte
+		for _, text := range []string{secret, base64.StdEncoding.EncodeToString([]byte(secret))[4 : 4+24]} {
+			words = append(words, []byte(text))
+		}
+		for _, p := range processTable(t) {
+			for _, word := range words {
+				if bytes.Contains([]byte(p.command), word) {
+					t.Errorf("a secret key is an argument of process %d %s", p.pid, p.name)
+				}
+			}
+		}
+		for _, file := range slices.Sorted(maps.Keys(filesWith(t, words, a.dir, a.state, a.home, a.temp))) {
+			if !a.holdsSecrets(t, file) {
+				t.Errorf("a secret key is in %s", file)
+			}
+		}
+		if history := a.git("log", "-p", "--all"); strings.Contains(history, secret) {
+			t.Error("a secret key is in Git")
+		}
+	}
+}
+
+// holdsSecrets tells whether a file is where a management cluster keeps Secrets: the database of its API server, and what that gives the manager to read.
+// Nobody else may open it.
+func (a *onAWS) holdsSecrets(t *testing.T, file string) bool {
+	t.Helper()
+	host := filepath.Join(a.state, "clusters", a.name, "embedded")
+	mounted := filepath.Join(host, "runner", "run", capa.Namespace, capa.Name, "volumes", "credentials")
+	within := func(dir string) bool { return strings.HasPrefix(file, dir+string(filepath.Separator)) }
+	if !within(filepath.Join(host, "control-plane", "etcd")) && !within(mounted) {
+		return false
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("%s is open to others: %v", file, err)
+	}
+	return true
+}
+
+func filesWith(t *testing.T, words [][]byte, folders ...string) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // it was a temporary file
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			for _, word := range words {
+				if bytes.Contains(content, word) {
+					found[path] = true
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+func (a *onAWS) tearsDown(t *testing.T) {
+	r := a.ok("teardown", "--delete-clusters", "--yes", "--timeout", "10m")
+	if strings.Contains(r.stdout, "Left over") || strings.Contains(r.stdout, "asked") {
+		t.Errorf("it says:\n%s", r.stdout)
+	}
+	if left := a.aws.left(t); len(left) > 0 {
+		t.Errorf("AWS has still %v", left)
+	}
+}
+
+// orphanReport is what orphans prints with -o json.
+type orphanReport struct {
+	Complete bool `json:"complete"`
+	Clouds   []struct {
+		Regions []string `json:"regions"`
+	} `json:"clouds"`
+	Unasked []struct {
+		Name string `json:"name"`
+	} `json:"managementClustersNotAsked"`
+	Clusters []struct {
+		Name      string `json:"name"`
+		Proven    bool   `json:"proven"`
+		Declared  bool   `json:"declared"`
+		Resources []struct {
+			Kind  string `json:"kind"`
+			ID    string `json:"id"`
+			Proof string `json:"proof"`
+		} `json:"resources"`
+	} `json:"clusters"`
+	Others int `json:"ofOtherFleets"`
+}
+
+func (a *onAWS) hasNoOrphans(t *testing.T) {
+	r := decode[orphanReport](t, a.ok("orphans", "-o", "json").stdout)
+	if !r.Complete || len(r.Clusters) > 0 || len(r.Clouds) != 1 || !slices.Contains(r.Clouds[0].Regions, a.aws.Region) {
+		t.Errorf("orphans says %+v", r)
+	}
+}
+
+// TestAWSOrphans: the management cluster goes with its machine, and a cluster lives on in AWS. orphans lists all that it has there, and takes it away; what
+// other fleets have in the same account is left alone.
+func TestAWSOrphans(t *testing.T) {
+	a := newOnAWS(t, "e2e-orphans")
+	if !a.step("init with the AWS provider", a.inits) || !a.step("a commit makes a cluster's infrastructure", a.declares) {
+		return
+	}
+	a.gone(t)
+	var before, others []string
+	a.step("others use the account, too", func(t *testing.T) {
+		before = a.aws.left(t)
+		ask[bool](t, a.aws.URL+"/_test/strangers")
+		others = slices.DeleteFunc(a.aws.left(t), func(one string) bool { return slices.Contains(before, one) })
+		if len(others) == 0 {
+			t.Fatal("there is nothing of others")
+		}
+	})
+	a.step("all that the cluster has is listed", func(t *testing.T) {
+		run := a.run("orphans", "-o", "json")
+		r := decode[orphanReport](t, run.stdout)
+		if run.code != 3 || r.Complete || len(r.Unasked) != 1 || r.Unasked[0].Name != a.name || r.Others != 2 {
+			t.Errorf("exit %d, %+v", run.code, r)
+		}
+		var listed []string
+		for _, c := range r.Clusters {
+			if c.Name != "shop" {
+				if c.Name != "unknown" || c.Proven {
+					t.Errorf("cluster %s is listed, proven %v", c.Name, c.Proven)
+				}
+				continue
+			}
+			if !c.Proven || !c.Declared {
+				t.Errorf("%+v", c)
+			}
+			for _, resource := range c.Resources {
+				listed = append(listed, resource.ID)
+			}
+		}
+		for _, one := range before {
+			kind, id, _ := strings.Cut(one, "/")
+			// Of these the simulator makes some by itself, which have no tags and go with what they are of.
+			byItself := kind == "network-interface" || kind == "route-table" || kind == "security-group" || kind == "volume"
+			if !slices.Contains(listed, id) && !byItself {
+				t.Errorf("%s is not listed", one)
+			}
+		}
+		t.Logf("%d are listed of %v", len(listed), kinds(before))
+		t.Log(a.run("orphans", "--region", a.aws.Region).stdout)
+	})
+	a.step("who does not say enough deletes nothing", func(t *testing.T) {
+		a.fails(1, []string{a.name, "--owner-is-gone"}, "orphans", "--delete", "shop", "--yes")
+		a.fails(1, []string{"nothing proves", "--unproven"}, "orphans", "--delete", "unknown", "--owner-is-gone", "--yes")
+		a.fails(2, []string{"--yes"}, "orphans", "--delete", "shop", "--owner-is-gone")
+		a.fails(2, []string{"no orphan belongs"}, "orphans", "--delete", "stranger", "--owner-is-gone", "--yes")
+		if now := a.aws.left(t); len(now) != len(before)+len(others) {
+			t.Errorf("AWS has %v", kinds(now))
+		}
+	})
+	a.step("--delete takes away all that is the fleet's, and nothing else", func(t *testing.T) {
+		t.Log(a.ok("orphans", "--delete", "shop", "--owner-is-gone", "--yes").stdout)
+		if left := a.aws.left(t); !slices.Equal(left, others) {
+			t.Errorf("AWS has %v, want %v", left, others)
+		}
+	})
+	a.step("an error is never none", func(t *testing.T) {
+		t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+		if r := a.run("orphans", "--region", a.aws.Region); r.code != 3 || !strings.Contains(r.stdout, "could not be asked") {
+			t.Errorf("exit %d\n%s", r.code, r.stdout)
+		}
+	})
+}
+
+// gone ends the management cluster with all that this machine knows of it.
+func (a *onAWS) gone(t *testing.T) {
+	t.Helper()
+	kill(t, a.on.processes(a.fleet))
+	eventually(t, "all is off", time.Minute, func() string { return told(a.on.processes(a.fleet)) })
+	if err := os.Rename(a.state, a.state+"-lost"); err != nil {
+		t.Fatal(err)
+	}
+}

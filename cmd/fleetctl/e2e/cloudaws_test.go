@@ -1,0 +1,119 @@
+//go:build e2e && clouds
+
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// simulatedAWS is moto's server with an account that somebody has prepared; testdata/aws.py has what it adds to that.
+type simulatedAWS struct {
+	URL    string `json:"url"`
+	Region string `json:"region"`
+	Image  string `json:"image"`
+}
+
+// newAWS starts one on a port of its own. It ends with the test, however that ends: its standard input does.
+func newAWS(t *testing.T) *simulatedAWS {
+	t.Helper()
+	cmd := exec.Command("python3", filepath.Join("testdata", "aws.py"))
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(t.TempDir(), "aws.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start the simulated AWS (needs Python 3 and `pip install 'moto[server]'`): %v", err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+		if t.Failed() {
+			said, _ := os.ReadFile(log.Name())
+			t.Logf("the simulated AWS said:\n%s", said)
+		}
+	})
+	type answer struct {
+		line []byte
+		err  error
+	}
+	first := make(chan answer, 1)
+	go func() {
+		line, err := bufio.NewReader(stdout).ReadBytes('\n')
+		first <- answer{line, err}
+	}()
+	aws := &simulatedAWS{}
+	select {
+	case a := <-first:
+		if a.err == nil {
+			a.err = json.Unmarshal(a.line, aws)
+		}
+		if a.err != nil {
+			said, _ := os.ReadFile(log.Name())
+			t.Fatalf("the simulated AWS does not start: %v\n%s", a.err, said)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the simulated AWS does not say where it is within a minute")
+	}
+	return aws
+}
+
+// left is all that the account has and a new one has not, as KIND/ID. It is the simulator's own word.
+func (a *simulatedAWS) left(t *testing.T) []string {
+	t.Helper()
+	return ask[[]string](t, a.URL+"/_test/left")
+}
+
+// uses counts the requests by access key and service.
+func (a *simulatedAWS) uses(t *testing.T, key string) int {
+	t.Helper()
+	total := 0
+	for use, n := range ask[map[string]int](t, a.URL+"/_test/keys") {
+		if strings.HasPrefix(use, key+" ") {
+			total += n
+		}
+	}
+	return total
+}
+
+func ask[T any](t *testing.T, url string) T {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v\n%s", url, response.Status, err, body)
+	}
+	return decode[T](t, string(body))
+}
+
+// kinds counts what there is of each kind.
+func kinds(all []string) map[string]int {
+	out := map[string]int{}
+	for _, one := range all {
+		kind, _, _ := strings.Cut(one, "/")
+		out[kind]++
+	}
+	return out
+}

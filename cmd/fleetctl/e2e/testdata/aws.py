@@ -1,0 +1,210 @@
+"""A simulated AWS: moto's server on a free port, with the few mends that the real provider needs, and an account that somebody has prepared.
+
+The first line on standard output is JSON: where it answers, and what the account has. It ends when its standard input does, so that it never
+outlives the test that started it, however that ends. What the test asks beside AWS's own API:
+
+  GET /_test/left   what there is in every region that was worked in, apart from what each new account has
+  GET /_test/keys   how often each access key was used, by service
+  GET /_test/strangers  makes what others have in the same account: of another fleet, and of nobody knows whom
+"""
+
+import ipaddress
+import itertools
+import json
+import os
+import re
+import sys
+import threading
+from collections import Counter
+
+os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
+os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
+os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "true")
+
+try:
+    import boto3
+    from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
+    from moto.ec2.models.instances import Instance
+    from moto.ec2.models.nat_gateways import NatGatewayBackend
+    from moto.ec2.models.security_groups import SecurityGroupRule
+    from moto.elbv2.exceptions import TargetGroupNotFoundError
+    from moto.elbv2.models import ELBv2Backend, FakeLoadBalancer
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import WSGIRequestHandler, make_server
+except ImportError as e:
+    sys.exit(f"the simulated AWS is missing: {e}: pip install 'moto[server]'")
+
+REGION = sys.argv[1] if len(sys.argv) > 1 else "eu-central-1"
+PROFILES = [
+    f"{role}.cluster-api-provider-aws.sigs.k8s.io"
+    for role in ("control-plane", "nodes", "controllers")
+]
+
+
+def mend():
+    """What moto does and AWS does not."""
+    rule = SecurityGroupRule.__init__
+
+    def rule_of_any_protocol(self, backend, protocol, group, from_port, to_port, *args, **kwargs):
+        # Protocols such as IP-in-IP have no ports.
+        rule(self, backend, protocol, group, -1 if from_port is None else from_port, -1 if to_port is None else to_port, *args, **kwargs)
+
+    SecurityGroupRule.__init__ = rule_of_any_protocol
+    groups = ELBv2Backend.describe_target_groups
+
+    def groups_of_any_load_balancer(self, load_balancer_arn, target_group_arns, names):
+        # A load balancer without any has an empty list of them.
+        try:
+            return groups(self, load_balancer_arn, target_group_arns, names)
+        except TargetGroupNotFoundError:
+            if load_balancer_arn:
+                return []
+            raise
+
+    ELBv2Backend.describe_target_groups = groups_of_any_load_balancer
+    # The network interface of an instance goes with it, and that of a NAT gateway.
+    end = Instance.terminate
+
+    def end_with_interfaces(self):
+        for nic in self.nics.values():
+            nic.delete_on_termination = True
+        return end(self)
+
+    Instance.terminate = end_with_interfaces
+    close = NatGatewayBackend.delete_nat_gateway
+
+    def close_with_interface(self, nat_gateway_id):
+        gateway = close(self, nat_gateway_id)
+        self.enis.pop(gateway._eni.id, None)
+        return gateway
+
+    NatGatewayBackend.delete_nat_gateway = close_with_interface
+    # An account has the regions that somebody has enabled; moto tells of all, and serves not all of them.
+    regions = RegionsAndZonesBackend.describe_regions
+
+    def enabled_regions(self, *args, **kwargs):
+        return [r for r in regions(self, *args, **kwargs) if r.name in (REGION, "eu-west-1", "us-east-1")]
+
+    RegionsAndZonesBackend.describe_regions = enabled_regions
+    # The name of a load balancer has to resolve: each gets an address of this machine's loopback network.
+    addresses = (str(ipaddress.ip_address("127.77.0.1") + n) for n in itertools.count())
+    balancer = FakeLoadBalancer.__init__
+
+    def balancer_on_loopback(self, *args, **kwargs):
+        balancer(self, *args, **kwargs)
+        self.dns_name = next(addresses)
+
+    FakeLoadBalancer.__init__ = balancer_on_loopback
+
+
+def prepare(url):
+    """The account as the provider's documentation has it prepared."""
+    ec2 = client("ec2", url)
+    ec2.create_key_pair(KeyName="default")
+    iam = client("iam", url)
+    for name in PROFILES:
+        iam.create_role(RoleName=name, AssumeRolePolicyDocument="{}")
+        iam.create_instance_profile(InstanceProfileName=name)
+        iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=name)
+    return ec2.describe_images(Filters=[{"Name": "architecture", "Values": ["x86_64"]}])["Images"][0]["ImageId"]
+
+
+def client(service, url, region=REGION):
+    return boto3.client(service, region_name=region, endpoint_url=url)
+
+
+def left(url, region):
+    """Everything in a region, as KIND/ID."""
+    ec2 = client("ec2", url, region)
+    out = []
+
+    def add(kind, ids):
+        out.extend(f"{kind}/{i}" for i in ids)
+
+    add("vpc", [v["VpcId"] for v in ec2.describe_vpcs()["Vpcs"]])
+    add("subnet", [s["SubnetId"] for s in ec2.describe_subnets()["Subnets"]])
+    add("internet-gateway", [g["InternetGatewayId"] for g in ec2.describe_internet_gateways()["InternetGateways"]])
+    add("nat-gateway", [g["NatGatewayId"] for g in ec2.describe_nat_gateways()["NatGateways"] if g["State"] != "deleted"])
+    add("address", [a["AllocationId"] for a in ec2.describe_addresses()["Addresses"]])
+    add("route-table", [t["RouteTableId"] for t in ec2.describe_route_tables()["RouteTables"]])
+    add("security-group", [g["GroupId"] for g in ec2.describe_security_groups()["SecurityGroups"]])
+    add("volume", [v["VolumeId"] for v in ec2.describe_volumes()["Volumes"]])
+    add("network-interface", [n["NetworkInterfaceId"] for n in ec2.describe_network_interfaces()["NetworkInterfaces"]])
+    add("endpoint", [e["VpcEndpointId"] for e in ec2.describe_vpc_endpoints()["VpcEndpoints"]])
+    for reservation in ec2.describe_instances()["Reservations"]:
+        add("instance", [i["InstanceId"] for i in reservation["Instances"] if i["State"]["Name"] != "terminated"])
+    elb = client("elbv2", url, region)
+    add("load-balancer", [b["LoadBalancerArn"] for b in elb.describe_load_balancers()["LoadBalancers"]])
+    add("target-group", [g["TargetGroupArn"] for g in elb.describe_target_groups()["TargetGroups"]])
+    classic = client("elb", url, region)
+    add("classic-load-balancer", [b["LoadBalancerName"] for b in classic.describe_load_balancers()["LoadBalancerDescriptions"]])
+    add("secret", [s["ARN"] for s in client("secretsmanager", url, region).list_secrets()["SecretList"]])
+    return out
+
+
+def strangers(url):
+    """A VPC with a subnet of another fleet's cluster, and a VPC of a cluster whose fleet nothing tells."""
+    ec2 = client("ec2", url)
+
+    def tags(cluster, fleet=None):
+        all_of_it = [{"Key": f"sigs.k8s.io/cluster-api-provider-aws/cluster/{cluster}", "Value": "owned"}]
+        return all_of_it + ([{"Key": "fleetctl.dev/fleet", "Value": fleet}] if fleet else [])
+
+    vpc = ec2.create_vpc(CidrBlock="10.8.0.0/16")["Vpc"]["VpcId"]
+    ec2.create_tags(Resources=[vpc], Tags=tags("stranger", "11111111-2222-3333-4444-555555555555"))
+    # Cluster of the same name as ours, in a network of theirs; the tags name no fleet.
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.8.1.0/24")["Subnet"]["SubnetId"]
+    ec2.create_tags(Resources=[subnet], Tags=tags("shop"))
+    unknown = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    ec2.create_tags(Resources=[unknown], Tags=tags("unknown"))
+    return True
+
+
+class Quiet(WSGIRequestHandler):
+    def log_request(self, code="-", size="-"):
+        if isinstance(code, int) and code >= 400:
+            super().log_request(code, size)
+
+
+class Account:
+    """moto's application, with what the test asks beside it."""
+
+    def __init__(self):
+        self.aws = DomainDispatcherApplication(create_backend_app)
+        self.url = ""
+        self.keys = Counter()
+        self.fresh = {}
+
+    def __call__(self, environ, start_response):
+        if environ["PATH_INFO"].startswith("/_test/"):
+            body = json.dumps(self.answer(environ["PATH_INFO"])).encode()
+            start_response("200 OK", [("Content-Type", "application/json")])
+            return [body]
+        used = re.search(r"Credential=([^/]+)/\d+/([^/]+)/([^/]+)/", environ.get("HTTP_AUTHORIZATION", ""))
+        if used:
+            self.keys[f"{used[1]} {used[3]}"] += 1
+        return self.aws(environ, start_response)
+
+    def answer(self, path):
+        if path == "/_test/keys":
+            return dict(self.keys)
+        if path == "/_test/strangers":
+            return strangers(self.url)
+        return sorted(set(left(self.url, REGION)) - self.fresh)
+
+
+def main():
+    mend()
+    account = Account()
+    server = make_server("127.0.0.1", 0, account, threaded=True, request_handler=Quiet)
+    account.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    image = prepare(account.url)
+    account.fresh = set(left(account.url, REGION))
+    account.keys.clear()
+    print(json.dumps({"url": account.url, "region": REGION, "image": image}), flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+// Package aws asks Amazon Web Services what they hold of a fleet's clusters, and deletes it.
+package aws
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// CredentialsVariable is the provider's variable that has the credentials: a profile as AWS's own tools keep it, in base64.
+const CredentialsVariable = "AWS_B64ENCODED_CREDENTIALS"
+
+// EndpointVariable leads to another AWS than the real one, as it does for AWS's own tools.
+const EndpointVariable = "AWS_ENDPOINT_URL"
+
+// home answers which regions there are, where the credentials name none.
+const home = "us-east-1"
+
+// Account is an account of AWS.
+type Account struct {
+	credentials sdk.Credentials
+	// region of the profile; "" where it names none.
+	region   string
+	regions  []string
+	endpoint *string
+}
+
+var _ cloud.Account = (*Account)(nil)
+
+// New opens the account that the value of CredentialsVariable is for. regions are those that are asked; none is every region of the account. No
+// part of the value is ever in an error.
+func New(encoded, endpoint string, regions []string) (*Account, error) {
+	const hint = "make it with `clusterawsadm bootstrap credentials encode-as-profile`"
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
+	if err != nil {
+		return nil, diag.Errorf(hint, "the value of %s is not base64", CredentialsVariable)
+	}
+	profile := parseProfile(string(raw))
+	a := &Account{region: profile["region"], regions: regions, credentials: sdk.Credentials{
+		AccessKeyID: profile["aws_access_key_id"], SecretAccessKey: profile["aws_secret_access_key"], SessionToken: profile["aws_session_token"],
+		Source: CredentialsVariable,
+	}}
+	if !a.credentials.HasKeys() {
+		return nil, diag.Errorf(hint, "the profile in %s has no aws_access_key_id and aws_secret_access_key", CredentialsVariable)
+	}
+	if endpoint != "" {
+		a.endpoint = &endpoint
+	}
+	return a, nil
+}
+
+// parseProfile reads the first profile of a file as AWS's tools keep it.
+func parseProfile(text string) map[string]string {
+	values, sections := map[string]string{}, 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			if sections++; sections > 1 {
+				break
+			}
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok || strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+			continue
+		}
+		values[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+	}
+	return values
+}
+
+// Key tells accounts apart that were opened with other credentials; it is no secret.
+func (a *Account) Key() string { return a.credentials.AccessKeyID }
+
+// Cloud is the provider's name.
+func (a *Account) Cloud() string { return "aws" }
+
+// Find asks every region, some at once.
+func (a *Account) Find(ctx context.Context, fleet string, clusters []string) cloud.Found {
+	regions, err := a.allRegions(ctx)
+	found := cloud.Found{Regions: regions}
+	if err != nil {
+		found.Problems = append(found.Problems, cloud.Problem{
+			Text: fmt.Sprintf("list the regions of the account: %v", short(err)), Hint: "name the regions with --region, or allow ec2:DescribeRegions",
+		})
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	slots := make(chan struct{}, 6)
+	for _, name := range regions {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			resources, problems := a.in(name).find(ctx, fleet, clusters)
+			mu.Lock()
+			defer mu.Unlock()
+			found.Resources = append(found.Resources, resources...)
+			found.Problems = append(found.Problems, problems...)
+		})
+	}
+	all.Wait()
+	slices.SortFunc(found.Resources, func(x, y cloud.Resource) int {
+		return cmp.Or(cmp.Compare(x.Region, y.Region), cmp.Compare(rank(x.Kind), rank(y.Kind)), cmp.Compare(x.ID, y.ID))
+	})
+	slices.SortFunc(found.Problems, func(x, y cloud.Problem) int {
+		return cmp.Or(cmp.Compare(x.Region, y.Region), cmp.Compare(x.Text, y.Text))
+	})
+	return found
+}
+
+// allRegions are those to ask. Where nobody may list them it is the profile's own, and the error.
+func (a *Account) allRegions(ctx context.Context) ([]string, error) {
+	if len(a.regions) > 0 {
+		return a.regions, nil
+	}
+	out, err := a.in(cmp.Or(a.region, home)).ec2.DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
+	if err != nil {
+		if a.region == "" {
+			return nil, err
+		}
+		return []string{a.region}, err
+	}
+	var names []string
+	for _, r := range out.Regions {
+		names = append(names, sdk.ToString(r.RegionName))
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// region is one region of an account. The clients are never made an interface of: a linker keeps all methods of what is, and EC2 has 700.
+type region struct {
+	name    string
+	ec2     *ec2.Client
+	elb     *elb.Client
+	elbv2   *elbv2.Client
+	eks     *eks.Client
+	secrets *secretsmanager.Client
+	tags    *tagging.Client
+}
+
+func (a *Account) in(name string) *region {
+	config := sdk.Config{
+		Region: name, BaseEndpoint: a.endpoint,
+		Credentials: sdk.CredentialsProviderFunc(func(context.Context) (sdk.Credentials, error) { return a.credentials, nil }),
+	}
+	return &region{
+		name: name, ec2: ec2.NewFromConfig(config), elb: elb.NewFromConfig(config), elbv2: elbv2.NewFromConfig(config), eks: eks.NewFromConfig(config),
+		secrets: secretsmanager.NewFromConfig(config), tags: tagging.NewFromConfig(config),
+	}
+}

@@ -1,0 +1,190 @@
+package aws
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+)
+
+const secretKey = "canary/of+a+secret"
+
+func encode(profile string) string { return base64.StdEncoding.EncodeToString([]byte(profile)) }
+
+var goodProfile = encode("# made by hand\n[default]\naws_access_key_id = AKIAX\naws_secret_access_key=" + secretKey + "\nregion = eu-central-1\n\n[other]\naws_access_key_id = OTHER\n")
+
+func TestNew(t *testing.T) {
+	a, err := New(goodProfile, "", nil)
+	if err != nil || a.Key() != "AKIAX" || a.credentials.SecretAccessKey != secretKey || a.region != "eu-central-1" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	for name, value := range map[string]string{
+		"no base64": secretKey + "!", "no keys": encode("[default]\nregion = x\n"), "no access key": encode("[default]\naws_secret_access_key = " + secretKey),
+		"empty": "",
+	} {
+		if _, err := New(value, "", nil); err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// simulator answers in AWS's shapes what it is given by action, and to all else that there is nothing.
+type simulator struct {
+	*httptest.Server
+	mu      sync.Mutex
+	answers map[string]func(url.Values) (status int, body string)
+	asked   []string
+}
+
+func newSimulator(t *testing.T) *simulator {
+	t.Helper()
+	s := &simulator{answers: map[string]func(url.Values) (int, string){}}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		form, _ := url.ParseQuery(string(body))
+		action := form.Get("Action")
+		if target := r.Header.Get("X-Amz-Target"); target != "" { // services with JSON
+			_, action, _ = strings.Cut(target, ".")
+			w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+		}
+		s.mu.Lock()
+		answer := s.answers[action]
+		if !strings.HasPrefix(action, "Describe") && !strings.HasPrefix(action, "Get") {
+			s.asked = append(s.asked, action)
+		}
+		s.mu.Unlock()
+		switch {
+		case answer != nil:
+			status, text := answer(form)
+			w.WriteHeader(status)
+			fmt.Fprint(w, text)
+		case r.Header.Get("X-Amz-Target") != "":
+			fmt.Fprint(w, "{}")
+		default:
+			fmt.Fprintf(w, "<%[1]sResponse><%[1]sResult></%[1]sResult></%[1]sResponse>", action)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *simulator) says(action, body string) {
+	s.answers[action] = func(url.Values) (int, string) { return http.StatusOK, body }
+}
+
+func (s *simulator) refuses(action, code string) {
+	s.answers[action] = func(url.Values) (int, string) {
+		return http.StatusForbidden, "<Response><Errors><Error><Code>" + code + "</Code><Message>you may not</Message></Error></Errors></Response>"
+	}
+}
+
+func (s *simulator) account(t *testing.T, regions ...string) *Account {
+	t.Helper()
+	a, err := New(goodProfile, s.URL, regions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+const tagSet = `<tagSet><item><key>sigs.k8s.io/cluster-api-provider-aws/cluster/shop</key><value>owned</value></item>` +
+	`<item><key>fleetctl.dev/fleet</key><value>id</value></item></tagSet>`
+
+func TestFind(t *testing.T) {
+	s := newSimulator(t)
+	s.says("DescribeRegions", `<DescribeRegionsResponse><regionInfo><item><regionName>eu-central-1</regionName></item></regionInfo></DescribeRegionsResponse>`)
+	page := 0
+	s.answers["DescribeVpcs"] = func(form url.Values) (int, string) {
+		page++
+		next := "<nextToken>more</nextToken>"
+		if form.Get("NextToken") == "more" {
+			next = ""
+		}
+		return http.StatusOK, fmt.Sprintf(`<DescribeVpcsResponse><vpcSet><item><vpcId>vpc-%d</vpcId>%s</item>
+<item><vpcId>shared</vpcId><tagSet><item><key>kubernetes.io/cluster/shop</key><value>shared</value></item></tagSet></item>
+<item><vpcId>somebodys</vpcId></item></vpcSet>%s</DescribeVpcsResponse>`, page, tagSet, next)
+	}
+	instance := func(id, state string) string {
+		return `<item><instanceId>` + id + `</instanceId><vpcId>vpc-1</vpcId><launchTime>2026-01-02T03:04:05Z</launchTime><instanceState><name>` + state +
+			`</name></instanceState>` + tagSet + `</item>`
+	}
+	s.says("DescribeInstances", `<DescribeInstancesResponse><reservationSet><item><instancesSet>`+instance("i-1", "running")+instance("i-old", "terminated")+
+		`</instancesSet></item></reservationSet></DescribeInstancesResponse>`)
+	s.says("GetResources", `{"ResourceTagMappingList": [
+ {"ResourceARN": "arn:aws:secretsmanager:eu-central-1:1:secret:x", "Tags": [{"Key": "kubernetes.io/cluster/shop", "Value": "owned"}]},
+ {"ResourceARN": "arn:aws:s3:::bucket", "Tags": [{"Key": "kubernetes.io/cluster/shop", "Value": "owned"}]},
+ {"ResourceARN": "arn:aws:ec2:eu-central-1:1:instance/i-old", "Tags": [{"Key": "kubernetes.io/cluster/shop", "Value": "owned"}]}]}`)
+	found := s.account(t).Find(t.Context(), "id", nil)
+	var got []string
+	for _, r := range found.Resources {
+		got = append(got, fmt.Sprintf("%s %s %s %s %v", r.Kind, r.ID, r.Cluster, r.Fleet, r.ByHand))
+	}
+	want := []string{
+		"instance i-1 shop id false", "vpc vpc-1 shop id false", "vpc vpc-2 shop id false", "secret arn:aws:secretsmanager:eu-central-1:1:secret:x shop  false",
+		"s3-bucket arn:aws:s3:::bucket shop  true",
+	}
+	if !slices.Equal(got, want) || len(found.Problems) > 0 || !slices.Equal(found.Regions, []string{"eu-central-1"}) {
+		t.Errorf("%q, want %q; %+v", got, want, found)
+	}
+	if created := found.Resources[0].Created; created == nil || created.Year() != 2026 || found.Resources[0].Cost != cloud.CostHourly {
+		t.Errorf("%+v", found.Resources[0])
+	}
+}
+
+// TestFindTold: what may not be asked is a problem each, and hides nothing else; where nobody is let in at all there is one.
+func TestFindTold(t *testing.T) {
+	s := newSimulator(t)
+	s.refuses("DescribeRegions", "UnauthorizedOperation")
+	s.refuses("DescribeVolumes", "UnauthorizedOperation")
+	s.says("DescribeVpcs", `<DescribeVpcsResponse><vpcSet><item><vpcId>vpc-1</vpcId>`+tagSet+`</item></vpcSet></DescribeVpcsResponse>`)
+	found := s.account(t).Find(t.Context(), "id", nil)
+	if len(found.Problems) != 2 || len(found.Resources) != 1 || !strings.Contains(found.Problems[0].Hint, "--region") ||
+		!strings.Contains(found.Problems[1].Text, "list volumes: UnauthorizedOperation") || found.Problems[1].Region != "eu-central-1" {
+		t.Errorf("%+v", found)
+	}
+	s.refuses("DescribeVpcs", "AuthFailure")
+	if found := s.account(t, "eu-central-1").Find(t.Context(), "id", nil); len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Text, "AuthFailure") {
+		t.Errorf("%+v", found)
+	}
+	s.Close()
+	if found := s.account(t, "eu-central-1").Find(t.Context(), "id", nil); len(found.Problems) != 1 || strings.Contains(found.Problems[0].Text, "canary") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestDelete: what depends on others goes before them, what is gone is no error, and an error does not keep the rest.
+func TestDelete(t *testing.T) {
+	s := newSimulator(t)
+	s.refuses("DescribeNatGateways", "NatGatewayNotFound")
+	s.refuses("DeleteVolume", "InvalidVolume.NotFound")
+	s.refuses("ReleaseAddress", "UnauthorizedOperation")
+	s.says("DescribeInternetGateways", `<R><internetGatewaySet><item><internetGatewayId>igw-1</internetGatewayId><attachmentSet><item><vpcId>vpc-1</vpcId></item>`+
+		`</attachmentSet></item></internetGatewaySet></R>`)
+	s.says("DescribeSecurityGroups", `<R><securityGroupInfo><item><groupId>sg-1</groupId><ipPermissions><item><ipProtocol>-1</ipProtocol></item></ipPermissions>`+
+		`</item></securityGroupInfo></R>`)
+	var all []cloud.Resource
+	for _, kind := range []string{
+		kindVPC, kindSubnet, kindInternetGateway, kindSecurityGroup, kindVolume, kindAddress, kindNATGateway, kindLoadBalancer, kindSecret, "s3-bucket",
+	} {
+		all = append(all, cloud.Resource{Region: "eu-central-1", Kind: kind, ID: kind + "-1", ByHand: kind == "s3-bucket"})
+	}
+	err := s.account(t).Delete(t.Context(), all, func(string) {})
+	if err == nil || !strings.Contains(err.Error(), "region eu-central-1: delete elastic-ip elastic-ip-1: UnauthorizedOperation") {
+		t.Errorf("error %v", err)
+	}
+	want := []string{
+		"DeleteLoadBalancer", "ReleaseAddress", "DeleteVolume", "RevokeSecurityGroupIngress", "DeleteSecurityGroup", "DetachInternetGateway",
+		"DeleteInternetGateway", "DeleteSubnet", "DeleteVpc", "DeleteSecret",
+	}
+	if !slices.Equal(s.asked, want) {
+		t.Errorf("asked %q, want %q", s.asked, want)
+	}
+}

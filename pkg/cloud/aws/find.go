@@ -1,0 +1,344 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+)
+
+// The tags of what goes with a cluster: the provider's own, and that of Kubernetes' integration with AWS, which has load balancers and volumes made from
+// inside of a cluster. Their value is "owned", or "shared" for what is used and stays.
+const (
+	providerTag   = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
+	kubernetesTag = "kubernetes.io/cluster/"
+	owned         = "owned"
+)
+
+// Kinds, in the order in which they are deleted.
+const (
+	kindNodeGroup       = "eks-nodegroup"
+	kindManaged         = "eks-cluster"
+	kindInstance        = "instance"
+	kindLoadBalancer    = "load-balancer"
+	kindClassicBalancer = "classic-load-balancer"
+	kindEndpoint        = "vpc-endpoint"
+	kindNATGateway      = "nat-gateway"
+	kindTargetGroup     = "target-group"
+	kindAddress         = "elastic-ip"
+	kindInterface       = "network-interface"
+	kindVolume          = "volume"
+	kindSecurityGroup   = "security-group"
+	kindRouteTable      = "route-table"
+	kindInternetGateway = "internet-gateway"
+	kindEgressGateway   = "egress-only-internet-gateway"
+	kindSubnet          = "subnet"
+	kindVPC             = "vpc"
+	kindTemplate        = "launch-template"
+	kindSecret          = "secret"
+)
+
+var order = []string{
+	kindNodeGroup, kindManaged, kindInstance, kindLoadBalancer, kindClassicBalancer, kindEndpoint, kindNATGateway, kindTargetGroup, kindAddress,
+	kindInterface, kindVolume, kindSecurityGroup, kindRouteTable, kindInternetGateway, kindEgressGateway, kindSubnet, kindVPC, kindTemplate, kindSecret,
+}
+
+// rank of what is not in the order is that of what comes last.
+func rank(kind string) int {
+	if i := slices.Index(order, kind); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// costs are how kinds are paid for; any other kind costs nothing by itself.
+var costs = map[string]cloud.Cost{
+	kindNodeGroup: cloud.CostHourly, kindManaged: cloud.CostHourly, kindInstance: cloud.CostHourly, kindLoadBalancer: cloud.CostHourly,
+	kindClassicBalancer: cloud.CostHourly, kindEndpoint: cloud.CostHourly, kindNATGateway: cloud.CostHourly, kindAddress: cloud.CostHourly,
+	kindVolume: cloud.CostStorage, kindSecret: cloud.CostStorage,
+}
+
+// clusterOf is the cluster that something with these tags goes with, and the fleet that it says it is of. It is "" for what stays when a cluster goes.
+func clusterOf(tags map[string]string) (cluster, fleet string) {
+	for _, prefix := range []string{providerTag, kubernetesTag} {
+		for key, value := range tags {
+			if name, ok := strings.CutPrefix(key, prefix); ok && value == owned {
+				return name, tags[v1alpha1.FleetTag]
+			}
+		}
+	}
+	return "", tags[v1alpha1.FleetTag]
+}
+
+// collector gathers what one region has.
+type collector struct {
+	region    string
+	resources []cloud.Resource
+	problems  []cloud.Problem
+}
+
+// add takes what goes with a cluster.
+func (c *collector) add(kind, id string, tags map[string]string, more cloud.Resource) {
+	cluster, fleet := clusterOf(tags)
+	if cluster == "" || id == "" {
+		return
+	}
+	more.Region, more.Kind, more.ID, more.Cluster, more.Fleet, more.Name = c.region, kind, id, cluster, fleet, tags["Name"]
+	more.Cost = cloud.CostNone
+	if cost, ok := costs[kind]; ok {
+		more.Cost = cost
+	}
+	c.resources = append(c.resources, more)
+}
+
+// find lists the region: everything, of which it keeps what goes with a cluster, as what AWS would leave out by itself depends on how well patterns of
+// tags are understood. What it is not told is a problem each; where the region itself is not reached, or knows nobody with such credentials, only once.
+func (r *region) find(ctx context.Context, fleet string, clusters []string) ([]cloud.Resource, []cloud.Problem) {
+	c := &collector{region: r.name}
+	for _, look := range []struct {
+		what string
+		list func(context.Context, *collector) error
+	}{
+		{"VPCs", r.vpcs},
+		{"instances", r.instances},
+		{"load balancers", r.loadBalancers},
+		{"target groups", r.targetGroups},
+		{"classic load balancers", r.classicBalancers},
+		{"NAT gateways", r.natGateways},
+		{"VPC endpoints", r.endpoints},
+		{"elastic IPs", r.addresses},
+		{"network interfaces", r.interfaces},
+		{"volumes", r.volumes},
+		{"security groups", r.securityGroups},
+		{"route tables", r.routeTables},
+		{"internet gateways", r.gateways},
+		{"egress-only internet gateways", r.egressGateways},
+		{"subnets", r.subnets},
+		{"launch templates", r.templates},
+		{"what other services have", func(ctx context.Context, c *collector) error { return r.others(ctx, c, fleet, clusters) }},
+	} {
+		err := look.list(ctx, c)
+		if err == nil {
+			continue
+		}
+		problem := cloud.Problem{Region: r.name, Text: fmt.Sprintf("list %s: %v", look.what, short(err))}
+		if isDenied(err) {
+			problem.Hint = "allow it to who the credentials are for: the provider's own policy does"
+			c.problems = append(c.problems, problem)
+			continue
+		}
+		c.problems = append(c.problems, problem)
+		return c.resources, c.problems
+	}
+	return c.resources, c.problems
+}
+
+func tagsOf(tags []types.Tag) map[string]string {
+	out := map[string]string{}
+	for _, t := range tags {
+		out[sdk.ToString(t.Key)] = sdk.ToString(t.Value)
+	}
+	return out
+}
+
+// pages calls next with each token until there is none.
+func pages(next func(token *string) (*string, error)) error {
+	var token *string
+	for {
+		var err error
+		if token, err = next(token); err != nil || sdk.ToString(token) == "" {
+			return err
+		}
+	}
+}
+
+func (r *region) vpcs(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range out.Vpcs {
+			c.add(kindVPC, sdk.ToString(v.VpcId), tagsOf(v.Tags), cloud.Resource{Network: sdk.ToString(v.VpcId)})
+		}
+		return out.NextToken, nil
+	})
+}
+
+func (r *region) instances(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, reservation := range out.Reservations {
+			for _, i := range reservation.Instances {
+				// AWS shows what is terminated for another hour.
+				if i.State == nil || i.State.Name != types.InstanceStateNameTerminated {
+					c.add(kindInstance, sdk.ToString(i.InstanceId), tagsOf(i.Tags), cloud.Resource{Network: sdk.ToString(i.VpcId), Created: i.LaunchTime})
+				}
+			}
+		}
+		return out.NextToken, nil
+	})
+}
+
+func (r *region) natGateways(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range out.NatGateways {
+			if g.State != types.NatGatewayStateDeleted {
+				c.add(kindNATGateway, sdk.ToString(g.NatGatewayId), tagsOf(g.Tags), cloud.Resource{Network: sdk.ToString(g.VpcId), Created: g.CreateTime})
+			}
+		}
+		return out.NextToken, nil
+	})
+}
+
+func (r *region) endpoints(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeVpcEndpoints(ctx, &ec2.DescribeVpcEndpointsInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range out.VpcEndpoints {
+			if !strings.EqualFold(string(e.State), string(types.StateDeleted)) {
+				c.add(kindEndpoint, sdk.ToString(e.VpcEndpointId), tagsOf(e.Tags), cloud.Resource{Network: sdk.ToString(e.VpcId), Created: e.CreationTimestamp})
+			}
+		}
+		return out.NextToken, nil
+	})
+}
+
+func (r *region) addresses(ctx context.Context, c *collector) error {
+	out, err := r.ec2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{})
+	if err != nil {
+		return err
+	}
+	for _, a := range out.Addresses {
+		c.add(kindAddress, sdk.ToString(a.AllocationId), tagsOf(a.Tags), cloud.Resource{})
+	}
+	return nil
+}
+
+func (r *region) interfaces(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range out.NetworkInterfaces {
+			c.add(kindInterface, sdk.ToString(i.NetworkInterfaceId), tagsOf(i.TagSet), cloud.Resource{Network: sdk.ToString(i.VpcId)})
+		}
+		return out.NextToken, nil
+	})
+}
+
+func (r *region) volumes(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range out.Volumes {
+			c.add(kindVolume, sdk.ToString(v.VolumeId), tagsOf(v.Tags), cloud.Resource{Created: v.CreateTime})
+		}
+		return out.NextToken, nil
+	})
+}
+
+func (r *region) securityGroups(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range out.SecurityGroups {
+			c.add(kindSecurityGroup, sdk.ToString(g.GroupId), tagsOf(g.Tags), cloud.Resource{Network: sdk.ToString(g.VpcId)})
+		}
+		return out.NextToken, nil
+	})
+}
+
+func (r *region) routeTables(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range out.RouteTables {
+			c.add(kindRouteTable, sdk.ToString(t.RouteTableId), tagsOf(t.Tags), cloud.Resource{Network: sdk.ToString(t.VpcId)})
+		}
+		return out.NextToken, nil
+	})
+}
+
+func (r *region) gateways(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeInternetGateways(ctx, &ec2.DescribeInternetGatewaysInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range out.InternetGateways {
+			var network string
+			for _, a := range g.Attachments {
+				network = sdk.ToString(a.VpcId)
+			}
+			c.add(kindInternetGateway, sdk.ToString(g.InternetGatewayId), tagsOf(g.Tags), cloud.Resource{Network: network})
+		}
+		return out.NextToken, nil
+	})
+}
+
+func (r *region) egressGateways(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeEgressOnlyInternetGateways(ctx, &ec2.DescribeEgressOnlyInternetGatewaysInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range out.EgressOnlyInternetGateways {
+			var network string
+			for _, a := range g.Attachments {
+				network = sdk.ToString(a.VpcId)
+			}
+			c.add(kindEgressGateway, sdk.ToString(g.EgressOnlyInternetGatewayId), tagsOf(g.Tags), cloud.Resource{Network: network})
+		}
+		return out.NextToken, nil
+	})
+}
+
+func (r *region) subnets(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range out.Subnets {
+			c.add(kindSubnet, sdk.ToString(s.SubnetId), tagsOf(s.Tags), cloud.Resource{Network: sdk.ToString(s.VpcId)})
+		}
+		return out.NextToken, nil
+	})
+}
+
+func (r *region) templates(ctx context.Context, c *collector) error {
+	return pages(func(token *string) (*string, error) {
+		out, err := r.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{NextToken: token})
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range out.LaunchTemplates {
+			c.add(kindTemplate, sdk.ToString(t.LaunchTemplateId), tagsOf(t.Tags), cloud.Resource{Created: t.CreateTime})
+		}
+		return out.NextToken, nil
+	})
+}

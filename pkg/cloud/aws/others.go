@@ -1,0 +1,82 @@
+package aws
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// others asks for what any other service has with a tag of the fleet, or of one of the clusters: it can only be asked for whole tags. What EC2 and the load
+// balancers have they told themselves, and better: the list of tags lags behind.
+func (r *region) others(ctx context.Context, c *collector, fleet string, clusters []string) error {
+	names := map[string]bool{}
+	for _, name := range clusters {
+		names[name] = true
+	}
+	for _, resource := range c.resources {
+		names[resource.Cluster] = true
+	}
+	var filters []types.TagFilter
+	if fleet != "" {
+		filters = append(filters, types.TagFilter{Key: sdk.String(v1alpha1.FleetTag), Values: []string{fleet}})
+	}
+	for _, name := range sortedKeys(names) {
+		for _, prefix := range []string{providerTag, kubernetesTag} {
+			filters = append(filters, types.TagFilter{Key: sdk.String(prefix + name), Values: []string{owned}})
+		}
+	}
+	seen := map[string]bool{}
+	for _, filter := range filters {
+		err := pages(func(token *string) (*string, error) {
+			out, err := r.tags.GetResources(ctx, &tagging.GetResourcesInput{TagFilters: []types.TagFilter{filter}, PaginationToken: token})
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range out.ResourceTagMappingList {
+				if arn := sdk.ToString(m.ResourceARN); !seen[arn] {
+					seen[arn] = true
+					tags := map[string]string{}
+					for _, t := range m.Tags {
+						tags[sdk.ToString(t.Key)] = sdk.ToString(t.Value)
+					}
+					c.addOther(arn, tags)
+				}
+			}
+			return out.PaginationToken, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addOther takes what an ARN names: arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE.
+func (c *collector) addOther(arn string, tags map[string]string) {
+	const service, resource, fields = 2, 5, 6
+	parts := strings.SplitN(arn, ":", fields)
+	if len(parts) < fields || parts[service] == "ec2" || parts[service] == "elasticloadbalancing" {
+		return
+	}
+	kind, _, _ := strings.Cut(strings.ReplaceAll(parts[resource], ":", "/"), "/")
+	switch what := parts[service] + "/" + kind; what {
+	case "secretsmanager/secret":
+		c.add(kindSecret, arn, tags, cloud.Resource{})
+	case "eks/cluster":
+		c.add(kindManaged, arn, tags, cloud.Resource{})
+	case "eks/nodegroup":
+		c.add(kindNodeGroup, arn, tags, cloud.Resource{})
+	default:
+		c.add(parts[service]+"-"+kind, arn, tags, cloud.Resource{ByHand: true})
+	}
+}

@@ -1,0 +1,61 @@
+// Package cloud has the words in which clouds are asked what they hold of a fleet's clusters. Each package below it asks one cloud.
+package cloud
+
+import (
+	"context"
+	"time"
+)
+
+// Cost is how something is paid for, as far as its kind tells.
+type Cost string
+
+// What a thing costs while nobody uses it.
+const (
+	CostHourly  Cost = "hourly"
+	CostStorage Cost = "storage"
+	CostNone    Cost = "none"
+)
+
+// Resource is one thing that a cloud holds.
+type Resource struct {
+	Region string `json:"region"`
+	Kind   string `json:"kind"`
+	ID     string `json:"id"`
+	Name   string `json:"name,omitempty"`
+	// Created is when it was made; nil where the cloud does not say.
+	Created *time.Time `json:"created,omitempty"`
+	Cost    Cost       `json:"cost"`
+	// ByHand: fleetctl does not know how to delete it.
+	ByHand bool `json:"byHand,omitempty"`
+	// Cluster is the name of the cluster that it belongs to, by its tags; Fleet, the value of v1alpha1.FleetTag. Network is the network that it
+	// is in.
+	Cluster string `json:"-"`
+	Fleet   string `json:"-"`
+	Network string `json:"-"`
+}
+
+// Problem is something that a cloud could not be asked, or did not say.
+type Problem struct {
+	Region string `json:"region,omitempty"`
+	Text   string `json:"text"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+// Found is what an account said.
+type Found struct {
+	// Regions that were asked.
+	Regions   []string
+	Resources []Resource
+	Problems  []Problem
+}
+
+// Account is a cloud as credentials open it.
+type Account interface {
+	// Cloud is the name of the infrastructure provider: aws.
+	Cloud() string
+	// Find lists everything that goes with some cluster of Cluster API, whoever's it is. fleet, and the names of clusters, help to find what can only be
+	// asked for by them.
+	Find(ctx context.Context, fleet string, clusters []string) Found
+	// Delete deletes resources in the order that the cloud demands, and waits until they are gone. What is gone already is no error.
+	Delete(ctx context.Context, resources []Resource, said func(string)) error
+}

@@ -1,0 +1,215 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/cloud/aws"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/orphans"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// OrphansOptions say where `fleetctl orphans` looks.
+type OrphansOptions struct {
+	Repo *fleetrepo.Repo
+	// Dir is the folder of the fleet repo.
+	Dir string
+	// Targets are all management clusters of the fleet.
+	Targets []*management.Target
+	// Regions of AWS; none is all of the account.
+	Regions []string
+	// RunCommands runs the commands of fleet.yaml that print credentials.
+	RunCommands bool
+	Timeout     time.Duration
+}
+
+// askTimeout bounds how long a management cluster may take to say which clusters it has.
+const askTimeout = 30 * time.Second
+
+// Orphans asks the clouds of the fleet what they hold, and the management clusters what they own.
+func Orphans(ctx context.Context, deps management.Deps, o OrphansOptions) (*orphans.Report, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	identity, err := fleetrepo.ReadIdentity(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	clusters, _, err := o.Repo.Clusters() // what is wrong in the repo is `fleetctl validate`'s to tell
+	if err != nil {
+		return nil, err
+	}
+	look := orphans.Options{Fleet: identity}
+	for _, c := range clusters {
+		look.Declared = append(look.Declared, c.Name)
+	}
+	look.Living, look.Unasked = living(ctx, o.Targets)
+	if look.Accounts, look.NotOpened = accounts(ctx, deps, o); len(look.Accounts)+len(look.NotOpened) == 0 {
+		return nil, diag.Errorf("clouds that can be asked: aws", "the fleet has no provider of a cloud that can be asked what it holds")
+	}
+	report := orphans.Find(ctx, look)
+	return report, steps.TimedOut(ctx, ctx.Err())
+}
+
+// living asks each management cluster which clusters it has, by their names.
+func living(ctx context.Context, targets []*management.Target) (map[string]string, []orphans.Unasked) {
+	type answer struct {
+		clusters []capi.Cluster
+		err      error
+	}
+	answers := make([]answer, len(targets))
+	_ = kube.Each(4, slices.Collect(indexes(targets)), func(i int) error { // the errors are in the answers
+		answers[i].clusters, answers[i].err = clustersOf(ctx, targets[i])
+		return nil
+	})
+	names, unasked := map[string]string{}, []orphans.Unasked{}
+	for i, a := range answers {
+		if a.err != nil {
+			unasked = append(unasked, orphans.Unasked{Name: targets[i].Name, Error: a.err.Error()})
+		}
+		for _, c := range a.clusters {
+			names[c.Name] = targets[i].Name
+		}
+	}
+	return names, unasked
+}
+
+func indexes[T any](all []T) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for i := range all {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func clustersOf(ctx context.Context, target *management.Target) ([]capi.Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	client, err := target.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return nil, err
+	}
+	return manager.Clusters(ctx)
+}
+
+// accounts opens every account that the fleet's management clusters have credentials for, each once.
+func accounts(ctx context.Context, deps management.Deps, o OrphansOptions) ([]cloud.Account, []orphans.CloudReport) {
+	var opened []cloud.Account
+	var not []orphans.CloudReport
+	keys := map[string]bool{}
+	for _, m := range o.Repo.Fleet.Spec.ManagementClusters {
+		for _, p := range m.Providers {
+			if !isAskable(p) {
+				continue
+			}
+			account, err := openAWS(ctx, deps, o, p)
+			switch {
+			case err != nil:
+				not = append(not, orphans.CloudReport{Cloud: p.Name, Regions: []string{}, Problems: []cloud.Problem{{
+					Text: fmt.Sprintf("the credentials of management cluster %s: %v", m.Name, err), Hint: diag.Hint(err),
+				}}})
+			case !keys[account.Key()]:
+				keys[account.Key()] = true
+				opened = append(opened, account)
+			}
+		}
+	}
+	return opened, not
+}
+
+func openAWS(ctx context.Context, deps management.Deps, o OrphansOptions, p v1alpha1.Provider) (*aws.Account, error) {
+	variable := v1alpha1.Variable{Name: aws.CredentialsVariable}
+	for _, v := range p.Variables {
+		if v.Name == variable.Name {
+			variable = v
+		}
+	}
+	environment := "export " + variable.Name + "=… for this command"
+	given, _ := deps.LookupEnv(variable.Name)
+	switch {
+	case variable.Vault != nil && given == "":
+		return nil, diag.Errorf(environment, "they come from Vault, which init alone asks")
+	case (variable.Stdin || len(variable.Command) > 0 && !o.RunCommands) && given == "":
+		return nil, diag.Errorf("add --run-commands, or "+environment, "they come from %s", sourceOf(variable))
+	case variable.Vault != nil || variable.Stdin || len(variable.Command) > 0 && !o.RunCommands:
+		variable = v1alpha1.Variable{Name: variable.Name}
+	}
+	value, err := resolveVariable(ctx, variable, o.Dir, deps)
+	if err != nil {
+		return nil, err
+	}
+	endpoint, _ := deps.LookupEnv(aws.EndpointVariable)
+	return aws.New(encoded(variable, value), endpoint, o.Regions)
+}
+
+// deleteOrphansTimeout bounds how long a cloud may take to delete all that a cluster has.
+const deleteOrphansTimeout = 30 * time.Minute
+
+// DeleteOrphans deletes what was agreed upon and is still there: now is the list made anew since. What has appeared in between is left alone.
+func DeleteOrphans(ctx context.Context, report progress.Reporter, agreed, now []orphans.Cluster) error {
+	known := map[string]bool{}
+	for _, c := range agreed {
+		for _, r := range c.Resources {
+			known[c.Cloud+"/"+r.Region+"/"+r.ID] = true
+		}
+	}
+	for i := range now {
+		c := &now[i]
+		c.Resources = slices.DeleteFunc(slices.Clone(c.Resources), func(r orphans.Resource) bool { return !known[c.Cloud+"/"+r.Region+"/"+r.ID] })
+	}
+	return steps.Run(ctx, report, []steps.Step{{
+		Name: "delete orphans", Timeout: deleteOrphansTimeout, Hint: "run it again: it goes on with what is left",
+		Run: func(ctx context.Context, detail func(string)) error { return orphans.Delete(ctx, now, detail) },
+	}})
+}
+
+// LeftInClouds is what the clouds still hold when the management cluster called name is gone, and what could not be asked about it, one line each. A fleet
+// without a cloud that can be asked has neither.
+func LeftInClouds(ctx context.Context, deps management.Deps, o OrphansOptions, name string) (left, notAsked []string) {
+	o.Targets = slices.DeleteFunc(slices.Clone(o.Targets), func(t *management.Target) bool { return t.Name == name })
+	if !slices.ContainsFunc(o.Repo.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
+		return m.Name == name && slices.ContainsFunc(m.Providers, isAskable)
+	}) {
+		return nil, nil
+	}
+	report, err := Orphans(ctx, deps, o)
+	if err != nil {
+		return nil, []string{"the clouds: " + err.Error()}
+	}
+	for _, c := range report.Clusters {
+		for _, r := range c.Resources {
+			left = append(left, fmt.Sprintf("%s %s: %s %s of cluster %s", c.Cloud, r.Region, r.Kind, r.ID, c.Name))
+		}
+	}
+	for _, c := range report.Clouds {
+		for _, p := range c.Problems {
+			notAsked = append(notAsked, strings.TrimSpace(c.Cloud+" "+p.Region)+": "+p.Text)
+		}
+	}
+	for _, u := range report.Unasked {
+		notAsked = append(notAsked, "management cluster "+u.Name+": "+u.Error)
+	}
+	return left, notAsked
+}
+
+// isAskable tells that the cloud of a provider can be asked what it holds.
+func isAskable(p v1alpha1.Provider) bool {
+	return p.Name == "aws" && cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
+}

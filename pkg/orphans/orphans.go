@@ -1,0 +1,237 @@
+// Package orphans finds what clouds still hold of a fleet's clusters and no living management cluster owns: machines that run, and are paid for, after what
+// made them is gone.
+package orphans
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Options say whose orphans are looked for, and where.
+type Options struct {
+	// Fleet is the identity of the fleet; "" where its repo has none yet.
+	Fleet string
+	// Living are the clusters that a management cluster which answered manages, by name, with that management cluster's name.
+	Living map[string]string
+	// Declared are the names of the clusters in the fleet repo.
+	Declared []string
+	// Unasked are the management clusters that did not answer: what they own nobody knows.
+	Unasked []Unasked
+	// Accounts that are asked; NotOpened are those that could not be.
+	Accounts  []cloud.Account
+	NotOpened []CloudReport
+}
+
+// Unasked is a management cluster that nobody could ask.
+type Unasked struct {
+	Name  string `json:"name"`
+	Error string `json:"error"`
+}
+
+// Report is what was found.
+type Report struct {
+	FormatVersion string `json:"formatVersion"`
+	Fleet         string `json:"fleet"`
+	// Complete tells that everything that could hold or own something was asked, and answered.
+	Complete bool          `json:"complete"`
+	Clouds   []CloudReport `json:"clouds"`
+	Unasked  []Unasked     `json:"managementClustersNotAsked"`
+	Clusters []Cluster     `json:"clusters"`
+	// Others counts what proves to be of other fleets in the same accounts. It is not shown, and never deleted.
+	Others int `json:"ofOtherFleets"`
+}
+
+// CloudReport is one account of a cloud.
+type CloudReport struct {
+	Cloud    string          `json:"cloud"`
+	Regions  []string        `json:"regions"`
+	Problems []cloud.Problem `json:"problems"`
+}
+
+// Proof is what tells that something is this fleet's.
+type Proof string
+
+// From the strongest to none at all.
+const (
+	// ProofTag: it has the identity of the fleet in its tags.
+	ProofTag Proof = "tag"
+	// ProofNetwork: it is in a network that has it.
+	ProofNetwork Proof = "network"
+	// ProofNone: the tags name a cluster, and no fleet.
+	ProofNone Proof = "none"
+)
+
+// Resource is what a cloud holds, and what tells whose it is.
+type Resource struct {
+	cloud.Resource
+	Proof Proof `json:"proof"`
+}
+
+// Cluster is a cluster that nobody manages any more, as far as anybody knows.
+type Cluster struct {
+	Name  string `json:"name"`
+	Cloud string `json:"cloud"`
+	// Proven tells that all that is listed is proven to be the fleet's.
+	Proven bool `json:"proven"`
+	// Declared tells that the fleet repo still has it: a management cluster that is made anew makes it again.
+	Declared  bool       `json:"declared"`
+	Resources []Resource `json:"resources"`
+
+	account cloud.Account
+}
+
+// Find asks all accounts. What cannot be asked is in the report, and no error.
+func Find(ctx context.Context, o Options) *Report {
+	report := &Report{
+		FormatVersion: "1", Fleet: o.Fleet, Clouds: slices.Clone(o.NotOpened), Clusters: []Cluster{},
+		Unasked: append([]Unasked{}, o.Unasked...),
+	}
+	known := slices.Clone(o.Declared)
+	for name := range o.Living {
+		known = append(known, name)
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	for _, account := range o.Accounts {
+		found := account.Find(ctx, o.Fleet, known)
+		report.Clouds = append(report.Clouds, CloudReport{
+			Cloud: account.Cloud(), Regions: append([]string{}, found.Regions...), Problems: append([]cloud.Problem{}, found.Problems...),
+		})
+		report.add(o, account, found.Resources)
+	}
+	slices.SortFunc(report.Clusters, func(x, y Cluster) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Cloud, y.Cloud)) })
+	report.Complete = len(o.Unasked) == 0 && report.Answered()
+	return report
+}
+
+// Answered tells that every cloud said all that it was asked.
+func (r *Report) Answered() bool {
+	return !slices.ContainsFunc(r.Clouds, func(c CloudReport) bool { return len(c.Problems) > 0 })
+}
+
+// add takes what one account has: not what lives, and not what is another fleet's.
+func (r *Report) add(o Options, account cloud.Account, resources []cloud.Resource) {
+	owners := map[string]string{} // of networks that go with a cluster
+	for _, resource := range resources {
+		if resource.Network == resource.ID && resource.Fleet != "" {
+			owners[resource.Network] = resource.Fleet
+		}
+	}
+	clusters := map[string]*Cluster{}
+	for _, resource := range resources {
+		owner, proof := resource.Fleet, ProofTag
+		if owner == "" {
+			owner, proof = owners[resource.Network], ProofNetwork
+		}
+		switch {
+		case owner == "":
+			proof = ProofNone
+		case owner != o.Fleet:
+			r.Others++
+			continue
+		}
+		if _, lives := o.Living[resource.Cluster]; lives {
+			continue
+		}
+		c := clusters[resource.Cluster]
+		if c == nil {
+			c = &Cluster{
+				Name: resource.Cluster, Cloud: account.Cloud(), Proven: true, Declared: slices.Contains(o.Declared, resource.Cluster), account: account,
+			}
+			clusters[resource.Cluster] = c
+		}
+		c.Proven = c.Proven && proof != ProofNone
+		c.Resources = append(c.Resources, Resource{Resource: resource, Proof: proof})
+	}
+	for _, c := range clusters {
+		r.Clusters = append(r.Clusters, *c)
+	}
+}
+
+// Count is how many things were found.
+func (r *Report) Count() int {
+	n := 0
+	for _, c := range r.Clusters {
+		n += len(c.Resources)
+	}
+	return n
+}
+
+// Of is what was found of the cluster called name, in every account.
+func (r *Report) Of(name string) []Cluster {
+	var all []Cluster
+	for _, c := range r.Clusters {
+		if c.Name == name {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Consent is what the user has said besides the cluster's name.
+type Consent struct {
+	// OwnerIsGone: the management clusters that could not be asked do not exist any more.
+	OwnerIsGone bool
+	// Unproven: also what nothing proves to be the fleet's.
+	Unproven bool
+}
+
+// Check refuses to delete the cluster called name where somebody else may own it, and returns what would be deleted.
+func (r *Report) Check(name string, consent Consent) ([]Cluster, error) {
+	clusters := r.Of(name)
+	switch {
+	case len(clusters) == 0 && !r.Answered():
+		return nil, diag.Errorf("`fleetctl orphans` says what could not be asked", "no orphan of a cluster %s was found, and not every cloud could be asked", name)
+	case len(clusters) == 0:
+		return nil, diag.Usage("`fleetctl orphans` lists what there is", "no orphan belongs to a cluster %s", name)
+	case len(r.Unasked) > 0 && !consent.OwnerIsGone:
+		var names []string
+		for _, u := range r.Unasked {
+			names = append(names, u.Name)
+		}
+		return nil, diag.Errorf("start it, or connect to it (`fleetctl connect`); if it is gone for good, add --owner-is-gone",
+			"nobody knows whether %s still lives: it could be managed by %s, which could not be asked", name, strings.Join(names, ", "))
+	}
+	var kept []Cluster
+	unproven := 0
+	for _, c := range clusters {
+		var some []Resource
+		for _, resource := range c.Resources {
+			if resource.Proof == ProofNone && !consent.Unproven {
+				unproven++
+				continue
+			}
+			some = append(some, resource)
+		}
+		if c.Resources = some; len(some) > 0 {
+			kept = append(kept, c)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, diag.Errorf("look at each of them first; if they are yours, add --unproven",
+			"nothing proves that what is tagged with the cluster %s is this fleet's: %d resources have no tag %s, and another fleet may use the same account",
+			name, unproven, v1alpha1.FleetTag)
+	}
+	return kept, nil
+}
+
+// Delete deletes what Check has returned.
+func Delete(ctx context.Context, clusters []Cluster, said func(string)) error {
+	for _, c := range clusters {
+		var all []cloud.Resource
+		for _, resource := range c.Resources {
+			all = append(all, resource.Resource)
+		}
+		if err := c.account.Delete(ctx, all, said); err != nil {
+			return fmt.Errorf("delete what %s has of cluster %s: %w", c.Cloud, c.Name, err)
+		}
+	}
+	return nil
+}
