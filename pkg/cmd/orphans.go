@@ -145,19 +145,19 @@ func deleteOrphans(c *cobra.Command, f *factory, o *orphansOptions, report *orph
 }
 
 func orphansQuestion(clusters []orphans.Cluster) string {
-	question := ""
+	var question strings.Builder
 	for _, cluster := range clusters {
-		question += fmt.Sprintf("This deletes %d resources of cluster %s in %s, with what they store:\n", len(cluster.Resources), cluster.Name, cluster.Cloud)
+		fmt.Fprintf(&question, "This deletes %d resources of cluster %s in %s, with what they store:\n", len(cluster.Resources), cluster.Name, cluster.Cloud)
 		for _, r := range cluster.Resources {
 			note := ""
 			if r.Proof == orphans.ProofNone {
 				note = "  (nothing proves that it is this fleet's)"
 			}
-			question += fmt.Sprintf("  %s %s %s%s\n", r.Region, r.Kind, r.ID, note)
+			fmt.Fprintf(&question, "  %s %s %s%s\n", r.Region, r.Kind, r.ID, note)
 		}
 		if cluster.Declared {
-			question += fmt.Sprintf("The fleet repo still declares %s: a management cluster that is made anew makes it again.\n", cluster.Name)
+			fmt.Fprintf(&question, "The fleet repo still declares %s: a management cluster that is made anew makes it again.\n", cluster.Name)
 		}
 	}
-	return strings.TrimRight(question, "\n")
+	return strings.TrimRight(question.String(), "\n")
 }

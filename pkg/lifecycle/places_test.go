@@ -5,18 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"log"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/registry"
-
+	"github.com/fleetctl/fleetctl/pkg/bundle/bundletest"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
@@ -25,8 +21,7 @@ import (
 // places opens the place of a management cluster, of every kind that there is.
 func places(t *testing.T) map[string]func(cluster string) (snapshot.Place, error) {
 	folder := t.TempDir()
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	t.Cleanup(server.Close)
+	registry := bundletest.Registry(t)
 	remote := gittest.NewHTTPS(t, gittest.Options{})
 	guarded := gittest.NewHTTPS(t, gittest.Options{})
 	gittest.Git(t, guarded.Dir, "config", "receive.denyNonFastForwards", "true")
@@ -38,7 +33,7 @@ func places(t *testing.T) map[string]func(cluster string) (snapshot.Place, error
 	return map[string]func(string) (snapshot.Place, error){
 		"folder": func(cluster string) (snapshot.Place, error) { return openPlace(folder, cluster, gitRemote{}) },
 		"registry": func(cluster string) (snapshot.Place, error) {
-			return openPlace("oci://"+strings.TrimPrefix(server.URL, "http://")+"/acme/snapshots", cluster, gitRemote{})
+			return openPlace("oci://"+registry+"/acme/snapshots", cluster, gitRemote{})
 		},
 		"branch": func(cluster string) (snapshot.Place, error) {
 			return openPlace("branch:fleetctl-snapshots", cluster, git(remote))

@@ -23,7 +23,7 @@ import (
 )
 
 // CredentialsVariable is the provider's variable that has the credentials: a profile as AWS's own tools keep it, in base64.
-const CredentialsVariable = "AWS_B64ENCODED_CREDENTIALS"
+const CredentialsVariable = "AWS_B64ENCODED_CREDENTIALS" //nolint:gosec // the name of a variable
 
 // EndpointVariable leads to another AWS than the real one, as it does for AWS's own tools.
 const EndpointVariable = "AWS_ENDPOINT_URL"
