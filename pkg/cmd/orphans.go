@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -147,16 +146,16 @@ func deleteOrphans(c *cobra.Command, f *factory, o *orphansOptions, report *orph
 func orphansQuestion(clusters []orphans.Cluster) string {
 	var question strings.Builder
 	for _, cluster := range clusters {
-		fmt.Fprintf(&question, "This deletes %d resources of cluster %s in %s, with what they store:\n", len(cluster.Resources), cluster.Name, cluster.Cloud)
+		ui.Fprintf(&question, "This deletes %d resources of cluster %s in %s, with what they store:\n", len(cluster.Resources), cluster.Name, cluster.Cloud)
 		for _, r := range cluster.Resources {
 			note := ""
 			if r.Proof == orphans.ProofNone {
 				note = "  (nothing proves that it is this fleet's)"
 			}
-			fmt.Fprintf(&question, "  %s %s %s%s\n", r.Region, r.Kind, r.ID, note)
+			ui.Fprintf(&question, "  %s %s %s%s\n", r.Region, r.Kind, r.ID, note)
 		}
 		if cluster.Declared {
-			fmt.Fprintf(&question, "The fleet repo still declares %s: a management cluster that is made anew makes it again.\n", cluster.Name)
+			ui.Fprintf(&question, "The fleet repo still declares %s: a management cluster that is made anew makes it again.\n", cluster.Name)
 		}
 	}
 	return strings.TrimRight(question.String(), "\n")
