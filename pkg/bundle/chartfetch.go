@@ -60,7 +60,19 @@ func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error)
 	if err == nil {
 		c.Path, err = chartPath(c.Archive)
 	}
+	if err == nil && c.Path != ref.path() { // it would take the place of another
+		err = fmt.Errorf("what is there says that it is %s", path.Base(c.Path))
+	}
 	return &c, diag.Wrap("fetch the chart "+ref.String(), err, "check its address and its version, and the network; or give --from a bundle that has it")
+}
+
+// path is where a bundle has the chart.
+func (ref ChartRef) path() string {
+	name := ref.Name
+	if name == "" {
+		name = path.Base(ref.URL)
+	}
+	return path.Join(chartsDir, name+"-"+strings.ReplaceAll(ref.Version, "_", "+")+".tgz")
 }
 
 // chart is one of a bundle; nil where it has none of that name and version.
@@ -68,11 +80,7 @@ func (b *Bundle) chart(ref ChartRef) *Chart {
 	if b == nil {
 		return nil
 	}
-	name := ref.Name
-	if name == "" {
-		name = path.Base(ref.URL)
-	}
-	at := path.Join(chartsDir, name+"-"+strings.ReplaceAll(ref.Version, "_", "+")+".tgz")
+	at := ref.path()
 	archive, err := b.ReadFile(at)
 	if err != nil {
 		return nil

@@ -130,7 +130,11 @@ func (w *Writer) copyFrom(ctx context.Context, from *Bundle, ref string, i image
 
 // mirrored is where an image is pulled from: its registry, or what is asked in the place of that.
 func mirrored(ref name.Reference, mirrors map[string]string) (name.Reference, error) {
-	mirror, ok := mirrors[ref.Context().RegistryStr()]
+	registry := ref.Context().RegistryStr()
+	if registry == name.DefaultRegistry { // as nobody writes it
+		registry = "docker.io"
+	}
+	mirror, ok := mirrors[registry]
 	if !ok {
 		return ref, nil
 	}

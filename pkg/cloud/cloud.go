@@ -25,8 +25,6 @@ type Resource struct {
 	// Created is when it was made; nil where the cloud does not say.
 	Created *time.Time `json:"created,omitempty"`
 	Cost    Cost       `json:"cost"`
-	// ByHand: fleetctl does not know how to delete it.
-	ByHand bool `json:"byHand,omitempty"`
 	// Cluster is the name of the cluster that it belongs to, by its tags; Fleet, the value of v1alpha1.FleetTag. Network is the network that it
 	// is in.
 	Cluster string `json:"-"`
@@ -56,6 +54,4 @@ type Account interface {
 	// Find lists everything that goes with some cluster of Cluster API, whoever's it is. fleet, and the names of clusters, help to find what can only be
 	// asked for by them.
 	Find(ctx context.Context, fleet string, clusters []string) Found
-	// Delete deletes resources in the order that the cloud demands, and waits until they are gone. What is gone already is no error.
-	Delete(ctx context.Context, resources []Resource, said func(string)) error
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -69,12 +70,16 @@ func (f *factory) askClouds(ctx context.Context, deps management.Deps, result *l
 	if !result.Changed {
 		return
 	}
-	repo, err := f.fleetRepo()
+	dir, err := f.repoDir()
 	if err != nil {
 		return
 	}
-	dir, err := f.repoDir()
+	if _, err := fleetrepo.Find(dir); err != nil {
+		return // it runs in no fleet repo
+	}
+	repo, err := fleetrepo.Open(dir)
 	if err != nil {
+		result.NotAsked = append(result.NotAsked, "the clouds: "+err.Error())
 		return
 	}
 	var targets []*management.Target

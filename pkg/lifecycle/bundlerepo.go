@@ -1,8 +1,10 @@
 package lifecycle
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -60,8 +62,12 @@ func (b *bundleRun) fetchChart(ctx context.Context, c *review.ChartUse, dir stri
 	if err != nil {
 		return diag.Wrap("get what "+c.Name+" consists of", err, diag.Hint(err))
 	}
-	if !slices.ContainsFunc(b.repoCharts, func(have bundle.Chart) bool { return have.Path == fetched.Path }) {
+	i := slices.IndexFunc(b.repoCharts, func(have bundle.Chart) bool { return have.Path == fetched.Path })
+	switch {
+	case i < 0:
 		b.repoCharts = append(b.repoCharts, *fetched)
+	case !bytes.Equal(b.repoCharts[i].Archive, fetched.Archive):
+		return diag.Errorf("give one of them another version", "two charts are called %s, and differ: the one of %s, and one before it", path.Base(fetched.Path), c.Name)
 	}
 	return fetched.Unpack(dir)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
-	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -157,27 +156,6 @@ func openAWS(ctx context.Context, deps management.Deps, o OrphansOptions, p v1al
 	}
 	endpoint, _ := deps.LookupEnv(aws.EndpointVariable)
 	return aws.New(encoded(variable, value), endpoint, o.Regions)
-}
-
-// deleteOrphansTimeout bounds how long a cloud may take to delete all that a cluster has.
-const deleteOrphansTimeout = 30 * time.Minute
-
-// DeleteOrphans deletes what was agreed upon and is still there: now is the list made anew since. What has appeared in between is left alone.
-func DeleteOrphans(ctx context.Context, report progress.Reporter, agreed, now []orphans.Cluster) error {
-	known := map[string]bool{}
-	for _, c := range agreed {
-		for _, r := range c.Resources {
-			known[c.Cloud+"/"+r.Region+"/"+r.ID] = true
-		}
-	}
-	for i := range now {
-		c := &now[i]
-		c.Resources = slices.DeleteFunc(slices.Clone(c.Resources), func(r orphans.Resource) bool { return !known[c.Cloud+"/"+r.Region+"/"+r.ID] })
-	}
-	return steps.Run(ctx, report, []steps.Step{{
-		Name: "delete orphans", Timeout: deleteOrphansTimeout, Hint: "run it again: it goes on with what is left",
-		Run: func(ctx context.Context, detail func(string)) error { return orphans.Delete(ctx, now, detail) },
-	}})
 }
 
 // LeftInClouds is what the clouds still hold when the management cluster called name is gone, and what could not be asked about it, one line each. A fleet

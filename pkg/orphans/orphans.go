@@ -5,13 +5,9 @@ package orphans
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/cloud"
-	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // Options say whose orphans are looked for, and where.
@@ -44,7 +40,7 @@ type Report struct {
 	Clouds   []CloudReport `json:"clouds"`
 	Unasked  []Unasked     `json:"managementClustersNotAsked"`
 	Clusters []Cluster     `json:"clusters"`
-	// Others counts what proves to be of other fleets in the same accounts. It is not shown, and never deleted.
+	// Others counts what proves to be of other fleets in the same accounts. It is not shown.
 	Others int `json:"ofOtherFleets"`
 }
 
@@ -62,7 +58,7 @@ type Proof string
 const (
 	// ProofTag: it has the identity of the fleet in its tags.
 	ProofTag Proof = "tag"
-	// ProofNetwork: it is in a network that has it.
+	// ProofNetwork: it is in a network of its cluster that has it.
 	ProofNetwork Proof = "network"
 	// ProofNone: the tags name a cluster, and no fleet.
 	ProofNone Proof = "none"
@@ -83,8 +79,6 @@ type Cluster struct {
 	// Declared tells that the fleet repo still has it: a management cluster that is made anew makes it again.
 	Declared  bool       `json:"declared"`
 	Resources []Resource `json:"resources"`
-
-	account cloud.Account
 }
 
 // Find asks all accounts. What cannot be asked is in the report, and no error.
@@ -118,17 +112,18 @@ func (r *Report) Answered() bool {
 
 // add takes what one account has: not what lives, and not what is another fleet's.
 func (r *Report) add(o Options, account cloud.Account, resources []cloud.Resource) {
-	owners := map[string]string{} // of networks that go with a cluster
+	type owned struct{ network, cluster string }
+	owners := map[owned]string{} // the fleets of networks: of what another cluster has in one, that proves nothing
 	for _, resource := range resources {
 		if resource.Network == resource.ID && resource.Fleet != "" {
-			owners[resource.Network] = resource.Fleet
+			owners[owned{resource.Network, resource.Cluster}] = resource.Fleet
 		}
 	}
 	clusters := map[string]*Cluster{}
 	for _, resource := range resources {
 		owner, proof := resource.Fleet, ProofTag
 		if owner == "" {
-			owner, proof = owners[resource.Network], ProofNetwork
+			owner, proof = owners[owned{resource.Network, resource.Cluster}], ProofNetwork
 		}
 		switch {
 		case owner == "":
@@ -143,7 +138,7 @@ func (r *Report) add(o Options, account cloud.Account, resources []cloud.Resourc
 		c := clusters[resource.Cluster]
 		if c == nil {
 			c = &Cluster{
-				Name: resource.Cluster, Cloud: account.Cloud(), Proven: true, Declared: slices.Contains(o.Declared, resource.Cluster), account: account,
+				Name: resource.Cluster, Cloud: account.Cloud(), Proven: true, Declared: slices.Contains(o.Declared, resource.Cluster),
 			}
 			clusters[resource.Cluster] = c
 		}
@@ -162,76 +157,4 @@ func (r *Report) Count() int {
 		n += len(c.Resources)
 	}
 	return n
-}
-
-// Of is what was found of the cluster called name, in every account.
-func (r *Report) Of(name string) []Cluster {
-	var all []Cluster
-	for _, c := range r.Clusters {
-		if c.Name == name {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-// Consent is what the user has said besides the cluster's name.
-type Consent struct {
-	// OwnerIsGone: the management clusters that could not be asked do not exist any more.
-	OwnerIsGone bool
-	// Unproven: also what nothing proves to be the fleet's.
-	Unproven bool
-}
-
-// Check refuses to delete the cluster called name where somebody else may own it, and returns what would be deleted.
-func (r *Report) Check(name string, consent Consent) ([]Cluster, error) {
-	clusters := r.Of(name)
-	switch {
-	case len(clusters) == 0 && !r.Answered():
-		return nil, diag.Errorf("`fleetctl orphans` says what could not be asked", "no orphan of a cluster %s was found, and not every cloud could be asked", name)
-	case len(clusters) == 0:
-		return nil, diag.Usage("`fleetctl orphans` lists what there is", "no orphan belongs to a cluster %s", name)
-	case len(r.Unasked) > 0 && !consent.OwnerIsGone:
-		var names []string
-		for _, u := range r.Unasked {
-			names = append(names, u.Name)
-		}
-		return nil, diag.Errorf("start it, or connect to it (`fleetctl connect`); if it is gone for good, add --owner-is-gone",
-			"nobody knows whether %s still lives: it could be managed by %s, which could not be asked", name, strings.Join(names, ", "))
-	}
-	var kept []Cluster
-	unproven := 0
-	for _, c := range clusters {
-		var some []Resource
-		for _, resource := range c.Resources {
-			if resource.Proof == ProofNone && !consent.Unproven {
-				unproven++
-				continue
-			}
-			some = append(some, resource)
-		}
-		if c.Resources = some; len(some) > 0 {
-			kept = append(kept, c)
-		}
-	}
-	if len(kept) == 0 {
-		return nil, diag.Errorf("look at each of them first; if they are yours, add --unproven",
-			"nothing proves that what is tagged with the cluster %s is this fleet's: %d resources have no tag %s, and another fleet may use the same account",
-			name, unproven, v1alpha1.FleetTag)
-	}
-	return kept, nil
-}
-
-// Delete deletes what Check has returned.
-func Delete(ctx context.Context, clusters []Cluster, said func(string)) error {
-	for _, c := range clusters {
-		var all []cloud.Resource
-		for _, resource := range c.Resources {
-			all = append(all, resource.Resource)
-		}
-		if err := c.account.Delete(ctx, all, said); err != nil {
-			return fmt.Errorf("delete what %s has of cluster %s: %w", c.Cloud, c.Name, err)
-		}
-	}
-	return nil
 }

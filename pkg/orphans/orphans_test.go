@@ -3,31 +3,19 @@ package orphans
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
-	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 const ours, theirs = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
 
 // account is a cloud that holds what it was given.
-type account struct {
-	found   cloud.Found
-	deleted []string
-}
+type account struct{ found cloud.Found }
 
 func (a *account) Cloud() string { return "aws" }
 
 func (a *account) Find(context.Context, string, []string) cloud.Found { return a.found }
-
-func (a *account) Delete(_ context.Context, all []cloud.Resource, _ func(string)) error {
-	for _, r := range all {
-		a.deleted = append(a.deleted, r.ID)
-	}
-	return nil
-}
 
 // shared is an account that this fleet, another one, and clusters of nobody knows whom use.
 func shared() *account {
@@ -39,6 +27,7 @@ func shared() *account {
 		{Kind: "vpc", ID: "vpc-theirs", Network: "vpc-theirs", Cluster: "shop", Fleet: theirs},
 		{Kind: "load-balancer", ID: "made-from-inside-of-theirs", Network: "vpc-theirs", Cluster: "shop"},
 		{Kind: "instance", ID: "i-theirs-in-ours", Network: "vpc-ours", Cluster: "shop", Fleet: theirs},
+		{Kind: "instance", ID: "i-anothers-in-ours", Network: "vpc-ours", Cluster: "web"}, // before there was a tag, say
 		{Kind: "vpc", ID: "vpc-nobodys", Network: "vpc-nobodys", Cluster: "shop"},
 		{Kind: "vpc", ID: "vpc-alive", Network: "vpc-alive", Cluster: "alive", Fleet: ours},
 		{Kind: "volume", ID: "vol-alive", Cluster: "alive"},
@@ -60,11 +49,11 @@ func TestFind(t *testing.T) {
 	report := Find(t.Context(), Options{
 		Fleet: ours, Living: map[string]string{"alive": "mgmt"}, Declared: []string{"shop"}, Accounts: []cloud.Account{shared()},
 	})
-	want := []string{"i-ours tag", "made-from-inside network", "vol-shop none", "vpc-nobodys none", "vpc-ours tag"}
+	want := []string{"i-anothers-in-ours none", "i-ours tag", "made-from-inside network", "vol-shop none", "vpc-nobodys none", "vpc-ours tag"}
 	if got := ids(report.Clusters); !slices.Equal(got, want) {
 		t.Errorf("orphans %q, want %q", got, want)
 	}
-	if report.Others != 3 || !report.Complete || len(report.Clusters) != 1 || report.Clusters[0].Proven || !report.Clusters[0].Declared {
+	if report.Others != 3 || !report.Complete || len(report.Clusters) != 2 || report.Clusters[0].Proven || !report.Clusters[0].Declared {
 		t.Errorf("%+v", report)
 	}
 	if report := Find(t.Context(), Options{Accounts: []cloud.Account{shared()}}); report.Others != 7 {
@@ -82,50 +71,5 @@ func TestIncomplete(t *testing.T) {
 		if Find(t.Context(), o).Complete {
 			t.Errorf("%s: the report says that it is complete", name)
 		}
-	}
-	_, err := Find(t.Context(), Options{Accounts: []cloud.Account{broken}}).Check("shop", Consent{})
-	if err == nil || !strings.Contains(err.Error(), "not every cloud could be asked") {
-		t.Errorf("where the cloud said nothing: %v", err)
-	}
-}
-
-func TestCheck(t *testing.T) {
-	gone := []Unasked{{Name: "mgmt", Error: "it does not exist"}}
-	proven := []string{"i-ours tag", "made-from-inside network", "vpc-ours tag"}
-	for _, c := range []struct {
-		name    string
-		unasked []Unasked
-		cluster string
-		consent Consent
-		want    []string
-		hint    string
-	}{
-		{"what is proven", nil, "shop", Consent{}, proven, ""},
-		{"an owner that cannot be asked", gone, "shop", Consent{}, nil, "--owner-is-gone"},
-		{"and one that is gone", gone, "shop", Consent{OwnerIsGone: true}, proven, ""},
-		{"all of that name that no fleet is named on", nil, "shop", Consent{Unproven: true}, append(slices.Clone(proven), "vol-shop none", "vpc-nobodys none"), ""},
-		{"what lives", nil, "alive", Consent{OwnerIsGone: true, Unproven: true}, nil, "fleetctl orphans"},
-		{"what is not there", nil, "nothing", Consent{}, nil, "fleetctl orphans"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			a := shared()
-			report := Find(t.Context(), Options{Fleet: ours, Living: map[string]string{"alive": "mgmt"}, Unasked: c.unasked, Accounts: []cloud.Account{a}})
-			got, err := report.Check(c.cluster, c.consent)
-			if (err == nil) != (c.hint == "") || !strings.Contains(diag.Hint(err), c.hint) {
-				t.Fatalf("error %v, hint %q", err, diag.Hint(err))
-			}
-			slices.Sort(c.want)
-			if !slices.Equal(ids(got), c.want) {
-				t.Errorf("would delete %q, want %q", ids(got), c.want)
-			}
-			if err := Delete(t.Context(), got, func(string) {}); err != nil || len(a.deleted) != len(c.want) {
-				t.Errorf("deleted %q: %v", a.deleted, err)
-			}
-		})
-	}
-	a := &account{found: cloud.Found{Resources: []cloud.Resource{{Kind: "vpc", ID: "vpc-x", Network: "vpc-x", Cluster: "x"}}}}
-	_, err := Find(t.Context(), Options{Fleet: ours, Accounts: []cloud.Account{a}}).Check("x", Consent{})
-	if err == nil || !strings.Contains(diag.Hint(err), "--unproven") {
-		t.Errorf("where nothing is proven: %v", err)
 	}
 }

@@ -111,7 +111,7 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 	}
 	switch n := report.Count(); {
 	case n > 0:
-		ui.Fprintf(w, "%d orphans. `fleetctl orphans --delete CLUSTER` deletes those of a cluster.\n", n)
+		ui.Fprintf(w, "%d orphans, as far as tags tell. Look at each before you delete it.\n", n)
 	case report.Complete:
 		ui.Fprintf(w, "No orphans: nobody but the fleet's management clusters owns what its clouds hold.\n")
 	default:

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/aws/smithy-go"
 )
@@ -29,19 +28,6 @@ func code(err error) string {
 		return api.ErrorCode()
 	}
 	return ""
-}
-
-// isGone tells that there is no such thing any more: each service has a code of its own for that, and one word is in all of them.
-func isGone(err error) bool {
-	return strings.Contains(code(err), "NotFound")
-}
-
-// isBusy tells that something else has to go first, or is on its way.
-func isBusy(err error) bool {
-	return slices.Contains([]string{
-		"DependencyViolation", "ResourceInUse", "ResourceInUseException", "InvalidIPAddress.InUse", "VolumeInUse", "InvalidNetworkInterface.InUse",
-		"InvalidParameterValue.InUse", "IncorrectState", "OperationNotPermitted",
-	}, code(err))
 }
 
 // isDenied tells that the credentials may not ask that.

@@ -77,6 +77,6 @@ func (c *collector) addOther(arn string, tags map[string]string) {
 	case "eks/nodegroup":
 		c.add(kindNodeGroup, arn, tags, cloud.Resource{})
 	default:
-		c.add(parts[service]+"-"+kind, arn, tags, cloud.Resource{ByHand: true})
+		c.add(parts[service]+"-"+kind, arn, tags, cloud.Resource{})
 	}
 }
