@@ -60,7 +60,11 @@ func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error)
 	if err == nil {
 		c.Path, err = chartPath(c.Archive)
 	}
-	if err == nil && c.Path != ref.path() { // it would take the place of another
+	other := ref // Helm takes a version with and without the v
+	if other.Version = strings.TrimPrefix(ref.Version, "v"); other.Version == ref.Version {
+		other.Version = "v" + ref.Version
+	}
+	if err == nil && c.Path != ref.path() && c.Path != other.path() { // it would take the place of another
 		err = fmt.Errorf("what is there says that it is %s", path.Base(c.Path))
 	}
 	return &c, diag.Wrap("fetch the chart "+ref.String(), err, "check its address and its version, and the network; or give --from a bundle that has it")
