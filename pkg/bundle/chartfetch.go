@@ -71,12 +71,12 @@ func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error)
 }
 
 // path is where a bundle has the chart.
-func (ref ChartRef) path() string {
-	name := ref.Name
+func (r ChartRef) path() string {
+	name := r.Name
 	if name == "" {
-		name = path.Base(ref.URL)
+		name = path.Base(r.URL)
 	}
-	return path.Join(chartsDir, name+"-"+strings.ReplaceAll(ref.Version, "_", "+")+".tgz")
+	return path.Join(chartsDir, name+"-"+strings.ReplaceAll(r.Version, "_", "+")+".tgz")
 }
 
 // chart is one of a bundle; nil where it has none of that name and version.
