@@ -35,6 +35,10 @@ func (t *transfer) find(ctx context.Context) error {
 			return err
 		}
 	}
+	t.result.From, t.result.To, t.result.Cluster = from, to, t.name
+	if t.fluxOnly {
+		return nil
+	}
 	t.declared = !slices.ContainsFunc(at, func(c fleetrepo.Cluster) bool { return c.ManagementCluster == from })
 	for _, of := range []struct {
 		name string
@@ -49,7 +53,6 @@ func (t *transfer) find(ctx context.Context) error {
 		}
 		*of.side = &side{target: target}
 	}
-	t.result.From, t.result.To, t.result.Cluster = from, to, t.name
 	return nil
 }
 

@@ -14,7 +14,9 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // TestTransfer hands one of two clusters to a second management cluster of the fleet, and back, with the real controllers of both. Both go on with the
@@ -39,6 +41,21 @@ func TestTransfer(t *testing.T) {
 		h.sameMachines(t, before, h.source)
 		if changed := h.git("status", "--porcelain"); changed != tree {
 			t.Errorf("it has changed %s", changed)
+		}
+	})
+	h.step("an abort of nothing does nothing, and one of a run that had only begun gives Flux back", func(t *testing.T) {
+		if said := h.ok("cluster", "transfer", "one", "--abort").stdout; !strings.Contains(said, "No transfer of cluster one was under way") {
+			t.Errorf("it says %s", said)
+		}
+		system := flux.NewSystem(h.source)
+		if _, err := system.LetGo(t.Context(), kube.Key{Namespace: "one", Name: "one"}, kube.Key{Namespace: "one", Name: "one-kubeconfig"}); err != nil {
+			t.Fatal(err)
+		}
+		if said := h.ok("cluster", "transfer", "one", "--abort").stdout; !strings.Contains(said, "manages cluster one again") {
+			t.Errorf("it says %s", said)
+		}
+		if left, err := system.LetGoLeft(t.Context(), kube.Key{Namespace: "one", Name: "one-kubeconfig"}); err != nil || left {
+			t.Errorf("Flux is still kept off something: %t, %v", left, err)
 		}
 	})
 	if !h.step("killed in the midst of it, and undone", func(t *testing.T) {
