@@ -92,9 +92,12 @@ func TestTransfer(t *testing.T) {
 		h.ok("cluster", "transfer", "one", "--to", second)
 		h.ok("init", "--management", h.name, "--bundle", os.Getenv(envBundle))
 		for _, management := range []string{h.name, second} {
-			if st, code := h.status("--management", management); code != 0 || len(st.Clusters) != 1 {
-				t.Errorf("status of %s: exit %d, %+v", management, code, st)
-			}
+			eventually(t, management+" is Ready, with the cluster that it has", 3*time.Minute, func() string { // a new worker may not be Available yet
+				if st, code := h.status("--management", management); code != 0 || len(st.Clusters) != 1 {
+					return fmt.Sprintf("exit %d, %+v", code, st.Problems)
+				}
+				return ""
+			})
 		}
 		h.ok("validate")
 	})
