@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -72,17 +73,30 @@ func (f *factory) allTargets() ([]*management.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := f.repoDir()
-	if err != nil {
-		return nil, err
-	}
-	var all []*management.Target
-	for _, name := range repo.ManagementClusterNames() {
-		target, err := management.FindDeclared(f.store(), name, dir)
-		if err != nil {
-			return nil, err
+	all := make([]*management.Target, 0, len(repo.Fleet.Spec.ManagementClusters))
+	for _, t := range f.targetsOf(repo) {
+		if t.err != nil {
+			return nil, t.err
 		}
-		all = append(all, target)
+		all = append(all, t.target)
 	}
 	return all, nil
+}
+
+// foundTarget is a management cluster of a fleet repo, or why this machine cannot tell where it is.
+type foundTarget struct {
+	name   string
+	target *management.Target
+	err    error
+}
+
+// targetsOf are the management clusters that a fleet repo declares, in its order.
+func (f *factory) targetsOf(repo *fleetrepo.Repo) []foundTarget {
+	names := repo.ManagementClusterNames()
+	all := make([]foundTarget, len(names))
+	for i, name := range names {
+		all[i].name = name
+		all[i].target, all[i].err = management.FindDeclared(f.store(), name, repo.Dir)
+	}
+	return all
 }

@@ -101,17 +101,16 @@ func showAll(ctx context.Context, f *factory, timeout time.Duration) error {
 	if err != nil {
 		return err
 	}
-	names := repo.ManagementClusterNames()
-	reports := make([]*status.Report, len(names))
+	targets := f.targetsOf(repo)
+	reports := make([]*status.Report, len(targets))
 	var group sync.WaitGroup
-	for i, name := range names {
+	for i, t := range targets {
 		group.Go(func() {
-			target, err := management.FindDeclared(f.store(), name, repo.Dir)
-			if err != nil {
-				reports[i] = status.Collect(ctx, status.Sources{Cluster: status.Cluster{Name: name, State: "unknown"}, Unreachable: err})
+			if t.err != nil {
+				reports[i] = status.Collect(ctx, status.Sources{Cluster: status.Cluster{Name: t.name, State: "unknown"}, Unreachable: t.err})
 				return
 			}
-			reports[i] = collectStatus(ctx, target, timeout)
+			reports[i] = collectStatus(ctx, t.target, timeout)
 		})
 	}
 	group.Wait()

@@ -83,13 +83,12 @@ func (f *factory) askClouds(ctx context.Context, deps management.Deps, result *l
 		return
 	}
 	var targets []*management.Target
-	for _, name := range repo.ManagementClusterNames() {
-		target, err := management.FindDeclared(f.store(), name, dir)
-		if err != nil {
-			result.NotAsked = append(result.NotAsked, "management cluster "+name+": "+err.Error())
+	for _, t := range f.targetsOf(repo) {
+		if t.err != nil {
+			result.NotAsked = append(result.NotAsked, "management cluster "+t.name+": "+t.err.Error())
 			continue
 		}
-		targets = append(targets, target)
+		targets = append(targets, t.target)
 	}
 	left, notAsked := lifecycle.LeftInClouds(ctx, deps, lifecycle.OrphansOptions{Repo: repo, Dir: dir, Targets: targets, Timeout: askCloudsTimeout}, result.Cluster)
 	result.Leftovers = append(result.Leftovers, left...)

@@ -65,43 +65,43 @@ func letGoOf(obj *unstructured.Unstructured, kubeconfig kube.Key) bool {
 	return is && (a[letGoFor] == kubeconfig.String() || worksOn(obj, kubeconfig))
 }
 
-// LetGoLeft tells whether anything is there that LetGo has kept Flux off for that cluster.
-func (s *System) LetGoLeft(ctx context.Context, kubeconfig kube.Key) (bool, error) {
+// letGo are the objects that LetGo has kept Flux off for that cluster.
+func (s *System) letGo(ctx context.Context, kubeconfig kube.Key) ([]*unstructured.Unstructured, error) {
 	w, err := s.look(ctx)
 	if err != nil {
-		return false, fmt.Errorf("look at Flux: %w", err)
+		return nil, fmt.Errorf("look at Flux: %w", err)
 	}
+	var objects []*unstructured.Unstructured
 	for _, kind := range workers() {
 		for _, obj := range w[kind] {
 			if letGoOf(obj, kubeconfig) {
-				return true, nil
+				objects = append(objects, obj)
 			}
 		}
 	}
-	return false, nil
+	return objects, nil
+}
+
+// LetGoLeft tells whether anything is there that LetGo has kept Flux off for that cluster.
+func (s *System) LetGoLeft(ctx context.Context, kubeconfig kube.Key) (bool, error) {
+	objects, err := s.letGo(ctx, kubeconfig)
+	return len(objects) > 0, err
 }
 
 // ForgetLetGo deletes what LetGo has suspended, once no Kustomization applies it any more: nothing makes it again then. Suspended as it is, nothing of what
 // it has made is undone.
 func (s *System) ForgetLetGo(ctx context.Context, kubeconfig kube.Key, detail func(string)) error {
-	w, err := s.look(ctx)
+	objects, err := s.letGo(ctx, kubeconfig)
 	if err != nil {
-		return fmt.Errorf("look at Flux: %w", err)
+		return err
 	}
 	marked := map[kube.Ref]bool{}
-	var objects []*unstructured.Unstructured
-	for _, kind := range workers() {
-		for _, obj := range w[kind] {
-			ref := kube.RefOf(obj)
-			if !letGoOf(obj, kubeconfig) {
-				continue
-			}
-			if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); !suspended {
-				return diag.Errorf("suspend it again, or delete it if you know what that removes", "%s was resumed by somebody since it was let go", ref)
-			}
-			marked[ref] = true
-			objects = append(objects, obj)
+	for _, obj := range objects {
+		ref := kube.RefOf(obj)
+		if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); !suspended {
+			return diag.Errorf("suspend it again, or delete it if you know what that removes", "%s was resumed by somebody since it was let go", ref)
 		}
+		marked[ref] = true
 	}
 	if len(objects) == 0 {
 		return nil
@@ -123,7 +123,7 @@ func (s *System) waitNotApplied(ctx context.Context, objects map[kube.Ref]bool, 
 			for _, entry := range entries {
 				fields, _ := entry.(map[string]any)
 				id, _ := fields["id"].(string)
-				if ref, ok := inventoryRef(id); ok && applies(objects, ref) {
+				if ref, ok := inventoryRef(id); ok && objects[ref] {
 					if detail != nil {
 						detail(fmt.Sprintf("waiting until Kustomization %s no longer applies %s", key, ref))
 					}
@@ -137,16 +137,6 @@ func (s *System) waitNotApplied(ctx context.Context, objects map[kube.Ref]bool, 
 		return fmt.Errorf("wait until the fleet repo no longer has it here: %w", err)
 	}
 	return nil
-}
-
-// applies compares by kind and name: an inventory does not tell the version.
-func applies(objects map[kube.Ref]bool, ref kube.Ref) bool {
-	for o := range objects {
-		if o.Kind == ref.Kind && o.Group == ref.Group && o.Key == ref.Key {
-			return true
-		}
-	}
-	return false
 }
 
 // WaitReleased waits until a HelmRelease is there and Ready.

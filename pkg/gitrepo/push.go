@@ -9,6 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/go-git/go-git/v5/storage"
 )
 
 // Push pushes the checked out branch, never with force, and says whether there was anything to push. The error matches
@@ -53,22 +54,31 @@ func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, know
 	if err != nil {
 		return fmt.Errorf("find what to push from %s: %w", repo.dir, err)
 	}
+	if err := r.moveBranch(ctx, verb, t.branch, repo.git.Storer, update{old: known, new: commit, objects: objects}); err != nil {
+		return err
+	}
+	return repo.git.Storer.SetReference(plumbing.NewHashReference(t.ref, commit))
+}
+
+// moveBranch asks the server for one update of a branch. If the branch is not at u.old by now, the error matches ErrNonFastForward; verb is what failed.
+func (r *remote) moveBranch(ctx context.Context, verb, branch string, store storage.Storer, u update) error {
 	session, refs, err := r.openReceive(ctx)
 	if err != nil {
 		return r.fail(verb, err)
 	}
 	defer func() { _ = session.Close() }() // the answer has been read, or there is none
-	if at := refs.References[name.String()]; at != known {
-		return r.fail(verb, fmt.Errorf("%w: %s is at %s", ErrNonFastForward, t.branch, at))
+	u.name = plumbing.NewBranchReferenceName(branch)
+	if at := refs.References[u.name.String()]; at != u.old {
+		return r.fail(verb, fmt.Errorf("%w: %s is at %s", ErrNonFastForward, branch, at))
 	}
-	err = send(ctx, session, refs.Capabilities, repo.git.Storer, update{name: name, old: known, new: commit, objects: objects})
+	err = send(ctx, session, refs.Capabilities, store, u)
 	if no, ok := errors.AsType[*refused](err); ok {
-		return r.fail(verb, r.whyRefused(ctx, t.branch, known, no))
+		return r.fail(verb, r.whyRefused(ctx, branch, u.old, no))
 	}
 	if err != nil {
 		return r.fail(verb, err)
 	}
-	return repo.git.Storer.SetReference(plumbing.NewHashReference(t.ref, commit))
+	return nil
 }
 
 // openReceive opens a session that writes. The server that lets the same credentials read but not do this makes it

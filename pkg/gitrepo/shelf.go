@@ -114,19 +114,7 @@ func (s *Shelf) Read(ctx context.Context, name string, most int64) ([]byte, erro
 // Write puts a file there, whole or not at all.
 func (s *Shelf) Write(ctx context.Context, name string, content []byte) error {
 	return s.change(ctx, "Keep "+name, func(found *shelved) (*plumbing.Hash, error) {
-		encoded := found.store.NewEncodedObject()
-		encoded.SetType(plumbing.BlobObject)
-		w, err := encoded.Writer()
-		if err != nil {
-			return nil, err
-		}
-		if _, err := w.Write(content); err != nil {
-			return nil, err
-		}
-		if err := w.Close(); err != nil {
-			return nil, err
-		}
-		hash, err := found.store.SetEncodedObject(encoded)
+		hash, err := writeBlob(found.store, content)
 		found.entries[name] = object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: hash}
 		return &hash, err
 	})
@@ -178,51 +166,18 @@ func (s *Shelf) change(ctx context.Context, message string, edit func(*shelved) 
 
 // put pushes what is found as one commit.
 func (s *Shelf) put(ctx context.Context, found *shelved, before plumbing.Hash, added *plumbing.Hash, message string, parents []plumbing.Hash) error {
-	tree := &object.Tree{}
-	for _, name := range slices.Sorted(maps.Keys(found.entries)) {
-		tree.Entries = append(tree.Entries, found.entries[name])
-	}
-	treeHash, err := storeObject(found.store, tree)
+	tree, err := writeTree(found.store, found.entries)
 	if err != nil {
 		return err
 	}
 	by := object.Signature{Name: "fleetctl", Email: "fleetctl@localhost", When: time.Now()}
-	commit, err := storeObject(found.store, &object.Commit{Author: by, Committer: by, Message: message + "\n", TreeHash: treeHash, ParentHashes: parents})
+	commit, err := writeCommit(ctx, found.store, nil, tree, parents, message+"\n", identity{author: by, committer: by})
 	if err != nil {
 		return err
 	}
-	objects := []plumbing.Hash{commit, treeHash}
+	objects := []plumbing.Hash{commit, tree}
 	if added != nil {
 		objects = append(objects, *added)
 	}
-	const verb = "push snapshots to"
-	session, refs, err := s.remote.openReceive(ctx)
-	if err != nil {
-		return s.remote.fail(verb, err)
-	}
-	defer func() { _ = session.Close() }() // the answer has been read, or there is none
-	name := plumbing.NewBranchReferenceName(s.branch)
-	if at := refs.References[name.String()]; at != before {
-		return s.remote.fail(verb, fmt.Errorf("%w: %s is at %s", ErrNonFastForward, s.branch, at))
-	}
-	err = send(ctx, session, refs.Capabilities, found.store, update{name: name, old: before, new: commit, objects: objects})
-	if no, ok := errors.AsType[*refused](err); ok {
-		return s.remote.fail(verb, s.remote.whyRefused(ctx, s.branch, before, no))
-	}
-	if err != nil {
-		return s.remote.fail(verb, err)
-	}
-	return nil
-}
-
-// storeObject encodes an object into a store.
-func storeObject(store *memory.Storage, o interface {
-	Encode(plumbing.EncodedObject) error
-},
-) (plumbing.Hash, error) {
-	encoded := store.NewEncodedObject()
-	if err := o.Encode(encoded); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	return store.SetEncodedObject(encoded)
+	return s.remote.moveBranch(ctx, "push snapshots to", s.branch, found.store, update{old: before, new: commit, objects: objects})
 }

@@ -52,14 +52,14 @@ func Detach(ctx context.Context, o Options) (*Report, error) {
 func (r *run) beginDetach(ctx context.Context) error {
 	j := r.source.journal
 	switch {
-	case j.active() && j.Detach && slices.Equal(j.Select, r.selection()):
+	case j.Active() && j.Detach && slices.Equal(j.Select, r.selection()):
 		if err := r.act(ctx); err != nil {
 			return err
 		}
 		return r.takeOverFences(ctx)
-	case j.active() && j.Detach:
+	case j.Active() && j.Detach:
 		return BeingDetached(r.source.Name, j)
-	case j.active():
+	case j.Active():
 		return InTheMiddle(r.source.Name, j)
 	case j != nil && j.Role == RoleSource && j.Whole():
 		return handedOver(r.source.Name, j)

@@ -98,15 +98,12 @@ type Journal struct {
 	version string // of the Secret that it was read from
 }
 
-// active tells whether the hand-over of the journal is still to be finished, or undone.
-func (j *Journal) active() bool { return j != nil && j.Phase != PhaseReleased }
-
 // Whole tells whether it is about all that the source has: a source that has handed that over has no work any more.
 func (j *Journal) Whole() bool { return len(j.Select) == 0 }
 
 // Active tells whether it is still to be finished, or undone.
 // A nil journal is of none.
-func (j *Journal) Active() bool { return j.active() }
+func (j *Journal) Active() bool { return j != nil && j.Phase != PhaseReleased }
 
 // Command is the one that goes on with it.
 func (j *Journal) Command() string {

@@ -40,7 +40,7 @@ func Look(ctx context.Context, o Options) (*Plan, error) {
 	if r.committed() {
 		return r.goingOn(r.target.journal), nil
 	}
-	if r.source.journal.active() {
+	if r.source.journal.Active() {
 		return r.goingOn(r.source.journal), nil
 	}
 	return r.plan(ctx)
@@ -135,13 +135,13 @@ func (r *run) settled(ctx context.Context, p *Plan) error {
 
 // begin writes the journals of a new hand-over, or takes over the one that is under way.
 func (r *run) begin(ctx context.Context) error {
-	if !r.source.journal.active() {
+	if !r.source.journal.Active() {
 		if err := r.beginNew(ctx); err != nil {
 			return err
 		}
 		return r.become()
 	}
-	if !r.target.journal.active() { // the earlier run was cut off between the two
+	if !r.target.journal.Active() { // the earlier run was cut off between the two
 		if err := r.noteTarget(ctx); err != nil {
 			return err
 		}

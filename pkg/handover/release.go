@@ -220,19 +220,19 @@ func (r *run) abort(ctx context.Context) (*Report, error) {
 		return r.report(), diag.Errorf("`"+r.journal().Command()+"` finishes it; to take the work back, hand it over from there to here",
 			"the hand-over to %s is committed: it can only go forward", r.target.Name)
 	}
-	if r.source == nil || !r.source.journal.active() && !r.target.journal.active() {
+	if r.source == nil || !r.source.journal.Active() && !r.target.journal.Active() {
 		return r.report(), nil
 	}
 	if err := r.markAborting(ctx); err != nil {
 		return r.report(), err
 	}
 	report := r.report()
-	if r.target.journal.active() {
+	if r.target.journal.Active() {
 		if err := r.abortTarget(ctx); err != nil {
 			return report, err
 		}
 	}
-	if r.source.journal.active() {
+	if r.source.journal.Active() {
 		return report, r.abortSource(ctx)
 	}
 	return report, nil
@@ -241,7 +241,7 @@ func (r *run) abort(ctx context.Context) (*Report, error) {
 // markAborting settles, on the sides that there are, that the hand-over is not committed any more: at the target first, where the commit would be written.
 func (r *run) markAborting(ctx context.Context) error {
 	for _, s := range slices.Backward(r.sides()) {
-		if !s.journal.active() {
+		if !s.journal.Active() {
 			continue
 		}
 		next := *s.journal
@@ -260,7 +260,7 @@ func (r *run) markAborting(ctx context.Context) error {
 // by compare-and-swap: a run that is still at it is shut out by the write that begins the abort.
 func (r *run) abortAlone(ctx context.Context) (*Report, error) {
 	j := r.source.journal
-	if !j.active() || j.Role != RoleSource {
+	if !j.Active() || j.Role != RoleSource {
 		return r.report(), nil
 	}
 	if j.Detach && (len(r.Select) == 0 || j.Phase.reached(PhaseFenced)) { // some of it may be taken away

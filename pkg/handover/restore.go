@@ -45,7 +45,7 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 	if j != nil && j.Role == RoleTarget && j.Snapshot == o.Snapshot && j.Phase == PhaseReleased {
 		return r.report(), nil
 	}
-	if !j.active() || j.Snapshot != o.Snapshot {
+	if !j.Active() || j.Snapshot != o.Snapshot {
 		if err := Restorable(r.target.Name, j); err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 		}
 		return Restore(ctx, o)
 	}
-	if !j.active() || !j.Phase.Committed() {
+	if !j.Active() || !j.Phase.Committed() {
 		if err := r.takeIn(ctx, o); err != nil {
 			return r.report(), err
 		}
@@ -86,12 +86,12 @@ func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
 func Restorable(name string, j *Journal) error {
 	switch {
 	case j == nil:
-	case j.active() && j.Detach:
+	case j.Active() && j.Detach:
 		return BeingDetached(name, j)
-	case j.active() && j.Snapshot != "":
+	case j.Active() && j.Snapshot != "":
 		return diag.Errorf("finish that one first: `fleetctl restore --snapshot "+j.Snapshot+"`",
 			"%s is in the middle of being restored from the snapshot %s", name, j.Snapshot)
-	case j.active():
+	case j.Active():
 		return InTheMiddle(name, j)
 	case j.Role == RoleSource && j.Whole():
 		return handedOver(name, j)
@@ -130,7 +130,7 @@ func (r *run) takeIn(ctx context.Context, o RestoreOptions) error {
 
 // beginRestore writes the target's journal, or takes over the one of an earlier run.
 func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Graph) error {
-	if r.target.journal.active() {
+	if r.target.journal.Active() {
 		if err := r.act(ctx); err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 		return nil, err
 	}
 	j := r.target.journal
-	if !j.active() || j.Snapshot == "" {
+	if !j.Active() || j.Snapshot == "" {
 		return nil, nil
 	}
 	if j.Phase.Committed() {

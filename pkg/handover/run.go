@@ -83,7 +83,7 @@ func (r *run) lookBack(ctx context.Context) error {
 		r.source = nil // it has noted that all is done there, and has gone on since
 		return nil
 	}
-	if s.ID != t.ID || s.active() || t.active() {
+	if s.ID != t.ID || s.Active() || t.Active() {
 		return nil
 	}
 	if !slices.Equal(s.Select, r.selection()) {
@@ -146,17 +146,17 @@ func (r *run) agree() error {
 		return diag.Usage("name another cluster as the target", "%s and %s are the same cluster", r.source.Name, r.target.Name)
 	}
 	for _, s := range []*side{r.source, r.target} {
-		if j := s.journal; j.active() && j.Detach {
+		if j := s.journal; j.Active() && j.Detach {
 			return BeingDetached(s.Name, j)
 		}
-		if j := s.journal; j.active() && (j.Source.UID != r.source.party.UID || j.Target.UID != r.target.party.UID) {
+		if j := s.journal; j.Active() && (j.Source.UID != r.source.party.UID || j.Target.UID != r.target.party.UID) {
 			return InTheMiddle(s.Name, j)
 		}
-		if j := s.journal; j.active() && j.Snapshot == "" && !slices.Equal(j.Select, r.selection()) {
+		if j := s.journal; j.Active() && j.Snapshot == "" && !slices.Equal(j.Select, r.selection()) {
 			return InTheMiddle(s.Name, j)
 		}
 	}
-	if s := r.source.journal; s.active() && t.active() && s.ID != t.ID {
+	if s := r.source.journal; s.Active() && t.Active() && s.ID != t.ID {
 		return diag.Errorf("look at the Secrets "+JournalKey.String()+" on both sides",
 			"the journals of %s and %s are of two hand-overs, %s and %s", r.source.Name, r.target.Name, s.ID, t.ID)
 	}
@@ -167,7 +167,7 @@ func (r *run) agree() error {
 // another hand-over since. The Clusters there tell whether it has the work. Where it has, what is left is the source's part.
 func (r *run) tookOver(ctx context.Context) error {
 	s, t := r.source.journal, r.target.journal
-	if !s.active() || s.Role != RoleSource || s.Detach || !s.Phase.reached(PhaseVerified) || t != nil && t.ID == s.ID {
+	if !s.Active() || s.Role != RoleSource || s.Detach || !s.Phase.reached(PhaseVerified) || t != nil && t.ID == s.ID {
 		return nil
 	}
 	clusters, err := r.target.manager.Clusters(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,27 +68,18 @@ func (d *drill) readGit() error {
 		_, name, _ := strings.Cut(full, "/")
 		held[name] = true
 	}
-	for _, name := range sortedNames(declared) {
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		if !held[name] {
 			d.find(diag.SeverityError, "cluster "+name+" is declared in Git, and not in the snapshot: it would be made a second time",
 				"if it is made already, take a new snapshot: `fleetctl backup`")
 		}
 	}
-	for _, name := range sortedNames(held) {
+	for _, name := range slices.Sorted(maps.Keys(held)) {
 		if !declared[name] {
 			d.find(diag.SeverityWarning, "cluster "+name+" is in the snapshot, and Git does not declare it in its place: it would come back, and no Flux would keep it", "")
 		}
 	}
 	return nil
-}
-
-func sortedNames(set map[string]bool) []string {
-	names := make([]string, 0, len(set))
-	for name := range set {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // readProviders compares the providers that fleet.yaml declares with those that the objects were made by.

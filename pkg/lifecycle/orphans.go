@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 	"github.com/fleetctl/fleetctl/pkg/cloud/aws"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -68,10 +69,15 @@ func living(ctx context.Context, targets []*management.Target) (map[string]strin
 		err      error
 	}
 	answers := make([]answer, len(targets))
-	_ = kube.Each(4, slices.Collect(indexes(targets)), func(i int) error { // the errors are in the answers
-		answers[i].clusters, answers[i].err = clustersOf(ctx, targets[i])
-		return nil
-	})
+	var group errgroup.Group
+	group.SetLimit(4)
+	for i, t := range targets {
+		group.Go(func() error {
+			answers[i].clusters, answers[i].err = clustersOf(ctx, t)
+			return nil // the errors are in the answers
+		})
+	}
+	_ = group.Wait()
 	names, unasked := map[string]string{}, []orphans.Unasked{}
 	for i, a := range answers {
 		if a.err != nil {
@@ -84,16 +90,6 @@ func living(ctx context.Context, targets []*management.Target) (map[string]strin
 	return names, unasked
 }
 
-func indexes[T any](all []T) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		for i := range all {
-			if !yield(i) {
-				return
-			}
-		}
-	}
-}
-
 func clustersOf(ctx context.Context, target *management.Target) ([]capi.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -101,11 +97,7 @@ func clustersOf(ctx context.Context, target *management.Target) ([]capi.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	manager, err := capi.New(client)
-	if err != nil {
-		return nil, err
-	}
-	return manager.Clusters(ctx)
+	return management.Clusters(ctx, client)
 }
 
 // accounts opens every account that the fleet's management clusters have credentials for, each once.

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/bundle"
-	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
@@ -77,16 +75,9 @@ func branchPlace(branch, cluster string, git gitRemote) (snapshot.Place, error) 
 
 // gitRemote is the remote of the session's fleet.
 func (s *session) gitRemote() gitRemote {
-	return gitRemote{url: s.fleet.Spec.Git.URL, followed: s.fleet.Spec.Git.Branch, auth: func() (gitrepo.Auth, error) {
-		auth := s.pushAuth()
-		if auth.CA != nil || s.fleet.Spec.Git.CAFile == "" {
-			return auth, nil
-		}
-		repo := &fleetrepo.Repo{Dir: s.opts.Dir, Fleet: s.fleet}
-		given, err := change.AuthFor(repo, change.Credentials{})
-		auth.CA = given.CA
-		return auth, err
-	}}
+	return gitRemote{
+		url: s.fleet.Spec.Git.URL, followed: s.fleet.Spec.Git.Branch, auth: func() (gitrepo.Auth, error) { return s.pushAuth(), nil },
+	}
 }
 
 // openPlace is the place that was given or, where none was, the one of fleet.yaml.

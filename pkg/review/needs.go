@@ -78,15 +78,10 @@ var NeedsTask = confine.New("needs", needsTask)
 
 func needsTask(ctx context.Context, o NeedsOptions) (ClusterNeeds, error) {
 	var out ClusterNeeds
-	files, err := render.Dir(o.Dir)
+	r, files, err := openRenderer(ctx, o.Dir, o.CacheDir)
 	if err != nil {
 		return out, err
 	}
-	fleet, err := fleetOf(o.Dir, files)
-	if err != nil {
-		return out, err
-	}
-	r := render.New(files, fleet, render.Options{CacheDir: o.CacheDir, Begin: confine.Watch(ctx)})
 	all, err := r.All(ctx)
 	if err != nil {
 		return out, err

@@ -69,15 +69,10 @@ func renderTask(ctx context.Context, o RenderOptions) (out rendered, err error) 
 }
 
 func renderDir(ctx context.Context, o RenderOptions) (*render.Result, error) {
-	files, err := render.Dir(o.Dir)
+	r, _, err := openRenderer(ctx, o.Dir, o.CacheDir)
 	if err != nil {
 		return nil, err
 	}
-	fleet, err := fleetOf(o.Dir, files)
-	if err != nil {
-		return nil, err
-	}
-	r := render.New(files, fleet, render.Options{CacheDir: o.CacheDir, Begin: confine.Watch(ctx)})
 	switch {
 	case o.Cluster != "":
 		return r.Cluster(ctx, o.Cluster)
@@ -85,6 +80,18 @@ func renderDir(ctx context.Context, o RenderOptions) (*render.Result, error) {
 		return r.Environment(ctx, o.Environment)
 	}
 	return r.All(ctx)
+}
+
+// openRenderer reads a fleet repo to render it; files are its own.
+func openRenderer(ctx context.Context, dir, cacheDir string) (r *render.Renderer, files fs.FS, err error) {
+	if files, err = render.Dir(dir); err != nil {
+		return nil, nil, err
+	}
+	fleet, err := fleetOf(dir, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	return render.New(files, fleet, render.Options{CacheDir: cacheDir, Begin: confine.Watch(ctx)}), files, nil
 }
 
 // fleetOf is what the fleet.yaml of a folder says; without one, what its Flux objects say.

@@ -85,10 +85,11 @@ func (t *transfer) underWay(ctx context.Context, repo *fleetrepo.Repo, declared 
 	if err != nil {
 		return "", "", err
 	}
-	there, err := hasCluster(ctx, client, t.name)
+	cluster, err := t.clusterAt(ctx, client)
 	if err != nil {
 		return "", "", err
 	}
+	there := cluster != nil
 	if journal != nil && journal.IsTransferOf(t.name) && (journal.Active() || journal.Target.Name == at || !there) {
 		return t.direction(journal)
 	}
@@ -150,7 +151,7 @@ func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) 
 		if err != nil {
 			continue // it has nothing to do with this one, as far as can be told
 		}
-		left, err := flux.NewSystem(client).LetGoLeft(ctx, kube.Key{Namespace: t.name, Name: t.name + "-kubeconfig"})
+		left, err := flux.NewSystem(client).LetGoLeft(ctx, kubeconfigOf(t.declaredKey()))
 		if err != nil {
 			return "", err
 		}
@@ -161,11 +162,14 @@ func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) 
 	return "", nil
 }
 
-func hasCluster(ctx context.Context, client *kube.Client, name string) (bool, error) {
-	manager, err := capi.New(client)
+// clusterAt is the Cluster of that name at a management cluster, in whichever namespace; nil where there is none.
+func (t *transfer) clusterAt(ctx context.Context, client *kube.Client) (*capi.Cluster, error) {
+	clusters, err := management.Clusters(ctx, client)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	clusters, err := manager.Clusters(ctx)
-	return slices.ContainsFunc(clusters, func(c capi.Cluster) bool { return c.Name == name }), err
+	if i := slices.IndexFunc(clusters, func(c capi.Cluster) bool { return c.Name == t.name }); i >= 0 {
+		return &clusters[i], nil
+	}
+	return nil, nil //nolint:nilnil // no such Cluster is no error
 }

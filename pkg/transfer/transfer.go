@@ -208,15 +208,11 @@ func (t *transfer) sameFleet(ctx context.Context) error {
 
 // whichCluster finds the Cluster at the source or, where it has gone from there, by the journal.
 func (t *transfer) whichCluster(ctx context.Context) error {
-	manager, err := capi.New(t.from.client)
+	cluster, err := t.clusterAt(ctx, t.from.client)
 	if err != nil {
 		return err
 	}
-	clusters, err := manager.Clusters(ctx)
-	if err != nil {
-		return err
-	}
-	there := slices.ContainsFunc(clusters, func(c capi.Cluster) bool { return c.Name == t.name })
+	there := cluster != nil
 	switch {
 	case t.journal != nil && (t.journal.Active() || !there):
 		return t.known(t.journal)
@@ -226,8 +222,11 @@ func (t *transfer) whichCluster(ctx context.Context) error {
 		return t.nothingThere(ctx)
 	}
 	t.journal = nil // that one is over, and the cluster came back since
-	cluster, err := management.FindCluster(ctx, manager, t.name)
+	manager, err := capi.New(t.from.client)
 	if err != nil {
+		return err
+	}
+	if cluster, err = management.FindCluster(ctx, manager, t.name); err != nil { // where there are two of that name, it says so
 		return err
 	}
 	if cluster.Deleting {
@@ -250,17 +249,12 @@ func (t *transfer) whichCluster(ctx context.Context) error {
 
 // nothingThere is where the source has no such Cluster, and no journal tells of one.
 func (t *transfer) nothingThere(ctx context.Context) error {
-	manager, err := capi.New(t.to.client)
+	cluster, err := t.clusterAt(ctx, t.to.client)
 	if err != nil {
 		return err
 	}
-	clusters, err := manager.Clusters(ctx)
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(clusters, func(c capi.Cluster) bool { return c.Name == t.name }); i >= 0 {
-		// The journals know of a later hand-over by now: what is left is the fleet repo's part.
-		t.key, t.over = clusters[i].Key(), true
+	if cluster != nil { // the journals know of a later hand-over by now: what is left is the fleet repo's part
+		t.key, t.over = cluster.Key(), true
 		return nil
 	}
 	return diag.Errorf("if it is not made yet, move its declaration alone: transfer it when `fleetctl status` shows it",
@@ -277,9 +271,12 @@ func (t *transfer) known(j *handover.Journal) error {
 	return nil
 }
 
-// kubeconfig is the Secret by which Flux works on the cluster.
-func (t *transfer) kubeconfig() kube.Key {
-	return kube.Key{Namespace: t.key.Namespace, Name: t.key.Name + "-kubeconfig"}
+// declaredKey is where the layout of the fleet repo has the Cluster: in a namespace of its name. It is for where no Cluster and no journal tells.
+func (t *transfer) declaredKey() kube.Key { return kube.Key{Namespace: t.name, Name: t.name} }
+
+// kubeconfigOf is the Secret by which Flux works on a cluster.
+func kubeconfigOf(cluster kube.Key) kube.Key {
+	return kube.Key{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}
 }
 
 func (t *transfer) edit(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {

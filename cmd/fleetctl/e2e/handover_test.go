@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -217,7 +218,19 @@ func (h *handedOver) addsClusters(how string) {
 func (h *handedOver) prepares(t *testing.T) {
 	h.other.t = t
 	made := decode[initResult](t, h.other.ok(initArgs()...).stdout)
-	config, err := clientcmd.LoadFromFile(made.Kubeconfig)
+	remote, err := url.Parse(h.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.place.leadIn(h.whole, remote.Host)
+	h.leadsTo(t, made.Kubeconfig, "target")
+	h.withoutFleet(t)
+}
+
+// leadsTo makes the target reachable from here: its API server, and its kubeconfig in a file of that name.
+func (h *handedOver) leadsTo(t *testing.T, kubeconfig, name string) {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,17 +241,11 @@ func (h *handedOver) prepares(t *testing.T) {
 		}
 		h.place.leadOut(h.whole, server.Host)
 	}
-	remote, err := url.Parse(h.server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.place.leadIn(h.whole, remote.Host)
-	h.target = filepath.Join(h.base, "target.kubeconfig")
+	h.target = filepath.Join(h.base, name+".kubeconfig")
 	if err := clientcmd.WriteToFile(*config, h.target); err != nil {
 		t.Fatal(err)
 	}
 	h.targetClient = h.client(h.target)
-	h.withoutFleet(t)
 }
 
 // withoutFleet takes from the target what its own fleet has put there, as somebody does who gives it away.
@@ -282,17 +289,13 @@ func (h *handedOver) unsynced(t *testing.T) string {
 func (h *handedOver) killedAt(c *kube.Client, phase handover.Phase, args []string) {
 	h.t.Helper()
 	r := h.begin(args...)
-	for {
-		r.alive()
+	r.killedWhen(func() bool {
 		journal, err := handover.ReadJournal(h.t.Context(), c)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if journal != nil && journal.Phase == phase {
-			break
-		}
-	}
-	r.kill()
+		return journal != nil && journal.Phase == phase
+	})
 	if journal, err := handover.ReadJournal(h.t.Context(), c); err != nil || journal.Phase == handover.PhaseReleased {
 		h.t.Fatalf("killed too late: %+v, %v", journal, err)
 	}
@@ -321,10 +324,35 @@ func (h *handedOver) begin(args ...string) *running {
 // alive fails the test where it has ended by itself. It takes a moment, so that who looks again and again leaves the others room.
 func (r *running) alive() {
 	r.t.Helper()
+	r.lives(20 * time.Millisecond)
+}
+
+// lives lets a moment pass, and fails the test where it has ended by then.
+func (r *running) lives(moment time.Duration) {
+	r.t.Helper()
 	select {
 	case err := <-r.ended:
 		r.t.Fatalf("it ended before it was killed: %v\n%s", err, r.progress)
-	case <-time.After(20 * time.Millisecond):
+	case <-time.After(moment):
+	}
+}
+
+// killedWhen kills it as soon as look says so. It stands still while look looks, however long that takes on a busy machine, and runs a moment in between: what
+// is there for longer than such a moment is not missed.
+func (r *running) killedWhen(look func() bool) {
+	r.t.Helper()
+	for {
+		if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			r.t.Fatalf("it ended before it was killed: %v\n%s", err, r.progress)
+		}
+		if look() {
+			r.kill()
+			return
+		}
+		if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			r.t.Fatalf("it ended before it was killed: %v\n%s", err, r.progress)
+		}
+		r.lives(5 * time.Millisecond)
 	}
 }
 

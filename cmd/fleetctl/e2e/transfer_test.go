@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -130,22 +128,7 @@ func (h *handedOver) second(t *testing.T, name string) {
 		t.Fatalf("keys: %v, %v", keys, err)
 	}
 	made := decode[initResult](t, other.ok("init", "--management", name, "--bundle", os.Getenv(envBundle), "--age-key-file", keys[0], "-o", "json").stdout)
-	config, err := clientcmd.LoadFromFile(made.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cluster := range config.Clusters {
-		server, err := url.Parse(cluster.Server)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.place.leadOut(h.whole, server.Host)
-	}
-	h.target = filepath.Join(h.base, "second.kubeconfig")
-	if err := clientcmd.WriteToFile(*config, h.target); err != nil {
-		t.Fatal(err)
-	}
-	h.targetClient = h.client(h.target)
+	h.leadsTo(t, made.Kubeconfig, "second")
 	h.ok("connect", "--management", name, "--kubeconfig", h.target)
 	eventually(t, "the second follows the fleet repo", 3*time.Minute, func() string {
 		if st, code := h.status("--management", name); code != 0 {
