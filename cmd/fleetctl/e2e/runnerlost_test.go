@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -161,30 +163,41 @@ func TestRunnerLostInBootstrap(t *testing.T) {
 	})
 }
 
-// killedInRestore kills a restore when the objects are made and nobody has taken over: the providers do not run then.
+// killedInRestore kills a restore when it has stopped the providers and nobody has taken over: all the time that the objects are copied and compared.
 func (h *handedOver) killedInRestore(args []string) {
 	h.t.Helper()
 	r := h.begin(args...)
-	phase := func() handover.Phase {
-		content, err := os.ReadFile(filepath.Join(h.state, "clusters", h.name, "kubeconfig"))
-		if err != nil {
-			return ""
-		}
-		client, err := kube.New(content, kube.Options{})
-		if err != nil {
-			return ""
-		}
-		journal, err := handover.ReadJournal(h.t.Context(), client)
-		if err != nil || journal == nil {
-			return ""
-		}
-		return journal.Phase
-	}
-	for phase() != handover.PhaseCopied && phase() != handover.PhaseVerified {
+	eventually(h.t, "the restore begins", 5*time.Minute, func() string {
 		r.alive()
+		if !strings.Contains(r.progress.String(), "restore the snapshot") {
+			return "it has not"
+		}
+		return ""
+	})
+	c := h.client(filepath.Join(h.state, "clusters", h.name, "kubeconfig"))
+	var at handover.Phase
+	r.killedWhen(func() bool {
+		journal, err := handover.ReadJournal(h.t.Context(), c)
+		if err != nil || journal == nil {
+			return false
+		}
+		if at = journal.Phase; at.Committed() {
+			h.t.Fatalf("it was not seen between the halt and the commit\n%s", r.progress)
+		}
+		return h.halted(c)
+	})
+	h.t.Logf("killed in the phase %s", at)
+}
+
+// halted tells whether the core provider is told to run no pod.
+func (h *handedOver) halted(c *kube.Client) bool {
+	h.t.Helper()
+	core := object("apps/v1", "Deployment")
+	if err := c.Get(h.t.Context(), kube.Key{Namespace: "capi-system", Name: "capi-controller-manager"}, core); err != nil {
+		h.t.Fatal(err)
 	}
-	r.kill()
-	h.t.Logf("killed in the phase %s", phase())
+	replicas, is, err := unstructured.NestedInt64(core.Object, "spec", "replicas")
+	return err == nil && is && replicas == 0
 }
 
 // diesInBootstrap runs bootstrap until a snapshot has machines in it, ends all that the machine runs and takes its state away. It returns those machines.
