@@ -12,6 +12,7 @@ import (
 func newBootstrapCmd(f *factory) *cobra.Command {
 	o := &initOptions{}
 	var b lifecycle.BootstrapOptions
+	var of masterFlags
 	c := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "In a pipeline: init, wait for the clusters, and pivot to a permanent one",
@@ -24,11 +25,17 @@ With spec.snapshots.to in fleet.yaml it keeps encrypted snapshots while the clus
 --source-is-gone begins from the newest, and makes nothing twice. Without the flag it refuses where there are snapshots, for the first may
 still live.
 
+With --cluster NAME, or --environment NAME, it makes a management cluster that has a parent in fleet.yaml and is to stand alone. The parent is made, and
+makes the cluster that the new one runs on; that gets the providers and the Flux of its own, which follows its own folder; then it takes over its own
+Cluster and, with --environment, what else the parent has made in that environment. The fleet repo says so, by a push or --pr, with a record in the
+parent's folder of which run it was. This machine keeps the way to it, and the parent is torn down if bootstrap made it and nothing else is left there.
+
 Where it fails, a support bundle without secrets (see "fleetctl support-bundle") is gathered before anything is torn down.
 
 It asks no questions. Exit codes: 0 all is Ready; 1 a failure; 2 a mistake in the call; 3 something did not become Ready in time; 130
 interrupted. Run it again after any of them.`,
-		Example: `  fleetctl bootstrap --repo . --pivot-to platform -o json`,
+		Example: `  fleetctl bootstrap --repo . --pivot-to platform -o json
+  fleetctl bootstrap --environment prod        # the management cluster of prod, by way of its parent, which goes again`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.streams.InTerminal = false
@@ -41,6 +48,12 @@ interrupted. Run it again after any of them.`,
 			}
 			b.InitOptions = o.InitOptions
 			b.Ephemeral = true
+			if master, err := of.find(f, c, b); err != nil || master != nil {
+				if err != nil {
+					return err
+				}
+				return runMaster(c, f, deps, of, b, master)
+			}
 			result, err := lifecycle.Bootstrap(c.Context(), deps, b)
 			if result == nil {
 				return err
@@ -52,6 +65,7 @@ interrupted. Run it again after any of them.`,
 		},
 	}
 	o.addFlags(f, c)
+	of.add(f, c)
 	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
 	c.Flags().BoolVar(&b.SourceIsGone, "source-is-gone", false, "the runner of an earlier run is gone with its management cluster: go on from the newest snapshot (spec.snapshots)")
 	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the cluster that holds the work in the end")

@@ -65,6 +65,11 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 	if err := p.look(ctx); err != nil {
 		return nil, err
 	}
+	if p.under == nil && !o.Abort {
+		if err := s.refuseChild(o.To); err != nil {
+			return nil, err
+		}
+	}
 	if o.Abort || o.DryRun {
 		return p.aside(ctx, o)
 	}
