@@ -36,7 +36,7 @@ It asks no questions. Exit codes: 0 all is Ready; 1 a failure; 2 a mistake in th
 interrupted. Run it again after any of them.`,
 		Example: `  fleetctl bootstrap --repo . --pivot-to platform -o json
   fleetctl bootstrap --environment prod        # the management cluster of prod, by way of its parent, which goes again`,
-		Args:    cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.streams.InTerminal = false
 			if err := o.complete(f); err != nil {
@@ -65,11 +65,11 @@ interrupted. Run it again after any of them.`,
 		},
 	}
 	o.addFlags(f, c)
-	of.add(f, c)
 	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
 	c.Flags().BoolVar(&b.SourceIsGone, "source-is-gone", false, "the runner of an earlier run is gone with its management cluster: go on from the newest snapshot (spec.snapshots)")
 	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the cluster that holds the work in the end")
 	c.Flags().StringVar(&b.SupportFile, "support-bundle", "", "file for the support bundle of a run that fails (default: one in the state folder)")
 	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout, "how long the declared clusters may take to become Available")
+	of.add(f, c)
 	return c
 }

@@ -30,14 +30,14 @@ func (o *masterFlags) add(f *factory, c *cobra.Command) {
 	fs.BoolVar(&o.keep, "keep-parent", false, "with --cluster or --environment: leave the parent, also where it has nothing left to do")
 	completeFlag(c, "forge", completeForges)
 	completeFlag(c, "cluster", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.MasterNames() }))
-	c.MarkFlagsMutuallyExclusive("cluster", "environment")
-	c.MarkFlagsMutuallyExclusive("cluster", "management")
-	c.MarkFlagsMutuallyExclusive("cluster", "pivot-to")
 }
 
 // find is the management cluster that is to stand alone; nil where none is asked for: --environment has another meaning in a new fleet, and where somebody
 // names a management cluster or one to pivot to.
 func (o *masterFlags) find(f *factory, c *cobra.Command, b lifecycle.BootstrapOptions) (*fleetrepo.Master, error) {
+	if o.cluster != "" && (c.Flags().Changed("environment") || b.Cluster != "" || b.PivotTo != "") {
+		return nil, diag.Usage("leave the others out", "--cluster says it all: --environment, --management and --pivot-to do not go with it")
+	}
 	asked := c.Flags().Changed("environment") && b.Cluster == "" && b.PivotTo == ""
 	if o.cluster != "" || asked {
 		repo, err := f.fleetRepo()
