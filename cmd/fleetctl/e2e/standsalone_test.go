@@ -90,7 +90,7 @@ func TestStandsAlone(t *testing.T) {
 			t.Errorf("it says %+v", r)
 		}
 	})
-	f.step("a root made from nothing but Git makes nothing twice, and goes", func(t *testing.T) {
+	f.step("a root made from nothing but Git makes nothing twice", func(t *testing.T) {
 		f.ok(append([]string{"init", "--management", f.name}, bundle...)...)
 		if st, code := f.status("--management", f.name); code != 0 || len(st.Clusters) > 0 {
 			t.Errorf("status: exit %d, %+v", code, st)
@@ -98,6 +98,25 @@ func TestStandsAlone(t *testing.T) {
 		if made := containers(t, child+"-"); len(made) != 2 { // its node and its load balancer
 			t.Errorf("containers: %v", made)
 		}
+	})
+	f.step("it gives its own Cluster back to the root, which looks after the machines again", func(t *testing.T) {
+		f.ok("cluster", "transfer", child, "--to", f.name, "--push", "--yes")
+		if st, code := f.status("--management", f.name); code != 0 || len(st.Clusters) != 1 || !st.Clusters[0].Available {
+			t.Errorf("status: exit %d, %+v", code, st)
+		}
+	})
+	f.step("and takes it over again, whereafter the root can be torn down", func(t *testing.T) {
+		f.fails(1, []string{child + "/" + child}, "teardown", "--management", f.name)
+		r := decode[masterResult](t, f.ok(bootstrap...).stdout)
+		if r.Outcome != "ready" || !r.Alone || r.ParentGone || !slices.Equal(r.HandedOver, []string{"regions/" + child}) {
+			t.Errorf("it says %+v", r) // init has made this root, not bootstrap: it stays
+		}
 		f.ok("teardown", "--yes", "--management", f.name)
+		eventually(t, "it stands alone", 3*time.Minute, func() string {
+			if st, code := f.status(of...); code != 0 || len(st.Clusters) != 2 {
+				return fmt.Sprintf("exit %d, %+v", code, st.Problems)
+			}
+			return ""
+		})
 	})
 }
