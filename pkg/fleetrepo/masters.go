@@ -88,7 +88,8 @@ func (r *Repo) StandsAlone(name string) (bool, error) {
 // Master is a management cluster that another one makes, and what it has to take over from that to stand alone.
 type Master struct {
 	Name, Parent string
-	// Alone says that it has taken its own cluster over.
+	// Own is the cluster that it runs on, as environment/name; Alone says that it has taken that over.
+	Own   string
 	Alone bool
 	// Clusters are those of the parent that are to be its own, as environment/name: first the one that it runs on.
 	Clusters []string
@@ -116,13 +117,13 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 		full := c.Environment + "/" + c.Name
 		switch {
 		case c.Name == m.Name && c.ManagementCluster == m.Name:
-			found.Alone = true
+			found.Own, found.Alone = full, true
 		case c.ManagementCluster != parent.Name:
 		case c.Name == m.Name:
 			if r.exists(path.Join(path.Dir(c.File), "flux.yaml")) {
 				return nil, diag.Errorf("remove the flux.yaml beside "+c.File, "cluster %s has a Flux as workload clusters have, and is to be a management cluster with its own", full)
 			}
-			own = append(own, full)
+			found.Own, own = full, append(own, full)
 		case environment != "" && c.Environment == environment && !r.manages(parent, c.Name):
 			others = append(others, full)
 		}

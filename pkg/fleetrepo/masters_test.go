@@ -59,11 +59,11 @@ func TestMaster(t *testing.T) {
 		want              *Master
 		err, hint         string
 	}{
-		"by its name": {name: "eu", want: &Master{Name: "eu", Parent: "root", Clusters: []string{"regions/eu"}}},
+		"by its name": {name: "eu", want: &Master{Name: "eu", Parent: "root", Own: "regions/eu", Clusters: []string{"regions/eu"}}},
 		"by an environment, with what the root has made in it": {
-			environment: "prod", want: &Master{Name: "eu", Parent: "root", Clusters: []string{"regions/eu", "prod/early"}},
+			environment: "prod", want: &Master{Name: "eu", Parent: "root", Own: "regions/eu", Clusters: []string{"regions/eu", "prod/early"}},
 		},
-		"by the environment that it is made in": {environment: "america", want: &Master{Name: "us", Parent: "root", Clusters: []string{"america/us"}}},
+		"by the environment that it is made in": {environment: "america", want: &Master{Name: "us", Parent: "root", Own: "america/us", Clusters: []string{"america/us"}}},
 		"nobody's environment":                  {environment: "test", err: "no management cluster with a parent has clusters in environment test", hint: "eu, us"},
 		"a misspelt name":                       {name: "ue", err: `there is no management cluster with a parent "ue"`, hint: "eu"},
 		"one without a parent":                  {name: "root", err: `there is no management cluster with a parent "root"`},

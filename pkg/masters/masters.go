@@ -115,6 +115,9 @@ func (m *master) run(ctx context.Context) error {
 	if err := m.remember(ctx); err != nil {
 		return err
 	}
+	if err := m.finish(ctx); err != nil {
+		return err
+	}
 	if err := m.endParent(ctx); err != nil {
 		return err
 	}
@@ -186,6 +189,24 @@ func (m *master) make(ctx context.Context) error {
 	}
 	_, err = lifecycle.Init(ctx, m.Deps, m.ofCluster())
 	return diag.Wrap("make a management cluster of "+m.result.Cluster, err, "")
+}
+
+// finish has the parent forget what an earlier run left there, when a pull request is merged, or where that was cut off.
+func (m *master) finish(ctx context.Context) error {
+	target, err := management.Find(m.Store, m.result.Parent, m.opts.Dir)
+	if err != nil || target.Record == nil || !m.opts.Master.Alone {
+		return err
+	}
+	client, err := target.Client(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // there is nobody who could do anything with it
+	}
+	_, name, _ := strings.Cut(m.opts.Master.Own, "/")
+	left, err := flux.NewSystem(client).LetGoLeft(ctx, kube.Key{Namespace: name, Name: name + "-kubeconfig"})
+	if err != nil || !left {
+		return err
+	}
+	return m.handOver(ctx, m.opts.Master.Own)
 }
 
 // ofCluster are the options of init for the new management cluster: what is said of a host is said of the parent's.

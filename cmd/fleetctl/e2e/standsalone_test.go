@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 )
 
 // masterResult is what `bootstrap --cluster` prints with -o json.
@@ -37,11 +38,13 @@ func TestStandsAlone(t *testing.T) {
 	bootstrap := append([]string{"bootstrap", "--environment", environment, "-o", "json"}, bundle...)
 	of := []string{"--management", child}
 
+	var kubeconfig string
 	if !f.step("one command makes the root, the new one, and ends the root", func(t *testing.T) {
 		r := decode[masterResult](t, f.ok(bootstrap...).stdout)
 		if r.Outcome != "ready" || !r.Alone || !r.ParentGone || !slices.Equal(r.HandedOver, []string{"regions/" + child}) {
 			t.Errorf("it says %+v", r)
 		}
+		kubeconfig = r.Kubeconfig
 		if left := f.on.processes(f); len(left) > 0 {
 			t.Errorf("processes of the root:\n%s", told(left))
 		}
@@ -105,8 +108,10 @@ func TestStandsAlone(t *testing.T) {
 			t.Errorf("status: exit %d, %+v", code, st)
 		}
 	})
-	f.step("and takes it over again, whereafter the root can be torn down", func(t *testing.T) {
+	f.step("and takes it over again, killed in the midst of it, whereafter the root can be torn down", func(t *testing.T) {
 		f.fails(1, []string{child + "/" + child}, "teardown", "--management", f.name)
+		h := &handedOver{whole: t, fleet: f}
+		h.killedAt(f.client(kubeconfig), handover.PhaseCopied, bootstrap)
 		r := decode[masterResult](t, f.ok(bootstrap...).stdout)
 		if r.Outcome != "ready" || !r.Alone || r.ParentGone || !slices.Equal(r.HandedOver, []string{"regions/" + child}) {
 			t.Errorf("it says %+v", r) // init has made this root, not bootstrap: it stays
