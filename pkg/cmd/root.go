@@ -103,12 +103,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 			return f.settle(c)
 		},
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		if renamed, ok := errors.AsType[*renamedFlagError](err); ok {
-			err = renamed
-		}
-		return &diag.Error{Err: err, Hint: "see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage}
-	})
+	root.SetFlagErrorFunc(flagError)
 	f.addGlobalFlags(root.PersistentFlags())
 	addRenamed(root.PersistentFlags(), "cluster", "management")
 	root.AddGroup(
@@ -172,6 +167,14 @@ repository that declares all your clusters, in all your clouds. From then on a c
 	usageErrors(root)
 	_ = root.RegisterFlagCompletionFunc("output", completeFormats) // fails only for a flag that is not there
 	return root
+}
+
+// flagError makes an unknown flag, or a value that a flag does not take, a usage error with a way out.
+func flagError(c *cobra.Command, err error) error {
+	if renamed, ok := errors.AsType[*renamedFlagError](err); ok {
+		err = renamed
+	}
+	return &diag.Error{Err: err, Hint: "see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage}
 }
 
 // usageErrors makes a wrong number of arguments, or an unknown command, a usage error with a way out.
