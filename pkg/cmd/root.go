@@ -1,5 +1,5 @@
-// Package cmd is the command line. A command parses flags into its own options, calls one function of a workflow and gives the
-// result to a view; parsing and running are apart so that each can be tested alone.
+// Package cmd is the command line. Every command has three parts: newXCmd binds flags to options, complete parses the options, and runX
+// calls one function of a workflow and gives its result to a view. Parsing and running are apart so that each can be tested alone.
 package cmd
 
 import (
