@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -9,10 +10,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// bootstrapOptions are the flags of bootstrap.
+type bootstrapOptions struct {
+	initOptions
+	bootstrap lifecycle.BootstrapOptions
+	master    masterFlags
+}
+
 func newBootstrapCmd(f *factory) *cobra.Command {
-	o := &initOptions{}
-	var b lifecycle.BootstrapOptions
-	var of masterFlags
+	o := &bootstrapOptions{}
+	b := &o.bootstrap
 	c := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "In a pipeline: init, wait for the clusters, and pivot to a permanent one",
@@ -37,32 +44,7 @@ interrupted. Run it again after any of them.`,
 		Example: `  fleetctl bootstrap --repo . --pivot-to platform -o json
   fleetctl bootstrap --environment prod        # the management cluster of prod, by way of its parent, which goes again`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			f.streams.InTerminal = false
-			if err := o.complete(f); err != nil {
-				return err
-			}
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			b.InitOptions = o.InitOptions
-			b.Ephemeral = true
-			if master, err := of.find(f, c, b); err != nil || master != nil {
-				if err != nil {
-					return err
-				}
-				return runMaster(c, f, deps, of, b, master)
-			}
-			result, err := lifecycle.Bootstrap(c.Context(), deps, b)
-			if result == nil {
-				return err
-			}
-			f.closeReporter()
-			result.Steps = f.report().Events()
-			show := f.show(views.Bootstrap(result))
-			return errors.Join(err, show)
-		},
+		RunE: running(f, o, runBootstrap),
 	}
 	o.addFlags(f, c)
 	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
@@ -70,6 +52,32 @@ interrupted. Run it again after any of them.`,
 	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the cluster that holds the work in the end")
 	c.Flags().StringVar(&b.SupportFile, "support-bundle", "", "file for the support bundle of a run that fails (default: one in the state folder)")
 	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout, "how long the declared clusters may take to become Available")
-	of.add(f, c)
+	o.master.add(f, c)
 	return c
+}
+
+func (o *bootstrapOptions) complete(f *factory, _ ...string) error {
+	f.streams.InTerminal = false // it asks no questions
+	if err := o.initOptions.complete(f); err != nil {
+		return err
+	}
+	o.bootstrap.InitOptions, o.bootstrap.Ephemeral = o.InitOptions, true
+	return o.master.complete(f, o.bootstrap)
+}
+
+func runBootstrap(ctx context.Context, f *factory, o *bootstrapOptions) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	if o.master.found != nil {
+		return runMaster(ctx, f, deps, o)
+	}
+	result, err := lifecycle.Bootstrap(ctx, deps, o.bootstrap)
+	if result == nil {
+		return err
+	}
+	f.closeReporter()
+	result.Steps = f.report().Events()
+	return errors.Join(err, f.show(views.Bootstrap(result)))
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -19,10 +20,15 @@ import (
 type masterFlags struct {
 	cluster, forge string
 	pr, keep       bool
+	// environment tells whether somebody has given --environment.
+	environment func() bool
+	// found is the management cluster that is to stand alone; nil where none is asked for.
+	found *fleetrepo.Master
 }
 
 func (o *masterFlags) add(f *factory, c *cobra.Command) {
 	fs := c.Flags()
+	o.environment = func() bool { return fs.Changed("environment") }
 	fs.Lookup("environment").Usage = "first environment of a new fleet repo; in a fleet whose management clusters have parents: the one whose management cluster is to stand alone"
 	fs.StringVar(&o.cluster, "cluster", "", "management cluster with a parent that is to stand alone")
 	fs.BoolVar(&o.pr, "pr", false, "with --cluster or --environment: open a pull request that says what was handed over, instead of a push; run it again when that is merged")
@@ -32,40 +38,39 @@ func (o *masterFlags) add(f *factory, c *cobra.Command) {
 	completeFlag(c, "cluster", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.MasterNames() }))
 }
 
-// find is the management cluster that is to stand alone; nil where none is asked for: --environment has another meaning in a new fleet, and where somebody
-// names a management cluster or one to pivot to.
-func (o *masterFlags) find(f *factory, c *cobra.Command, b lifecycle.BootstrapOptions) (*fleetrepo.Master, error) {
-	if o.cluster != "" && (c.Flags().Changed("environment") || b.Cluster != "" || b.PivotTo != "") {
-		return nil, diag.Usage("leave the others out", "--cluster says it all: --environment, --management and --pivot-to do not go with it")
+// complete finds the management cluster that is to stand alone, if one is asked for: --environment has another meaning in a new fleet, and where somebody names a
+// management cluster or one to pivot to.
+func (o *masterFlags) complete(f *factory, b lifecycle.BootstrapOptions) error {
+	others := b.Cluster != "" || b.PivotTo != ""
+	if o.cluster != "" && (o.environment() || others) {
+		return diag.Usage("leave the others out", "--cluster says it all: --environment, --management and --pivot-to do not go with it")
 	}
-	asked := c.Flags().Changed("environment") && b.Cluster == "" && b.PivotTo == ""
-	if o.cluster != "" || asked {
+	if o.cluster != "" || o.environment() && !others {
 		repo, err := f.fleetRepo()
-		if err == nil && (o.cluster != "" || len(repo.MasterNames()) > 0) {
-			environment := ""
-			if asked {
-				environment = b.Environment
-			}
-			return repo.Master(o.cluster, environment)
-		}
-		if o.cluster != "" {
-			return nil, err
+		switch {
+		case o.cluster != "" && err != nil:
+			return err
+		case o.cluster != "":
+			o.found, err = repo.Master(o.cluster, "")
+			return err
+		case err == nil && len(repo.MasterNames()) > 0:
+			o.found, err = repo.Master("", b.Environment)
+			return err
 		}
 	}
 	if o.pr || o.keep || o.forge != "" {
-		return nil, diag.Usage("add --cluster NAME, or --environment NAME", "--pr, --forge and --keep-parent are for a management cluster that is to stand alone")
+		return diag.Usage("add --cluster NAME, or --environment NAME", "--pr, --forge and --keep-parent are for a management cluster that is to stand alone")
 	}
-	return nil, nil //nolint:nilnil // nobody asks for one
+	return nil
 }
 
-func runMaster(c *cobra.Command, f *factory, deps management.Deps, o masterFlags, b lifecycle.BootstrapOptions, master *fleetrepo.Master) error {
-	result, err := masters.Bootstrap(c.Context(), deps, masters.Options{
-		BootstrapOptions: b, Master: master, KeepParent: o.keep,
-		Change: change.Options{PullRequest: o.pr, Forge: v1alpha1.ForgeType(o.forge), NoVerify: b.NoVerify, CacheDir: f.cacheDir()},
+func runMaster(ctx context.Context, f *factory, deps management.Deps, o *bootstrapOptions) error {
+	result, err := masters.Bootstrap(ctx, deps, masters.Options{
+		BootstrapOptions: o.bootstrap, Master: o.master.found, KeepParent: o.master.keep,
+		Change: change.Options{
+			PullRequest: o.master.pr, Forge: v1alpha1.ForgeType(o.master.forge), NoVerify: o.NoVerify, CacheDir: f.cacheDir(),
+		},
 	})
-	if result == nil {
-		return err
-	}
 	f.closeReporter()
 	result.Steps = f.report().Events()
 	return errors.Join(err, f.show(views.Master(result)))

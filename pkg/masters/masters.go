@@ -70,7 +70,7 @@ type master struct {
 }
 
 // Bootstrap makes a management cluster that stands alone by way of its parent, which it makes where it is not there and tears down where nothing of it is left
-// to do. It returns a result also with an error, once there is something to tell.
+// to do. It returns a result also with an error.
 func Bootstrap(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
