@@ -131,7 +131,7 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 	if !found.Alone && len(own) == 0 {
 		return nil, diag.Errorf("declare it: `fleetctl cluster add "+m.Name+" --management "+parent.Name+" --push`", "management cluster %s declares no cluster %s, which %s is to run on", parent.Name, m.Name, m.Name)
 	}
-	found.Clusters = append(own, others...)
+	found.Clusters = slices.Concat(own, others)
 	return found, nil
 }
 

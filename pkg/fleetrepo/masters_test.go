@@ -2,7 +2,6 @@ package fleetrepo
 
 import (
 	"path"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,8 +122,10 @@ handedOver:
 	if layout.InChannels(record) {
 		t.Error("the record is taken for what an environment runs")
 	}
-	if left := below(treeOf(t, r), "providers/root/v1/clusters"); slices.ContainsFunc(keys(left), func(name string) bool { return strings.Contains(name, "eu/") || strings.Contains(name, "early/") }) {
-		t.Errorf("the root would make it again: %v", keys(left))
+	for name := range below(treeOf(t, r), "providers/root/v1/clusters") {
+		if strings.HasPrefix(name, "regions/eu/") || strings.HasPrefix(name, "prod/early/") {
+			t.Errorf("the root would make it again: %s", name)
+		}
 	}
 	if alone, err := r.StandsAlone("eu"); err != nil || !alone {
 		t.Errorf("eu stands alone: %t, %v", alone, err)
@@ -151,12 +152,4 @@ handedOver:
 			t.Errorf("there and back, %s:\n%s", path.Base(dir), diff)
 		}
 	}
-}
-
-func keys(tree map[string]string) []string {
-	var names []string
-	for name := range tree {
-		names = append(names, name)
-	}
-	return names
 }
