@@ -32,7 +32,7 @@ With spec.snapshots.to in fleet.yaml it keeps encrypted snapshots while the clus
 --source-is-gone begins from the newest, and makes nothing twice. Without the flag it refuses where there are snapshots, for the first may
 still live.
 
-With --cluster NAME, or --environment NAME, it makes a management cluster that has a parent in fleet.yaml and is to stand alone. The parent is made, and
+With --environment NAME, or --management NAME --stand-alone, it makes a management cluster that has a parent in fleet.yaml and is to stand alone. The parent is made, and
 makes the cluster that the new one runs on; that gets the providers and the Flux of its own, which follows its own folder; then it takes over its own
 Cluster and, with --environment, what else the parent has made in that environment. The fleet repo says so, by a push or --pr, with a record in the
 parent's folder of which run it was. This machine keeps the way to it, and the parent is torn down if bootstrap made it and nothing else is left there.
@@ -52,7 +52,7 @@ interrupted. Run it again after any of them.`,
 	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the cluster that holds the work in the end")
 	c.Flags().StringVar(&b.SupportFile, "support-bundle", "", "file for the support bundle of a run that fails (default: one in the state folder)")
 	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout, "how long the declared clusters may take to become Available")
-	o.master.add(f, c)
+	o.master.add(c)
 	return c
 }
 

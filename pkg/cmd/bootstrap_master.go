@@ -18,48 +18,47 @@ import (
 
 // masterFlags are those by which bootstrap makes a management cluster that stands alone.
 type masterFlags struct {
-	cluster, forge string
-	pr, keep       bool
+	forge           string
+	alone, pr, keep bool
 	// environment tells whether somebody has given --environment.
 	environment func() bool
 	// found is the management cluster that is to stand alone; nil where none is asked for.
 	found *fleetrepo.Master
 }
 
-func (o *masterFlags) add(f *factory, c *cobra.Command) {
+func (o *masterFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	o.environment = func() bool { return fs.Changed("environment") }
 	fs.Lookup("environment").Usage = "first environment of a new fleet repo; in a fleet whose management clusters have parents: the one whose management cluster is to stand alone"
-	fs.StringVar(&o.cluster, "cluster", "", "management cluster with a parent that is to stand alone")
-	fs.BoolVar(&o.pr, "pr", false, "with --cluster or --environment: open a pull request that says what was handed over, instead of a push; run it again when that is merged")
+	fs.BoolVar(&o.alone, "stand-alone", false, "the management cluster of --management is made by way of its parent, and is to stand alone")
+	fs.BoolVar(&o.pr, "pr", false, "with --stand-alone or --environment: open a pull request that says what was handed over, instead of a push; run it again when that is merged")
 	fs.StringVar(&o.forge, "forge", "", "what the remote runs on, for --pr: "+v1alpha1.ForgeNames(" or ")+" (default: spec.git.forge, or by the host's name)")
-	fs.BoolVar(&o.keep, "keep-parent", false, "with --cluster or --environment: leave the parent, also where it has nothing left to do")
+	fs.BoolVar(&o.keep, "keep-parent", false, "with --stand-alone or --environment: leave the parent, also where it has nothing left to do")
 	completeFlag(c, "forge", completeForges)
-	completeFlag(c, "cluster", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.MasterNames() }))
 }
 
 // complete finds the management cluster that is to stand alone, if one is asked for: --environment has another meaning in a new fleet, and where somebody names a
 // management cluster or one to pivot to.
 func (o *masterFlags) complete(f *factory, b lifecycle.BootstrapOptions) error {
-	others := b.Cluster != "" || b.PivotTo != ""
-	if o.cluster != "" && (o.environment() || others) {
-		return diag.Usage("leave the others out", "--cluster says it all: --environment, --management and --pivot-to do not go with it")
+	if o.alone && b.PivotTo != "" {
+		return diag.Usage("leave one of them out", "--pivot-to hands over all that a management cluster has, --stand-alone what belongs to one that it makes")
 	}
-	if o.cluster != "" || o.environment() && !others {
+	if o.alone || o.environment() && b.Cluster == "" && b.PivotTo == "" {
 		repo, err := f.fleetRepo()
-		switch {
-		case o.cluster != "" && err != nil:
+		if err != nil && o.alone {
 			return err
-		case o.cluster != "":
-			o.found, err = repo.Master(o.cluster, "")
-			return err
-		case err == nil && len(repo.MasterNames()) > 0:
-			o.found, err = repo.Master("", b.Environment)
+		}
+		if err == nil && (o.alone || len(repo.MasterNames()) > 0) {
+			environment := ""
+			if o.environment() {
+				environment = b.Environment
+			}
+			o.found, err = repo.Master(b.Cluster, environment)
 			return err
 		}
 	}
 	if o.pr || o.keep || o.forge != "" {
-		return diag.Usage("add --cluster NAME, or --environment NAME", "--pr, --forge and --keep-parent are for a management cluster that is to stand alone")
+		return diag.Usage("add --environment NAME, or --management NAME --stand-alone", "--pr, --forge and --keep-parent are for a management cluster that is to stand alone")
 	}
 	return nil
 }

@@ -158,6 +158,9 @@ func (r *Repo) findMaster(name, environment string) (*v1alpha1.ManagementCluster
 		if m.Name == name {
 			return m, nil
 		}
+		if environment == "" {
+			continue
+		}
 		if has, err := r.hasEnvironment(m, environment, ""); err != nil {
 			return nil, err
 		} else if has {
@@ -174,6 +177,9 @@ func (r *Repo) findMaster(name, environment string) (*v1alpha1.ManagementCluster
 	if name != "" {
 		return nil, unknown("management cluster with a parent", name, names, "fleet.yaml declares none")
 	}
+	if environment == "" && len(children) == 1 {
+		return children[0], nil
+	}
 	for _, among := range [][]*v1alpha1.ManagementCluster{having, made} {
 		switch {
 		case len(among) == 1:
@@ -183,13 +189,16 @@ func (r *Repo) findMaster(name, environment string) (*v1alpha1.ManagementCluster
 			for _, m := range among {
 				several = append(several, m.Name)
 			}
-			return nil, diag.Usage("name one: --cluster", "environment %s has several management clusters that others make: %s", environment, strings.Join(several, ", "))
+			return nil, diag.Usage("name one: --management NAME --stand-alone", "environment %s has several management clusters that others make: %s", environment, strings.Join(several, ", "))
 		}
 	}
 	if len(children) == 0 {
 		return nil, diag.Usage("`fleetctl management add NAME --parent ROOT` declares one", "no management cluster of this fleet has a parent that would make it")
 	}
-	return nil, diag.Usage("name one: --cluster, one of "+strings.Join(names, ", "), "no management cluster with a parent has clusters in environment %s", environment)
+	if environment == "" {
+		return nil, diag.Usage("name one: --management NAME", "several management clusters of this fleet have a parent: %s", strings.Join(names, ", "))
+	}
+	return nil, diag.Usage("name one, with --management and --stand-alone: "+strings.Join(names, ", "), "no management cluster with a parent has clusters in environment %s", environment)
 }
 
 // hasEnvironment tells whether a management cluster has a cluster in an environment: of that name, or with the name empty any but the one that it runs on.

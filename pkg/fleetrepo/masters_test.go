@@ -65,6 +65,7 @@ func TestMaster(t *testing.T) {
 		"by the environment that it is made in": {environment: "america", want: &Master{Name: "us", Parent: "root", Own: "america/us", Clusters: []string{"america/us"}}},
 		"nobody's environment":                  {environment: "test", err: "no management cluster with a parent has clusters in environment test", hint: "eu, us"},
 		"a misspelt name":                       {name: "ue", err: `there is no management cluster with a parent "ue"`, hint: "eu"},
+		"none of several":                       {err: "several management clusters of this fleet have a parent: eu, us", hint: "--management NAME"},
 		"one without a parent":                  {name: "root", err: `there is no management cluster with a parent "root"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestMaster(t *testing.T) {
 	}
 	write(t, r.Dir, "providers/us/v1/clusters/america/other/cluster.yaml", must(r.read("providers/eu/v1/clusters/prod/shop/cluster.yaml")))
 	write(t, r.Dir, "providers/eu/v1/clusters/america/another/cluster.yaml", must(r.read("providers/eu/v1/clusters/prod/shop/cluster.yaml")))
-	if _, err := r.Master("", "america"); err == nil || !strings.Contains(err.Error(), "several management clusters that others make: eu, us") || !strings.Contains(diag.Hint(err), "--cluster") {
+	if _, err := r.Master("", "america"); err == nil || !strings.Contains(err.Error(), "several management clusters that others make: eu, us") || !strings.Contains(diag.Hint(err), "--stand-alone") {
 		t.Errorf("two of them: %v (%s)", err, diag.Hint(err))
 	}
 }
@@ -97,7 +98,7 @@ func TestHandedOverToItself(t *testing.T) {
 	r := openMasters(t)
 	before := treeOf(t, r)
 	run := &HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.FixedZone("", 3600)), By: "ci: on #runner", Version: "v1.2.3"}
-	if _, err := r.Transfer(TransferOptions{Cluster: "eu", To: "us", HandedOver: run}); err == nil || !strings.Contains(diag.Hint(err), "bootstrap --cluster eu") {
+	if _, err := r.Transfer(TransferOptions{Cluster: "eu", To: "us", HandedOver: run}); err == nil || !strings.Contains(diag.Hint(err), "bootstrap --management eu --stand-alone") {
 		t.Errorf("to another one: %v (%s)", err, diag.Hint(err))
 	}
 	for _, cluster := range []string{"eu", "early"} {

@@ -102,7 +102,7 @@ func (r *Repo) transferable(c *declared, to *v1alpha1.ManagementCluster) error {
 		return diag.Errorf("finish its removal, or take that back: `fleetctl cluster remove "+c.Name+" --cancel`", "cluster %s is being removed", c.Name)
 	}
 	if r.manages(c.mgmt, c.Name) && !r.ownOf(c, to) {
-		return diag.Errorf("hand it over to itself: `fleetctl bootstrap --cluster "+c.Name+"`", "cluster %s is a management cluster of this fleet", c.Name)
+		return diag.Errorf("hand it over to itself: `fleetctl bootstrap --management "+c.Name+" --stand-alone`", "cluster %s is a management cluster of this fleet", c.Name)
 	}
 	if _, err := r.managementClusterFor(to.Name, c.Flavour); err != nil {
 		return err

@@ -103,7 +103,7 @@ func (s *session) refuseChild(to string) error {
 	name := to[strings.LastIndex(to, "/")+1:]
 	for i := range s.fleet.Spec.ManagementClusters {
 		if m := &s.fleet.Spec.ManagementClusters[i]; m.Name == name && m.Parent == s.mgmt.Name {
-			return diag.Usage("`fleetctl bootstrap --cluster "+name+"` hands it what is its own",
+			return diag.Usage("`fleetctl bootstrap --management "+name+" --stand-alone` hands it what is its own",
 				"%s is a management cluster with a folder of its own, %s: it cannot take over all that %s has, whose folder its Flux would follow",
 				name, m.Layout().Owned(), s.mgmt.Name)
 		}

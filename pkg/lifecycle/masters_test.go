@@ -20,7 +20,7 @@ func TestNoPivotIntoAChild(t *testing.T) {
 	s.adopt("f")
 	for _, to := range []string{"eu", "regions/eu"} {
 		err := s.refuseChild(to)
-		if err == nil || !strings.Contains(err.Error(), "providers/eu/v1") || !strings.Contains(diag.Hint(err), "bootstrap --cluster eu") {
+		if err == nil || !strings.Contains(err.Error(), "providers/eu/v1") || !strings.Contains(diag.Hint(err), "bootstrap --management eu --stand-alone") {
 			t.Errorf("to %s: %v (%s)", to, err, diag.Hint(err))
 		}
 	}

@@ -277,7 +277,7 @@ func (m *master) endParent(ctx context.Context) error {
 			return diag.Wrap("list the workload clusters that are left on "+m.result.Parent, err, "")
 		}
 		if m.result.ParentKeeps = append(m.result.ParentKeeps, management.FullNames(left)...); len(left) > 0 {
-			m.result.Next = append(m.result.Next, fmt.Sprintf("fleetctl bootstrap --cluster NAME    # for each management cluster that %s has still made; it is kept until then", m.result.Parent))
+			m.result.Next = append(m.result.Next, fmt.Sprintf("fleetctl bootstrap --management NAME --stand-alone    # for each management cluster that %s has still made; it is kept until then", m.result.Parent))
 			return nil
 		}
 		if err := lifecycle.ForgetSnapshots(ctx, m.Deps, lifecycle.InitOptions{Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git}); err != nil {

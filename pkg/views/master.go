@@ -7,7 +7,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// Master is what `fleetctl bootstrap --cluster` has done.
+// Master is what `fleetctl bootstrap --stand-alone` has done.
 func Master(r *masters.Result) View {
 	return view{r, func(p *Page) error { return masterView(p, r) }}
 }

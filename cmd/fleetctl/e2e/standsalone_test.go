@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 )
 
-// masterResult is what `bootstrap --cluster` prints with -o json.
+// masterResult is what `bootstrap --stand-alone` prints with -o json.
 type masterResult struct {
 	Outcome    string   `json:"outcome"`
 	HandedOver []string `json:"handedOver"`
