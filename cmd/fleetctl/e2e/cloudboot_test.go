@@ -42,6 +42,18 @@ type booter struct {
 	machines map[string]*booted
 	clusters map[string]*bootedCluster
 	said     map[string]string
+
+	mu  sync.Mutex
+	log []bootEvent
+}
+
+// bootEvent is a machine that came or went.
+type bootEvent struct {
+	machine
+	ended        bool
+	controlPlane bool
+	// nodes are how many machines of its kind its cluster has then.
+	nodes int
 }
 
 // booted is a machine that has booted.
@@ -186,15 +198,25 @@ func (b *booter) admit(ctx context.Context, one *booted) error {
 	return nil
 }
 
-// note says what happened.
+// note keeps what happened, for those who ask in which order.
 func (b *booter) note(one *booted, ended bool) {
-	nodes := 0
+	event := bootEvent{machine: one.machine, ended: ended, controlPlane: one.plane != nil}
 	for _, other := range b.machines {
 		if other.isNode && other.cluster == one.cluster && (other.plane == nil) == (one.plane == nil) {
-			nodes++
+			event.nodes++
 		}
 	}
-	fmt.Fprintf(os.Stderr, "    booter: %s (%s) is a node: %v; %d of its kind\n", one.ID, one.Hostname, !ended, nodes)
+	fmt.Fprintf(os.Stderr, "    booter: %s (%s) is a node: %v; %d of its kind\n", one.ID, one.Hostname, !ended, event.nodes)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.log = append(b.log, event)
+}
+
+// events are all that happened after the first so many.
+func (b *booter) events(first int) []bootEvent {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]bootEvent{}, b.log[first:]...)
 }
 
 func (c *bootedCluster) startPlane(ctx context.Context, dir string, m machine, d *bootData) (*plane, error) {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,24 +31,21 @@ func clientURL(address string) string { return "https://" + net.JoinHostPort(add
 func (p *plane) startEtcd(ctx context.Context, other string) error {
 	initial, state := p.machine.Hostname+"="+peerURL(p.machine.Address), "new"
 	if other != "" {
-		var told struct {
-			Members []etcdMember `json:"members"`
-		}
-		if err := p.askEtcd(ctx, other, "member/list", map[string]any{}, &told); err != nil {
+		members, err := p.members(ctx, other)
+		if err != nil {
 			return err
 		}
-		already := false
-		for _, m := range told.Members {
-			already = already || m.PeerURLs[0] == peerURL(p.machine.Address)
-		}
-		if !already {
+		if !slices.ContainsFunc(members, p.isMember) {
 			add := map[string]any{"peerURLs": []string{peerURL(p.machine.Address)}, "isLearner": true}
-			if err := p.askEtcd(ctx, other, "member/add", add, &told); err != nil {
+			if err := p.askEtcd(ctx, other, "member/add", add, nil); err != nil {
+				return err
+			}
+			if members, err = p.members(ctx, other); err != nil {
 				return err
 			}
 		}
 		var all []string
-		for _, m := range told.Members {
+		for _, m := range members {
 			name := m.Name
 			if name == "" { // it has not started yet: it is this one
 				name = p.machine.Hostname
@@ -79,18 +77,27 @@ func (p *plane) startEtcd(ctx context.Context, other string) error {
 
 // promoteEtcd gives a member its vote; etcd refuses until it has caught up.
 func (p *plane) promoteEtcd(ctx context.Context, other string) error {
-	var told struct {
-		Members []etcdMember `json:"members"`
-	}
-	if err := p.askEtcd(ctx, other, "member/list", map[string]any{}, &told); err != nil {
+	members, err := p.members(ctx, other)
+	if err != nil {
 		return err
 	}
-	for _, m := range told.Members {
-		if m.IsLearner && m.PeerURLs[0] == peerURL(p.machine.Address) {
-			return p.askEtcd(ctx, other, "member/promote", map[string]any{"ID": m.ID}, &told)
+	for _, m := range members {
+		if m.IsLearner && p.isMember(m) {
+			return p.askEtcd(ctx, other, "member/promote", map[string]any{"ID": m.ID}, nil)
 		}
 	}
 	return nil
+}
+
+// isMember tells whether a member is this machine's.
+func (p *plane) isMember(m etcdMember) bool { return m.PeerURLs[0] == peerURL(p.machine.Address) }
+
+func (p *plane) members(ctx context.Context, at string) ([]etcdMember, error) {
+	var told struct {
+		Members []etcdMember `json:"members"`
+	}
+	err := p.askEtcd(ctx, at, "member/list", map[string]any{}, &told)
+	return told.Members, err
 }
 
 func (p *plane) askEtcd(ctx context.Context, address, what string, body, answer any) error {
@@ -118,6 +125,9 @@ func (p *plane) askEtcd(ctx context.Context, address, what string, body, answer 
 	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("etcd at %s answers %s to %s: %s", address, response.Status, what, said)
+	}
+	if answer == nil {
+		return nil
 	}
 	return json.Unmarshal(said, answer)
 }

@@ -80,7 +80,7 @@ func (d *bootData) pki() map[string]string {
 	return out
 }
 
-var hostnameVariable = regexp.MustCompile(`\{\{\s*ds\.meta_data\.(local_)?hostname\s*\}\}`)
+var hostnameVariable = regexp.MustCompile(`\{\{\s*(ds\.meta_data\.)?(local_)?hostname\s*\}\}`)
 
 // readBootData does what cloud-init does: it fills in the name of the machine, and reads the files and commands.
 func readBootData(text, hostname string) (*bootData, error) {
