@@ -49,7 +49,7 @@ var (
 )
 
 // optional are conditions that say nothing of whether an object works.
-var optional = []string{"RemediationAllowed", "ExternallyRemediated", "OwnerRemediated", "UpToDate", "MachinesUpToDate", "ControlPlaneMachinesUpToDate", "WorkerMachinesUpToDate"}
+var optional = []string{"ExternallyRemediated", "OwnerRemediated", "UpToDate", "MachinesUpToDate", "ControlPlaneMachinesUpToDate", "WorkerMachinesUpToDate"}
 
 // longTrouble bounds the text of one line.
 const longTrouble = 600

@@ -55,6 +55,16 @@ conditions:
 			status: `{conditions: [{type: WorkersAvailable, status: "False", reason: NotAvailable, message: "* MachineDeployment md-0: none of 3\n* MachineDeployment md-1: none of 2"}]}`,
 			want:   []string{"WorkersAvailable | MachineDeployment md-0: none of 3", "WorkersAvailable | MachineDeployment md-1: none of 2"},
 		},
+		// A MachineHealthCheck that replaces nothing: machines stay broken until somebody knows that.
+		"remediation is withheld": {
+			status: `
+conditions:
+- {type: RemediationAllowed, status: "False", reason: TooManyUnhealthy, message: "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 2, unhealthy: 1, maxUnhealthy: 40%)"}
+- {type: Paused, status: "False", reason: NotPaused}`,
+			want: []string{
+				"RemediationAllowed | TooManyUnhealthy: Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 2, unhealthy: 1, maxUnhealthy: 40%)",
+			},
+		},
 		// Cluster API Provider AWS: Ready says what VpcReady says.
 		"with severity": {
 			status: `
