@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -102,6 +103,9 @@ func (s *session) checks(goesOn bool) []preflight.Check {
 		preflight.Check{Name: "name", Run: s.checkName},
 		preflight.Check{Name: checkFleetName, Run: cluster.checkFleet}, preflight.Check{Name: checkFluxName, Run: cluster.checkFlux},
 		preflight.Check{Name: "provider variables", Run: s.checkVariables})
+	if tags, err := fleetrepo.New(s.opts.Dir, s.fleet).FleetTags(); err != nil || len(tags) > 0 {
+		checks = append(checks, preflight.Check{Name: "fleet tags", Run: func(context.Context) preflight.Result { return s.checkFleetTags(tags, err) }})
+	}
 	if s.traits().Containers {
 		engine := preflight.NewEngine(nil)
 		checks = append(checks, engine.Checks()...)

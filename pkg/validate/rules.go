@@ -56,6 +56,7 @@ const (
 	RuleChannel        = "channel"
 	RuleProduction     = "production-on-branch"
 	RulePrune          = "prune-protection"
+	RuleFleetTag       = "fleet-tag"
 	RuleLock           = "stale-lock"
 	RuleIgnore         = "bad-ignore"
 	RuleIgnoreUnused   = "unused-ignore"
@@ -106,6 +107,7 @@ var rules = []diag.Rule{
 	{ID: RuleProduction, Severity: diag.SeverityError, Summary: "Production is never on a branch."},
 	{ID: RulePlainSecret, Severity: diag.SeverityError, Summary: "No secret is in clear."},
 	{ID: RulePrune, Severity: diag.SeverityError, Summary: "Every cluster carries prune protection."},
+	{ID: RuleFleetTag, Severity: diag.SeverityError, Summary: "No cluster is tagged as another fleet's."},
 	{ID: RuleLock, Severity: diag.SeverityWarning, Summary: "fleet.lock knows what fleet.yaml names."},
 	{ID: RuleUnused, Severity: diag.SeverityWarning, Summary: "What fleet.yaml says has an effect."},
 	{ID: RuleIgnore, Severity: diag.SeverityError, Summary: "A comment that silences a rule names one that there is, and says why."},

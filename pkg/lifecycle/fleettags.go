@@ -1,0 +1,37 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+)
+
+// tagsTold is how many places are named; one says what is wrong with all.
+const tagsTold = 3
+
+// checkFleetTags looks whether the clusters are tagged as this fleet's: a copied repo has the tags of the first one, and its management cluster would make
+// machines that the first one takes for its own.
+func (s *session) checkFleetTags(tags []fleetrepo.FleetTag, err error) preflight.Result {
+	if err != nil {
+		return preflight.FailWith(err)
+	}
+	foreign := slices.DeleteFunc(slices.Clone(tags), func(t fleetrepo.FleetTag) bool { return t.Fleet == s.identity() })
+	if len(foreign) == 0 {
+		return preflight.OK("the tags of its clusters name this fleet")
+	}
+	var places []string
+	for _, t := range foreign[:min(len(foreign), tagsTold)] {
+		places = append(places, fmt.Sprintf("%s:%d names %s", t.File, t.Line, t.Fleet))
+	}
+	if more := len(foreign) - len(places); more > 0 {
+		places = append(places, fmt.Sprintf("%d more", more))
+	}
+	hint := "in a copy that is a fleet of its own, give them the identity in " + fleetrepo.IdentityFile
+	if s.provisional {
+		hint = "in a copy that is to be a fleet of its own, take them away until init has made " + fleetrepo.IdentityFile + "; else bring that file back"
+	}
+	return preflight.Fail(hint, "clusters are tagged as another fleet's: %s", strings.Join(places, ", "))
+}

@@ -1,0 +1,95 @@
+package validate
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+)
+
+// checkFleetTags holds the tag that tells a cloud which fleet something is of against the fleet's identity. A copied repo has the first fleet's until
+// somebody mends it: what the copy makes is the first fleet's in the cloud's eyes, and an orphan of it. It looks at what Flux gets, so that a patch, shared
+// values and Cluster API's own objects count as well.
+func (r *run) checkFleetTags(all []*object) diag.Findings {
+	var out diag.Findings
+	identity, read := "", false
+	said := map[string]bool{} // by file, line of the object, and fleet: a HelmRelease, and then not all that its chart makes of it
+	for _, templates := range []bool{false, true} {
+		for _, o := range all {
+			if (o.Template != "") != templates {
+				continue
+			}
+			for _, tag := range o.fleetTags() {
+				if !read {
+					var err error
+					if identity, err = fleetrepo.ReadIdentity(r.tree.dir); err != nil {
+						return diag.Findings{finding(RuleFleetTag, fleetrepo.IdentityFile, 1, 1, "clusters are tagged with the fleet that they are of, and it cannot be held against this: "+
+							err.Error(), diag.Hint(err))}
+					}
+					read = true
+				}
+				key := fmt.Sprintf("%s:%d %s", o.Source.File, o.Source.Line, tag.fleet)
+				if tag.fleet == identity || said[key] {
+					continue
+				}
+				said[key] = true
+				out = append(out, o.at(tag.field, RuleFleetTag, otherFleet(tag.fleet, identity), fleetTagHint(identity)))
+			}
+		}
+	}
+	return out
+}
+
+func otherFleet(fleet, identity string) string {
+	if identity == "" {
+		return fmt.Sprintf("the cloud is told that it is of the fleet %s, and this one has no %s yet", fleet, fleetrepo.IdentityFile)
+	}
+	return fmt.Sprintf("the cloud is told that it is of the fleet %s, and this one is %s", fleet, identity)
+}
+
+func fleetTagHint(identity string) string {
+	if identity == "" {
+		return "in a copy that is to be a fleet of its own take the tag away until `fleetctl init` has made " + fleetrepo.IdentityFile + "; else bring that file back"
+	}
+	return "in a copy that is a fleet of its own, give it the identity in " + fleetrepo.IdentityFile
+}
+
+type fleetTag struct{ field, fleet string }
+
+// fleetTags are the identities of fleets that an object names, wherever it does.
+func (o *object) fleetTags() []fleetTag {
+	content := maps.Clone(o.content)
+	if content == nil && (!bytes.Contains(o.JSON, []byte(v1alpha1.FleetTag)) || kjson.Unmarshal(o.JSON, &content) != nil) {
+		return nil
+	}
+	delete(content, "metadata") // which no provider takes for tags
+	return fleetTagsIn("", content)
+}
+
+func fleetTagsIn(field string, value any) []fleetTag {
+	var out []fleetTag
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			below := name
+			if field != "" {
+				below = field + "." + name
+			}
+			if text, ok := v[name].(string); ok && name == v1alpha1.FleetTag && fleetrepo.ValidIdentity(text) {
+				out = append(out, fleetTag{below, text})
+			}
+			out = append(out, fleetTagsIn(below, v[name])...)
+		}
+	case []any:
+		for i, item := range v {
+			out = append(out, fleetTagsIn(fmt.Sprintf("%s[%d]", field, i), item)...)
+		}
+	}
+	return out
+}
