@@ -158,12 +158,16 @@ func plants() []plant {
 		{name: "private key in base64", rule: RulePlainSecret, file: "docs/kubeconfig", becomes: "client-key-data: LS0tLS1CRUdJTi" + "BSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVBeHh4eHh4eHh4eHh4eHg=\n", at: "client-key-data"},
 		{name: "age key", rule: RulePlainSecret, file: "docs/age.txt", becomes: "# key\nAGE-SECRET-" + "KEY-1" + strings.Repeat("Q", 58) + "\n", at: "SECRET"},
 		{name: "token", rule: RulePlainSecret, file: "docs/notes.md", becomes: "use ghp_" + strings.Repeat("a1", 18) + " for it\n", at: "use"},
-		{name: "the tag of another fleet", rule: RuleFleetTag, file: one, old: "  values:\n", becomes: "  values:\n    labels:\n      fleetctl.dev/fleet: 22222222-2222-2222-2222-222222222222\n",
+		{
+			name: "the tag of another fleet", rule: RuleFleetTag, file: one, old: "  values:\n", becomes: "  values:\n    labels:\n      fleetctl.dev/fleet: 22222222-2222-2222-2222-222222222222\n",
 			at: "fleetctl.dev/fleet:", more: func(files map[string]string) {
 				files["fleet.id"] = "11111111-1111-1111-1111-111111111111\n"
-			}},
-		{name: "the tag of a fleet, and the repo has none", rule: RuleFleetTag, file: one, old: "  values:\n",
-			becomes: "  values:\n    labels:\n      fleetctl.dev/fleet: 22222222-2222-2222-2222-222222222222\n", at: "fleetctl.dev/fleet:"},
+			},
+		},
+		{
+			name: "the tag of a fleet, and the repo has none", rule: RuleFleetTag, file: one, old: "  values:\n",
+			becomes: "  values:\n    labels:\n      fleetctl.dev/fleet: 22222222-2222-2222-2222-222222222222\n", at: "fleetctl.dev/fleet:",
+		},
 		{name: "the tag of another fleet by a patch", rule: RuleFleetTag, file: mgmt + "clusters-staging.yaml", place: one, at: "  values:", more: func(files map[string]string) {
 			files["fleet.id"] = "11111111-1111-1111-1111-111111111111\n"
 		}, becomes: "  patches:\n  - target: {kind: HelmRelease, name: one}\n    patch: |\n      - {op: add, path: /spec/values/labels, value: {fleetctl.dev/fleet: 22222222-2222-2222-2222-222222222222}}\n"},
