@@ -33,6 +33,7 @@ type object struct {
 	findings diag.Findings
 	unknown  bool // no schema is known for its kind
 	refs     []reference
+	runs     *runs // what it says of versions of Kubernetes; nil where it is no matter of it
 }
 
 func (o *object) gvk() kschema.GroupVersionKind {
@@ -227,6 +228,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 		}
 	}
 	o.refs = referencesOf(o, content)
+	o.runs = runsOf(o, content)
 	if o.content != nil || o.Template == "" {
 		content = withoutSOPS(content)
 	}
