@@ -262,7 +262,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	if o.Namespace == "" && o.content == nil && o.Template == "" && s.Namespaced(o.gvk()) {
 		o.findings = append(o.findings, o.at("metadata.namespace", RuleMissingNS, "the object needs a namespace, and has none", ""))
 	}
-	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs) == 0 {
+	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs) == 0 && !o.runs.says() {
 		like.add(o)
 	}
 }

@@ -256,25 +256,21 @@ func TestSeededErrors(t *testing.T) {
 	crds := knownKinds(t)
 	valid := fleet(t)
 	all := plants()
-	found := make([]bool, len(all))
+	found := make([]outcome, len(all))
 	var group errgroup.Group
 	group.SetLimit(4)
 	for i, p := range all {
 		group.Go(func() error {
-			found[i] = p.isFound(t, maps.Clone(valid), crds)
+			found[i] = p.plantIn(t, maps.Clone(valid), crds)
 			return nil
 		})
 	}
 	_ = group.Wait() // no function returns an error
-	n := 0
+	printOutcomes(t, found)
 	planted := map[string]bool{}
 	for i := range all {
 		planted[all[i].rule] = true
-		if found[i] {
-			n++
-		}
 	}
-	t.Logf("%d of %d planted errors found", n, len(all))
 	for _, r := range rules {
 		switch r.ID {
 		case RuleMissingCRDs, RuleVariable, RuleForeign, RuleUnused: // tests of their own
@@ -286,10 +282,36 @@ func TestSeededErrors(t *testing.T) {
 	}
 }
 
-func (p plant) isFound(t *testing.T, files map[string]string, crds *schema.Set) bool {
+// outcome is what became of a mistake.
+type outcome struct {
+	// there: it is found at its line; elsewhere: by its rule, at another one. false are the findings besides.
+	there, elsewhere bool
+	falseAlarms      int
+}
+
+func printOutcomes(t *testing.T, all []outcome) {
+	t.Helper()
+	there, elsewhere, missed, falseAlarms := 0, 0, 0, 0
+	for _, o := range all {
+		switch {
+		case o.there:
+			there++
+		case o.elsewhere:
+			elsewhere++
+		default:
+			missed++
+		}
+		falseAlarms += o.falseAlarms
+	}
+	t.Logf("%d planted: %d found at their line, %d found elsewhere, %d not found, %d false alarms", len(all), there, elsewhere, missed, falseAlarms)
+}
+
+// plantIn makes the mistake, and fails the test where it is not found at its line or something else is.
+func (p plant) plantIn(t *testing.T, files map[string]string, crds *schema.Set) (out outcome) {
+	t.Helper()
 	if p.old != "" && strings.Count(files[p.file], p.old) != 1 {
 		t.Errorf("%s: %q is in %s %d times", p.name, p.old, p.file, strings.Count(files[p.file], p.old))
-		return false
+		return out
 	}
 	if p.old == "" {
 		files[p.file] += p.becomes
@@ -309,21 +331,23 @@ func (p plant) isFound(t *testing.T, files map[string]string, crds *schema.Set) 
 	} else if p.at != "" {
 		t.Errorf("%s: %q is not in %s", p.name, p.at, file)
 	}
-	hit, also := false, map[string]bool{}
+	also := map[string]bool{}
 	for _, rule := range p.also {
 		also[rule] = true
 	}
 	for _, f := range validate(t, files, crds).Findings {
 		switch {
 		case f.Rule == p.rule && f.File == file && (line == 0 || f.Line == line):
-			hit = true
+			out.there = true
 		case also[f.Rule]:
 		default:
+			out.elsewhere = out.elsewhere || f.Rule == p.rule
+			out.falseAlarms++
 			t.Errorf("%s: not planted: %s [%s] (%s)", p.name, f, f.Rule, f.Hint)
 		}
 	}
-	if !hit {
+	if !out.there {
 		t.Errorf("%s: not found: %s in %s, line %d", p.name, p.rule, file, line)
 	}
-	return hit
+	return out
 }

@@ -85,6 +85,11 @@ func runsOf(o *object, content map[string]any) *runs {
 	return out
 }
 
+// says tells whether there is anything to compare.
+func (r *runs) says() bool {
+	return r != nil && (r.version != "" || r.cluster != "" || r.control.name != "" || len(r.also)+len(r.gone) > 0)
+}
+
 // say takes the first of some fields that has a version.
 func (r *runs) say(f fields, paths ...string) {
 	for _, path := range paths {
