@@ -42,7 +42,7 @@ func machinePointers(spec string, infra, bootstrap role) []pointer {
 }
 
 // ofCluster is the name of the Cluster that something belongs to.
-func ofCluster(path string) pointer { return pointer{path: path, group: clusterGroup, kind: "Cluster"} }
+var ofCluster = pointer{path: "spec.clusterName", group: clusterGroup, kind: "Cluster"}
 
 // corePointers are those of the kinds of cluster.x-k8s.io, in v1beta1 and v1beta2.
 var corePointers = map[string][]pointer{
@@ -54,18 +54,20 @@ var corePointers = map[string][]pointer{
 		{path: "spec.topology.workers.machineDeployments[].machineHealthCheck.remediationTemplate", role: anyTemplate},
 		{path: "spec.topology.workers.machineDeployments[].healthCheck.remediation.templateRef", role: anyTemplate},
 	},
-	"MachineDeployment": append(machinePointers("spec.template.spec", infraTemplate, bootstrapTemplate), ofCluster("spec.clusterName")),
-	"MachineSet":        append(machinePointers("spec.template.spec", infraTemplate, bootstrapTemplate), ofCluster("spec.clusterName")),
-	"MachinePool":       append(machinePointers("spec.template.spec", infraObject, bootstrapObject), ofCluster("spec.clusterName")),
-	"Machine":           append(machinePointers("spec", infraObject, bootstrapObject), ofCluster("spec.clusterName")),
+	"MachineDeployment": append(machinePointers("spec.template.spec", infraTemplate, bootstrapTemplate), ofCluster),
+	"MachineSet":        append(machinePointers("spec.template.spec", infraTemplate, bootstrapTemplate), ofCluster),
+	"MachinePool":       append(machinePointers("spec.template.spec", infraObject, bootstrapObject), ofCluster),
+	"Machine":           append(machinePointers("spec", infraObject, bootstrapObject), ofCluster),
 	"MachineHealthCheck": {
-		ofCluster("spec.clusterName"),
+		ofCluster,
 		{path: "spec.remediationTemplate", role: anyTemplate},
 		{path: "spec.remediation.templateRef", role: anyTemplate},
 	},
 	"ClusterClass": {
-		{path: "spec.infrastructure.ref", role: infraTemplate}, {path: "spec.infrastructure.templateRef", role: infraTemplate},
-		{path: "spec.controlPlane.ref", role: anyTemplate}, {path: "spec.controlPlane.templateRef", role: anyTemplate},
+		{path: "spec.infrastructure.ref", role: infraTemplate},
+		{path: "spec.infrastructure.templateRef", role: infraTemplate},
+		{path: "spec.controlPlane.ref", role: anyTemplate},
+		{path: "spec.controlPlane.templateRef", role: anyTemplate},
 		{path: "spec.controlPlane.machineInfrastructure.ref", role: infraTemplate},
 		{path: "spec.controlPlane.machineInfrastructure.templateRef", role: infraTemplate},
 		{path: "spec.controlPlane.machineHealthCheck.remediationTemplate", role: anyTemplate},
@@ -105,7 +107,8 @@ func contentPointers(spec string) []pointer {
 
 // infraPointers are those of machines' templates that are not about credentials.
 var infraPointers = []pointer{
-	{path: "spec.template.spec.network.devices[].addressesFromPools[]"}, {path: "spec.network.devices[].addressesFromPools[]"},
+	{path: "spec.template.spec.network.devices[].addressesFromPools[]"},
+	{path: "spec.network.devices[].addressesFromPools[]"},
 	{path: "spec.template.spec.dataTemplate", group: "infrastructure." + clusterGroup, kind: "Metal3DataTemplate"},
 }
 
@@ -128,7 +131,7 @@ func (c *referrer) clusterAPI(group string) {
 		}
 	case group == "ipam."+clusterGroup && c.Kind == "IPAddressClaim":
 		c.follow(pointer{path: "spec.poolRef"})
-		c.follow(ofCluster("spec.clusterName"))
+		c.follow(ofCluster)
 	}
 	what, _, _ := strings.Cut(group, ".")
 	var pointers []pointer

@@ -21,7 +21,7 @@ func (o *object) misfit(ref reference) diag.Findings {
 }
 
 // explain makes more of a finding that something is missing: something of this name may be there, of another kind or in another namespace.
-func (s *resolver) explain(f *diag.Finding, p place, o *object, ref reference) {
+func (s *resolver) explain(f *diag.Finding, p place, ref reference) {
 	if s.opaque[p] && ref.kind == "ClusterClass" || ref.doubtful { // which is often shared, and comes from elsewhere
 		f.Severity = diag.SeverityWarning
 	}
@@ -95,9 +95,7 @@ func (s *resolver) leadsTo(p place, o *object, ref reference) diag.Findings {
 // checkWorkers reports classes of workers that a ClusterClass has not.
 func (o *object) checkWorkers(ref reference, class *object) diag.Findings {
 	var content map[string]any
-	if kjson.Unmarshal(class.JSON, &content) != nil {
-		return nil // which its schema says
-	}
+	_ = kjson.Unmarshal(class.JSON, &content) // which its schema says
 	var out diag.Findings
 	for _, worker := range ref.workers {
 		var there []string

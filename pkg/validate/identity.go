@@ -10,14 +10,19 @@ var withoutNamespace = map[string]bool{
 
 // identityPointers are the fields in which clusters name their credentials: an identity of the provider, or a Secret.
 var identityPointers = []pointer{
-	{path: "spec.identityRef"}, {path: "spec.template.spec.identityRef"},
+	{path: "spec.identityRef"},
+	{path: "spec.template.spec.identityRef"},
 	{path: "spec.sourceIdentityRef"},
-	{path: "spec.credentialsRef", kind: "Secret"}, {path: "spec.template.spec.credentialsRef", kind: "Secret"}, // Google Cloud, Proxmox
-	{path: "spec.credentialRef", kind: "Secret"},        // Linode
-	{path: "spec.credentialsSecretRef", kind: "Secret"}, // ROSA
-	{path: "spec.hetznerSecretRef", kind: "Secret"}, {path: "spec.template.spec.hetznerSecretRef", kind: "Secret"},
-	{path: "spec.infraClusterSecretRef", kind: "Secret"}, {path: "spec.template.spec.infraClusterSecretRef", kind: "Secret"}, // KubeVirt
-	{path: "spec.prismCentral.credentialRef"}, {path: "spec.template.spec.prismCentral.credentialRef"}, // Nutanix
+	{path: "spec.credentialsRef", kind: "Secret"},
+	{path: "spec.template.spec.credentialsRef", kind: "Secret"}, // Google Cloud, Proxmox
+	{path: "spec.credentialRef", kind: "Secret"},                // Linode
+	{path: "spec.credentialsSecretRef", kind: "Secret"},         // ROSA
+	{path: "spec.hetznerSecretRef", kind: "Secret"},
+	{path: "spec.template.spec.hetznerSecretRef", kind: "Secret"},
+	{path: "spec.infraClusterSecretRef", kind: "Secret"},
+	{path: "spec.template.spec.infraClusterSecretRef", kind: "Secret"}, // KubeVirt
+	{path: "spec.prismCentral.credentialRef"},
+	{path: "spec.template.spec.prismCentral.credentialRef"},     // Nutanix
 	{path: "spec.failureDomains[].acsEndpoint", kind: "Secret"}, // CloudStack
 	{path: "spec.failureDomain", kind: "VSphereFailureDomain"},
 }

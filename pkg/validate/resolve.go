@@ -214,7 +214,7 @@ func (s *resolver) check(o *object) diag.Findings {
 			group := known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace}
 			f := o.missing(ref, where, diag.Nearest(ref.name, s.names[group]), s.run.isForeign())
 			if ref.rule == RuleClusterRef {
-				s.explain(&f, p, o, ref)
+				s.explain(&f, p, ref)
 			}
 			out = append(out, f)
 			break

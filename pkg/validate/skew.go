@@ -37,9 +37,20 @@ var removedFlags = []struct {
 	flag, value string
 	minor       uint64
 }{
-	{"cloud-provider", "openstack", 26}, {"cloud-provider", "aws", 27}, {"cloud-provider", "azure", 31}, {"cloud-provider", "gce", 31}, {"cloud-provider", "vsphere", 31},
-	{"network-plugin", "", 24}, {"cni-bin-dir", "", 24}, {"cni-conf-dir", "", 24}, {"dynamic-config-dir", "", 24}, {"insecure-port", "", 24},
-	{"container-runtime", "", 27}, {"master-service-namespace", "", 27}, {"pod-eviction-timeout", "", 27}, {"enable-taint-manager", "", 27},
+	{"cloud-provider", "openstack", 26},
+	{"cloud-provider", "aws", 27},
+	{"cloud-provider", "azure", 31},
+	{"cloud-provider", "gce", 31},
+	{"cloud-provider", "vsphere", 31},
+	{"network-plugin", "", 24},
+	{"cni-bin-dir", "", 24},
+	{"cni-conf-dir", "", 24},
+	{"dynamic-config-dir", "", 24},
+	{"insecure-port", "", 24},
+	{"container-runtime", "", 27},
+	{"master-service-namespace", "", 27},
+	{"pod-eviction-timeout", "", 27},
+	{"enable-taint-manager", "", 27},
 	{"enable-admission-plugins", "PodSecurityPolicy", 25},
 }
 
