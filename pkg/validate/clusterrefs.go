@@ -63,7 +63,7 @@ func (s *resolver) called(p place, name string) []*object {
 // inSystem tells of a provider's Secret whether it is in some namespace of providers: where a provider runs is not always where it does by default.
 func (s *resolver) inSystem(p place, ref reference) bool {
 	return slices.ContainsFunc(s.called(p, ref.name), func(o *object) bool {
-		return slices.ContainsFunc(makes(o), func(k known) bool { return k.kind == "Secret" }) && strings.Contains(o.Namespace, "system")
+		return slices.ContainsFunc(slices.Concat(makes(o), o.made), func(k known) bool { return k.kind == "Secret" }) && strings.Contains(o.Namespace, "system")
 	})
 }
 

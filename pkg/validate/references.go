@@ -60,10 +60,6 @@ func referencesOf(o *object, content map[string]any) []reference {
 	c := &referrer{object: o, fields: content}
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	switch {
-	case o.Kind == "ExternalSecret":
-		c.add("", o.Kind, "", c.fields.text("spec", "target", "name"), "spec.target.name")
-	case o.Kind == "SealedSecret":
-		c.add("", o.Kind, "", c.fields.text("spec", "template", "metadata", "name"), "spec.template.metadata.name")
 	case strings.HasSuffix(group, ".toolkit.fluxcd.io"):
 		c.flux()
 	case strings.HasSuffix(group, clusterGroup):
@@ -163,6 +159,8 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 	}
 	hint := ""
 	switch {
+	case isHashed(ref.name, nearest):
+		hint = "kustomize puts a hash behind the name, " + nearest + ": set disableNameSuffixHash, or tell it the field with a nameReference in configurations"
 	case nearest != "":
 		hint = "did you mean " + nearest + "?"
 	case ref.rule == RuleMissingSecret:
@@ -177,4 +175,10 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 		f.Severity = diag.SeverityWarning
 	}
 	return f
+}
+
+// isHashed tells whether a name is another one with the hash that generators of kustomize put behind it.
+func isHashed(name, with string) bool {
+	hash, ok := strings.CutPrefix(with, name+"-")
+	return ok && len(hash) == 10 && strings.Trim(hash, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }

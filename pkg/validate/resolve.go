@@ -41,6 +41,8 @@ type resolver struct {
 	clusters map[known]bool
 	// opaque are the places that something is applied to that is not in the repo.
 	opaque map[place]bool
+	// patterns are objects of which not all of the name is known.
+	patterns []known
 	// wanted are the kinds besides those that are always followed.
 	wanted map[groupKind]bool
 	// applied are all objects; named are those by their names, once something is missing.
@@ -102,7 +104,7 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 }
 
 func (s *resolver) learn(o *object) {
-	made := makes(o)
+	made := slices.Concat(makes(o), o.made)
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	for _, g := range []string{group, ""} {
 		if s.wanted[groupKind{g, o.Kind}] {
@@ -112,7 +114,9 @@ func (s *resolver) learn(o *object) {
 	for _, p := range o.places() {
 		for _, k := range made {
 			k.place = p
-			if !s.objects[k] {
+			if strings.Contains(k.namespace+k.name, anywhere) {
+				s.patterns = append(s.patterns, k)
+			} else if !s.objects[k] {
 				s.objects[k] = true
 				name := k.name
 				k.name = ""
@@ -128,14 +132,6 @@ func (s *resolver) learn(o *object) {
 // makes are the objects that come of one: itself, and what its controller makes of it.
 func makes(o *object) []known {
 	switch {
-	case o.Kind == "SealedSecret" || o.Kind == "ExternalSecret":
-		name := o.Name
-		for _, ref := range o.refs {
-			if ref.kind == o.Kind {
-				name = ref.name
-			}
-		}
-		return []known{{kind: "Secret", namespace: o.Namespace, name: name}}
 	case o.Kind == "HelmRelease":
 		out := []known{{kind: o.Kind, namespace: o.Namespace, name: o.Name}}
 		if name := o.createsNamespace(); name != "" {
@@ -195,9 +191,6 @@ func (s *resolver) check(o *object) diag.Findings {
 		refs = append(slices.Clip(refs), reference{rule: RuleMissingNS, kind: "Namespace", name: o.Namespace, field: "metadata.namespace"})
 	}
 	for _, ref := range refs {
-		if ref.kind == o.Kind && ref.rule == "" {
-			continue
-		}
 		if f := o.misfit(ref); f != nil {
 			out = append(out, f...)
 			continue
@@ -230,7 +223,7 @@ var systemNamespaces = regexp.MustCompile(`^(default|kube-system|kube-public|kub
 func (s *resolver) there(p place, ref reference) bool {
 	k := known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace, name: ref.name}
 	switch {
-	case s.objects[k]:
+	case s.objects[k], slices.ContainsFunc(s.patterns, k.isOne):
 		return true
 	case ref.rule == RuleMissingID && ref.kind == "Secret" && ref.field != "" && strings.HasPrefix(ref.namespace, "ca") && strings.HasSuffix(ref.namespace, "-system"):
 		return s.inSystem(p, ref)
@@ -338,4 +331,9 @@ func cycleFinding(nodes map[known]*object, cycle []known) diag.Finding {
 		}
 	}
 	return o.at(field, RuleDependsCycle, fmt.Sprintf("each waits for the next, for ever: %s", strings.Join(names, " → ")), "take one of these out of dependsOn")
+}
+
+// isOne tells whether an object is one of a pattern.
+func (k known) isOne(pattern known) bool {
+	return k.place == pattern.place && k.kind == pattern.kind && isLike(pattern.namespace, k.namespace) && isLike(pattern.name, k.name)
 }
