@@ -322,6 +322,7 @@ func (o *object) at(field, rule, summary, hint string) diag.Finding {
 		text += field + ": "
 	}
 	f := finding(rule, o.Source.File, o.Source.Line, 0, text+summary, hint)
+	f.Gist = o.Kind + ": " + o.Template + ": " + o.unnamed(field+": "+summary)
 	switch {
 	case o.Template != "":
 		f.Summary += " (made by " + o.Template + ")"
@@ -330,6 +331,16 @@ func (o *object) at(field, rule, summary, hint string) diag.Finding {
 		f.Line, f.Column = node.Line, node.Column
 	}
 	return f
+}
+
+// unnamed is a text without the names of the object, which tell it from others of which the same is said.
+func (o *object) unnamed(text string) string {
+	for _, name := range []string{o.Namespace, o.Name} {
+		if name != "" {
+			text = strings.ReplaceAll(text, name, "…")
+		}
+	}
+	return text
 }
 
 // unknownKinds reports each kind without a schema once.

@@ -250,3 +250,29 @@ spec:
 		}
 	}
 }
+
+// What is wrong in many objects in the same way has one gist, whatever they are called.
+func TestEqualFindingsHaveOneGist(t *testing.T) {
+	files := rawRepo()
+	for _, name := range []string{"one", "two", "three"} {
+		files["infra/"+name+".yaml"] = strings.NewReplacer("  replicas: 3\n", "  replicaz: 3\n", "dev", name, "kind: Dev", "kind: Dev").Replace(clouds[len(clouds)-1].manifests())
+		files["infra/"+name+".yaml"] = strings.Replace(files["infra/"+name+".yaml"], "name: "+name+"-wm\n", "name: "+name+"-gone\n", 1)
+	}
+	gists := map[string]map[string]int{}
+	for _, f := range validate(t, files, knownKinds(t)).Findings {
+		if gists[f.Rule] == nil {
+			gists[f.Rule] = map[string]int{}
+		}
+		gists[f.Rule][f.Gist]++
+	}
+	for _, rule := range []string{RuleUnknownField, RuleClusterRef} {
+		if len(gists[rule]) != 1 {
+			t.Errorf("%s: %v", rule, gists[rule])
+		}
+		for gist, n := range gists[rule] {
+			if n != 3 {
+				t.Errorf("%s: %q %d times", rule, gist, n)
+			}
+		}
+	}
+}
