@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -337,10 +339,32 @@ func (o *object) at(field, rule, summary, hint string) diag.Finding {
 func (o *object) unnamed(text string) string {
 	for _, name := range []string{o.Namespace, o.Name} {
 		if name != "" {
-			text = strings.ReplaceAll(text, name, "…")
+			text = replaceWord(text, name)
 		}
 	}
 	return text
+}
+
+// replaceWord puts … in the place of a word of a text.
+func replaceWord(text, word string) string {
+	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, word)
+		if !found {
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(before)
+		last, _ := utf8.DecodeLastRuneInString(before)
+		next, _ := utf8.DecodeRuneInString(after)
+		if before != "" && inWord(last) || after != "" && inWord(next) {
+			b.WriteString(word)
+		} else {
+			b.WriteString("…")
+		}
+		text = after
+	}
 }
 
 // unknownKinds reports each kind without a schema once.

@@ -56,6 +56,9 @@ func checkSecrets(t *tree) diag.Findings {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range t.files {
+		if f.excluded {
+			continue
+		}
 		group.Go(func() error {
 			found[i] = append(secretsIn(f), objectSecrets(t, f)...)
 			return nil
