@@ -54,6 +54,13 @@ fleetctl serves to Flux from this machine.`,
   to: /mnt/snapshots`,
 	},
 	{
+		"validate",
+		`CRDs of this repo that fleetctl validate takes before others, and what it leaves out, which its result says.`,
+		`validate:
+  crds: [hack/crds]
+  exclude: [hack]`,
+	},
+	{
 		"managementClusters",
 		`The clusters that run Cluster API and Flux. The core provider and the kubeadm providers are added where they are not
 listed; versions that are missing are written in by fleetctl init, and change when you change them here.`,
