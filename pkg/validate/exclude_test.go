@@ -74,7 +74,7 @@ func TestDeclaredCRDs(t *testing.T) {
 	files := withSettings(t, "    crds: [hack/crds, hack/all.json]\n    exclude: [hack]\n")
 	files[platform+"gadget.yaml"] = "apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: b, namespace: platform}\nspec: {sise: 1}\n"
 	files[platform+"gizmo.yaml"] = "apiVersion: gadgets.example.com/v1\nkind: Gizmo\nmetadata: {name: b, namespace: platform}\nspec: {sise: 1}\n"
-	files["hack/crds/list.yaml"] = "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(crdOf("Gadget")), "\n", "\n  ") + "\n"
+	files["hack/crds/list.yaml"] = "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(gadgets), "\n", "\n  ") + "\n"
 	files["hack/all.json"] = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gizmos.gadgets.example.com"},
   "spec": {"group": "gadgets.example.com", "names": {"kind": "Gizmo", "plural": "gizmos"}, "scope": "Namespaced",
     "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}}}]}}`
@@ -95,14 +95,14 @@ func TestDeclaredCRDs(t *testing.T) {
 	only(t, validate(t, withSettings(t, "    crds: [features]\n"), knownKinds(t)).Findings, RuleUnused)
 }
 
-func crdOf(kind string) string {
-	return `apiVersion: apiextensions.k8s.io/v1
+// gadgets is a CRD.
+const gadgets = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
-  name: ` + strings.ToLower(kind) + `s.gadgets.example.com
+  name: gadgets.gadgets.example.com
 spec:
   group: gadgets.example.com
-  names: {kind: ` + kind + `, plural: ` + strings.ToLower(kind) + `s}
+  names: {kind: Gadget, plural: gadgets}
   scope: Namespaced
   versions:
   - name: v1
@@ -117,4 +117,3 @@ spec:
             properties:
               size: {type: integer}
 `
-}
