@@ -86,8 +86,9 @@ func (s *Set) addList(origin string, document []byte) (added int, err error) {
 		Kind  string           `json:"kind"`
 		Items []map[string]any `json:"items"`
 	}
-	if yaml.Unmarshal(document, &list) != nil || list.Kind != "List" && list.Kind != "CustomResourceDefinitionList" {
-		return 0, nil // something else that mentions CRDs
+	_ = yaml.Unmarshal(document, &list) // what cannot be read is something else that mentions CRDs
+	if list.Kind != "List" && list.Kind != "CustomResourceDefinitionList" {
+		return 0, nil
 	}
 	for _, item := range list.Items {
 		if list.Kind == "CustomResourceDefinitionList" { // whose items need not say what they are
