@@ -129,8 +129,8 @@ func ownPlants() []plant {
 		{name: "file of a Secret that is not there", rule: RuleMissingSecret, file: "infra/azure.yaml", old: "      joinConfiguration:\n", becomes: "      files: [{path: /etc/a, contentFrom: {secret: {key: a, name: azure-wm2-azure-json}}}]\n      joinConfiguration:\n", at: "azure-wm2-azure-json"},
 		{name: "kubeadm of another version", rule: RuleSkew, file: "infra/aws.yaml", old: "  kubeadmConfigSpec:\n", becomes: "  kubeadmConfigSpec:\n    clusterConfiguration: {kubernetesVersion: v1.30.0}\n", at: "kubernetesVersion: v1.30.0"},
 		{name: "cloud provider that is gone", rule: RuleSkew, file: "infra/aws.yaml", old: "  kubeadmConfigSpec:\n", becomes: "  kubeadmConfigSpec:\n    clusterConfiguration: {controllerManager: {extraArgs: {cloud-provider: aws}}}\n", at: "cloud-provider: aws"},
-		{name: "machine pool without its infrastructure", rule: RuleClusterRef, file: "infra/azure.yaml", at: "name: nopool", becomes: pool("azure", "v1beta1", "AzureMachinePool", "nopool")},
-		{name: "machine pool of a template", rule: RuleClusterRef, file: "infra/azure.yaml", at: "kind: AzureMachineTemplate, name: azure-wm}", becomes: pool("azure", "v1beta1", "AzureMachineTemplate", "azure-wm")},
+		{name: "machine pool without its infrastructure", rule: RuleClusterRef, file: "infra/azure.yaml", at: "name: nopool", becomes: pool("AzureMachinePool", "nopool")},
+		{name: "machine pool of a template", rule: RuleClusterRef, file: "infra/azure.yaml", at: "kind: AzureMachineTemplate, name: azure-wm}", becomes: pool("AzureMachineTemplate", "azure-wm")},
 		{name: "path that is not there", rule: RuleMissingPath, file: "clusters/mgmt/infra.yaml", old: "path: ./infra", becomes: "path: ./infrastructure", at: "./infrastructure"},
 		{name: "source that is not there", rule: RuleMissingSource, file: "clusters/mgmt/infra.yaml", old: "name: flux-system}", becomes: "name: flux}", at: "name: flux}", place: "clusters/mgmt/infra.yaml", also: []string{RuleForeign, RuleMissingPath}, more: func(files map[string]string) {
 			files["clusters/mgmt/infra.yaml"] = strings.Replace(files["clusters/mgmt/infra.yaml"], "sourceRef: {kind: GitRepository, name: flux-system}", "sourceRef: {kind: GitRepository, name: flux}", 1)
@@ -138,9 +138,11 @@ func ownPlants() []plant {
 	}
 }
 
-func pool(name, core, kind, infra string) string {
-	return "---\napiVersion: cluster.x-k8s.io/" + core + "\nkind: MachinePool\nmetadata: {name: " + name + "-mp, namespace: " + name + "}\nspec:\n  clusterName: " + name +
-		"\n  replicas: 1\n  template:\n    spec:\n      clusterName: " + name + "\n      version: v1.32.5\n      bootstrap: {dataSecretName: \"" + name + "-key\"}\n      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: " + kind + ", name: " + infra + "}\n"
+// pool is a MachinePool of the Azure cluster.
+func pool(kind, infra string) string {
+	return "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachinePool\nmetadata: {name: azure-mp, namespace: azure}\nspec:\n  clusterName: azure\n  replicas: 1\n  template:\n" +
+		"    spec:\n      clusterName: azure\n      version: v1.32.5\n      bootstrap: {dataSecretName: \"azure-key\"}\n" +
+		"      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: " + kind + ", name: " + infra + "}\n"
 }
 
 // Mistakes in manifests of five providers are found, each at its line, and nothing else is.

@@ -185,8 +185,8 @@ func clearGenerators(t *tree, d *document) diag.Findings {
 	for i, g := range generators {
 		generator, _ := g.(map[string]any)
 		literals, _ := generator["literals"].([]any)
-		if clear := slices.IndexFunc(literals, isClearLiteral); clear >= 0 {
-			at := yamledit.Nearest(d.node, "secretGenerator", i, "literals", clear)
+		if readable := slices.IndexFunc(literals, isClearLiteral); readable >= 0 {
+			at := yamledit.Nearest(d.node, "secretGenerator", i, "literals", readable)
 			out = append(out, finding(RulePlainSecret, d.file.path, at.Line, at.Column,
 				fmt.Sprintf("secretGenerator[%d].literals: a Secret is made of values in clear", i), "keep the Secret in a file, encrypted with SOPS"))
 		}
