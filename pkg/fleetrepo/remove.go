@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
@@ -104,11 +102,6 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 	return &Removal{Edit: *e, Cluster: c.Cluster}, nil
 }
 
-// manages tells whether a cluster that the management cluster makes is one itself.
-func (r *Repo) manages(parent *v1alpha1.ManagementCluster, name string) bool {
-	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Name == name && m.Parent == parent.Name })
-}
-
 // keeps tells whether the chart of a flavour says keep; a team's own may not, and there would be nothing to take off.
 func (r *Repo) keeps(flavour string) (bool, error) {
 	ch, err := r.chart(flavour)
@@ -191,9 +184,12 @@ func (r *Repo) dropChart(e *Edit, c *declared) error {
 
 // after makes an edit wait for the last change of a cluster's file.
 func (r *Repo) after(e *Edit, c *declared) (err error) {
-	e.Follows = c.File
-	e.FollowsTag, err = r.tagOf(c.mgmt, r.Fleet.ChannelOf(c.Environment).Name)
-	return err
+	step := FollowsStep{File: c.File}
+	if step.Tag, err = r.tagOf(c.mgmt, r.Fleet.ChannelOf(c.Environment).Name); err != nil {
+		return err
+	}
+	e.Checks = append(e.Checks, step)
+	return nil
 }
 
 // CancelRemove gives a cluster its protection back.
