@@ -35,6 +35,7 @@ func validate(f *Fleet, broken func(path string) bool) diag.Findings {
 	v.channels(f)
 	v.environments(f)
 	v.managementClusters(f)
+	v.notifications(f)
 	return v.sorted()
 }
 
