@@ -7,15 +7,63 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
 var ofChart = argument{what: "chart", choices: func(r *fleetrepo.Repo, _ []string) []string { return r.ChartNames() }}
 
+// chartAddOptions are the flags of chart add.
+type chartAddOptions struct {
+	changeFlags
+	named
+	from string
+	// content of the template, where it is not downloaded.
+	content []byte
+}
+
+// complete reads the template, unless it has to be downloaded.
+func (o *chartAddOptions) complete(f *factory, args ...string) (err error) {
+	switch {
+	case o.from == "":
+		return diag.Usage("give --from FILE, --from https://…, or --from - for standard input", "the template of the chart is missing")
+	case !o.isRemote():
+		if o.content, err = readInput(f, o.from, "the cluster template", "--from"); err != nil {
+			return err
+		}
+	}
+	return o.named.complete(f, args...)
+}
+
+func (o *chartAddOptions) isRemote() bool { return strings.Contains(o.from, "://") }
+
+// title is what findings call the template: a query may be a credential.
+func (o *chartAddOptions) title() string {
+	if o.from == "-" {
+		return "standard input"
+	}
+	if o.isRemote() {
+		title, _, _ := strings.Cut(o.from, "?")
+		return title
+	}
+	return o.from
+}
+
+func runChartAdd(ctx context.Context, f *factory, o *chartAddOptions) (err error) {
+	content := o.content
+	if o.isRemote() {
+		if content, err = capi.DownloadTemplate(ctx, o.from); err != nil {
+			return err
+		}
+	}
+	return runChange(ctx, f, &o.changeFlags, change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		return r.AddChart(o.name, o.title(), content)
+	}})
+}
+
 func newChartAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var from string
+	o := &chartAddOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Make a chart of a cluster template, as clusterctl takes it",
@@ -29,35 +77,12 @@ lists them. Nothing is downloaded but a template whose https address is given.` 
 		Example: `  fleetctl chart add openstack --from cluster-template.yaml --commit
   clusterctl generate yaml --from cluster-template.yaml --list-variables
   fleetctl cluster add shop --flavour openstack --environment dev --set openstackCloud=acme`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if from == "" {
-				return diag.Usage("give --from FILE, --from https://…, or --from - for standard input", "the template of the chart is missing")
-			}
-			name, content, err := readTemplate(c.Context(), f, from)
-			if err != nil {
-				return err
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddChart(args[0], name, content) })
-		},
+		RunE: running(f, o, runChartAdd),
 	}
-	c.Flags().StringVar(&from, "from", "", "template of a cluster: a file, an https address, or - for standard input")
+	c.Flags().StringVar(&o.from, "from", "", "template of a cluster: a file, an https address, or - for standard input")
 	o.add(c)
 	takes(f, c, argument{what: "chart"})
 	return c
-}
-
-// readTemplate reads what --from names, and returns what findings call it.
-func readTemplate(ctx context.Context, f *factory, from string) (name string, content []byte, err error) {
-	if strings.Contains(from, "://") {
-		content, err = capi.DownloadTemplate(ctx, from)
-		name, _, _ = strings.Cut(from, "?") // a query may be a credential
-		return name, content, err
-	}
-	if name = from; from == "-" {
-		name = "standard input"
-	}
-	content, err = readInput(f, from, "the cluster template", "--from")
-	return name, content, err
 }
 
 func newChartRemoveCmd(f *factory) *cobra.Command {

@@ -10,9 +10,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// supportBundleOptions are the flags of support-bundle.
+type supportBundleOptions struct {
+	asGiven
+	file    string
+	timeout time.Duration
+}
+
 func newSupportBundleCmd(f *factory) *cobra.Command {
-	var file string
-	var timeout time.Duration
+	o := &supportBundleOptions{}
 	c := &cobra.Command{
 		Use:   "support-bundle",
 		Short: "Gather objects, events, logs and versions in one file, without secrets",
@@ -21,38 +27,42 @@ events, the logs of the host's programs or of the pods of the providers and Flux
 
 What Secrets hold is taken out, wherever else it stands, and so is what looks like a secret: values under names such as password or token, private keys,
 kubeconfigs, tokens in URLs. Look through it all the same before you give it to somebody. The file is for you alone to read (mode 0600), and without --file it
-is in the state folder, where no commit takes it along. What cannot be read, as where the API server does not answer, is named in its README.txt. "fleetctl bootstrap" gathers one by itself when it fails.`,
+is in the state folder, where no commit takes it along. What cannot be read, as where the API server does not answer, is named in its README.txt.
+"fleetctl bootstrap" gathers one by itself when it fails.`,
 		Example: `  fleetctl support-bundle
   fleetctl support-bundle --file /tmp/mgmt.tar.gz --management mgmt`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			target, err := f.declaredTarget()
-			if err != nil {
-				return err
-			}
-			if file == "" {
-				if file, err = f.store().SupportBundle(target.Name, time.Now()); err != nil {
-					return err
-				}
-			}
-			ctx, cancel := context.WithTimeout(c.Context(), timeout)
-			defer cancel()
-			step := f.report().Start("gather the support bundle")
-			result, err := management.SupportBundle(ctx, target, file, "", step.Detail)
-			if err == nil {
-				err = c.Context().Err()
-			}
-			if err != nil {
-				step.Fail(err)
-				return err
-			}
-			step.Done()
-			f.closeReporter()
-			return f.show(views.SupportBundle(result))
-		},
+		RunE: running(f, o, runSupportBundle),
 	}
 	f.addManagement(c)
-	c.Flags().StringVarP(&file, "file", "f", "", "file to write (default: support-bundles/NAME-TIME.tar.gz in the state folder)")
-	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "leave out what does not answer within this time")
+	c.Flags().StringVarP(&o.file, "file", "f", "", "file to write (default: support-bundles/NAME-TIME.tar.gz in the state folder)")
+	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "leave out what does not answer within this time")
 	return c
+}
+
+func runSupportBundle(ctx context.Context, f *factory, o *supportBundleOptions) error {
+	target, err := f.declaredTarget()
+	if err != nil {
+		return err
+	}
+	file := o.file
+	if file == "" {
+		if file, err = f.store().SupportBundle(target.Name, time.Now()); err != nil {
+			return err
+		}
+	}
+	bounded, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	step := f.report().Start("gather the support bundle")
+	result, err := management.SupportBundle(bounded, target, file, "", step.Detail)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		step.Fail(err)
+		return err
+	}
+	step.Done()
+	f.closeReporter()
+	return f.show(views.SupportBundle(result))
 }

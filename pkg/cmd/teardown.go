@@ -13,11 +13,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// teardownOptions are the flags of teardown.
+type teardownOptions struct {
+	asGiven
+	deleteClusters, yes bool
+	timeout             time.Duration
+}
+
 func newTeardownCmd(f *factory) *cobra.Command {
-	var o struct {
-		deleteClusters, yes bool
-		timeout             time.Duration
-	}
+	o := &teardownOptions{}
 	c := &cobra.Command{
 		Use:   "teardown",
 		Short: "Remove a management cluster that init or bootstrap made",
@@ -29,37 +33,39 @@ never touched. At the end it asks the clouds that can be asked what they still h
 		Example: `  fleetctl teardown
   fleetctl teardown --delete-clusters --yes`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			target, err := f.target()
-			if err != nil {
-				return err
-			}
-			options := lifecycle.TeardownOptions{Target: target, DeleteClusters: o.deleteClusters, Timeout: o.timeout}
-			if o.deleteClusters && !o.yes {
-				options.Confirm = func(clusters []string) error {
-					f.closeReporter()
-					return ui.ConfirmTyped(f.streams, deleteQuestion(target.Name, clusters), target.Name, "--yes")
-				}
-			}
-			result, err := lifecycle.Teardown(c.Context(), deps, options)
-			if err != nil {
-				return err
-			}
-			f.askClouds(c.Context(), deps, result)
-			f.closeReporter()
-			result.Steps = f.report().Events()
-			return f.show(views.Teardown(result))
-		},
+		RunE: running(f, o, runTeardown),
 	}
 	f.addManagement(c)
 	c.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the workload clusters that live only there")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 30m for deleting clusters)")
 	return c
+}
+
+func runTeardown(ctx context.Context, f *factory, o *teardownOptions) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	target, err := f.target()
+	if err != nil {
+		return err
+	}
+	options := lifecycle.TeardownOptions{Target: target, DeleteClusters: o.deleteClusters, Timeout: o.timeout}
+	if o.deleteClusters && !o.yes {
+		options.Confirm = func(clusters []string) error {
+			f.closeReporter()
+			return ui.ConfirmTyped(f.streams, deleteQuestion(target.Name, clusters), target.Name, "--yes")
+		}
+	}
+	result, err := lifecycle.Teardown(ctx, deps, options)
+	if err != nil {
+		return err
+	}
+	f.askClouds(ctx, deps, result)
+	f.closeReporter()
+	result.Steps = f.report().Events()
+	return f.show(views.Teardown(result))
 }
 
 // askCloudsTimeout bounds how long the clouds may take to say what they still hold: the management cluster is gone whatever they say.
