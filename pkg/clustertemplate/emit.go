@@ -114,7 +114,9 @@ func (t *translation) plain(s scalar) string {
 }
 
 // isText tells of a character that it makes text of what would be a number without it.
-func isText(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("-_/:@ ", r) }
+func isText(r rune) bool {
+	return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("-_/:@ ", r)
+}
 
 // inside writes a variable into what it stands in.
 func (t *translation) inside(u *use) string {

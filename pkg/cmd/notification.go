@@ -2,10 +2,12 @@ package cmd
 
 import (
 	"bytes"
+	"context"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
@@ -24,10 +26,52 @@ at the forge as applied or failed. fleet.yaml lists them; Flux's notification-co
 	return c
 }
 
+// notificationAddOptions are the flags of notification add.
+type notificationAddOptions struct {
+	changeFlags
+	notification v1alpha1.Notification
+	secretFile   string
+	// secret is what the Secret is made of; nil where none is made.
+	secret []byte
+	dir    string
+}
+
+// complete reads the secret.
+func (o *notificationAddOptions) complete(f *factory, args ...string) (err error) {
+	n := &o.notification
+	n.Name = args[0]
+	switch {
+	case n.Type == "":
+		return diag.Usage("give --type slack, teams, webhook, github, gitlab or gitea", "the type of the notification is missing")
+	case o.secretFile != "" && n.Secret != "":
+		return diag.Usage("leave one of them out", "--secret-file makes a Secret, and --secret names one that is made otherwise")
+	case o.secretFile == "" && n.Secret == "" && (n.Address == "" || n.Type.IsCommitStatus()):
+		return diag.Usage("give --secret-file, or --secret for one that is made otherwise", "a notification of type %s needs a secret: %s", string(n.Type), neededSecret(n.Type))
+	}
+	if o.secretFile != "" {
+		read, err := readInput(f, o.secretFile, "the secret of the notification", "--secret-file")
+		if err != nil {
+			return err
+		}
+		if o.secret = bytes.TrimSpace(read); len(o.secret) == 0 {
+			return diag.Usage("put "+neededSecret(n.Type)+" into it", "the secret of the notification is empty")
+		}
+	}
+	o.dir, err = f.repoDir()
+	return err
+}
+
+func runNotificationAdd(ctx context.Context, f *factory, o *notificationAddOptions) error {
+	add, err := lifecycle.AddNotification(o.dir, o.notification, o.secret)
+	if err != nil {
+		return err
+	}
+	return runChange(ctx, f, &o.changeFlags, change.Options{Edit: add})
+}
+
 func newNotificationAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var n v1alpha1.Notification
-	var kind, secretFile string
+	o := &notificationAddOptions{}
+	n := &o.notification
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add a notification, with its Secret encrypted",
@@ -39,44 +83,14 @@ standard input, and puts it encrypted into the fleet repo. --secret names a Secr
   fleetctl notification add deployments --type teams --environment production --severity info --secret-file teams.txt
   fleetctl notification add commits --type github --secret-file token.txt --push
   fleetctl notification add audit --type webhook --address https://audit.example.com/flux`,
-		RunE: func(c *cobra.Command, args []string) error {
-			wanted := n
-			wanted.Name, wanted.Type = args[0], v1alpha1.NotificationType(kind)
-			switch {
-			case kind == "":
-				return diag.Usage("give --type slack, teams, webhook, github, gitlab or gitea", "the type of the notification is missing")
-			case secretFile != "" && wanted.Secret != "":
-				return diag.Usage("leave one of them out", "--secret-file makes a Secret, and --secret names one that is made otherwise")
-			case secretFile == "" && wanted.Secret == "" && (wanted.Address == "" || wanted.Type.IsCommitStatus()):
-				return diag.Usage("give --secret-file, or --secret for one that is made otherwise", "a notification of type %s needs a secret: %s", kind, neededSecret(wanted.Type))
-			}
-			var value []byte
-			if secretFile != "" {
-				read, err := readInput(f, secretFile, "the secret of the notification", "--secret-file")
-				if err != nil {
-					return err
-				}
-				if value = bytes.TrimSpace(read); len(value) == 0 {
-					return diag.Usage("put "+neededSecret(wanted.Type)+" into it", "the secret of the notification is empty")
-				}
-			}
-			dir, err := f.repoDir()
-			if err != nil {
-				return err
-			}
-			add, err := lifecycle.AddNotification(dir, wanted, value)
-			if err != nil {
-				return err
-			}
-			return edit(c, f, &o, add)
-		},
+		RunE: running(f, o, runNotificationAdd),
 	}
 	fs := c.Flags()
-	fs.StringVar(&kind, "type", "", "where it goes: slack, teams or webhook for messages; github, gitlab or gitea for the status of commits (required)")
+	fs.StringVar((*string)(&n.Type), "type", "", "where it goes: slack, teams or webhook for messages; github, gitlab or gitea for the status of commits (required)")
 	fs.StringVar(&n.Address, "address", "", "address of a webhook that is no secret, or of the repository whose commits get a status (default: spec.git.url)")
 	fs.StringVar(&n.Channel, "channel", "", "channel of Slack (default: that of the webhook)")
 	fs.StringVar(&n.Severity, "severity", "", "error for failures alone, or info for all that happens (default: error; info for commits)")
-	fs.StringVar(&secretFile, "secret-file", "", "file with the address of the webhook, or with the token; - is standard input")
+	fs.StringVar(&o.secretFile, "secret-file", "", "file with the address of the webhook, or with the token; - is standard input")
 	fs.StringVar(&n.Secret, "secret", "", "Secret of flux-system that has address or token, and is made otherwise")
 	fs.StringSliceVar(&n.Environments, "environment", nil, "environment that it is about (default: all that the management clusters do)")
 	fs.StringSliceVar(&n.ManagementClusters, "on-management", nil, "management cluster that has it (default: all)")

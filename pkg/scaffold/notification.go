@@ -49,8 +49,8 @@ func Notification(o NotificationOptions) (manifest.File, error) {
 	}
 	data := struct {
 		Name, Type, Provider, Address, Channel, Secret, Severity, What, Fleet, ManagementCluster string
-		Metadata                                                                                   bool
-		Sources                                                                                    []eventSource
+		Metadata                                                                                 bool
+		Sources                                                                                  []eventSource
 	}{
 		Name: o.Name, Type: string(o.Type), Provider: providers[o.Type], Channel: quoted(o.Channel), Secret: o.Secret, Severity: cmp.Or(o.Severity, "error"), What: "what fails",
 		Fleet: strconv.Quote(o.Fleet), ManagementCluster: strconv.Quote(o.ManagementCluster), Metadata: !o.Type.IsCommitStatus(), Sources: o.events(),
