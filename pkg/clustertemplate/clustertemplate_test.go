@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,7 +96,7 @@ func generated(t *testing.T, template string, variables map[string]string) []any
 		t.Fatal(err)
 	}
 	var all []any
-	for _, document := range bytes.Split(out, []byte("\n---")) {
+	for document := range bytes.SplitSeq(out, []byte("\n---")) {
 		var object map[string]any
 		if err := k8syaml.Unmarshal(document, &object); err != nil {
 			t.Fatalf("%v\n%s", err, document)
@@ -165,12 +166,8 @@ func TestSameAsClusterctl(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, value := range clusterctl {
-				c.variables[name] = value
-			}
-			for name, value := range common {
-				c.values[name] = value
-			}
+			maps.Copy(c.variables, clusterctl)
+			maps.Copy(c.values, common)
 			c.values["pools"] = []any{map[string]any{"name": c.pool, "replicas": 1000000}}
 			want, got := byKind(generated(t, string(template), c.variables)), byKind(rendered(t, chart, c.values))
 			if diff := cmp.Diff(want, got); diff != "" {

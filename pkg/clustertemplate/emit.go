@@ -30,7 +30,7 @@ func (t *translation) writeDocuments(out *strings.Builder, documents []*document
 		if i > 0 {
 			out.WriteString("---\n")
 		}
-		text := t.rewrite(d, i+1)
+		text := t.rewrite(d)
 		if d.group != clusterGroup || !slices.Contains(dies, d.kind) {
 			kept, err := yamledit.Set([]byte(text), 0, yamledit.Path{"metadata", "annotations", "helm.sh/resource-policy"}, "keep")
 			if err != nil {
@@ -60,7 +60,7 @@ func (t *translation) helm(text string) string {
 		if err != nil {
 			i = 0 // the token is ours
 		}
-		action := ""
+		var action string
 		if m[2] < m[3] {
 			action = t.plain(t.whole[i])
 		} else {

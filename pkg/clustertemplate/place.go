@@ -265,7 +265,7 @@ func (v *variable) placed() []*use {
 }
 
 // rewrite puts a token of its own in the place of each scalar that is written anew.
-func (t *translation) rewrite(d *document, number int) string {
+func (t *translation) rewrite(d *document) string {
 	lines := strings.Split(d.text, "\n")
 	slices.SortFunc(d.plains, func(a, b scalar) int { return b.column - a.column }) // from the right
 	for _, s := range d.plains {

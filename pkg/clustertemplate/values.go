@@ -101,15 +101,16 @@ func (v *variable) defaults(uses []*use) []string {
 		if !hasDefault(u.node) {
 			continue
 		}
-		text := ""
+		var b strings.Builder
 		for _, arg := range u.node.Args {
 			a, ok := arg.(*parse.TextNode)
 			if !ok {
 				v.inline = true
 				return nil
 			}
-			text += a.Value
+			b.WriteString(a.Value)
 		}
+		text := b.String()
 		if !slices.Contains(all, text) {
 			all = append(all, text)
 		}

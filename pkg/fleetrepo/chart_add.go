@@ -62,7 +62,7 @@ func chartNotes(name string, chart *clustertemplate.Chart) []string {
 			command = append(command, "--set "+v.Value+"=…")
 		}
 	}
-	notes := []string{fmt.Sprintf("It has %s: %s/%s/README.md lists them. `%s` makes a cluster.", plain.Count(len(chart.Variables), "value"), layout.ChartsDir, name, strings.Join(command, " "))}
+	notes := []string{fmt.Sprintf("It has %s: %s/%s/README.md lists them. ", plain.Count(len(chart.Variables), "value"), layout.ChartsDir, name) + "`" + strings.Join(command, " ") + "` makes a cluster."}
 	for _, s := range chart.Secrets {
 		notes = append(notes, fmt.Sprintf("The Secret %s of line %d is not in the chart, where it would be in Git in clear: `fleetctl secret encrypt` makes it for each cluster.", plain.Unbroken(s.Name), s.Line))
 	}
