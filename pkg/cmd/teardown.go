@@ -15,8 +15,8 @@ import (
 
 func newTeardownCmd(f *factory) *cobra.Command {
 	var o struct {
-		deleteClusters, yes bool
-		timeout             time.Duration
+		deleteClusters, skipDrain, dryRun, yes bool
+		timeout                                time.Duration
 	}
 	c := &cobra.Command{
 		Use:   "teardown",
@@ -25,8 +25,12 @@ func newTeardownCmd(f *factory) *cobra.Command {
 
 It refuses while workload clusters live only there: without the management cluster nobody could change or delete them. Either move them
 to another management cluster (fleetctl bootstrap --pivot-to), or delete them as well with --delete-clusters. The Git repository is
-never touched. At the end it asks the clouds that can be asked what they still hold, as "fleetctl orphans" does.`,
+never touched.
+
+It shows first what it is about to do, in order; --dry-run ends there. Before it deletes a workload cluster it drains it: it deletes the load balancers and
+volumes that Kubernetes made in the cloud from inside of the cluster, which Cluster API does not know. At the end it asks the clouds that can be asked what they still hold, as "fleetctl orphans" does.`,
 		Example: `  fleetctl teardown
+  fleetctl teardown --delete-clusters --dry-run
   fleetctl teardown --delete-clusters --yes`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -38,12 +42,11 @@ never touched. At the end it asks the clouds that can be asked what they still h
 			if err != nil {
 				return err
 			}
-			options := lifecycle.TeardownOptions{Target: target, DeleteClusters: o.deleteClusters, Timeout: o.timeout}
-			if o.deleteClusters && !o.yes {
-				options.Confirm = func(clusters []string) error {
-					f.closeReporter()
-					return ui.ConfirmTyped(f.streams, deleteQuestion(target.Name, clusters), target.Name, "--yes")
-				}
+			options := lifecycle.TeardownOptions{
+				Target: target, DeleteClusters: o.deleteClusters, SkipDrain: o.skipDrain, DryRun: o.dryRun, Timeout: o.timeout,
+				Confirm: func(plan *lifecycle.TeardownPlan) error {
+					return f.agreeToTeardown(target.Name, plan, o.deleteClusters && !o.yes)
+				},
 			}
 			result, err := lifecycle.Teardown(c.Context(), deps, options)
 			if err != nil {
@@ -57,6 +60,8 @@ never touched. At the end it asks the clouds that can be asked what they still h
 	}
 	f.addManagement(c)
 	c.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the workload clusters that live only there")
+	c.Flags().BoolVar(&o.skipDrain, "skip-drain", false, "leave in the cloud what Kubernetes made there from inside the workload clusters: load balancers and volumes")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what it would do, in order, and change nothing")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 30m for deleting clusters)")
 	return c
@@ -95,14 +100,27 @@ func (f *factory) askClouds(ctx context.Context, deps management.Deps, result *l
 	result.NotAsked = append(result.NotAsked, notAsked...)
 }
 
-func deleteQuestion(cluster string, clusters []string) string {
+// agreeToTeardown shows the plan, and asks where somebody is to agree to it.
+func (f *factory) agreeToTeardown(name string, plan *lifecycle.TeardownPlan, ask bool) error {
+	if ask {
+		f.closeReporter()
+	}
+	aside := f.streams
+	aside.Out = aside.Err // standard output is the result's
+	if err := views.Print(aside, ui.Human, false, views.TeardownPlan(plan)); err != nil || !ask {
+		return err
+	}
+	return ui.ConfirmTyped(f.streams, deleteQuestion(name, plan), name, "--yes")
+}
+
+func deleteQuestion(cluster string, plan *lifecycle.TeardownPlan) string {
 	question := "This deletes the management cluster " + cluster
-	if len(clusters) == 0 {
+	if len(plan.Clusters) == 0 {
 		return question + "."
 	}
 	question += " and these workload clusters, with their machines and what they store:\n"
-	for _, name := range clusters {
-		question += "  " + name + "\n"
+	for _, c := range plan.Clusters {
+		question += "  " + c.Name + "\n"
 	}
 	return question
 }

@@ -180,7 +180,12 @@ func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *ma
 	}
 	asked := []string{}
 	no := diag.Usage("", "no")
-	confirm := func(clusters []string) error { asked = clusters; return no }
+	confirm := func(plan *TeardownPlan) error {
+		for _, c := range plan.Clusters {
+			asked = append(asked, c.Name)
+		}
+		return no
+	}
 	if _, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, Confirm: confirm}); err == nil {
 		t.Error("torn down without consent")
 	}

@@ -24,8 +24,12 @@ type TeardownOptions struct {
 	Target *management.Target
 	// DeleteClusters deletes the workload clusters that live only there.
 	DeleteClusters bool
+	// SkipDrain leaves in the cloud what Kubernetes made there from inside the workload clusters: load balancers and volumes.
+	SkipDrain bool
+	// DryRun ends with the plan.
+	DryRun bool
 	// Confirm, if not nil, is asked before anything is deleted; its error ends the command.
-	Confirm func(clusters []string) error
+	Confirm func(plan *TeardownPlan) error
 	Timeout time.Duration
 }
 
@@ -36,6 +40,8 @@ type TeardownResult struct {
 	Changed         bool     `json:"changed"`
 	DeletedClusters []string `json:"deletedClusters"`
 	Leftovers       []string `json:"leftovers"`
+	// Plan is what was shown before anything was deleted; nil where there was nothing to tear down.
+	Plan *TeardownPlan `json:"plan,omitempty"`
 	// NotAsked is what could have told of more that is left over, and did not.
 	NotAsked []string         `json:"notAsked,omitempty"`
 	Steps    []progress.Event `json:"steps"`
@@ -69,8 +75,9 @@ func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*Te
 	if err := t.look(ctx); err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}
-	if err := t.agree(); err != nil {
-		return nil, err
+	t.result.Plan = t.plan(ctx)
+	if err := t.agree(); err != nil || o.DryRun {
+		return t.result, err
 	}
 	if err := t.lookAgain(ctx, "while you were asked"); err != nil {
 		return nil, steps.TimedOut(ctx, err)
@@ -79,6 +86,8 @@ func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*Te
 		return nil, err
 	}
 	t.result.Changed = true
+	left, notAsked := t.leftIn()
+	t.result.Leftovers, t.result.NotAsked = append(t.result.Leftovers, left...), append(t.result.NotAsked, notAsked...)
 	return t.result, nil
 }
 
@@ -91,6 +100,7 @@ type teardown struct {
 	client   *kube.Client
 	manager  *capi.Manager
 	clusters []capi.Cluster // what was agreed upon
+	inside   []*inside      // of each of those, what was found in it
 }
 
 // find finds the host and the state that it is in. It changes nothing.
@@ -119,6 +129,9 @@ func (t *teardown) find(ctx context.Context) (err error) {
 func (t *teardown) look(ctx context.Context) (err error) {
 	if err := t.find(ctx); err != nil {
 		return err
+	}
+	if t.state == host.StateStopped && t.opts.DryRun {
+		return diag.Errorf("start it: `fleetctl host start`", "the management cluster %s is stopped, and only its API server knows which workload clusters it has", t.opts.Target.Name)
 	}
 	if t.state == host.StateStopped {
 		if t.state, err = t.host.Start(ctx, nil); err != nil {
@@ -168,17 +181,24 @@ func (t *teardown) agree() error {
 			t.opts.Target.Name, t.opts.Target.Name),
 			"%d workload clusters live only on the management cluster %s: %s", len(names), t.opts.Target.Name, strings.Join(names, ", "))
 	}
-	if t.opts.Confirm == nil {
+	if err := errors.Join(t.paused(), t.parents()); err != nil {
+		return err
+	}
+	if t.opts.Confirm == nil || t.opts.DryRun {
 		return nil
 	}
-	return t.opts.Confirm(names)
+	return t.opts.Confirm(t.result.Plan)
 }
 
 func (t *teardown) steps() []steps.Step {
 	return []steps.Step{
 		{Name: "suspend Flux", Done: t.nothingRuns, Run: t.suspendFlux, Timeout: 2 * time.Minute},
 		{
-			Name: "delete workload clusters", Needs: []string{"suspend Flux"}, Done: t.noClusters, Run: t.deleteClusters,
+			Name: "drain workload clusters", Needs: []string{"suspend Flux"}, Done: t.nothingToDrain, Run: t.drain,
+			Timeout: drainTimeout, Hint: "run teardown again to go on; with --skip-drain it leaves them in the cloud",
+		},
+		{
+			Name: "delete workload clusters", Needs: []string{"drain workload clusters"}, Done: t.noClusters, Run: t.deleteClusters,
 			Timeout: deleteTimeout, Hint: "`fleetctl status` shows what holds them; run teardown again to go on",
 		},
 		{Name: "stop serving the fleet repo", Needs: []string{"delete workload clusters"}, Run: t.stopServing, Timeout: time.Minute},
@@ -219,7 +239,7 @@ func (t *teardown) deleteClusters(ctx context.Context, detail func(string)) erro
 		keys = append(keys, c.Key())
 	}
 	if err := t.manager.DeleteClusters(ctx, keys, detail); err != nil {
-		return err
+		return t.withRemains(err)
 	}
 	t.result.DeletedClusters = management.FullNames(t.clusters)
 	return nil

@@ -1,0 +1,263 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/drain"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+)
+
+// TeardownPlan is what a teardown is about to do.
+type TeardownPlan struct {
+	// Steps are what it does, in order, for people to read.
+	Steps    []string          `json:"steps"`
+	Clusters []TeardownCluster `json:"clusters"`
+}
+
+// TeardownCluster is a workload cluster that a teardown is about to delete.
+type TeardownCluster struct {
+	// Name is NAMESPACE/NAME.
+	Name     string `json:"name"`
+	Machines int    `json:"machines"`
+	// Drained is what Kubernetes made in the cloud from inside the cluster; an item that stays says why.
+	Drained []drain.Item `json:"drained,omitempty"`
+	// NotDrained is why nobody knows what that is, or why it is left there.
+	NotDrained string `json:"notDrained,omitempty"`
+}
+
+const (
+	// insideTime bounds how long one workload cluster's API server may take to say what is in it.
+	insideTime = 10 * time.Second
+	// insideAtOnce is how many of them are asked at once.
+	insideAtOnce = 24
+	// drainTimeout bounds the draining of all workload clusters: clouds take minutes to delete a load balancer.
+	drainTimeout = 15 * time.Minute
+)
+
+// inside is what was found in a workload cluster that is to be deleted.
+type inside struct {
+	cluster capi.Cluster
+	client  *kube.Client
+	items   []drain.Item
+	// dead is why the cluster could not be looked into.
+	dead error
+	// children are the workload clusters that it manages itself; untold is why that is not known of one whose API server answers.
+	children []string
+	untold   error
+}
+
+// plan looks into the workload clusters that are to be deleted, side by side, and says what is about to happen, in order. One that does not answer is deleted all
+// the same, and the plan says so.
+func (t *teardown) plan(ctx context.Context) *TeardownPlan {
+	t.inside = nil
+	if t.opts.DeleteClusters {
+		t.inside = make([]*inside, len(t.clusters))
+		indices := make([]int, len(t.clusters))
+		for i := range indices {
+			indices[i] = i
+		}
+		_ = kube.Each(insideAtOnce, indices, func(i int) error { // what went wrong is in the answer
+			t.inside[i] = t.lookInto(ctx, t.clusters[i])
+			return nil
+		})
+	}
+	p := &TeardownPlan{Clusters: []TeardownCluster{}}
+	for _, in := range t.inside {
+		p.Clusters = append(p.Clusters, t.planned(in))
+	}
+	p.Steps = t.planSteps(p.Clusters)
+	return p
+}
+
+func (t *teardown) lookInto(ctx context.Context, cluster capi.Cluster) *inside {
+	ctx, cancel := context.WithTimeoutCause(ctx, insideTime, fmt.Errorf("its API server does not answer from here within %s", insideTime))
+	defer cancel()
+	in := &inside{cluster: cluster}
+	kubeconfig, err := t.manager.WorkloadKubeconfig(ctx, cluster.Key())
+	if err == nil {
+		in.client, err = kube.New(kubeconfig, kube.Options{Timeout: insideTime})
+	}
+	if err == nil {
+		in.items, err = drain.Look(ctx, in.client)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		in.dead = err
+		return in
+	}
+	manager, err := capi.New(in.client)
+	if err == nil {
+		var clusters []capi.Cluster
+		clusters, err = manager.Clusters(ctx)
+		in.children = management.FullNames(clusters)
+	}
+	in.untold = err
+	return in
+}
+
+func (t *teardown) planned(in *inside) TeardownCluster {
+	c := TeardownCluster{Name: in.cluster.FullName(), Machines: len(in.cluster.Machines), Drained: in.items}
+	switch {
+	case in.dead != nil:
+		c.NotDrained = "what Kubernetes made in the cloud from inside of it is not known, and stays there: " + in.dead.Error()
+	case t.opts.SkipDrain && len(in.items) > 0:
+		c.NotDrained = "left in the cloud, because of --skip-drain"
+		c.Drained = make([]drain.Item, len(in.items))
+		for i, item := range in.items {
+			item.Stays = c.NotDrained
+			c.Drained[i] = item
+		}
+	}
+	return c
+}
+
+// planSteps is the plan for people to read.
+func (t *teardown) planSteps(clusters []TeardownCluster) []string {
+	name := t.opts.Target.Name
+	var steps []string
+	if t.client != nil {
+		steps = append(steps, "Suspend Flux on the management cluster "+name+", so that it makes nothing anew and waits for no cluster that is gone.")
+	}
+	var drained, deleted []string
+	for _, c := range clusters {
+		deleted = append(deleted, "Delete the workload cluster "+c.Name+" with "+plain.Count(c.Machines, "machine")+".")
+		if c.NotDrained != "" && len(c.Drained) == 0 {
+			drained = append(drained, c.Name+": "+c.NotDrained)
+		}
+		for _, item := range c.Drained {
+			what := "Delete the "
+			if item.Stays != "" {
+				what = "Leave the "
+			}
+			drained = append(drained, what+item.String()+" in "+c.Name+".")
+		}
+	}
+	steps = append(append(steps, drained...), deleted...)
+	if t.state != host.StateAbsent {
+		steps = append(steps, "Delete the management cluster "+name+", unless it is a cluster of your own: that stays.")
+	}
+	return append(steps, "Forget it on this machine: its state and its kubeconfig entries.")
+}
+
+// paused refuses clusters that Cluster API would not delete.
+func (t *teardown) paused() error {
+	var names []string
+	for _, c := range t.clusters {
+		if c.Paused {
+			names = append(names, c.FullName())
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return diag.Errorf("resume them first: `fleetctl cluster resume NAME --now`; nothing was changed",
+		"Cluster API does not delete what is paused: %s", strings.Join(names, ", "))
+}
+
+// parents refuses clusters that manage others themselves: those would live on, and nobody could change or delete them any more.
+func (t *teardown) parents() error {
+	var errs []error
+	for _, in := range t.inside {
+		name := in.cluster.FullName()
+		if len(in.children) > 0 {
+			errs = append(errs, diag.Errorf("tear it down first, with its workload clusters: `fleetctl teardown --management "+in.cluster.Name+" --delete-clusters`; nothing was changed",
+				"the workload cluster %s is a management cluster itself, and %s would be left without one: %s",
+				name, plain.Count(len(in.children), "cluster"), strings.Join(in.children, ", ")))
+		}
+		if _, is := errors.AsType[*capi.UntoldError](in.untold); is {
+			errs = append(errs, diag.Wrap("look whether "+name+" is a management cluster itself", in.untold, "nothing was changed"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (t *teardown) nothingToDrain(context.Context) (string, bool, error) {
+	if t.opts.SkipDrain {
+		return "--skip-drain", true, nil
+	}
+	for _, in := range t.inside {
+		if in.dead == nil {
+			return "", false, nil
+		}
+	}
+	return "there is nothing to drain", true, nil
+}
+
+// drain takes away what the Kubernetes of the workload clusters has made in their clouds, side by side. Their own Flux is suspended first: it would make it anew.
+func (t *teardown) drain(ctx context.Context, detail func(string)) error {
+	tell := oneByOne(detail)
+	return kube.Each(insideAtOnce, t.inside, func(in *inside) error {
+		if in.dead != nil {
+			return nil
+		}
+		name := in.cluster.FullName()
+		if _, err := flux.NewSystem(in.client).Suspend(ctx); err != nil {
+			return diag.Wrap("suspend the Flux of "+name, err, "")
+		}
+		return diag.Wrap("drain "+name, drain.Run(ctx, in.client, func(what string) { tell(name + ": " + what) }), "")
+	})
+}
+
+// oneByOne lets several tell what they wait for.
+func oneByOne(detail func(string)) func(string) {
+	var mu sync.Mutex
+	return func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if detail != nil {
+			detail(what)
+		}
+	}
+}
+
+// leftIn are what stays in the clouds, and what nobody could be asked.
+func (t *teardown) leftIn() (left, notAsked []string) {
+	for _, c := range t.result.Plan.Clusters {
+		if c.NotDrained != "" && len(c.Drained) == 0 {
+			notAsked = append(notAsked, c.Name+": "+c.NotDrained)
+		}
+		for _, item := range c.Drained {
+			if item.Stays != "" {
+				left = append(left, item.String()+", cluster "+c.Name)
+			}
+		}
+	}
+	return left, notAsked
+}
+
+// withRemains adds to the error of a deletion what is there still, with what the cloud calls it and what holds it. Nobody takes a finalizer away here: it
+// stands for something that somebody pays for.
+func (t *teardown) withRemains(cause error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), insideTime)
+	defer cancel()
+	keys := make([]kube.Key, 0, len(t.clusters))
+	for _, c := range t.clusters {
+		keys = append(keys, c.Key())
+	}
+	remains, err := t.manager.Remains(ctx, keys)
+	if err != nil || len(remains) == 0 {
+		return cause
+	}
+	const most = 20
+	lines := make([]string, 0, most+1)
+	for _, r := range remains[:min(most, len(remains))] {
+		lines = append(lines, r.String())
+	}
+	if len(remains) > most {
+		lines = append(lines, fmt.Sprintf("and %d more", len(remains)-most))
+	}
+	return fmt.Errorf("%w; still there: %s", cause, strings.Join(lines, "; "))
+}
