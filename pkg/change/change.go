@@ -90,7 +90,7 @@ func Make(ctx context.Context, o Options) (_ *Result, err error) {
 		if e == nil {
 			continue
 		}
-		if err := checkFollows(ctx, repo.WorkTree, e); err != nil {
+		if err := checkOrder(ctx, repo.WorkTree, e); err != nil {
 			return nil, err
 		}
 	}
@@ -180,13 +180,21 @@ func gitFiles(edit *fleetrepo.Edit, root string) ([]gitrepo.Change, error) {
 	return changes, nil
 }
 
-// checkFollows returns an error where the step before an edit cannot have reached the cluster: its file, in the fleet repo at dir, has changes
-// in no commit, or other ones than the tag that the cluster is at. Without a Git repository there is nothing to look at.
-func checkFollows(ctx context.Context, dir string, edit *fleetrepo.Edit) error {
-	file := edit.Follows
-	if file == "" {
-		return nil
+// checkOrder carries out the checks of an edit that are about the step before it.
+func checkOrder(ctx context.Context, dir string, edit *fleetrepo.Edit) error {
+	for _, check := range edit.Checks {
+		if step, ok := check.(fleetrepo.FollowsStep); ok {
+			if err := checkFollows(ctx, dir, step); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+// checkFollows returns an error where a step cannot have reached the cluster: its file, in the fleet repo at dir, has changes that are in no
+// commit, or that the tag of the cluster does not have. Without a Git repository there is nothing to look at.
+func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) error {
 	git, err := gitrepo.Open(dir)
 	if errors.Is(err, gitrepo.ErrNotARepository) {
 		return nil
@@ -198,13 +206,13 @@ func checkFollows(ctx context.Context, dir string, edit *fleetrepo.Edit) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(dirty, file) {
-		return diag.Errorf("commit and push it, and wait until Flux has applied it", "the step before this one is in no commit: Flux has not seen what changed in %s", file)
+	if slices.Contains(dirty, step.File) {
+		return diag.Errorf("commit and push it, and wait until Flux has applied it", "the step before this one is in no commit: Flux has not seen what changed in %s", step.File)
 	}
-	if edit.FollowsTag == "" {
+	if step.Tag == "" {
 		return nil
 	}
-	return checkPromoted(git, dir, file, edit.FollowsTag)
+	return checkPromoted(git, dir, step.File, step.Tag)
 }
 
 // checkPromoted returns an error where a tag has a file of the fleet repo at dir otherwise.

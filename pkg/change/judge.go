@@ -21,27 +21,35 @@ func (o Options) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edi
 	if err != nil {
 		return nil, err
 	}
-	if e.Renders != "" {
-		err = judgeEdit(ctx, repo, e)
-	}
-	if err == nil && e.Applies != "" {
-		err = judgeAddon(ctx, repo, e)
-	}
-	if err == nil && len(e.Charts) > 0 {
-		err = o.judgeCharts(ctx, repo, e)
-	}
-	if err != nil {
-		return nil, err
+	for _, check := range e.Checks {
+		if err := o.judge(ctx, repo, e, check); err != nil {
+			return nil, err
+		}
 	}
 	e.Notes = append(e.Notes, repo.Unpromoted(e.Environments)...)
 	return e, nil
 }
 
-// judgeEdit renders the cluster that an edit changes as it would be. What its chart refuses is an error with the chart's own words. Where they
+// judge carries out one check of an edit, except that of its order: checkOrder does that, once, when the edit is about to be made.
+func (o Options) judge(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, check fleetrepo.Check) error {
+	switch check := check.(type) {
+	case fleetrepo.RendersCluster:
+		return judgeEdit(ctx, repo, e, check.File)
+	case fleetrepo.AppliesManifests:
+		return judgeAddon(ctx, repo, e, check.Folder)
+	case fleetrepo.KeepsClusters:
+		return o.judgeCharts(ctx, repo, e, check.Flavours)
+	case fleetrepo.FollowsStep:
+		return nil
+	}
+	return fmt.Errorf("check the change: there is no check %T", check)
+}
+
+// judgeEdit renders the cluster of a file, which an edit changes, as the cluster would be. What its chart refuses is an error with the chart's own words. Where they
 // are the same without the edit, it makes nothing worse: then a note says so.
-func judgeEdit(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
+func judgeEdit(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, file string) error {
 	files := e.Changes.Files()
-	i := slices.IndexFunc(files, func(f manifest.File) bool { return f.Path == e.Renders })
+	i := slices.IndexFunc(files, func(f manifest.File) bool { return f.Path == file })
 	if i < 0 {
 		return nil
 	}
@@ -49,13 +57,13 @@ func judgeEdit(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) err
 	if err != nil {
 		return err
 	}
-	q := declarations{Dirs: []string{repo.Dir}, Files: []declaration{{Path: e.Renders, Content: files[i].Content}}}
-	src, err := fs.ReadFile(disk, e.Renders)
+	q := declarations{Dirs: []string{repo.Dir}, Files: []declaration{{Path: file, Content: files[i].Content}}}
+	src, err := fs.ReadFile(disk, file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err == nil {
-		q.Files = append(q.Files, declaration{Path: e.Renders, Content: src, OnlyAfterFailure: true})
+		q.Files = append(q.Files, declaration{Path: file, Content: src, OnlyAfterFailure: true})
 	}
 	found, err := DeclaredTask.Run(ctx, q, confine.Needs{Read: q.Dirs})
 	if err != nil {
@@ -76,7 +84,7 @@ func judgeEdit(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) err
 	hint := "nothing was written: give values that the chart takes; its README lists them"
 	if before.Err() != nil {
 		hint = fmt.Sprintf("nothing was written. Without this change the chart refuses the values as well (%s): put %s right in an editor first, `fleetctl validate` looks at it",
-			before[0].Summary, e.Renders)
+			before[0].Summary, file)
 	}
 	for i := range after {
 		if after[i].Hint == "" {

@@ -18,8 +18,8 @@ import (
 
 // judgeCharts renders the clusters of the charts that an edit changes, as they are and as they would be. Those that the charts would no longer take
 // are noted, each with the chart's own words. An edit that goes to the clusters as it is, and not to a review first, is refused then.
-func (o Options) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
-	broken, judged, err := brokenByCharts(ctx, repo, e)
+func (o Options) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, flavours []string) error {
+	broken, judged, err := brokenByCharts(ctx, repo, e, flavours)
 	if err != nil || judged == 0 {
 		return err
 	}
@@ -42,12 +42,12 @@ func (o Options) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleet
 
 // brokenByCharts finds the clusters that render before an edit of their charts and not after it, with the first reason of each, and how many did
 // before.
-func brokenByCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) (broken diag.Findings, judged int, err error) {
+func brokenByCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, flavours []string) (broken diag.Findings, judged int, err error) {
 	clusters, _, err := repo.Clusters() // files that cannot be read are not this edit's matter
 	if err != nil {
 		return nil, 0, err
 	}
-	clusters = slices.DeleteFunc(clusters, func(c fleetrepo.Cluster) bool { return !slices.Contains(e.Charts, c.Flavour) })
+	clusters = slices.DeleteFunc(clusters, func(c fleetrepo.Cluster) bool { return !slices.Contains(flavours, c.Flavour) })
 	if len(clusters) == 0 {
 		return nil, 0, nil
 	}
@@ -60,7 +60,7 @@ func brokenByCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit
 		return nil, 0, fmt.Errorf("render the changed charts: %w", err)
 	}
 	defer func() { _ = remove() }() // it is temporary
-	if err := changedCharts(repo, e, dir); err != nil {
+	if err := changedCharts(repo, e, flavours, dir); err != nil {
 		return nil, 0, fmt.Errorf("render the changed charts: %w", err)
 	}
 	q := declarations{Dirs: []string{repo.Dir, dir}}
@@ -89,8 +89,8 @@ func brokenByCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit
 }
 
 // changedCharts are the charts of an edit as it would leave them, written to a folder.
-func changedCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, dir string) error {
-	for _, flavour := range e.Charts {
+func changedCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, flavours []string, dir string) error {
+	for _, flavour := range flavours {
 		from := filepath.Join(repo.Dir, layout.ChartsDir, flavour)
 		if err := os.CopyFS(filepath.Join(dir, layout.ChartsDir, flavour), os.DirFS(from)); err != nil {
 			return err

@@ -98,7 +98,8 @@ func (o Options) errorsOf(ctx context.Context, dir string) (diag.Findings, error
 // toldByCharts takes out of findings those about clusters whose charts the edit changes: judgeCharts has told of them, and a team may well change
 // their values before it commits.
 func toldByCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, findings diag.Findings) diag.Findings {
-	if len(e.Charts) == 0 || len(findings) == 0 {
+	flavours := changedFlavours(e)
+	if len(flavours) == 0 || len(findings) == 0 {
 		return findings
 	}
 	clusters, _, err := repo.Clusters()
@@ -106,8 +107,18 @@ func toldByCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, findings diag.Finding
 		return findings
 	}
 	return slices.DeleteFunc(findings, func(f diag.Finding) bool {
-		return slices.ContainsFunc(clusters, func(c fleetrepo.Cluster) bool { return c.File == f.File && slices.Contains(e.Charts, c.Flavour) })
+		return slices.ContainsFunc(clusters, func(c fleetrepo.Cluster) bool { return c.File == f.File && slices.Contains(flavours, c.Flavour) })
 	})
+}
+
+// changedFlavours are the flavours whose charts an edit changes.
+func changedFlavours(e *fleetrepo.Edit) (flavours []string) {
+	for _, check := range e.Checks {
+		if charts, ok := check.(fleetrepo.KeepsClusters); ok {
+			flavours = append(flavours, charts.Flavours...)
+		}
+	}
+	return flavours
 }
 
 // entry is a file, folder or link of a repo.

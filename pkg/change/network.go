@@ -127,24 +127,24 @@ func isKustomization(name string) bool {
 }
 
 // judgeAddon looks at a folder of manifests as an edit would leave it. What no cluster would take is an error; what cannot be judged is said.
-func judgeAddon(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
-	there, err := readFolder(filepath.Join(repo.Dir, filepath.FromSlash(e.Applies)))
+func judgeAddon(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, folder string) error {
+	there, err := readFolder(filepath.Join(repo.Dir, filepath.FromSlash(folder)))
 	if err != nil {
-		return fmt.Errorf("read %s: %w", e.Applies, err)
+		return fmt.Errorf("read %s: %w", folder, err)
 	}
 	var files []manifest.File
 	for _, f := range there {
-		f.Path = path.Join(e.Applies, f.Path)
+		f.Path = path.Join(folder, f.Path)
 		if !slices.ContainsFunc(e.Changes.Files(), func(o manifest.File) bool { return o.Path == f.Path }) {
 			files = append(files, f)
 		}
 	}
 	for _, f := range e.Changes.Files() {
-		if strings.HasPrefix(f.Path, e.Applies+"/") {
+		if strings.HasPrefix(f.Path, folder+"/") {
 			files = append(files, f)
 		}
 	}
-	findings, err := validate.Addon(ctx, e.Applies, files)
+	findings, err := validate.Addon(ctx, folder, files)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/adopt"
@@ -8,9 +10,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// adoptOptions are the flags of adopt.
+type adoptOptions struct {
+	adopt.Options
+	dryRun bool
+}
+
 func newAdoptCmd(f *factory) *cobra.Command {
-	var o adopt.Options
-	var dryRun bool
+	o := &adoptOptions{}
 	c := &cobra.Command{
 		Use:   "adopt",
 		Short: "Look at a Flux repo with Cluster API objects in it, and write the fleet.yaml for it",
@@ -26,31 +33,34 @@ Exit codes: 0 fleet.yaml is written, or would be; 3 nothing there is Cluster API
   fleetctl adopt --context prod-management
   fleetctl validate`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if o.Kubeconfig != "" && o.Context == "" {
-				return diag.Usage("name the context in it with --context", "--kubeconfig says nothing about which cluster it is")
-			}
-			var err error
-			if o.Dir, err = f.repoDir(); err != nil {
-				return err
-			}
-			o.CacheDir = f.cacheDir()
-			report, err := adopt.Look(c.Context(), o)
-			if err != nil {
-				return err
-			}
-			if !dryRun {
-				if err := report.Write(); err != nil {
-					return err
-				}
-			}
-			return f.show(views.Adopted(report))
-		},
+		RunE: running(f, o, runAdopt),
 	}
 	fs := c.Flags()
 	fs.StringVar(&o.Name, "name", "", "name of the fleet (default: that of the repo's folder)")
 	fs.StringVar(&o.Context, "context", "", "context of the management cluster, for fleet.yaml")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig that has it, relative to fleet.yaml (default: the one that kubectl would use)")
-	fs.BoolVar(&dryRun, "dry-run", false, "write nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "write nothing")
 	return c
+}
+
+func (o *adoptOptions) complete(f *factory, _ ...string) (err error) {
+	if o.Kubeconfig != "" && o.Context == "" {
+		return diag.Usage("name the context in it with --context", "--kubeconfig says nothing about which cluster it is")
+	}
+	o.CacheDir = f.cacheDir()
+	o.Dir, err = f.repoDir()
+	return err
+}
+
+func runAdopt(ctx context.Context, f *factory, o *adoptOptions) error {
+	report, err := adopt.Look(ctx, o.Options)
+	if err != nil {
+		return err
+	}
+	if !o.dryRun {
+		if err := report.Write(); err != nil {
+			return err
+		}
+	}
+	return f.show(views.Adopted(report))
 }

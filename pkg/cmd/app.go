@@ -30,11 +30,36 @@ func addSource(c *cobra.Command, s *scaffold.AppSource) {
 	fs.StringVar(&s.Secret, "secret", "", "Secret of the tenant's namespace with what the repository asks for")
 }
 
+// appOptions are the flags of app add and app remove.
+type appOptions struct {
+	changeFlags
+	named
+	tenant       string
+	environments []string
+	source       scaffold.AppSource
+}
+
+// addTarget adds the flags that say whose an application is, and where.
+func (o *appOptions) addTarget(f *factory, c *cobra.Command, environments string) {
+	c.Flags().StringVar(&o.tenant, "tenant", "", "tenant whose it is (required)")
+	c.Flags().StringSliceVar(&o.environments, "environment", nil, environments)
+	completeFlag(c, "tenant", f.completeFrom(-1, tenantNames))
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+}
+
+func (o *appOptions) complete(f *factory, args ...string) error {
+	if o.tenant == "" {
+		return diag.Usage("give --tenant; `fleetctl tenant list` shows them", "the tenant of the application is missing")
+	}
+	return o.named.complete(f, args...)
+}
+
+func (o *appOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.AddApp(o.tenant, o.name, o.source, o.environments)
+}
+
 func newAppAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var source scaffold.AppSource
-	var tenant string
-	var environments []string
+	o := &appOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add an application from a repository of its own",
@@ -42,43 +67,42 @@ func newAppAddCmd(f *factory) *cobra.Command {
 environment, in tenants/<cloud>/<environment>/<tenant>, so that environments may differ in the revision.` + editing,
 		Example: `  fleetctl app add web --tenant shop --source https://github.com/acme/web --path deploy --push
   fleetctl app add web --tenant shop --environment production --source https://github.com/acme/web --semver '>=1.0.0' --push`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if tenant == "" {
-				return diag.Usage("give --tenant; `fleetctl tenant list` shows them", "the tenant of the application is missing")
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-				return r.AddApp(tenant, args[0], source, environments)
-			})
-		},
+		RunE: running(f, o, runEdit),
 	}
-	addSource(c, &source)
-	c.Flags().StringVar(&tenant, "tenant", "", "tenant whose it is (required)")
-	c.Flags().StringSliceVar(&environments, "environment", nil, "environment to add it to (default: all that have the tenant)")
-	completeFlag(c, "tenant", f.completeFrom(-1, tenantNames))
-	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	addSource(c, &o.source)
+	o.addTarget(f, c, "environment to add it to (default: all that have the tenant)")
 	o.add(c)
 	takes(f, c, argument{what: "application"})
 	return c
 }
 
 func newAppRemoveCmd(f *factory) *cobra.Command {
-	var tenant string
-	var environments []string
-	c := newRemoveCmd(f, &cobra.Command{
+	o := &appRemoveOptions{}
+	c := &cobra.Command{
+		Use:     "remove NAME",
 		Short:   "Remove an application from environments",
 		Long:    "Remove an application from environments, from all where none is named. Flux then deletes what it has applied of it." + editing,
 		Example: "  fleetctl app remove web --tenant shop --environment staging --push",
-	}, argument{what: "application", choices: func(r *fleetrepo.Repo, _ []string) []string { return r.AppNames() }}, func(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error) {
-		if tenant == "" {
-			return nil, diag.Usage("give --tenant; `fleetctl app list` shows it", "the tenant of the application is missing")
-		}
-		return r.RemoveApp(tenant, name, environments)
-	})
-	c.Flags().StringVar(&tenant, "tenant", "", "tenant whose it is (required)")
-	c.Flags().StringSliceVar(&environments, "environment", nil, "environment to remove it from (default: all)")
-	completeFlag(c, "tenant", f.completeFrom(-1, tenantNames))
-	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+		RunE:    running(f, o, runEdit),
+	}
+	o.add(c)
+	o.addTarget(f, c, "environment to remove it from (default: all)")
+	takes(f, c, argument{what: "application", choices: func(r *fleetrepo.Repo, _ []string) []string { return r.AppNames() }})
 	return c
+}
+
+// appRemoveOptions are the flags of app remove.
+type appRemoveOptions struct{ appOptions }
+
+func (o *appRemoveOptions) complete(f *factory, args ...string) error {
+	if o.tenant == "" {
+		return diag.Usage("give --tenant; `fleetctl app list` shows it", "the tenant of the application is missing")
+	}
+	return o.named.complete(f, args...)
+}
+
+func (o *appRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.RemoveApp(o.tenant, o.name, o.environments)
 }
 
 func newAppListCmd(f *factory) *cobra.Command {

@@ -101,15 +101,21 @@ func askNow(f *factory, cluster, question, missing, hint string, now func(c *fle
 
 // newRemoveCmd completes a command that removes what its one argument names.
 func newRemoveCmd(f *factory, c *cobra.Command, what argument, remove func(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error)) *cobra.Command {
-	var o changeFlags
-	c.Use = "remove NAME"
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return remove(r, args[0]) })
-	}
+	o := &removeOptions{remove: remove}
+	c.Use, c.RunE = "remove NAME", running(f, o, runEdit)
 	o.add(c)
 	takes(f, c, what)
 	return c
 }
+
+// removeOptions are those of a command that removes what its argument names.
+type removeOptions struct {
+	changeFlags
+	named
+	remove func(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error)
+}
+
+func (o *removeOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return o.remove(r, o.name) }
 
 // alsoCalled lets a flag of a command be given by another name, which people try: both are the same flag.
 func alsoCalled(c *cobra.Command, name, other string) {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 
@@ -14,9 +15,14 @@ import (
 // errAbortDryRun is that of pivot and restore.
 var errAbortDryRun = diag.Usage("leave one of them out", "--abort changes something, and --dry-run does not")
 
+// backupOptions are the flags of backup.
+type backupOptions struct {
+	lifecycle.BackupOptions
+	tokenFile string
+}
+
 func newBackupCmd(f *factory) *cobra.Command {
-	var o lifecycle.BackupOptions
-	var tokenFile string
+	o := &backupOptions{}
 	c := &cobra.Command{
 		Use:   "backup",
 		Short: "Keep what a management cluster manages in an encrypted snapshot that outlives it",
@@ -30,17 +36,12 @@ fleetctl restore gives a snapshot to a new management cluster.`,
   fleetctl backup --to branch:fleetctl-snapshots
   fleetctl backup              # where spec.snapshots.to in fleet.yaml says`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if o.Git.Token, err = readToken(tokenFile); err != nil {
-				return err
-			}
-			return runBackup(c, f, o)
-		},
+		RunE: running(f, o, runBackup),
 	}
 	f.addManagement(c)
 	f.addReach(c)
 	addPlaceFlag(c, &o.To, "to")
-	c.Flags().StringVar(&tokenFile, "git-token-file", "", "file with the token of an https remote, for a branch of it (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	c.Flags().StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote, for a branch of it (default: the environment variable FLEETCTL_GIT_TOKEN)")
 	c.Flags().StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote, for a branch of it (default: the agent)")
 	c.Flags().StringVar(&o.AgeKeyFile, "age-key-file", "", "file with the fleet's private age key (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or the management cluster's)")
 	return c
@@ -50,21 +51,26 @@ func addPlaceFlag(c *cobra.Command, place *string, name string) {
 	c.Flags().StringVar(place, name, "", "folder, oci://REGISTRY/PATH or branch:NAME with the snapshots (default: spec.snapshots.to in fleet.yaml)")
 }
 
-func runBackup(c *cobra.Command, f *factory, o lifecycle.BackupOptions) (err error) {
+func (o *backupOptions) complete(f *factory, _ ...string) (err error) {
+	if o.Git.Token, err = readToken(o.tokenFile); err != nil {
+		return err
+	}
 	if o.Dir, err = f.repoDir(); err != nil {
 		return err
 	}
 	if o.Target, err = f.declaredTarget(); err != nil {
 		return err
 	}
-	if o.To, err = absolute(o.To); err != nil {
-		return err
-	}
+	o.To, err = absolute(o.To)
+	return err
+}
+
+func runBackup(ctx context.Context, f *factory, o *backupOptions) error {
 	deps, err := f.deps()
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.Backup(c.Context(), deps, o)
+	result, err := lifecycle.Backup(ctx, deps, o.BackupOptions)
 	if err != nil {
 		return err
 	}
@@ -81,9 +87,15 @@ func absolute(dir string) (string, error) {
 	return abs, diag.Wrap("find the folder "+dir, err, "")
 }
 
+// restoreOptions are the flags of restore.
+type restoreOptions struct {
+	initOptions
+	restore lifecycle.RestoreOptions
+}
+
 func newRestoreCmd(f *factory) *cobra.Command {
-	o := &initOptions{}
-	var r lifecycle.RestoreOptions
+	o := &restoreOptions{}
+	r := &o.restore
 	c := &cobra.Command{
 		Use:   "restore",
 		Short: "Give what a snapshot holds to a new management cluster",
@@ -102,7 +114,7 @@ Exit codes: 0 the snapshot is restored; 3 something was not ready in time, run i
   fleetctl restore --from /mnt/snapshots --snapshot 20261001T120000Z-abcdef --source-is-gone
   fleetctl restore --abort`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runRestore(c, f, o, r) },
+		RunE: running(f, o, runRestore),
 	}
 	f.addManagement(c)
 	o.addRunFlags(c)
@@ -117,22 +129,24 @@ Exit codes: 0 the snapshot is restored; 3 something was not ready in time, run i
 	return c
 }
 
-func runRestore(c *cobra.Command, f *factory, o *initOptions, r lifecycle.RestoreOptions) (err error) {
-	if r.Abort && r.DryRun {
+func (o *restoreOptions) complete(f *factory, _ ...string) (err error) {
+	if o.restore.Abort && o.restore.DryRun {
 		return errAbortDryRun
 	}
-	if err := o.complete(f); err != nil {
+	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	if r.From, err = absolute(r.From); err != nil {
-		return err
-	}
+	o.restore.InitOptions = o.InitOptions
+	o.restore.From, err = absolute(o.restore.From)
+	return err
+}
+
+func runRestore(ctx context.Context, f *factory, o *restoreOptions) error {
 	deps, err := f.deps()
 	if err != nil {
 		return err
 	}
-	r.InitOptions = o.InitOptions
-	result, err := lifecycle.Restore(c.Context(), deps, r)
+	result, err := lifecycle.Restore(ctx, deps, o.restore)
 	if err != nil {
 		return err
 	}

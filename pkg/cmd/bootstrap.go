@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -9,9 +10,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// bootstrapOptions are the flags of bootstrap.
+type bootstrapOptions struct {
+	initOptions
+	bootstrap lifecycle.BootstrapOptions
+}
+
 func newBootstrapCmd(f *factory) *cobra.Command {
-	o := &initOptions{}
-	var b lifecycle.BootstrapOptions
+	o := &bootstrapOptions{}
+	b := &o.bootstrap
 	c := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "In a pipeline: init, wait for the clusters, and pivot to a permanent one",
@@ -30,26 +37,7 @@ It asks no questions. Exit codes: 0 all is Ready; 1 a failure; 2 a mistake in th
 interrupted. Run it again after any of them.`,
 		Example: `  fleetctl bootstrap --repo . --pivot-to platform -o json`,
 		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			f.streams.InTerminal = false
-			if err := o.complete(f); err != nil {
-				return err
-			}
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			b.InitOptions = o.InitOptions
-			b.Ephemeral = true
-			result, err := lifecycle.Bootstrap(c.Context(), deps, b)
-			if result == nil {
-				return err
-			}
-			f.closeReporter()
-			result.Steps = f.report().Events()
-			show := f.show(views.Bootstrap(result))
-			return errors.Join(err, show)
-		},
+		RunE:    running(f, o, runBootstrap),
 	}
 	o.addFlags(f, c)
 	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
@@ -58,4 +46,27 @@ interrupted. Run it again after any of them.`,
 	c.Flags().StringVar(&b.SupportFile, "support-bundle", "", "file for the support bundle of a run that fails (default: one in the state folder)")
 	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout, "how long the declared clusters may take to become Available")
 	return c
+}
+
+func (o *bootstrapOptions) complete(f *factory, _ ...string) error {
+	f.streams.InTerminal = false // it asks no questions
+	if err := o.initOptions.complete(f); err != nil {
+		return err
+	}
+	o.bootstrap.InitOptions, o.bootstrap.Ephemeral = o.InitOptions, true
+	return nil
+}
+
+func runBootstrap(ctx context.Context, f *factory, o *bootstrapOptions) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	result, err := lifecycle.Bootstrap(ctx, deps, o.bootstrap)
+	if result == nil {
+		return err
+	}
+	f.closeReporter()
+	result.Steps = f.report().Events()
+	return errors.Join(err, f.show(views.Bootstrap(result)))
 }

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -20,10 +22,18 @@ Flux's manifests, and Helm charts. It is an OCI image layout; every byte hangs o
 	return c
 }
 
+// bundleCreateOptions are the flags of bundle create.
+type bundleCreateOptions struct {
+	initOptions
+	bundle   lifecycle.BundleOptions
+	releases programs.Releases
+	// given tells whether a flag was given.
+	given func(flag string) bool
+}
+
 func newBundleCreateCmd(f *factory) *cobra.Command {
-	o := &initOptions{}
-	var b lifecycle.BundleOptions
-	releases := programs.Releases{}
+	o := &bundleCreateOptions{}
+	b := &o.bundle
 	c := &cobra.Command{
 		Use:   "create PATH",
 		Short: "Fill a bundle, from registries and releases, for what fleet.yaml names",
@@ -44,34 +54,16 @@ No credentials of providers are needed, and none get into the bundle. An interru
   fleetctl bundle create next.tar.zst --from fleet-bundle.tar.zst      # only what is new is fetched
   fleetctl bundle create fleet-bundle.tar.zst --host embedded --provider docker --programs ./kubernetes-v1.36.3`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.complete(f); err != nil {
-				return err
-			}
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			b.InitOptions, b.Output = o.InitOptions, args[0]
-			if b.Programs == "releases" {
-				b.Programs, b.Releases = "", &releases
-			} else if c.Flags().Changed("kubernetes-releases") || c.Flags().Changed("etcd-releases") {
-				return diag.Usage("give --programs releases as well", "--kubernetes-releases and --etcd-releases say where --programs releases finds them")
-			}
-			result, err := lifecycle.BundleCreate(c.Context(), deps, b)
-			if err != nil {
-				return err
-			}
-			return f.showBundle(result)
-		},
+		RunE: running(f, o, runBundleCreate),
 	}
+	o.given = c.Flags().Changed
 	o.addFleetFlags(f, c)
 	o.addHostType(c)
 	fs := c.Flags()
 	fs.StringVar(&b.From, "from", "", "another bundle: what it has of what is needed is taken from there")
 	fs.StringVar(&b.Programs, "programs", "", "programs of an embedded host: a folder with etcd, kube-apiserver and kube-controller-manager, or `FOLDER|releases` (default: from images)")
-	fs.StringVar(&releases.Kubernetes, "kubernetes-releases", programs.KubernetesReleases, "where --programs releases finds those of Kubernetes")
-	fs.StringVar(&releases.Etcd, "etcd-releases", programs.EtcdReleases, "where --programs releases finds etcd")
+	fs.StringVar(&o.releases.Kubernetes, "kubernetes-releases", programs.KubernetesReleases, "where --programs releases finds those of Kubernetes")
+	fs.StringVar(&o.releases.Etcd, "etcd-releases", programs.EtcdReleases, "where --programs releases finds etcd")
 	fs.StringSliceVar(&b.Features, "feature", nil, "feature whose charts and images it holds though nobody has it yet; repeat for several")
 	completeFlag(c, "feature", f.completeFrom(-1, featureNames))
 	c.Flags().StringArrayVar(&b.Images, "image", nil, "a further image; repeat for several")
@@ -80,23 +72,50 @@ No credentials of providers are needed, and none get into the bundle. An interru
 	return c
 }
 
+func (o *bundleCreateOptions) complete(f *factory, args ...string) error {
+	if err := o.initOptions.complete(f); err != nil {
+		return err
+	}
+	o.bundle.InitOptions, o.bundle.Output = o.InitOptions, args[0]
+	if o.bundle.Programs == "releases" {
+		o.bundle.Programs, o.bundle.Releases = "", &o.releases
+	} else if o.given("kubernetes-releases") || o.given("etcd-releases") {
+		return diag.Usage("give --programs releases as well", "--kubernetes-releases and --etcd-releases say where --programs releases finds them")
+	}
+	return nil
+}
+
+func runBundleCreate(ctx context.Context, f *factory, o *bundleCreateOptions) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	result, err := lifecycle.BundleCreate(ctx, deps, o.bundle)
+	if err != nil {
+		return err
+	}
+	return f.showBundle(result)
+}
+
 func newBundleListCmd(f *factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list PATH",
 		Short: "List what is in a bundle",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			result, err := lifecycle.BundleList(c.Context(), deps, args[0])
-			if err != nil {
-				return err
-			}
-			return f.showBundle(result)
-		},
+		RunE:  running(f, &named{}, runBundleList),
 	}
+}
+
+func runBundleList(ctx context.Context, f *factory, bundle *named) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	result, err := lifecycle.BundleList(ctx, deps, bundle.name)
+	if err != nil {
+		return err
+	}
+	return f.showBundle(result)
 }
 
 func newBundleExtractCmd(f *factory) *cobra.Command {
@@ -107,18 +126,31 @@ func newBundleExtractCmd(f *factory) *cobra.Command {
 checked before anything is written. Images are not files: init loads them.`,
 		Example: "  fleetctl bundle extract fleet-bundle.tar.zst . charts",
 		Args:    cobra.MinimumNArgs(2),
-		RunE: func(c *cobra.Command, args []string) error {
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			result, err := lifecycle.BundleExtract(c.Context(), deps, args[0], args[1], args[2:])
-			if err != nil {
-				return err
-			}
-			return f.showBundle(result)
-		},
+		RunE:    running(f, &bundleExtractOptions{}, runBundleExtract),
 	}
+}
+
+// bundleExtractOptions are the arguments of bundle extract.
+type bundleExtractOptions struct {
+	bundle, folder string
+	names          []string
+}
+
+func (o *bundleExtractOptions) complete(_ *factory, args ...string) error {
+	o.bundle, o.folder, o.names = args[0], args[1], args[2:]
+	return nil
+}
+
+func runBundleExtract(ctx context.Context, f *factory, o *bundleExtractOptions) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	result, err := lifecycle.BundleExtract(ctx, deps, o.bundle, o.folder, o.names)
+	if err != nil {
+		return err
+	}
+	return f.showBundle(result)
 }
 
 func newBundleVerifyCmd(f *factory) *cobra.Command {
@@ -126,19 +158,21 @@ func newBundleVerifyCmd(f *factory) *cobra.Command {
 		Use:   "verify PATH",
 		Short: "Recompute every digest of a bundle",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			result, err := lifecycle.BundleVerify(c.Context(), deps, args[0])
-			if err != nil {
-				return err
-			}
-			f.closeReporter()
-			return f.show(views.BundleVerified(result))
-		},
+		RunE:  running(f, &named{}, runBundleVerify),
 	}
+}
+
+func runBundleVerify(ctx context.Context, f *factory, bundle *named) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	result, err := lifecycle.BundleVerify(ctx, deps, bundle.name)
+	if err != nil {
+		return err
+	}
+	f.closeReporter()
+	return f.show(views.BundleVerified(result))
 }
 
 func (f *factory) showBundle(r *lifecycle.BundleResult) error {

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -69,23 +71,33 @@ func (f *factory) changeOptions(o *changeFlags) (change.Options, error) {
 }
 
 // runChange makes an edit and shows it.
-func runChange(c *cobra.Command, f *factory, o *changeFlags, options change.Options) error {
+func runChange(ctx context.Context, f *factory, o *changeFlags, options change.Options) error {
 	given, err := f.changeOptions(o)
 	if err != nil {
 		return err
 	}
 	given.Edit, given.Confirm = options.Edit, options.Confirm
 	options = given
-	result, err := change.Make(c.Context(), options)
+	result, err := change.Make(ctx, options)
 	if err != nil {
 		return err
 	}
 	return f.show(views.Change(result))
 }
 
-// edit is runChange for an edit that needs nothing else.
-func edit(c *cobra.Command, f *factory, o *changeFlags, makeEdit func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)) error {
-	return runChange(c, f, o, change.Options{Edit: makeEdit})
+// editOptions are those of a command that makes one edit of the fleet repo.
+type editOptions interface {
+	options
+	// changes are the flags that say what becomes of the edit; whoever embeds changeFlags has them.
+	changes() *changeFlags
+	edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error)
+}
+
+func (o *changeFlags) changes() *changeFlags { return o }
+
+// runEdit is runChange for an edit that needs nothing else.
+func runEdit[O editOptions](ctx context.Context, f *factory, o O) error {
+	return runChange(ctx, f, o.changes(), change.Options{Edit: o.edit})
 }
 
 // fleetRepo opens the fleet repo of --repo.
@@ -115,6 +127,9 @@ func clusterNames(r *fleetrepo.Repo, _ []string) []string { return r.Names() }
 
 // poolNames are those of the cluster that the first argument names.
 func poolNames(r *fleetrepo.Repo, args []string) []string {
+	if len(args) == 0 {
+		return nil
+	}
 	c, err := r.Cluster(args[0])
 	if err != nil {
 		return nil

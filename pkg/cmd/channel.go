@@ -11,6 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+var ofChannel = argument{what: "channel", choices: channelNames}
+
 func newChannelCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "channel", Short: "List, add and remove the channels that environments follow",
@@ -19,17 +21,34 @@ is the fleet repo's branch and always there.`,
 	}
 	c.AddCommand(newChannelAddCmd(f), newChannelListCmd(f), newChannelRemoveCmd(f))
 	addPausing(f, c, "Keep the environments of a channel where they are", "Let the environments of a paused channel go on", func(*cobra.Command) pausing {
-		return pausing{
-			noun: "channel", what: argument{what: "channel", choices: channelNames}, byCommit: (*fleetrepo.Repo).PauseChannel, atOnce: (*fleetrepo.Repo).PausedByChannel,
-		}
+		return pausing{noun: "channel", what: ofChannel, byCommit: (*fleetrepo.Repo).PauseChannel, atOnce: (*fleetrepo.Repo).PausedByChannel}
 	})
 	return c
 }
 
+// channelAddOptions are the flags of channel add.
+type channelAddOptions struct {
+	changeFlags
+	channel      v1alpha1.Channel
+	environments []string
+}
+
+func (o *channelAddOptions) complete(_ *factory, args ...string) error {
+	o.channel.Name = args[0]
+	if o.channel.Branch == "" {
+		o.channel.Tag = cmp.Or(o.channel.Tag, "v*")
+	} else if o.channel.Tag != "" {
+		return diag.Usage("give one of them", "a channel follows a branch or tags, not both")
+	}
+	return nil
+}
+
+func (o *channelAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.AddChannel(o.channel, o.environments)
+}
+
 func newChannelAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var channel v1alpha1.Channel
-	var environments []string
+	o := &channelAddOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add a channel of tags, or of another branch",
@@ -40,20 +59,11 @@ channel of tags has no tag: the first ` + "`fleetctl promote`" + ` makes it, and
 		Example: `  fleetctl channel add release --environment production --push
   fleetctl channel add release --tag 'fleet-*'
   fleetctl channel add next --branch next --environment staging`,
-		RunE: func(c *cobra.Command, args []string) error {
-			wanted := channel
-			wanted.Name = args[0]
-			if wanted.Branch == "" {
-				wanted.Tag = cmp.Or(wanted.Tag, "v*")
-			} else if wanted.Tag != "" {
-				return diag.Usage("give one of them", "a channel follows a branch or tags, not both")
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddChannel(wanted, environments) })
-		},
+		RunE: running(f, o, runEdit),
 	}
-	c.Flags().StringVar(&channel.Tag, "tag", "", "pattern of its tags (default: v*)")
-	c.Flags().StringVar(&channel.Branch, "branch", "", "branch that it follows, instead of tags")
-	c.Flags().StringSliceVar(&environments, "environment", nil, "environment that follows it from now on")
+	c.Flags().StringVar(&o.channel.Tag, "tag", "", "pattern of its tags (default: v*)")
+	c.Flags().StringVar(&o.channel.Branch, "branch", "", "branch that it follows, instead of tags")
+	c.Flags().StringSliceVar(&o.environments, "environment", nil, "environment that follows it from now on")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	o.add(c)
 	takes(f, c, argument{what: "channel"})
@@ -61,19 +71,11 @@ channel of tags has no tag: the first ` + "`fleetctl promote`" + ` makes it, and
 }
 
 func newChannelRemoveCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	c := &cobra.Command{
-		Use:     "remove NAME",
+	return newRemoveCmd(f, &cobra.Command{
 		Short:   "Remove a channel that no environment follows",
 		Long:    "Remove a channel that no environment follows. Its tags stay." + editing,
 		Example: "  fleetctl channel remove next --push",
-		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.RemoveChannel(args[0]) })
-		},
-	}
-	o.add(c)
-	takes(f, c, argument{what: "channel", choices: channelNames})
-	return c
+	}, ofChannel, (*fleetrepo.Repo).RemoveChannel)
 }
 
 func newChannelListCmd(f *factory) *cobra.Command {

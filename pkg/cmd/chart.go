@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
@@ -30,9 +32,30 @@ own      the team's: fleetctl brings none of that name, or fleet.lock does not s
 	return c
 }
 
+// chartUpdateOptions are the flags of chart update.
+type chartUpdateOptions struct {
+	changeFlags
+	charts []string
+	prefer fleetrepo.Prefer
+}
+
+func (o *chartUpdateOptions) complete(_ *factory, args ...string) error {
+	o.charts = args
+	switch o.prefer {
+	case fleetrepo.PreferNobody, fleetrepo.PreferTeam, fleetrepo.PreferFleetctl:
+		return nil
+	}
+	return diag.Usage("give --prefer team or --prefer fleetctl", "--prefer %q is neither team nor fleetctl", string(o.prefer))
+}
+
+func runChartUpdate(ctx context.Context, f *factory, o *chartUpdateOptions) error {
+	return runChange(ctx, f, &o.changeFlags, change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		return r.UpdateCharts(o.charts, o.prefer, change.ChartHistory(ctx, r.WorkTree))
+	}})
+}
+
 func newChartUpdateCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var prefer string
+	o := &chartUpdateOptions{}
 	c := &cobra.Command{
 		Use:   "update [CHART…]",
 		Short: "Bring what is new in this fleetctl into charts, and keep what the team has changed",
@@ -48,18 +71,9 @@ from going on: their values have to change in the same commit.` + editing,
 		Example: `  fleetctl chart update --dry-run
   fleetctl chart update aws-eks --prefer team --pr`,
 		ValidArgsFunction: f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.Flavours() }),
-		RunE: func(c *cobra.Command, args []string) error {
-			switch fleetrepo.Prefer(prefer) {
-			case fleetrepo.PreferNobody, fleetrepo.PreferTeam, fleetrepo.PreferFleetctl:
-			default:
-				return diag.Usage("give --prefer team or --prefer fleetctl", "--prefer %q is neither team nor fleetctl", prefer)
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-				return r.UpdateCharts(args, fleetrepo.Prefer(prefer), change.ChartHistory(c.Context(), r.WorkTree))
-			})
-		},
+		RunE:              running(f, o, runChartUpdate),
 	}
-	c.Flags().StringVar(&prefer, "prefer", "", "whose lines count where both have changed the same ones: team or fleetctl")
+	c.Flags().StringVar((*string)(&o.prefer), "prefer", "", "whose lines count where both have changed the same ones: team or fleetctl")
 	completeFlag(c, "prefer", cobra.FixedCompletions([]string{"team", "fleetctl"}, cobra.ShellCompDirectiveNoFileComp))
 	o.add(c)
 	return c

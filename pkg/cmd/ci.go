@@ -14,8 +14,18 @@ func newCICmd(f *factory) *cobra.Command {
 	return c
 }
 
+// ciAddOptions are the flags of ci add.
+type ciAddOptions struct {
+	changeFlags
+	asGiven
+}
+
+func (o *ciAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.AddCI(v1alpha1.ForgeType(o.forge), version.Released())
+}
+
 func newCIAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
+	o := &ciAddOptions{}
 	c := &cobra.Command{
 		Use:   "add",
 		Short: "Validate each pull request, say what it does to clusters, and keep versions current",
@@ -24,11 +34,7 @@ configuration with which Renovate keeps Flux, the providers and charts current. 
 		Example: `  fleetctl ci add --pr
   fleetctl ci add --forge gitlab --dry-run`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-				return r.AddCI(v1alpha1.ForgeType(o.forge), version.Released())
-			})
-		},
+		RunE: running(f, o, runEdit),
 	}
 	o.add(c)
 	return c

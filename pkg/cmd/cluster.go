@@ -26,7 +26,7 @@ have it.`,
 }
 
 func newClusterListCmd(f *factory) *cobra.Command {
-	var environment string
+	o := &clusterListOptions{}
 	c := listFormats(&cobra.Command{
 		Use:   "list",
 		Short: "List the clusters that the fleet repo declares",
@@ -37,10 +37,10 @@ Exit codes: 0 all files could be read; 1 some could not: the list has the others
 		Example: `  fleetctl cluster list
   fleetctl cluster list --environment prod -o json | jq -r .clusters[].name`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runClusterList(c.Context(), f, environment) },
+		RunE: running(f, o, runClusterList),
 	})
 	f.addManagementFilter(c)
-	c.Flags().StringVar(&environment, "environment", "", "only the clusters of this environment")
+	c.Flags().StringVar(&o.environment, "environment", "", "only the clusters of this environment")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	return c
 }
@@ -52,13 +52,19 @@ func completeFlag(c *cobra.Command, name string, complete cobra.CompletionFunc) 
 	_ = c.RegisterFlagCompletionFunc(name, complete) // fails only for a flag that is not there
 }
 
-func runClusterList(ctx context.Context, f *factory, environment string) error {
+// clusterListOptions are the flags of cluster list.
+type clusterListOptions struct {
+	asGiven
+	environment string
+}
+
+func runClusterList(ctx context.Context, f *factory, o *clusterListOptions) error {
 	repo, err := f.anyRepo()
 	if err != nil {
 		return err
 	}
-	if environment != "" {
-		if err := repo.CheckEnvironment(environment); err != nil {
+	if o.environment != "" {
+		if err := repo.CheckEnvironment(o.environment); err != nil {
 			return err
 		}
 	}
@@ -72,7 +78,7 @@ func runClusterList(ctx context.Context, f *factory, environment string) error {
 	}
 	some := []fleetrepo.Cluster{}
 	for _, c := range ofManagement {
-		if environment == "" || c.Environment == environment {
+		if o.environment == "" || c.Environment == o.environment {
 			some = append(some, c)
 		}
 	}
@@ -125,14 +131,16 @@ func newClusterShowCmd(f *factory) *cobra.Command {
 		Use:     "show NAME",
 		Short:   "Show what the fleet repo says of one cluster",
 		Example: "  fleetctl cluster show edge-1",
-		RunE: func(c *cobra.Command, args []string) error {
-			cluster, err := f.anyCluster(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return f.show(views.Cluster(cluster))
-		},
+		RunE:    running(f, &named{}, runClusterShow),
 	}
 	takes(f, c, ofCluster)
 	return c
+}
+
+func runClusterShow(ctx context.Context, f *factory, o *named) error {
+	cluster, err := f.anyCluster(ctx, o.name)
+	if err != nil {
+		return err
+	}
+	return f.show(views.Cluster(cluster))
 }

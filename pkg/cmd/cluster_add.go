@@ -37,13 +37,7 @@ the flag that gives it. The result is checked against the chart's values.schema.
 		Example: `  fleetctl cluster add demo --flavour in-memory --environment dev
   fleetctl cluster add shop --flavour aws-eks --environment prod --set region=eu-central-1 --set pools[0].replicas=5 --push
   fleetctl cluster add edge-7 --flavour vsphere-kubeadm --environment edge --values edge.yaml --dry-run`,
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Name = args[0]
-			if err := o.complete(f); err != nil {
-				return err
-			}
-			return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Add(o.AddOptions) })
-		},
+		RunE: running(f, o, runEdit),
 	}
 	f.addManagement(c)
 	fs := c.Flags()
@@ -62,7 +56,8 @@ the flag that gives it. The result is checked against the chart's values.schema.
 }
 
 // complete reads what the flags name, and settles what was not given: by the only choice there is, or by asking at a terminal.
-func (o *clusterAddOptions) complete(f *factory) error {
+func (o *clusterAddOptions) complete(f *factory, args ...string) error {
+	o.Name = args[0]
 	repo, err := f.fleetRepo()
 	if err != nil {
 		return err
@@ -96,6 +91,10 @@ func (o *clusterAddOptions) complete(f *factory) error {
 		return nil // what is missing is an error of the edit
 	}
 	return o.askValues(f, repo)
+}
+
+func (o *clusterAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.Add(o.AddOptions)
 }
 
 // askValues asks for the values that the flavour cannot do without, such as a region.

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -13,9 +14,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// clusterDetachOptions are the flags of cluster detach.
+type clusterDetachOptions struct {
+	lifecycle.DetachOptions
+	yes bool
+}
+
 func newClusterDetachCmd(f *factory) *cobra.Command {
-	var o lifecycle.DetachOptions
-	var yes bool
+	o := &clusterDetachOptions{}
 	c := &cobra.Command{
 		Use:   "detach NAME",
 		Short: "Have a management cluster forget a cluster, and delete nothing",
@@ -31,22 +37,20 @@ again.`,
   fleetctl cluster detach shop --abort`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: f.completeWorkloadClusters,
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Cluster = args[0]
-			return runClusterDetach(c, f, o, yes)
-		},
+		RunE:              running(f, o, runClusterDetach),
 	}
 	f.addManagement(c)
 	f.addReach(c)
 	c.Flags().StringVar(&o.KubeconfigOut, "kubeconfig-out", "", "private file for the cluster's kubeconfig (default: one in the state folder)")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be left; change nothing")
 	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a detachment that was interrupted before anything was taken away")
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	return c
 }
 
-func runClusterDetach(c *cobra.Command, f *factory, o lifecycle.DetachOptions, yes bool) (err error) {
+func (o *clusterDetachOptions) complete(f *factory, args ...string) (err error) {
+	o.Cluster = args[0]
 	if o.Abort && o.DryRun {
 		return errAbortDryRun
 	}
@@ -58,7 +62,11 @@ func runClusterDetach(c *cobra.Command, f *factory, o lifecycle.DetachOptions, y
 			return diag.Wrap("find "+o.KubeconfigOut, err, "")
 		}
 	}
-	if !yes {
+	return nil
+}
+
+func runClusterDetach(ctx context.Context, f *factory, o *clusterDetachOptions) error {
+	if !o.yes {
 		o.Confirm = func(r *lifecycle.DetachResult) error {
 			f.closeReporter()
 			question := fmt.Sprintf("Nobody will manage the cluster %s any more. %s of it stay, and cost what they cost.\n", r.Cluster, plain.Count(len(r.Left), "machine"))
@@ -69,7 +77,7 @@ func runClusterDetach(c *cobra.Command, f *factory, o lifecycle.DetachOptions, y
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.Detach(c.Context(), deps, o)
+	result, err := lifecycle.Detach(ctx, deps, o.DetachOptions)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,29 +19,46 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/upgrade"
 )
 
+// clusterScaleOptions are the flags of cluster scale.
+type clusterScaleOptions struct {
+	changeFlags
+	named
+	replicas int
+	// given tells whether a flag was given.
+	given func(flag string) bool
+}
+
+func (o *clusterScaleOptions) complete(f *factory, args ...string) error {
+	o.name = args[0]
+	if o.given("control-plane") {
+		return nil
+	}
+	answer, err := askNow(f, o.name, "Number of control plane nodes", "the number of nodes is missing",
+		"give --control-plane 3; pools are scaled with `fleetctl pool scale`", controlPlaneOf)
+	if err != nil {
+		return err
+	}
+	if o.replicas, err = strconv.Atoi(answer); err != nil {
+		return diag.Usage("give --control-plane 3", "%q is not a number", answer)
+	}
+	return nil
+}
+
+func (o *clusterScaleOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.ScaleControlPlane(o.name, o.replicas)
+}
+
 func newClusterScaleCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var replicas int
+	o := &clusterScaleOptions{}
 	c := &cobra.Command{
 		Use:     "scale NAME",
 		Short:   "Change the number of control plane nodes of a cluster",
 		Long:    "Change the number of control plane nodes of a cluster. Its pools are scaled with `fleetctl pool scale`." + editing,
 		Example: "  fleetctl cluster scale shop --control-plane 3 --commit",
-		RunE: func(c *cobra.Command, args []string) error {
-			if !c.Flags().Changed("control-plane") {
-				answer, err := askNow(f, args[0], "Number of control plane nodes", "the number of nodes is missing",
-					"give --control-plane 3; pools are scaled with `fleetctl pool scale`", controlPlaneOf)
-				if err != nil {
-					return err
-				}
-				if replicas, err = strconv.Atoi(answer); err != nil {
-					return diag.Usage("give --control-plane 3", "%q is not a number", answer)
-				}
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.ScaleControlPlane(args[0], replicas) })
-		},
+		RunE:    running(f, o, runEdit),
 	}
-	c.Flags().IntVar(&replicas, "control-plane", 0, "number of control plane nodes (also: --replicas)")
+	o.given = c.Flags().Changed
+	c.Flags().IntVar(&o.replicas, "control-plane", 0, "number of control plane nodes (also: --replicas)")
 	alsoCalled(c, "control-plane", "replicas")
 	o.add(c)
 	takes(f, c, ofCluster)
@@ -55,10 +73,33 @@ func controlPlaneOf(c *fleetrepo.Cluster) string {
 	return strconv.Itoa(*c.ControlPlane)
 }
 
+// clusterUpgradeOptions are the flags of cluster upgrade.
+type clusterUpgradeOptions struct {
+	changeFlags
+	upgrade upgrade.Options
+	set     []string
+}
+
+func (o *clusterUpgradeOptions) complete(f *factory, args ...string) (err error) {
+	o.upgrade.Cluster = args[0]
+	if o.upgrade.Version == "" {
+		o.upgrade.Version, err = askNow(f, args[0], "Version of Kubernetes to upgrade to", "the version to upgrade to is missing", "give --version v1.36.3",
+			func(c *fleetrepo.Cluster) string { return c.KubernetesVersion })
+		if err != nil {
+			return err
+		}
+	}
+	o.upgrade.Values, err = fleetrepo.ParseAssignments(o.set)
+	return err
+}
+
+func runClusterUpgrade(ctx context.Context, f *factory, o *clusterUpgradeOptions) error {
+	return runChange(ctx, f, &o.changeFlags, change.Options{Edit: upgrade.Next(ctx, f.store(), o.upgrade)})
+}
+
 func newClusterUpgradeCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var options upgrade.Options
-	var values []string
+	o := &clusterUpgradeOptions{}
+	options := &o.upgrade
 	c := &cobra.Command{
 		Use:   "upgrade NAME",
 		Short: "Upgrade Kubernetes on a cluster: the control plane, then the pools",
@@ -73,42 +114,34 @@ Exit codes: 0 done, or nothing to do; 3 the control plane is not as far as the f
 		Example: `  fleetctl cluster upgrade shop --version v1.36.3 --push
   fleetctl cluster upgrade shop --version v1.36.3 --pool general --push
   fleetctl cluster upgrade edge-7 --version v1.36.3 --set template=ubuntu-2404-kube-v1.36.3 --dry-run`,
-		RunE: func(c *cobra.Command, args []string) error {
-			var err error
-			if options.Version == "" {
-				options.Version, err = askNow(f, args[0], "Version of Kubernetes to upgrade to", "the version to upgrade to is missing", "give --version v1.36.3",
-					func(c *fleetrepo.Cluster) string { return c.KubernetesVersion })
-				if err != nil {
-					return err
-				}
-			}
-			if options.Values, err = fleetrepo.ParseAssignments(values); err != nil {
-				return err
-			}
-			options.Cluster = args[0]
-			return edit(c, f, &o, upgrade.Next(c.Context(), f.store(), options))
-		},
+		RunE: running(f, o, runClusterUpgrade),
 	}
 	c.Flags().StringVar(&options.Version, "version", "", "Kubernetes version to upgrade to (also: --kubernetes-version)")
 	alsoCalled(c, "version", "kubernetes-version")
 	c.Flags().StringSliceVar(&options.Pools, "pool", nil, "in the second step, only these pools")
 	f.addReach(c)
 	c.Flags().BoolVar(&options.SkipHealth, "skip-health", false, "do not look at the control plane on the management cluster")
-	c.Flags().StringArrayVar(&values, "set", nil, "value that changes with the version, path=value: template=ubuntu-2404-kube-v1.36.3")
-	completeFlag(c, "pool", f.completeFrom(-1, func(r *fleetrepo.Repo, args []string) []string {
-		if len(args) == 0 {
-			return nil
-		}
-		return poolNames(r, args)
-	}))
+	c.Flags().StringArrayVar(&o.set, "set", nil, "value that changes with the version, path=value: template=ubuntu-2404-kube-v1.36.3")
+	completeFlag(c, "pool", f.completeFrom(-1, poolNames))
 	o.add(c)
 	takes(f, c, ofCluster)
 	return c
 }
 
+// clusterFluxOptions are the flags of cluster flux.
+type clusterFluxOptions struct {
+	changeFlags
+	named
+	mode scaffold.FluxMode
+	cni  string
+}
+
+func (o *clusterFluxOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.SetFlux(o.name, o.mode, o.cni)
+}
+
 func newClusterFluxCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var mode, cni string
+	o := &clusterFluxOptions{}
 	c := &cobra.Command{
 		Use:   "flux NAME",
 		Short: "Change who applies what a cluster runs",
@@ -116,13 +149,9 @@ func newClusterFluxCmd(f *factory) *cobra.Command {
 cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster; also for one that was there before fleetctl.` + editing,
 		Example: `  fleetctl cluster flux shop --push
   fleetctl cluster flux edge-7 --flux remote --cni cilium --dry-run`,
-		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-				return r.SetFlux(args[0], scaffold.FluxMode(mode), cni)
-			})
-		},
+		RunE: running(f, o, runEdit),
 	}
-	addFluxFlags(f, c, &mode, &cni)
+	addFluxFlags(f, c, (*string)(&o.mode), &o.cni)
 	o.add(c)
 	takes(f, c, ofCluster)
 	return c
@@ -160,7 +189,6 @@ func clusterPausing() pausing {
 
 func newClusterRemoveCmd(f *factory) *cobra.Command {
 	o := &clusterRemoveOptions{}
-	var cancel bool
 	c := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Delete a cluster, in two steps",
@@ -174,18 +202,13 @@ With --wait, each step returns when it has come true on the management cluster, 
 A cluster whose own API server is dead goes as well: nothing waits for it.` + editing,
 		Example: `  fleetctl cluster remove demo --push --wait
   fleetctl cluster remove demo --yes --push --wait`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if cancel {
-				return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.CancelRemove(args[0]) })
-			}
-			return runClusterRemove(c, f, o, args[0])
-		},
+		RunE: running(f, o, runClusterRemove),
 	}
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask before the second step")
 	f.addReach(c)
 	c.Flags().BoolVar(&o.wait, "wait", false, "with --commit or --push, return when the step has come true on the management cluster")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait, give up after this time (default: each step has its own bound)")
-	c.Flags().BoolVar(&cancel, "cancel", false, "take the first step back: protect the cluster again")
+	c.Flags().BoolVar(&o.cancel, "cancel", false, "take the first step back: protect the cluster again")
 	o.add(c)
 	takes(f, c, ofCluster)
 	return c
@@ -194,31 +217,44 @@ A cluster whose own API server is dead goes as well: nothing waits for it.` + ed
 // clusterRemoveOptions are the flags of cluster remove.
 type clusterRemoveOptions struct {
 	changeFlags
-	yes, wait bool
-	timeout   time.Duration
+	named
+	yes, wait, cancel bool
+	timeout           time.Duration
+}
+
+func (o *clusterRemoveOptions) complete(f *factory, args ...string) error {
+	if !o.cancel && o.wait && (o.dryRun || !o.commit && !o.push) {
+		return diag.Usage("give --commit or --push as well", "--wait waits for a commit")
+	}
+	return o.named.complete(f, args...)
+}
+
+// edit takes the first step back.
+func (o *clusterRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.CancelRemove(o.name)
 }
 
 // runClusterRemove makes the next step. Each call makes one: where a push has to be repeated on top of others' commits, it stays the
 // same step.
-func runClusterRemove(c *cobra.Command, f *factory, o *clusterRemoveOptions, name string) error {
-	if o.wait && (o.dryRun || !o.commit && !o.push) {
-		return diag.Usage("give --commit or --push as well", "--wait waits for a commit")
+func runClusterRemove(ctx context.Context, f *factory, o *clusterRemoveOptions) error {
+	if o.cancel {
+		return runEdit(ctx, f, o)
 	}
 	repo, err := f.fleetRepo()
 	if err != nil {
 		return err
 	}
-	first, err := repo.Remove(name)
+	first, err := repo.Remove(o.name)
 	if err != nil {
 		return err
 	}
 	options := change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		step, err := r.Remove(name)
+		step, err := r.Remove(o.name)
 		if err != nil {
 			return nil, err
 		}
 		if step.Deletes != first.Deletes {
-			return nil, diag.Errorf("look at the repo and run it again", "cluster %s was changed by others meanwhile", name)
+			return nil, diag.Errorf("look at the repo and run it again", "cluster %s was changed by others meanwhile", o.name)
 		}
 		return &step.Edit, nil
 	}}
@@ -228,13 +264,13 @@ func runClusterRemove(c *cobra.Command, f *factory, o *clusterRemoveOptions, nam
 			return ui.ConfirmTyped(f.streams, question, first.Cluster.Name, "--yes")
 		}
 	}
-	if err := runChange(c, f, &o.changeFlags, options); err != nil || !o.wait {
+	if err := runChange(ctx, f, &o.changeFlags, options); err != nil || !o.wait {
 		return err
 	}
-	return awaitRemoval(c, f, o, repo, first)
+	return awaitRemoval(ctx, f, o, repo, first)
 }
 
-func awaitRemoval(c *cobra.Command, f *factory, o *clusterRemoveOptions, repo *fleetrepo.Repo, step *fleetrepo.Removal) error {
+func awaitRemoval(ctx context.Context, f *factory, o *clusterRemoveOptions, repo *fleetrepo.Repo, step *fleetrepo.Removal) error {
 	deps, err := f.deps()
 	if err != nil {
 		return err
@@ -244,5 +280,5 @@ func awaitRemoval(c *cobra.Command, f *factory, o *clusterRemoveOptions, repo *f
 		return err
 	}
 	defer f.closeReporter()
-	return lifecycle.AwaitRemoval(c.Context(), deps, lifecycle.RemovalOptions{Target: target, Cluster: step.Cluster, Deletes: step.Deletes, Timeout: o.timeout})
+	return lifecycle.AwaitRemoval(ctx, deps, lifecycle.RemovalOptions{Target: target, Cluster: step.Cluster, Deletes: step.Deletes, Timeout: o.timeout})
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -9,9 +10,22 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
+// clusterKubeconfigOptions are the flags of cluster kubeconfig.
+type clusterKubeconfigOptions struct {
+	named
+	merge  bool
+	output string
+}
+
+func (o *clusterKubeconfigOptions) complete(f *factory, args ...string) error {
+	if o.merge && o.output != "" {
+		return diag.Usage("give one of them", "--merge and --output-file were given")
+	}
+	return o.named.complete(f, args...)
+}
+
 func newClusterKubeconfigCmd(f *factory) *cobra.Command {
-	var merge bool
-	var output string
+	o := &clusterKubeconfigOptions{}
 	c := &cobra.Command{
 		Use:   "kubeconfig NAME",
 		Short: "Print the kubeconfig of a cluster that the fleet repo declares",
@@ -20,41 +34,30 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 		Example: `  fleetctl cluster kubeconfig shop --output-file shop.kubeconfig
   kubectl --kubeconfig <(fleetctl cluster kubeconfig shop) get nodes
   fleetctl cluster kubeconfig prod/shop --merge`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if merge && output != "" {
-				return diag.Usage("give one of them", "--merge and --output-file were given")
-			}
-			repo, err := f.anyRepo()
-			if err != nil {
-				return err
-			}
-			cluster, err := f.anyCluster(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			target, err := management.Find(deps.Store, cluster.ManagementCluster, repo.Dir)
-			if err != nil {
-				return err
-			}
-			o := management.KubeconfigOptions{Target: target, Workload: cmp.Or(cluster.Namespace, cluster.Name) + "/" + cluster.Name, Declared: true, OutputFile: output}
-			if merge {
-				o.MergeInto = userKubeconfig()
-			}
-			content, err := management.Kubeconfig(c.Context(), o)
-			if err != nil || merge || output != "" {
-				return err
-			}
-			_, err = f.streams.Out.Write(content)
-			return err
-		},
+		RunE: running(f, o, runClusterKubeconfig),
 	}
 	f.addReach(c)
-	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig instead of printing it")
-	c.Flags().StringVar(&output, "output-file", "", "private file that it is written to instead of printing it")
+	c.Flags().BoolVar(&o.merge, "merge", false, "add it to your own kubeconfig instead of printing it")
+	c.Flags().StringVar(&o.output, "output-file", "", "private file that it is written to instead of printing it")
 	takes(f, c, ofCluster)
 	return c
+}
+
+func runClusterKubeconfig(ctx context.Context, f *factory, o *clusterKubeconfigOptions) error {
+	repo, err := f.anyRepo()
+	if err != nil {
+		return err
+	}
+	cluster, err := f.anyCluster(ctx, o.name)
+	if err != nil {
+		return err
+	}
+	target, err := management.Find(f.store(), cluster.ManagementCluster, repo.Dir)
+	if err != nil {
+		return err
+	}
+	options := management.KubeconfigOptions{
+		Target: target, Workload: cmp.Or(cluster.Namespace, cluster.Name) + "/" + cluster.Name, Declared: true, OutputFile: o.output,
+	}
+	return printKubeconfig(ctx, f, options, o.merge)
 }

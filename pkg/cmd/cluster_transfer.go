@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -39,10 +40,7 @@ the same, or --accept-differences agrees to what is there.`,
   fleetctl cluster transfer shop --to second --pr          # and again, when it is merged
   fleetctl cluster transfer shop --abort`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Cluster = args[0]
-			return runClusterTransfer(c, f, o)
-		},
+		RunE: running(f, o, runClusterTransfer),
 	}
 	c.Flags().StringVar(&o.To, "to", "", "management cluster that takes over, as fleet.yaml calls it (default: that of the transfer that is under way)")
 	c.Flags().BoolVar(&o.AcceptDifferences, "accept-differences", false, "agree that the environment has other features there")
@@ -56,17 +54,19 @@ the same, or --accept-differences agrees to what is there.`,
 	return c
 }
 
-func runClusterTransfer(c *cobra.Command, f *factory, o *clusterTransferOptions) (err error) {
+func (o *clusterTransferOptions) complete(f *factory, args ...string) (err error) {
+	o.Cluster = args[0]
 	if o.Abort && o.dryRun {
 		return errAbortDryRun
 	}
-	options := o.Options
-	if options.Change, err = f.changeOptions(&o.changeFlags); err != nil {
-		return err
-	}
-	options.DryRun = o.dryRun
+	o.DryRun = o.dryRun
+	o.Change, err = f.changeOptions(&o.changeFlags)
+	return err
+}
+
+func runClusterTransfer(ctx context.Context, f *factory, o *clusterTransferOptions) error {
 	if !o.yes {
-		options.Confirm = func(r *transfer.Result) error {
+		o.Confirm = func(r *transfer.Result) error {
 			f.closeReporter()
 			question := fmt.Sprintf("Management cluster %s takes cluster %s over from %s: %s.\n", r.To, r.Cluster, r.From, views.Counts(r.Plan.Counts))
 			return ui.ConfirmTyped(f.streams, question, r.Cluster, "--yes")
@@ -76,7 +76,7 @@ func runClusterTransfer(c *cobra.Command, f *factory, o *clusterTransferOptions)
 	if err != nil {
 		return err
 	}
-	result, err := transfer.Run(c.Context(), deps, options)
+	result, err := transfer.Run(ctx, deps, o.Options)
 	if err != nil && (result == nil || result.Plan == nil || !o.dryRun) {
 		return err
 	}

@@ -18,10 +18,28 @@ chart says in its annotation fleetctl.dev/cni which one new clusters of its flav
 	return c
 }
 
+// cniAddOptions are the flags of cni add.
+type cniAddOptions struct {
+	changeFlags
+	named
+	network fleetrepo.NetworkOptions
+	from    string
+}
+
+func (o *cniAddOptions) complete(f *factory, args ...string) (err error) {
+	o.name = args[0]
+	if o.from != "" {
+		o.network.Files, err = change.ReadManifests(o.from, o.name, f.streams.In)
+	}
+	return err
+}
+
+func (o *cniAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.AddNetwork(o.name, o.network)
+}
+
 func newCNIAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var options fleetrepo.NetworkOptions
-	var from string
+	o := &cniAddOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Bring a network in, and choose it for flavours",
@@ -35,18 +53,10 @@ With --flavour it becomes the network of new clusters of these flavours: the ann
   fleetctl cni add cilium --flavour docker`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: f.completeFrom(0, networkNames),
-		RunE: func(c *cobra.Command, args []string) error {
-			if from != "" {
-				var err error
-				if options.Files, err = change.ReadManifests(from, args[0], f.streams.In); err != nil {
-					return err
-				}
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddNetwork(args[0], options) })
-		},
+		RunE:              running(f, o, runEdit),
 	}
-	c.Flags().StringVar(&from, "from", "", "file or folder with its manifests; - is standard input")
-	c.Flags().StringSliceVar(&options.Flavours, "flavour", nil, "flavour whose new clusters get it; repeat for several")
+	c.Flags().StringVar(&o.from, "from", "", "file or folder with its manifests; - is standard input")
+	c.Flags().StringSliceVar(&o.network.Flavours, "flavour", nil, "flavour whose new clusters get it; repeat for several")
 	completeFlag(c, "flavour", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.Flavours() }))
 	o.add(c)
 	return c

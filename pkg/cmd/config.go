@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/views"
@@ -8,7 +10,7 @@ import (
 
 func newConfigCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Look at the configuration of fleetctl itself"}
-	var origin bool
+	o := &configViewOptions{}
 	view := &cobra.Command{
 		Use:   "view",
 		Short: "Print the settings that are in force",
@@ -16,11 +18,19 @@ func newConfigCmd(f *factory) *cobra.Command {
 default.`,
 		Example: "  fleetctl config view --show-origin",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return f.show(views.Settings(f.settings.All(), origin))
-		},
+		RunE:    running(f, o, runConfigView),
 	}
-	view.Flags().BoolVar(&origin, "show-origin", false, "say where each value comes from")
+	view.Flags().BoolVar(&o.origin, "show-origin", false, "say where each value comes from")
 	c.AddCommand(view)
 	return c
+}
+
+// configViewOptions are the flags of config view.
+type configViewOptions struct {
+	asGiven
+	origin bool
+}
+
+func runConfigView(_ context.Context, f *factory, o *configViewOptions) error {
+	return f.show(views.Settings(f.settings.All(), o.origin))
 }

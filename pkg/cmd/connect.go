@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -9,9 +11,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// connectOptions are the flags of connect.
+type connectOptions struct {
+	lifecycle.ConnectOptions
+	merge, forget bool
+}
+
 func newConnectCmd(f *factory) *cobra.Command {
-	var o lifecycle.ConnectOptions
-	var merge, forget bool
+	o := &connectOptions{}
 	c := &cobra.Command{
 		Use:   "connect",
 		Short: "Give this machine the way to a management cluster that another machine made",
@@ -25,34 +32,37 @@ to look after. The fleet's age keys come along.`,
   fleetctl connect --management eu     # through the management cluster that fleet.yaml names as its parent
   fleetctl connect --forget            # and nothing happens there`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if forget {
-				return runDisconnect(f, o)
-			}
-			if merge {
-				o.MergeInto = userKubeconfig()
-			}
-			return runConnect(c, f, o)
-		},
+		RunE: running(f, o, runConnect),
 	}
 	f.addManagement(c)
 	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "file with the way there (with --context alone: yours)")
 	c.Flags().StringVar(&o.Context, "context", "", "context of the management cluster in the kubeconfig (default: the current one)")
-	c.Flags().BoolVar(&merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
-	c.Flags().BoolVar(&forget, "forget", false, "forget the way to it")
+	c.Flags().BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
+	c.Flags().BoolVar(&o.forget, "forget", false, "forget the way to it")
 	return c
 }
 
-func runConnect(c *cobra.Command, f *factory, o lifecycle.ConnectOptions) (err error) {
-	if o.Dir, err = f.repoDir(); err != nil {
-		return err
+func (o *connectOptions) complete(f *factory, _ ...string) (err error) {
+	if o.forget && (o.Kubeconfig != "" || o.Context != "") {
+		return diag.Usage("leave one of them out", "--forget needs no way there")
+	}
+	if o.merge {
+		o.MergeInto = userKubeconfig()
 	}
 	o.Cluster = f.flags.management
+	o.Dir, err = f.repoDir()
+	return err
+}
+
+func runConnect(ctx context.Context, f *factory, o *connectOptions) error {
+	if o.forget {
+		return disconnect(f)
+	}
 	deps, err := f.deps()
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.Connect(c.Context(), deps, o)
+	result, err := lifecycle.Connect(ctx, deps, o.ConnectOptions)
 	if err != nil {
 		return err
 	}
@@ -60,10 +70,7 @@ func runConnect(c *cobra.Command, f *factory, o lifecycle.ConnectOptions) (err e
 	return f.show(views.Connect(result))
 }
 
-func runDisconnect(f *factory, o lifecycle.ConnectOptions) error {
-	if o.Kubeconfig != "" || o.Context != "" {
-		return diag.Usage("leave one of them out", "--forget needs no way there")
-	}
+func disconnect(f *factory) error {
 	target, err := f.declaredTarget()
 	if err != nil {
 		return err

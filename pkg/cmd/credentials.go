@@ -14,8 +14,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// credentialsOptions are the flags of credentials.
+type credentialsOptions struct{ within, timeout time.Duration }
+
 func newCredentialsCmd(f *factory) *cobra.Command {
-	var within, timeout time.Duration
+	o := &credentialsOptions{}
 	c := listFormats(&cobra.Command{
 		Use:   "credentials",
 		Short: "List what the management clusters hold to get into clouds, since when and until when",
@@ -30,33 +33,39 @@ Exit codes: 0 nothing ends soon; 3 something does, or has ended, or a management
   fleetctl credentials --within 168h
   fleetctl credentials -o json | jq '.managementClusters[].credentials[] | select(.ends)'`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if within < 0 {
-				return diag.Usage("give a duration such as 24h", "--within %s is negative", within)
-			}
-			targets, err := f.allTargets()
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(c.Context(), timeout)
-			defer cancel()
-			report := management.Credentials(ctx, targets, within, time.Now())
-			if err := c.Context().Err(); err != nil {
-				return err
-			}
-			if err := f.show(views.Credentials(report, within)); err != nil {
-				return err
-			}
-			if report.Ending > 0 || report.Unread() > 0 {
-				return silent()
-			}
-			return nil
-		},
+		RunE: running(f, o, runCredentials),
 	})
 	f.addManagementFilter(c)
-	c.Flags().DurationVar(&within, "within", 24*time.Hour, "name what ends within this time")
-	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
+	c.Flags().DurationVar(&o.within, "within", 24*time.Hour, "name what ends within this time")
+	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
 	return c
+}
+
+func (o *credentialsOptions) complete(*factory, ...string) error {
+	if o.within < 0 {
+		return diag.Usage("give a duration such as 24h", "--within %s is negative", o.within)
+	}
+	return nil
+}
+
+func runCredentials(ctx context.Context, f *factory, o *credentialsOptions) error {
+	targets, err := f.allTargets()
+	if err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	report := management.Credentials(bounded, targets, o.within, time.Now())
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := f.show(views.Credentials(report, o.within)); err != nil {
+		return err
+	}
+	if report.Ending > 0 || report.Unread() > 0 {
+		return silent()
+	}
+	return nil
 }
 
 // allTargets are the management clusters of the fleet repo, or the one that --management names; where there is no fleet repo, the one that this machine

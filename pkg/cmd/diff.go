@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ type diffOptions struct {
 }
 
 func newDiffCmd(f *factory) *cobra.Command {
-	var o diffOptions
+	o := &diffOptions{}
 	c := &cobra.Command{
 		Use:   "diff [REF [REF]]",
 		Short: "Show what a change of the fleet repo does to clusters and machines",
@@ -40,22 +41,24 @@ cluster remove, or the newer side cannot be rendered. Both steps at once are suc
   fleetctl diff origin/main -o markdown        # a comment for the pull request`,
 		Args:        cobra.MaximumNArgs(2),
 		Annotations: map[string]string{moreFormats: string(markdown)},
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.from = args[0]
-			}
-			if len(args) > 1 {
-				o.to = args[1]
-			}
-			return runDiff(c, f, &o)
-		},
+		RunE:        running(f, o, runDiff),
 	}
 	c.Flags().BoolVar(&o.impact, "impact", false, "only the impact, in words")
 	c.Flags().BoolVar(&o.noCache, "no-cache", false, "render everything anew, and keep nothing")
 	return c
 }
 
-func runDiff(c *cobra.Command, f *factory, o *diffOptions) error {
+func (o *diffOptions) complete(_ *factory, args ...string) error {
+	if len(args) > 0 {
+		o.from = args[0]
+	}
+	if len(args) > 1 {
+		o.to = args[1]
+	}
+	return nil
+}
+
+func runDiff(ctx context.Context, f *factory, o *diffOptions) error {
 	defer confine.CollectLate()()
 	dir, err := f.repoDir()
 	if err != nil {
@@ -65,7 +68,7 @@ func runDiff(c *cobra.Command, f *factory, o *diffOptions) error {
 	if !o.noCache {
 		options.CacheDir = f.cacheDir()
 	}
-	report, err := review.Diff(c.Context(), options)
+	report, err := review.Diff(ctx, options)
 	if err != nil {
 		return err
 	}

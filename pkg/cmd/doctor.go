@@ -1,15 +1,22 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// doctorOptions are the flags of doctor.
+type doctorOptions struct {
+	initOptions
+	runCommands bool
+}
+
 func newDoctorCmd(f *factory) *cobra.Command {
-	o := &initOptions{}
-	runCommands := false
+	o := &doctorOptions{}
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that this machine and the fleet repo are fit for init",
@@ -19,32 +26,35 @@ Git remote and the right to push to it, the variables that the providers need, a
 A fleet repo can name commands: those that variables of providers come from, and those of a kubeconfig in it. They are run only with
 --run-commands. Nor is a token sent to the server that fleet.yaml names without it, where the clone comes from another one.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.complete(f); err != nil {
-				return err
-			}
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			o.NoCommands = !runCommands
-			report, err := lifecycle.Doctor(c.Context(), deps, o.InitOptions)
-			if err != nil {
-				return err
-			}
-			if err := f.show(views.Doctor(report)); err != nil {
-				return err
-			}
-			if report.Failed > 0 {
-				return silent()
-			}
-			return nil
-		},
+		RunE: running(f, o, runDoctor),
 	}
 	o.addFlags(f, c)
 	// As the other commands that look at a management cluster call them.
 	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of an existing host (also: --host-kubeconfig)")
 	c.Flags().StringVar(&o.Context, "context", "", "context of an existing host (also: --host-context)")
-	c.Flags().BoolVar(&runCommands, "run-commands", false, "run the commands of fleet.yaml that variables come from, and those of a kubeconfig in the fleet repo; send tokens to whatever server it names")
+	c.Flags().BoolVar(&o.runCommands, "run-commands", false, "run the commands of fleet.yaml that variables come from, and those of a kubeconfig in the fleet repo; send tokens to whatever server it names")
 	return c
+}
+
+func (o *doctorOptions) complete(f *factory, _ ...string) error {
+	o.NoCommands = !o.runCommands
+	return o.initOptions.complete(f)
+}
+
+func runDoctor(ctx context.Context, f *factory, o *doctorOptions) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	report, err := lifecycle.Doctor(ctx, deps, o.InitOptions)
+	if err != nil {
+		return err
+	}
+	if err := f.show(views.Doctor(report)); err != nil {
+		return err
+	}
+	if report.Failed > 0 {
+		return silent()
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -8,9 +10,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// drillOptions are the flags of drill.
+type drillOptions struct {
+	initOptions
+	drill lifecycle.DrillOptions
+}
+
 func newDrillCmd(f *factory) *cobra.Command {
-	o := &initOptions{}
-	var d lifecycle.DrillOptions
+	o := &drillOptions{}
+	d := &o.drill
 	c := &cobra.Command{
 		Use:   "drill",
 		Short: "Try whether the last snapshot could be restored, on a host made for it",
@@ -26,7 +34,7 @@ Exit codes: 0 a restore would work; 3 something was found that would keep it fro
   fleetctl drill --max-age 24h           # each night, in a pipeline
   fleetctl drill --from oci://registry.example.com/acme/snapshots --bundle bundle.tar.zst`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runDrill(c, f, o, d) },
+		RunE: running(f, o, runDrill),
 	}
 	f.addManagement(c)
 	o.addRunFlags(c)
@@ -37,22 +45,24 @@ Exit codes: 0 a restore would work; 3 something was found that would keep it fro
 	return c
 }
 
-func runDrill(c *cobra.Command, f *factory, o *initOptions, d lifecycle.DrillOptions) (err error) {
-	if d.MaxAge < 0 {
-		return diag.Usage("give a duration such as 24h", "--max-age %s is negative", d.MaxAge)
+func (o *drillOptions) complete(f *factory, _ ...string) (err error) {
+	if o.drill.MaxAge < 0 {
+		return diag.Usage("give a duration such as 24h", "--max-age %s is negative", o.drill.MaxAge)
 	}
-	if err := o.complete(f); err != nil {
+	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	d.InitOptions = o.InitOptions
-	if d.From, err = absolute(d.From); err != nil {
-		return err
-	}
+	o.drill.InitOptions = o.InitOptions
+	o.drill.From, err = absolute(o.drill.From)
+	return err
+}
+
+func runDrill(ctx context.Context, f *factory, o *drillOptions) error {
 	deps, err := f.deps()
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.Drill(c.Context(), deps, d)
+	result, err := lifecycle.Drill(ctx, deps, o.drill)
 	if err != nil {
 		return err
 	}

@@ -19,28 +19,39 @@ func newEnvironmentCmd(f *factory) *cobra.Command {
 // environmentFlags say what an environment is.
 type environmentFlags struct {
 	changeFlags
+	named
 	channel    string
 	production bool
+	// given tells whether a flag was given.
+	given func(flag string) bool
 }
 
 func (o *environmentFlags) addTo(c *cobra.Command, f *factory) {
 	c.Flags().StringVar(&o.channel, "channel", "", "channel that it follows for everything (default: main, the fleet repo's branch)")
 	c.Flags().BoolVar(&o.production, "production", false, "people depend on it: it follows tags where the fleet has any, and tenants may only look (default: what its name says)")
 	completeFlag(c, "channel", f.completeFrom(-1, channelNames))
+	o.given = c.Flags().Changed
 	o.add(c)
 }
 
 // options are the flags that were given.
-func (o *environmentFlags) options(c *cobra.Command) fleetrepo.EnvironmentOptions {
+func (o *environmentFlags) options() fleetrepo.EnvironmentOptions {
 	options := fleetrepo.EnvironmentOptions{Channel: o.channel}
-	if c.Flags().Changed("production") {
+	if o.given("production") {
 		options.Production = &o.production
 	}
 	return options
 }
 
+// environmentAddOptions are the flags of environment add.
+type environmentAddOptions struct{ environmentFlags }
+
+func (o *environmentAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.AddEnvironment(o.name, o.options())
+}
+
 func newEnvironmentAddCmd(f *factory) *cobra.Command {
-	var o environmentFlags
+	o := &environmentAddOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add an environment",
@@ -48,19 +59,22 @@ func newEnvironmentAddCmd(f *factory) *cobra.Command {
 Kustomization that applies them. One whose channel has no tag yet is applied from the first ` + "`fleetctl promote`" + ` on.` + editing,
 		Example: `  fleetctl environment add staging --push
   fleetctl environment add production --channel release --push`,
-		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-				return r.AddEnvironment(args[0], o.options(c))
-			})
-		},
+		RunE: running(f, o, runEdit),
 	}
 	o.addTo(c, f)
 	takes(f, c, argument{what: "environment"})
 	return c
 }
 
+// environmentSetOptions are the flags of environment set.
+type environmentSetOptions struct{ environmentFlags }
+
+func (o *environmentSetOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.SetEnvironment(o.name, o.options())
+}
+
 func newEnvironmentSetCmd(f *factory) *cobra.Command {
-	var o environmentFlags
+	o := &environmentSetOptions{}
 	c := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Change which channel an environment follows, or whether it is production",
@@ -68,19 +82,30 @@ func newEnvironmentSetCmd(f *factory) *cobra.Command {
 clusters then become what the other channel has of them: look at ` + "`fleetctl promote --status`" + ` first.` + editing,
 		Example: `  fleetctl environment set production --channel release --push
   fleetctl environment set qa --production=false`,
-		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o.changeFlags, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-				return r.SetEnvironment(args[0], o.options(c))
-			})
-		},
+		RunE: running(f, o, runEdit),
 	}
 	o.addTo(c, f)
 	takes(f, c, ofEnvironment)
 	return c
 }
 
+// environmentWireOptions are the flags of environment wire.
+type environmentWireOptions struct {
+	changeFlags
+	environments []string
+}
+
+func (o *environmentWireOptions) complete(_ *factory, args ...string) error {
+	o.environments = args
+	return nil
+}
+
+func (o *environmentWireOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.WireFolders(o.environments)
+}
+
 func newEnvironmentWireCmd(f *factory) *cobra.Command {
-	var o changeFlags
+	o := &environmentWireOptions{}
 	c := &cobra.Command{
 		Use:   "wire [NAME...]",
 		Short: "Let Flux apply the folders of environments and their clusters",
@@ -89,9 +114,7 @@ func newEnvironmentWireCmd(f *factory) *cobra.Command {
 it to those that were there before, and to clusters written by hand. Without a name it does so for all environments.` + editing,
 		Example: "  fleetctl environment wire staging --push",
 		Args:    cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.WireFolders(args) })
-		},
+		RunE:    running(f, o, runEdit),
 	}
 	o.add(c)
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {

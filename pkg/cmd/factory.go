@@ -32,6 +32,8 @@ type factory struct {
 	reporter *ui.Reporter
 	// grace, if not 0, replaces how long an interrupted command may take to end by itself.
 	grace atomic.Int64
+	// completed, if set, gets a command's options when they are complete, and the command does not run: parsing is tested that way.
+	completed func(o any)
 }
 
 type globalFlags struct {

@@ -17,24 +17,56 @@ its namespace. Environments, or single clusters, are given it.`,
 	}
 	c.AddCommand(newFeatureAddCmd(f), newFeatureListCmd(f), newFeatureEnableCmd(f), newFeatureDisableCmd(f), newFeatureValuesCmd(f), newFeatureRemoveCmd(f))
 	addPausing(f, c, "Keep changes in Git of a feature from those that have it", "Let changes in Git of a paused feature through", func(c *cobra.Command) pausing {
-		options := featureTargets(f, c)
-		return pausing{
-			noun: "feature", what: ofFeature,
-			byCommit: func(r *fleetrepo.Repo, name string, paused bool) (*fleetrepo.Edit, error) {
-				return r.PauseFeature(name, options(), paused)
-			},
-			atOnce: func(r *fleetrepo.Repo, name string) ([]fleetrepo.FluxObject, error) {
-				return r.PausedByFeature(name, options())
-			},
-		}
+		return featurePausing(featureTargets(f, c))
 	})
 	return c
 }
 
+func featurePausing(options func() fleetrepo.FeatureOptions) pausing {
+	return pausing{
+		noun: "feature", what: ofFeature,
+		byCommit: func(r *fleetrepo.Repo, name string, paused bool) (*fleetrepo.Edit, error) {
+			return r.PauseFeature(name, options(), paused)
+		},
+		atOnce: func(r *fleetrepo.Repo, name string) ([]fleetrepo.FluxObject, error) {
+			return r.PausedByFeature(name, options())
+		},
+	}
+}
+
+// featureAddOptions are the flags of feature add.
+type featureAddOptions struct {
+	changeFlags
+	named
+	chart  scaffold.FeatureChart
+	values setFlags
+	// given tells whether a flag was given.
+	given func(flag string) bool
+}
+
+func (o *featureAddOptions) complete(f *factory, args ...string) (err error) {
+	o.name = args[0]
+	if o.chart.URL != "" {
+		o.chart.Values, err = o.values.values(f)
+		return err
+	}
+	for _, flag := range []string{"version", "values", "set"} {
+		if o.given(flag) {
+			return diag.Usage("give --chart as well", "--%s is about a chart", flag)
+		}
+	}
+	return nil
+}
+
+func (o *featureAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	if o.chart.URL == "" {
+		return r.AddFeature(o.name)
+	}
+	return r.AddFeatureChart(o.name, o.chart)
+}
+
 func newFeatureAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var chart scaffold.FeatureChart
-	var values setFlags
+	o := &featureAddOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add a feature to fill, or one of a Helm chart",
@@ -45,25 +77,12 @@ gives environments and clusters others.` + editing,
 		Example: `  fleetctl feature add ingress
   fleetctl feature add cert-manager --chart https://charts.jetstack.io/cert-manager --version v1.19.1 --set crds.enabled=true
   fleetctl feature add podinfo --chart oci://ghcr.io/stefanprodan/charts/podinfo --version 6.9.2`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if chart.URL == "" {
-				for _, name := range []string{"version", "values", "set"} {
-					if c.Flags().Changed(name) {
-						return diag.Usage("give --chart as well", "--%s is about a chart", name)
-					}
-				}
-				return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddFeature(args[0]) })
-			}
-			var err error
-			if chart.Values, err = values.values(f); err != nil {
-				return err
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddFeatureChart(args[0], chart) })
-		},
+		RunE: running(f, o, runEdit),
 	}
-	c.Flags().StringVar(&chart.URL, "chart", "", "Helm chart that the feature is: oci://registry/path/chart or https://repository/chart")
-	c.Flags().StringVar(&chart.Version, "version", "", "version of the chart")
-	values.add(c)
+	o.given = c.Flags().Changed
+	c.Flags().StringVar(&o.chart.URL, "chart", "", "Helm chart that the feature is: oci://registry/path/chart or https://repository/chart")
+	c.Flags().StringVar(&o.chart.Version, "version", "", "version of the chart")
+	o.values.add(c)
 	o.add(c)
 	takes(f, c, argument{what: "feature"})
 	return c
@@ -99,10 +118,30 @@ func (o *setFlags) values(f *factory) (map[string]any, error) {
 	return fleetrepo.Assign(values, set)
 }
 
+// featureValuesOptions are the flags of feature values.
+type featureValuesOptions struct {
+	changeFlags
+	named
+	targets     fleetrepo.FeatureOptions
+	set         []string
+	assignments []fleetrepo.Assignment
+}
+
+func (o *featureValuesOptions) complete(_ *factory, args ...string) (err error) {
+	o.name = args[0]
+	if len(o.set) == 0 {
+		return diag.Usage("give --set path=value", "there is nothing to set")
+	}
+	o.assignments, err = fleetrepo.ParseAssignments(o.set)
+	return err
+}
+
+func (o *featureValuesOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.SetFeatureValues(o.name, o.targets, o.assignments)
+}
+
 func newFeatureValuesCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var options fleetrepo.FeatureOptions
-	var set []string
+	o := &featureValuesOptions{}
 	c := &cobra.Command{
 		Use:   "values NAME",
 		Short: "Set values of a feature's chart for environments or clusters",
@@ -110,21 +149,10 @@ func newFeatureValuesCmd(f *factory) *cobra.Command {
 a ConfigMap in the folder namespaced of what the environment's clusters have in common, or of the cluster, and are laid over those of the feature.` + editing,
 		Example: `  fleetctl feature values ingress --environment staging --set controller.replicaCount=2 --push
   fleetctl feature values ingress --cluster shop --set controller.kind=DaemonSet`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(set) == 0 {
-				return diag.Usage("give --set path=value", "there is nothing to set")
-			}
-			assignments, err := fleetrepo.ParseAssignments(set)
-			if err != nil {
-				return err
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-				return r.SetFeatureValues(args[0], options, assignments)
-			})
-		},
+		RunE: running(f, o, runEdit),
 	}
-	c.Flags().StringArrayVar(&set, "set", nil, "value of the chart, path=value; several times")
-	addFeatureTargets(f, c, &options)
+	c.Flags().StringArrayVar(&o.set, "set", nil, "value of the chart, path=value; several times")
+	addFeatureTargets(f, c, &o.targets)
 	o.add(c)
 	takes(f, c, ofFeature)
 	return c
@@ -171,14 +199,23 @@ func newFeatureRemoveCmd(f *factory) *cobra.Command {
 const everyManagement = "*"
 
 func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error)) *cobra.Command {
-	var o changeFlags
-	options := featureTargets(f, c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return change(r, args[0], options()) })
-	}
+	o := &featureSwitchOptions{change: change, targets: featureTargets(f, c)}
+	c.RunE = running(f, o, runEdit)
 	o.add(c)
 	takes(f, c, ofFeature)
 	return c
+}
+
+// featureSwitchOptions are the flags of feature enable and feature disable.
+type featureSwitchOptions struct {
+	changeFlags
+	named
+	change  func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error)
+	targets func() fleetrepo.FeatureOptions
+}
+
+func (o *featureSwitchOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return o.change(r, o.name, o.targets())
 }
 
 // featureTargets adds the flags that say whose a feature is; options are what they say.

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -13,8 +15,10 @@ func newGitServeCmd(f *factory) *cobra.Command {
 		Short:  "Serve a fleet repo without a remote, read-only, to Flux",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return management.ServeRepo(c.Context(), args[0], f.streams.Raw().Out, f.streams.Raw().Err)
-		},
+		RunE:   running(f, &named{}, runGitServe),
 	}
+}
+
+func runGitServe(ctx context.Context, f *factory, stateDir *named) error {
+	return management.ServeRepo(ctx, stateDir.name, f.streams.Raw().Out, f.streams.Raw().Err)
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,18 +32,20 @@ func newHostListCmd(f *factory) *cobra.Command {
 		Use:   "list",
 		Short: "List the hosts that this machine remembers",
 		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			list, err := management.ListHosts(c.Context(), deps)
-			if err != nil {
-				return err
-			}
-			return f.show(views.Hosts(list))
-		},
+		RunE:  running(f, asGiven{}, runHostList),
 	})
+}
+
+func runHostList(ctx context.Context, f *factory, _ asGiven) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	list, err := management.ListHosts(ctx, deps)
+	if err != nil {
+		return err
+	}
+	return f.show(views.Hosts(list))
 }
 
 func newHostStartCmd(f *factory) *cobra.Command {
@@ -52,23 +55,25 @@ func newHostStartCmd(f *factory) *cobra.Command {
 		Long: `Start a host that was stopped, or that a reboot stopped, with all its data, and what serves its fleet repo. After a pivot there is no host here
 any more: start then serves a fleet repo without a remote again to the cluster that took over.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			target, err := f.target()
-			if err != nil {
-				return err
-			}
-			result, err := management.StartHost(c.Context(), deps, target)
-			if err == nil && result.Moved() {
-				return showHost(f, result, nil, "The fleet repo of management cluster %s is served again.\n",
-					"The management cluster %s has moved to another; there is nothing to start here.\n")
-			}
-			return showHost(f, result, err, "The management cluster %s runs.\n", "The management cluster %s runs already.\n")
-		},
+		RunE: running(f, asGiven{}, runHostStart),
 	})
+}
+
+func runHostStart(ctx context.Context, f *factory, _ asGiven) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	target, err := f.target()
+	if err != nil {
+		return err
+	}
+	result, err := management.StartHost(ctx, deps, target)
+	if err == nil && result.Moved() {
+		return showHost(f, result, nil, "The fleet repo of management cluster %s is served again.\n",
+			"The management cluster %s has moved to another; there is nothing to start here.\n")
+	}
+	return showHost(f, result, err, "The management cluster %s runs.\n", "The management cluster %s runs already.\n")
 }
 
 func newHostStopCmd(f *factory) *cobra.Command {
@@ -78,23 +83,31 @@ func newHostStopCmd(f *factory) *cobra.Command {
 		Long: `Stop the processes of an embedded host and what serves its fleet repo. Workload clusters go on without being managed; with start, all of it
 goes on where it was. After a pivot it ends what serves a fleet repo without a remote; the cluster that took over then sees no new commits.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			target, err := f.target()
-			if err != nil {
-				return err
-			}
-			result, err := management.StopHost(c.Context(), target)
-			if err == nil && result.Moved() {
-				return showHost(f, result, nil, "The fleet repo of management cluster %s is not served any more; its Flux sees no new commits until `fleetctl host start`.\n",
-					"The management cluster %s has moved to another; there is nothing to stop here.\n")
-			}
-			return showHost(f, result, err, "The management cluster %s is stopped.\n", "The management cluster %s does not run.\n")
-		},
+		RunE: running(f, asGiven{}, runHostStop),
 	})
 }
 
+func runHostStop(ctx context.Context, f *factory, _ asGiven) error {
+	target, err := f.target()
+	if err != nil {
+		return err
+	}
+	result, err := management.StopHost(ctx, target)
+	if err == nil && result.Moved() {
+		return showHost(f, result, nil, "The fleet repo of management cluster %s is not served any more; its Flux sees no new commits until `fleetctl host start`.\n",
+			"The management cluster %s has moved to another; there is nothing to stop here.\n")
+	}
+	return showHost(f, result, err, "The management cluster %s is stopped.\n", "The management cluster %s does not run.\n")
+}
+
+// hostDeleteOptions are the flags of host delete.
+type hostDeleteOptions struct {
+	asGiven
+	force, yes bool
+}
+
 func newHostDeleteCmd(f *factory) *cobra.Command {
-	var force, yes bool
+	o := &hostDeleteOptions{}
 	c := &cobra.Command{
 		Use:   "delete",
 		Short: "Delete a host with all its data",
@@ -102,25 +115,27 @@ func newHostDeleteCmd(f *factory) *cobra.Command {
 "fleetctl teardown" does more: it deletes or moves those clusters first and forgets the management cluster. The Git repository is
 never touched.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			target, err := f.target()
-			if err != nil {
-				return err
-			}
-			if force && !yes {
-				question := "This deletes the management cluster " + target.Name + ", and whatever workload clusters live only there go on unmanaged."
-				if err := ui.ConfirmTyped(f.streams, question, target.Name, "--yes"); err != nil {
-					return err
-				}
-			}
-			result, err := management.DeleteHost(c.Context(), target, force)
-			return showHost(f, result, err, "The host of management cluster %s is gone.\n", "The management cluster %s has no host; nothing to do.\n")
-		},
+		RunE: running(f, o, runHostDelete),
 	}
 	f.addManagement(c)
-	c.Flags().BoolVar(&force, "force", false, "delete it also where workload clusters live only there, or may")
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(&o.force, "force", false, "delete it also where workload clusters live only there, or may")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return c
+}
+
+func runHostDelete(ctx context.Context, f *factory, o *hostDeleteOptions) error {
+	target, err := f.target()
+	if err != nil {
+		return err
+	}
+	if o.force && !o.yes {
+		question := "This deletes the management cluster " + target.Name + ", and whatever workload clusters live only there go on unmanaged."
+		if err := ui.ConfirmTyped(f.streams, question, target.Name, "--yes"); err != nil {
+			return err
+		}
+	}
+	result, err := management.DeleteHost(ctx, target, o.force)
+	return showHost(f, result, err, "The host of management cluster %s is gone.\n", "The management cluster %s has no host; nothing to do.\n")
 }
 
 func showHost(f *factory, result *management.HostResult, err error, changed, unchanged string) error {
@@ -132,59 +147,78 @@ func showHost(f *factory, result *management.HostResult, err error, changed, unc
 }
 
 func newHostLogsCmd(f *factory) *cobra.Command {
-	var lines int
+	o := &hostLogsOptions{}
 	c := &cobra.Command{
 		Use:   "logs [PROGRAM]",
 		Short: "Print the log of a program of an embedded host, or list those that there are",
 		Long: `Print the last lines of a program's log: supervisor, etcd, kube-apiserver, kube-controller-manager, or a Deployment as
 NAMESPACE/NAME. Without an argument it lists them.`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if lines <= 0 {
-				return diag.Usage("give a number of lines above 0", "--lines %d is none", lines)
-			}
-			target, err := f.target()
-			if err != nil {
-				return err
-			}
-			if len(args) > 0 {
-				return management.HostLog(c.Context(), target, args[0], lines, f.streams.Out)
-			}
-			names, err := management.HostLogs(c.Context(), target)
-			if err != nil {
-				return err
-			}
-			return f.show(views.HostLogs(names))
-		},
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			target, err := f.target()
-			if err != nil || len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			names, err := management.HostLogs(c.Context(), target)
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:              cobra.MaximumNArgs(1),
+		RunE:              running(f, o, runHostLogs),
+		ValidArgsFunction: f.completeHostLogs,
 	}
 	f.addManagement(c)
-	c.Flags().IntVar(&lines, "lines", 100, "how many lines")
+	c.Flags().IntVar(&o.lines, "lines", 100, "how many lines")
 	return c
+}
+
+// completeHostLogs completes the name of a program that has a log.
+func (f *factory) completeHostLogs(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	target, err := f.target()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, err := management.HostLogs(c.Context(), target)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// hostLogsOptions are the flags of host logs.
+type hostLogsOptions struct {
+	// programs has at most one; without one the logs are listed.
+	programs []string
+	lines    int
+}
+
+func (o *hostLogsOptions) complete(_ *factory, args ...string) error {
+	o.programs = args
+	if o.lines <= 0 {
+		return diag.Usage("give a number of lines above 0", "--lines %d is none", o.lines)
+	}
+	return nil
+}
+
+func runHostLogs(ctx context.Context, f *factory, o *hostLogsOptions) error {
+	target, err := f.target()
+	if err != nil {
+		return err
+	}
+	if len(o.programs) > 0 {
+		return management.HostLog(ctx, target, o.programs[0], o.lines, f.streams.Out)
+	}
+	names, err := management.HostLogs(ctx, target)
+	if err != nil {
+		return err
+	}
+	return f.show(views.HostLogs(names))
 }
 
 // newHostRunCmd is the process in the background that holds an embedded host. init starts it; nobody else should.
 func newHostRunCmd(f *factory) *cobra.Command {
-	// It ends many processes in order when it is told to end, and nobody waits at a terminal.
-	const patience = 30 * time.Second
 	return &cobra.Command{
 		Use:    "run STATE-DIR",
 		Short:  "Hold the processes of an embedded host",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			f.setGrace(patience)
-			return embedded.Run(c.Context(), args[0], embedded.Streams{In: f.streams.In, Hello: f.streams.Raw().Out, Log: f.streams.Raw().Err})
-		},
+		RunE:   running(f, &named{}, runHostRun),
 	}
+}
+
+func runHostRun(ctx context.Context, f *factory, stateDir *named) error {
+	// It ends many processes in order when it is told to end, and nobody waits at a terminal.
+	const patience = 30 * time.Second
+	f.setGrace(patience)
+	return embedded.Run(ctx, stateDir.name, embedded.Streams{In: f.streams.In, Hello: f.streams.Raw().Out, Log: f.streams.Raw().Err})
 }

@@ -1,13 +1,33 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
+// hostExecOptions are the flags of host exec.
+type hostExecOptions struct{ management.HostExecOptions }
+
+func (o *hostExecOptions) complete(f *factory, args ...string) error {
+	o.Command = args
+	raw := f.streams.Raw() // what the command prints is the user's
+	o.Stdin, o.Stdout, o.Stderr = raw.In, raw.Out, raw.Err
+	return nil
+}
+
+func runHostExec(ctx context.Context, f *factory, o *hostExecOptions) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	return management.HostExec(ctx, deps, o.HostExecOptions)
+}
+
 func newHostExecCmd(f *factory) *cobra.Command {
-	var o management.HostExecOptions
+	o := &hostExecOptions{}
 	c := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run a command with a management cluster of its own, which ends with it",
@@ -17,17 +37,8 @@ environment leads there. The host is gone when the command ends, however it ends
 The exit code is the command's.`,
 		Example: `  fleetctl host exec -- kubectl apply --dry-run=server -f crds.yaml
   fleetctl host exec --bundle fleet-bundle.tar.zst -- ./integration-tests.sh`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			o.Command = args
-			raw := f.streams.Raw() // what the command prints is the user's
-			o.Stdin, o.Stdout, o.Stderr = raw.In, raw.Out, raw.Err
-			return management.HostExec(c.Context(), deps, o)
-		},
+		Args:              cobra.MinimumNArgs(1),
+		RunE:              running(f, o, runHostExec),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	c.Flags().SetInterspersed(false) // flags after the command are the command's

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -17,8 +19,30 @@ func newHostIssuerCmd(f *factory) *cobra.Command {
 	return c
 }
 
+// hostIssuerExportOptions are the flags of host issuer export.
+type hostIssuerExportOptions struct{ dir string }
+
+func (o *hostIssuerExportOptions) complete(*factory, ...string) error {
+	if o.dir == "" {
+		return diag.Usage("give --dir issuer", "say by --dir which folder to write to")
+	}
+	return nil
+}
+
+func runHostIssuerExport(ctx context.Context, f *factory, o *hostIssuerExportOptions) error {
+	target, err := f.target()
+	if err != nil {
+		return err
+	}
+	result, err := management.ExportIssuer(ctx, target, o.dir)
+	if err != nil {
+		return err
+	}
+	return f.show(views.Issuer(result))
+}
+
 func newHostIssuerExportCmd(f *factory) *cobra.Command {
-	var dir string
+	o := &hostIssuerExportOptions{}
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write the discovery document and the public keys of a management cluster's service accounts",
@@ -29,22 +53,9 @@ An embedded host issues tokens in the name of "serviceAccountIssuer" in fleet.ya
 		Example: `  fleetctl host issuer export --dir issuer
   aws s3 sync issuer s3://oidc-example-com/mgmt`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if dir == "" {
-				return diag.Usage("--dir issuer", "say by --dir which folder to write to")
-			}
-			target, err := f.target()
-			if err != nil {
-				return err
-			}
-			result, err := management.ExportIssuer(c.Context(), target, dir)
-			if err != nil {
-				return err
-			}
-			return f.show(views.Issuer(result))
-		},
+		RunE: running(f, o, runHostIssuerExport),
 	}
-	c.Flags().StringVar(&dir, "dir", "", "folder to write to (required)")
+	c.Flags().StringVar(&o.dir, "dir", "", "folder to write to (required)")
 	f.addManagement(c)
 	return c
 }

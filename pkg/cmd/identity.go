@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
@@ -20,10 +22,42 @@ on Azure, a user of vCenter.`,
 	return c
 }
 
+// identityAddOptions are the flags of identity add.
+type identityAddOptions struct {
+	changeFlags
+	management string
+	identity   scaffold.IdentityOptions
+	// cloudSide is the file for what the cloud needs, empty where that is to be shown.
+	cloudSide string
+}
+
+func (o *identityAddOptions) complete(f *factory, args ...string) error {
+	o.management, o.identity.Name = f.flags.management, args[0]
+	return o.identity.Check()
+}
+
+func (o *identityAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.AddIdentity(o.management, o.identity)
+}
+
+func runIdentityAdd(ctx context.Context, f *factory, o *identityAddOptions) error {
+	text, err := scaffold.CloudSide(o.identity)
+	if err != nil {
+		return err
+	}
+	if err := runEdit(ctx, f, o); err != nil {
+		return err
+	}
+	if o.cloudSide == "" {
+		ui.FprintText(f.streams.Err, "\nFor the cloud (--cloud-side FILE writes it to a file):\n\n"+text)
+		return nil
+	}
+	return diag.Wrap("write the cloud's side", atomicfile.Write(o.cloudSide, []byte(text), 0o600), "give --cloud-side a file in a folder that is there")
+}
+
 func newIdentityAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var cloudSide string
-	options := scaffold.IdentityOptions{ObjectNamespace: "azure-identities"}
+	o := &identityAddOptions{identity: scaffold.IdentityOptions{ObjectNamespace: "azure-identities"}}
+	options := &o.identity
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add an identity to a management cluster, and say what the cloud needs for it",
@@ -34,25 +68,7 @@ for it is shown as text to apply, and nothing of it is applied: a trust policy o
 		Example: `  fleetctl identity add staging --provider aws --environment staging --role-arn arn:aws:iam::111122223333:role/fleet-staging
   fleetctl identity add staging --provider azure --environment staging --tenant-id … --client-id … --issuer https://oidc.example.com/mgmt
   fleetctl identity add dc1 --provider vsphere --namespace team-a,team-b --secret dc1-user --cloud-side dc1-secret.yaml`,
-		RunE: func(c *cobra.Command, args []string) error {
-			options.Name = args[0]
-			if err := options.Check(); err != nil {
-				return err
-			}
-			text, err := scaffold.CloudSide(options)
-			if err != nil {
-				return err
-			}
-			err = edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddIdentity(f.flags.management, options) })
-			if err != nil {
-				return err
-			}
-			if cloudSide == "" {
-				ui.FprintText(f.streams.Err, "\nFor the cloud (--cloud-side FILE writes it to a file):\n\n"+text)
-				return nil
-			}
-			return diag.Wrap("write the cloud's side", atomicfile.Write(cloudSide, []byte(text), 0o600), "give --cloud-side a file in a folder that is there")
-		},
+		RunE: running(f, o, runIdentityAdd),
 	}
 	fs := c.Flags()
 	fs.StringVar(&options.Provider, "provider", "", "cloud's provider: aws, azure or vsphere (required)")
@@ -66,7 +82,7 @@ for it is shown as text to apply, and nothing of it is applied: a trust policy o
 	fs.StringVar(&options.ObjectNamespace, "object-namespace", options.ObjectNamespace, "Azure: namespace of the object itself")
 	fs.StringVar(&options.SecretName, "secret", "", "vSphere: Secret with username and password, in the provider's namespace")
 	fs.StringVar(&options.Issuer, "issuer", "", "address of the issuer of the management cluster's service accounts")
-	fs.StringVar(&cloudSide, "cloud-side", "", "write what the cloud needs to this file instead of showing it")
+	fs.StringVar(&o.cloudSide, "cloud-side", "", "write what the cloud needs to this file instead of showing it")
 	completeFlag(c, "provider", cobra.FixedCompletions(scaffold.IdentityProviders(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	f.addManagement(c)

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 
@@ -55,12 +56,7 @@ out, Flux's own manifests and fleet.lock, comes with the init that makes the man
   # The fleet repo first, on a branch of its own
   git switch --create fleet && fleetctl init --scaffold --provider aws && git push --set-upstream origin fleet`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.complete(f); err != nil {
-				return err
-			}
-			return runInit(c, f, o)
-		},
+		RunE: running(f, o, runInit),
 	}
 	o.addFlags(f, c)
 	o.addDryRun(c)
@@ -122,7 +118,7 @@ func (o *initOptions) addFleetFlags(f *factory, c *cobra.Command) {
 }
 
 // complete turns what was given into the workflow's options.
-func (o *initOptions) complete(f *factory) (err error) {
+func (o *initOptions) complete(f *factory, _ ...string) (err error) {
 	if o.Dir, err = f.repoDir(); err != nil {
 		return err
 	}
@@ -147,6 +143,9 @@ func (o *initOptions) complete(f *factory) (err error) {
 	if o.Timeout < 0 {
 		return diag.Usage("give a duration such as 20m", "--timeout %s is negative", o.Timeout)
 	}
+	if o.scaffold && o.dryRun {
+		return diag.Usage("leave one of them out", "--scaffold writes the fleet repo, and --dry-run writes no part of it")
+	}
 	return nil
 }
 
@@ -163,16 +162,13 @@ func parseProviders(given []string) ([]lifecycle.Provider, error) {
 	return out, nil
 }
 
-func runInit(c *cobra.Command, f *factory, o *initOptions) error {
+func runInit(ctx context.Context, f *factory, o *initOptions) error {
 	deps, err := f.deps()
 	if err != nil {
 		return err
 	}
-	if o.scaffold && o.dryRun {
-		return diag.Usage("leave one of them out", "--scaffold writes the fleet repo, and --dry-run writes no part of it")
-	}
 	if o.scaffold {
-		result, err := lifecycle.Scaffold(c.Context(), deps, o.InitOptions)
+		result, err := lifecycle.Scaffold(ctx, deps, o.InitOptions)
 		if err != nil {
 			return err
 		}
@@ -180,7 +176,7 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 		return f.show(views.Scaffold(result))
 	}
 	if o.dryRun {
-		plan, err := lifecycle.DryRun(c.Context(), deps, o.InitOptions, o.manifestDir)
+		plan, err := lifecycle.DryRun(ctx, deps, o.InitOptions, o.manifestDir)
 		if err != nil {
 			return err
 		}
@@ -191,7 +187,7 @@ func runInit(c *cobra.Command, f *factory, o *initOptions) error {
 	if o.UpgradeOnly {
 		run = lifecycle.Upgrade
 	}
-	result, err := run(c.Context(), deps, o.InitOptions)
+	result, err := run(ctx, deps, o.InitOptions)
 	if err != nil {
 		return err
 	}

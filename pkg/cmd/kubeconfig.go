@@ -1,13 +1,29 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
+// kubeconfigOptions are the flags of kubeconfig.
+type kubeconfigOptions struct {
+	// workload is empty for the management cluster itself.
+	workload string
+	merge    bool
+}
+
+func (o *kubeconfigOptions) complete(_ *factory, args ...string) error {
+	if len(args) > 0 {
+		o.workload = args[0]
+	}
+	return nil
+}
+
 func newKubeconfigCmd(f *factory) *cobra.Command {
-	var merge bool
+	o := &kubeconfigOptions{}
 	c := &cobra.Command{
 		Use:   "kubeconfig [NAMESPACE/CLUSTER]",
 		Short: "Print the kubeconfig of the management cluster or of a workload cluster",
@@ -18,28 +34,31 @@ name, or by namespace/name where the name alone is not enough.`,
   fleetctl kubeconfig --merge`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.completeWorkloadClusters,
-		RunE: func(c *cobra.Command, args []string) error {
-			target, err := f.declaredTarget()
-			if err != nil {
-				return err
-			}
-			o := management.KubeconfigOptions{Target: target}
-			if len(args) > 0 {
-				o.Workload = args[0]
-			}
-			if merge {
-				o.MergeInto = userKubeconfig()
-			}
-			content, err := management.Kubeconfig(c.Context(), o)
-			if err != nil || merge {
-				return err
-			}
-			_, err = f.streams.Out.Write(content)
-			return err
-		},
+		RunE:              running(f, o, runKubeconfig),
 	}
 	f.addManagement(c)
 	f.addReach(c)
-	c.Flags().BoolVar(&merge, "merge", false, "add it to your own kubeconfig instead of printing it")
+	c.Flags().BoolVar(&o.merge, "merge", false, "add it to your own kubeconfig instead of printing it")
 	return c
+}
+
+func runKubeconfig(ctx context.Context, f *factory, o *kubeconfigOptions) error {
+	target, err := f.declaredTarget()
+	if err != nil {
+		return err
+	}
+	return printKubeconfig(ctx, f, management.KubeconfigOptions{Target: target, Workload: o.workload}, o.merge)
+}
+
+// printKubeconfig prints a kubeconfig, unless it goes to a file or, with merge, into the user's own.
+func printKubeconfig(ctx context.Context, f *factory, o management.KubeconfigOptions, merge bool) error {
+	if merge {
+		o.MergeInto = userKubeconfig()
+	}
+	content, err := management.Kubeconfig(ctx, o)
+	if err != nil || merge || o.OutputFile != "" {
+		return err
+	}
+	_, err = f.streams.Out.Write(content)
+	return err
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -32,16 +33,25 @@ func newListCmd[T any](f *factory, noun, short string, list func(*fleetrepo.Repo
 		Short:   short,
 		Example: "  fleetctl " + noun + " list -o json",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			all, err := list(repo)
-			if err != nil {
-				return err
-			}
-			return f.show(view(all))
-		},
+		RunE:    running(f, &listOptions[T]{list: list, view: view}, runList),
 	})
+}
+
+// listOptions say what a list lists and how it is shown.
+type listOptions[T any] struct {
+	asGiven
+	list func(*fleetrepo.Repo) ([]T, error)
+	view func(all []T) views.View
+}
+
+func runList[T any](_ context.Context, f *factory, o *listOptions[T]) error {
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return err
+	}
+	all, err := o.list(repo)
+	if err != nil {
+		return err
+	}
+	return f.show(o.view(all))
 }

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
@@ -9,10 +11,23 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 )
 
+// lockOptions are the flags of lock.
+type lockOptions struct {
+	changeFlags
+	bundle string
+	check  bool
+}
+
+func (o *lockOptions) complete(*factory, ...string) error {
+	if o.check && (o.commit || o.push) {
+		return diag.Usage("leave out one of them", "--check changes nothing, so there is nothing to commit")
+	}
+	o.dryRun = o.dryRun || o.check
+	return nil
+}
+
 func newLockCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var bundle string
-	var check bool
+	o := &lockOptions{}
 	c := &cobra.Command{
 		Use:   "lock",
 		Short: "Write the digests of all that the fleet installs to fleet.lock",
@@ -26,33 +41,31 @@ The components come from --bundle, else over the network. It shows the differenc
 		Example: `  fleetctl lock --commit
   fleetctl lock --check        # in a pipeline`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if check && (o.commit || o.push) {
-				return diag.Usage("leave out one of them", "--check changes nothing, so there is nothing to commit")
-			}
-			o.dryRun = o.dryRun || check
-			dir, err := f.repoDir()
-			if err != nil {
-				return err
-			}
-			read, err := lifecycle.ReadComponents(c.Context(), f.report(), dir, bundle, f.cacheDir(), check)
-			if err != nil {
-				return err
-			}
-			changed := false
-			err = runChange(c, f, &o, change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-				e, err := r.Lock(read)
-				changed = err == nil && !e.Changes.Empty()
-				return e, err
-			}})
-			if err == nil && check && changed {
-				return diag.NotReady("`fleetctl lock` writes it; review what has changed", "fleet.lock is not as it should be")
-			}
-			return err
-		},
+		RunE: running(f, o, runLock),
 	}
 	o.add(c)
-	c.Flags().StringVar(&bundle, "bundle", "", "offline bundle that the components come from (folder or .tar.zst)")
-	c.Flags().BoolVar(&check, "check", false, "change nothing, and exit with 3 where fleet.lock would change")
+	c.Flags().StringVar(&o.bundle, "bundle", "", "offline bundle that the components come from (folder or .tar.zst)")
+	c.Flags().BoolVar(&o.check, "check", false, "change nothing, and exit with 3 where fleet.lock would change")
 	return c
+}
+
+func runLock(ctx context.Context, f *factory, o *lockOptions) error {
+	dir, err := f.repoDir()
+	if err != nil {
+		return err
+	}
+	read, err := lifecycle.ReadComponents(ctx, f.report(), dir, o.bundle, f.cacheDir(), o.check)
+	if err != nil {
+		return err
+	}
+	changed := false
+	err = runChange(ctx, f, &o.changeFlags, change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		e, err := r.Lock(read)
+		changed = err == nil && !e.Changes.Empty()
+		return e, err
+	}})
+	if err == nil && o.check && changed {
+		return diag.NotReady("`fleetctl lock` writes it; review what has changed", "fleet.lock is not as it should be")
+	}
+	return err
 }

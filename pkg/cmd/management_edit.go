@@ -22,11 +22,33 @@ stands beside the old one, and takes its clusters over.`,
 	return c
 }
 
+// managementAddOptions are the flags of management add.
+type managementAddOptions struct {
+	changeFlags
+	wanted      v1alpha1.ManagementCluster
+	hostContext string
+	providers   []string
+}
+
+func (o *managementAddOptions) complete(_ *factory, args ...string) error {
+	o.wanted.Name = args[0]
+	if o.hostContext != "" {
+		o.wanted.Host.Existing = &v1alpha1.ExistingHost{Context: o.hostContext}
+	}
+	for _, given := range o.providers {
+		name, version, _ := strings.Cut(given, ":")
+		o.wanted.Providers = append(o.wanted.Providers, v1alpha1.Provider{Name: name, Version: version})
+	}
+	return nil
+}
+
+func (o *managementAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.AddManagementCluster(o.wanted)
+}
+
 func newManagementAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var wanted v1alpha1.ManagementCluster
-	var host, hostContext string
-	var providers []string
+	o := &managementAddOptions{}
+	wanted := &o.wanted
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Declare a management cluster",
@@ -34,23 +56,12 @@ func newManagementAddCmd(f *factory) *cobra.Command {
 next generation, v2 beside v1, or the one of --generation. With --parent another management cluster makes it, as a workload cluster of that name.` + editing,
 		Example: `  fleetctl management add platform --provider aws --host kind --push
   fleetctl management add platform-2 --provider aws --generation v2 --host kind --dry-run`,
-		RunE: func(c *cobra.Command, args []string) error {
-			m := wanted
-			m.Name, m.Host.Type = args[0], v1alpha1.HostType(host)
-			if hostContext != "" {
-				m.Host.Existing = &v1alpha1.ExistingHost{Context: hostContext}
-			}
-			for _, name := range providers {
-				name, version, _ := strings.Cut(name, ":")
-				m.Providers = append(m.Providers, v1alpha1.Provider{Name: name, Version: version})
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddManagementCluster(m) })
-		},
+		RunE: running(f, o, runEdit),
 	}
 	fs := c.Flags()
-	fs.StringSliceVar(&providers, "provider", nil, "infrastructure provider, name or name:version; several times")
-	fs.StringVar(&host, "host", "", "what carries it: kind, embedded or existing (default: what init finds)")
-	fs.StringVar(&hostContext, "host-context", "", "context of an existing cluster")
+	fs.StringSliceVar(&o.providers, "provider", nil, "infrastructure provider, name or name:version; several times")
+	fs.StringVar((*string)(&wanted.Host.Type), "host", "", "what carries it: kind, embedded or existing (default: what init finds)")
+	fs.StringVar(&o.hostContext, "host-context", "", "context of an existing cluster")
 	fs.StringVar(&wanted.Parent, "parent", "", "management cluster that makes it")
 	fs.StringVar(&wanted.Cloud, "cloud", "", "folder below providers (default: the name of its first infrastructure provider)")
 	fs.StringVar(&wanted.Generation, "generation", "", "folder below that (default: v1, or the next that is free)")

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 
 // orphansOptions are the flags of orphans.
 type orphansOptions struct {
+	asGiven
 	regions     []string
 	runCommands bool
 	timeout     time.Duration
@@ -36,7 +38,7 @@ Exit codes: 0 there are none, and everything was asked; 3 there are some, or som
 		Example: `  fleetctl orphans
   fleetctl orphans --region eu-central-1 -o json`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runOrphans(c, f, o) },
+		RunE: running(f, o, runOrphans),
 	})
 	fs := c.Flags()
 	fs.StringSliceVar(&o.regions, "region", nil, "ask this region alone; repeat for several (default: all of the account)")
@@ -45,8 +47,8 @@ Exit codes: 0 there are none, and everything was asked; 3 there are some, or som
 	return c
 }
 
-func runOrphans(c *cobra.Command, f *factory, o *orphansOptions) error {
-	report, err := f.findOrphans(c, o)
+func runOrphans(ctx context.Context, f *factory, o *orphansOptions) error {
+	report, err := f.findOrphans(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func runOrphans(c *cobra.Command, f *factory, o *orphansOptions) error {
 	return nil
 }
 
-func (f *factory) findOrphans(c *cobra.Command, o *orphansOptions) (*orphans.Report, error) {
+func (f *factory) findOrphans(ctx context.Context, o *orphansOptions) (*orphans.Report, error) {
 	repo, err := f.fleetRepo()
 	if err != nil {
 		return nil, err
@@ -77,7 +79,7 @@ func (f *factory) findOrphans(c *cobra.Command, o *orphansOptions) (*orphans.Rep
 	if err != nil {
 		return nil, err
 	}
-	return lifecycle.Orphans(c.Context(), deps, lifecycle.OrphansOptions{
+	return lifecycle.Orphans(ctx, deps, lifecycle.OrphansOptions{
 		Repo: repo, Dir: dir, Targets: targets, Regions: o.regions, RunCommands: o.runCommands, Timeout: o.timeout,
 	})
 }

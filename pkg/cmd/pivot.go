@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -10,9 +11,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// pivotOptions are the flags of pivot.
+type pivotOptions struct {
+	initOptions
+	pivot lifecycle.PivotOptions
+}
+
 func newPivotCmd(f *factory) *cobra.Command {
-	o := &initOptions{}
-	var p lifecycle.PivotOptions
+	o := &pivotOptions{}
+	p := &o.pivot
 	c := &cobra.Command{
 		Use:   "pivot",
 		Short: "Hand the work of a management cluster to another one",
@@ -33,28 +40,7 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
   fleetctl pivot --abort        # undoes it
   fleetctl pivot --abort --without-target    # where the target is gone for good`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if p.Abort && p.DryRun {
-				return errAbortDryRun
-			}
-			if p.WithoutTarget && !p.Abort {
-				return diag.Usage("add --abort", "--without-target is for an abort")
-			}
-			if err := o.complete(f); err != nil {
-				return err
-			}
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			p.InitOptions = o.InitOptions
-			result, err := lifecycle.Pivot(c.Context(), deps, p)
-			if result == nil {
-				return err
-			}
-			f.closeReporter()
-			return errors.Join(err, f.show(views.Pivot(result)))
-		},
+		RunE: running(f, o, runPivot),
 	}
 	f.addManagement(c)
 	o.addRunFlags(c)
@@ -66,4 +52,31 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "say what would be handed over; change nothing")
 	c.MarkFlagsMutuallyExclusive("to", "to-kubeconfig")
 	return c
+}
+
+func (o *pivotOptions) complete(f *factory, _ ...string) error {
+	if o.pivot.Abort && o.pivot.DryRun {
+		return errAbortDryRun
+	}
+	if o.pivot.WithoutTarget && !o.pivot.Abort {
+		return diag.Usage("add --abort", "--without-target is for an abort")
+	}
+	if err := o.initOptions.complete(f); err != nil {
+		return err
+	}
+	o.pivot.InitOptions = o.InitOptions
+	return nil
+}
+
+func runPivot(ctx context.Context, f *factory, o *pivotOptions) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	result, err := lifecycle.Pivot(ctx, deps, o.pivot)
+	if result == nil {
+		return err
+	}
+	f.closeReporter()
+	return errors.Join(err, f.show(views.Pivot(result)))
 }

@@ -22,31 +22,36 @@ func newPoolCmd(f *factory) *cobra.Command {
 }
 
 // poolSize are the flags that say how many nodes a pool has.
-type poolSize struct{ replicas, least, most int }
+type poolSize struct {
+	replicas, least, most int
+	// given tells whether a flag was given.
+	given func(flag string) bool
+}
 
 func (s *poolSize) add(fs *pflag.FlagSet) {
+	s.given = fs.Changed
 	fs.IntVar(&s.replicas, "replicas", 0, "number of nodes")
 	fs.IntVar(&s.least, "min", 0, "least number of nodes, for the autoscaler")
 	fs.IntVar(&s.most, "max", 0, "greatest number of nodes, for the autoscaler")
 }
 
 // options are the flags that were given.
-func (s *poolSize) options(fs *pflag.FlagSet) fleetrepo.PoolOptions {
+func (s *poolSize) options() fleetrepo.PoolOptions {
 	var o fleetrepo.PoolOptions
 	for name, field := range map[string]struct {
 		from *int
 		to   **int
 	}{"replicas": {&s.replicas, &o.Replicas}, "min": {&s.least, &o.Min}, "max": {&s.most, &o.Max}} {
-		if fs.Changed(name) {
+		if s.given(name) {
 			*field.to = field.from
 		}
 	}
 	return o
 }
 
-// complete is options, and where none was given, what a person at the terminal says.
-func (s *poolSize) complete(c *cobra.Command, f *factory, cluster, pool string) (fleetrepo.PoolOptions, error) {
-	o := s.options(c.Flags())
+// ask is options, and where none was given, what a person at the terminal says.
+func (s *poolSize) ask(f *factory, cluster, pool string) (fleetrepo.PoolOptions, error) {
+	o := s.options()
 	if !f.streams.InTerminal || o.Replicas != nil || o.Min != nil || o.Max != nil {
 		return o, nil
 	}
@@ -76,56 +81,87 @@ func (s *poolSize) complete(c *cobra.Command, f *factory, cluster, pool string) 
 	return o, nil
 }
 
+// poolOptions are the arguments, and the flags, of the commands that change a pool.
+type poolOptions struct {
+	changeFlags
+	cluster, pool string
+}
+
+func (o *poolOptions) complete(_ *factory, args ...string) error {
+	o.cluster, o.pool = args[0], args[1]
+	return nil
+}
+
+// poolAddOptions are the flags of pool add.
+type poolAddOptions struct {
+	poolOptions
+	size   poolSize
+	set    []string
+	wanted fleetrepo.PoolOptions
+}
+
+func (o *poolAddOptions) complete(f *factory, args ...string) error {
+	o.cluster, o.pool = args[0], args[1]
+	assignments, err := fleetrepo.ParseAssignments(o.set)
+	if err != nil {
+		return err
+	}
+	if o.wanted, err = o.size.ask(f, o.cluster, o.pool); err != nil {
+		return err
+	}
+	o.wanted.Values, err = fleetrepo.Assign(nil, assignments)
+	return err
+}
+
+func (o *poolAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.AddPool(o.cluster, o.pool, o.wanted)
+}
+
 func newPoolAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var size poolSize
-	var values []string
+	o := &poolAddOptions{}
 	c := &cobra.Command{
 		Use:   "add CLUSTER POOL",
 		Short: "Add a pool to a cluster",
 		Long:  "Add a pool to a cluster. What else than its size a pool has is in the README of the chart." + editing,
 		Example: `  fleetctl pool add shop batch --replicas 3 --set size=m7i.xlarge
   fleetctl pool add shop burst --min 1 --max 10 --set size=m7i.large --set spot=true --push`,
-		RunE: func(c *cobra.Command, args []string) error {
-			assignments, err := fleetrepo.ParseAssignments(values)
-			if err != nil {
-				return err
-			}
-			options, err := size.complete(c, f, args[0], args[1])
-			if err != nil {
-				return err
-			}
-			if options.Values, err = fleetrepo.Assign(nil, assignments); err != nil {
-				return err
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddPool(args[0], args[1], options) })
-		},
+		RunE: running(f, o, runEdit),
 	}
-	size.add(c.Flags())
-	c.Flags().StringArrayVar(&values, "set", nil, "other value of the pool, path=value: size=m7i.large, labels.team=shop")
+	o.size.add(c.Flags())
+	c.Flags().StringArrayVar(&o.set, "set", nil, "other value of the pool, path=value: size=m7i.large, labels.team=shop")
 	o.add(c)
 	takes(f, c, ofCluster, argument{what: "pool"})
 	return c
 }
 
+// poolScaleOptions are the flags of pool scale.
+type poolScaleOptions struct {
+	poolOptions
+	size   poolSize
+	wanted fleetrepo.PoolOptions
+}
+
+func (o *poolScaleOptions) complete(f *factory, args ...string) (err error) {
+	o.cluster, o.pool = args[0], args[1]
+	o.wanted, err = o.size.ask(f, o.cluster, o.pool)
+	return err
+}
+
+func (o *poolScaleOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.ScalePool(o.cluster, o.pool, o.wanted)
+}
+
 func newPoolScaleCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var size poolSize
+	o := &poolScaleOptions{}
 	c := &cobra.Command{
 		Use:   "scale CLUSTER POOL",
 		Short: "Change the size of a pool",
 		Long:  "Change the size of a pool: to a fixed number of nodes, or to limits for the autoscaler." + editing,
 		Example: `  fleetctl pool scale shop general --replicas 5
   fleetctl pool scale shop general --min 3 --max 9 --push`,
-		RunE: func(c *cobra.Command, args []string) error {
-			options, err := size.complete(c, f, args[0], args[1])
-			if err != nil {
-				return err
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.ScalePool(args[0], args[1], options) })
-		},
+		RunE: running(f, o, runEdit),
 	}
-	size.add(c.Flags())
+	o.size.add(c.Flags())
 	o.add(c)
 	takes(f, c, ofCluster, ofPool)
 	return c
@@ -142,21 +178,32 @@ Exit codes: 0 all files could be read; 1 some could not: the list has the others
   fleetctl pool list -o json | jq -r '.pools[] | select(.replicas > 5) | .name'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.completeFrom(0, clusterNames),
-		RunE:              func(c *cobra.Command, args []string) error { return runPoolList(c.Context(), f, args) },
+		RunE:              running(f, &poolListOptions{}, runPoolList),
 	})
 	f.addManagementFilter(c)
 	return c
 }
 
-func runPoolList(ctx context.Context, f *factory, args []string) error {
+// poolListOptions are the arguments of pool list.
+type poolListOptions struct {
+	// clusters has at most one; without one all are listed.
+	clusters []string
+}
+
+func (o *poolListOptions) complete(_ *factory, args ...string) error {
+	o.clusters = args
+	return nil
+}
+
+func runPoolList(ctx context.Context, f *factory, o *poolListOptions) error {
 	repo, err := f.anyRepo()
 	if err != nil {
 		return err
 	}
 	problems := diag.Findings{}
 	var clusters []fleetrepo.Cluster
-	if len(args) > 0 {
-		cluster, err := f.anyCluster(ctx, args[0])
+	if len(o.clusters) > 0 {
+		cluster, err := f.anyCluster(ctx, o.clusters[0])
 		if err != nil {
 			return err
 		}
@@ -173,16 +220,21 @@ func runPoolList(ctx context.Context, f *factory, args []string) error {
 	return problems.Err()
 }
 
+// poolRemoveOptions are the arguments of pool remove.
+type poolRemoveOptions struct{ poolOptions }
+
+func (o *poolRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.RemovePool(o.cluster, o.pool)
+}
+
 func newPoolRemoveCmd(f *factory) *cobra.Command {
-	var o changeFlags
+	o := &poolRemoveOptions{}
 	c := &cobra.Command{
 		Use:     "remove CLUSTER POOL",
 		Short:   "Remove a pool and its nodes from a cluster",
 		Long:    "Remove a pool from a cluster, and with it its nodes." + editing,
 		Example: "  fleetctl pool remove shop batch --dry-run",
-		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.RemovePool(args[0], args[1]) })
-		},
+		RunE:    running(f, o, runEdit),
 	}
 	o.add(c)
 	takes(f, c, ofCluster, ofPool)

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -9,10 +11,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// promoteOptions are the flags of promote.
+type promoteOptions struct {
+	changeFlags
+	promotion promotion.Options
+	status    bool
+}
+
 func newPromoteCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var options promotion.Options
-	var status bool
+	o := &promoteOptions{}
+	options := &o.promotion
 	c := &cobra.Command{
 		Use:   "promote",
 		Short: "Let production follow what the environments before it run",
@@ -34,20 +42,7 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
   fleetctl promote --to v1.0.0 --dry-run
   fleetctl promote --to v0.3.1           # back to a version that was good`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			options.Cluster, o.remote = f.flags.management, true
-			var err error
-			if options.Change, err = f.changeOptions(&o); err != nil {
-				return err
-			}
-			if !status {
-				return runPromote(c, f, options)
-			}
-			if options.To != "" {
-				return diag.Usage("leave one of them out", "--status changes nothing, and --to names what to change")
-			}
-			return runPromotions(c, f, options)
-		},
+		RunE: running(f, o, runPromote),
 	}
 	f.addManagement(c)
 	f.addReach(c)
@@ -55,7 +50,7 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
 	fs.StringVar(&options.To, "to", "", "tag to move the channel to: one that is there, or a new one (default: the next version)")
 	fs.StringVar(&options.Channel, "channel", "", "channel to move (default: the only one that goes through tags)")
 	fs.BoolVar(&options.SkipHealth, "skip-health", false, "do not look at the environments before it; the tag says so")
-	fs.BoolVar(&status, "status", false, "show which environment runs which revision, and what waits")
+	fs.BoolVar(&o.status, "status", false, "show which environment runs which revision, and what waits")
 	completeFlag(c, "channel", f.completeFrom(-1, tagChannelNames))
 	o.add(c)
 	return c
@@ -71,16 +66,30 @@ func tagChannelNames(r *fleetrepo.Repo, _ []string) []string {
 	return names
 }
 
-func runPromote(c *cobra.Command, f *factory, o promotion.Options) error {
-	result, err := promotion.Promote(c.Context(), f.store(), o)
+func (o *promoteOptions) complete(f *factory, _ ...string) (err error) {
+	o.promotion.Cluster, o.remote = f.flags.management, true
+	if o.promotion.Change, err = f.changeOptions(&o.changeFlags); err != nil {
+		return err
+	}
+	if o.status && o.promotion.To != "" {
+		return diag.Usage("leave one of them out", "--status changes nothing, and --to names what to change")
+	}
+	return nil
+}
+
+func runPromote(ctx context.Context, f *factory, o *promoteOptions) error {
+	if o.status {
+		return showPromotions(ctx, f, o)
+	}
+	result, err := promotion.Promote(ctx, f.store(), o.promotion)
 	if err != nil {
 		return err
 	}
 	return f.show(views.Promotion(result))
 }
 
-func runPromotions(c *cobra.Command, f *factory, o promotion.Options) error {
-	result, err := promotion.Look(c.Context(), f.store(), o)
+func showPromotions(ctx context.Context, f *factory, o *promoteOptions) error {
+	result, err := promotion.Look(ctx, f.store(), o.promotion)
 	if err != nil {
 		return err
 	}

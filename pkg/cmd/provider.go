@@ -18,9 +18,36 @@ func newProviderCmd(f *factory) *cobra.Command {
 	return c
 }
 
+// providerOptions are the flags of provider add and provider remove.
+type providerOptions struct {
+	changeFlags
+	management string
+	provider   v1alpha1.Provider
+}
+
+func (o *providerOptions) complete(f *factory, args ...string) error {
+	o.management, o.provider.Name = f.flags.management, args[0]
+	return nil
+}
+
+// providerAddOptions are the flags of provider add.
+type providerAddOptions struct{ providerOptions }
+
+func (o *providerAddOptions) complete(f *factory, args ...string) error {
+	given, err := parseProviders(args)
+	if err != nil {
+		return err
+	}
+	o.management, o.provider.Name, o.provider.Version = f.flags.management, given[0].Name, given[0].Version
+	return nil
+}
+
+func (o *providerAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return lifecycle.AddProvider(o.management, o.provider)(r)
+}
+
 func newProviderAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var providerType string
+	o := &providerAddOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME[:VERSION]",
 		Short: "Add a provider to a management cluster, or change its version",
@@ -28,53 +55,57 @@ func newProviderAddCmd(f *factory) *cobra.Command {
 along. Without a version, fleetctl init chooses one when it installs the provider.` + editing,
 		Example: `  fleetctl provider add aws:v2.13.0 --commit
   fleetctl provider add in-cluster --type ipam --management platform`,
-		RunE: func(c *cobra.Command, args []string) error {
-			given, err := parseProviders(args)
-			if err != nil {
-				return err
-			}
-			provider := v1alpha1.Provider{Name: given[0].Name, Version: given[0].Version, Type: v1alpha1.ProviderType(providerType)}
-			return edit(c, f, &o, lifecycle.AddProvider(f.flags.management, provider))
-		},
+		RunE: running(f, o, runEdit),
 	}
 	f.addManagement(c)
-	addProviderType(c, &providerType)
+	addProviderType(c, &o.provider.Type)
 	o.add(c)
 	takes(f, c, argument{what: "provider", choices: func(*fleetrepo.Repo, []string) []string { return scaffold.Providers() }, open: true})
-	c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return lifecycle.KnownProviders(v1alpha1.ProviderType(providerType)), cobra.ShellCompDirectiveNoFileComp
-	}
+	c.ValidArgsFunction = o.completeKnown
 	return c
 }
 
+// completeKnown completes the name of a provider, those of the type that is asked for.
+func (o *providerOptions) completeKnown(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return lifecycle.KnownProviders(o.provider.Type), cobra.ShellCompDirectiveNoFileComp
+}
+
 // addProviderType is the flag that says which type of provider is meant.
-func addProviderType(c *cobra.Command, into *string) {
+func addProviderType(c *cobra.Command, into *v1alpha1.ProviderType) {
 	var types []string
 	for _, t := range v1alpha1.ProviderTypes() {
 		types = append(types, string(t))
 	}
-	c.Flags().StringVar(into, "type", string(v1alpha1.ProviderInfrastructure), "type of the provider")
+	c.Flags().StringVar((*string)(into), "type", string(v1alpha1.ProviderInfrastructure), "type of the provider")
 	completeFlag(c, "type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func newProviderRemoveCmd(f *factory) *cobra.Command {
-	var providerType string
-	c := newRemoveCmd(f, &cobra.Command{
+	o := &providerRemoveOptions{}
+	c := &cobra.Command{
+		Use:   "remove NAME",
 		Short: "Remove a provider from a management cluster in fleet.yaml",
 		Long: `Take a provider of a management cluster out of fleet.yaml and fleet.lock, and its charts where no cluster has them and nobody has changed
 them. It refuses while clusters of that management cluster need the provider. What is installed stays until you take it off.` + editing,
 		Example: `  fleetctl provider remove aws --commit
   fleetctl provider remove in-cluster --type ipam --management platform`,
-	}, argument{what: "provider", choices: func(r *fleetrepo.Repo, _ []string) []string { return providerNames(r, f.flags.management) }},
-		func(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error) {
-			return r.RemoveProvider(f.flags.management, v1alpha1.Provider{Name: name, Type: v1alpha1.ProviderType(providerType)})
-		})
+		RunE: running(f, o, runEdit),
+	}
+	o.add(c)
 	f.addManagement(c)
-	addProviderType(c, &providerType)
+	addProviderType(c, &o.provider.Type)
+	takes(f, c, argument{what: "provider", choices: func(r *fleetrepo.Repo, _ []string) []string { return providerNames(r, f.flags.management) }})
 	return c
+}
+
+// providerRemoveOptions are the flags of provider remove.
+type providerRemoveOptions struct{ providerOptions }
+
+func (o *providerRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.RemoveProvider(o.management, o.provider)
 }
 
 // providerNames are those that fleet.yaml lists for a management cluster, or for any where that is empty.

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/confine"
@@ -18,7 +20,7 @@ type renderOptions struct {
 }
 
 func newRenderCmd(f *factory) *cobra.Command {
-	var o renderOptions
+	o := &renderOptions{}
 	c := &cobra.Command{
 		Use:   "render [CLUSTER]",
 		Short: "Print what Flux would apply",
@@ -37,12 +39,7 @@ Exit codes: 0 all could be rendered; 3 some could not: the others are printed, a
   fleetctl render --output-dir rendered    # one file for each object`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.completeFrom(0, clusterNames),
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				o.cluster = args[0]
-			}
-			return runRender(c, f, &o)
-		},
+		RunE:              running(f, o, runRender),
 	}
 	c.Flags().StringVar(&o.environment, "environment", "", "only this environment")
 	c.Flags().StringVar(&o.outputDir, "output-dir", "", "write one file for each object into this folder, and remove what an earlier run has written there and is no more")
@@ -51,10 +48,17 @@ Exit codes: 0 all could be rendered; 3 some could not: the others are printed, a
 	return c
 }
 
-func runRender(c *cobra.Command, f *factory, o *renderOptions) error {
+func (o *renderOptions) complete(_ *factory, args ...string) error {
+	if len(args) == 1 {
+		o.cluster = args[0]
+	}
 	if o.cluster != "" && o.environment != "" {
 		return diag.Usage("name the cluster as environment/name", "give a cluster or --environment, not both")
 	}
+	return nil
+}
+
+func runRender(ctx context.Context, f *factory, o *renderOptions) error {
 	dir, err := f.repoDir()
 	if err != nil {
 		return err
@@ -64,7 +68,7 @@ func runRender(c *cobra.Command, f *factory, o *renderOptions) error {
 	if !o.noCache {
 		options.CacheDir = f.cacheDir()
 	}
-	result, err := review.Render(c.Context(), options)
+	result, err := review.Render(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,30 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
 )
 
+// revertOptions are the flags of revert.
+type revertOptions struct {
+	changeFlags
+	commit string
+}
+
+func (o *revertOptions) complete(_ *factory, args ...string) error {
+	o.commit = args[0]
+	return nil
+}
+
+func runRevert(ctx context.Context, f *factory, o *revertOptions) error {
+	return runChange(ctx, f, &o.changeFlags, change.Options{Edit: change.Revert(ctx, o.commit)})
+}
+
 func newRevertCmd(f *factory) *cobra.Command {
-	var o changeFlags
+	o := &revertOptions{}
 	c := &cobra.Command{
 		Use:   "revert COMMIT",
 		Short: "Take a commit of the fleet repo back, and leave alone what came after it",
@@ -18,9 +35,7 @@ A production that follows tags goes back with ` + "`fleetctl promote --to`" + ` 
 		Example: `  fleetctl revert HEAD --dry-run
   fleetctl revert 3f1c2ab --pr`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return edit(c, f, &o, change.Revert(c.Context(), args[0]))
-		},
+		RunE: running(f, o, runRevert),
 	}
 	o.add(c)
 	return c

@@ -1,5 +1,5 @@
-// Package cmd is the command line. A command parses flags into its own options, calls one function of a workflow and gives the
-// result to a view; parsing and running are apart so that each can be tested alone.
+// Package cmd is the command line. Every command has three parts: newXCmd binds flags to options, complete parses the options, and runX
+// calls one function of a workflow and gives its result to a view. Parsing and running are apart so that each can be tested alone.
 package cmd
 
 import (
@@ -103,12 +103,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 			return f.settle(c)
 		},
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		if renamed, ok := errors.AsType[*renamedFlagError](err); ok {
-			err = renamed
-		}
-		return &diag.Error{Err: err, Hint: "see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage}
-	})
+	root.SetFlagErrorFunc(flagError)
 	f.addGlobalFlags(root.PersistentFlags())
 	addRenamed(root.PersistentFlags(), "cluster", "management")
 	root.AddGroup(
@@ -172,6 +167,14 @@ repository that declares all your clusters, in all your clouds. From then on a c
 	usageErrors(root)
 	_ = root.RegisterFlagCompletionFunc("output", completeFormats) // fails only for a flag that is not there
 	return root
+}
+
+// flagError makes an unknown flag, or a value that a flag does not take, a usage error with a way out.
+func flagError(c *cobra.Command, err error) error {
+	if renamed, ok := errors.AsType[*renamedFlagError](err); ok {
+		err = renamed
+	}
+	return &diag.Error{Err: err, Hint: "see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage}
 }
 
 // usageErrors makes a wrong number of arguments, or an unknown command, a usage error with a way out.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
@@ -58,6 +59,10 @@ type secretEncryptOptions struct {
 	secret   lifecycle.NewSecret
 	literals []string
 	files    []string
+	// dir and file are where the file lies: in which fleet repo, and where in it.
+	dir, file string
+	// made is the Secret that the flags describe; nil where they describe none.
+	made *lifecycle.NewSecret
 }
 
 func newSecretEncryptCmd(f *factory) *cobra.Command {
@@ -74,7 +79,7 @@ input.` + editingFlags,
   pass show shop/db | fleetctl secret encrypt db.sops.yaml --namespace shop --from-file password=-
   fleetctl secret encrypt db.sops.yaml --name db --from-file=./tls.crt --from-file=./tls.key`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return runSecretEncrypt(c, f, o, args[0]) },
+		RunE: running(f, o, runSecretEncrypt),
 	}
 	fs := c.Flags()
 	fs.StringVar(&o.secret.Name, "name", "", "name of a new Secret (default: the file's)")
@@ -86,20 +91,20 @@ input.` + editingFlags,
 	return c
 }
 
-func runSecretEncrypt(c *cobra.Command, f *factory, o *secretEncryptOptions, name string) error {
-	dir, file, err := f.secretInRepo(name)
+func (o *secretEncryptOptions) complete(f *factory, args ...string) (err error) {
+	if o.dir, o.file, err = f.secretInRepo(args[0]); err != nil {
+		return err
+	}
+	o.made, err = o.newSecret(f, o.file)
+	return err
+}
+
+func runSecretEncrypt(ctx context.Context, f *factory, o *secretEncryptOptions) error {
+	encrypt, err := lifecycle.EncryptSecret(lifecycle.SecretOptions{Dir: o.dir, File: o.file}, o.made)
 	if err != nil {
 		return err
 	}
-	made, err := o.newSecret(f, file)
-	if err != nil {
-		return err
-	}
-	change, err := lifecycle.EncryptSecret(lifecycle.SecretOptions{Dir: dir, File: file}, made)
-	if err != nil {
-		return err
-	}
-	return edit(c, f, &o.changeFlags, change)
+	return runChange(ctx, f, &o.changeFlags, change.Options{Edit: encrypt})
 }
 
 // newSecret is the Secret that the flags describe; nil where they describe none.
@@ -147,9 +152,14 @@ func (o *secretEncryptOptions) newSecret(f *factory, file string) (*lifecycle.Ne
 	return &n, nil
 }
 
+// secretEditOptions are the flags of secret edit.
+type secretEditOptions struct {
+	changeFlags
+	secret lifecycle.SecretEdit
+}
+
 func newSecretEditCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var e lifecycle.SecretEdit
+	o := &secretEditOptions{}
 	c := &cobra.Command{
 		Use:   "edit FILE",
 		Short: "Edit an encrypted file in your editor",
@@ -161,21 +171,24 @@ where: --from goes on with it, and removes it when it is in its place.` + editin
 		Example: `  fleetctl secret edit providers/docker/v1/clusters/dev/common/sync/registry.sops.yaml --commit
   EDITOR="code --wait" fleetctl secret edit registry.sops.yaml`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return runSecretEdit(c, f, &o, e, args[0]) },
+		RunE: running(f, o, runSecretEdit),
 	}
-	addKeyFlag(c, &e.AgeKeyFile)
-	c.Flags().StringVar(&e.From, "from", "", "begin with what an earlier edit that failed has kept in this file")
+	addKeyFlag(c, &o.secret.AgeKeyFile)
+	c.Flags().StringVar(&o.secret.From, "from", "", "begin with what an earlier edit that failed has kept in this file")
 	o.add(c)
 	return c
 }
 
-func runSecretEdit(c *cobra.Command, f *factory, o *changeFlags, e lifecycle.SecretEdit, name string) (err error) {
-	if e.Dir, e.File, err = f.secretInRepo(name); err != nil {
+func (o *secretEditOptions) complete(f *factory, args ...string) (err error) {
+	if o.secret.Dir, o.secret.File, err = f.secretInRepo(args[0]); err != nil {
 		return err
 	}
-	if _, err := f.changeOptions(o); err != nil { // before somebody has worked in the editor
-		return err
-	}
+	_, err = f.changeOptions(&o.changeFlags) // before somebody has worked in the editor
+	return err
+}
+
+func runSecretEdit(ctx context.Context, f *factory, o *secretEditOptions) error {
+	e := o.secret
 	deps, err := f.deps()
 	if err != nil {
 		return err
@@ -184,14 +197,16 @@ func runSecretEdit(c *cobra.Command, f *factory, o *changeFlags, e lifecycle.Sec
 		if problem != nil {
 			ui.Fail(f.streams, problem)
 		}
-		edited, err := editText(c.Context(), f, filepath.Base(e.File), text)
+		edited, err := editText(ctx, f, filepath.Base(e.File), text)
 		if err == nil && problem != nil && bytes.Equal(edited, text) {
 			err = diag.Wrap("edit "+e.File, problem, "nothing was changed")
 		}
 		return edited, err
 	}
-	e.Write = func(change func(*fleetrepo.Repo) (*fleetrepo.Edit, error)) error { return edit(c, f, o, change) }
-	return lifecycle.EditSecret(c.Context(), deps, e)
+	e.Write = func(edit func(*fleetrepo.Repo) (*fleetrepo.Edit, error)) error {
+		return runChange(ctx, f, &o.changeFlags, change.Options{Edit: edit})
+	}
+	return lifecycle.EditSecret(ctx, deps, e)
 }
 
 func addKeyFlag(c *cobra.Command, keyFile *string) {
@@ -236,9 +251,44 @@ func editorProgram() string {
 	return "vi"
 }
 
+// secretRotateOptions are the flags of secret rotate.
+type secretRotateOptions struct {
+	changeFlags
+	rotate lifecycle.RotateOptions
+}
+
+func (o *secretRotateOptions) complete(f *factory, args ...string) (err error) {
+	if o.rotate.Dir, err = f.repoDir(); err != nil {
+		return err
+	}
+	for _, name := range args {
+		_, file, err := f.secretInRepo(name)
+		if err != nil {
+			return err
+		}
+		o.rotate.Files = append(o.rotate.Files, file)
+	}
+	o.rotate.DryRun = o.dryRun
+	return nil
+}
+
+func runSecretRotate(ctx context.Context, f *factory, o *secretRotateOptions) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	return lifecycle.HoldSecrets(ctx, deps, o.rotate.Dir, func() error {
+		rotate, err := lifecycle.RotateSecrets(ctx, deps, o.rotate)
+		if err != nil {
+			return err
+		}
+		return runChange(ctx, f, &o.changeFlags, change.Options{Edit: rotate})
+	})
+}
+
 func newSecretRotateCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var rotate lifecycle.RotateOptions
+	o := &secretRotateOptions{}
+	rotate := &o.rotate
 	c := &cobra.Command{
 		Use:   "rotate [FILE]...",
 		Short: "Encrypt secrets anew: with new data keys, or with a new age key",
@@ -249,30 +299,7 @@ clusters of the fleet that this machine knows get it beside the old one: they de
 			editingFlags + encrypting,
 		Example: `  fleetctl secret rotate --commit
   fleetctl secret rotate --new-key --push`,
-		RunE: func(c *cobra.Command, args []string) error {
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			if rotate.Dir, err = f.repoDir(); err != nil {
-				return err
-			}
-			for _, name := range args {
-				_, file, err := f.secretInRepo(name)
-				if err != nil {
-					return err
-				}
-				rotate.Files = append(rotate.Files, file)
-			}
-			rotate.DryRun = o.dryRun
-			return lifecycle.HoldSecrets(c.Context(), deps, rotate.Dir, func() error {
-				change, err := lifecycle.RotateSecrets(c.Context(), deps, rotate)
-				if err != nil {
-					return err
-				}
-				return edit(c, f, &o, change)
-			})
-		},
+		RunE: running(f, o, runSecretRotate),
 	}
 	addKeyFlag(c, &rotate.AgeKeyFile)
 	c.Flags().BoolVar(&rotate.NewKey, "new-key", false, "make a new age key and encrypt all files for it")

@@ -16,13 +16,46 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/why"
 )
 
-func newStatusCmd(f *factory) *cobra.Command {
-	var o struct {
-		watch    bool
-		all      bool
-		interval time.Duration
-		timeout  time.Duration
+// statusOptions are the flags of status.
+type statusOptions struct {
+	// clusters has the one workload cluster to show in depth; without one the management cluster is shown, with all of them.
+	clusters          []string
+	all, watch        bool
+	interval, timeout time.Duration
+}
+
+func (o *statusOptions) complete(f *factory, args ...string) error {
+	if o.all && (len(args) > 0 || o.watch || f.flags.management != "" || f.flags.kubeconfig != "" || f.flags.context != "") {
+		return diag.Usage("leave the rest out", "--all shows every management cluster of the fleet, and nothing else")
 	}
+	if o.clusters = args; len(args) > 0 && o.watch {
+		return diag.Usage("leave one of them out", "--watch shows all clusters, and %s was named", args[0])
+	}
+	if o.watch && o.interval <= 0 {
+		return diag.Usage("give a duration such as 2s", "--interval %s is not positive", o.interval)
+	}
+	return nil
+}
+
+func runStatus(ctx context.Context, f *factory, o *statusOptions) error {
+	switch {
+	case o.all:
+		return showAll(ctx, f, o.timeout)
+	case len(o.clusters) > 0:
+		return showDepth(ctx, f, o.clusters[0], o.timeout)
+	}
+	target, err := f.declaredTarget()
+	if err != nil {
+		return err
+	}
+	if o.watch {
+		return watchStatus(ctx, f, target, o.timeout, o.interval)
+	}
+	return showStatus(ctx, f, target, o.timeout)
+}
+
+func newStatusCmd(f *factory) *cobra.Command {
+	o := &statusOptions{}
 	c := &cobra.Command{
 		Use:   "status [CLUSTER]",
 		Short: "Show the management cluster, its providers, Flux and the workload clusters",
@@ -43,28 +76,7 @@ Exit codes: 0 all is Ready; 3 something is not.`,
   fleetctl status -o json | jq .problems`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.completeWorkloadClusters,
-		RunE: func(c *cobra.Command, args []string) error {
-			if o.all {
-				if len(args) > 0 || o.watch || f.flags.management != "" || f.flags.kubeconfig != "" || f.flags.context != "" {
-					return diag.Usage("leave the rest out", "--all shows every management cluster of the fleet, and nothing else")
-				}
-				return showAll(c.Context(), f, o.timeout)
-			}
-			if len(args) > 0 && o.watch {
-				return diag.Usage("leave one of them out", "--watch shows all clusters, and %s was named", args[0])
-			}
-			if len(args) > 0 {
-				return showDepth(c.Context(), f, args[0], o.timeout)
-			}
-			target, err := f.declaredTarget()
-			if err != nil {
-				return err
-			}
-			if !o.watch {
-				return showStatus(c.Context(), f, target, o.timeout)
-			}
-			return watchStatus(c.Context(), f, target, o.timeout, o.interval)
-		},
+		RunE:              running(f, o, runStatus),
 	}
 	f.addManagement(c)
 	f.addReach(c)
@@ -152,9 +164,6 @@ func showDepth(ctx context.Context, f *factory, name string, timeout time.Durati
 
 // watchStatus prints a report whenever it differs from the one before. It ends with the last report's outcome when interrupted.
 func watchStatus(ctx context.Context, f *factory, target *management.Target, timeout, interval time.Duration) error {
-	if interval <= 0 {
-		return diag.Usage("give a duration such as 2s", "--interval %s is not positive", interval)
-	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var last string

@@ -10,9 +10,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// supportBundleOptions are the flags of support-bundle.
+type supportBundleOptions struct {
+	asGiven
+	file    string
+	timeout time.Duration
+}
+
 func newSupportBundleCmd(f *factory) *cobra.Command {
-	var file string
-	var timeout time.Duration
+	o := &supportBundleOptions{}
 	c := &cobra.Command{
 		Use:   "support-bundle",
 		Short: "Gather objects, events, logs and versions in one file, without secrets",
@@ -25,32 +31,35 @@ read, as where the API server does not answer, is named in its README.txt. "flee
 		Example: `  fleetctl support-bundle
   fleetctl support-bundle --file /tmp/mgmt.tar.gz --management mgmt`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			target, err := f.declaredTarget()
-			if err != nil {
-				return err
-			}
-			if file == "" {
-				file = "support-bundle-" + target.Name + "-" + time.Now().UTC().Format("20060102-150405") + ".tar.gz"
-			}
-			ctx, cancel := context.WithTimeout(c.Context(), timeout)
-			defer cancel()
-			step := f.report().Start("gather the support bundle")
-			result, err := management.SupportBundle(ctx, target, file, "", step.Detail)
-			if err == nil {
-				err = c.Context().Err()
-			}
-			if err != nil {
-				step.Fail(err)
-				return err
-			}
-			step.Done()
-			f.closeReporter()
-			return f.show(views.SupportBundle(result))
-		},
+		RunE: running(f, o, runSupportBundle),
 	}
 	f.addManagement(c)
-	c.Flags().StringVarP(&file, "file", "f", "", "file to write (default: support-bundle-NAME-TIME.tar.gz in this folder)")
-	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "leave out what does not answer within this time")
+	c.Flags().StringVarP(&o.file, "file", "f", "", "file to write (default: support-bundle-NAME-TIME.tar.gz in this folder)")
+	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "leave out what does not answer within this time")
 	return c
+}
+
+func runSupportBundle(ctx context.Context, f *factory, o *supportBundleOptions) error {
+	target, err := f.declaredTarget()
+	if err != nil {
+		return err
+	}
+	file := o.file
+	if file == "" {
+		file = "support-bundle-" + target.Name + "-" + time.Now().UTC().Format("20060102-150405") + ".tar.gz"
+	}
+	bounded, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	step := f.report().Start("gather the support bundle")
+	result, err := management.SupportBundle(bounded, target, file, "", step.Detail)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		step.Fail(err)
+		return err
+	}
+	step.Done()
+	f.closeReporter()
+	return f.show(views.SupportBundle(result))
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -40,33 +41,53 @@ func addPausing(f *factory, parent *cobra.Command, pauses, resumes string, p fun
 
 // pauses makes c pause, or resume, what it names.
 func (f *factory) pauses(c *cobra.Command, p pausing, paused bool) {
-	var o changeFlags
-	var atOnce bool
+	o := &pauseOptions{pausing: p, paused: paused, verb: c.Name()}
 	if c.Long == "" {
 		c.Long = c.Short + "."
 	}
 	c.Long += now + editing
 	c.Example = "  fleetctl " + p.noun + " " + c.Name() + " NAME --push\n  fleetctl " + p.noun + " " + c.Name() + " NAME --now"
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if atOnce {
-			if o.dryRun || o.commit || o.push || o.pr {
-				return diag.Usage("run it twice: once with --now, and once without", "--now changes the cluster, and the other flags change Git")
-			}
-			return f.pauseNow(c, p, args[0], paused)
-		}
-		return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return p.byCommit(r, args[0], paused) })
-	}
-	c.Flags().BoolVar(&atOnce, "now", false, "do it on the cluster at once, without a commit")
+	c.RunE = running(f, o, runPause)
+	c.Flags().BoolVar(&o.now, "now", false, "do it on the cluster at once, without a commit")
 	o.add(c)
 	takes(f, c, p.what)
 }
 
-func (f *factory) pauseNow(c *cobra.Command, p pausing, name string, paused bool) error {
+// pauseOptions are the flags of a command that pauses or resumes.
+type pauseOptions struct {
+	changeFlags
+	named
+	pausing
+	// verb is what the command is called, paused whether it pauses or resumes.
+	verb   string
+	paused bool
+	now    bool
+}
+
+func (o *pauseOptions) complete(f *factory, args ...string) error {
+	if o.now && (o.dryRun || o.commit || o.push || o.pr) {
+		return diag.Usage("run it twice: once with --now, and once without", "--now changes the cluster, and the other flags change Git")
+	}
+	return o.named.complete(f, args...)
+}
+
+func (o *pauseOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return o.byCommit(r, o.name, o.paused)
+}
+
+func runPause(ctx context.Context, f *factory, o *pauseOptions) error {
+	if o.now {
+		return pauseNow(ctx, f, o)
+	}
+	return runEdit(ctx, f, o)
+}
+
+func pauseNow(ctx context.Context, f *factory, p *pauseOptions) error {
 	repo, err := f.fleetRepo()
 	if err != nil {
 		return err
 	}
-	objects, err := p.atOnce(repo, name)
+	objects, err := p.atOnce(repo, p.name)
 	if err != nil {
 		return err
 	}
@@ -85,14 +106,14 @@ func (f *factory) pauseNow(c *cobra.Command, p pausing, name string, paused bool
 		target, err := management.FindDeclared(f.store(), cluster, repo.Dir)
 		if err == nil {
 			var some []management.Switched
-			some, err = management.SetSuspended(c.Context(), target, here, paused)
+			some, err = management.SetSuspended(ctx, target, here, p.paused)
 			done = append(done, some...)
 		}
 		failed = append(failed, err)
 	}
-	show := f.show(views.Paused(paused, done, "fleetctl "+p.noun+" "+c.Name()+" "+name+" --push"))
+	show := f.show(views.Paused(p.paused, done, "fleetctl "+p.noun+" "+p.verb+" "+p.name+" --push"))
 	if errors.Join(failed...) == nil && !slices.ContainsFunc(done, func(o management.Switched) bool { return !o.Absent }) {
-		failed = append(failed, diag.NotReady("`fleetctl status` shows what Flux has there", "nothing of %s %s is on a cluster yet", p.noun, name))
+		failed = append(failed, diag.NotReady("`fleetctl status` shows what Flux has there", "nothing of %s %s is on a cluster yet", p.noun, p.name))
 	}
 	return errors.Join(append(failed, show)...)
 }

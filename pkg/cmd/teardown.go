@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -13,11 +14,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// teardownOptions are the flags of teardown.
+type teardownOptions struct {
+	deleteClusters, skipDrain, dryRun, yes bool
+	timeout                                time.Duration
+}
+
 func newTeardownCmd(f *factory) *cobra.Command {
-	var o struct {
-		deleteClusters, skipDrain, dryRun, yes bool
-		timeout                                time.Duration
-	}
+	o := &teardownOptions{}
 	c := &cobra.Command{
 		Use:   "teardown",
 		Short: "Remove a management cluster that init or bootstrap made",
@@ -33,30 +37,7 @@ volumes that Kubernetes made in the cloud from inside of the cluster, which Clus
   fleetctl teardown --delete-clusters --dry-run
   fleetctl teardown --delete-clusters --yes`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			deps, err := f.deps()
-			if err != nil {
-				return err
-			}
-			target, err := f.target()
-			if err != nil {
-				return err
-			}
-			options := lifecycle.TeardownOptions{
-				Target: target, DeleteClusters: o.deleteClusters, SkipDrain: o.skipDrain, DryRun: o.dryRun, Timeout: o.timeout,
-				Confirm: func(plan *lifecycle.TeardownPlan) error {
-					return f.agreeToTeardown(target.Name, plan, o.deleteClusters && !o.yes)
-				},
-			}
-			result, err := lifecycle.Teardown(c.Context(), deps, options)
-			if err != nil {
-				return err
-			}
-			f.askClouds(c.Context(), deps, result)
-			f.closeReporter()
-			result.Steps = f.report().Events()
-			return f.show(views.Teardown(result))
-		},
+		RunE: running(f, o, runTeardown),
 	}
 	f.addManagement(c)
 	c.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the workload clusters that live only there")
@@ -65,6 +46,36 @@ volumes that Kubernetes made in the cloud from inside of the cluster, which Clus
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 30m for deleting clusters)")
 	return c
+}
+
+func (o *teardownOptions) complete(*factory, ...string) error {
+	if o.skipDrain && !o.deleteClusters {
+		return diag.Usage("add --delete-clusters, or leave --skip-drain out", "--skip-drain is for the workload clusters that --delete-clusters deletes")
+	}
+	return nil
+}
+
+func runTeardown(ctx context.Context, f *factory, o *teardownOptions) error {
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	target, err := f.target()
+	if err != nil {
+		return err
+	}
+	options := lifecycle.TeardownOptions{
+		Target: target, DeleteClusters: o.deleteClusters, SkipDrain: o.skipDrain, DryRun: o.dryRun, Timeout: o.timeout,
+		Confirm: func(plan *lifecycle.TeardownPlan) error { return f.agreeToTeardown(target.Name, plan, o.deleteClusters && !o.yes) },
+	}
+	result, err := lifecycle.Teardown(ctx, deps, options)
+	if err != nil {
+		return err
+	}
+	f.askClouds(ctx, deps, result)
+	f.closeReporter()
+	result.Steps = f.report().Events()
+	return f.show(views.Teardown(result))
 }
 
 // askCloudsTimeout bounds how long the clouds may take to say what they still hold: the management cluster is gone whatever they say.

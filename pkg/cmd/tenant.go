@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,10 +23,28 @@ DNS, an account for what it applies through Flux, and a role for its people.`,
 	return c
 }
 
+// tenantAddOptions are the flags of tenant add.
+type tenantAddOptions struct {
+	changeFlags
+	named
+	tenant fleetrepo.TenantOptions
+	source scaffold.AppSource
+}
+
+func (o *tenantAddOptions) complete(f *factory, args ...string) error {
+	if o.source != (scaffold.AppSource{}) {
+		o.tenant.Source = &o.source
+	}
+	return o.named.complete(f, args...)
+}
+
+func (o *tenantAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.AddTenant(o.name, o.tenant)
+}
+
 func newTenantAddCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var options fleetrepo.TenantOptions
-	var source scaffold.AppSource
+	o := &tenantAddOptions{}
+	options := &o.tenant
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add a tenant to environments",
@@ -37,28 +56,43 @@ With --source it has an application of its own from the start, called as the ten
 		Example: `  fleetctl tenant add shop --group shop-developers --push
   fleetctl tenant add shop --source https://github.com/acme/shop --path deploy --push
   fleetctl tenant add shop --environment staging --role edit`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if source != (scaffold.AppSource{}) {
-				options.Source = &source
-			}
-			return edit(c, f, &o, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddTenant(args[0], options) })
-		},
+		RunE: running(f, o, runEdit),
 	}
 	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment to add it to (default: all)")
 	c.Flags().StringVar(&options.Group, "group", "", "group of its people, as the clusters know it (default: the tenant's name)")
 	c.Flags().StringVar(&options.Role, "role", "", "role of its people: admin, edit or view (default: view in production, admin elsewhere)")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
-	addSource(c, &source)
+	addSource(c, &o.source)
 	completeFlag(c, "role", cobra.FixedCompletions([]string{"admin", "edit", "view"}, cobra.ShellCompDirectiveNoFileComp))
 	o.add(c)
 	takes(f, c, argument{what: "tenant"})
 	return c
 }
 
+// tenantRemoveOptions are the flags of tenant remove.
+type tenantRemoveOptions struct {
+	changeFlags
+	named
+	environments []string
+	yes          bool
+}
+
+func (o *tenantRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.RemoveTenant(o.name, o.environments)
+}
+
+func runTenantRemove(ctx context.Context, f *factory, o *tenantRemoveOptions) error {
+	options := change.Options{Edit: o.edit}
+	if !o.yes {
+		options.Confirm = func(e *fleetrepo.Edit) error {
+			return ui.ConfirmTyped(f.streams, strings.Join(e.Notes, "\n")+"\n", o.name, "--yes")
+		}
+	}
+	return runChange(ctx, f, &o.changeFlags, options)
+}
+
 func newTenantRemoveCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var environments []string
-	var yes bool
+	o := &tenantRemoveOptions{}
 	c := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove a tenant, and with it all that runs in its namespace",
@@ -66,18 +100,10 @@ func newTenantRemoveCmd(f *factory) *cobra.Command {
 asks for the tenant's name.` + editing,
 		Example: `  fleetctl tenant remove shop --environment staging --push
   fleetctl tenant remove shop --yes --push`,
-		RunE: func(c *cobra.Command, args []string) error {
-			options := change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.RemoveTenant(args[0], environments) }}
-			if !yes {
-				options.Confirm = func(e *fleetrepo.Edit) error {
-					return ui.ConfirmTyped(f.streams, strings.Join(e.Notes, "\n")+"\n", args[0], "--yes")
-				}
-			}
-			return runChange(c, f, &o, options)
-		},
+		RunE: running(f, o, runTenantRemove),
 	}
-	c.Flags().StringSliceVar(&environments, "environment", nil, "environment to remove it from (default: all)")
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().StringSliceVar(&o.environments, "environment", nil, "environment to remove it from (default: all)")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	o.add(c)
 	takes(f, c, argument{what: "tenant", choices: tenantNames})
@@ -85,23 +111,7 @@ asks for the tenant's name.` + editing,
 }
 
 func newTenantListCmd(f *factory) *cobra.Command {
-	return listFormats(&cobra.Command{
-		Use:     "list",
-		Short:   "List the tenants, where they are, and what their people may do",
-		Example: "  fleetctl tenant list -o json",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			all, err := repo.Tenants()
-			if err != nil {
-				return err
-			}
-			return f.show(views.Tenants(all))
-		},
-	})
+	return newListCmd(f, "tenant", "List the tenants, where they are, and what their people may do", (*fleetrepo.Repo).Tenants, views.Tenants)
 }
 
 func tenantNames(r *fleetrepo.Repo, _ []string) []string { return r.TenantNames() }

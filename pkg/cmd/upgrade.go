@@ -20,6 +20,7 @@ Kubernetes on workload clusters is another matter: see fleetctl cluster upgrade.
 
 func newUpgradeApplyCmd(f *factory) *cobra.Command {
 	o := &initOptions{}
+	o.UpgradeOnly = true
 	c := &cobra.Command{
 		Use:   "apply",
 		Short: "Bring a management cluster to the versions of fleet.yaml",
@@ -35,13 +36,7 @@ There is no way back to an older version of a provider.`,
   fleetctl upgrade apply
   fleetctl upgrade apply --bundle fleet-bundle.tar.zst`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.complete(f); err != nil {
-				return err
-			}
-			o.UpgradeOnly = true
-			return runInit(c, f, o)
-		},
+		RunE: running(f, o, runInit),
 	}
 	f.addManagement(c)
 	o.addRunFlags(c)

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
@@ -11,9 +13,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// upgradePlanOptions are the flags of upgrade plan.
+type upgradePlanOptions struct {
+	changeFlags
+	plan upgrade.PlanOptions
+	to   string
+}
+
 func newUpgradePlanCmd(f *factory) *cobra.Command {
-	var o changeFlags
-	var bundle, to string
+	o := &upgradePlanOptions{}
 	c := &cobra.Command{
 		Use:   "plan",
 		Short: "Show what is installed, what fleet.yaml says, and what newer versions there are",
@@ -31,46 +39,55 @@ Exit codes: 0 there is nothing to do; 1 something could not be found out; 3 ther
   fleetctl upgrade plan --bundle fleet-bundle.tar.zst -o json
   fleetctl upgrade plan --to latest --pr`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if to != "" && to != "latest" {
-				return diag.Usage("give --to latest; `fleetctl provider add NAME:VERSION` declares a version of one provider", "--to %s: there is only latest", to)
-			}
-			if to == "" && (o.commit || o.push || o.pr || o.dryRun) {
-				return diag.Usage("add --to latest", "a plan alone changes nothing that could be committed")
-			}
-			options := upgrade.PlanOptions{ManagementCluster: f.flags.management, Bundle: bundle, CacheDir: f.cacheDir()}
-			makePlan := func(r *fleetrepo.Repo) (*upgrade.Plan, error) {
-				step := f.report().Start("look at versions")
-				options.Repo = r
-				plan, err := upgrade.Make(c.Context(), f.store(), options)
-				if err != nil {
-					step.Fail(err)
-					return nil, err
-				}
-				step.Done()
-				return plan, nil
-			}
-			if to != "" {
-				return runChange(c, f, &o, change.Options{Edit: upgrade.Declare(c.Context(), makePlan, options)})
-			}
-			repo, err := f.fleetRepo()
-			if err != nil {
-				return err
-			}
-			plan, err := makePlan(repo)
-			if err != nil {
-				return err
-			}
-			return showUpgradePlan(f, plan)
-		},
+		RunE: running(f, o, runUpgradePlan),
 	}
 	f.addManagement(c)
 	f.addReach(c)
 	o.add(c)
-	c.Flags().StringVar(&bundle, "bundle", "", "offline bundle in which to look for versions (folder or .tar.zst)")
-	c.Flags().StringVar(&to, "to", "", "latest: put the newest versions that fit into fleet.yaml and fleet.lock")
+	c.Flags().StringVar(&o.plan.Bundle, "bundle", "", "offline bundle in which to look for versions (folder or .tar.zst)")
+	c.Flags().StringVar(&o.to, "to", "", "latest: put the newest versions that fit into fleet.yaml and fleet.lock")
 	completeFlag(c, "to", cobra.FixedCompletions([]string{"latest"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
+}
+
+func (o *upgradePlanOptions) complete(f *factory, _ ...string) error {
+	if o.to != "" && o.to != "latest" {
+		return diag.Usage("give --to latest; `fleetctl provider add NAME:VERSION` declares a version of one provider", "--to %s: there is only latest", o.to)
+	}
+	if o.to == "" && (o.commit || o.push || o.pr || o.dryRun) {
+		return diag.Usage("add --to latest", "a plan alone changes nothing that could be committed")
+	}
+	o.plan.ManagementCluster, o.plan.CacheDir = f.flags.management, f.cacheDir()
+	return nil
+}
+
+func runUpgradePlan(ctx context.Context, f *factory, o *upgradePlanOptions) error {
+	makePlan := func(r *fleetrepo.Repo) (*upgrade.Plan, error) { return makeUpgradePlan(ctx, f, o.plan, r) }
+	if o.to != "" {
+		return runChange(ctx, f, &o.changeFlags, change.Options{Edit: upgrade.Declare(ctx, makePlan, o.plan)})
+	}
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return err
+	}
+	plan, err := makePlan(repo)
+	if err != nil {
+		return err
+	}
+	return showUpgradePlan(f, plan)
+}
+
+// makeUpgradePlan looks at the versions that r declares, those that are installed and those that there are.
+func makeUpgradePlan(ctx context.Context, f *factory, o upgrade.PlanOptions, r *fleetrepo.Repo) (*upgrade.Plan, error) {
+	step := f.report().Start("look at versions")
+	o.Repo = r
+	plan, err := upgrade.Make(ctx, f.store(), o)
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	return plan, nil
 }
 
 // showUpgradePlan prints a plan, and ends as its exit codes say.

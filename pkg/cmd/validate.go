@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -8,9 +10,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// validateOptions are the flags of validate.
+type validateOptions struct {
+	validate.Options
+	listRules bool
+}
+
 func newValidateCmd(f *factory) *cobra.Command {
-	var o validate.Options
-	var listRules bool
+	o := &validateOptions{}
 	c := &cobra.Command{
 		Use:   "validate [PATH...]",
 		Short: "Find all that is wrong with the fleet repo",
@@ -27,27 +34,7 @@ It exits with 3 where there is an error. -o sarif is for code scanning, -o githu
   fleetctl validate providers/aws -o json
   fleetctl validate --rules`,
 		Annotations: map[string]string{moreFormats: string(ui.SARIF) + " " + string(ui.GitHub)},
-		RunE: func(c *cobra.Command, args []string) error {
-			if listRules {
-				return f.show(views.Rules(validate.Rules()))
-			}
-			var err error
-			if o.Dir, err = f.repoDir(); err != nil {
-				return err
-			}
-			o.CacheDir, o.Paths = f.cacheDir(), args
-			result, err := validate.Run(c.Context(), o)
-			if err != nil {
-				return err
-			}
-			if err := f.show(views.Validation(result)); err != nil {
-				return err
-			}
-			if result.Errors > 0 {
-				return silent()
-			}
-			return nil
-		},
+		RunE:        running(f, o, runValidate),
 	}
 	fs := c.Flags()
 	fs.BoolVar(&o.Strict, "strict", false, "make errors of warnings")
@@ -55,6 +42,29 @@ It exits with 3 where there is an error. -o sarif is for code scanning, -o githu
 	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle that the providers' CRDs come from (folder or .tar.zst)")
 	fs.BoolVar(&o.Offline, "offline", false, "fetch nothing over the network")
 	fs.BoolVar(&o.LocalReleases, "local-releases", false, "read providers whose url in fleet.yaml is a place of this machine; otherwise nothing outside the fleet repo is read")
-	fs.BoolVar(&listRules, "rules", false, "list the rules and look at nothing")
+	fs.BoolVar(&o.listRules, "rules", false, "list the rules and look at nothing")
 	return c
+}
+
+func (o *validateOptions) complete(f *factory, args ...string) (err error) {
+	o.CacheDir, o.Paths = f.cacheDir(), args
+	o.Dir, err = f.repoDir()
+	return err
+}
+
+func runValidate(ctx context.Context, f *factory, o *validateOptions) error {
+	if o.listRules {
+		return f.show(views.Rules(validate.Rules()))
+	}
+	result, err := validate.Run(ctx, o.Options)
+	if err != nil {
+		return err
+	}
+	if err := f.show(views.Validation(result)); err != nil {
+		return err
+	}
+	if result.Errors > 0 {
+		return silent()
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/version"
@@ -12,8 +14,10 @@ func newVersionCmd(f *factory) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of fleetctl and of the libraries it embeds",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return f.show(views.Version(version.Get()))
-		},
+		RunE:  running(f, asGiven{}, runVersion),
 	}
+}
+
+func runVersion(_ context.Context, f *factory, _ asGiven) error {
+	return f.show(views.Version(version.Get()))
 }

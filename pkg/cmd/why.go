@@ -15,8 +15,32 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/why"
 )
 
+// whyOptions are the flags of why.
+type whyOptions struct {
+	named
+	timeout time.Duration
+}
+
+func runWhy(ctx context.Context, f *factory, o *whyOptions) error {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	from, err := f.whySources(ctx, o.name)
+	if err != nil {
+		return err
+	}
+	report, err := why.Collect(ctx, from)
+	if err != nil {
+		return err
+	}
+	err = f.show(views.Why(report))
+	if err == nil && !report.Ready {
+		return silent()
+	}
+	return err
+}
+
 func newWhyCmd(f *factory) *cobra.Command {
-	var timeout time.Duration
+	o := &whyOptions{}
 	c := &cobra.Command{
 		Use:   "why CLUSTER",
 		Short: "Say why a workload cluster is not as Git has it: the first cause, and its remedy",
@@ -27,29 +51,13 @@ top, with its remedy where one is known.
 Exit codes: 0 the cluster is as it should be; 3 it is not.`,
 		Example: `  fleetctl why shop
   fleetctl why prod/shop -o json | jq .causes`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeout(c.Context(), timeout)
-			defer cancel()
-			from, err := f.whySources(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			report, err := why.Collect(ctx, from)
-			if err != nil {
-				return err
-			}
-			err = f.show(views.Why(report))
-			if err == nil && !report.Ready {
-				return silent()
-			}
-			return err
-		},
+		Args:              cobra.ExactArgs(1),
+		RunE:              running(f, o, runWhy),
 		ValidArgsFunction: f.completeWorkloadClusters,
 	}
 	f.addManagement(c)
 	f.addReach(c)
-	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
+	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
 	return c
 }
 

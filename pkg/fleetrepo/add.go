@@ -89,7 +89,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err := c.check(ch); err != nil {
 		return nil, err
 	}
-	e.Renders, e.Environments = file.Path, []string{opts.Environment}
+	e.Checks, e.Environments = append(e.Checks, RendersCluster{file.Path}), []string{opts.Environment}
 	e.Changes.Write(files...)
 	for _, f := range files {
 		if err := r.enlist(&e.Changes, mgmt.ClustersDir(opts.Environment), f.Path, true); err != nil {

@@ -140,6 +140,7 @@ func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory)
 	}
 	e := &Edit{Summary: "Update the charts"}
 	var conflicts diag.Findings
+	var updated []string
 	for _, c := range chosen {
 		locked, brought := lockedChart(lock, c.Name)
 		switch {
@@ -159,18 +160,19 @@ func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory)
 			return nil, err
 		}
 		conflicts = append(conflicts, found...)
-		e.Charts = append(e.Charts, c.Name)
+		updated = append(updated, c.Name)
 		lockChart(lock, c.Name, brought)
 	}
 	if err := conflicts.Err(); err != nil {
 		return nil, err
 	}
-	if len(e.Charts) == 0 {
+	if len(updated) == 0 {
 		return e, nil
 	}
-	if len(e.Charts) == 1 {
-		e.Summary = "Update the chart " + e.Charts[0]
+	if len(updated) == 1 {
+		e.Summary = "Update the chart " + updated[0]
 	}
+	e.Checks = append(e.Checks, KeepsClusters{updated})
 	if len(e.Changes.Files()) > 0 {
 		e.Notes = append(e.Notes, "`fleetctl diff` says what it does to the clusters.")
 	}

@@ -41,7 +41,7 @@ func add(item *yaml.Node, path ...any) change {
 func values(path ...any) []any { return append([]any{"spec", "values"}, path...) }
 
 // apply carries changes of a cluster's values out, in order, and judges the result by the chart's schema: a bad value is an error
-// with its line in the file as it would be. What the chart's templates say of it is for whoever makes the edit: see Edit.Renders.
+// with its line in the file as it would be. What the chart's templates say of it is for whoever makes the edit: see RendersCluster.
 func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, error) {
 	e, after, err := r.rewrite(c, summary, changes...)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, err
 	if err := after.check(ch); err != nil {
 		return nil, err
 	}
-	e.Renders = c.File
+	e.Checks = append(e.Checks, RendersCluster{c.File})
 	if c.Paused {
 		e.Notes = append(e.Notes, fmt.Sprintf("Cluster %s is paused: the change reaches it when `fleetctl cluster resume` lets it.", c.Name))
 	}

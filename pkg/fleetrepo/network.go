@@ -187,7 +187,7 @@ func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 // writeNetwork writes the files of a network, and sees to it that its kustomization.yaml lists them.
 func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 	dir := layout.CNIDir(name)
-	e.Applies = dir
+	e.Checks = append(e.Checks, AppliesManifests{dir})
 	own := false
 	var names []string
 	for _, f := range files {

@@ -191,9 +191,12 @@ func (r *Repo) dropChart(e *Edit, c *declared) error {
 
 // after makes an edit wait for the last change of a cluster's file.
 func (r *Repo) after(e *Edit, c *declared) (err error) {
-	e.Follows = c.File
-	e.FollowsTag, err = r.tagOf(c.mgmt, r.Fleet.ChannelOf(c.Environment).Name)
-	return err
+	step := FollowsStep{File: c.File}
+	if step.Tag, err = r.tagOf(c.mgmt, r.Fleet.ChannelOf(c.Environment).Name); err != nil {
+		return err
+	}
+	e.Checks = append(e.Checks, step)
+	return nil
 }
 
 // CancelRemove gives a cluster its protection back.

@@ -62,21 +62,9 @@ type Edit struct {
 	AsWanted string
 	// Environments are those whose clusters, or what they run, the edit changes.
 	Environments []string
-	// Follows names the file whose last change must have reached the cluster before this edit does; "" where there is none. Two
-	// steps in one commit would be one.
-	Follows string
-	// FollowsTag is the tag that the clusters of that file are at, where they follow a channel of tags: what the tag does not have has not
-	// reached them.
-	FollowsTag string
-	// Renders names the file of the cluster whose values this edit makes or changes; "" where there is none. Its chart may refuse what its
-	// schema takes: that is known once it is rendered, which this package cannot.
-	Renders string
-	// Charts are flavours whose charts this edit changes: whether they still take the values of the clusters that are there is known once
-	// those are rendered.
-	Charts []string
-	// Applies names a folder of manifests that this edit writes, and that Flux is to apply; "" where there is none. Whether they are fit for
-	// that this package cannot tell.
-	Applies string
+	// Checks are what the edit has to pass before it is made. Whoever makes the edit carries them out: this package renders nothing and asks
+	// no Git.
+	Checks []Check
 	// Private edits show no difference: what they change may be in clear.
 	Private bool
 	// Replaces names the files that the edit was made from as they stand on disk, committed or not: their place is taken.

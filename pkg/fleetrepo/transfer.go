@@ -47,7 +47,7 @@ func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
 	m := &mover{repo: r, from: c.mgmt, to: to, environment: c.Environment}
 	e := &Edit{
 		Summary: fmt.Sprintf("Transfer cluster %s from %s to %s", c.Name, c.mgmt.Name, to.Name), Environments: []string{c.Environment},
-		Renders: path.Join(to.Layout().Cluster(c.Environment, c.Name), path.Base(c.File)),
+		Checks: []Check{RendersCluster{path.Join(to.Layout().Cluster(c.Environment, c.Name), path.Base(c.File))}},
 	}
 	if err := m.common(e, o.AcceptDifferences); err != nil {
 		return nil, err

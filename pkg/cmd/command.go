@@ -1,0 +1,41 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+// options are what one command was asked to do. Flags are bound to their fields; complete checks them together with the arguments, and
+// settles what was not given: from the environment, from a file that a flag names, from the fleet repo, or by a question at a terminal. It
+// gets no context, for it reaches no cluster and no server, and it changes nothing.
+type options interface {
+	complete(f *factory, args ...string) error
+}
+
+// running is the RunE of a command: complete, then run. run calls one function of a workflow and gives its result to a view.
+func running[O options](f *factory, o O, run func(ctx context.Context, f *factory, o O) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		if err := o.complete(f, args...); err != nil {
+			return err
+		}
+		if f.completed != nil {
+			f.completed(o)
+			return nil
+		}
+		return run(c.Context(), f, o)
+	}
+}
+
+// asGiven is embedded in options that need no completing.
+type asGiven struct{}
+
+func (asGiven) complete(*factory, ...string) error { return nil }
+
+// named is embedded in options whose one argument is a name.
+type named struct{ name string }
+
+func (n *named) complete(_ *factory, args ...string) error {
+	n.name = args[0]
+	return nil
+}

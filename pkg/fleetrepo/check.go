@@ -1,0 +1,36 @@
+package fleetrepo
+
+// Check is one thing that an edit has to pass before it is made. The kinds of checks are the types of this file.
+type Check interface{ isCheck() }
+
+// RendersCluster asks that a chart takes the values of a cluster. The chart's templates may refuse what its schema takes, and they say so when
+// they are rendered.
+type RendersCluster struct {
+	// File of the cluster, whose values the edit makes or changes.
+	File string
+}
+
+// KeepsClusters asks that the clusters of changed charts still render.
+type KeepsClusters struct {
+	// Flavours whose charts the edit changes.
+	Flavours []string
+}
+
+// AppliesManifests asks that an API server would take manifests that the edit writes.
+type AppliesManifests struct {
+	// Folder that Flux is to apply.
+	Folder string
+}
+
+// FollowsStep asks that the step before the edit has reached the cluster: two steps in one commit would be one step.
+type FollowsStep struct {
+	// File that the step before has changed.
+	File string
+	// Tag that the cluster is at, where it follows a channel of tags; "" elsewhere. What the tag does not have has not reached the cluster.
+	Tag string
+}
+
+func (RendersCluster) isCheck()   {}
+func (KeepsClusters) isCheck()    {}
+func (AppliesManifests) isCheck() {}
+func (FollowsStep) isCheck()      {}
