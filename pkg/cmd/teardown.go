@@ -66,7 +66,9 @@ func runTeardown(ctx context.Context, f *factory, o *teardownOptions) error {
 	}
 	options := lifecycle.TeardownOptions{
 		Target: target, DeleteClusters: o.deleteClusters, SkipDrain: o.skipDrain, DryRun: o.dryRun, Timeout: o.timeout,
-		Confirm: func(plan *lifecycle.TeardownPlan) error { return f.agreeToTeardown(target.Name, plan, o.deleteClusters && !o.yes) },
+		Confirm: func(plan *lifecycle.TeardownPlan) error {
+			return f.agreeToTeardown(target.Name, plan, o.deleteClusters && !o.yes)
+		},
 	}
 	result, err := lifecycle.Teardown(ctx, deps, options)
 	if err != nil {
