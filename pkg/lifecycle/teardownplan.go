@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -61,16 +63,8 @@ type inside struct {
 // the same, and the plan says so.
 func (t *teardown) plan(ctx context.Context) *TeardownPlan {
 	t.inside = nil
-	if t.opts.DeleteClusters {
-		t.inside = make([]*inside, len(t.clusters))
-		indices := make([]int, len(t.clusters))
-		for i := range indices {
-			indices[i] = i
-		}
-		_ = kube.Each(insideAtOnce, indices, func(i int) error { // what went wrong is in the answer
-			t.inside[i] = t.lookInto(ctx, t.clusters[i])
-			return nil
-		})
+	if t.opts.DeleteClusters && len(t.clusters) > 0 {
+		t.lookIntoAll(ctx)
 	}
 	p := &TeardownPlan{Clusters: []TeardownCluster{}}
 	for _, in := range t.inside {
@@ -78,6 +72,24 @@ func (t *teardown) plan(ctx context.Context) *TeardownPlan {
 	}
 	p.Steps = t.planSteps(p.Clusters)
 	return p
+}
+
+// lookIntoAll looks into the workload clusters, side by side.
+func (t *teardown) lookIntoAll(ctx context.Context) {
+	handle := t.Report.Start("look into the workload clusters")
+	defer handle.Done()
+	t.inside = make([]*inside, len(t.clusters))
+	indices := make([]int, len(t.clusters))
+	for i := range indices {
+		indices[i] = i
+	}
+	var looked atomic.Int32
+	tell := oneByOne(handle.Detail)
+	_ = kube.Each(insideAtOnce, indices, func(i int) error { // what went wrong is in the answer
+		t.inside[i] = t.lookInto(ctx, t.clusters[i])
+		tell(fmt.Sprintf("%d of %d", looked.Add(1), len(indices)))
+		return nil
+	})
 }
 
 func (t *teardown) lookInto(ctx context.Context, cluster capi.Cluster) *inside {
@@ -110,18 +122,27 @@ func (t *teardown) lookInto(ctx context.Context, cluster capi.Cluster) *inside {
 
 func (t *teardown) planned(in *inside) TeardownCluster {
 	c := TeardownCluster{Name: in.cluster.FullName(), Machines: len(in.cluster.Machines), Drained: in.items}
-	switch {
-	case in.dead != nil:
+	if in.dead != nil {
 		c.NotDrained = "what Kubernetes made in the cloud from inside of it is not known, and stays there: " + in.dead.Error()
-	case t.opts.SkipDrain && len(in.items) > 0:
-		c.NotDrained = "left in the cloud, because of --skip-drain"
-		c.Drained = make([]drain.Item, len(in.items))
-		for i, item := range in.items {
-			item.Stays = c.NotDrained
-			c.Drained[i] = item
-		}
+		return c
+	}
+	if t.drains(in) || len(in.items) == 0 {
+		return c
+	}
+	c.NotDrained = "left in the cloud, because of --skip-drain"
+	if !t.opts.SkipDrain {
+		c.NotDrained = "left in the cloud, because its cluster is being deleted already"
+	}
+	c.Drained = slices.Clone(in.items)
+	for i := range c.Drained {
+		c.Drained[i].Stays = c.NotDrained
 	}
 	return c
+}
+
+// drains tells whether a cluster is to be drained. In one that is being deleted already the machines go that its controllers run on.
+func (t *teardown) drains(in *inside) bool {
+	return in.dead == nil && !in.cluster.Deleting && !t.opts.SkipDrain
 }
 
 // planSteps is the plan for people to read.
@@ -188,19 +209,14 @@ func (t *teardown) nothingToDrain(context.Context) (string, bool, error) {
 	if t.opts.SkipDrain {
 		return "--skip-drain", true, nil
 	}
-	for _, in := range t.inside {
-		if in.dead == nil {
-			return "", false, nil
-		}
-	}
-	return "there is nothing to drain", true, nil
+	return "there is nothing to drain", !slices.ContainsFunc(t.inside, t.drains), nil
 }
 
 // drain takes away what the Kubernetes of the workload clusters has made in their clouds, side by side. Their own Flux is suspended first: it would make it anew.
 func (t *teardown) drain(ctx context.Context, detail func(string)) error {
 	tell := oneByOne(detail)
 	return kube.Each(insideAtOnce, t.inside, func(in *inside) error {
-		if in.dead != nil {
+		if !t.drains(in) {
 			return nil
 		}
 		name := in.cluster.FullName()
