@@ -3,6 +3,7 @@ package capi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,13 +38,15 @@ func (r Remain) String() string {
 	return text
 }
 
-// Remains lists the objects with the label of one of the Clusters that are being deleted, or stand for something in a cloud.
+// Remains lists the objects of Cluster API and its providers with the label of one of the Clusters that are being deleted, or stand for something in a cloud. With an
+// error it returns those that it has found all the same.
 func (m *Manager) Remains(ctx context.Context, clusters []kube.Key) ([]Remain, error) {
 	var all []Remain
+	var errs []error
 	for _, key := range clusters {
 		objects, err := m.kube.ListLabelled(ctx, map[string]string{clusterv1.ClusterNameLabel: key.Name}, []string{key.Namespace}, notOfCluster)
 		if err != nil {
-			return nil, fmt.Errorf("list what Cluster %s has: %w", key, err)
+			errs = append(errs, fmt.Errorf("list what Cluster %s has: %w", key, err))
 		}
 		for i := range objects {
 			obj := &objects[i]
@@ -54,7 +57,7 @@ func (m *Manager) Remains(ctx context.Context, clusters []kube.Key) ([]Remain, e
 		}
 	}
 	slices.SortFunc(all, func(a, b Remain) int { return cmp.Compare(a.String(), b.String()) })
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 // notOfCluster leaves out the kinds that stand for nothing in a cloud: events and Kubernetes' own.

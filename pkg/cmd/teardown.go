@@ -17,6 +17,7 @@ import (
 // teardownOptions are the flags of teardown.
 type teardownOptions struct {
 	deleteClusters, skipDrain, dryRun, yes bool
+	abandon                                []string
 	timeout                                time.Duration
 }
 
@@ -42,15 +43,16 @@ volumes that Kubernetes made in the cloud from inside of the cluster, which Clus
 	f.addManagement(c)
 	c.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the workload clusters that live only there")
 	c.Flags().BoolVar(&o.skipDrain, "skip-drain", false, "leave in the cloud what Kubernetes made there from inside the workload clusters: load balancers and volumes")
+	c.Flags().StringSliceVar(&o.abandon, "abandon", nil, "workload clusters, NAME or NAMESPACE/NAME, that are deleted even if they manage clusters themselves or do not say: nobody manages those any more")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what it would do, in order, and change nothing")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	c.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 30m for deleting clusters)")
+	c.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 10m for draining a cluster, 30m for deleting all)")
 	return c
 }
 
 func (o *teardownOptions) complete(*factory, ...string) error {
-	if o.skipDrain && !o.deleteClusters {
-		return diag.Usage("add --delete-clusters, or leave --skip-drain out", "--skip-drain is for the workload clusters that --delete-clusters deletes")
+	if (o.skipDrain || len(o.abandon) > 0) && !o.deleteClusters {
+		return diag.Usage("add --delete-clusters", "--skip-drain and --abandon are for the workload clusters that --delete-clusters deletes")
 	}
 	return nil
 }
@@ -65,7 +67,7 @@ func runTeardown(ctx context.Context, f *factory, o *teardownOptions) error {
 		return err
 	}
 	options := lifecycle.TeardownOptions{
-		Target: target, DeleteClusters: o.deleteClusters, SkipDrain: o.skipDrain, DryRun: o.dryRun, Timeout: o.timeout,
+		Target: target, DeleteClusters: o.deleteClusters, SkipDrain: o.skipDrain, Abandon: o.abandon, DryRun: o.dryRun, Timeout: o.timeout,
 		Confirm: func(plan *lifecycle.TeardownPlan) error {
 			return f.agreeToTeardown(target.Name, plan, o.deleteClusters && !o.yes)
 		},

@@ -131,12 +131,16 @@ func volumeOf(item Item, volume *corev1.PersistentVolume) (Item, bool, error) {
 		return item, false, nil
 	}
 	item.ID = handleOf(source)
-	if claim := volume.Spec.ClaimRef; claim != nil && volume.Status.Phase != corev1.VolumeReleased {
+	claim := volume.Spec.ClaimRef
+	if claim != nil && volume.Status.Phase != corev1.VolumeReleased && volume.Status.Phase != corev1.VolumeFailed {
 		ref := kube.Ref{GroupVersionKind: claimKind, Key: kube.Key{Namespace: claim.Namespace, Name: claim.Name}}
 		item.Object, item.claim = ref.String(), named(ref, claim.UID)
 	}
-	if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+	switch {
+	case volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
 		item.Stays = "its reclaim policy is " + string(cmp.Or(volume.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain))
+	case claim == nil:
+		item.Stays = "no claim ever had it, and only the end of one makes its provisioner delete it"
 	}
 	return item, true, nil
 }

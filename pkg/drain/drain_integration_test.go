@@ -4,6 +4,7 @@ package drain_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,8 @@ const made = `
 {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop, finalizers: [service.kubernetes.io/load-balancer-cleanup]}, spec: {type: LoadBalancer, ports: [{port: 80}]}}
 ---
 {apiVersion: v1, kind: Service, metadata: {name: was, namespace: shop, finalizers: [service.kubernetes.io/load-balancer-cleanup]}, spec: {ports: [{port: 80}]}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: gateway, namespace: shop}}
 ---
 {apiVersion: v1, kind: Service, metadata: {name: inner, namespace: shop}, spec: {ports: [{port: 80}]}}
 ---
@@ -93,7 +96,7 @@ func TestDrain(t *testing.T) {
 		for name, there := range map[string]bool{
 			"Service inner": true, "Service web": false, "Service was": false, "Ingress inner": true, "Ingress outer": false,
 			"PersistentVolume pv-kept": true, "PersistentVolume pv-disk": true, "PersistentVolume pv-hand": true, "PersistentVolume pv-db": false,
-			"PersistentVolumeClaim kept": true, "PersistentVolumeClaim db": false, "StatefulSet db": false, "Pod db-0": false,
+			"PersistentVolumeClaim kept": true, "PersistentVolumeClaim db": false, "StatefulSet db": false, "Pod db-0": false, "ConfigMap gateway": false,
 		} {
 			if exists(t, c, name) != there {
 				t.Errorf("%s: there is %v, want %v", name, !there, there)
@@ -149,9 +152,13 @@ func startPod(t *testing.T, c *kube.Client) {
 	}
 }
 
-// addressed gives the Service the address that its cloud would give it.
+// addressed gives the Service the address that its cloud would give it, and an owner that would make it anew.
 func addressed(t *testing.T, c *kube.Client) {
 	t.Helper()
+	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gateway","controller":true,"uid":%q}]}}`, get(t, c, "ConfigMap gateway").GetUID())
+	if err := c.Patch(t.Context(), get(t, c, "Service web"), client.RawPatch("application/merge-patch+json", []byte(owner))); err != nil {
+		t.Fatal(err)
+	}
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"loadBalancer":{"ingress":[{"hostname":"a1.elb.test"}]}}}`))
 	if err := c.Status().Patch(t.Context(), get(t, c, "Service web"), patch); err != nil {
 		t.Fatal(err)
@@ -159,9 +166,20 @@ func addressed(t *testing.T, c *kube.Client) {
 }
 
 // controllers do what a cloud's controllers and Kubernetes' own would do, which do not run here: they let go what is being deleted; a claim, once no pod has it.
+// A provisioner deletes a volume, and then its PersistentVolume, when the claim is gone; one whose PersistentVolume is being deleted already it leaves in the cloud.
 func controllers(ctx context.Context, t *testing.T, c *kube.Client) {
 	t.Helper()
-	for _, name := range []string{"Service", "Ingress", "PersistentVolume", "PersistentVolumeClaim"} {
+	go func() {
+		_ = c.Watch(ctx, kind("PersistentVolume"), kube.Selection{Name: "pv-db"}, func(now kube.Objects) (bool, error) {
+			for _, volume := range now {
+				if volume.GetDeletionTimestamp() != nil {
+					t.Error("the PersistentVolume is deleted before its provisioner has deleted the volume")
+				}
+			}
+			return len(now) == 0, nil
+		})
+	}()
+	for _, name := range []string{"Service", "Ingress", "PersistentVolumeClaim"} {
 		go func() {
 			_ = c.Watch(ctx, kind(name), kube.Selection{}, func(now kube.Objects) (bool, error) {
 				for _, obj := range now {
@@ -175,10 +193,28 @@ func controllers(ctx context.Context, t *testing.T, c *kube.Client) {
 					if client.IgnoreNotFound(err) != nil {
 						return false, err
 					}
+					if name == "PersistentVolumeClaim" {
+						provisioner(ctx, t, c)
+					}
 				}
 				return false, nil
 			})
 		}()
+	}
+}
+
+// provisioner takes the volume of a claim that is gone out of the cloud.
+func provisioner(ctx context.Context, t *testing.T, c *kube.Client) {
+	t.Helper()
+	volume, err := find(ctx, c, "PersistentVolume pv-db")
+	if err == nil {
+		err = c.Patch(ctx, volume, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+	}
+	if err == nil {
+		err = c.WithWatch.Delete(ctx, volume)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		t.Error(err)
 	}
 }
 

@@ -2,7 +2,6 @@ package drain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -43,7 +42,7 @@ func Run(ctx context.Context, c *kube.Client, detail func(string)) error {
 		}
 		if err := remove(ctx, c, items); err != nil {
 			if ctx.Err() != nil {
-				return fmt.Errorf("%w: still there: %s", context.Cause(ctx), left(c, items))
+				return fmt.Errorf("%w: still there: %s", context.Cause(ctx), left(ctx, c, items))
 			}
 			return err
 		}
@@ -67,8 +66,8 @@ func Names(items []Item) string {
 const lookTime = 10 * time.Second
 
 // left names those of the items that are there when the time is over.
-func left(c *kube.Client, items []Item) string {
-	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+func left(ctx context.Context, c *kube.Client, items []Item) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer cancel()
 	now, err := Look(ctx, c)
 	now = slices.DeleteFunc(now, func(i Item) bool { return i.Stays != "" })
@@ -78,76 +77,96 @@ func left(c *kube.Client, items []Item) string {
 	return Names(now)
 }
 
-// remove deletes the items, and returns when they are gone.
+// remove asks for the deletion of all items at once, and returns when they are gone. A PersistentVolume is only waited for: its provisioner deletes the volume
+// in the cloud when the claim is gone, and does not where somebody has deleted the PersistentVolume before.
 func remove(ctx context.Context, c *kube.Client, items []Item) error {
-	var balancers, volumes, claims []*unstructured.Unstructured
+	var asked, claims, gone []*unstructured.Unstructured
 	for _, i := range items {
+		gone = append(gone, i.object)
 		if i.What == LoadBalancer {
-			balancers = append(balancers, i.object)
-			continue
+			asked = append(asked, i.object)
 		}
-		volumes = append(volumes, i.object)
 		if i.claim != nil {
 			claims = append(claims, i.claim)
 		}
 	}
-	return errors.Join(kube.Each(2, []func() error{
-		func() error { return c.Delete(ctx, balancers, kube.DeleteOptions{Wait: true}) },
-		func() error {
-			if err := removeClaims(ctx, c, claims); err != nil {
-				return err
-			}
-			return c.Delete(ctx, volumes, kube.DeleteOptions{Wait: true})
-		},
-	}, func(do func() error) error { return do() }))
-}
-
-// removeClaims deletes claims and what uses them: Kubernetes keeps a claim as long as a pod has it.
-func removeClaims(ctx context.Context, c *kube.Client, claims []*unstructured.Unstructured) error {
-	if len(claims) == 0 {
-		return nil
-	}
-	users, err := usersOf(ctx, c, claims)
+	tops, err := topsOf(ctx, c, append(slices.Clone(asked), claims...))
 	if err != nil {
 		return err
 	}
-	if err := c.Delete(ctx, users, kube.DeleteOptions{}); err != nil {
+	// What makes them goes first: it would make them anew.
+	if err := c.Delete(ctx, tops, kube.DeleteOptions{}); err != nil {
 		return err
 	}
-	return c.Delete(ctx, claims, kube.DeleteOptions{Wait: true})
+	if err := c.Delete(ctx, slices.Concat(asked, claims), kube.DeleteOptions{}); err != nil {
+		return err
+	}
+	return untilGone(ctx, c, append(gone, claims...))
 }
 
-// usersOf are the pods that have one of the claims, and what makes such pods: what stands at the top of their owners, which would make them anew.
-func usersOf(ctx context.Context, c *kube.Client, claims []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	wanted := map[kube.Key]bool{}
-	namespaces := map[string]bool{}
-	for _, claim := range claims {
-		wanted[kube.RefOf(claim).Key], namespaces[claim.GetNamespace()] = true, true
+// untilGone waits until none of the objects is there any more, with one watch for each kind. Another one of the same name does not count.
+func untilGone(ctx context.Context, c *kube.Client, objects []*unstructured.Unstructured) error {
+	byKind := map[schema.GroupVersionKind][]*unstructured.Unstructured{}
+	for _, o := range objects {
+		byKind[o.GroupVersionKind()] = append(byKind[o.GroupVersionKind()], o)
 	}
-	seen := map[kube.Ref]bool{}
-	var users []*unstructured.Unstructured
-	for namespace := range namespaces {
-		pods, err := c.ListKind(ctx, podKind, client.InNamespace(namespace))
+	kinds := make([]schema.GroupVersionKind, 0, len(byKind))
+	for kind := range byKind {
+		kinds = append(kinds, kind)
+	}
+	return kube.Each(len(kinds), kinds, func(kind schema.GroupVersionKind) error {
+		err := c.Watch(ctx, kind, kube.Selection{}, func(now kube.Objects) (bool, error) {
+			return !slices.ContainsFunc(byKind[kind], func(o *unstructured.Unstructured) bool {
+				there := now[kube.RefOf(o).Key]
+				return there != nil && (o.GetUID() == "" || there.GetUID() == o.GetUID())
+			}), nil
+		})
+		if kube.IsAbsent(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// topsOf are what makes the objects, and the pods that have one of them as a claim with what makes those: what stands at the top of their owners.
+func topsOf(ctx context.Context, c *kube.Client, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	up := &upwards{client: c, seen: map[kube.Ref]bool{}}
+	claims := map[kube.Key]bool{}
+	for _, o := range objects {
+		key := kube.RefOf(o).Key
+		now := &unstructured.Unstructured{}
+		now.SetGroupVersionKind(o.GroupVersionKind())
+		err := c.Get(ctx, key, now)
+		if kube.IsAbsent(err) {
+			continue
+		}
 		if err != nil {
+			return nil, fmt.Errorf("look at %s: %w", kube.RefOf(o), err)
+		}
+		if err := up.from(ctx, now); err != nil {
 			return nil, err
 		}
-		for i := range pods {
-			if !uses(&pods[i], wanted) {
-				continue
-			}
-			top, err := topOf(ctx, c, &pods[i])
-			if err != nil {
-				return nil, err
-			}
-			for _, ref := range []kube.Ref{top, kube.RefOf(&pods[i])} {
-				if !seen[ref] {
-					seen[ref] = true
-					users = append(users, named(ref, ""))
-				}
-			}
+		if o.GroupVersionKind() == claimKind {
+			claims[key] = true
 		}
 	}
-	return users, nil
+	if len(claims) == 0 {
+		return up.found, nil
+	}
+	pods, err := c.ListKind(ctx, podKind)
+	if err != nil {
+		return nil, err
+	}
+	for i := range pods {
+		if !uses(&pods[i], claims) {
+			continue
+		}
+		if err := up.from(ctx, &pods[i]); err != nil {
+			return nil, err
+		}
+		up.add(kube.RefOf(&pods[i]), pods[i].GetUID())
+	}
+	return up.found, nil
 }
 
 // uses tells whether a pod has one of the claims.
@@ -167,30 +186,48 @@ func uses(pod *unstructured.Unstructured, claims map[kube.Key]bool) bool {
 	return false
 }
 
-// mostOwners bounds the way up from a pod to what it belongs to.
+// upwards finds what stands at the top of the owners of objects.
+type upwards struct {
+	client *kube.Client
+	seen   map[kube.Ref]bool // each owner is looked at once
+	found  []*unstructured.Unstructured
+}
+
+func (u *upwards) add(ref kube.Ref, uid types.UID) {
+	if !u.seen[ref] {
+		u.seen[ref] = true
+		u.found = append(u.found, named(ref, uid))
+	}
+}
+
+// mostOwners bounds the way up from an object to what it belongs to.
 const mostOwners = 8
 
-// topOf goes from an object up to what controls it, as far as that is there.
-func topOf(ctx context.Context, c *kube.Client, obj *unstructured.Unstructured) (kube.Ref, error) {
+// from goes from an object up to what controls it, as far as that is there and in the object's namespace: what is cluster-wide, as a machine or the namespace,
+// is no workload. The object itself is not added.
+func (u *upwards) from(ctx context.Context, obj *unstructured.Unstructured) error {
+	top := obj
 	for range mostOwners {
-		owner := metav1.GetControllerOf(obj)
+		owner := metav1.GetControllerOf(top)
 		if owner == nil {
 			break
 		}
-		kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
-		if kind.Group == "" && kind.Kind == "Node" { // the pod of a file on the machine
-			break
-		}
 		next := &unstructured.Unstructured{}
-		next.SetGroupVersionKind(kind)
-		err := c.Get(ctx, kube.Key{Namespace: obj.GetNamespace(), Name: owner.Name}, next)
-		if kube.IsAbsent(err) {
+		next.SetGroupVersionKind(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
+		if u.seen[kube.Ref{GroupVersionKind: next.GroupVersionKind(), Key: kube.Key{Namespace: obj.GetNamespace(), Name: owner.Name}}] {
+			return nil
+		}
+		err := u.client.Get(ctx, kube.Key{Namespace: obj.GetNamespace(), Name: owner.Name}, next)
+		if kube.IsAbsent(err) || err == nil && next.GetNamespace() != obj.GetNamespace() {
 			break
 		}
 		if err != nil {
-			return kube.Ref{}, fmt.Errorf("look what %s belongs to: %w", kube.RefOf(obj), err)
+			return fmt.Errorf("look what %s belongs to: %w", kube.RefOf(obj), err)
 		}
-		obj = next
+		top = next
 	}
-	return kube.RefOf(obj), nil
+	if top != obj {
+		u.add(kube.RefOf(top), top.GetUID())
+	}
+	return nil
 }

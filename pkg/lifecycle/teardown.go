@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,11 +27,15 @@ type TeardownOptions struct {
 	DeleteClusters bool
 	// SkipDrain leaves in the cloud what Kubernetes made there from inside the workload clusters: load balancers and volumes.
 	SkipDrain bool
+	// Abandon are workload clusters, NAME or NAMESPACE/NAME, that are deleted even where they manage clusters themselves or do not say.
+	Abandon []string
 	// DryRun ends with the plan.
 	DryRun bool
 	// Confirm, if not nil, is asked before anything is deleted; its error ends the command.
 	Confirm func(plan *TeardownPlan) error
 	Timeout time.Duration
+
+	drainTime time.Duration // bounds the draining of one workload cluster; 0 is drainTimeout
 }
 
 // TeardownResult is what Teardown removed, and what it could not.
@@ -76,6 +81,9 @@ func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*Te
 		return nil, steps.TimedOut(ctx, err)
 	}
 	t.result.Plan = t.plan(ctx)
+	if ctx.Err() != nil { // what was not asked in time is not dead
+		return nil, steps.TimedOut(ctx, context.Cause(ctx))
+	}
 	if err := t.agree(); err != nil || o.DryRun {
 		return t.result, err
 	}
@@ -83,7 +91,7 @@ func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*Te
 		return nil, steps.TimedOut(ctx, err)
 	}
 	if err := steps.Run(ctx, deps.Report, t.steps()); err != nil {
-		return nil, err
+		return nil, t.stays(err)
 	}
 	t.result.Changed = true
 	left, notAsked := t.leftIn()
@@ -195,7 +203,7 @@ func (t *teardown) steps() []steps.Step {
 		{Name: "suspend Flux", Done: t.nothingRuns, Run: t.suspendFlux, Timeout: 2 * time.Minute},
 		{
 			Name: "drain workload clusters", Needs: []string{"suspend Flux"}, Done: t.nothingToDrain, Run: t.drain,
-			Timeout: drainTimeout, Hint: "run teardown again to go on; with --skip-drain it leaves them in the cloud",
+			Hint: "run teardown again to go on; with --skip-drain it leaves them in the cloud",
 		},
 		{
 			Name: "delete workload clusters", Needs: []string{"drain workload clusters"}, Done: t.noClusters, Run: t.deleteClusters,
@@ -234,15 +242,17 @@ func (t *teardown) suspendFlux(ctx context.Context, _ func(string)) error {
 }
 
 func (t *teardown) deleteClusters(ctx context.Context, detail func(string)) error {
-	keys := make([]kube.Key, 0, len(t.clusters))
-	for _, c := range t.clusters {
+	kept, undrained := t.undrained()
+	clusters := slices.DeleteFunc(slices.Clone(t.clusters), func(c capi.Cluster) bool { return kept[c.Key()] })
+	keys := make([]kube.Key, 0, len(clusters))
+	for _, c := range clusters {
 		keys = append(keys, c.Key())
 	}
 	if err := t.manager.DeleteClusters(ctx, keys, detail); err != nil {
-		return t.withRemains(err)
+		return errors.Join(undrained, t.withRemains(ctx, err))
 	}
-	t.result.DeletedClusters = management.FullNames(t.clusters)
-	return nil
+	t.result.DeletedClusters = management.FullNames(clusters)
+	return undrained
 }
 
 func (t *teardown) stopServing(ctx context.Context, _ func(string)) error {

@@ -5,14 +5,18 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -99,7 +103,61 @@ func TestTeardownLooksInside(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		e.standsUntouched(ctx, t, "alpha")
+		given := options
+		given.Abandon, given.DryRun = []string{"alpha"}, true
+		if _, err := Teardown(ctx, e.deps, given); err != nil {
+			t.Errorf("given up: %v", err)
+		}
 		if err := workload.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("one that answers with errors is refused", func(t *testing.T) {
+		for _, name := range []string{"machines"} { // Cluster API is there, and cannot say all
+			crd := &unstructured.Unstructured{}
+			crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+			crd.SetName(name + ".cluster.x-k8s.io")
+			if err := workload.Delete(ctx, []*unstructured.Unstructured{crd}, kube.DeleteOptions{Wait: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := Teardown(ctx, e.deps, options)
+		if err == nil || !strings.Contains(err.Error(), "look into the workload cluster team-a/alpha") || !strings.Contains(diag.Hint(err), "--abandon team-a/alpha") {
+			t.Errorf("got %v, hint %s", err, diag.Hint(err))
+		}
+		e.standsUntouched(ctx, t, "alpha")
+		child := *e
+		child.client = workload
+		child.makeKinds(ctx, t)
+	})
+	t.Run("one that cannot be drained is kept, and keeps no other", func(t *testing.T) {
+		if err := e.client.Create(ctx, newWorkload("team-a", "also-dead")); err != nil {
+			t.Fatal(err)
+		}
+		held := &corev1.Service{}
+		if err := workload.Get(ctx, kube.Key{Namespace: "default", Name: "web"}, held); err != nil {
+			t.Fatal(err)
+		}
+		held.Finalizers = []string{"service.kubernetes.io/load-balancer-cleanup"}
+		if err := workload.Update(ctx, held); err != nil {
+			t.Fatal(err)
+		}
+		given := options
+		given.drainTime = 3 * time.Second
+		_, err := Teardown(ctx, e.deps, given)
+		if err == nil || !strings.Contains(err.Error(), "drain team-a/alpha") || !strings.Contains(err.Error(), "Service default/web") ||
+			!strings.Contains(err.Error(), "team-a/also-dead: what Kubernetes made") {
+			t.Errorf("got %v", err)
+		}
+		e.standsUntouched(ctx, t, "alpha")
+		if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "also-dead"}, &clusterv1.Cluster{}); !kube.IsAbsent(err) {
+			t.Errorf("also-dead: %v", err)
+		}
+		if err := workload.Get(ctx, kube.Key{Namespace: "default", Name: "web"}, held); err != nil {
+			t.Fatal(err)
+		}
+		held.Finalizers = nil
+		if err := workload.Update(ctx, held); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -118,7 +176,7 @@ func TestTeardownLooksInside(t *testing.T) {
 		if err := workload.Get(ctx, kube.Key{Namespace: "default", Name: "web"}, found); !kube.IsAbsent(err) {
 			t.Errorf("the Service is %v, %v", found.DeletionTimestamp, err)
 		}
-		if len(result.DeletedClusters) != 2 || len(result.NotAsked) != 1 || !strings.Contains(result.NotAsked[0], "team-a/dead") {
+		if !slices.Equal(result.DeletedClusters, []string{"team-a/alpha"}) {
 			t.Errorf("%+v", result)
 		}
 	})

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,12 @@ type TeardownCluster struct {
 const (
 	// insideTime bounds how long one workload cluster's API server may take to say what is in it.
 	insideTime = 10 * time.Second
-	// insideAtOnce is how many of them are asked at once.
-	insideAtOnce = 24
-	// drainTimeout bounds the draining of all workload clusters: clouds take minutes to delete a load balancer.
-	drainTimeout = 15 * time.Minute
+	// insideAtOnce is how many of them are asked, or drained, at once.
+	insideAtOnce = 64
+	// drainTimeout bounds the draining of one workload cluster: clouds take minutes to delete a load balancer.
+	drainTimeout = 10 * time.Minute
+	// mostItems and mostText bound what one workload cluster can fill a plan with.
+	mostItems, mostText = 20, 400
 )
 
 // inside is what was found in a workload cluster that is to be deleted.
@@ -52,11 +55,12 @@ type inside struct {
 	cluster capi.Cluster
 	client  *kube.Client
 	items   []drain.Item
-	// dead is why the cluster could not be looked into.
-	dead error
-	// children are the workload clusters that it manages itself; untold is why that is not known of one whose API server answers.
+	// dead is why the cluster's API server could not be asked; untold is why one that answers did not say all.
+	dead, untold error
+	// children are the workload clusters that it manages itself.
 	children []string
-	untold   error
+	// undrained is why it could not be drained. It is not deleted then.
+	undrained error
 }
 
 // plan looks into the workload clusters that are to be deleted, side by side, and says what is about to happen, in order. One that does not answer is deleted all
@@ -92,38 +96,64 @@ func (t *teardown) lookIntoAll(ctx context.Context) {
 	})
 }
 
+// lookInto looks whether a cluster manages others, and what it has in its cloud.
 func (t *teardown) lookInto(ctx context.Context, cluster capi.Cluster) *inside {
-	ctx, cancel := context.WithTimeoutCause(ctx, insideTime, fmt.Errorf("its API server does not answer from here within %s", insideTime))
-	defer cancel()
 	in := &inside{cluster: cluster}
-	kubeconfig, err := t.manager.WorkloadKubeconfig(ctx, cluster.Key())
-	if err == nil {
-		in.client, err = kube.New(kubeconfig, kube.Options{Timeout: insideTime})
-	}
-	if err == nil {
-		in.items, err = drain.Look(ctx, in.client)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		in.dead = err
+	if in.client, in.dead = t.enter(ctx, cluster.Key()); in.dead != nil {
 		return in
 	}
 	manager, err := capi.New(in.client)
 	if err == nil {
-		var clusters []capi.Cluster
-		clusters, err = manager.Clusters(ctx)
-		in.children = management.FullNames(clusters)
+		err = asked(ctx, func(ctx context.Context) error {
+			clusters, err := manager.Clusters(ctx)
+			in.children = management.FullNames(clusters)
+			return err
+		})
+	}
+	if err == nil {
+		err = asked(ctx, func(ctx context.Context) (err error) {
+			in.items, err = drain.Look(ctx, in.client)
+			return err
+		})
 	}
 	in.untold = err
 	return in
 }
 
+// enter connects to the API server of a workload cluster, which answers then.
+func (t *teardown) enter(ctx context.Context, cluster kube.Key) (client *kube.Client, err error) {
+	return client, asked(ctx, func(ctx context.Context) error {
+		kubeconfig, err := t.manager.WorkloadKubeconfig(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		if client, err = kube.New(kubeconfig, kube.Options{Timeout: insideTime}); err != nil {
+			return err
+		}
+		_, err = client.ServerVersion(ctx)
+		return err
+	})
+}
+
+// asked gives each question to a workload cluster its time.
+func asked(ctx context.Context, ask func(context.Context) error) error {
+	asking, cancel := context.WithTimeoutCause(ctx, insideTime, fmt.Errorf("no answer within %s", insideTime))
+	defer cancel()
+	err := ask(asking)
+	if err != nil && asking.Err() != nil {
+		return context.Cause(asking)
+	}
+	return err
+}
+
 func (t *teardown) planned(in *inside) TeardownCluster {
 	c := TeardownCluster{Name: in.cluster.FullName(), Machines: len(in.cluster.Machines), Drained: in.items}
+	if in.dead != nil && in.cluster.Deleting {
+		c.NotDrained = "it is being deleted, and its API server does not answer any more; what was not drained before stays in the cloud"
+		return c
+	}
 	if in.dead != nil {
-		c.NotDrained = "what Kubernetes made in the cloud from inside of it is not known, and stays there: " + in.dead.Error()
+		c.NotDrained = "what Kubernetes made in the cloud from inside of it is not known, and stays there: " + plain.Clip(in.dead.Error(), mostText)
 		return c
 	}
 	if t.drains(in) || len(in.items) == 0 {
@@ -158,12 +188,15 @@ func (t *teardown) planSteps(clusters []TeardownCluster) []string {
 		if c.NotDrained != "" && len(c.Drained) == 0 {
 			drained = append(drained, c.Name+": "+c.NotDrained)
 		}
-		for _, item := range c.Drained {
+		for _, item := range c.Drained[:min(mostItems, len(c.Drained))] {
 			what := "Delete the "
 			if item.Stays != "" {
 				what = "Leave the "
 			}
-			drained = append(drained, what+item.String()+" in "+c.Name+".")
+			drained = append(drained, what+plain.Clip(item.String(), mostText)+" in "+c.Name+".")
+		}
+		if more := len(c.Drained) - mostItems; more > 0 {
+			drained = append(drained, fmt.Sprintf("The same for %d more in %s (-o json has all).", more, c.Name))
 		}
 	}
 	steps = append(append(steps, drained...), deleted...)
@@ -188,18 +221,23 @@ func (t *teardown) paused() error {
 		"Cluster API does not delete what is paused: %s", strings.Join(names, ", "))
 }
 
-// parents refuses clusters that manage others themselves: those would live on, and nobody could change or delete them any more.
+// parents refuses clusters that manage others themselves, and those of which nobody can tell: what they manage would live on, and nobody could change or delete
+// it any more.
 func (t *teardown) parents() error {
 	var errs []error
 	for _, in := range t.inside {
 		name := in.cluster.FullName()
-		if len(in.children) > 0 {
-			errs = append(errs, diag.Errorf("tear it down first, with its workload clusters: `fleetctl teardown --management "+in.cluster.Name+" --delete-clusters`; nothing was changed",
-				"the workload cluster %s is a management cluster itself, and %s would be left without one: %s",
-				name, plain.Count(len(in.children), "cluster"), strings.Join(in.children, ", ")))
+		if slices.Contains(t.opts.Abandon, name) || slices.Contains(t.opts.Abandon, in.cluster.Name) {
+			continue
 		}
-		if _, is := errors.AsType[*capi.UntoldError](in.untold); is {
-			errs = append(errs, diag.Wrap("look whether "+name+" is a management cluster itself", in.untold, "nothing was changed"))
+		if len(in.children) > 0 {
+			errs = append(errs, diag.Errorf("tear it down first, with its workload clusters (`fleetctl teardown --management "+in.cluster.Name+" --delete-clusters`), or give them up: --abandon "+name+"; nothing was changed",
+				"the workload cluster %s is a management cluster itself, and %s would be left without one: %s",
+				name, plain.Count(len(in.children), "cluster"), plain.Clip(strings.Join(in.children, ", "), mostText)))
+		}
+		if in.untold != nil {
+			errs = append(errs, diag.Wrap("look into the workload cluster "+name, in.untold,
+				"its API server answers, and does not say whether it manages clusters or what it has in its cloud: mend that, or --abandon "+name+" deletes it all the same; nothing was changed"))
 		}
 	}
 	return errors.Join(errs...)
@@ -213,18 +251,38 @@ func (t *teardown) nothingToDrain(context.Context) (string, bool, error) {
 }
 
 // drain takes away what the Kubernetes of the workload clusters has made in their clouds, side by side. Their own Flux is suspended first: it would make it anew.
+// One that cannot be drained keeps the others from nothing.
 func (t *teardown) drain(ctx context.Context, detail func(string)) error {
 	tell := oneByOne(detail)
 	return kube.Each(insideAtOnce, t.inside, func(in *inside) error {
-		if !t.drains(in) {
-			return nil
+		if t.drains(in) {
+			in.undrained = drainOne(ctx, in, cmp.Or(t.opts.drainTime, drainTimeout), tell)
 		}
-		name := in.cluster.FullName()
-		if _, err := flux.NewSystem(in.client).Suspend(ctx); err != nil {
-			return diag.Wrap("suspend the Flux of "+name, err, "")
-		}
-		return diag.Wrap("drain "+name, drain.Run(ctx, in.client, func(what string) { tell(name + ": " + what) }), "")
+		return ctx.Err()
 	})
+}
+
+func drainOne(ctx context.Context, in *inside, limit time.Duration, tell func(string)) error {
+	name := in.cluster.FullName()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s", limit))
+	defer cancel()
+	if _, err := flux.NewSystem(in.client).Suspend(ctx); err != nil {
+		return diag.Wrap("suspend the Flux of "+name, err, "")
+	}
+	return diag.Wrap("drain "+name, drain.Run(ctx, in.client, func(what string) { tell(name + ": " + what) }), "")
+}
+
+// undrained are the clusters that are kept, because they could not be drained.
+func (t *teardown) undrained() (kept map[kube.Key]bool, err error) {
+	kept = map[kube.Key]bool{}
+	var errs []error
+	for _, in := range t.inside {
+		if in.undrained != nil {
+			kept[in.cluster.Key()] = true
+			errs = append(errs, in.undrained)
+		}
+	}
+	return kept, diag.Wrap("drain", errors.Join(errs...), "run teardown again to go on; with --skip-drain it deletes what is left without draining it")
 }
 
 // oneByOne lets several tell what they wait for.
@@ -254,26 +312,44 @@ func (t *teardown) leftIn() (left, notAsked []string) {
 	return left, notAsked
 }
 
+// stays adds to the error of a teardown what stays in the clouds so far: the next run cannot tell any more.
+func (t *teardown) stays(cause error) error {
+	left, notAsked := t.leftIn()
+	if all := append(left, notAsked...); len(all) > 0 && len(t.result.DeletedClusters) > 0 {
+		return fmt.Errorf("%w; of what is deleted this stays: %s", cause, plain.Clip(strings.Join(all, "; "), 4*mostText))
+	}
+	return cause
+}
+
 // withRemains adds to the error of a deletion what is there still, with what the cloud calls it and what holds it. Nobody takes a finalizer away here: it
 // stands for something that somebody pays for.
-func (t *teardown) withRemains(cause error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), insideTime)
+func (t *teardown) withRemains(ctx context.Context, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remainsTime)
 	defer cancel()
-	keys := make([]kube.Key, 0, len(t.clusters))
-	for _, c := range t.clusters {
-		keys = append(keys, c.Key())
-	}
-	remains, err := t.manager.Remains(ctx, keys)
-	if err != nil || len(remains) == 0 {
+	clusters, err := t.manager.Clusters(ctx)
+	if err != nil {
 		return cause
 	}
-	const most = 20
+	const most, mostClusters = 20, 10
+	var keys []kube.Key
+	for _, c := range clusters {
+		if c.Deleting && len(keys) < mostClusters {
+			keys = append(keys, c.Key())
+		}
+	}
+	remains, err := t.manager.Remains(ctx, keys)
+	if len(remains) == 0 {
+		return errors.Join(cause, diag.Wrap("list what is left", err, ""))
+	}
 	lines := make([]string, 0, most+1)
 	for _, r := range remains[:min(most, len(remains))] {
-		lines = append(lines, r.String())
+		lines = append(lines, plain.Clip(r.String(), mostText))
 	}
 	if len(remains) > most {
 		lines = append(lines, fmt.Sprintf("and %d more", len(remains)-most))
 	}
 	return fmt.Errorf("%w; still there: %s", cause, strings.Join(lines, "; "))
 }
+
+// remainsTime bounds the last look.
+const remainsTime = 30 * time.Second
