@@ -315,7 +315,7 @@ func (t *teardown) leftIn() (left, notAsked []string) {
 // stays adds to the error of a teardown what stays in the clouds so far: the next run cannot tell any more.
 func (t *teardown) stays(cause error) error {
 	left, notAsked := t.leftIn()
-	if all := append(left, notAsked...); len(all) > 0 && len(t.result.DeletedClusters) > 0 {
+	if all := slices.Concat(left, notAsked); len(all) > 0 && len(t.result.DeletedClusters) > 0 {
 		return fmt.Errorf("%w; of what is deleted this stays: %s", cause, plain.Clip(strings.Join(all, "; "), 4*mostText))
 	}
 	return cause
