@@ -109,7 +109,7 @@ define e2e
 endef
 
 # What needs a container engine, or root for a network of its own (TestHandOver, TestSourceLost, TestTransfer); a test that is not named here runs on the embedded host alone.
-WITHOUT_KIND := -skip '^(TestMasterOfMasters|TestPivot|TestHandOver|TestSourceLost|TestTransfer)$$|/^kind$$'
+WITHOUT_KIND := -skip '^(TestMasterOfMasters|TestStandsAlone|TestPivot|TestHandOver|TestSourceLost|TestTransfer)$$|/^kind$$'
 # Of that, what kind alone can show of every commit: a fleet's whole life with clusters of containers, and what it meets on the engine. Kills
 # in the midst of init, which are the same on every host but for two steps, the pivot and what stands on it are for e2e-all.
 ON_KIND := -run '^(TestFleetWithoutRemote|TestSomebodyElses)$$/^kind$$'
@@ -142,7 +142,7 @@ e2e-embedded-first: build bundle-embedded
 
 .PHONY: e2e-embedded-second
 e2e-embedded-second: build bundle-embedded gitea
-	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|^(TestMasterOfMasters|TestPivot|TestSourceLost|TestTransfer|TestRunnerLostInBootstrap|TestQuickstart|TestKills)$$|/^kind$$')
+	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|^(TestMasterOfMasters|TestStandsAlone|TestPivot|TestSourceLost|TestTransfer|TestRunnerLostInBootstrap|TestQuickstart|TestKills)$$|/^kind$$')
 
 KILLS ?= 200
 SEED ?= 0

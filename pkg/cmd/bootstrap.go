@@ -14,6 +14,7 @@ import (
 type bootstrapOptions struct {
 	initOptions
 	bootstrap lifecycle.BootstrapOptions
+	master    masterFlags
 }
 
 func newBootstrapCmd(f *factory) *cobra.Command {
@@ -31,13 +32,19 @@ With spec.snapshots.to in fleet.yaml it keeps encrypted snapshots while the clus
 --source-is-gone begins from the newest, and makes nothing twice. Without the flag it refuses where there are snapshots, for the first may
 still live.
 
+With --environment NAME, or --management NAME --stand-alone, it makes a management cluster that has a parent in fleet.yaml and is to stand alone. The parent is made, and
+makes the cluster that the new one runs on; that gets the providers and the Flux of its own, which follows its own folder; then it takes over its own
+Cluster and, with --environment, what else the parent has made in that environment. The fleet repo says so, by a push or --pr, with a record in the
+parent's folder of which run it was. This machine keeps the way to it, and the parent is torn down if bootstrap made it and nothing else is left there.
+
 Where it fails, a support bundle without secrets (see "fleetctl support-bundle") is gathered before anything is torn down.
 
 It asks no questions. Exit codes: 0 all is Ready; 1 a failure; 2 a mistake in the call; 3 something did not become Ready in time; 130
 interrupted. Run it again after any of them.`,
-		Example: `  fleetctl bootstrap --repo . --pivot-to platform -o json`,
-		Args:    cobra.NoArgs,
-		RunE:    running(f, o, runBootstrap),
+		Example: `  fleetctl bootstrap --repo . --pivot-to platform -o json
+  fleetctl bootstrap --environment prod        # the management cluster of prod, by way of its parent, which goes again`,
+		Args: cobra.NoArgs,
+		RunE: running(f, o, runBootstrap),
 	}
 	o.addFlags(f, c)
 	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
@@ -45,6 +52,7 @@ interrupted. Run it again after any of them.`,
 	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the cluster that holds the work in the end")
 	c.Flags().StringVar(&b.SupportFile, "support-bundle", "", "file for the support bundle of a run that fails (default: one in the state folder)")
 	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout, "how long the declared clusters may take to become Available")
+	o.master.add(c)
 	return c
 }
 
@@ -54,13 +62,16 @@ func (o *bootstrapOptions) complete(f *factory, _ ...string) error {
 		return err
 	}
 	o.bootstrap.InitOptions, o.bootstrap.Ephemeral = o.InitOptions, true
-	return nil
+	return o.master.complete(f, o.bootstrap)
 }
 
 func runBootstrap(ctx context.Context, f *factory, o *bootstrapOptions) error {
 	deps, err := f.deps()
 	if err != nil {
 		return err
+	}
+	if o.master.found != nil {
+		return runMaster(ctx, f, deps, o)
 	}
 	result, err := lifecycle.Bootstrap(ctx, deps, o.bootstrap)
 	if result == nil {

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
@@ -102,11 +100,6 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 		"Step 1 of 2: nothing is deleted yet. `fleetctl cluster remove "+name+" --cancel` takes it back.",
 		"When Flux has applied this commit, run `fleetctl cluster remove "+name+"` again: that deletes "+c.contents()+".")
 	return &Removal{Edit: *e, Cluster: c.Cluster}, nil
-}
-
-// manages tells whether a cluster that the management cluster makes is one itself.
-func (r *Repo) manages(parent *v1alpha1.ManagementCluster, name string) bool {
-	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Name == name && m.Parent == parent.Name })
 }
 
 // keeps tells whether the chart of a flavour says keep; a team's own may not, and there would be nothing to take off.

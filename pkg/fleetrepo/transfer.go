@@ -23,6 +23,8 @@ type TransferOptions struct {
 	Cluster, To string
 	// AcceptDifferences agrees that the cluster gets what the environment has at the new management cluster, where that is not what it has now.
 	AcceptDifferences bool
+	// HandedOver is the run that hands it over; where To is a management cluster that the present one makes, that is noted in the folder of the present one.
+	HandedOver *HandedOver
 }
 
 // Transfer moves a cluster's folder from those of the management cluster that makes it to those of another one, which applies it from then on. What the
@@ -66,6 +68,9 @@ func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
 			return nil, err
 		}
 	}
+	if err := r.record(e, c, to, o.HandedOver); err != nil {
+		return nil, err
+	}
 	return e, r.takeOut(e, c)
 }
 
@@ -96,8 +101,8 @@ func (r *Repo) transferable(c *declared, to *v1alpha1.ManagementCluster) error {
 	if c.Removing {
 		return diag.Errorf("finish its removal, or take that back: `fleetctl cluster remove "+c.Name+" --cancel`", "cluster %s is being removed", c.Name)
 	}
-	if r.manages(c.mgmt, c.Name) {
-		return diag.Errorf("transfer workload clusters only", "cluster %s is a management cluster of this fleet", c.Name)
+	if r.manages(c.mgmt, c.Name) && !r.ownOf(c, to) {
+		return diag.Errorf("hand it over to itself: `fleetctl bootstrap --management "+c.Name+" --stand-alone`", "cluster %s is a management cluster of this fleet", c.Name)
 	}
 	if _, err := r.managementClusterFor(to.Name, c.Flavour); err != nil {
 		return err

@@ -39,6 +39,14 @@ func (l Layout) Management() string {
 	return path.Join(l.generationDir(), "mgmt")
 }
 
+// handedOverDir has what a management cluster has handed over; no Flux applies it.
+const handedOverDir = "handed-over"
+
+// HandedOver is the record of what the management cluster has handed over to one that it made.
+func (l Layout) HandedOver(to string) string {
+	return path.Join(l.generationDir(), handedOverDir, to+".yaml")
+}
+
 // Clusters is the folder of the environments' folders.
 func (l Layout) Clusters() string { return path.Join(l.generationDir(), "clusters") }
 
@@ -107,7 +115,7 @@ func InChannels(name string) bool {
 		return false
 	}
 	parts := strings.SplitN(name, "/", 5)
-	return len(parts) < 5 || parts[0] != "providers" || parts[3] != "mgmt"
+	return len(parts) < 5 || parts[0] != "providers" || parts[3] != "mgmt" && parts[3] != handedOverDir
 }
 
 // Tenant is the folder of a tenant in an environment; with the environment "" the one with what it has in all of them.

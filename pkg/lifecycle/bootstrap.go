@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"time"
@@ -90,7 +91,7 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 	if pivoted, err := b.alreadyPivoted(ctx); pivoted || err != nil {
 		return b.finish(err)
 	}
-	if err := b.checkPivotSource(); err != nil {
+	if err := errors.Join(b.checkPivotSource(), s.refuseChild(o.PivotTo)); err != nil {
 		return nil, err
 	}
 	if err := b.findHandover(ctx); err != nil {

@@ -82,7 +82,7 @@ func Connect(ctx context.Context, deps management.Deps, o ConnectOptions) (*Conn
 		return nil, err
 	}
 	step.Done()
-	return result, s.rememberConnected(ctx, client, kubeconfig, result)
+	return result, s.rememberConnected(ctx, client, s.renewed(ctx, client, kubeconfig), result)
 }
 
 // wayThere is the kubeconfig to go by.
@@ -99,6 +99,12 @@ func (s *session) wayThere(ctx context.Context, o ConnectOptions) ([]byte, error
 		content, err := os.ReadFile(s.cluster.Path(management.KubeconfigFile))
 		return content, diag.Wrap("read the kubeconfig of "+s.mgmt.Name, err, "give it: --kubeconfig FILE")
 	case s.mgmt.Parent != "":
+		if alone, err := s.standsAlone(); err != nil || alone {
+			if err != nil {
+				return nil, err
+			}
+			return s.keptWay()
+		}
 		if err := s.askParent(ctx); err != nil {
 			return nil, err
 		}
@@ -150,6 +156,10 @@ func (s *session) notHere(ctx context.Context, client *kube.Client) error {
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	alone, err := s.standsAlone()
+	if err != nil || alone {
 		return err
 	}
 	if carries := v1alpha1.HostType(record.HostType); record.PivotedTo != "" && (carries == v1alpha1.HostExisting || carries == v1alpha1.HostWorkload) {

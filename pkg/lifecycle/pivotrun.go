@@ -55,6 +55,11 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 		return nil, err
 	}
 	defer done()
+	if !o.Abort { // one that was begun goes on without a name
+		if err := s.refuseChild(o.To); err != nil {
+			return nil, err
+		}
+	}
 	p := newPivot(newInitRun(s), o.To)
 	if o.ToKubeconfig != "" {
 		if p.toKubeconfig, err = hosts.Kubeconfig(o.ToKubeconfig, ""); err != nil {

@@ -132,7 +132,7 @@ func (s *session) settle(ctx context.Context) (err error) {
 // first.
 func (s *session) reachHost(ctx context.Context) error {
 	if s.mgmt.Parent != "" && s.stranger == nil && !s.connected {
-		if err := s.askParent(ctx); err != nil {
+		if err := s.askAbove(ctx); err != nil {
 			return err
 		}
 	}

@@ -107,8 +107,9 @@ type teardown struct {
 	state    host.State
 	client   *kube.Client
 	manager  *capi.Manager
-	clusters []capi.Cluster // what was agreed upon
-	inside   []*inside      // of each of those, what was found in it
+	clusters []capi.Cluster  // what was agreed upon
+	inside   []*inside       // of each of those, what was found in it
+	told     map[string]bool // the Clusters that another one manages by now
 }
 
 // find finds the host and the state that it is in. It changes nothing.
@@ -165,6 +166,9 @@ func (t *teardown) lookInside(ctx context.Context) (err error) {
 
 func (t *teardown) list(ctx context.Context) ([]capi.Cluster, error) {
 	clusters, err := t.manager.Clusters(ctx)
+	if err == nil {
+		clusters, err = t.onlyHere(ctx, clusters)
+	}
 	return clusters, diag.Wrap("list the workload clusters of "+t.opts.Target.Name, err, "")
 }
 

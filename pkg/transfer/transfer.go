@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/steps"
+	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
 // Options of Run.
@@ -73,6 +74,7 @@ type transfer struct {
 	journal  *handover.Journal // of the transfer of this cluster that was begun; nil where none was
 	release  kube.Key
 	gone     *handover.Journal // of an earlier transfer of the cluster from the source to a third one
+	began    time.Time
 }
 
 // side is one of the two management clusters.
@@ -85,7 +87,7 @@ type side struct {
 func Run(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	t := &transfer{Deps: deps, opts: o, result: &Result{FormatVersion: "1", Outcome: "planned", Next: []string{}}}
+	t := &transfer{Deps: deps, opts: o, began: time.Now(), result: &Result{FormatVersion: "1", Outcome: "planned", Next: []string{}}}
 	if err := t.find(ctx); err != nil {
 		return nil, err
 	}
@@ -280,7 +282,10 @@ func kubeconfigOf(cluster kube.Key) kube.Key {
 }
 
 func (t *transfer) edit(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-	return repo.Transfer(fleetrepo.TransferOptions{Cluster: t.opts.Cluster, To: t.to.target.Name, AcceptDifferences: t.opts.AcceptDifferences})
+	return repo.Transfer(fleetrepo.TransferOptions{
+		Cluster: t.opts.Cluster, To: t.to.target.Name, AcceptDifferences: t.opts.AcceptDifferences,
+		HandedOver: &fleetrepo.HandedOver{At: t.began, By: ownership.Somebody(), Version: version.Get().Version},
+	})
 }
 
 // handOptions are those of the hand-over.

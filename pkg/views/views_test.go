@@ -24,6 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/masters"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/promotion"
 	"github.com/fleetctl/fleetctl/pkg/render"
@@ -134,6 +135,8 @@ var allShown = []shown{
 	showing("Detach plan", Detach, func(r *lifecycle.DetachResult) { r.Outcome = "planned" }),
 	showing("Detach undone", Detach, func(r *lifecycle.DetachResult) { r.Outcome = "undone" }),
 	showing("Connect", Connect),
+	showing("Master", Master, func(r *masters.Result) { r.Error, r.Changes = "", nil }),
+	showing("Master keeps its parent", Master, func(r *masters.Result) { r.Error, r.Changes, r.ParentGone = "", nil, false }),
 	showing("Transfer", Transfer, func(r *transfer.Result) { r.Outcome = "transferred" }),
 	showing("Transfer plan", Transfer, func(r *transfer.Result) { r.Outcome = "planned" }),
 	showing("Transfer undone", Transfer, func(r *transfer.Result) { r.Outcome, r.Change = "undone", nil }),

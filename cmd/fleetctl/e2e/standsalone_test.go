@@ -1,0 +1,127 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+)
+
+// masterResult is what `bootstrap --stand-alone` prints with -o json.
+type masterResult struct {
+	Outcome    string   `json:"outcome"`
+	HandedOver []string `json:"handedOver"`
+	Alone      bool     `json:"alone"`
+	ParentGone bool     `json:"parentGone"`
+	Kubeconfig string   `json:"kubeconfig"`
+}
+
+// TestStandsAlone brings the example up in one command: an ephemeral root makes a cluster of containers, which becomes a management cluster, takes its own
+// Cluster over, and stands alone. From then on there is no root; it is made anew from nothing but Git, and makes nothing twice.
+func TestStandsAlone(t *testing.T) {
+	const child, environment = "e2e-alone", "prod"
+	t.Cleanup(func() { removeContainers(t, child+"-") }) // it has nobody above it who could take it down
+	f := newFleetOn(t, onEmbeddedBesideEngine, "e2e-above")
+	server := gittest.NewHTTPS(t, gittest.Options{Listen: net.JoinHostPort(reachable(t), "0")})
+	f.token, f.fluxToken = server.Token, server.ReadToken
+	f.git("init", "-q", "-b", "main")
+	f.commit("The masters", masters(t, server, f.name, child))
+	bundle := []string{"--bundle", os.Getenv(envBundle)}
+	bootstrap := append([]string{"bootstrap", "--environment", environment, "-o", "json"}, bundle...)
+	of := []string{"--management", child}
+
+	var kubeconfig string
+	if !f.step("one command makes the root, the new one, and ends the root", func(t *testing.T) {
+		r := decode[masterResult](t, f.ok(bootstrap...).stdout)
+		if r.Outcome != "ready" || !r.Alone || !r.ParentGone || !slices.Equal(r.HandedOver, []string{"regions/" + child}) {
+			t.Errorf("it says %+v", r)
+		}
+		kubeconfig = r.Kubeconfig
+		if left := f.on.processes(f); len(left) > 0 {
+			t.Errorf("processes of the root:\n%s", told(left))
+		}
+	}) {
+		return
+	}
+	f.step("the fleet repo says so", func(t *testing.T) {
+		record := server.File(t, "main", "providers/root/v1/handed-over/"+child+".yaml")
+		for _, want := range []string{"cluster: regions/" + child, "at: ", "by: ", "fleetctl: "} {
+			if !strings.Contains(record, want) {
+				t.Errorf("the record has no %q:\n%s", want, record)
+			}
+		}
+		server.File(t, "main", "providers/eu/v1/clusters/regions/"+child+"/cluster.yaml")
+		if there := f.git("ls-files", "providers/root/v1/clusters"); strings.Contains(there, child) {
+			t.Errorf("the root would make it again: %s", there)
+		}
+		f.ok("validate")
+	})
+	f.step("it works without the root", func(t *testing.T) {
+		f.ok(append([]string{"init", "-o", "json"}, append(bundle, of...)...)...)
+		f.ok(append([]string{"doctor"}, append(bundle, of...)...)...)
+		eventually(t, "it is Ready, with its own Cluster and the one that it makes", 5*time.Minute, func() string {
+			st, code := f.status(of...)
+			if code != 0 || len(st.Clusters) != 2 {
+				return fmt.Sprintf("exit %d, %d clusters, %+v", code, len(st.Clusters), st.Problems)
+			}
+			return ""
+		})
+	})
+	f.step("a commit scales its cluster", func(t *testing.T) {
+		f.ok("pool", "scale", "shop", "md-0", "--replicas", "2", "--push")
+		eventually(t, "shop has two workers", 4*time.Minute, func() string {
+			st, code := f.status(of...)
+			for _, c := range st.Clusters {
+				if c.Name == "shop" && len(c.Machines) == 3 && code == 0 {
+					return ""
+				}
+			}
+			return fmt.Sprintf("exit %d, %+v", code, st.Problems)
+		})
+	})
+	f.step("the same command again has nothing to do, and makes no root", func(t *testing.T) {
+		r := decode[masterResult](t, f.ok(bootstrap...).stdout)
+		if r.Outcome != "ready" || len(r.HandedOver) > 0 || len(f.on.processes(f)) > 0 {
+			t.Errorf("it says %+v", r)
+		}
+	})
+	f.step("a root made from nothing but Git makes nothing twice", func(t *testing.T) {
+		f.ok(append([]string{"init", "--management", f.name}, bundle...)...)
+		if st, code := f.status("--management", f.name); code != 0 || len(st.Clusters) > 0 {
+			t.Errorf("status: exit %d, %+v", code, st)
+		}
+		if made := containers(t, child+"-"); len(made) != 2 { // its node and its load balancer
+			t.Errorf("containers: %v", made)
+		}
+	})
+	f.step("it gives its own Cluster back to the root, which looks after the machines again", func(t *testing.T) {
+		f.ok("cluster", "transfer", child, "--to", f.name, "--push", "--yes")
+		if st, code := f.status("--management", f.name); code != 0 || len(st.Clusters) != 1 || !st.Clusters[0].Available {
+			t.Errorf("status: exit %d, %+v", code, st)
+		}
+	})
+	f.step("and takes it over again, killed in the midst of it, whereafter the root can be torn down", func(t *testing.T) {
+		f.fails(1, []string{child + "/" + child}, "teardown", "--management", f.name)
+		h := &handedOver{whole: t, fleet: f}
+		h.killedAt(f.client(kubeconfig), handover.PhaseCopied, bootstrap)
+		r := decode[masterResult](t, f.ok(bootstrap...).stdout)
+		if r.Outcome != "ready" || !r.Alone || r.ParentGone || !slices.Equal(r.HandedOver, []string{"regions/" + child}) {
+			t.Errorf("it says %+v", r) // init has made this root, not bootstrap: it stays
+		}
+		f.ok("teardown", "--yes", "--management", f.name)
+		eventually(t, "it stands alone", 3*time.Minute, func() string {
+			if st, code := f.status(of...); code != 0 || len(st.Clusters) != 2 {
+				return fmt.Sprintf("exit %d, %+v", code, st.Problems)
+			}
+			return ""
+		})
+	})
+}

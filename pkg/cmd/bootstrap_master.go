@@ -1,0 +1,76 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/masters"
+	"github.com/fleetctl/fleetctl/pkg/views"
+)
+
+// masterFlags are those by which bootstrap makes a management cluster that stands alone.
+type masterFlags struct {
+	forge           string
+	alone, pr, keep bool
+	// environment tells whether somebody has given --environment.
+	environment func() bool
+	// found is the management cluster that is to stand alone; nil where none is asked for.
+	found *fleetrepo.Master
+}
+
+func (o *masterFlags) add(c *cobra.Command) {
+	fs := c.Flags()
+	o.environment = func() bool { return fs.Changed("environment") }
+	fs.Lookup("environment").Usage = "first environment of a new fleet repo; in a fleet whose management clusters have parents: the one whose management cluster is to stand alone"
+	fs.BoolVar(&o.alone, "stand-alone", false, "the management cluster of --management is made by way of its parent, and is to stand alone")
+	fs.BoolVar(&o.pr, "pr", false, "with --stand-alone or --environment: open a pull request that says what was handed over, instead of a push; run it again when that is merged")
+	fs.StringVar(&o.forge, "forge", "", "what the remote runs on, for --pr: "+v1alpha1.ForgeNames(" or ")+" (default: spec.git.forge, or by the host's name)")
+	fs.BoolVar(&o.keep, "keep-parent", false, "with --stand-alone or --environment: leave the parent, also where it has nothing left to do")
+	completeFlag(c, "forge", completeForges)
+}
+
+// complete finds the management cluster that is to stand alone, if one is asked for: --environment has another meaning in a new fleet, and where somebody names a
+// management cluster or one to pivot to.
+func (o *masterFlags) complete(f *factory, b lifecycle.BootstrapOptions) error {
+	if o.alone && b.PivotTo != "" {
+		return diag.Usage("leave one of them out", "--pivot-to hands over all that a management cluster has, --stand-alone what belongs to one that it makes")
+	}
+	if o.alone || o.environment() && b.Cluster == "" && b.PivotTo == "" {
+		repo, err := f.fleetRepo()
+		if err != nil && o.alone {
+			return err
+		}
+		if err == nil && (o.alone || len(repo.MasterNames()) > 0) {
+			environment := ""
+			if o.environment() {
+				environment = b.Environment
+			}
+			o.found, err = repo.Master(b.Cluster, environment)
+			return err
+		}
+	}
+	if o.pr || o.keep || o.forge != "" {
+		return diag.Usage("add --environment NAME, or --management NAME --stand-alone", "--pr, --forge and --keep-parent are for a management cluster that is to stand alone")
+	}
+	return nil
+}
+
+func runMaster(ctx context.Context, f *factory, deps management.Deps, o *bootstrapOptions) error {
+	result, err := masters.Bootstrap(ctx, deps, masters.Options{
+		BootstrapOptions: o.bootstrap, Master: o.master.found, KeepParent: o.master.keep,
+		Change: change.Options{
+			PullRequest: o.master.pr, Forge: v1alpha1.ForgeType(o.master.forge), NoVerify: o.NoVerify, CacheDir: f.cacheDir(),
+		},
+	})
+	f.closeReporter()
+	result.Steps = f.report().Events()
+	return errors.Join(err, f.show(views.Master(result)))
+}

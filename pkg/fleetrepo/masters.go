@@ -1,0 +1,214 @@
+package fleetrepo
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// HandedOver is the run by which a management cluster hands a cluster to one that it has made.
+type HandedOver struct {
+	At time.Time
+	// By is who ran it, and where; Version that of fleetctl.
+	By, Version string
+}
+
+// handedOverEntry is one line of the record.
+type handedOverEntry struct {
+	Cluster  string `yaml:"cluster"`
+	At       string `yaml:"at"`
+	By       string `yaml:"by"`
+	Fleetctl string `yaml:"fleetctl"`
+}
+
+// record notes in the folder of the management cluster that made another one what it has handed to that, when, and which run it was. Nothing is decided by it.
+func (r *Repo) record(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run *HandedOver) error {
+	if run == nil || to.Parent != c.mgmt.Name {
+		return nil
+	}
+	name := c.mgmt.Layout().HandedOver(to.Name)
+	item := &yaml.Node{}
+	if err := item.Encode(handedOverEntry{
+		Cluster: c.Environment + "/" + c.Name, At: run.At.UTC().Format(time.RFC3339), By: run.By, Fleetctl: run.Version,
+	}); err != nil {
+		return err
+	}
+	src, err := r.generated(name)
+	if err != nil {
+		return err
+	}
+	if src == nil {
+		src = []byte("# What " + c.mgmt.Name + " has handed over to " + to.Name + ", which it made. fleetctl adds to it; nothing reads it.\nhandedOver: []\n")
+	}
+	if src, err = yamledit.Append(src, 0, yamledit.Path{"handedOver"}, item); err != nil {
+		return diag.Wrap("change "+name, err, "mend it in an editor, or delete it")
+	}
+	e.Changes.Write(manifest.File{Path: name, Content: src})
+	return nil
+}
+
+// manages tells whether a cluster of a management cluster is one itself: one that it makes, or its own.
+func (r *Repo) manages(mgmt *v1alpha1.ManagementCluster, name string) bool {
+	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
+		return m.Name == name && m.Parent != "" && (m.Parent == mgmt.Name || m.Name == mgmt.Name)
+	})
+}
+
+// ownOf tells whether a management cluster's own cluster goes from the one that makes it to itself, or back: nobody else is to have it.
+func (r *Repo) ownOf(c *declared, to *v1alpha1.ManagementCluster) bool {
+	own, err := r.managementCluster(c.Name)
+	if err != nil {
+		return false
+	}
+	return to.Name == own.Name && c.mgmt.Name == own.Parent || to.Name == own.Parent && c.mgmt.Name == own.Name
+}
+
+// StandsAlone tells whether a management cluster manages the very cluster that it runs on: the one that made it has handed that over to it, and
+// nothing of it is asked of that one any more.
+func (r *Repo) StandsAlone(name string) (bool, error) {
+	m, err := r.managementCluster(name)
+	if err != nil || m.Parent == "" {
+		return false, err
+	}
+	places, err := r.places(name)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(places, func(p place) bool { return p.mgmt == m && r.exists(p.file) }), nil
+}
+
+// Master is a management cluster that another one makes, and what it has to take over from that to stand alone.
+type Master struct {
+	Name, Parent string
+	// Own is the cluster that it runs on, as environment/name; Alone says that it has taken that over.
+	Own   string
+	Alone bool
+	// Clusters are those of the parent that are to be its own, as environment/name: first the one that it runs on.
+	Clusters []string
+}
+
+// Master finds the management cluster that a parent in this fleet makes: by its name or, where that is empty, as the one of an environment, whose
+// clusters at the parent are to be its own, too. It is the one that has the environment, or the only one that is made in it. Errors: there is none such,
+// or several; its cluster is not declared, or runs a Flux as workload clusters do.
+func (r *Repo) Master(name, environment string) (*Master, error) {
+	m, err := r.findMaster(name, environment)
+	if err != nil {
+		return nil, err
+	}
+	parent, err := r.managementCluster(m.Parent)
+	if err != nil {
+		return nil, diag.Errorf("run it in the fleet repo of "+m.Parent+", or declare that here", "management cluster %s is made by %s, which this fleet does not have", m.Name, m.Parent)
+	}
+	all, _, err := r.Clusters()
+	if err != nil {
+		return nil, err
+	}
+	found := &Master{Name: m.Name, Parent: parent.Name}
+	var own, others []string
+	for _, c := range all {
+		full := c.Environment + "/" + c.Name
+		switch {
+		case c.Name == m.Name && c.ManagementCluster == m.Name:
+			found.Own, found.Alone = full, true
+		case c.ManagementCluster != parent.Name:
+		case c.Name == m.Name:
+			if r.exists(path.Join(path.Dir(c.File), "flux.yaml")) {
+				return nil, diag.Errorf("remove the flux.yaml beside "+c.File, "cluster %s has a Flux as workload clusters have, and is to be a management cluster with its own", full)
+			}
+			found.Own, own = full, append(own, full)
+		case environment != "" && c.Environment == environment && !r.manages(parent, c.Name):
+			others = append(others, full)
+		}
+	}
+	if !found.Alone && len(own) == 0 {
+		return nil, diag.Errorf("declare it: `fleetctl cluster add "+m.Name+" --management "+parent.Name+" --push`", "management cluster %s declares no cluster %s, which %s is to run on", parent.Name, m.Name, m.Name)
+	}
+	found.Clusters = slices.Concat(own, others)
+	return found, nil
+}
+
+// MasterNames are the management clusters that have a parent.
+func (r *Repo) MasterNames() []string {
+	var names []string
+	for i := range r.Fleet.Spec.ManagementClusters {
+		if m := &r.Fleet.Spec.ManagementClusters[i]; m.Parent != "" {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+func (r *Repo) findMaster(name, environment string) (*v1alpha1.ManagementCluster, error) {
+	var children, having, made []*v1alpha1.ManagementCluster
+	var names []string
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		if m.Parent == "" {
+			continue
+		}
+		children, names = append(children, m), append(names, m.Name)
+		if m.Name == name {
+			return m, nil
+		}
+		if environment == "" {
+			continue
+		}
+		if has, err := r.hasEnvironment(m, environment, ""); err != nil {
+			return nil, err
+		} else if has {
+			having = append(having, m)
+		}
+		if parent, err := r.managementCluster(m.Parent); err == nil {
+			if in, err := r.hasEnvironment(parent, environment, m.Name); err != nil {
+				return nil, err
+			} else if in {
+				made = append(made, m)
+			}
+		}
+	}
+	if name != "" {
+		return nil, unknown("management cluster with a parent", name, names, "fleet.yaml declares none")
+	}
+	if environment == "" && len(children) == 1 {
+		return children[0], nil
+	}
+	for _, among := range [][]*v1alpha1.ManagementCluster{having, made} {
+		switch {
+		case len(among) == 1:
+			return among[0], nil
+		case len(among) > 1:
+			var several []string
+			for _, m := range among {
+				several = append(several, m.Name)
+			}
+			return nil, diag.Usage("name one: --management NAME --stand-alone", "environment %s has several management clusters that others make: %s", environment, strings.Join(several, ", "))
+		}
+	}
+	if len(children) == 0 {
+		return nil, diag.Usage("`fleetctl management add NAME --parent ROOT` declares one", "no management cluster of this fleet has a parent that would make it")
+	}
+	if environment == "" {
+		return nil, diag.Usage("name one: --management NAME", "several management clusters of this fleet have a parent: %s", strings.Join(names, ", "))
+	}
+	return nil, diag.Usage("name one, with --management and --stand-alone: "+strings.Join(names, ", "), "no management cluster with a parent has clusters in environment %s", environment)
+}
+
+// hasEnvironment tells whether a management cluster has a cluster in an environment: of that name, or with the name empty any but the one that it runs on.
+func (r *Repo) hasEnvironment(m *v1alpha1.ManagementCluster, environment, name string) (bool, error) {
+	places, err := r.places(name)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(places, func(p place) bool {
+		own := name == "" && path.Base(path.Dir(p.file)) == m.Name
+		return p.mgmt == m && p.environment == environment && !own && r.exists(p.file)
+	}), nil
+}

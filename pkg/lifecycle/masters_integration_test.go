@@ -1,0 +1,96 @@
+//go:build integration
+
+package lifecycle
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+)
+
+// A teardown refuses for Clusters that nothing else manages. What another management cluster of the fleet has taken over, as the cluster itself says, is no
+// reason to stay, and is not deleted.
+func TestTeardownLeavesWhatOthersManage(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	target := e.withFlux(ctx, t)
+	fleet := target.Record.FleetID
+	if fleet == "" {
+		t.Fatal("the record knows no fleet")
+	}
+	alpha := newWorkload("team-a", "alpha")
+	if err := e.client.Create(ctx, alpha); err != nil {
+		t.Fatal(err)
+	}
+	workload, kubeconfig := kubetest.Start(t)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "alpha-kubeconfig"}, Data: map[string][]byte{"value": kubeconfig},
+	}
+	if err := e.client.Create(ctx, secret); err != nil {
+		t.Fatal(err)
+	}
+	says := func(owner capi.Owner) {
+		t.Helper()
+		record := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: handover.OwnerKey.Namespace, Name: handover.OwnerKey.Name}, Data: map[string]string{"owner": owner.String()},
+		}
+		if err := workload.WithWatch.Delete(ctx, record); err != nil && !kube.IsAbsent(err) {
+			t.Fatal(err)
+		}
+		if err := workload.Create(ctx, record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own, err := handover.ClusterUID(ctx, e.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(t *testing.T) {
+		t.Helper()
+		if _, err := Teardown(ctx, e.deps, TeardownOptions{Target: target}); err == nil || !strings.Contains(err.Error(), "live only on the management cluster") {
+			t.Errorf("it was torn down: %v", err)
+		}
+	}
+	eu := capi.Owner{Fleet: fleet, ManagementCluster: "eu", UID: "another", Epoch: 1}
+
+	t.Run("one that says nothing", refused)
+	says(eu)
+	t.Run("one that is acted upon here, whatever it says", refused)
+	paused := true
+	alpha.Spec.Paused = &paused
+	if err := e.client.Update(ctx, alpha); err != nil {
+		t.Fatal(err)
+	}
+	for name, owner := range map[string]capi.Owner{
+		"one of another fleet":   {Fleet: "another", ManagementCluster: "eu", UID: "another", Epoch: 1},
+		"one that was detached":  {Fleet: fleet, Epoch: 1},
+		"one that is this one's": {Fleet: fleet, ManagementCluster: "eu", UID: own, Epoch: 1},
+		"one that never changed": {Fleet: fleet, ManagementCluster: "eu", UID: "another"},
+	} {
+		says(owner)
+		t.Run(name, refused)
+	}
+	says(eu)
+	t.Run("one that another one manages", func(t *testing.T) {
+		result, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.DeletedClusters) > 0 {
+			t.Errorf("deleted: %v", result.DeletedClusters)
+		}
+		if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, alpha); err != nil || alpha.DeletionTimestamp != nil {
+			t.Errorf("what another one manages was deleted: %v", err)
+		}
+	})
+}

@@ -1,0 +1,350 @@
+// Package masters makes a management cluster by way of another one that is there for nothing else: that one, its parent, makes the cluster that it is to run
+// on, the new one gets the providers and the Flux of its own, takes over what belongs to it, and stands alone. Then the parent can go.
+//
+// Each part is a workflow of its own that converges: bootstrap of the parent, init, a transfer of each cluster, connect, teardown. So a run that is cut
+// off is run again.
+package masters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+	"github.com/fleetctl/fleetctl/pkg/transfer"
+)
+
+// Options of Bootstrap.
+type Options struct {
+	lifecycle.BootstrapOptions
+	// Master is the management cluster to make.
+	Master *fleetrepo.Master
+	// Change says how the fleet repo is told of what was handed over: its PullRequest, Forge, NoVerify and CacheDir count; without PullRequest it is pushed.
+	Change change.Options
+	// KeepParent leaves the parent as it is, also where it has nothing left to do.
+	KeepParent bool
+}
+
+// Result is what Bootstrap did. Outcome is ready, not-ready or failed; the exit code says the same.
+type Result struct {
+	FormatVersion string `json:"formatVersion"`
+	Outcome       string `json:"outcome"`
+	Error         string `json:"error,omitempty"`
+	Cluster       string `json:"cluster"`
+	Parent        string `json:"parent"`
+	// HandedOver are the clusters that it has taken over in this run, as environment/name.
+	HandedOver []string `json:"handedOver"`
+	// Changes are those of the fleet repo.
+	Changes []*change.Result `json:"changes"`
+	// Alone says that it was found to work without its parent.
+	Alone bool `json:"alone"`
+	// ParentGone says that the parent is torn down; ParentKeeps are the Clusters because of which it is not.
+	ParentGone    bool             `json:"parentGone"`
+	ParentKeeps   []string         `json:"parentKeeps"`
+	Kubeconfig    string           `json:"kubeconfig,omitempty"`
+	SupportBundle string           `json:"supportBundle,omitempty"`
+	Next          []string         `json:"next"`
+	Steps         []progress.Event `json:"steps"`
+}
+
+// master is one run.
+type master struct {
+	management.Deps
+	opts   Options
+	result *Result
+	// permanent says that the parent was not made by a pipeline: it stays.
+	permanent bool
+}
+
+// Bootstrap makes a management cluster that stands alone by way of its parent, which it makes where it is not there and tears down where nothing of it is left
+// to do. It returns a result also with an error.
+func Bootstrap(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	o.Timeout = 0 // it is that of the whole
+	m := &master{Deps: deps, opts: o, result: &Result{
+		FormatVersion: "1", Outcome: "failed", Cluster: o.Master.Name, Parent: o.Master.Parent,
+		HandedOver: []string{}, Changes: []*change.Result{}, ParentKeeps: []string{}, Next: []string{},
+	}}
+	err := m.run(ctx)
+	switch diag.Code(err) {
+	case diag.ExitOK:
+		m.result.Outcome = "ready"
+	case diag.ExitNotReady:
+		m.result.Outcome = "not-ready"
+	}
+	if err != nil {
+		m.result.Error = err.Error()
+	}
+	return m.result, err
+}
+
+func (m *master) run(ctx context.Context) error {
+	if err := m.findParent(); err != nil {
+		return err
+	}
+	if len(m.opts.Master.Clusters) > 0 {
+		under, err := m.underWay(ctx)
+		if err != nil {
+			return err
+		}
+		if !under {
+			if err := m.make(ctx); err != nil {
+				return err
+			}
+		}
+		for _, cluster := range m.opts.Master.Clusters {
+			if err := m.handOver(ctx, cluster); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.remember(ctx); err != nil {
+		return err
+	}
+	if err := m.finish(ctx); err != nil {
+		return err
+	}
+	if err := m.endParent(ctx); err != nil {
+		return err
+	}
+	return m.prove(ctx)
+}
+
+// findParent finds out what the parent is before a run of bootstrap writes a record of its own.
+func (m *master) findParent() error {
+	record, err := m.Store.Cluster(m.result.Parent).Load()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m.permanent = !record.Ephemeral
+	return nil
+}
+
+// underWay tells whether an earlier run has begun to hand over what the new one is to have: nothing is made then, and what is there is not touched but by the
+// transfer itself. The new one is asked, too: it may have taken over from a parent that is gone.
+func (m *master) underWay(ctx context.Context) (bool, error) {
+	for _, name := range []string{m.result.Parent, m.result.Cluster} {
+		target, err := management.Find(m.Store, name, m.opts.Dir)
+		if err != nil {
+			return false, err
+		}
+		if target.Record == nil {
+			continue
+		}
+		client, err := target.Client(ctx)
+		if err != nil {
+			continue // what is not there has nothing under way; what does not answer is told by the steps that need it
+		}
+		journal, err := handover.ReadJournal(ctx, client)
+		if err != nil {
+			return false, err
+		}
+		if journal == nil || journal.Whole() || journal.Detach || journal.Source.Name != m.result.Parent || journal.Target.Name != m.result.Cluster {
+			continue
+		}
+		if journal.Active() {
+			return true, nil
+		}
+		there, err := management.Clusters(ctx, client)
+		if err != nil {
+			return false, err
+		}
+		for _, c := range there { // it has changed hands, and the fleet repo does not say so yet
+			if name == m.result.Cluster && journal.IsTransferOf(c.FullName()) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// make brings the parent up, waits until it has made its clusters, and makes a management cluster of the one that is to be one.
+func (m *master) make(ctx context.Context) error {
+	parent := m.opts.BootstrapOptions
+	parent.Cluster, parent.PivotTo, parent.MergeKubeconfig, parent.KubeconfigOut = m.result.Parent, "", "", ""
+	parent.Ephemeral = !m.permanent
+	made, err := lifecycle.Bootstrap(ctx, m.Deps, parent)
+	if made != nil {
+		m.result.SupportBundle = made.SupportBundle
+	}
+	if err != nil {
+		return diag.Wrap("bring up "+m.result.Parent+", which makes "+m.result.Cluster, err, "")
+	}
+	_, err = lifecycle.Init(ctx, m.Deps, m.ofCluster())
+	return diag.Wrap("make a management cluster of "+m.result.Cluster, err, "")
+}
+
+// finish has the parent forget what an earlier run left there, when a pull request is merged, or where that was cut off.
+func (m *master) finish(ctx context.Context) error {
+	target, err := management.Find(m.Store, m.result.Parent, m.opts.Dir)
+	if err != nil || target.Record == nil || !m.opts.Master.Alone {
+		return err
+	}
+	client, err := target.Client(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // there is nobody who could do anything with it
+	}
+	_, name, _ := strings.Cut(m.opts.Master.Own, "/")
+	left, err := flux.NewSystem(client).LetGoLeft(ctx, kube.Key{Namespace: name, Name: name + "-kubeconfig"})
+	if err != nil || !left {
+		return err
+	}
+	return m.handOver(ctx, m.opts.Master.Own)
+}
+
+// ofCluster are the options of init for the new management cluster: what is said of a host is said of the parent's.
+func (m *master) ofCluster() lifecycle.InitOptions {
+	o := m.opts.InitOptions
+	o.Cluster, o.Ephemeral = m.result.Cluster, false
+	o.HostType, o.Context, o.Kubeconfig, o.KubernetesVersion, o.NodeImage, o.Providers = "", "", "", "", "", nil
+	return o
+}
+
+// handOver has a cluster of the parent taken over by the new one, and the fleet repo say so.
+func (m *master) handOver(ctx context.Context, cluster string) error {
+	o := m.opts.Change
+	o.Dir, o.Git, o.Push = m.opts.Dir, m.opts.Git, !o.PullRequest
+	done, err := transfer.Run(ctx, m.Deps, transfer.Options{Cluster: cluster, To: m.result.Cluster, Change: o})
+	if done != nil && done.Change != nil {
+		m.result.Changes = append(m.result.Changes, done.Change)
+	}
+	if err != nil {
+		return diag.Wrap("hand cluster "+cluster+" over to "+m.result.Cluster, err, "")
+	}
+	m.result.HandedOver = append(m.result.HandedOver, cluster)
+	if done.Outcome == "transferred" {
+		return nil
+	}
+	hint := "carry the change to where Flux reads it, and run the same command again"
+	if c := done.Change; c != nil && c.PullRequest != nil {
+		hint = "merge " + c.PullRequest.URL + ", `git pull`, and run the same command again"
+	}
+	return diag.NotReady(hint, "%s has cluster %s, and the fleet repo does not say so yet", m.result.Cluster, cluster)
+}
+
+// remember keeps the way to the new management cluster, which so far was asked of the parent.
+func (m *master) remember(ctx context.Context) error {
+	connected, err := lifecycle.Connect(ctx, m.Deps, lifecycle.ConnectOptions{Dir: m.opts.Dir, Cluster: m.result.Cluster, MergeInto: m.opts.MergeKubeconfig})
+	if err != nil {
+		return diag.Wrap("keep the way to "+m.result.Cluster, err, "")
+	}
+	m.result.Kubeconfig = connected.Kubeconfig
+	if out := m.opts.KubeconfigOut; out != "" {
+		target, err := management.Find(m.Store, m.result.Cluster, m.opts.Dir)
+		if err != nil {
+			return err
+		}
+		if _, err := management.Kubeconfig(ctx, management.KubeconfigOptions{Target: target, OutputFile: out}); err != nil {
+			return err
+		}
+		m.result.Kubeconfig = out
+	}
+	return nil
+}
+
+// endParent tears the parent down, where a pipeline made it and it has no Cluster left.
+func (m *master) endParent(ctx context.Context) error {
+	target, err := management.Find(m.Store, m.result.Parent, m.opts.Dir)
+	if err != nil || target.Record == nil {
+		m.result.ParentGone = err == nil
+		return err
+	}
+	if m.opts.KeepParent || m.permanent {
+		m.result.Next = append(m.result.Next, "fleetctl teardown --management "+m.result.Parent+"    # once it has nothing left to make")
+		return nil
+	}
+	client, err := target.Client(ctx)
+	if err == nil {
+		left, err := management.Clusters(ctx, client)
+		if err != nil {
+			return diag.Wrap("list the workload clusters that are left on "+m.result.Parent, err, "")
+		}
+		if m.result.ParentKeeps = append(m.result.ParentKeeps, management.FullNames(left)...); len(left) > 0 {
+			m.result.Next = append(m.result.Next, fmt.Sprintf("fleetctl bootstrap --management NAME --stand-alone    # for each management cluster that %s has still made; it is kept until then", m.result.Parent))
+			return nil
+		}
+		if err := lifecycle.ForgetSnapshots(ctx, m.Deps, lifecycle.InitOptions{Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git}); err != nil {
+			return err
+		}
+	}
+	// Whoever does not answer here is told of by teardown, which starts what is stopped and looks for itself.
+	if _, err := lifecycle.Teardown(ctx, m.Deps, lifecycle.TeardownOptions{Target: target}); err != nil {
+		return diag.Wrap("tear down "+m.result.Parent, err, "")
+	}
+	m.result.ParentGone = true
+	return nil
+}
+
+// proveTimeout bounds how long the new one may take to be as Ready without its parent as it was with it.
+const proveTimeout = 10 * time.Minute
+
+// prove looks at the new management cluster by the way that this machine has kept, and by nothing else: its Flux is healthy, and it has the cluster that it
+// runs on.
+func (m *master) prove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
+	defer cancel()
+	step := m.Report.Start("look whether " + m.result.Cluster + " stands alone")
+	if err := m.stands(ctx, step.Detail); err != nil {
+		step.Fail(err)
+		return diag.Wrap("look whether "+m.result.Cluster+" stands alone", err, "`fleetctl status --management "+m.result.Cluster+"` shows why")
+	}
+	step.Done()
+	m.result.Alone = true
+	m.result.Next = append(m.result.Next, "fleetctl status --management "+m.result.Cluster)
+	return nil
+}
+
+func (m *master) stands(ctx context.Context, detail func(string)) error {
+	target, err := management.Find(m.Store, m.result.Cluster, m.opts.Dir)
+	if err != nil {
+		return err
+	}
+	client, err := target.Client(ctx)
+	if err != nil {
+		return err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	own, err := management.FindCluster(ctx, manager, m.result.Cluster)
+	if err != nil {
+		return err
+	}
+	keys := []kube.Key{own.Key()}
+	for _, name := range m.result.HandedOver {
+		c, err := management.FindCluster(ctx, manager, name[strings.LastIndex(name, "/")+1:])
+		if err != nil {
+			return err
+		}
+		keys = append(keys, c.Key())
+	}
+	if err := manager.WaitAvailable(ctx, keys, detail); err != nil {
+		return err
+	}
+	report, err := flux.NewSystem(client).Status(ctx)
+	if err != nil {
+		return err
+	}
+	if !report.Healthy() {
+		return diag.NotReady("`fleetctl status --management "+m.result.Cluster+"` shows why", "Flux on %s is not healthy", m.result.Cluster)
+	}
+	return nil
+}
