@@ -190,6 +190,7 @@ CLOUDS_BUNDLE := $(OFFLINE)/bundle-clouds
 
 .PHONY: e2e-clouds
 e2e-clouds: build ## Clusters in a simulated AWS by its own provider, on an embedded host; needs Python with moto[server]; each night
+	$(OFFLINE_BUILD) -only control-plane
 	$(OFFLINE_BUILD) -only providers -clouds aws -out "$(CLOUDS_BUNDLE)"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(CLOUDS_BUNDLE)" \

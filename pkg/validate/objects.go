@@ -33,6 +33,8 @@ type object struct {
 	findings diag.Findings
 	unknown  bool // no schema is known for its kind
 	refs     []reference
+	made     []known
+	runs     *runs // what it says of versions of Kubernetes; nil where it is no matter of it
 }
 
 func (o *object) gvk() kschema.GroupVersionKind {
@@ -227,6 +229,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 		}
 	}
 	o.refs = referencesOf(o, content)
+	o.runs, o.made = runsOf(o, content), madeOf(o, content)
 	if o.content != nil || o.Template == "" {
 		content = withoutSOPS(content)
 	}
@@ -260,7 +263,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	if o.Namespace == "" && o.content == nil && o.Template == "" && s.Namespaced(o.gvk()) {
 		o.findings = append(o.findings, o.at("metadata.namespace", RuleMissingNS, "the object needs a namespace, and has none", ""))
 	}
-	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs) == 0 {
+	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs)+len(o.made) == 0 && !o.runs.says() {
 		like.add(o)
 	}
 }

@@ -220,6 +220,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	findings = append(findings, unknownKinds(schemas, objects)...)
 	findings = append(findings, r.checkAnything(renderer, objects)...)
 	findings = append(findings, r.checkReferences(objects)...)
+	findings = append(findings, checkSkew(objects)...)
 	findings = append(findings, r.checkProtection(objects, placed.clusters)...)
 	findings = append(findings, r.checkAppliedSecrets(objects, secrets)...)
 	return append(findings, r.checkChannels(objects, placed.clusters)...), nil

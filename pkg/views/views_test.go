@@ -119,7 +119,9 @@ var allShown = []shown{
 	showing("Bootstrap", Bootstrap, func(r *lifecycle.BootstrapResult) { r.Error = "" }),
 	showing("Bootstrap kept", Bootstrap, func(r *lifecycle.BootstrapResult) { r.Error, r.PivotedTo = "", "" }),
 	showing("Teardown", Teardown),
-	showing("Teardown nothing", Teardown, func(r *lifecycle.TeardownResult) { r.Changed, r.Leftovers, r.NotAsked = false, nil, nil }),
+	showing("Teardown nothing", Teardown, func(r *lifecycle.TeardownResult) { r.Changed, r.Leftovers, r.NotAsked, r.Plan = false, nil, nil, nil }),
+	showing("Teardown dry run", Teardown, func(r *lifecycle.TeardownResult) { r.Changed, r.Leftovers, r.NotAsked = false, nil, nil }),
+	showing("TeardownPlan", TeardownPlan),
 	showing("UpgradePlan", UpgradePlan, func(r *upgrade.Plan) { r.ToApply, r.ToDeclare = true, true }),
 
 	showing("Pivot plan", Pivot),

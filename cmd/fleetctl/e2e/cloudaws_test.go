@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -92,6 +94,28 @@ func (a *simulatedAWS) uses(t *testing.T, key string) int {
 		}
 	}
 	return total
+}
+
+// machines are the instances that there are and were, each with what it finds when it boots.
+func (a *simulatedAWS) machines(ctx context.Context) ([]machine, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+"/_test/machines", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the simulated AWS answers %s: %s", response.Status, body)
+	}
+	var all []machine
+	return all, json.Unmarshal(body, &all)
 }
 
 func ask[T any](t *testing.T, url string) T {

@@ -6,13 +6,17 @@ outlives the test that started it, however that ends. What the test asks beside 
   GET /_test/left   what there is in every region that was worked in, apart from what each new account has
   GET /_test/keys   how often each access key was used, by service
   GET /_test/strangers  makes what others have in the same account: of another fleet, and of nobody knows whom
+  GET /_test/machines   the instances, with what each finds when it boots: it fetches its user data once, as a real one would
+  GET /_test/end/ID     ends an instance behind everybody's back
 """
 
-import ipaddress
-import itertools
+import base64
+import gzip
 import json
 import os
+import random
 import re
+import socket
 import sys
 import threading
 from collections import Counter
@@ -23,6 +27,7 @@ os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "true")
 
 try:
     import boto3
+    from botocore.exceptions import ClientError
     from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
     from moto.ec2.models.instances import Instance
     from moto.ec2.models.nat_gateways import NatGatewayBackend
@@ -87,14 +92,29 @@ def mend():
 
     RegionsAndZonesBackend.describe_regions = enabled_regions
     # The name of a load balancer has to resolve: each gets an address of this machine's loopback network.
-    addresses = (str(ipaddress.ip_address("127.77.0.1") + n) for n in itertools.count())
     balancer = FakeLoadBalancer.__init__
 
     def balancer_on_loopback(self, *args, **kwargs):
         balancer(self, *args, **kwargs)
-        self.dns_name = next(addresses)
+        self.dns_name = next(ADDRESSES)
 
     FakeLoadBalancer.__init__ = balancer_on_loopback
+
+
+def network():
+    """254 addresses of the loopback network that no other simulator on this machine uses, and what holds them until the end."""
+    while True:
+        prefix = f"127.{random.randint(64, 126)}.{random.randint(0, 255)}"
+        held = socket.socket()
+        try:
+            held.bind((f"{prefix}.254", 6443))
+        except OSError:
+            held.close()
+            continue
+        return held, (f"{prefix}.{n}" for n in range(1, 254))
+
+
+HELD, ADDRESSES = network()
 
 
 def prepare(url):
@@ -142,6 +162,58 @@ def left(url, region):
     return out
 
 
+class Machines:
+    """What instances are to those who look at them from inside."""
+
+    def __init__(self, url):
+        self.ec2 = client("ec2", url)
+        self.secrets = client("secretsmanager", url)
+        self.started = {}
+
+    def all(self):
+        out = []
+        for reservation in self.ec2.describe_instances()["Reservations"]:
+            for instance in reservation["Instances"]:
+                out.append(self.one(instance))
+        return out
+
+    def one(self, instance):
+        name, running = instance["InstanceId"], instance["State"]["Name"] == "running"
+        if running and name not in self.started:
+            try:
+                data = self.user_data(name)
+                self.started[name] = {"address": next(ADDRESSES), "userData": data}
+            except ClientError:
+                running = False  # not yet: a real one tries again, too
+        zone = instance["Placement"]["AvailabilityZone"]
+        return {
+            "id": name,
+            "providerID": f"aws:///{zone}/{name}",
+            "hostname": instance["PrivateDnsName"],
+            "type": instance["InstanceType"],
+            "zone": zone,
+            "running": running,
+            **self.started.get(name, {}),
+        }
+
+    def user_data(self, name):
+        """Follows the script that the provider gives each instance: its data are in several secrets, which are deleted once they are read."""
+        value = self.ec2.describe_instance_attribute(InstanceId=name, Attribute="userData")["UserData"].get("Value", "")
+        script = plain(base64.b64decode(value)).decode()
+        prefix, chunks = re.search(r'SECRET_PREFIX="([^"]+)"', script), re.search(r"CHUNKS=\"(\d+)\"", script)
+        if not prefix or not chunks:
+            return script
+        names = [f"{prefix[1]}-{n}" for n in range(int(chunks[1]))]
+        data = b"".join(self.secrets.get_secret_value(SecretId=n)["SecretBinary"] for n in names)
+        for n in names:
+            self.secrets.delete_secret(SecretId=n, ForceDeleteWithoutRecovery=True)
+        return plain(data).decode()
+
+
+def plain(data):
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
 def strangers(url):
     """A VPC with a subnet of another fleet's cluster, and a VPC of a cluster whose fleet nothing tells."""
     ec2 = client("ec2", url)
@@ -172,6 +244,7 @@ class Account:
     def __init__(self):
         self.aws = DomainDispatcherApplication(create_backend_app)
         self.url = ""
+        self.machines = None
         self.keys = Counter()
         self.fresh = {}
 
@@ -190,6 +263,11 @@ class Account:
             return dict(self.keys)
         if path == "/_test/strangers":
             return strangers(self.url)
+        if path == "/_test/machines":
+            return self.machines.all()
+        if path.startswith("/_test/end/"):
+            self.machines.ec2.terminate_instances(InstanceIds=[path.removeprefix("/_test/end/")])
+            return True
         return sorted(set(left(self.url, REGION)) - self.fresh)
 
 
@@ -199,6 +277,7 @@ def main():
     server = make_server("127.0.0.1", 0, account, threaded=True, request_handler=Quiet)
     account.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    account.machines = Machines(account.url)
     image = prepare(account.url)
     account.fresh = set(left(account.url, REGION))
     account.keys.clear()
