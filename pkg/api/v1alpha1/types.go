@@ -41,6 +41,8 @@ type FleetSpec struct {
 	Channels []Channel `json:"channels,omitempty"`
 	// Environments group workload clusters; each has a folder of its own.
 	Environments []Environment `json:"environments,omitempty"`
+	// Notifications tell people, or a forge, what Flux on the management clusters does.
+	Notifications []Notification `json:"notifications,omitempty"`
 	// Snapshots of what the management clusters manage.
 	Snapshots Snapshots `json:"snapshots,omitzero"`
 	// Validate says what `fleetctl validate` knows besides, and what it leaves out.
