@@ -18,7 +18,7 @@ import (
 )
 
 // fuzzLimits keep one run small.
-var fuzzLimits = WithLimits(Limits{Entries: 50, Bytes: 1 << 20, Ratio: 100})
+var fuzzLimits = withLimits(Limits{Entries: 50, Bytes: 1 << 20, Ratio: 100})
 
 // FuzzOpen gives the archive reader any bytes, as they are and as the content of a compressed stream. It must not panic,
 // must write nothing outside of its folder, and what it opens must be whole.

@@ -25,9 +25,6 @@ func DefaultLimits() Limits { return Limits{Entries: 20_000, Bytes: 64 << 30, Ra
 // WithCache keeps what is unpacked in dir, under the archive's digest, for the next Open of the same archive.
 func WithCache(dir string) Option { return func(o *options) { o.cache = dir } }
 
-// WithLimits replaces DefaultLimits.
-func WithLimits(l Limits) Option { return func(o *options) { o.limits = l } }
-
 func newOptions(opts []Option) options {
 	o := options{limits: DefaultLimits()}
 	for _, opt := range opts {

@@ -127,7 +127,7 @@ func TestHostileArchives(t *testing.T) {
 				makeArchive(t, archive, tt.entries...)
 				options := opts(dir)
 				if tt.limits.Entries > 0 {
-					options = append(options, WithLimits(tt.limits))
+					options = append(options, withLimits(tt.limits))
 				}
 				_, err := Open(t.Context(), archive, options...)
 				var refused *RefusedError
@@ -197,3 +197,6 @@ func TestOtherArchives(t *testing.T) {
 		entries[i].content = e.content
 	}
 }
+
+// withLimits replaces DefaultLimits.
+func withLimits(l Limits) Option { return func(o *options) { o.limits = l } }

@@ -21,14 +21,14 @@ func newAdoptCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "adopt",
 		Short: "Look at a Flux repo with Cluster API objects in it, and write the fleet.yaml for it",
-		Long: `Look at a repo that was there before fleetctl: one that Flux follows, with objects of Cluster API in it. It says what it understands, and
-writes the smallest fleet.yaml with which validate, render, diff, status and the lists work there; it changes no other file, no layout and
-nothing on a cluster. Clusters that stand in the repo as manifests stay manifests.
+		Long: `Look at a repo that was there before fleetctl: Flux follows it, and it holds objects of Cluster API. The command says what it understands, and
+writes the smallest fleet.yaml with which validate, render, diff, status and the lists work. It changes no other file, no layout and no cluster. Clusters that
+the repo holds as manifests stay manifests.
 
-A management cluster is found by its Flux: the folder that it applies first is its path in fleet.yaml. How it is reached is not written in a
-repo: give its context with --context, here once for all, or to each command that looks at it.
+A management cluster is found by its Flux: the first folder that Flux applies is the path of the management cluster in fleet.yaml. A repo does not say how
+the management cluster is reached: give its context with --context, here once for all, or to each command that reads the cluster.
 
-Exit codes: 0 fleet.yaml is written, or would be; 3 nothing there is Cluster API's.`,
+Exit codes: 0 fleet.yaml is written, or would be; 3 the repo holds nothing of Cluster API.`,
 		Example: `  fleetctl adopt --dry-run
   fleetctl adopt --context prod-management
   fleetctl validate`,

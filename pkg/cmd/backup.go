@@ -26,9 +26,10 @@ func newBackupCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup",
 		Short: "Keep what a management cluster manages in an encrypted snapshot that outlives it",
-		Long: `Take a snapshot of what a management cluster manages: every Cluster with its machines, its provider's objects, its Secrets, and what Flux and Helm
-know of it, all with their status. The snapshot is encrypted with the fleet's age key and kept in a place that outlives the cluster: a folder, a repository
-of an OCI registry, or a branch of the fleet repo. The newest 10 of a management cluster are kept there. Nothing on the cluster is changed.
+		Long: `Take a snapshot of everything that a management cluster manages: every Cluster with its machines, the objects of its provider, its Secrets, and the objects
+of Flux and Helm about it, all with their status. The snapshot is encrypted with the fleet's age key and kept in a place that outlives the cluster: a
+folder, a repository of an OCI registry, or a branch of the fleet repo. This place keeps the newest 10 snapshots of a management cluster. Nothing on the
+cluster is changed.
 
 fleetctl restore gives a snapshot to a new management cluster.`,
 		Example: `  fleetctl backup --to /mnt/snapshots
@@ -99,14 +100,14 @@ func newRestoreCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore",
 		Short: "Give what a snapshot holds to a new management cluster",
-		Long: `Make the management cluster that fleet.yaml declares, as init does, and give it what a snapshot holds before its Flux begins. The objects are made while
-nobody there can act on them, with their status, and are compared with the snapshot; then the management cluster takes over in one write. The
-providers find their machines again, and nothing is made a second time.
+		Long: `Make the management cluster that fleet.yaml declares, as init does, and give it the content of a snapshot before its Flux starts. The objects are created
+with their status while no controller can act on them, and are compared with the snapshot. Then the management cluster takes over in one write. The
+providers find their machines again and create none a second time.
 
-The management cluster that the snapshot was taken of must be gone: say so with --source-is-gone, for nothing in a snapshot tells. What was
-made after the snapshot was taken is not in it: look in the cloud for machines that no Cluster owns.
+The management cluster of the snapshot must be gone. Nothing in a snapshot can tell whether it is, so say it with --source-is-gone. A snapshot does not hold
+what was made after it was taken: look in the cloud for machines that no Cluster owns.
 
-It can be interrupted at any moment, and the same command goes on. Until the work is taken over --abort undoes it.
+It can be interrupted at any moment, and the same command goes on. Before the management cluster has taken over, --abort undoes the restore.
 
 Exit codes: 0 the snapshot is restored; 3 something was not ready in time, run it again.`,
 		Example: `  fleetctl restore --dry-run

@@ -42,7 +42,7 @@ func completeForges(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// editing is what the help of such a command says; editingFlags is the part for those that show no difference.
+// editing ends the help of a command that edits the fleet repo; editingFlags ends it where the command shows no difference.
 const (
 	editing = `
 

@@ -13,11 +13,11 @@ import (
 
 func newChartCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "chart", Short: "List and update the charts of the fleet repo: one per flavour of cluster",
+		Use: "chart", Short: "List, add, update and remove the charts of the fleet repo: one per flavour of cluster",
 		Long: `The charts in charts/ are copies that belong to the team: it may change them as it likes. fleet.lock remembers what fleetctl brought, so that a
-newer fleetctl can bring what is new without losing what the team has changed.`,
+newer fleetctl can bring what is new without losing what the team has changed. A chart for any other provider is made of a cluster template.`,
 	}
-	c.AddCommand(newChartListCmd(f), newChartUpdateCmd(f))
+	c.AddCommand(newChartAddCmd(f), newChartListCmd(f), newChartUpdateCmd(f), newChartRemoveCmd(f))
 	return c
 }
 

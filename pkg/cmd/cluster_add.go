@@ -67,7 +67,7 @@ func (o *clusterAddOptions) complete(f *factory, args ...string) error {
 		return err
 	}
 	if o.valuesFile != "" {
-		content, err := readInput(f, o.valuesFile)
+		content, err := readInput(f, o.valuesFile, "the values", "--values")
 		if err != nil {
 			return err
 		}
@@ -120,15 +120,15 @@ func (o *clusterAddOptions) askValues(f *factory, repo *fleetrepo.Repo) error {
 	return nil
 }
 
-// readInput reads a file that a flag names, or standard input for -. What is too large is cut, and then found too large.
-func readInput(f *factory, name string) ([]byte, error) {
+// readInput reads what a flag names: a file, or standard input for -. What is too large is cut, and then found too large.
+func readInput(f *factory, name, what, flag string) ([]byte, error) {
 	const most = 1 << 20
 	if name == "-" {
 		return io.ReadAll(io.LimitReader(f.streams.In, most))
 	}
 	file, err := os.Open(filepath.Clean(name))
 	if err != nil {
-		return nil, diag.Wrap("read the values", err, "give --values a file that you can read")
+		return nil, diag.Wrap("read "+what, err, "give "+flag+" a file that you can read")
 	}
 	defer file.Close()
 	return io.ReadAll(io.LimitReader(file, most))

@@ -25,13 +25,12 @@ func newClusterDetachCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "detach NAME",
 		Short: "Have a management cluster forget a cluster, and delete nothing",
-		Long: `Have a management cluster forget a workload cluster: its machines, networks and disks stay as they are, and nobody manages them any more. Flux is kept
-from making the cluster again first; then its objects are taken away while nobody can act on them. What was known of it is kept in private
-files: its kubeconfig, and a snapshot of the objects. In Git it stays declared until fleetctl cluster remove takes it out there, which deletes
-nothing any more.
+		Long: `Have a management cluster forget a workload cluster: its machines, networks and disks stay as they are, and nobody manages them any more. Flux is kept from
+making the cluster again; then its objects are removed while no controller can act on them. The kubeconfig of the cluster and a snapshot of its objects are
+kept in private files. In Git the cluster stays declared until fleetctl cluster remove takes it out, which deletes no machine then.
 
-Interrupted, the same command goes on; as long as nothing is taken away, --abort undoes it. A cluster whose manifests a Kustomization applies without a chart is refused: it would be made
-again.`,
+When it is interrupted, the same command goes on. As long as no object is removed, --abort undoes it. A cluster whose manifests a Kustomization applies
+without a chart is refused: Flux would make it again.`,
 		Example: `  fleetctl cluster detach shop --dry-run
   fleetctl cluster detach shop --kubeconfig-out shop.kubeconfig
   fleetctl cluster detach shop --abort`,

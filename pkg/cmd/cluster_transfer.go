@@ -25,16 +25,16 @@ func newClusterTransferCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "transfer NAME --to MANAGEMENT",
 		Short: "Hand one cluster to another management cluster of the fleet",
-		Long: `Hand one workload cluster to another management cluster of the fleet, while both go on with their other clusters. Its machines, networks and disks stay as
-they are. The source's Flux is kept off the cluster; its objects are copied while nobody can act on them, compared, and then the other management
-cluster takes over, in one write. After that the cluster's folder moves in the fleet repo, with --push, --pr or, without a remote, --commit;
-and when both sides' Flux has applied that, the source forgets the rest.
+		Long: `Hand one workload cluster to another management cluster of the fleet, while both management clusters go on with their other clusters. The machines,
+networks and disks stay as they are. The source's Flux is kept off the cluster, and the cluster's objects are copied while no controller can act on
+them. Both sides are compared, and then the other management cluster takes over, in one write. After that the cluster's folder moves in the fleet repo,
+with --push, --pr or, without a remote, --commit. When the Flux of both sides has applied this commit, the source deletes its remaining objects.
 
-Interrupted, the same command goes on, on any machine that reaches both; --to may be left out then. Until the other one has taken over, --abort undoes it.
-Between the hand-over and the merge of a pull request the cluster is the other one's, and no Flux changes it.
+When it is interrupted, the same command goes on, on any machine that reaches both management clusters; --to may be left out then. Before the other
+management cluster has taken over, --abort undoes the transfer. With --pr, no Flux changes the cluster between the hand-over and the merge.
 
-What an environment has for all its clusters comes along where the other management cluster has no cluster in it yet. Where it has one, both have to be
-the same, or --accept-differences agrees to what is there.`,
+What an environment has for all its clusters is copied where the other management cluster has no cluster in this environment yet. Where it has one, the
+environment must be the same on both sides, or --accept-differences accepts the environment of the other side.`,
 		Example: `  fleetctl cluster transfer shop --to second --dry-run
   fleetctl cluster transfer shop --to second --push
   fleetctl cluster transfer shop --to second --pr          # and again, when it is merged

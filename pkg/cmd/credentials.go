@@ -22,13 +22,14 @@ func newCredentialsCmd(f *factory) *cobra.Command {
 	c := listFormats(&cobra.Command{
 		Use:   "credentials",
 		Short: "List what the management clusters hold to get into clouds, since when and until when",
-		Long: `List what the management clusters of the fleet hold to get into clouds: the secret variables of their providers and those that end, where they
-come from, since when and until when, and the identities that clusters may use. Values are never shown; fleetctl does not read them.
+		Long: `List the credentials that the management clusters of the fleet hold for clouds: the secret variables of their providers, credentials that expire, and the
+identities that clusters may use. The list says where each comes from, since when it is there and when it expires. Values are never shown; fleetctl does
+not read them.
 
-The end of a credential is known where Vault leased it, or where it says so itself: a web token, or what AWS's credential_process and Kubernetes'
-credential plugins print. "fleetctl init" renews, or gives the providers, what has changed.
+The expiry of a credential is known where Vault leased it, or where the credential itself names it: a web token, or the output of AWS's credential_process and
+of Kubernetes' credential plugins. "fleetctl init" renews such credentials and gives changed ones to the providers.
 
-Exit codes: 0 nothing ends soon; 3 something does, or has ended, or a management cluster could not be asked.`,
+Exit codes: 0 nothing expires soon; 3 something does, or has expired, or a management cluster could not be asked.`,
 		Example: `  fleetctl credentials
   fleetctl credentials --within 168h
   fleetctl credentials -o json | jq '.managementClusters[].credentials[] | select(.ends)'`,

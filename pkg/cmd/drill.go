@@ -22,14 +22,14 @@ func newDrillCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drill",
 		Short: "Try whether the last snapshot could be restored, on a host made for it",
-		Long: `Restore the last snapshot into an embedded host that is made for it, with everything fenced, and say whether it would have worked: whether the snapshot opens
-with the keys at hand, the providers store what is in it, all objects arrive as they were, it has the clusters that Git declares, and what a restore
-needs that neither Git nor the snapshot holds. Then the host is deleted.
+		Long: `Restore the last snapshot into an embedded host that is made for it, with everything fenced, and say whether a real restore would work. The drill checks
+that the keys at hand open the snapshot, that the providers store its objects, that all objects arrive unchanged, and that it has the clusters that Git
+declares. It names what a restore needs beyond Git and the snapshot. Then the host is deleted.
 
-Nothing else is touched: not the management cluster, no cloud, no Git. No controller ever acts on the copies, and the providers get values of no worth in
-the place of credentials. It needs no container engine.
+The drill touches neither the management cluster nor a cloud nor Git. No controller ever acts on the copies, and the providers get worthless values instead of
+credentials. It needs no container engine.
 
-Exit codes: 0 a restore would work; 3 something was found that would keep it from working; 1 the drill itself could not be carried out.`,
+Exit codes: 0 a restore would work; 3 the drill found something that would keep a restore from working; 1 the drill itself failed.`,
 		Example: `  fleetctl drill
   fleetctl drill --max-age 24h           # each night, in a pipeline
   fleetctl drill --from oci://registry.example.com/acme/snapshots --bundle bundle.tar.zst`,

@@ -103,9 +103,9 @@ func (o *setFlags) add(c *cobra.Command) {
 func (o *setFlags) values(f *factory) (map[string]any, error) {
 	values := map[string]any{}
 	if o.file != "" {
-		content, err := readInput(f, o.file)
+		content, err := readInput(f, o.file, "the values", "--values")
 		if err != nil {
-			return nil, diag.Wrap("read the values", err, "give --values a file that you can read")
+			return nil, err
 		}
 		if values, err = fleetrepo.ParseValues(o.file, content); err != nil {
 			return nil, err

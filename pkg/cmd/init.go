@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
@@ -83,7 +84,25 @@ func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 
 // addHostType defines the flag that says what a new management cluster is carried by.
 func (o *initOptions) addHostType(c *cobra.Command) {
-	c.Flags().StringVar(&o.HostType, "host", "", "what carries the management cluster: kind, embedded or existing (default: kind where a container engine answers, else embedded)")
+	c.Flags().StringVar(&o.HostType, "host", "", "what carries the management cluster: "+hostNames()+" (default: kind where a container engine answers, else embedded)")
+	completeFlag(c, "host", cobra.FixedCompletions(hostTypes(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// hostTypes are the types of hosts that a person may choose. A workload cluster carries a management cluster where fleet.yaml names a parent.
+func hostTypes() []string {
+	var names []string
+	for _, t := range v1alpha1.HostTypes() {
+		if t != v1alpha1.HostWorkload {
+			names = append(names, string(t))
+		}
+	}
+	return names
+}
+
+func hostNames() string {
+	names := hostTypes()
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // addRunFlags defines those that every run needs, also for a management cluster that is there.

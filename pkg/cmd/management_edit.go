@@ -60,7 +60,8 @@ next generation, v2 beside v1, or the one of --generation. With --parent another
 	}
 	fs := c.Flags()
 	fs.StringSliceVar(&o.providers, "provider", nil, "infrastructure provider, name or name:version; several times")
-	fs.StringVar((*string)(&wanted.Host.Type), "host", "", "what carries it: kind, embedded or existing (default: what init finds)")
+	fs.StringVar((*string)(&wanted.Host.Type), "host", "", "what carries it: "+hostNames()+" (default: what init finds)")
+	completeFlag(c, "host", cobra.FixedCompletions(hostTypes(), cobra.ShellCompDirectiveNoFileComp))
 	fs.StringVar(&o.hostContext, "host-context", "", "context of an existing cluster")
 	fs.StringVar(&wanted.Parent, "parent", "", "management cluster that makes it")
 	fs.StringVar(&wanted.Cloud, "cloud", "", "folder below providers (default: the name of its first infrastructure provider)")

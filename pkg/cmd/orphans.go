@@ -25,14 +25,16 @@ func newOrphansCmd(f *factory) *cobra.Command {
 	c := listFormats(&cobra.Command{
 		Use:   "orphans",
 		Short: "List what a cloud still holds of the fleet's clusters and nobody manages any more",
-		Long: `List what a cloud still holds of the fleet's clusters and no management cluster that answers owns: machines that run, and are paid for, after what made
-them is gone. The cloud is asked with the credentials that "fleetctl init" gives its provider, in every region of the account; nothing is changed.
+		Long: `List the resources of a cloud that belonged to the fleet's clusters and that no management cluster that answers owns: machines that run, and cost money, after
+their management cluster is gone. The cloud is asked with the credentials that "fleetctl init" gives its provider, in every region of the account. Nothing is
+changed.
 
-What proves that something is this fleet's is its tag ` + v1alpha1.FleetTag + `, which clusters of "fleetctl cluster add" have, or that it is in a network that
-has it. What has the tags of a cluster and of no fleet is listed with proof "none": it may be another fleet's. What has another fleet's tag is counted
-and not shown.
+A resource belongs to this fleet where it has the tag ` + v1alpha1.FleetTag + `, which clusters of "fleetctl cluster add" have, or is in a network with this tag. A resource
+with the tags of a cluster but of no fleet is listed with proof "none": it may be another fleet's. Resources with another fleet's tag are counted and not
+shown.
 
-It is a list to look into, and no command deletes it: what the tags say may be of a copied fleet repo, of a cluster that was detached, or of a network that others use.
+Look into each resource before you delete it; no command deletes it. The tags may be those of a copied fleet repo, of a cluster that was detached, or of a
+network that others use.
 
 Exit codes: 0 there are none, and everything was asked; 3 there are some, or something could not be asked.`,
 		Example: `  fleetctl orphans

@@ -23,15 +23,15 @@ func newPivotCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pivot",
 		Short: "Hand the work of a management cluster to another one",
-		Long: `Hand all that a management cluster manages to another cluster, which becomes the management cluster: one of its own workload clusters (--to), or
-any other that a kubeconfig leads to (--to-kubeconfig). The same providers and Flux are installed there, the source is fenced, the objects of all
-namespaces are copied with their status, both sides are compared, and then the work changes hands in a single write. Only after it does the
-target begin, and the source lose what it had.
+		Long: `Hand everything that a management cluster manages to another cluster, which becomes the management cluster: one of its own workload clusters (--to), or
+any cluster that a kubeconfig reaches (--to-kubeconfig). fleetctl installs the same providers and Flux at the target, fences the source, copies the
+objects of all namespaces with their status, and compares both sides. Then a single write hands the work over. Only after this write does the target
+start, and the source lose its objects.
 
-It can be interrupted at any moment. What is going on stands in a journal on both sides, so the same command goes on, from any machine that
-reaches either side; once the work has changed hands, also where the source is gone. Until then --abort undoes it: the source goes on as it was, and
-the copies are removed without touching a machine. --dry-run changes nothing; it counts what would travel, and says what cannot and what
-would be waited for.
+It can be interrupted at any moment. A journal on both sides records the phase, so the same command goes on, from any machine that reaches either side;
+after the hand-over it goes on even where the source is gone. Before the hand-over, --abort undoes it: the source goes on as before, and the copies are
+removed without touching a machine. --dry-run changes nothing: it counts the objects to hand over, names those that cannot be handed over, and says what
+the pivot would wait for.
 
 Exit codes: 0 the target has taken over; 3 something was not ready in time, run it again.`,
 		Example: `  fleetctl pivot --to platform --dry-run

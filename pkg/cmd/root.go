@@ -136,6 +136,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"repo", newPromoteCmd(f)},
 		{"repo", newTenantCmd(f)},
 		{"repo", newAppCmd(f)},
+		{"repo", newNotificationCmd(f)},
 		{"repo", newFeatureCmd(f)},
 		{"repo", newCNICmd(f)},
 		{"repo", newRevertCmd(f)},

@@ -129,7 +129,7 @@ func (o *secretEncryptOptions) newSecret(f *factory, file string) (*lifecycle.Ne
 		if !ok {
 			key, from = filepath.Base(given), given
 		}
-		value, err := readInput(f, from)
+		value, err := readInput(f, from, "a value of the Secret", "--from-file")
 		if err != nil {
 			return nil, err
 		}

@@ -26,15 +26,16 @@ func newSupportBundleCmd(f *factory) *cobra.Command {
 events, the logs of the host's programs or of the pods of the providers and Flux, versions, and what "fleetctl status" and "fleetctl why" say.
 
 What Secrets hold is taken out, wherever else it stands, and so is what looks like a secret: values under names such as password or token, private keys,
-kubeconfigs, tokens in URLs. Look through it all the same before you give it to somebody. The file is for you alone to read (mode 0600). What cannot be
-read, as where the API server does not answer, is named in its README.txt. "fleetctl bootstrap" gathers one by itself when it fails.`,
+kubeconfigs, tokens in URLs. Look through it all the same before you give it to somebody. The file is for you alone to read (mode 0600), and without --file it
+is in the state folder, where no commit takes it along. What cannot be read, as where the API server does not answer, is named in its README.txt.
+"fleetctl bootstrap" gathers one by itself when it fails.`,
 		Example: `  fleetctl support-bundle
   fleetctl support-bundle --file /tmp/mgmt.tar.gz --management mgmt`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runSupportBundle),
 	}
 	f.addManagement(c)
-	c.Flags().StringVarP(&o.file, "file", "f", "", "file to write (default: support-bundle-NAME-TIME.tar.gz in this folder)")
+	c.Flags().StringVarP(&o.file, "file", "f", "", "file to write (default: support-bundles/NAME-TIME.tar.gz in the state folder)")
 	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "leave out what does not answer within this time")
 	return c
 }
@@ -46,7 +47,9 @@ func runSupportBundle(ctx context.Context, f *factory, o *supportBundleOptions) 
 	}
 	file := o.file
 	if file == "" {
-		file = "support-bundle-" + target.Name + "-" + time.Now().UTC().Format("20060102-150405") + ".tar.gz"
+		if file, err = f.store().SupportBundle(target.Name, time.Now()); err != nil {
+			return err
+		}
 	}
 	bounded, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()

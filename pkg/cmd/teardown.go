@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -15,9 +16,9 @@ import (
 
 // teardownOptions are the flags of teardown.
 type teardownOptions struct {
-	asGiven
-	deleteClusters, yes bool
-	timeout             time.Duration
+	deleteClusters, skipDrain, dryRun, yes bool
+	abandon                                []string
+	timeout                                time.Duration
 }
 
 func newTeardownCmd(f *factory) *cobra.Command {
@@ -29,17 +30,31 @@ func newTeardownCmd(f *factory) *cobra.Command {
 
 It refuses while workload clusters live only there: without the management cluster nobody could change or delete them. Either move them
 to another management cluster (fleetctl bootstrap --pivot-to), or delete them as well with --delete-clusters. The Git repository is
-never touched. At the end it asks the clouds that can be asked what they still hold, as "fleetctl orphans" does.`,
+never touched.
+
+It shows first what it is about to do, in order; --dry-run ends there. Before it deletes a workload cluster it drains it: it deletes the load balancers and
+volumes that Kubernetes made in the cloud from inside of the cluster, which Cluster API does not know. At the end it asks the clouds that can be asked what they still hold, as "fleetctl orphans" does.`,
 		Example: `  fleetctl teardown
+  fleetctl teardown --delete-clusters --dry-run
   fleetctl teardown --delete-clusters --yes`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runTeardown),
 	}
 	f.addManagement(c)
 	c.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the workload clusters that live only there")
+	c.Flags().BoolVar(&o.skipDrain, "skip-drain", false, "leave in the cloud what Kubernetes made there from inside the workload clusters: load balancers and volumes")
+	c.Flags().StringSliceVar(&o.abandon, "abandon", nil, "workload clusters, NAME or NAMESPACE/NAME, that are deleted even if they manage clusters themselves or do not say: nobody manages those any more")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what it would do, in order, and change nothing")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	c.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 30m for deleting clusters)")
+	c.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 10m for draining a cluster, 30m for deleting all)")
 	return c
+}
+
+func (o *teardownOptions) complete(*factory, ...string) error {
+	if (o.skipDrain || len(o.abandon) > 0) && !o.deleteClusters {
+		return diag.Usage("add --delete-clusters", "--skip-drain and --abandon are for the workload clusters that --delete-clusters deletes")
+	}
+	return nil
 }
 
 func runTeardown(ctx context.Context, f *factory, o *teardownOptions) error {
@@ -51,12 +66,11 @@ func runTeardown(ctx context.Context, f *factory, o *teardownOptions) error {
 	if err != nil {
 		return err
 	}
-	options := lifecycle.TeardownOptions{Target: target, DeleteClusters: o.deleteClusters, Timeout: o.timeout}
-	if o.deleteClusters && !o.yes {
-		options.Confirm = func(clusters []string) error {
-			f.closeReporter()
-			return ui.ConfirmTyped(f.streams, deleteQuestion(target.Name, clusters), target.Name, "--yes")
-		}
+	options := lifecycle.TeardownOptions{
+		Target: target, DeleteClusters: o.deleteClusters, SkipDrain: o.skipDrain, Abandon: o.abandon, DryRun: o.dryRun, Timeout: o.timeout,
+		Confirm: func(plan *lifecycle.TeardownPlan) error {
+			return f.agreeToTeardown(target.Name, plan, o.deleteClusters && !o.yes)
+		},
 	}
 	result, err := lifecycle.Teardown(ctx, deps, options)
 	if err != nil {
@@ -101,14 +115,27 @@ func (f *factory) askClouds(ctx context.Context, deps management.Deps, result *l
 	result.NotAsked = append(result.NotAsked, notAsked...)
 }
 
-func deleteQuestion(cluster string, clusters []string) string {
+// agreeToTeardown shows the plan, and asks where somebody is to agree to it.
+func (f *factory) agreeToTeardown(name string, plan *lifecycle.TeardownPlan, ask bool) error {
+	if ask {
+		f.closeReporter()
+	}
+	aside := f.streams
+	aside.Out = aside.Err // standard output is the result's
+	if err := views.Print(aside, ui.Human, false, views.TeardownPlan(plan)); err != nil || !ask {
+		return err
+	}
+	return ui.ConfirmTyped(f.streams, deleteQuestion(name, plan), name, "--yes")
+}
+
+func deleteQuestion(cluster string, plan *lifecycle.TeardownPlan) string {
 	question := "This deletes the management cluster " + cluster
-	if len(clusters) == 0 {
+	if len(plan.Clusters) == 0 {
 		return question + "."
 	}
 	question += " and these workload clusters, with their machines and what they store:\n"
-	for _, name := range clusters {
-		question += "  " + name + "\n"
+	for _, c := range plan.Clusters {
+		question += "  " + c.Name + "\n"
 	}
 	return question
 }

@@ -25,6 +25,8 @@ type Finding struct {
 	Column   int      `json:"column,omitempty"`
 	Summary  string   `json:"summary"`
 	Hint     string   `json:"hint,omitempty"`
+	// Gist is Summary without what only tells one object from another; "": Summary itself. Findings of one gist say the same of other places.
+	Gist string `json:"-"`
 }
 
 // String is "file:line:column: summary", without what is unknown: editors and terminals make a link of it.

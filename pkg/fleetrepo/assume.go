@@ -188,7 +188,7 @@ func Roots(files fs.FS) []Root {
 		switch {
 		case o.kind == "FluxInstance":
 			add(o, o.path)
-		case o.kind == "Kustomization" && !o.remote && lies(o.file, o.path):
+		case o.appliesItself() && !(o.path == "." && slices.ContainsFunc(objects, o.isOfAnother)):
 			add(o, o.path)
 		}
 	}
@@ -225,6 +225,18 @@ func Roots(files fs.FS) []Root {
 		taken[r.Name] = true
 	}
 	return roots
+}
+
+// appliesItself tells of a Kustomization that it applies the folder that it is in.
+func (o fluxObject) appliesItself() bool {
+	return o.kind == "Kustomization" && !o.remote && lies(o.file, o.path)
+}
+
+// isOfAnother tells of a Kustomization beside which another one, of another source, is where a cluster's Flux begins: then the whole of which it
+// applies is that of its own source, such as a tenant's repo.
+func (o fluxObject) isOfAnother(root fluxObject) bool {
+	return root.appliesItself() && root.path != "." &&
+		[3]string{o.sourceKind, cmp.Or(o.sourceNamespace, o.namespace), o.sourceName} != [3]string{root.sourceKind, cmp.Or(root.sourceNamespace, root.namespace), root.sourceName}
 }
 
 // rootName is what a cluster with that folder is called: by the folder's name alone where it is in clusters/, as flux bootstrap's documentation has it.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -306,24 +305,6 @@ func TestDisconnect(t *testing.T) {
 	case <-ended:
 	case <-time.After(10 * time.Second):
 		t.Error("the request goes on without its client")
-	}
-}
-
-func TestServe(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- gitserve.Serve(ctx, "127.0.0.1:0", http.NotFoundHandler()) }()
-	cancel()
-	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-		t.Errorf("stopped: %v", err)
-	}
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = taken.Close() }()
-	if err := gitserve.Serve(t.Context(), taken.Addr().String(), http.NotFoundHandler()); err == nil {
-		t.Error("listens on a taken port")
 	}
 }
 

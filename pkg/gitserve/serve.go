@@ -13,16 +13,8 @@ import (
 // stopTime is how long requests in progress get to end when the server stops.
 const stopTime = 5 * time.Second
 
-// Serve answers on addr until ctx ends, then lets requests in progress end for a few seconds. It returns nil for that, or why it
-// could not go on.
-func Serve(ctx context.Context, addr string, handler http.Handler) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return fmt.Errorf("listen on %s: %w", addr, err)
-	}
-	return serve(ctx, listener, handler)
-}
-
+// serve answers on listener until ctx ends, then lets requests in progress end for a few seconds. It returns nil for that, or why it could
+// not go on.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,

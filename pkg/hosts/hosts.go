@@ -101,9 +101,13 @@ func Remembered(ctx context.Context, r *state.Record, cluster state.Cluster) (ho
 	return New(ctx, r.Name, declared, cluster, "")
 }
 
-// Find returns the host of a management cluster of which no record is left. It is looked for as a kind cluster, because the state folder may
-// have been lost; an embedded one has its data in that folder. Where no container engine is installed there is no kind cluster either.
-func Find(ctx context.Context, name string, cluster state.Cluster) (host.Host, error) {
+// Find returns the host of a management cluster of which no record is left, because the state folder may have been lost. A declared type other than
+// kind names the host. Else it is looked for: an embedded host has its data in the state folder, and any other is a kind cluster. Without a
+// container engine there is no kind cluster either.
+func Find(ctx context.Context, name string, declared v1alpha1.HostType, cluster state.Cluster) (host.Host, error) {
+	if declared != "" && declared != v1alpha1.HostKind {
+		return New(ctx, name, v1alpha1.Host{Type: declared}, cluster, "")
+	}
 	inFolder := v1alpha1.Host{Type: v1alpha1.HostEmbedded}
 	if _, err := os.Stat(cluster.Path(embeddedDir)); err == nil {
 		return New(ctx, name, inFolder, cluster, "")

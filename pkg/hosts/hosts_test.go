@@ -69,9 +69,25 @@ func TestEachTypeIsKnown(t *testing.T) {
 			t.Errorf("%s and %s have the same traits %+v", hostType, other, traits)
 		}
 		seen[traits] = hostType
+		if others := hostType == v1alpha1.HostExisting || hostType == v1alpha1.HostWorkload; traits.Elsewhere != others {
+			t.Errorf("%s: it is others' (%t), and its traits say %t", hostType, others, traits.Elsewhere)
+		}
 	}
 	if _, err := New(t.Context(), "mgmt", v1alpha1.Host{Type: "cloud"}, state.Store{Dir: t.TempDir()}.Cluster("mgmt"), ""); err == nil {
 		t.Error("an unknown type was made")
+	}
+}
+
+func TestFindsTheHostThatIsDeclared(t *testing.T) {
+	if embedded.Supported() != nil {
+		return // there is no such host
+	}
+	h, err := Find(t.Context(), "mgmt", v1alpha1.HostEmbedded, state.Store{Dir: t.TempDir()}.Cluster("mgmt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := h.(*embedded.Host); !ok {
+		t.Errorf("it is a %T", h)
 	}
 }
 
@@ -83,7 +99,7 @@ func TestFindsTheEmbeddedHostByItsFolder(t *testing.T) {
 	if err := os.MkdirAll(cluster.Path(embeddedDir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h, err := Find(t.Context(), "mgmt", cluster)
+	h, err := Find(t.Context(), "mgmt", "", cluster)
 	if err != nil {
 		t.Fatal(err)
 	}

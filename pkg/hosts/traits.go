@@ -15,6 +15,8 @@ type Traits struct {
 	// Processes tells that what runs on it is processes of this machine, with its network and its files, and that nothing but this machine
 	// reaches it.
 	Processes bool
+	// Elsewhere tells that fleetctl did not make the host: only a record says how it is reached, and others look after it.
+	Elsewhere bool
 	// TakesImages tells that images may be put into its nodes. Others' nodes bring theirs, or a registry does.
 	TakesImages bool
 	// KubernetesVersion to assume where nobody chooses one and there is none to ask ("v1.36.3").
@@ -36,8 +38,9 @@ func TraitsOf(declared v1alpha1.Host, kubernetesVersion string) Traits {
 	case v1alpha1.HostEmbedded:
 		return Traits{Processes: true, TakesImages: true, KubernetesVersion: embedded.DefaultKubernetesVersion}
 	case v1alpha1.HostExisting:
-		return Traits{TakesImages: true, KubernetesVersion: latest} // its host says why it cannot, where there are any
+		return Traits{Elsewhere: true, TakesImages: true, KubernetesVersion: latest} // its host says why it cannot, where there are any
 	case v1alpha1.HostWorkload:
+		return Traits{Elsewhere: true, KubernetesVersion: latest}
 	}
 	return Traits{KubernetesVersion: latest}
 }

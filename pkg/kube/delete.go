@@ -18,7 +18,8 @@ type DeleteOptions struct {
 }
 
 // Delete removes objects in the reverse order of Apply's stages, each stage side by side. What is absent already is no
-// error. All objects of a stage are tried; the error joins what went wrong.
+// error. All objects of a stage are tried; the error joins what went wrong. Of an object with a UID only that one is waited for: another one
+// of its name, which somebody has made since, is there to stay.
 func (c *Client) Delete(ctx context.Context, objects []*unstructured.Unstructured, opts DeleteOptions) error {
 	stages := stagesOf(objects)
 	slices.Reverse(stages)
@@ -45,7 +46,7 @@ func (c *Client) deleteOne(ctx context.Context, obj *unstructured.Unstructured, 
 		return fmt.Errorf("delete %s: %w", ref, err)
 	}
 	if err == nil && opts.Wait {
-		return c.WaitGone(ctx, ref.GroupVersionKind, ref.Key)
+		return c.waitGone(ctx, ref, obj.GetUID())
 	}
 	return nil
 }

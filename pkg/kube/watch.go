@@ -116,7 +116,14 @@ func (c *Client) WaitFor(ctx context.Context, gvk schema.GroupVersionKind, key K
 
 // WaitGone waits until the object of kind gvk named key does not exist. A kind that does not exist either is fine.
 func (c *Client) WaitGone(ctx context.Context, gvk schema.GroupVersionKind, key Key) error {
-	err := c.WaitFor(ctx, gvk, key, func(obj *unstructured.Unstructured) (bool, error) { return obj == nil, nil })
+	return c.waitGone(ctx, Ref{gvk, key}, "")
+}
+
+// waitGone is WaitGone for the object with that UID: another one of its name does not count. "" stands for any.
+func (c *Client) waitGone(ctx context.Context, ref Ref, uid types.UID) error {
+	err := c.WaitFor(ctx, ref.GroupVersionKind, ref.Key, func(obj *unstructured.Unstructured) (bool, error) {
+		return obj == nil || uid != "" && obj.GetUID() != uid, nil
+	})
 	if IsAbsent(err) {
 		return nil
 	}

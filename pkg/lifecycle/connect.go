@@ -162,7 +162,7 @@ func (s *session) notHere(ctx context.Context, client *kube.Client) error {
 	if err != nil || alone {
 		return err
 	}
-	if carries := v1alpha1.HostType(record.HostType); record.PivotedTo != "" && (carries == v1alpha1.HostExisting || carries == v1alpha1.HostWorkload) {
+	if record.PivotedTo != "" && hosts.TraitsOf(v1alpha1.Host{Type: v1alpha1.HostType(record.HostType)}, "").Elsewhere {
 		return nil // it is no host of this machine's
 	}
 	h, err := hosts.Remembered(ctx, record, s.cluster)

@@ -180,7 +180,12 @@ func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *ma
 	}
 	asked := []string{}
 	no := diag.Usage("", "no")
-	confirm := func(clusters []string) error { asked = clusters; return no }
+	confirm := func(plan *TeardownPlan) error {
+		for _, c := range plan.Clusters {
+			asked = append(asked, c.Name)
+		}
+		return no
+	}
 	if _, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, Confirm: confirm}); err == nil {
 		t.Error("torn down without consent")
 	}
@@ -208,6 +213,18 @@ func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *ma
 // makeCluster installs Cluster API's own CRDs and makes a Cluster, as somebody's commit would.
 func (e *existingCluster) makeCluster(ctx context.Context, t *testing.T) {
 	t.Helper()
+	e.makeKinds(ctx, t)
+	if err := e.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeKinds installs Cluster API's own CRDs.
+func (e *existingCluster) makeKinds(ctx context.Context, t *testing.T) {
+	t.Helper()
 	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -220,17 +237,5 @@ func (e *existingCluster) makeCluster(ctx context.Context, t *testing.T) {
 		if _, err := e.client.ApplyYAML(ctx, crd, kube.ApplyOptions{FieldManager: "test"}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := e.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
-		t.Fatal(err)
-	}
-	cluster := &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "alpha"},
-		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-			APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "TestCluster", Name: "alpha",
-		}},
-	}
-	if err := e.client.Create(ctx, cluster); err != nil {
-		t.Fatal(err)
 	}
 }

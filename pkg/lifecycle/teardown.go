@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +25,17 @@ type TeardownOptions struct {
 	Target *management.Target
 	// DeleteClusters deletes the workload clusters that live only there.
 	DeleteClusters bool
+	// SkipDrain leaves in the cloud what Kubernetes made there from inside the workload clusters: load balancers and volumes.
+	SkipDrain bool
+	// Abandon are workload clusters, NAME or NAMESPACE/NAME, that are deleted even where they manage clusters themselves or do not say.
+	Abandon []string
+	// DryRun ends with the plan.
+	DryRun bool
 	// Confirm, if not nil, is asked before anything is deleted; its error ends the command.
-	Confirm func(clusters []string) error
+	Confirm func(plan *TeardownPlan) error
 	Timeout time.Duration
+
+	drainTime time.Duration // bounds the draining of one workload cluster; 0 is drainTimeout
 }
 
 // TeardownResult is what Teardown removed, and what it could not.
@@ -36,6 +45,8 @@ type TeardownResult struct {
 	Changed         bool     `json:"changed"`
 	DeletedClusters []string `json:"deletedClusters"`
 	Leftovers       []string `json:"leftovers"`
+	// Plan is what was shown before anything was deleted; nil where there was nothing to tear down.
+	Plan *TeardownPlan `json:"plan,omitempty"`
 	// NotAsked is what could have told of more that is left over, and did not.
 	NotAsked []string         `json:"notAsked,omitempty"`
 	Steps    []progress.Event `json:"steps"`
@@ -69,16 +80,22 @@ func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*Te
 	if err := t.look(ctx); err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}
-	if err := t.agree(); err != nil {
-		return nil, err
+	t.result.Plan = t.plan(ctx)
+	if ctx.Err() != nil { // what was not asked in time is not dead
+		return nil, steps.TimedOut(ctx, context.Cause(ctx))
+	}
+	if err := t.agree(); err != nil || o.DryRun {
+		return t.result, err
 	}
 	if err := t.lookAgain(ctx, "while you were asked"); err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}
 	if err := steps.Run(ctx, deps.Report, t.steps()); err != nil {
-		return nil, err
+		return nil, t.stays(err)
 	}
 	t.result.Changed = true
+	left, notAsked := t.leftIn()
+	t.result.Leftovers, t.result.NotAsked = append(t.result.Leftovers, left...), append(t.result.NotAsked, notAsked...)
 	return t.result, nil
 }
 
@@ -91,6 +108,7 @@ type teardown struct {
 	client   *kube.Client
 	manager  *capi.Manager
 	clusters []capi.Cluster  // what was agreed upon
+	inside   []*inside       // of each of those, what was found in it
 	told     map[string]bool // the Clusters that another one manages by now
 }
 
@@ -120,6 +138,9 @@ func (t *teardown) find(ctx context.Context) (err error) {
 func (t *teardown) look(ctx context.Context) (err error) {
 	if err := t.find(ctx); err != nil {
 		return err
+	}
+	if t.state == host.StateStopped && t.opts.DryRun {
+		return diag.Errorf("start it: `fleetctl host start`", "the management cluster %s is stopped, and only its API server knows which workload clusters it has", t.opts.Target.Name)
 	}
 	if t.state == host.StateStopped {
 		if t.state, err = t.host.Start(ctx, nil); err != nil {
@@ -172,17 +193,24 @@ func (t *teardown) agree() error {
 			t.opts.Target.Name, t.opts.Target.Name),
 			"%d workload clusters live only on the management cluster %s: %s", len(names), t.opts.Target.Name, strings.Join(names, ", "))
 	}
-	if t.opts.Confirm == nil {
+	if err := errors.Join(t.paused(), t.parents()); err != nil {
+		return err
+	}
+	if t.opts.Confirm == nil || t.opts.DryRun {
 		return nil
 	}
-	return t.opts.Confirm(names)
+	return t.opts.Confirm(t.result.Plan)
 }
 
 func (t *teardown) steps() []steps.Step {
 	return []steps.Step{
 		{Name: "suspend Flux", Done: t.nothingRuns, Run: t.suspendFlux, Timeout: 2 * time.Minute},
 		{
-			Name: "delete workload clusters", Needs: []string{"suspend Flux"}, Done: t.noClusters, Run: t.deleteClusters,
+			Name: "drain workload clusters", Needs: []string{"suspend Flux"}, Done: t.nothingToDrain, Run: t.drain,
+			Hint: "run teardown again to go on; with --skip-drain it leaves them in the cloud",
+		},
+		{
+			Name: "delete workload clusters", Needs: []string{"drain workload clusters"}, Done: t.noClusters, Run: t.deleteClusters,
 			Timeout: deleteTimeout, Hint: "`fleetctl status` shows what holds them; run teardown again to go on",
 		},
 		{Name: "stop serving the fleet repo", Needs: []string{"delete workload clusters"}, Run: t.stopServing, Timeout: time.Minute},
@@ -218,15 +246,17 @@ func (t *teardown) suspendFlux(ctx context.Context, _ func(string)) error {
 }
 
 func (t *teardown) deleteClusters(ctx context.Context, detail func(string)) error {
-	keys := make([]kube.Key, 0, len(t.clusters))
-	for _, c := range t.clusters {
+	kept, undrained := t.undrained()
+	clusters := slices.DeleteFunc(slices.Clone(t.clusters), func(c capi.Cluster) bool { return kept[c.Key()] })
+	keys := make([]kube.Key, 0, len(clusters))
+	for _, c := range clusters {
 		keys = append(keys, c.Key())
 	}
 	if err := t.manager.DeleteClusters(ctx, keys, detail); err != nil {
-		return err
+		return errors.Join(undrained, t.withRemains(ctx, err))
 	}
-	t.result.DeletedClusters = management.FullNames(t.clusters)
-	return nil
+	t.result.DeletedClusters = management.FullNames(clusters)
+	return undrained
 }
 
 func (t *teardown) stopServing(ctx context.Context, _ func(string)) error {

@@ -422,7 +422,7 @@ func TestTeardownLooksAgain(t *testing.T) {
 			APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "TestCluster", Name: "late",
 		}},
 	}
-	_, err = Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, Confirm: func([]string) error { return e.client.Create(ctx, late) }})
+	_, err = Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, Confirm: func(*TeardownPlan) error { return e.client.Create(ctx, late) }})
 	if err == nil || !strings.Contains(err.Error(), "team-a/late") {
 		t.Errorf("got %v", err)
 	}

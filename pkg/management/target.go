@@ -198,15 +198,11 @@ func (t *Target) Host(ctx context.Context) (host.Host, error) {
 	if t.repo != nil {
 		declared = t.repo.Hosts[t.Name]
 	}
-	switch declared {
-	case v1alpha1.HostExisting, v1alpha1.HostWorkload:
+	if hosts.TraitsOf(v1alpha1.Host{Type: declared}, "").Elsewhere {
 		// How to reach it only the record says: a kubeconfig that a repo names may run commands.
 		return nil, t.elsewhere()
-	case v1alpha1.HostEmbedded:
-		return hosts.New(ctx, t.Name, v1alpha1.Host{Type: declared}, t.Cluster, "")
-	case v1alpha1.HostKind:
 	}
-	return hosts.Find(ctx, t.Name, t.Cluster)
+	return hosts.Find(ctx, t.Name, declared, t.Cluster)
 }
 
 // absent is the error of every command that looks at a management cluster which is not there.

@@ -49,6 +49,9 @@ func (b *builds) run(dir string, names []string, files *closure, spec buildSpec)
 		return nil, refused
 	}
 	if err != nil {
+		if twice := files.twice(names); twice != nil {
+			return nil, twice
+		}
 		return fail(err)
 	}
 	idle := files.idlePatches(disk, dir, result)

@@ -36,6 +36,7 @@ const (
 	RuleValues     = "render-values"     // values that the chart's schema refuses, or that cannot be put together
 	RuleChart      = "render-chart"      // a chart that cannot be loaded, or whose templates fail
 	RuleDuplicate  = "render-duplicate"  // two declarations of one object
+	RuleTwice      = "render-twice"      // two declarations of one object in one kustomization, of which nothing is built then
 	RuleLimits     = "render-limits"     // what takes more memory or time than is given to one thing
 	RuleConflict   = "render-conflict"   // an object that two Flux objects make in one cluster
 )

@@ -103,6 +103,25 @@ func FlavoursText() string {
 // ExampleValues are the values of a small cluster of a flavour: the example in its chart's schema, with the Kubernetes version
 // given. It returns an error for an unknown flavour.
 func ExampleValues(flavour, kubernetesVersion string) (map[string]any, error) {
+	example, err := example(flavour)
+	if err == nil {
+		example["kubernetesVersion"] = kubernetesVersion
+	}
+	return example, err
+}
+
+// ExampleVersion is the Kubernetes version that the examples of charts have.
+func ExampleVersion() (string, error) {
+	example, err := example("in-memory")
+	if err != nil {
+		return "", err
+	}
+	version, _ := example["kubernetesVersion"].(string)
+	return version, nil
+}
+
+// example is the example in the schema of a flavour's chart.
+func example(flavour string) (map[string]any, error) {
 	content, err := templates.Charts.ReadFile(path.Join(layout.ChartsDir, flavour, "values.schema.json"))
 	if err != nil {
 		return nil, fmt.Errorf("read the schema of flavour %s: %w", flavour, err)
@@ -114,7 +133,6 @@ func ExampleValues(flavour, kubernetesVersion string) (map[string]any, error) {
 	if len(schema.Examples) == 0 {
 		return nil, fmt.Errorf("the schema of flavour %s has no example", flavour)
 	}
-	schema.Examples[0]["kubernetesVersion"] = kubernetesVersion
 	return schema.Examples[0], nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sort"
 	"syscall"
+	"time"
 
 	"github.com/adrg/xdg"
 
@@ -79,6 +80,16 @@ type Cluster struct {
 // Cluster returns the folder of a management cluster; it need not exist yet.
 func (s Store) Cluster(name string) Cluster {
 	return Cluster{Name: name, Dir: filepath.Join(s.Dir, "clusters", name)}
+}
+
+// SupportBundle is where a support bundle of a management cluster goes that nobody said a place for: no folder that somebody commits. It makes the folder,
+// for the user alone.
+func (s Store) SupportBundle(name string, gathered time.Time) (string, error) {
+	dir := filepath.Join(s.Dir, "support-bundles")
+	if err := privateFolder(dir); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, name+"-"+gathered.UTC().Format("20060102-150405")+".tar.gz"), nil
 }
 
 // List returns the records of all management clusters, by name. A folder without a record is left out.

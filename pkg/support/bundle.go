@@ -257,13 +257,30 @@ func (b *bundle) versions(report *status.Report) {
 	})
 }
 
+// readme says what is in the bundle. What it says in our own words is no secret, whatever the redactor would take of it; all else is without.
 func (b *bundle) readme() {
 	var s strings.Builder
-	fmt.Fprintf(&s, "Support bundle of the management cluster %s, gathered %s by fleetctl %s.\n\n", b.from.Name, b.now.Format(time.RFC3339), version.Get().Version)
+	fmt.Fprintf(&s, "Support bundle of the management cluster %s, gathered %s by fleetctl %s.\n\n", b.redactor.Text(b.from.Name), b.now.Format(time.RFC3339), version.Get().Version)
 	if b.from.Failure != "" {
-		fmt.Fprintf(&s, "It was gathered because this failed:\n\n    %s\n\n", strings.ReplaceAll(b.from.Failure, "\n", "\n    "))
+		fmt.Fprintf(&s, "It was gathered because this failed:\n\n    %s\n\n", strings.ReplaceAll(b.redactor.Text(b.from.Failure), "\n", "\n    "))
 	}
-	s.WriteString(`status.json      what "fleetctl status" says
+	s.WriteString(readmeText)
+	if len(b.unread) > 0 {
+		s.WriteString("\nCould not be read:\n")
+		for _, u := range b.unread {
+			if u != unseenSecrets {
+				u = b.redactor.Text(u) // which knows more than when it was noted
+			}
+			s.WriteString("- " + strings.Join(strings.Fields(u), " ") + "\n")
+		}
+	}
+	b.write(readmeFile, []byte(s.String()))
+}
+
+// readmeFile says what is in a bundle.
+const readmeFile = "README.txt"
+
+const readmeText = `status.json      what "fleetctl status" says
 why/             "fleetctl why" of each cluster that is not Ready
 versions.json    of fleetctl, the API server, the providers and Flux
 objects/         all objects, a file for each kind; CRDs without their schemas
@@ -273,15 +290,7 @@ files/           fleet.yaml, and what this machine remembers of the cluster
 
 Taken out: what Secrets hold, wherever it stands; what stands under names such as password or token; private keys, kubeconfigs, tokens in URLs.
 Look through it all the same before you give it to somebody.
-`)
-	if len(b.unread) > 0 {
-		s.WriteString("\nCould not be read:\n")
-		for _, u := range b.unread {
-			s.WriteString("- " + strings.Join(strings.Fields(u), " ") + "\n")
-		}
-	}
-	b.text("README.txt", s.String())
-}
+`
 
 // document writes a value as JSON.
 func (b *bundle) document(name string, v any) {

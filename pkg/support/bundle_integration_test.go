@@ -3,12 +3,7 @@
 package support
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"encoding/base64"
-	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,42 +31,6 @@ func (l logFolder) Logs() ([]string, error) {
 
 func (l logFolder) Log(name string) (*os.File, error) {
 	return os.Open(filepath.Join(string(l), name))
-}
-
-// unpack reads a bundle.
-func unpack(t *testing.T, file string) map[string]string {
-	t.Helper()
-	info, err := os.Stat(file)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("mode %v, %v", info.Mode(), err)
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	zip, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries := map[string]string{}
-	for r := tar.NewReader(zip); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return entries
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !fs.ValidPath(header.Name) || header.Mode != 0o600 {
-			t.Errorf("%s has mode %o", header.Name, header.Mode)
-		}
-		entries[header.Name] = string(content)
-	}
 }
 
 // TestCanary hides one secret in every place that a real cluster, its host and its fleet repo have for it: the bundle has all else.

@@ -1,7 +1,10 @@
 package support
 
 import (
+	"archive/tar"
+	"compress/gzip"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +13,42 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
+
+// unpack reads a bundle.
+func unpack(t *testing.T, file string) map[string]string {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("mode %v, %v", info.Mode(), err)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	zip, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := map[string]string{}
+	for r := tar.NewReader(zip); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return entries
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !fs.ValidPath(header.Name) || header.Mode != 0o600 {
+			t.Errorf("%s has mode %o", header.Name, header.Mode)
+		}
+		entries[header.Name] = string(content)
+	}
+}
 
 // A cluster that does not answer has a bundle as well: it says so, and has what this machine knows.
 func TestBundleWithoutACluster(t *testing.T) {
@@ -26,6 +65,19 @@ func TestBundleWithoutACluster(t *testing.T) {
 	}
 	if info, err := os.Stat(file); err != nil || info.Size() != r.Bytes {
 		t.Errorf("%v, %v", info, err)
+	}
+	// Its own words are no secret; what it was told may be one, and is looked for in what is unpacked.
+	readme := ""
+	for name, content := range unpack(t, file) {
+		if strings.Contains(content, canary) {
+			t.Errorf("%s has the secret", name)
+		}
+		if strings.HasSuffix(name, readmeFile) {
+			readme = content
+		}
+	}
+	if !strings.Contains(readme, readmeText) || !strings.Contains(readme, unseenSecrets) || !strings.Contains(readme, "it is stopped") {
+		t.Errorf("the bundle's own words are not all there:\n%s", readme)
 	}
 	// Where it cannot be written there is nothing, not a part of it.
 	bad := filepath.Join(t.TempDir(), "no", "such", "folder.tar.gz")

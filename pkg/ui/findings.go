@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/url"
@@ -13,23 +14,68 @@ import (
 )
 
 // PrintFindings prints findings for a person: a line each, with the place first, so that editors and terminals make a link of it.
+// What says the same of many places is said once, with how many they are.
 func PrintFindings(s Streams, w io.Writer, findings diag.Findings) error {
 	w = guarded(w)
 	bold, bad, warn, dim := Painter(s, bold), Painter(s, Bad), Painter(s, Warn), Painter(s, Dim)
-	for _, f := range findings {
+	for _, alike := range sumUp(findings) {
+		f := alike[0]
 		mark := bad("error:")
 		if f.Severity != diag.SeverityError {
 			mark = warn("warning:")
 		}
-		place := diag.Finding{File: f.File, Line: f.Line, Column: f.Column}.String()
-		if _, err := Fprintf(w, "%s%s %s %s\n", bold(place), mark, f.Summary, dim("["+f.Rule+"]")); err != nil {
+		if _, err := Fprintf(w, "%s%s %s %s\n", bold(placeOf(f)), mark, f.Summary, dim("["+f.Rule+"]")); err != nil {
 			return err
 		}
 		if f.Hint != "" {
 			_, _ = Fprintf(w, "    %s\n", f.Hint)
 		}
+		if more := alike[1:]; len(more) > 0 {
+			var places []string
+			for _, other := range more[:min(len(more), shownPlaces)] {
+				places = append(places, strings.TrimSuffix(placeOf(other), ": "))
+			}
+			_, _ = Fprintf(w, "    and in %d more places, such as %s: -o json has all of them\n", len(more), strings.Join(places, ", "))
+		}
 	}
 	return nil
+}
+
+// placeOf is the place of a finding, with what follows it.
+func placeOf(f diag.Finding) string {
+	return diag.Finding{File: f.File, Line: f.Line, Column: f.Column}.String()
+}
+
+const (
+	// alikeFrom is how many findings say the same before they are summed up.
+	alikeFrom = 4
+	// shownPlaces is how many of the further places are named.
+	shownPlaces = 3
+)
+
+// sumUp puts findings together that say the same of other places, where the first of them stands.
+func sumUp(findings diag.Findings) []diag.Findings {
+	type gist struct {
+		severity         diag.Severity
+		rule, text, hint string
+	}
+	of := func(f diag.Finding) gist { return gist{f.Severity, f.Rule, cmp.Or(f.Gist, f.Summary), f.Hint} }
+	alike := map[gist]diag.Findings{}
+	for _, f := range findings {
+		alike[of(f)] = append(alike[of(f)], f)
+	}
+	said := map[gist]bool{}
+	out := make([]diag.Findings, 0, len(findings))
+	for _, f := range findings {
+		switch all := alike[of(f)]; {
+		case len(all) < alikeFrom:
+			out = append(out, diag.Findings{f})
+		case !said[of(f)]:
+			said[of(f)] = true
+			out = append(out, all)
+		}
+	}
+	return out
 }
 
 // PrintAnnotations prints findings as GitHub's workflow commands: they appear at their lines in a pull request. prefix is the path of the

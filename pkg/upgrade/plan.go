@@ -371,22 +371,23 @@ func (p *planner) newestThatFits(ctx context.Context, c *Component, provider cap
 
 // judgeKubernetes says what becomes of the host's Kubernetes, which no upgrade of ours changes.
 func (p *planner) judgeKubernetes(c *Component) {
-	c.Newest = hosts.TraitsOf(p.mgmt.Host, "").KubernetesVersion
+	traits := hosts.TraitsOf(p.mgmt.Host, "")
+	c.Newest = traits.KubernetesVersion
 	have, _, _ := strings.Cut(c.Installed, "+") // what a distribution appends is no version of Kubernetes
 	if have != "" && capi.IsOlder(have, capi.MinimumKubernetes) {
 		c.Against = append(c.Against, fmt.Sprintf("Cluster API needs %s or newer on a management cluster", capi.MinimumKubernetes))
 	}
-	switch p.mgmt.Host.Type {
-	case v1alpha1.HostWorkload:
+	switch {
+	case p.mgmt.Host.Type == v1alpha1.HostWorkload:
 		c.Newest = ""
 		c.Note = fmt.Sprintf("`fleetctl cluster upgrade %s` on its parent changes it", p.mgmt.Name)
 		if c.Changes() {
 			c.Replaces = append(c.Replaces, "all machines of the cluster "+p.mgmt.Name)
 		}
-	case v1alpha1.HostExisting:
+	case traits.Elsewhere:
 		c.Newest = ""
 		c.Note = "who runs the cluster upgrades it"
-	case v1alpha1.HostKind, v1alpha1.HostEmbedded:
+	default:
 		c.Note = "it stays for the host's life: hand the clusters over to a new management cluster"
 	}
 }

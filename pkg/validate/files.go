@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -29,8 +30,10 @@ type file struct {
 	// documents are those of a YAML file; nil for others, and where it is not valid.
 	documents []*document
 	// broken says that other readers of YAML stumble over the file, or read something else in it.
-	broken  bool
-	ignores []*ignore
+	broken bool
+	// excluded says that fleet.yaml leaves it out: nothing is found in it.
+	excluded bool
+	ignores  []*ignore
 }
 
 // document is one of a YAML file.
@@ -54,8 +57,8 @@ type tree struct {
 	partial bool
 }
 
-// readTree reads the repo, all files side by side, and reports what is wrong with each by itself.
-func readTree(ctx context.Context, dir string) (*tree, diag.Findings, error) {
+// readTree reads the repo, all files side by side, and reports what is wrong with each by itself. What the settings leave out is not looked into.
+func readTree(ctx context.Context, dir string, settings v1alpha1.Validation) (*tree, diag.Findings, error) {
 	t := &tree{dir: dir, byPath: map[string]*file{}, folders: map[string][]string{}}
 	if err := t.walk(ctx); err != nil {
 		return nil, nil, err
@@ -70,11 +73,12 @@ func readTree(ctx context.Context, dir string) (*tree, diag.Findings, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range t.files {
+		_, f.excluded = settings.Excluded(f.path)
 		group.Go(func() (err error) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			findings[i], err = t.read(f, isYAML(f.path) && !isTemplate(f.path, charts))
+			findings[i], err = t.read(f, !f.excluded && isYAML(f.path) && !isTemplate(f.path, charts))
 			return err
 		})
 	}
@@ -149,6 +153,9 @@ func (t *tree) take(f *file, content []byte, parse bool) diag.Findings {
 		return nil // no text
 	}
 	f.content = content
+	if f.excluded {
+		return nil
+	}
 	var findings diag.Findings
 	f.ignores, findings = parseIgnores(f.path, content, parse)
 	if parse {

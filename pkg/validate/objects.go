@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,6 +35,8 @@ type object struct {
 	findings diag.Findings
 	unknown  bool // no schema is known for its kind
 	refs     []reference
+	made     []known
+	runs     *runs // what it says of versions of Kubernetes; nil where it is no matter of it
 }
 
 func (o *object) gvk() kschema.GroupVersionKind {
@@ -227,6 +231,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 		}
 	}
 	o.refs = referencesOf(o, content)
+	o.runs, o.made = runsOf(o, content), madeOf(o, content)
 	if o.content != nil || o.Template == "" {
 		content = withoutSOPS(content)
 	}
@@ -260,7 +265,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	if o.Namespace == "" && o.content == nil && o.Template == "" && s.Namespaced(o.gvk()) {
 		o.findings = append(o.findings, o.at("metadata.namespace", RuleMissingNS, "the object needs a namespace, and has none", ""))
 	}
-	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs) == 0 {
+	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs)+len(o.made) == 0 && !o.runs.says() {
 		like.add(o)
 	}
 }
@@ -319,6 +324,7 @@ func (o *object) at(field, rule, summary, hint string) diag.Finding {
 		text += field + ": "
 	}
 	f := finding(rule, o.Source.File, o.Source.Line, 0, text+summary, hint)
+	f.Gist = o.Kind + ": " + o.Template + ": " + o.unnamed(field+": "+summary)
 	switch {
 	case o.Template != "":
 		f.Summary += " (made by " + o.Template + ")"
@@ -327,6 +333,38 @@ func (o *object) at(field, rule, summary, hint string) diag.Finding {
 		f.Line, f.Column = node.Line, node.Column
 	}
 	return f
+}
+
+// unnamed is a text without the names of the object, which tell it from others of which the same is said.
+func (o *object) unnamed(text string) string {
+	for _, name := range []string{o.Namespace, o.Name} {
+		if name != "" {
+			text = replaceWord(text, name)
+		}
+	}
+	return text
+}
+
+// replaceWord puts … in the place of a word of a text.
+func replaceWord(text, word string) string {
+	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, word)
+		if !found {
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(before)
+		last, _ := utf8.DecodeLastRuneInString(before)
+		next, _ := utf8.DecodeRuneInString(after)
+		if before != "" && inWord(last) || after != "" && inWord(next) {
+			b.WriteString(word)
+		} else {
+			b.WriteString("…")
+		}
+		text = after
+	}
 }
 
 // unknownKinds reports each kind without a schema once.

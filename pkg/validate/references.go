@@ -11,10 +11,16 @@ import (
 type reference struct {
 	rule                  string
 	kind, namespace, name string
+	// group is that of the kind, where several may have a kind of that name.
+	group string
 	// field is where it is said.
 	field string
 	// doubtful: it may well be made by hand, so its absence is a warning.
 	doubtful bool
+	// role is what Cluster API expects there.
+	role role
+	// workers are the classes that a Cluster asks its ClusterClass for.
+	workers []worked
 }
 
 // fields reads the fields of an object that are of interest here.
@@ -54,14 +60,13 @@ func referencesOf(o *object, content map[string]any) []reference {
 	c := &referrer{object: o, fields: content}
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	switch {
-	case o.Kind == "ExternalSecret":
-		c.add("", o.Kind, "", c.fields.text("spec", "target", "name"), "spec.target.name")
-	case o.Kind == "SealedSecret":
-		c.add("", o.Kind, "", c.fields.text("spec", "template", "metadata", "name"), "spec.template.metadata.name")
 	case strings.HasSuffix(group, ".toolkit.fluxcd.io"):
 		c.flux()
-	case strings.HasSuffix(group, "infrastructure.cluster.x-k8s.io") || group == "controlplane.cluster.x-k8s.io":
-		c.identity()
+	case strings.HasSuffix(group, clusterGroup):
+		c.clusterAPI(group)
+		if group == "infrastructure."+clusterGroup || group == "controlplane."+clusterGroup {
+			c.identity()
+		}
 	}
 	return c.refs
 }
@@ -73,13 +78,21 @@ type referrer struct {
 }
 
 func (c *referrer) add(rule, kind, namespace, name, field string) {
-	if name == "" || strings.Contains(name, "${") || strings.Contains(namespace, "${") {
+	c.put(reference{rule: rule, kind: kind, namespace: namespace, name: name, field: field})
+}
+
+// put adds a reference that names something: what is not filled in says nothing. It leads into the object's own namespace where it names none.
+func (c *referrer) put(ref reference) {
+	if ref.name == "" || strings.Contains(ref.name+ref.namespace+ref.kind, "${") {
 		return
 	}
-	if namespace == "" {
-		namespace = c.Namespace
+	if ref.namespace == "" {
+		ref.namespace = c.Namespace
 	}
-	c.refs = append(c.refs, reference{rule: rule, kind: kind, namespace: namespace, name: name, field: field})
+	if withoutNamespace[ref.kind] {
+		ref.namespace = ""
+	}
+	c.refs = append(c.refs, ref)
 }
 
 // secret adds the reference of a field that names a Secret of the object's namespace.
@@ -138,35 +151,6 @@ func (c *referrer) dependsOn() {
 	}
 }
 
-// identity adds the credentials that a cluster names. Secrets among them are often made by hand, on the management cluster.
-func (c *referrer) identity() {
-	for _, path := range [][]string{{"spec", "identityRef"}, {"spec", "template", "spec", "identityRef"}, {"spec", "credentialsRef"}} {
-		at := c.fields.in(path...)
-		if at == nil {
-			continue
-		}
-		kind, namespace := at.text("kind"), at.text("namespace")
-		if strings.HasSuffix(path[len(path)-1], "credentialsRef") {
-			kind = "Secret"
-		}
-		if kind == "AWSClusterControllerIdentity" && at.text("name") == "default" {
-			continue // the provider makes it
-		}
-		c.add(RuleMissingID, kind, namespace, at.text("name"), strings.Join(path, ".")+".name")
-		if clusterWideIdentities[kind] && len(c.refs) > 0 {
-			c.refs[len(c.refs)-1].namespace = ""
-		}
-		if kind == "Secret" && len(c.refs) > 0 {
-			c.refs[len(c.refs)-1].doubtful = true
-		}
-	}
-}
-
-// clusterWideIdentities have no namespace.
-var clusterWideIdentities = map[string]bool{
-	"AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true, "VSphereClusterIdentity": true,
-}
-
 // missing is the finding about a reference that leads nowhere. elsewhere says that what it names may well be made by somebody else than this repo.
 func (o *object) missing(ref reference, where string, nearest string, elsewhere bool) diag.Finding {
 	name := ref.name
@@ -175,6 +159,8 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 	}
 	hint := ""
 	switch {
+	case isHashed(ref.name, nearest):
+		hint = "kustomize puts a hash behind the name, " + nearest + ": set disableNameSuffixHash, or tell it the field with a nameReference in configurations"
 	case nearest != "":
 		hint = "did you mean " + nearest + "?"
 	case ref.rule == RuleMissingSecret:
@@ -185,8 +171,14 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 		hint = "the management cluster's identities belong into its mgmt folder"
 	}
 	f := o.at(ref.field, ref.rule, fmt.Sprintf("there is no %s %.120s%s", ref.kind, name, where), hint)
-	if ref.doubtful || elsewhere && nearest == "" && (ref.rule == RuleMissingSecret || ref.rule == RuleMissingConfig || ref.rule == RuleMissingNS) {
+	if ref.doubtful && nearest == "" || elsewhere && nearest == "" && (ref.rule == RuleMissingSecret || ref.rule == RuleMissingConfig || ref.rule == RuleMissingNS) {
 		f.Severity = diag.SeverityWarning
 	}
 	return f
+}
+
+// isHashed tells whether a name is another one with the hash that generators of kustomize put behind it.
+func isHashed(name, with string) bool {
+	hash, ok := strings.CutPrefix(with, name+"-")
+	return ok && len(hash) == 10 && strings.Trim(hash, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }

@@ -14,7 +14,7 @@ import (
 var renderedRules = map[string]string{
 	render.RuleScreen: RuleLimit, render.RuleLimits: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath, render.RuleRemote: RuleKustomize,
 	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleEmpty: RuleVariable, render.RulePatch: RulePatch, render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
-	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleConflict: RuleConflict,
+	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleTwice: RuleDuplicate, render.RuleConflict: RuleConflict,
 }
 
 // renderFindings are the renderer's, less what was said already: a file that cannot be read, a chart that is missing, values that the chart
@@ -79,7 +79,7 @@ func (r *run) brokenAt(f diag.Finding) bool {
 }
 
 // unbuilt are the rules of the renderer by which the objects of a whole folder are missing.
-var unbuilt = []string{render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField, render.RuleKustomize}
+var unbuilt = []string{render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField, render.RuleKustomize, render.RuleTwice}
 
 // lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it. A HelmRelease
 // that cannot be read takes nothing but the objects of its chart away.

@@ -25,7 +25,12 @@ func (p place) String() string {
 type known struct {
 	place                 place
 	kind, namespace, name string
+	// group is that of the kind, for references that say it.
+	group string
 }
+
+// groupKind is a kind that references lead to.
+type groupKind struct{ group, kind string }
 
 // resolver knows which objects there will be where.
 type resolver struct {
@@ -36,13 +41,23 @@ type resolver struct {
 	clusters map[known]bool
 	// opaque are the places that something is applied to that is not in the repo.
 	opaque map[place]bool
+	// patterns are objects of which not all of the name is known.
+	patterns []known
+	// wanted are the kinds besides those that are always followed.
+	wanted map[groupKind]bool
+	// applied are all objects; named are those by their names, once something is missing.
+	applied []*object
+	named   map[known][]*object
+	// owners are the objects that Cluster API gives to one owner, with the first that claims each.
+	owners map[known]*object
 }
 
 // followed are the kinds that are looked for.
 var followed = map[string]bool{
 	"Namespace": true, "Secret": true, "ConfigMap": true, "GitRepository": true, "HelmRepository": true, "OCIRepository": true, "Bucket": true,
 	"HelmChart": true, "Kustomization": true, "HelmRelease": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true,
-	"AWSClusterControllerIdentity": true, "AzureClusterIdentity": true, "VSphereClusterIdentity": true, "ExternalArtifact": true,
+	"AWSClusterControllerIdentity": true, "AzureClusterIdentity": true, "VSphereClusterIdentity": true, "OpenStackClusterIdentity": true, "VSphereFailureDomain": true,
+	"ExternalArtifact": true,
 }
 
 func (o *object) places() []place {
@@ -59,13 +74,24 @@ func (o *object) places() []place {
 // checkReferences reports what objects refer to and is not there. Objects that nothing applies are left out: where they would be applied is
 // not known.
 func (r *run) checkReferences(all []*object) diag.Findings {
-	s := &resolver{run: r, objects: map[known]bool{}, names: map[known][]string{}, clusters: map[known]bool{}, opaque: map[place]bool{}}
+	s := &resolver{
+		run: r, objects: map[known]bool{}, names: map[known][]string{}, clusters: map[known]bool{}, opaque: map[place]bool{},
+		wanted: map[groupKind]bool{}, owners: map[known]*object{},
+	}
 	var applied []*object
 	for _, o := range all {
 		if o.content == nil {
 			applied = append(applied, o)
-			s.learn(o)
+			for i := range o.refs {
+				if ref := &o.refs[i]; ref.rule == RuleClusterRef {
+					s.wanted[groupKind{ref.group, ref.kind}] = true
+				}
+			}
 		}
+	}
+	s.applied = applied
+	for _, o := range applied {
+		s.learn(o)
 	}
 	s.findOpaque()
 	var out diag.Findings
@@ -78,13 +104,23 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 }
 
 func (s *resolver) learn(o *object) {
+	made := slices.Concat(makes(o), o.made)
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	for _, g := range []string{group, ""} {
+		if s.wanted[groupKind{g, o.Kind}] {
+			made = append(made, known{group: g, kind: o.Kind, namespace: o.Namespace, name: o.Name})
+		}
+	}
 	for _, p := range o.places() {
-		for _, k := range makes(o) {
+		for _, k := range made {
 			k.place = p
-			if !s.objects[k] {
+			if strings.Contains(k.namespace+k.name, anywhere) {
+				s.patterns = append(s.patterns, k)
+			} else if !s.objects[k] {
 				s.objects[k] = true
-				group := known{place: p, kind: k.kind, namespace: k.namespace}
-				s.names[group] = append(s.names[group], k.name)
+				name := k.name
+				k.name = ""
+				s.names[k] = append(s.names[k], name)
 			}
 		}
 		if o.Kind == "Cluster" && strings.HasPrefix(o.APIVersion, "cluster.x-k8s.io/") {
@@ -96,14 +132,6 @@ func (s *resolver) learn(o *object) {
 // makes are the objects that come of one: itself, and what its controller makes of it.
 func makes(o *object) []known {
 	switch {
-	case o.Kind == "SealedSecret" || o.Kind == "ExternalSecret":
-		name := o.Name
-		for _, ref := range o.refs {
-			if ref.kind == o.Kind {
-				name = ref.name
-			}
-		}
-		return []known{{kind: "Secret", namespace: o.Namespace, name: name}}
 	case o.Kind == "HelmRelease":
 		out := []known{{kind: o.Kind, namespace: o.Namespace, name: o.Name}}
 		if name := o.createsNamespace(); name != "" {
@@ -163,19 +191,25 @@ func (s *resolver) check(o *object) diag.Findings {
 		refs = append(slices.Clip(refs), reference{rule: RuleMissingNS, kind: "Namespace", name: o.Namespace, field: "metadata.namespace"})
 	}
 	for _, ref := range refs {
-		if ref.kind == o.Kind && ref.rule == "" {
+		if f := o.misfit(ref); f != nil {
+			out = append(out, f...)
 			continue
 		}
 		for _, p := range o.places() {
 			if s.there(p, ref) {
+				out = append(out, s.leadsTo(p, o, ref)...)
 				continue
 			}
 			where := ""
 			if p.target != "" || len(s.run.fleet.Spec.ManagementClusters) > 1 {
 				where = " on " + p.String()
 			}
-			group := known{place: p, kind: ref.kind, namespace: ref.namespace}
-			out = append(out, o.missing(ref, where, diag.Nearest(ref.name, s.names[group]), s.run.isForeign()))
+			group := known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace}
+			f := o.missing(ref, where, diag.Nearest(ref.name, s.names[group]), s.run.isForeign())
+			if ref.rule == RuleClusterRef {
+				s.explain(&f, p, ref)
+			}
+			out = append(out, f)
 			break
 		}
 	}
@@ -187,10 +221,12 @@ var systemNamespaces = regexp.MustCompile(`^(default|kube-system|kube-public|kub
 
 // there tells whether what a reference names will be at a place.
 func (s *resolver) there(p place, ref reference) bool {
-	k := known{place: p, kind: ref.kind, namespace: ref.namespace, name: ref.name}
+	k := known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace, name: ref.name}
 	switch {
-	case s.objects[k]:
+	case s.objects[k], slices.ContainsFunc(s.patterns, k.isOne):
 		return true
+	case ref.rule == RuleMissingID && ref.kind == "Secret" && ref.field != "" && strings.HasPrefix(ref.namespace, "ca") && strings.HasSuffix(ref.namespace, "-system"):
+		return s.inSystem(p, ref)
 	case ref.kind == "Namespace":
 		return systemNamespaces.MatchString(ref.name) || s.opaque[p]
 	case ref.kind == "Secret":
@@ -209,10 +245,13 @@ func (s *resolver) madeSecret(p place, ref reference) bool {
 	if ref.namespace == "flux-system" && (ref.name == "flux-system" || ref.name == "sops-age") {
 		return true
 	}
-	for _, suffix := range []string{"-kubeconfig", "-user-kubeconfig"} {
+	for _, suffix := range []string{"-kubeconfig", "-user-kubeconfig", "-ca", "-etcd", "-sa", "-proxy"} {
 		if name, ok := strings.CutSuffix(ref.name, suffix); ok && s.clusters[known{place: p, namespace: ref.namespace, name: name}] {
 			return true
 		}
+	}
+	if name, ok := strings.CutSuffix(ref.name, "-azure-json"); ok { // the provider of Azure makes it, for each template of machines
+		return slices.ContainsFunc(s.called(p, name), func(o *object) bool { return o.Namespace == ref.namespace && strings.HasPrefix(o.Kind, "Azure") })
 	}
 	if name, ok := strings.CutSuffix(ref.name, "-kubeconfig"); ok {
 		// The cluster's chart may be one that does not render here.
@@ -292,4 +331,9 @@ func cycleFinding(nodes map[known]*object, cycle []known) diag.Finding {
 		}
 	}
 	return o.at(field, RuleDependsCycle, fmt.Sprintf("each waits for the next, for ever: %s", strings.Join(names, " → ")), "take one of these out of dependsOn")
+}
+
+// isOne tells whether an object is one of a pattern.
+func (k known) isOne(pattern known) bool {
+	return k.place == pattern.place && k.kind == pattern.kind && isLike(pattern.namespace, k.namespace) && isLike(pattern.name, k.name)
 }

@@ -42,6 +42,8 @@ const (
 	RuleMissingConfig  = "missing-configmap"
 	RuleMissingID      = "missing-identity"
 	RuleMissingNS      = "missing-namespace"
+	RuleClusterRef     = "cluster-reference"
+	RuleSkew           = "version-skew"
 	RuleMissingNetwork = "missing-network"
 	RuleMissingDepends = "missing-dependency"
 	RuleDependsCycle   = "dependency-cycle"
@@ -92,6 +94,8 @@ var rules = []diag.Rule{
 	{ID: RuleMissingConfig, Severity: diag.SeverityError, Summary: "Every ConfigMap that is referred to is there."},
 	{ID: RuleMissingID, Severity: diag.SeverityError, Summary: "Every identity that a cluster refers to is there."},
 	{ID: RuleMissingNS, Severity: diag.SeverityError, Summary: "Every namespace that an object is in is there, and every object that needs one has one."},
+	{ID: RuleClusterRef, Severity: diag.SeverityError, Summary: "What objects of Cluster API refer to is there, and is what is meant."},
+	{ID: RuleSkew, Severity: diag.SeverityError, Summary: "The versions of Kubernetes of a cluster go together."},
 	{ID: RuleMissingNetwork, Severity: diag.SeverityError, Summary: "The network that a chart names for its clusters is there."},
 	{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "What something depends on is there."},
 	{ID: RuleDependsCycle, Severity: diag.SeverityError, Summary: "Nothing depends on itself in the end."},

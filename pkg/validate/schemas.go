@@ -76,6 +76,7 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 			return nil, err
 		}
 	}
+	s.addDeclared(r)
 	s.addTree(r.tree)
 	if !r.assumed { // else nothing says which providers there are
 		s.addProviders(ctx, r, kinds)

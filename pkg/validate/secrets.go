@@ -56,6 +56,9 @@ func checkSecrets(t *tree) diag.Findings {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range t.files {
+		if f.excluded {
+			continue
+		}
 		group.Go(func() error {
 			found[i] = append(secretsIn(f), objectSecrets(t, f)...)
 			return nil
@@ -167,7 +170,7 @@ func clearValue(secret map[string]any) (field, name string) {
 		values, _ := secret[field].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			text, ok := values[name].(string)
-			if !ok || text != "" && !strings.HasPrefix(text, "ENC[") && !isVariable(text) {
+			if values[name] != nil && (!ok || text != "" && !strings.HasPrefix(text, "ENC[") && !isReferenceIn(field, text)) {
 				return field, name
 			}
 		}
@@ -184,8 +187,9 @@ func clearGenerators(t *tree, d *document) diag.Findings {
 	var out diag.Findings
 	for i, g := range generators {
 		generator, _ := g.(map[string]any)
-		if literals, _ := generator["literals"].([]any); len(literals) > 0 {
-			at := yamledit.Nearest(d.node, "secretGenerator", i, "literals", 0)
+		literals, _ := generator["literals"].([]any)
+		if readable := slices.IndexFunc(literals, isClearLiteral); readable >= 0 {
+			at := yamledit.Nearest(d.node, "secretGenerator", i, "literals", readable)
 			out = append(out, finding(RulePlainSecret, d.file.path, at.Line, at.Column,
 				fmt.Sprintf("secretGenerator[%d].literals: a Secret is made of values in clear", i), "keep the Secret in a file, encrypted with SOPS"))
 		}
@@ -200,7 +204,7 @@ func clearGenerators(t *tree, d *document) diag.Findings {
 					name = from
 				}
 				f := t.byPath[path.Join(path.Dir(d.file.path), name)]
-				if name == "" || f == nil || len(f.content) == 0 || bytes.Contains(f.content, []byte(encrypted)) {
+				if name == "" || f == nil || len(f.content) == 0 || bytes.Contains(f.content, []byte(encrypted)) || field != "files" && areReferences(f.content) {
 					continue
 				}
 				at := yamledit.Nearest(d.node, "secretGenerator", i, field, j)
@@ -210,6 +214,13 @@ func clearGenerators(t *tree, d *document) diag.Findings {
 		}
 	}
 	return out
+}
+
+// isClearLiteral tells of NAME=VALUE whether the value is one that anybody can read.
+func isClearLiteral(literal any) bool {
+	text, ok := literal.(string)
+	_, value, _ := strings.Cut(text, "=")
+	return !ok || value != "" && !isReference(strings.Trim(value, `"'`))
 }
 
 // isKustomization tells whether kustomize reads a file of this name by itself.
@@ -254,7 +265,7 @@ func (r *run) checkAppliedSecrets(all []*object, reported diag.Findings) diag.Fi
 		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			text := values[name]
-			if text == "" || isVariable(text) || strings.Contains(text, encrypted) || strings.HasPrefix(name, "sops_") {
+			if text == "" || isReference(text) || strings.Contains(text, encrypted) || strings.HasPrefix(name, "sops_") {
 				continue
 			}
 			if o.Template != "" && !r.standsInClear(o, text) {

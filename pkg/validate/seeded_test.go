@@ -175,7 +175,7 @@ func plants() []plant {
 		{name: "namespace without protection", rule: RulePrune, file: one, old: "    # Removing this file from Git does not delete the cluster.\n    kustomize.toolkit.fluxcd.io/prune: disabled", becomes: "    a: b", at: "annotations:"},
 		{name: "protection that a patch takes away", rule: RulePrune, file: mgmt + "clusters-staging.yaml", becomes: "  patches:\n  - target: {kind: Namespace}\n    patch: |\n      - {op: remove, path: /metadata/annotations}\n", at: "    kustomize.toolkit.fluxcd.io/prune", place: one},
 		{name: "Cluster that goes with its release", rule: RulePrune, file: "charts/in-memory/templates/_cluster.tpl", old: "helm.sh/resource-policy: keep", becomes: "a: b", at: "kind: Cluster", place: "charts/in-memory/templates/cluster.yaml"},
-		{name: "Cluster without a chart, without protection", rule: RulePrune, file: platform + "cluster.yaml", becomes: "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: c, namespace: platform}\nspec:\n  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: c}\n", at: "metadata:"},
+		{name: "Cluster without a chart, without protection", rule: RulePrune, file: platform + "cluster.yaml", becomes: "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: c, namespace: platform}\nspec:\n  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: c}\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: DevCluster\nmetadata: {name: c, namespace: platform}\nspec: {backend: {inMemory: {}}}\n", at: "metadata:"},
 		{name: "repo that is hidden from Flux", rule: RuleNothing, file: ".sourceignore", becomes: "/*\n", at: "managementClusters", place: "fleet.yaml", also: []string{RuleNotApplied}},
 		{name: "patch that finds nothing", rule: RulePatch, file: "features/web/namespaced/kustomization.yaml", becomes: "- target: {kind: Deployment, name: wbe}\n  patch: |\n    - {op: add, path: /spec/replicas, value: 2}\n", at: "- target: {kind: Deployment, name: wbe}"},
 		{name: "patch of a Flux Kustomization that finds nothing", rule: RulePatch, file: mgmt + "flux-system/gotk-sync.yaml", becomes: "  patches:\n  - target: {kind: ConfigMap, name: nowhere}\n    patch: |\n      - {op: add, path: /data/a, value: b}\n", at: "apiVersion: kustomize"},
@@ -183,12 +183,63 @@ func plants() []plant {
 		{name: "port that is none", rule: RuleValue, file: "features/web/namespaced/deployment.yaml", becomes: "---\napiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: platform}\nspec:\n  ports:\n  - port: 70000\n", at: "port: 70000"},
 		{name: "version that is gone", rule: RuleAPIVersion, file: "features/web/namespaced/deployment.yaml", becomes: "---\napiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: web, namespace: platform}\nspec:\n  schedule: '* * * * *'\n", at: "apiVersion: batch"},
 		{name: "kind that is gone", rule: RuleAPIVersion, file: platform + "psp.yaml", becomes: "apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: web}\nspec: {}\n", at: "apiVersion: policy"},
+		{name: "control plane that is not there", rule: RuleClusterRef, file: platform + "cluster.yaml", becomes: strings.Replace(rawCluster, "kind: KubeadmControlPlane, name: raw", "kind: KubeadmControlPlane, name: row", 1), at: "name: row"},
+		{name: "workers newer than the control plane", rule: RuleSkew, file: platform + "cluster.yaml", becomes: strings.Replace(rawCluster, "version: v1.36.1", "version: v1.37.0", 1), at: "version: v1.37.0"},
 		{name: "lock that is old", rule: RuleLock, file: "fleet.lock", becomes: "apiVersion: fleetctl.dev/v1alpha1\nkind: FleetLock\ncomponents:\n- {name: docker, type: infrastructure, version: v1.13.0, sha256: " + strings.Repeat("a", 64) + "}\n", at: "docker", also: []string{RuleLock}},
 		{name: "ignore without a reason", rule: RuleIgnore, file: widget, old: "  size: small", becomes: "  size: smal # fleetctl:ignore invalid-value", at: "smal", also: []string{RuleValue}},
 		{name: "ignore of no rule", rule: RuleIgnore, file: widget, old: "  size: small", becomes: "  size: small # fleetctl:ignore invalid-valu we like it", at: "we like it"},
 		{name: "ignore of nothing", rule: RuleIgnoreUnused, file: widget, old: "  size: small", becomes: "  size: small # fleetctl:ignore invalid-value we like it", at: "we like it"},
 	}
 }
+
+// rawCluster is a cluster without a chart.
+const rawCluster = `apiVersion: v1
+kind: Namespace
+metadata: {name: raw, annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: raw, namespace: raw, annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}}
+spec:
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevCluster, name: raw}
+  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: raw}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevCluster
+metadata: {name: raw, namespace: raw}
+spec: {backend: {inMemory: {}}}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KubeadmControlPlane
+metadata: {name: raw, namespace: raw}
+spec:
+  version: v1.36.3
+  machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: raw}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: DevMachineTemplate
+metadata: {name: raw, namespace: raw}
+spec: {template: {spec: {backend: {inMemory: {}}}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: raw, namespace: raw}
+spec:
+  clusterName: raw
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec:
+      clusterName: raw
+      version: v1.36.1
+      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate, name: raw}}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: raw}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KubeadmConfigTemplate
+metadata: {name: raw, namespace: raw}
+spec: {template: {spec: {joinConfiguration: {nodeRegistration: {name: x}}}}}
+`
 
 // bomb is a YAML file that expands to more than the memory of any machine.
 func bomb() string {
@@ -218,25 +269,21 @@ func TestSeededErrors(t *testing.T) {
 	crds := knownKinds(t)
 	valid := fleet(t)
 	all := plants()
-	found := make([]bool, len(all))
+	found := make([]outcome, len(all))
 	var group errgroup.Group
 	group.SetLimit(4)
 	for i, p := range all {
 		group.Go(func() error {
-			found[i] = p.isFound(t, maps.Clone(valid), crds)
+			found[i] = p.plantIn(t, maps.Clone(valid), crds)
 			return nil
 		})
 	}
 	_ = group.Wait() // no function returns an error
-	n := 0
+	printOutcomes(t, found)
 	planted := map[string]bool{}
 	for i := range all {
 		planted[all[i].rule] = true
-		if found[i] {
-			n++
-		}
 	}
-	t.Logf("%d of %d planted errors found", n, len(all))
 	for _, r := range rules {
 		switch r.ID {
 		case RuleMissingCRDs, RuleVariable, RuleForeign, RuleUnused: // tests of their own
@@ -248,10 +295,36 @@ func TestSeededErrors(t *testing.T) {
 	}
 }
 
-func (p plant) isFound(t *testing.T, files map[string]string, crds *schema.Set) bool {
+// outcome is what became of a mistake.
+type outcome struct {
+	// there: it is found at its line; elsewhere: by its rule, at another one. false are the findings besides.
+	there, elsewhere bool
+	falseAlarms      int
+}
+
+func printOutcomes(t *testing.T, all []outcome) {
+	t.Helper()
+	there, elsewhere, missed, falseAlarms := 0, 0, 0, 0
+	for _, o := range all {
+		switch {
+		case o.there:
+			there++
+		case o.elsewhere:
+			elsewhere++
+		default:
+			missed++
+		}
+		falseAlarms += o.falseAlarms
+	}
+	t.Logf("%d planted: %d found at their line, %d found elsewhere, %d not found, %d false alarms", len(all), there, elsewhere, missed, falseAlarms)
+}
+
+// plantIn makes the mistake, and fails the test where it is not found at its line or something else is.
+func (p plant) plantIn(t *testing.T, files map[string]string, crds *schema.Set) (out outcome) {
+	t.Helper()
 	if p.old != "" && strings.Count(files[p.file], p.old) != 1 {
 		t.Errorf("%s: %q is in %s %d times", p.name, p.old, p.file, strings.Count(files[p.file], p.old))
-		return false
+		return out
 	}
 	if p.old == "" {
 		files[p.file] += p.becomes
@@ -271,21 +344,23 @@ func (p plant) isFound(t *testing.T, files map[string]string, crds *schema.Set) 
 	} else if p.at != "" {
 		t.Errorf("%s: %q is not in %s", p.name, p.at, file)
 	}
-	hit, also := false, map[string]bool{}
+	also := map[string]bool{}
 	for _, rule := range p.also {
 		also[rule] = true
 	}
 	for _, f := range validate(t, files, crds).Findings {
 		switch {
 		case f.Rule == p.rule && f.File == file && (line == 0 || f.Line == line):
-			hit = true
+			out.there = true
 		case also[f.Rule]:
 		default:
+			out.elsewhere = out.elsewhere || f.Rule == p.rule
+			out.falseAlarms++
 			t.Errorf("%s: not planted: %s [%s] (%s)", p.name, f, f.Rule, f.Hint)
 		}
 	}
-	if !hit {
+	if !out.there {
 		t.Errorf("%s: not found: %s in %s, line %d", p.name, p.rule, file, line)
 	}
-	return hit
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/render/rendertest"
 )
@@ -90,7 +91,7 @@ func TestTreeFSPartial(t *testing.T) {
 
 func treeAndDisk(t *testing.T, dir string) (disk, files fs.FS) {
 	t.Helper()
-	tree, findings, err := readTree(t.Context(), dir)
+	tree, findings, err := readTree(t.Context(), dir, v1alpha1.Validation{})
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)
 	}

@@ -53,6 +53,8 @@ type Result struct {
 	Files    int `json:"files"`
 	Clusters int `json:"clusters"`
 	Objects  int `json:"objects"`
+	// Excluded is what fleet.yaml leaves out, which is not among Files and Objects.
+	Excluded []Excluded `json:"excluded"`
 }
 
 // run is one look at a fleet repo.
@@ -105,7 +107,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Findings = append(diag.Findings{}, out.Findings...) // an empty list, not null
+	out.Findings, out.Excluded = append(diag.Findings{}, out.Findings...), append([]Excluded{}, out.Excluded...) // empty lists, not null
 	return out, nil
 }
 
@@ -114,7 +116,8 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 	r := &run{opts: o}
 	var err error
 	var findings diag.Findings
-	if r.tree, findings, err = readTree(ctx, dir); err != nil {
+	settings := settingsIn(dir)
+	if r.tree, findings, err = readTree(ctx, dir, settings); err != nil {
 		return nil, err
 	}
 	out := &Result{FormatVersion: "1", Repo: dir, Prefix: q.Prefix, Files: len(r.tree.files)}
@@ -132,6 +135,7 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 		}
 		findings = append(findings, more...)
 	}
+	findings = r.leaveOut(out, settings, tidy(findings))
 	out.Findings, out.Ignored = r.tree.silence(tidy(findings))
 	out.Findings = isWithin(tidy(out.Findings), q.Only)
 	for i := range out.Findings {
@@ -217,9 +221,11 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	for _, o := range objects {
 		findings = append(findings, o.findings...)
 	}
-	findings = append(findings, unknownKinds(schemas, objects)...)
-	findings = append(findings, r.checkAnything(renderer, objects)...)
+	checked := r.notExcluded(objects)
+	findings = append(findings, unknownKinds(schemas, checked)...)
+	findings = append(findings, r.checkAnything(renderer, checked)...)
 	findings = append(findings, r.checkReferences(objects)...)
+	findings = append(findings, checkSkew(objects)...)
 	findings = append(findings, r.checkProtection(objects, placed.clusters)...)
 	findings = append(findings, r.checkFleetTags(objects)...)
 	findings = append(findings, r.checkAppliedSecrets(objects, secrets)...)

@@ -26,6 +26,9 @@ func Bootstrap(r *lifecycle.BootstrapResult) View { return of(r, bootstrapView) 
 // Teardown is what `fleetctl teardown` has taken away.
 func Teardown(r *lifecycle.TeardownResult) View { return of(r, teardownView) }
 
+// TeardownPlan is what `fleetctl teardown` is about to do.
+func TeardownPlan(p *lifecycle.TeardownPlan) View { return of(p, teardownPlanView) }
+
 // UpgradePlan is what `fleetctl upgrade plan` shows.
 func UpgradePlan(p *upgrade.Plan) View { return of(p, upgradePlanView) }
 
@@ -115,7 +118,25 @@ func bootstrapView(w io.Writer, r *lifecycle.BootstrapResult) error {
 	return err
 }
 
+// teardownPlanView shows what a teardown is about to do, in order.
+func teardownPlanView(w io.Writer, p *lifecycle.TeardownPlan) error {
+	ui.FprintText(w, "This is what it does, in order:")
+	for i, step := range p.Steps {
+		if _, err := ui.Fprintf(w, "  %d. %s\n", i+1, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
+	if r.Plan != nil && !r.Changed {
+		if err := teardownPlanView(w, r.Plan); err != nil {
+			return err
+		}
+		_, err := ui.Fprintf(w, "Nothing was changed.\n")
+		return err
+	}
 	for _, left := range r.Leftovers {
 		ui.Fprintf(w, "Left over: %s\n", left)
 	}

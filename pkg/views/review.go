@@ -50,6 +50,9 @@ func validationView(p *Page, r *validate.Result) error {
 	if err := ui.PrintFindings(p.Streams, p.Out, r.Findings); err != nil {
 		return err
 	}
+	for _, e := range r.Excluded {
+		ui.Fprintf(p.Err, "Not checked, by spec.validate.exclude: %s (%s, %s, %s)\n", e.Path, plain.Count(e.Files, "file"), plain.Count(e.Objects, "object"), plain.Count(e.Findings, "finding"))
+	}
 	ui.Fprintf(p.Err, "%s in %s, %s and %s\n", tally(r), plain.Count(r.Files, "file"), plain.Count(r.Clusters, "cluster"), plain.Count(r.Objects, "object"))
 	return nil
 }

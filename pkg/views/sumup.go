@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -134,11 +135,12 @@ type newChart struct {
 	told         bool
 }
 
-// newCharts are those whose Chart.yaml is among the new files.
+// newCharts are those that fleetctl brings whose Chart.yaml is among the new files. A team reads its own.
 func newCharts(all []section) map[string]*newChart {
 	charts := map[string]*newChart{}
 	for _, s := range all {
-		if dir, name := path.Split(s.name); s.isNew && name == "Chart.yaml" && path.Dir(path.Clean(dir)) == layout.ChartsDir {
+		dir, name := path.Split(s.name)
+		if s.isNew && name == "Chart.yaml" && path.Dir(path.Clean(dir)) == layout.ChartsDir && fleetrepo.BringsChart(path.Base(dir)) {
 			charts[path.Base(dir)] = &newChart{}
 		}
 	}

@@ -78,7 +78,7 @@ var now = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 // allShown has each view once at least, and again for each of its cases.
 var allShown = []shown{
 	listing("Channels", Channels), listing("Charts", Charts), listing("Networks", Networks), listing("Environments", Environments),
-	listing("Features", Features), listing("ManagementClusters", ManagementClusters), listing("Providers", Providers), listing("Tenants", Tenants), listing("Apps", Apps),
+	listing("Features", Features), listing("ManagementClusters", ManagementClusters), listing("Providers", Providers), listing("Tenants", Tenants), listing("Apps", Apps), listing("Notifications", Notifications),
 	listing("Clusters", func(all []fleetrepo.Cluster) View { return Clusters(all[:1], all, diag.Findings{}) }),
 	listing("Pools", func(all []fleetrepo.Cluster) View { return Pools(all, diag.Findings{}) }),
 	showing("Cluster", Cluster),
@@ -119,7 +119,9 @@ var allShown = []shown{
 	showing("Bootstrap", Bootstrap, func(r *lifecycle.BootstrapResult) { r.Error = "" }),
 	showing("Bootstrap kept", Bootstrap, func(r *lifecycle.BootstrapResult) { r.Error, r.PivotedTo = "", "" }),
 	showing("Teardown", Teardown),
-	showing("Teardown nothing", Teardown, func(r *lifecycle.TeardownResult) { r.Changed, r.Leftovers, r.NotAsked = false, nil, nil }),
+	showing("Teardown nothing", Teardown, func(r *lifecycle.TeardownResult) { r.Changed, r.Leftovers, r.NotAsked, r.Plan = false, nil, nil, nil }),
+	showing("Teardown dry run", Teardown, func(r *lifecycle.TeardownResult) { r.Changed, r.Leftovers, r.NotAsked = false, nil, nil }),
+	showing("TeardownPlan", TeardownPlan),
 	showing("UpgradePlan", UpgradePlan, func(r *upgrade.Plan) { r.ToApply, r.ToDeclare = true, true }),
 
 	showing("Pivot plan", Pivot),

@@ -48,10 +48,24 @@ fleetctl serves to Flux from this machine.`,
   - name: staging`,
 	},
 	{
+		"notifications",
+		`Who is told what Flux does: Slack, Teams, a webhook, or the status of commits at the forge. fleetctl notification add writes them.`,
+		`notifications:
+  - name: ops
+    type: slack`,
+	},
+	{
 		"snapshots",
 		`Where fleetctl backup and bootstrap keep what a management cluster manages, encrypted, for fleetctl restore: a folder that outlives it.`,
 		`snapshots:
   to: /mnt/snapshots`,
+	},
+	{
+		"validate",
+		`CRDs of this repo that fleetctl validate takes before others, and what it leaves out, which its result says.`,
+		`validate:
+  crds: [hack/crds]
+  exclude: [hack]`,
 	},
 	{
 		"managementClusters",

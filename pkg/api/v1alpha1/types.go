@@ -41,10 +41,24 @@ type FleetSpec struct {
 	Channels []Channel `json:"channels,omitempty"`
 	// Environments group workload clusters; each has a folder of its own.
 	Environments []Environment `json:"environments,omitempty"`
+	// Notifications tell people, or a forge, what Flux on the management clusters does.
+	Notifications []Notification `json:"notifications,omitempty"`
 	// Snapshots of what the management clusters manage.
 	Snapshots Snapshots `json:"snapshots,omitzero"`
+	// Validate says what `fleetctl validate` knows besides, and what it leaves out.
+	Validate Validation `json:"validate,omitzero"`
 	// ManagementClusters run Cluster API and Flux.
 	ManagementClusters []ManagementCluster `json:"managementClusters"`
+}
+
+// Validation tunes validate for this repo. What it leaves out it says in its result.
+type Validation struct {
+	// CRDs are folders and files of the repo with CustomResourceDefinitions, which win over those of the providers and the others in the repo. --crds wins
+	// over them.
+	CRDs []string `json:"crds,omitempty"`
+	// Exclude are folders and files of the repo in which validate finds nothing, from the top of the repo: * stands for anything in a name, ** for any
+	// folders. Flux applies them all the same.
+	Exclude []string `json:"exclude,omitempty"`
 }
 
 // Snapshots say where backup, bootstrap and restore keep what a management cluster manages, encrypted with the fleet's age keys.

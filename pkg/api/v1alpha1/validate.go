@@ -34,7 +34,9 @@ func validate(f *Fleet, broken func(path string) bool) diag.Findings {
 	v.flux(f.Spec.Flux)
 	v.channels(f)
 	v.environments(f)
+	v.validation(f.Spec.Validate)
 	v.managementClusters(f)
+	v.notifications(f)
 	return v.sorted()
 }
 

@@ -75,6 +75,16 @@ spec:
   clientID: 00000000-0000-0000-0000-000000000000
   tenantID: 00000000-0000-0000-0000-000000000000
   allowedNamespaces: {}
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: fleet
+  namespace: capv-system
+data:
+  password: ENC[AES256_GCM,data:Zm9v,iv:YmFy,tag:YmF6,type:str]
+sops:
+  lastmodified: "2026-01-01T00:00:00Z"
 `
 
 // Name of the i-th cluster.

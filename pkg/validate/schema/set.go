@@ -65,6 +65,11 @@ func (s *Set) Add(origin string, stream []byte) (int, error) {
 			continue
 		}
 		if group.Kind == "" {
+			n, err := s.addList(origin, document)
+			added += n
+			if err != nil {
+				errs = append(errs, fmt.Errorf("read document %d of %s: %w", i+1, origin, err))
+			}
 			continue
 		}
 		added++
@@ -73,6 +78,35 @@ func (s *Set) Add(origin string, stream []byte) (int, error) {
 		}
 	}
 	return added, errors.Join(errs...)
+}
+
+// addList takes the CRDs of a list, which is what `kubectl get crds -o yaml` prints.
+func (s *Set) addList(origin string, document []byte) (added int, err error) {
+	var list struct {
+		Kind  string           `json:"kind"`
+		Items []map[string]any `json:"items"`
+	}
+	_ = yaml.Unmarshal(document, &list) // what cannot be read is something else that mentions CRDs
+	if list.Kind != "List" && list.Kind != "CustomResourceDefinitionList" {
+		return 0, nil
+	}
+	for _, item := range list.Items {
+		if list.Kind == "CustomResourceDefinitionList" { // whose items need not say what they are
+			item["apiVersion"], item["kind"] = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
+		}
+		if item["kind"] != "CustomResourceDefinition" {
+			continue
+		}
+		text, err := yaml.Marshal(item)
+		if err != nil {
+			return added, err
+		}
+		n, err := s.Add(origin, text)
+		if added += n; err != nil {
+			return added, err
+		}
+	}
+	return added, nil
 }
 
 // Documents splits a YAML stream; a document keeps its comments.

@@ -220,16 +220,6 @@ func (c *ControlPlane) await(ctx context.Context, s *process.Supervisor) error {
 	return diag.Wrap("start "+s.Name(), s.AwaitReady(wait, crashes), "see "+c.logFile(s.Name()))
 }
 
-// Ready waits until all processes run and the API server is ready, for example after one of them was restarted.
-func (c *ControlPlane) Ready(ctx context.Context) error {
-	for _, s := range []*process.Supervisor{c.etcd, c.apiServer} {
-		if err := s.AwaitReady(ctx, 0); err != nil {
-			return diag.Wrap("wait for "+s.Name(), err, "see "+c.logFile(s.Name()))
-		}
-	}
-	return nil
-}
-
 // Stop ends the processes in order, each after those that need it, and returns when they are gone. Doing it twice is fine.
 func (c *ControlPlane) Stop(ctx context.Context) error {
 	if c.stopRenewals != nil {
@@ -245,11 +235,6 @@ func (c *ControlPlane) Stop(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Processes are the running processes' supervisors, for those who tell of them.
-func (c *ControlPlane) Processes() []*process.Supervisor {
-	return []*process.Supervisor{c.etcd, c.apiServer, c.controllerManager}
 }
 
 // Config is for the runner: it may do everything, and reads its certificate again when that is renewed.

@@ -276,11 +276,7 @@ func (r *Runner) runs(key types.NamespacedName) bool {
 	return i != nil && i.view().status.Identity != process.Identity{}
 }
 
-// LogFile is where what a Deployment's process writes goes, whether it runs or not.
-func (r *Runner) LogFile(namespace, name string) string {
-	return r.logFile(types.NamespacedName{Namespace: namespace, Name: name})
-}
-
+// logFile is where a Deployment's process writes its output, whether it runs or not.
 func (r *Runner) logFile(key types.NamespacedName) string {
 	return filepath.Join(r.opts.Dir, logsDir, key.Namespace+"_"+key.Name+".log") // no name has an underscore
 }

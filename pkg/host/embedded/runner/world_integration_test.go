@@ -176,7 +176,7 @@ func (w *world) wait(name, what string, ok func(*appsv1.Deployment) bool) *appsv
 		}
 	}
 	status, _ := json.MarshalIndent(d.Status, "", " ")
-	log, _ := os.ReadFile(w.runner.LogFile("default", name))
+	log, _ := os.ReadFile(w.runner.logFile(types.NamespacedName{Namespace: "default", Name: name}))
 	w.Fatalf("%s is never %s: %s\nlog: %s", name, what, status, log)
 	return nil
 }

@@ -1,0 +1,98 @@
+package v1alpha1
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// NotificationType is where a notification goes.
+type NotificationType string
+
+// The types of notifications.
+const (
+	NotifySlack   NotificationType = "slack"
+	NotifyTeams   NotificationType = "teams"
+	NotifyWebhook NotificationType = "webhook"
+	NotifyGitHub  NotificationType = "github"
+	NotifyGitLab  NotificationType = "gitlab"
+	NotifyGitea   NotificationType = "gitea"
+)
+
+// NotificationTypes are all of them.
+func NotificationTypes() []NotificationType {
+	return []NotificationType{NotifySlack, NotifyTeams, NotifyWebhook, NotifyGitHub, NotifyGitLab, NotifyGitea}
+}
+
+// IsCommitStatus tells whether it marks commits at a forge, instead of sending messages.
+func (t NotificationType) IsCommitStatus() bool {
+	return t == NotifyGitHub || t == NotifyGitLab || t == NotifyGitea
+}
+
+// Notification tells people, or a forge, what Flux on the management clusters does. `fleetctl notification add` writes the objects of Flux for it.
+type Notification struct {
+	// Name of the notification, and of its Provider and Alert: a DNS label.
+	Name string `json:"name"`
+	// Type says where it goes: slack, teams or webhook for messages; github, gitlab or gitea for the status of commits.
+	Type NotificationType `json:"type"`
+	// Address of the webhook, where it is no secret, or of the repository whose commits get a status. Default: what the Secret has as address; for
+	// commits spec.git.url.
+	Address string `json:"address,omitempty"`
+	// Channel of Slack that it goes to. Default: that of the webhook.
+	Channel string `json:"channel,omitempty"`
+	// Secret in flux-system with address, the webhook, or token. Default: notification-<name>, where `fleetctl notification add` makes it.
+	Secret string `json:"secret,omitempty"`
+	// Severity is error for failures alone, or info for all that happens. Default: error; info for the status of commits.
+	Severity string `json:"severity,omitempty"`
+	// Environments that it is about. Default: the management clusters as a whole, with all of them.
+	Environments []string `json:"environments,omitempty"`
+	// ManagementClusters that have it. Default: all.
+	ManagementClusters []string `json:"managementClusters,omitempty"`
+}
+
+// IsOn tells whether a management cluster has the notification.
+func (n *Notification) IsOn(management string) bool {
+	return len(n.ManagementClusters) == 0 || slices.Contains(n.ManagementClusters, management)
+}
+
+func (v *validator) notifications(f *Fleet) {
+	at := func(i int) string { return itemPath("spec.notifications", i) }
+	for i := range f.Spec.Notifications {
+		v.notification(at(i), &f.Spec.Notifications[i], f)
+	}
+	unique(v, f.Spec.Notifications, func(i int) string { return fieldPath(at(i), "name") }, "notification", func(n Notification) string { return n.Name })
+}
+
+func (v *validator) notification(at string, n *Notification, f *Fleet) {
+	v.label(fieldPath(at, "name"), n.Name, maxLabel-len("notification-"))
+	if n.Type != "" && !slices.Contains(NotificationTypes(), n.Type) {
+		v.errorf(RuleValue, fieldPath(at, "type"), "write slack, teams, webhook, github, gitlab or gitea", "%.80q is no type of notification", n.Type)
+	}
+	if n.Severity != "" && n.Severity != "info" && n.Severity != "error" {
+		v.errorf(RuleValue, fieldPath(at, "severity"), "write error or info", "%.80q is no severity", n.Severity)
+	}
+	if n.Channel != "" && n.Type != NotifySlack && n.Type != "" {
+		v.errorf(RuleValue, fieldPath(at, "channel"), "remove it", "%s has no channel to choose: its webhook has one", n.Type)
+	}
+	v.label(fieldPath(at, "secret"), n.Secret, maxLabel)
+	if n.Address != "" {
+		if u, err := url.Parse(n.Address); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(n.Address) > 2048 {
+			v.errorf(RuleValue, fieldPath(at, "address"), "write https://host/path", "this is no address of a server")
+		} else if u.User != nil {
+			v.errorf(RuleValue, fieldPath(at, "address"), "put it into the Secret: `fleetctl notification add --secret-file`", "the address has a credential in it, and stands in Git in clear")
+		}
+	}
+	if n.Type.IsCommitStatus() && n.Address == "" && !v.broken("spec.git") && !strings.Contains(f.Spec.Git.URL, ":") {
+		v.errorf(RuleRequired, at, "add `address: https://host/owner/repository`", "the fleet has no remote whose commits could get a status")
+	}
+	for i, name := range n.Environments {
+		if _, ok := f.Environment(name); !ok && len(f.Spec.Environments) > 0 {
+			v.errorf(RuleValue, itemPath(fieldPath(at, "environments"), i), "", "there is no environment %.80q", name)
+		}
+	}
+	for i, name := range n.ManagementClusters {
+		if !slices.ContainsFunc(f.Spec.ManagementClusters, func(m ManagementCluster) bool { return m.Name == name }) {
+			v.errorf(RuleValue, itemPath(fieldPath(at, "managementClusters"), i), "", "there is no management cluster %.80q", name)
+		}
+	}
+}

@@ -1,0 +1,424 @@
+package clustertemplate_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+	k8syaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/clustertemplate"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// translate makes a chart of a template.
+func translate(template string) (*clustertemplate.Chart, error) {
+	return clustertemplate.New(clustertemplate.Options{Name: "own", Dir: "charts/own", File: "dir/template.yaml", Content: []byte(template), ExampleVersion: "v1.36.3"})
+}
+
+// rendered is what the chart makes with values, by Helm.
+func rendered(t *testing.T, chart *clustertemplate.Chart, values map[string]any) []any {
+	t.Helper()
+	files := fstest.MapFS{}
+	for _, f := range chart.Files {
+		files[f.Path] = &fstest.MapFile{Data: f.Content}
+	}
+	release, err := json.Marshal(map[string]any{
+		"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": map[string]any{"name": "demo", "namespace": "demo"},
+		"spec": map[string]any{"values": values, "chart": map[string]any{"spec": map[string]any{"chart": "own"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, findings := render.New(files, &v1alpha1.Fleet{}, render.Options{}).Release(release, "charts/own", nil)
+	if err := findings.Err(); err != nil {
+		t.Fatalf("%v\n%s", err, file(t, chart, "templates/cluster.yaml"))
+	}
+	var all []any
+	for _, o := range objects {
+		var object map[string]any
+		if err := json.Unmarshal(o.JSON, &object); err != nil {
+			t.Fatal(err)
+		}
+		withoutKeep(object)
+		all = append(all, object)
+	}
+	return all
+}
+
+// withoutKeep takes off what the chart adds.
+func withoutKeep(object map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	if namespace := metadata["namespace"]; namespace == "demo" { // Helm's renderer says it of all
+		delete(metadata, "namespace")
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	delete(annotations, "helm.sh/resource-policy")
+	if len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
+}
+
+func file(t *testing.T, chart *clustertemplate.Chart, name string) string {
+	t.Helper()
+	for _, f := range chart.Files {
+		if f.Path == "charts/own/"+name {
+			return string(f.Content)
+		}
+	}
+	t.Fatalf("no file %s", name)
+	return ""
+}
+
+// generated is what clusterctl makes of the template with the same values as variables, without Secrets.
+func generated(t *testing.T, template string, variables map[string]string) []any {
+	t.Helper()
+	out, err := yamlprocessor.NewSimpleProcessor().Process([]byte(template), func(name string) (string, error) {
+		if value, ok := variables[name]; ok {
+			return value, nil
+		}
+		return "", errors.New("not set")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []any
+	for document := range bytes.SplitSeq(out, []byte("\n---")) {
+		var object map[string]any
+		if err := k8syaml.Unmarshal(document, &object); err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
+		if len(object) == 0 || object["kind"] == "Secret" {
+			continue
+		}
+		withoutKeep(object)
+		all = append(all, object)
+	}
+	return all
+}
+
+// byKind sorts objects: Helm has an order of its own.
+func byKind(all []any) []any {
+	slices.SortFunc(all, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return all
+}
+
+// What Helm makes of the chart is what clusterctl makes of the template.
+func TestSameAsClusterctl(t *testing.T) {
+	clusterctl := map[string]string{"CLUSTER_NAME": "demo", "NAMESPACE": "demo", "KUBERNETES_VERSION": "v1.36.3", "CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "1000000"}
+	common := map[string]any{"kubernetesVersion": "v1.36.3", "controlPlane": map[string]any{"replicas": 3}}
+	for _, c := range []struct {
+		name, file, pool string
+		variables        map[string]string
+		values           map[string]any
+	}{
+		{
+			"openstack", "openstack.yaml", "md-0",
+			map[string]string{
+				"OPENSTACK_EXTERNAL_NETWORK_ID": "ext", "OPENSTACK_CLOUD": "acme", "OPENSTACK_DNS_NAMESERVERS": "192.0.2.1", "OPENSTACK_IMAGE_NAME": "ubuntu",
+				"OPENSTACK_CLOUD_CACERT_B64": "eA==", "OPENSTACK_CLOUD_YAML_B64": "eA==",
+			},
+			map[string]any{"openstackExternalNetworkId": "ext", "openstackCloud": "acme", "openstackDnsNameservers": "192.0.2.1", "openstackImageName": "ubuntu"},
+		},
+		{
+			"openstack, nothing as by default", "openstack.yaml", "md-0",
+			map[string]string{
+				"OPENSTACK_EXTERNAL_NETWORK_ID": "ext", "OPENSTACK_CLOUD": "acme", "OPENSTACK_DNS_NAMESERVERS": "192.0.2.1", "OPENSTACK_IMAGE_NAME": "ubuntu",
+				"OPENSTACK_CLOUD_CACERT_B64": "eA==", "OPENSTACK_CLOUD_YAML_B64": "eA==", "OPENSTACK_LOAD_BALANCER": "false", "BGP_PORT": "1790", "MOTD": "go away",
+				"OPENSTACK_FAILURE_DOMAIN": "az7", "OPENSTACK_SSH_KEY_NAME": "ops", "OPENSTACK_NODE_CIDR": "10.0.0.0/8",
+			},
+			map[string]any{
+				"openstackExternalNetworkId": "ext", "openstackCloud": "acme", "openstackDnsNameservers": "192.0.2.1", "openstackImageName": "ubuntu",
+				"openstackLoadBalancer": false, "bgpPort": 1790, "motd": "go away", "openstackFailureDomain": "az7", "openstackSshKeyName": "ops", "openstackNodeCidr": "10.0.0.0/8",
+			},
+		},
+		{
+			"metal3", "metal3.yaml", "workers",
+			map[string]string{
+				"TEAM": "Platform", "CLUSTER_APIENDPOINT_HOST": "192.0.2.10", "IMAGE_URL": "http://192.0.2.1/a.qcow2", "IMAGE_CHECKSUM": "http://192.0.2.1/a.sha256",
+				"IMAGE_CHECKSUM_TYPE": "sha256", "IMAGE_FORMAT": "qcow2", "CTLPLANE_KUBEADM_PRE_COMMANDS": `["systemctl enable --now crio"]`,
+			},
+			map[string]any{
+				"team": "Platform", "clusterApiendpointHost": "192.0.2.10", "imageUrl": "http://192.0.2.1/a.qcow2", "imageChecksum": "http://192.0.2.1/a.sha256",
+				"imageChecksumType": "sha256", "imageFormat": "qcow2", "ctlplaneKubeadmPreCommands": []any{"systemctl enable --now crio"},
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			template, err := os.ReadFile(filepath.Join("testdata", c.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			chart, err := translate(string(template))
+			if err != nil {
+				t.Fatal(err)
+			}
+			maps.Copy(c.variables, clusterctl)
+			maps.Copy(c.values, common)
+			c.values["pools"] = []any{map[string]any{"name": c.pool, "replicas": 1000000}}
+			want, got := byKind(generated(t, string(template), c.variables)), byKind(rendered(t, chart, c.values))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("clusterctl -, chart +\n%s\n%s", diff, file(t, chart, "templates/cluster.yaml"))
+			}
+		})
+	}
+}
+
+const cluster = `apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata:
+  name: ${CLUSTER_NAME}
+`
+
+// one is a template with more in a ConfigMap of its own.
+func one(more string) string {
+	return cluster + "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: more\n" + more
+}
+
+// Each way to use a variable is as clusterctl has it, for texts that YAML would take for something else, too.
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct {
+		name, more string
+		variables  map[string]string // for clusterctl; nil: it is the chart's own
+		values     map[string]any
+		want       string // data.x as JSON, where clusterctl is not asked
+	}{
+		{"plain", "data:\n  x: ${A}\n", map[string]string{"A": "b"}, map[string]any{"a": "b"}, ""},
+		{"number", "data:\n  x: ${A:=5}\n", map[string]string{}, map[string]any{}, ""},
+		{"large number", "data:\n  x: ${A:=5}\n  y: n-${A:=5}\n", map[string]string{"A": "12345678901"}, map[string]any{"a": 12345678901}, ""},
+		{"float", "data:\n  x: ${A:=1.5}\n", map[string]string{}, map[string]any{}, ""},
+		{"truth", "data:\n  x: ${A:=true}\n", map[string]string{}, map[string]any{}, ""},
+		{"list", "data:\n  x: ${A:=[1, b]}\n", map[string]string{}, map[string]any{}, ""},
+		{"map", "data:\n  x: ${A:={}}\n  y: ${B:={b: c}}\n", map[string]string{}, map[string]any{}, ""}, // the brace of which clusterctl takes for its own
+		{"nothing", "data:\n  x: ${A:=}\n  z: ${A:=}zz\n", map[string]string{"A": ""}, map[string]any{}, ""},
+		{"empty text", "data:\n  x: ${A:=\"\"}\n", map[string]string{}, map[string]any{}, ""},
+		{"double quotes", "data:\n  x: \"a ${A} b\"\n", map[string]string{"A": "1.30"}, map[string]any{"a": "1.30"}, ""},
+		{"number as text", "data:\n  x: \"${A:=3}\"\n", map[string]string{}, map[string]any{}, ""},
+		{"single quotes", "data:\n  x: 'a ${A} b'\n", map[string]string{"A": "c"}, map[string]any{"a": "c"}, ""},
+		{"in brackets", "data:\n  x: [${A:=a,b}, \"${B}\"]\n", map[string]string{"B": "c"}, map[string]any{"b": "c"}, ""},
+		{"in braces", "data: {x: ${A}, y: {${A}: 1}}\n", map[string]string{"A": "c"}, map[string]any{"a": "c"}, ""},
+		{"key", "data:\n  ${A}: 1\n  b-${A}: 2\n", map[string]string{"A": "c"}, map[string]any{"a": "c"}, ""},
+		{"two in one", "data:\n  x: ${A}.${B}\n  y: ${A}-${B}/z\n", map[string]string{"A": "1", "B": "30"}, map[string]any{"a": 1, "b": 30}, ""},
+		{"block", "data:\n  x: |\n    a ${A}\n    {{ b }} {{{ c }}} ${A}}\n", map[string]string{"A": "c"}, map[string]any{"a": "c"}, ""},
+		{"a brace before", "data:\n  x: |\n    {${A}} {{${A}}}\n", map[string]string{"A": "c"}, map[string]any{"a": "c"}, ""},
+		{"folded", "data:\n  x: >-\n    a ${A}\n    b\n", map[string]string{"A": "c"}, map[string]any{"a": "c"}, ""},
+		{"several lines", "data:\n  x: a\n    ${A} b\n", map[string]string{"A": "c"}, map[string]any{"a": "c"}, ""},
+		{"comment", "data:\n  x: 1 # ${NOBODY} {{ x }}\n", map[string]string{"NOBODY": "c"}, map[string]any{}, ""},
+		{"escaped", "data:\n  x: $${A} $B $$\n", map[string]string{}, map[string]any{}, ""},
+		{"lower, upper, length", "data:\n  x: ${A,,} ${A^^} n${#A}\n", map[string]string{"A": "aBc"}, map[string]any{"a": "aBc"}, ""},
+		{"replaced and cut off", "data:\n  x: ${A//./-} ${A#v} ${A%.0} ${A//./}\n", map[string]string{"A": "v1.36.0"}, map[string]any{"a": "v1.36.0"}, ""},
+		{"other defaults", "data:\n  x: ${A:=b}\n  y: ${A:=c}\n  z: ${A:-${B}d}\n", map[string]string{"B": "e"}, map[string]any{"b": "e"}, ""},
+		{"other defaults, given", "data:\n  x: ${A:=b}\n  y: ${A:=c}\n", map[string]string{"A": "f"}, map[string]any{"a": "f"}, ""},
+		{"tag", "data:\n  x: !!str ${A:=5}\n", map[string]string{}, map[string]any{}, ""},
+		{"text like a number", "data:\n  x: ${A}\n", nil, map[string]any{"a": "012"}, `"012"`},
+		{"text like truth", "data:\n  x: ${A:=b}\n", nil, map[string]any{"a": "no"}, `"no"`},
+		{"colon", "data:\n  x: ${A}\n", nil, map[string]any{"a": "b: c # d"}, `"b: c # d"`},
+		{"part with a colon", "data:\n  x: y-${A}\n", nil, map[string]any{"a": "b: c # d"}, `"y-b: c # d"`},
+		{"quotes in quotes", "data:\n  x: \"a ${A}\"\n", nil, map[string]any{"a": `"b\`}, `"a \"b\\"`},
+		{"single quotes in quotes", "data:\n  x: 'a ${A}'\n", nil, map[string]any{"a": "it's"}, `"a it's"`},
+		{"lines in a block", "data:\n  x: |\n    a\n    ${A}\n", nil, map[string]any{"a": "b\nc: d"}, `"a\nb\nc: d\n"`},
+		{"braces in a value", "data:\n  x: ${A}\n", nil, map[string]any{"a": "{{ b }}"}, `"{{ b }}"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			template := one(c.more)
+			chart, err := translate(template)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := byKind(rendered(t, chart, c.values))
+			if c.variables == nil {
+				data := got[1].(map[string]any)["data"]
+				if data == nil {
+					data = got[0].(map[string]any)["data"]
+				}
+				if text, err := json.Marshal(data.(map[string]any)["x"]); err != nil || string(text) != c.want {
+					t.Errorf("got %s, want %s (%v)\n%s", text, c.want, err, file(t, chart, "templates/cluster.yaml"))
+				}
+				return
+			}
+			c.variables["CLUSTER_NAME"] = "demo"
+			if diff := cmp.Diff(byKind(generated(t, template, c.variables)), got); diff != "" {
+				t.Errorf("clusterctl -, chart +\n%s\n%s", diff, file(t, chart, "templates/cluster.yaml"))
+			}
+		})
+	}
+}
+
+// The values are clusterctl's variables: what it asks for is required, but for what it fills in itself and what only a Secret or a comment has.
+func TestRequiredAsClusterctlHasIt(t *testing.T) {
+	for _, name := range []string{"openstack.yaml", "metal3.yaml"} {
+		template, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		chart, err := translate(string(template))
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		without := []string{"CLUSTER_NAME", "NAMESPACE", "OPENSTACK_CLOUD_CACERT_B64", "OPENSTACK_CLOUD_YAML_B64"}
+		counts := []string{"CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT"}
+		for _, v := range chart.Variables {
+			def, ok := known[v.Name]
+			if !ok || v.Required != (def == nil) && !slices.Contains(counts, v.Name) {
+				t.Errorf("%s: %s: required %t, clusterctl has %v", name, v.Name, v.Required, def)
+			}
+			delete(known, v.Name)
+		}
+		for left := range known {
+			if !slices.Contains(without, left) {
+				t.Errorf("%s: the variable %s is no value", name, left)
+			}
+		}
+	}
+}
+
+func TestSchema(t *testing.T) {
+	chart, err := translate(one("data:\n  i: ${I:=3}\n  b: ${B:=false}\n  l: ${L:=[]}\n  s: ${S:=x}\n  any: ${ANY}\n  replicas: ${N}\n  text: \"${TEXT}\"\n  both: \"${I:=3}\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Required   []string
+		Properties map[string]struct{ Type any }
+	}
+	if err := yaml.Unmarshal([]byte(file(t, chart, "values.schema.json")), &schema); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"any", "n", "text"}; !slices.Equal(schema.Required, want) {
+		t.Errorf("required %v", schema.Required)
+	}
+	for name, want := range map[string]any{
+		"i": "integer", "b": "boolean", "l": "array", "s": "string", "n": "integer", "text": "string", "any": []any{"string", "integer", "number", "boolean"},
+	} {
+		if diff := cmp.Diff(want, schema.Properties[name].Type); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal([]byte(file(t, chart, "values.yaml")), &values); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"i": 3, "b": false, "l": []any{}, "s": "x"}, values); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What cannot be said in a chart, or is no template of a cluster, is refused with its line.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, template string
+		line           int
+		says           string
+	}{
+		{"part", one("data:\n  y: 1\n  x: ${A:1:2}\n"), 12, "by its position"},
+		{"first letter", one("data:\n  x: ${A^}\n"), 11, "no function ^"},
+		{"pattern", one("data:\n  x: ${A##*/}\n"), 11, "no pattern"},
+		{"first only", one("data:\n  x: ${A/a/b}\n"), 11, "no function /"},
+		{"other value", one("data:\n  x: ${A:+b}\n"), 11, "will not guess"},
+		{"error", one("data:\n  x: ${A:?give it}\n"), 11, "will not guess"},
+		{"inner", one("data:\n  x: ${A:=${B^}}\n"), 11, "no function ^"},
+		{"open", one("data:\n  x: ${A\n"), 11, "clusterctl could not read this"},
+		{"no name", one("data:\n  x: ${}\n"), 11, "clusterctl could not read this"},
+		{"digit", one("data:\n  x: ${1}\n"), 11, "no name of a variable"},
+		{"one value", one("data:\n  x: ${A_B}\n  y: ${A__B}\n"), 12, "would be one value"},
+		{"taken", one("data:\n  x: ${CONTROL_PLANE}\n"), 11, "would be one value"},
+		{"no letters", one("data:\n  x: ${_1}\n"), 11, "no value can be made"},
+		{"anchor", one("data:\n  x: &${A} b\n"), 11, "no value"},
+		{"lines", one("data:\n  x: ${A:=b\n    c}\n"), 11, "goes over 2 lines"},
+		{"no YAML", one("data:\n  x: [\n"), 11, "no YAML"},
+		{"no object", cluster + "---\n- a\n", 6, "no object"},
+		{"list", cluster + "---\napiVersion: v1\nkind: List\nitems: []\n", 6, "no List"},
+		{"beside", cluster + "--- {a: b}\n", 5, "beside ---"},
+		{"no cluster", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n", 1, "has no Cluster"},
+		{"two clusters", cluster + "---\n" + cluster, 6, "has 2 Clusters"},
+		{"its name", strings.Replace(cluster, "${CLUSTER_NAME}", "mine", 1), 4, "is called mine"},
+		{"its namespace", cluster + "  namespace: default\n", 5, "in the namespace default"},
+		{"flow", "{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: a}}\n", 1, "is called a"},
+		{"empty", "\n \n", 1, "is empty"},
+		{"nothing", "# nothing\n", 1, "no objects"},
+		{"binary", "a\x00b", 1, "NUL"},
+		{"no text", "a\xff", 1, "UTF-8"},
+		{"large", strings.Repeat("# a\n", 1<<20), 1, "larger"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := translate(c.template)
+			findings, ok := errors.AsType[diag.Findings](err)
+			if !ok || len(findings) == 0 {
+				t.Fatalf("%v", err)
+			}
+			if f := findings[0]; f.File != "dir/template.yaml" || f.Line != c.line || !strings.Contains(f.Summary, c.says) {
+				t.Errorf("%v", findings)
+			}
+		})
+	}
+	_, err := translate(one("data:\n  x: ${A^}\n  y: ${B:1}\n"))
+	if findings, ok := errors.AsType[diag.Findings](err); !ok || len(findings) != 2 {
+		t.Errorf("not all at once: %v", err)
+	}
+}
+
+// What a chart keeps, and that no Secret is in it.
+func TestKept(t *testing.T) {
+	template, err := os.ReadFile("testdata/openstack.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart, err := translate(string(template))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := file(t, chart, "templates/cluster.yaml")
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		if kept := strings.Contains(document, "helm.sh/resource-policy: keep"); kept == strings.Contains(document, "\nkind: MachineDeployment") {
+			t.Errorf("kept %t:\n%s", kept, document)
+		}
+	}
+	if strings.Contains(text, "kind: Secret") || len(chart.Secrets) != 1 || chart.Secrets[0].Name != "${CLUSTER_NAME}-cloud-config" || chart.Secrets[0].Line != 150 {
+		t.Errorf("%+v", chart.Secrets)
+	}
+	if readme := file(t, chart, "README.md"); !strings.Contains(readme, "`${CLUSTER_NAME}-cloud-config` (line 150") || strings.Contains(readme, "dir/") {
+		t.Error(readme)
+	}
+}
+
+// Any template is refused, or made a chart whose files are what Helm and YAML can read.
+func FuzzNew(f *testing.F) {
+	for _, name := range []string{"openstack.yaml", "metal3.yaml"} {
+		content, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(content))
+	}
+	f.Add(one("data:\n  x: {${A}: '${B}', c: [${C:=a,b}]}\n"))
+	f.Fuzz(func(t *testing.T, template string) {
+		chart, err := translate(template)
+		if err != nil {
+			return
+		}
+		var schema, values map[string]any
+		if err := json.Unmarshal([]byte(file(t, chart, "values.schema.json")), &schema); err != nil {
+			t.Error(err)
+		}
+		if err := yaml.Unmarshal([]byte(file(t, chart, "values.yaml")), &values); err != nil {
+			t.Error(err)
+		}
+	})
+}

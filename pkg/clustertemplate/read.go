@@ -1,0 +1,238 @@
+package clustertemplate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/drone/envsubst/v2/parse"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+)
+
+// part is a piece of a template: text, or where a variable is used.
+type part struct {
+	text string
+	use  *use
+}
+
+// use is one place where a variable is used.
+type use struct {
+	node *parse.FuncNode
+	line int
+	// at says what it stands in; set by place.
+	at position
+	// indent is that of the lines of a block scalar that it stands in.
+	indent int
+	// field is the name of the field whose value it is part of, and flow says that this is in brackets.
+	field string
+	flow  bool
+	// whole says that it is all of a plain scalar that is a value.
+	whole bool
+	// outer is the use in whose braces it stands; nil for most.
+	outer *use
+	// document is the number of the document, from 1; 0 where the chart has nothing of it.
+	document int
+}
+
+// position is what of YAML a variable stands in.
+type position int
+
+const (
+	inComment position = iota
+	inPlain
+	inDoubleQuotes
+	inSingleQuotes
+	inBlock
+	inLines // a plain scalar of several lines
+)
+
+// variable is one that is used in a template.
+type variable struct {
+	name string
+	uses []*use
+	// value is the path of the chart's value, "" for what Helm knows itself; see reserved.
+	value string
+	// inline says that each use has its own default.
+	inline bool
+	// raw says that it is written as it is, and what YAML takes it for is what it is.
+	raw   bool
+	types []string
+}
+
+// legacy are the spellings with spaces that clusterctl takes as well.
+var legacy = regexp.MustCompile(`\$\{[ \t]*([A-Za-z0-9_$]+)[ \t]*\}`)
+
+// read takes a template apart.
+func (t *translation) read(content []byte) {
+	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
+	text := strings.ReplaceAll(string(content), "\r\n", "\n")
+	switch {
+	case len(content) > yamledit.MaxBytes:
+		t.fault(1, "", "the template is larger than %d KiB", yamledit.MaxBytes>>10)
+	case !utf8.ValidString(text):
+		t.fault(1, "", "the template is not UTF-8 text")
+	case strings.ContainsRune(text, 0):
+		t.fault(1+strings.Count(text[:strings.IndexByte(text, 0)], "\n"), "", "the template has a NUL character")
+	case strings.TrimSpace(text) == "":
+		t.fault(1, "", "the template is empty")
+	}
+	if len(t.findings) > 0 {
+		return
+	}
+	text = legacy.ReplaceAllString(text, "$${$1}")
+	tree, err := parse.Parse(text)
+	if err != nil {
+		t.fault(t.brokenLine(text), "clusterctl takes ${VAR}, ${VAR:=default} and $${ for the text ${", "clusterctl could not read this: %v", err)
+		return
+	}
+	t.collect(tree.Root, 1)
+	t.tokens()
+}
+
+// brokenLine is the first line that clusterctl's parser cannot read: it does not say itself.
+func (*translation) brokenLine(text string) int {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		if _, err := parse.Parse(line); err != nil {
+			return i + 1
+		}
+	}
+	return 1
+}
+
+// collect walks the tree and returns the line that it ends in.
+func (t *translation) collect(n parse.Node, line int) int {
+	for {
+		switch node := n.(type) {
+		case *parse.TextNode:
+			t.parts = append(t.parts, part{text: node.Value})
+			return line + strings.Count(node.Value, "\n")
+		case *parse.FuncNode:
+			u := &use{node: node, line: line}
+			t.parts = append(t.parts, part{use: u})
+			t.remember(node.Param, u)
+			return line + t.inner(u)
+		case *parse.ListNode:
+			if len(node.Nodes) == 0 {
+				return line
+			}
+			for _, inner := range node.Nodes[:len(node.Nodes)-1] {
+				line = t.collect(inner, line)
+			}
+			n = node.Nodes[len(node.Nodes)-1] // each piece of a template is a level deeper
+		default:
+			return line
+		}
+	}
+}
+
+// inner looks at what stands in the braces of a variable, and returns how many lines it goes over.
+func (t *translation) inner(u *use) int {
+	node, line := u.node, u.line
+	if err := translatable(node); err != nil {
+		t.fault(line, "write the value where it is used, or take it out", "${%s}: %v", node.Param, err)
+		return 0
+	}
+	lines := 0
+	for _, arg := range node.Args {
+		switch a := arg.(type) {
+		case *parse.TextNode:
+			lines += strings.Count(a.Value, "\n")
+		case *parse.FuncNode:
+			nested := &use{node: a, line: line, outer: u}
+			t.remember(a.Param, nested)
+			lines += t.inner(nested)
+		}
+	}
+	if lines > 0 {
+		t.fault(line, "write it on one line", "${%s}: what stands in its braces goes over %d lines", node.Param, lines+1)
+	}
+	return lines
+}
+
+// identifier is the name of a variable that an environment can have.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (t *translation) remember(name string, u *use) {
+	if !identifier.MatchString(name) {
+		t.fault(u.line, "letters of ASCII, digits and _; no digit first", "%q is no name of a variable", name)
+		return
+	}
+	i := slices.IndexFunc(t.named, func(v *variable) bool { return v.name == name })
+	if i < 0 {
+		i = len(t.named)
+		t.named = append(t.named, &variable{name: name})
+	}
+	t.named[i].uses = append(t.named[i].uses, u)
+}
+
+func (t *translation) variable(name string) *variable {
+	i := slices.IndexFunc(t.named, func(v *variable) bool { return v.name == name })
+	if i < 0 {
+		return nil
+	}
+	return t.named[i]
+}
+
+// tokens makes a text that is YAML where the template will be: each variable is a plain word.
+func (t *translation) tokens() {
+	for t.token = "xfleetvar"; slices.ContainsFunc(t.parts, func(p part) bool { return strings.Contains(p.text, t.token) }); {
+		t.token += "x"
+	}
+	var b strings.Builder
+	for i, p := range t.parts {
+		if p.use == nil {
+			b.WriteString(p.text)
+			continue
+		}
+		b.WriteString(t.tokenOf(i))
+	}
+	t.text = b.String()
+}
+
+// tokenOf stands for the part i.
+func (t *translation) tokenOf(i int) string { return fmt.Sprintf("%s%dx", t.token, i) }
+
+// translatable returns an error for what Helm cannot say, or not so that it means the same.
+func translatable(n *parse.FuncNode) error {
+	literal := func(i int) (string, bool) {
+		if i >= len(n.Args) {
+			return "", true
+		}
+		text, ok := n.Args[i].(*parse.TextNode)
+		if !ok {
+			return "", false
+		}
+		return text.Value, true
+	}
+	switch n.Name {
+	case "", "=", ":=", ":-", ",,", "^^":
+		return nil
+	case "#":
+		if len(n.Args) == 0 {
+			return nil
+		}
+		fallthrough
+	case "##", "%", "%%":
+		if text, ok := literal(0); ok && !strings.ContainsAny(text, `*?[]\`) {
+			return nil
+		}
+		return errors.New("a chart can cut off a fixed text, no pattern")
+	case "//":
+		from, ok := literal(0)
+		if _, also := literal(1); ok && also && from != "" {
+			return nil
+		}
+		return errors.New("a chart can replace a fixed text by another one only")
+	case ":?", ":+", "-", "+", "?":
+		return fmt.Errorf("clusterctl takes what stands after %s for a default, and shells do not: a chart will not guess which is meant", n.Name)
+	case ":":
+		return errors.New("a chart cannot take a part of a value by its position")
+	}
+	return fmt.Errorf("a chart has no function %s", n.Name)
+}

@@ -1,0 +1,94 @@
+package cmd
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+)
+
+var ofChart = argument{what: "chart", choices: func(r *fleetrepo.Repo, _ []string) []string { return r.ChartNames() }}
+
+// chartAddOptions are the flags of chart add.
+type chartAddOptions struct {
+	changeFlags
+	named
+	from string
+	// content of the template, where it is not downloaded.
+	content []byte
+}
+
+// complete reads the template, unless it has to be downloaded.
+func (o *chartAddOptions) complete(f *factory, args ...string) (err error) {
+	switch {
+	case o.from == "":
+		return diag.Usage("give --from FILE, --from https://…, or --from - for standard input", "the template of the chart is missing")
+	case !o.isRemote():
+		if o.content, err = readInput(f, o.from, "the cluster template", "--from"); err != nil {
+			return err
+		}
+	}
+	return o.named.complete(f, args...)
+}
+
+func (o *chartAddOptions) isRemote() bool { return strings.Contains(o.from, "://") }
+
+// title is what findings call the template: a query may be a credential.
+func (o *chartAddOptions) title() string {
+	if o.from == "-" {
+		return "standard input"
+	}
+	if o.isRemote() {
+		title, _, _ := strings.Cut(o.from, "?")
+		return title
+	}
+	return o.from
+}
+
+func runChartAdd(ctx context.Context, f *factory, o *chartAddOptions) (err error) {
+	content := o.content
+	if o.isRemote() {
+		if content, err = capi.DownloadTemplate(ctx, o.from); err != nil {
+			return err
+		}
+	}
+	return runChange(ctx, f, &o.changeFlags, change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		return r.AddChart(o.name, o.title(), content)
+	}})
+}
+
+func newChartAddCmd(f *factory) *cobra.Command {
+	o := &chartAddOptions{}
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a chart of a cluster template, as clusterctl takes it",
+		Long: `Make a chart of the team's own of a cluster template: the file that a provider releases for ` + "`clusterctl generate cluster`" + `. Its variables become
+values: CLUSTER_NAME and NAMESPACE are the release's, KUBERNETES_VERSION is kubernetesVersion, CONTROL_PLANE_MACHINE_COUNT is
+controlPlane.replicas, WORKER_MACHINE_COUNT is the size of a pool, and every other one has its name: OPENSTACK_CLOUD is openstackCloud. A variable without
+a default is required.
+
+What a chart cannot say is refused with its line. Secrets of the template are left out, because they would be in Git in clear: the chart's README
+lists them. Nothing is downloaded but a template whose https address is given.` + editing,
+		Example: `  fleetctl chart add openstack --from cluster-template.yaml --commit
+  clusterctl generate yaml --from cluster-template.yaml --list-variables
+  fleetctl cluster add shop --flavour openstack --environment dev --set openstackCloud=acme`,
+		RunE: running(f, o, runChartAdd),
+	}
+	c.Flags().StringVar(&o.from, "from", "", "template of a cluster: a file, an https address, or - for standard input")
+	o.add(c)
+	takes(f, c, argument{what: "chart"})
+	return c
+}
+
+func newChartRemoveCmd(f *factory) *cobra.Command {
+	return newRemoveCmd(f, &cobra.Command{
+		Short:   "Remove a chart that no cluster is made of",
+		Long:    "Remove a chart that no cluster is made of, with the HelmCharts that pack it for environments." + editing,
+		Example: "  fleetctl chart remove openstack --dry-run",
+	}, ofChart, (*fleetrepo.Repo).RemoveChart)
+}

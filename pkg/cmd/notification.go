@@ -1,0 +1,128 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/views"
+)
+
+var ofNotification = argument{what: "notification", choices: func(r *fleetrepo.Repo, _ []string) []string { return r.NotificationNames() }}
+
+func newNotificationCmd(f *factory) *cobra.Command {
+	c := &cobra.Command{
+		Use: "notification", Short: "List, add and remove notifications: messages of what Flux does, and the status of commits",
+		Long: `A notification tells people what Flux on the management clusters does, or fails to do: in Slack, in Teams, or by a webhook. Or it marks each commit
+at the forge as applied or failed. fleet.yaml lists them; Flux's notification-controller sends them.`,
+	}
+	c.AddCommand(newNotificationAddCmd(f), newNotificationListCmd(f), newNotificationRemoveCmd(f))
+	return c
+}
+
+// notificationAddOptions are the flags of notification add.
+type notificationAddOptions struct {
+	changeFlags
+	notification v1alpha1.Notification
+	secretFile   string
+	// secret is what the Secret is made of; nil where none is made.
+	secret []byte
+	dir    string
+}
+
+// complete reads the secret.
+func (o *notificationAddOptions) complete(f *factory, args ...string) (err error) {
+	n := &o.notification
+	n.Name = args[0]
+	switch {
+	case n.Type == "":
+		return diag.Usage("give --type slack, teams, webhook, github, gitlab or gitea", "the type of the notification is missing")
+	case o.secretFile != "" && n.Secret != "":
+		return diag.Usage("leave one of them out", "--secret-file makes a Secret, and --secret names one that is made otherwise")
+	case o.secretFile == "" && n.Secret == "" && (n.Address == "" || n.Type.IsCommitStatus()):
+		return diag.Usage("give --secret-file, or --secret for one that is made otherwise", "a notification of type %s needs a secret: %s", string(n.Type), neededSecret(n.Type))
+	}
+	if o.secretFile != "" {
+		read, err := readInput(f, o.secretFile, "the secret of the notification", "--secret-file")
+		if err != nil {
+			return err
+		}
+		if o.secret = bytes.TrimSpace(read); len(o.secret) == 0 {
+			return diag.Usage("put "+neededSecret(n.Type)+" into it", "the secret of the notification is empty")
+		}
+	}
+	o.dir, err = f.repoDir()
+	return err
+}
+
+func runNotificationAdd(ctx context.Context, f *factory, o *notificationAddOptions) error {
+	add, err := lifecycle.AddNotification(o.dir, o.notification, o.secret)
+	if err != nil {
+		return err
+	}
+	return runChange(ctx, f, &o.changeFlags, change.Options{Edit: add})
+}
+
+func newNotificationAddCmd(f *factory) *cobra.Command {
+	o := &notificationAddOptions{}
+	n := &o.notification
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Add a notification, with its Secret encrypted",
+		Long: `Add a notification to fleet.yaml, and the Provider and the Alert of Flux that it consists of to the management clusters.
+
+The address of a webhook of Slack or Teams is a secret, and so is the token that sets the status of commits: --secret-file reads it, from a file or from
+standard input, and puts it encrypted into the fleet repo. --secret names a Secret of flux-system that is made otherwise.` + editing,
+		Example: `  pass show slack/ops | fleetctl notification add ops --type slack --secret-file - --push
+  fleetctl notification add deployments --type teams --environment production --severity info --secret-file teams.txt
+  fleetctl notification add commits --type github --secret-file token.txt --push
+  fleetctl notification add audit --type webhook --address https://audit.example.com/flux`,
+		RunE: running(f, o, runNotificationAdd),
+	}
+	fs := c.Flags()
+	fs.StringVar((*string)(&n.Type), "type", "", "where it goes: slack, teams or webhook for messages; github, gitlab or gitea for the status of commits (required)")
+	fs.StringVar(&n.Address, "address", "", "address of a webhook that is no secret, or of the repository whose commits get a status (default: spec.git.url)")
+	fs.StringVar(&n.Channel, "channel", "", "channel of Slack (default: that of the webhook)")
+	fs.StringVar(&n.Severity, "severity", "", "error for failures alone, or info for all that happens (default: error; info for commits)")
+	fs.StringVar(&o.secretFile, "secret-file", "", "file with the address of the webhook, or with the token; - is standard input")
+	fs.StringVar(&n.Secret, "secret", "", "Secret of flux-system that has address or token, and is made otherwise")
+	fs.StringSliceVar(&n.Environments, "environment", nil, "environment that it is about (default: all that the management clusters do)")
+	fs.StringSliceVar(&n.ManagementClusters, "on-management", nil, "management cluster that has it (default: all)")
+	var types []string
+	for _, t := range v1alpha1.NotificationTypes() {
+		types = append(types, string(t))
+	}
+	completeFlag(c, "type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(c, "severity", cobra.FixedCompletions([]string{"error", "info"}, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	completeFlag(c, "on-management", f.completeFrom(-1, ofManagement.choices))
+	o.add(c)
+	takes(f, c, argument{what: "notification"})
+	return c
+}
+
+// neededSecret is what the Secret of a notification holds.
+func neededSecret(t v1alpha1.NotificationType) string {
+	if t.IsCommitStatus() {
+		return "the token that sets the status of commits"
+	}
+	return "the address of the webhook"
+}
+
+func newNotificationRemoveCmd(f *factory) *cobra.Command {
+	return newRemoveCmd(f, &cobra.Command{
+		Short:   "Remove a notification",
+		Long:    "Remove a notification from fleet.yaml, with its objects and the Secret that was made for it." + editing,
+		Example: "  fleetctl notification remove ops --push",
+	}, ofNotification, (*fleetrepo.Repo).RemoveNotification)
+}
+
+func newNotificationListCmd(f *factory) *cobra.Command {
+	return newListCmd(f, "notification", "List the notifications that fleet.yaml declares", (*fleetrepo.Repo).Notifications, views.Notifications)
+}

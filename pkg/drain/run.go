@@ -1,0 +1,233 @@
+package drain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+)
+
+// rounds bounds how often Run looks again: a controller may be about to make one more, and one that makes them for ever is to be named.
+const rounds = 3
+
+// Run takes away all that Look lists and that does not stay, and waits until the cluster's controllers have done so: Services, Ingresses and Gateways that
+// have load balancers; volumes with their claims, and what uses those. What stays stays. Whatever keeps the cluster as Git has it is to be suspended before. It can
+// be run again. detail, if not nil, is told what is waited for.
+func Run(ctx context.Context, c *kube.Client, detail func(string)) error {
+	for round := 0; ; round++ {
+		items, err := Look(ctx, c)
+		if err != nil {
+			return err
+		}
+		items = slices.DeleteFunc(items, func(i Item) bool { return i.Stays != "" })
+		if len(items) == 0 {
+			return nil
+		}
+		if round == rounds {
+			return diag.Errorf("find out what makes them, and stop it: a GitOps tool or an operator in the cluster",
+				"something makes them again after they are deleted: %s", Names(items))
+		}
+		if detail != nil {
+			detail(fmt.Sprintf("waiting for %s to go: %s", plain.Count(len(items), "object"), Names(items)))
+		}
+		if err := remove(ctx, c, items); err != nil {
+			if ctx.Err() != nil {
+				return fmt.Errorf("%w: still there: %s", context.Cause(ctx), left(ctx, c, items))
+			}
+			return err
+		}
+	}
+}
+
+// Names are the first few of the items, for people to read.
+func Names(items []Item) string {
+	const most = 5
+	names := make([]string, 0, most+1)
+	for _, i := range items[:min(most, len(items))] {
+		names = append(names, i.String())
+	}
+	if len(items) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(items)-most))
+	}
+	return strings.Join(names, "; ")
+}
+
+// lookTime bounds the last look at what is there when the time is over.
+const lookTime = 10 * time.Second
+
+// left names those of the items that are there when the time is over.
+func left(ctx context.Context, c *kube.Client, items []Item) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer cancel()
+	now, err := Look(ctx, c)
+	now = slices.DeleteFunc(now, func(i Item) bool { return i.Stays != "" })
+	if err != nil || len(now) == 0 {
+		now = items
+	}
+	return Names(now)
+}
+
+// remove asks for the deletion of all items at once, and returns when they are gone. A PersistentVolume is only waited for: its provisioner deletes the volume
+// in the cloud when the claim is gone, and does not where somebody has deleted the PersistentVolume before.
+func remove(ctx context.Context, c *kube.Client, items []Item) error {
+	var asked, claims, gone []*unstructured.Unstructured
+	for _, i := range items {
+		gone = append(gone, i.object)
+		if i.What == LoadBalancer {
+			asked = append(asked, i.object)
+		}
+		if i.claim != nil {
+			claims = append(claims, i.claim)
+		}
+	}
+	tops, err := topsOf(ctx, c, append(slices.Clone(asked), claims...))
+	if err != nil {
+		return err
+	}
+	// What makes them goes first: it would make them anew.
+	if err := c.Delete(ctx, tops, kube.DeleteOptions{}); err != nil {
+		return err
+	}
+	if err := c.Delete(ctx, slices.Concat(asked, claims), kube.DeleteOptions{}); err != nil {
+		return err
+	}
+	return untilGone(ctx, c, append(gone, claims...))
+}
+
+// untilGone waits until none of the objects is there any more, with one watch for each kind. Another one of the same name does not count.
+func untilGone(ctx context.Context, c *kube.Client, objects []*unstructured.Unstructured) error {
+	byKind := map[schema.GroupVersionKind][]*unstructured.Unstructured{}
+	for _, o := range objects {
+		byKind[o.GroupVersionKind()] = append(byKind[o.GroupVersionKind()], o)
+	}
+	kinds := make([]schema.GroupVersionKind, 0, len(byKind))
+	for kind := range byKind {
+		kinds = append(kinds, kind)
+	}
+	return kube.Each(len(kinds), kinds, func(kind schema.GroupVersionKind) error {
+		err := c.Watch(ctx, kind, kube.Selection{}, func(now kube.Objects) (bool, error) {
+			return !slices.ContainsFunc(byKind[kind], func(o *unstructured.Unstructured) bool {
+				there := now[kube.RefOf(o).Key]
+				return there != nil && (o.GetUID() == "" || there.GetUID() == o.GetUID())
+			}), nil
+		})
+		if kube.IsAbsent(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// topsOf are what makes the objects, and the pods that have one of them as a claim with what makes those: what stands at the top of their owners.
+func topsOf(ctx context.Context, c *kube.Client, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	up := &upwards{client: c, seen: map[kube.Ref]bool{}}
+	claims := map[kube.Key]bool{}
+	for _, o := range objects {
+		key := kube.RefOf(o).Key
+		now := &unstructured.Unstructured{}
+		now.SetGroupVersionKind(o.GroupVersionKind())
+		err := c.Get(ctx, key, now)
+		if kube.IsAbsent(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look at %s: %w", kube.RefOf(o), err)
+		}
+		if err := up.from(ctx, now); err != nil {
+			return nil, err
+		}
+		if o.GroupVersionKind() == claimKind {
+			claims[key] = true
+		}
+	}
+	if len(claims) == 0 {
+		return up.found, nil
+	}
+	pods, err := c.ListKind(ctx, podKind)
+	if err != nil {
+		return nil, err
+	}
+	for i := range pods {
+		if !uses(&pods[i], claims) {
+			continue
+		}
+		if err := up.from(ctx, &pods[i]); err != nil {
+			return nil, err
+		}
+		up.add(kube.RefOf(&pods[i]), pods[i].GetUID())
+	}
+	return up.found, nil
+}
+
+// uses tells whether a pod has one of the claims.
+func uses(pod *unstructured.Unstructured, claims map[kube.Key]bool) bool {
+	volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
+	for _, v := range volumes {
+		fields, _ := v.(map[string]any)
+		name, _, _ := unstructured.NestedString(fields, "persistentVolumeClaim", "claimName")
+		if _, ephemeral := fields["ephemeral"]; ephemeral { // its claim is called POD-VOLUME
+			volume, _ := fields["name"].(string)
+			name = pod.GetName() + "-" + volume
+		}
+		if name != "" && claims[kube.Key{Namespace: pod.GetNamespace(), Name: name}] {
+			return true
+		}
+	}
+	return false
+}
+
+// upwards finds what stands at the top of the owners of objects.
+type upwards struct {
+	client *kube.Client
+	seen   map[kube.Ref]bool // each owner is looked at once
+	found  []*unstructured.Unstructured
+}
+
+func (u *upwards) add(ref kube.Ref, uid types.UID) {
+	if !u.seen[ref] {
+		u.seen[ref] = true
+		u.found = append(u.found, named(ref, uid))
+	}
+}
+
+// mostOwners bounds the way up from an object to what it belongs to.
+const mostOwners = 8
+
+// from goes from an object up to what controls it, as far as that is there and in the object's namespace: what is cluster-wide, as a machine or the namespace,
+// is no workload. The object itself is not added.
+func (u *upwards) from(ctx context.Context, obj *unstructured.Unstructured) error {
+	top := obj
+	for range mostOwners {
+		owner := metav1.GetControllerOf(top)
+		if owner == nil {
+			break
+		}
+		next := &unstructured.Unstructured{}
+		next.SetGroupVersionKind(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
+		if u.seen[kube.Ref{GroupVersionKind: next.GroupVersionKind(), Key: kube.Key{Namespace: obj.GetNamespace(), Name: owner.Name}}] {
+			return nil
+		}
+		err := u.client.Get(ctx, kube.Key{Namespace: obj.GetNamespace(), Name: owner.Name}, next)
+		if kube.IsAbsent(err) || err == nil && next.GetNamespace() != obj.GetNamespace() {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("look what %s belongs to: %w", kube.RefOf(obj), err)
+		}
+		top = next
+	}
+	if top != obj {
+		u.add(kube.RefOf(top), top.GetUID())
+	}
+	return nil
+}

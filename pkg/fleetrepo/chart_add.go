@@ -1,0 +1,153 @@
+package fleetrepo
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/clustertemplate"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// AddChart makes a chart of the team's own of a template as clusterctl takes it. file is what findings call the template. The very chart may be there
+// already. Errors: a bad name, one that a chart has, and what of the template cannot be said in a chart, all at once with its lines.
+func (r *Repo) AddChart(name, file string, content []byte) (*Edit, error) {
+	if err := scaffold.CheckName("chart", name, 63); err != nil {
+		return nil, err
+	}
+	if BringsChart(name) {
+		return nil, diag.Usage("choose another name", "fleetctl brings a chart %s itself", name)
+	}
+	version, err := scaffold.ExampleVersion()
+	if err != nil {
+		return nil, err
+	}
+	dir := path.Join(layout.ChartsDir, name)
+	chart, err := clustertemplate.New(clustertemplate.Options{Name: name, Dir: dir, File: file, Content: content, ExampleVersion: version})
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: fmt.Sprintf("Add chart %s of a cluster template", name)}
+	if there, err := r.chartFiles(name); err != nil {
+		return nil, err
+	} else if len(there) > 0 && !sameFiles(there, chart.Files) {
+		return nil, diag.Errorf("choose another name, or `fleetctl chart remove "+name+"` first", "there is a chart %s already, and it is another one", name)
+	}
+	e.Changes.Write(chart.Files...)
+	e.Notes = append(e.Notes, chartNotes(name, chart)...)
+	return e, nil
+}
+
+// BringsChart tells whether fleetctl brings a chart of that name along.
+func BringsChart(name string) bool {
+	_, err := scaffold.ChartFiles(name)
+	return err == nil
+}
+
+// chartNotes say how clusters are made with a chart of a template, and what it leaves to the team.
+func chartNotes(name string, chart *clustertemplate.Chart) []string {
+	command := []string{"fleetctl cluster add NAME --flavour " + name}
+	for _, v := range chart.Variables {
+		switch {
+		case v.Required && v.Value == "kubernetesVersion":
+			command = append(command, "--version v1.X.Y")
+		case v.Required:
+			command = append(command, "--set "+v.Value+"=…")
+		}
+	}
+	notes := []string{fmt.Sprintf("It has %s: %s/%s/README.md lists them. ", plain.Count(len(chart.Variables), "value"), layout.ChartsDir, name) + "`" + strings.Join(command, " ") + "` makes a cluster."}
+	for _, s := range chart.Secrets {
+		notes = append(notes, fmt.Sprintf("The Secret %s of line %d is not in the chart, where it would be in Git in clear: `fleetctl secret encrypt` makes it for each cluster.", plain.Unbroken(s.Name), s.Line))
+	}
+	return notes
+}
+
+// sameFiles tells whether two lists have the same files, in any order.
+func sameFiles(a, b []manifest.File) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(f manifest.File) bool {
+		return !slices.ContainsFunc(b, func(g manifest.File) bool { return f.Path == g.Path && bytes.Equal(f.Content, g.Content) })
+	})
+}
+
+// RemoveChart takes a chart that no cluster is made of out of the repo, with what packs it for environments. Errors: an unknown chart, and one that
+// clusters have.
+func (r *Repo) RemoveChart(name string) (*Edit, error) {
+	charts, err := r.Charts()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(charts, func(c Chart) bool { return c.Name == name }) {
+		var names []string
+		for _, c := range charts {
+			names = append(names, c.Name)
+		}
+		return nil, unknown("chart", name, names, "the fleet repo has no charts")
+	}
+	clusters, findings, err := r.Clusters()
+	if err != nil {
+		return nil, err
+	}
+	if err := findings.Err(); err != nil {
+		return nil, err
+	}
+	var has []string
+	for _, c := range clusters {
+		if c.Flavour == name && !c.Manifests {
+			has = append(has, c.Environment+"/"+c.Name)
+		}
+	}
+	if len(has) > 0 {
+		return nil, diag.Errorf("delete them first: `fleetctl cluster remove "+has[0]+"`", "clusters are made of chart %s: %s", name, strings.Join(has, ", "))
+	}
+	e := &Edit{Summary: "Remove chart " + name}
+	for _, l := range r.layouts() {
+		for _, env := range r.EnvironmentNames() {
+			file := l.EnvironmentChart(env, name)
+			if r.exists(file) {
+				e.Changes.Delete(file)
+			}
+			if err := r.listed(&e.Changes, path.Dir(file), path.Base(file), false); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, dir := range []string{path.Join(layout.ChartsDir, name), path.Join(broughtDir, name)} {
+		if err := r.deleteFolder(&e.Changes, dir); err != nil {
+			return nil, err
+		}
+	}
+	return e, r.unlockChart(e, name)
+}
+
+// unlockChart takes a chart out of fleet.lock.
+func (r *Repo) unlockChart(e *Edit, name string) error {
+	if !r.exists(v1alpha1.LockFileName) {
+		return nil
+	}
+	lock, err := r.readLock()
+	if err != nil {
+		return err
+	}
+	kept := slices.DeleteFunc(slices.Clone(lock.Charts), func(c v1alpha1.LockedChart) bool { return c.Name == name })
+	if len(kept) == len(lock.Charts) {
+		return nil
+	}
+	lock.Charts = kept
+	return r.writeLock(e, lock)
+}
+
+// ChartNames are those of the charts in the repo.
+func (r *Repo) ChartNames() []string {
+	names, err := r.folders(layout.ChartsDir)
+	if err != nil {
+		return nil
+	}
+	return names
+}

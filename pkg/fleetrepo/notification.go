@@ -1,0 +1,207 @@
+package fleetrepo
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// notifier is the controller of Flux that sends notifications.
+const notifier = "notification-controller"
+
+// Notification is one that fleet.yaml declares.
+type Notification struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	// Severity of what it tells: error, or info for everything.
+	Severity string `json:"severity"`
+	// Environments that it is about; none: all that the management clusters do.
+	Environments []string `json:"environments"`
+	// ManagementClusters that have it.
+	ManagementClusters []string `json:"managementClusters"`
+	// Secret in flux-system that it needs.
+	Secret string `json:"secret,omitempty"`
+}
+
+// Notifications lists those of fleet.yaml, in its order.
+func (r *Repo) Notifications() ([]Notification, error) {
+	all := make([]Notification, 0, len(r.Fleet.Spec.Notifications))
+	for i := range r.Fleet.Spec.Notifications {
+		n := &r.Fleet.Spec.Notifications[i]
+		one := Notification{
+			Name: n.Name, Type: string(n.Type), Severity: n.Severity, Environments: append([]string{}, n.Environments...), ManagementClusters: []string{}, Secret: n.Secret,
+		}
+		if one.Severity == "" {
+			one.Severity = "error"
+			if n.Type.IsCommitStatus() {
+				one.Severity = "info"
+			}
+		}
+		for _, m := range r.notified(n) {
+			if r.exists(scaffold.NotificationFile(m.Layout(), n.Name)) {
+				one.ManagementClusters = append(one.ManagementClusters, m.Name)
+			}
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// NotificationNames are those that fleet.yaml declares.
+func (r *Repo) NotificationNames() []string {
+	var names []string
+	for i := range r.Fleet.Spec.Notifications {
+		names = append(names, r.Fleet.Spec.Notifications[i].Name)
+	}
+	return names
+}
+
+// notified are the management clusters that have a notification.
+func (r *Repo) notified(n *v1alpha1.Notification) []*v1alpha1.ManagementCluster {
+	var all []*v1alpha1.ManagementCluster
+	for i := range r.Fleet.Spec.ManagementClusters {
+		if m := &r.Fleet.Spec.ManagementClusters[i]; n.IsOn(m.Name) {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// NotificationSecretFiles are the files with the Secret of a notification, one for each management cluster that has it. Errors: an unknown management cluster.
+func (r *Repo) NotificationSecretFiles(n *v1alpha1.Notification) ([]string, error) {
+	for _, name := range n.ManagementClusters {
+		if _, err := r.managementCluster(name); err != nil {
+			return nil, err
+		}
+	}
+	var files []string
+	for _, l := range r.notifiedLayouts(n) {
+		files = append(files, scaffold.NotificationSecretFile(l, n.Name))
+	}
+	return files, nil
+}
+
+// notifiedLayouts are the places of the management clusters that have a notification.
+func (r *Repo) notifiedLayouts(n *v1alpha1.Notification) []layout.Layout {
+	var all []layout.Layout
+	for _, m := range r.notified(n) {
+		all = append(all, m.Layout())
+	}
+	return all
+}
+
+// AddNotification declares a notification in fleet.yaml and writes the objects of Flux for it to the management clusters that have it. The very one may be
+// there already; what of it is missing is written. Errors: another one of that name, unknown environments and management clusters, a Flux without the
+// controller that sends it.
+func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
+	if err := scaffold.CheckName("notification", n.Name, 50); err != nil {
+		return nil, err
+	}
+	if have := r.Fleet.Spec.Flux.Components; len(have) > 0 && !slices.Contains(have, notifier) {
+		return nil, diag.Errorf("add it to spec.flux.components in "+v1alpha1.FileName+", and run `fleetctl init`", "Flux runs without %s, which sends notifications", notifier)
+	}
+	e := &Edit{Summary: fmt.Sprintf("Add notification %s to %s", n.Name, n.Type), AsWanted: "notification " + n.Name + " is there"}
+	after := r
+	if i := slices.Index(r.NotificationNames(), n.Name); i < 0 {
+		fleet, err := r.readFleet()
+		if err != nil {
+			return nil, err
+		}
+		if err := fleet.append("notifications", v1alpha1.Node(n)); err != nil {
+			return nil, err
+		}
+		if after, err = fleet.finish(&e.Changes); err != nil {
+			return nil, err
+		}
+		if err := v1alpha1.Validate(after.Fleet).Err(); err != nil {
+			return nil, err
+		}
+	} else if !reflect.DeepEqual(r.Fleet.Spec.Notifications[i], n) {
+		return nil, diag.Usage("choose another name, or `fleetctl notification remove "+n.Name+"` first", "there is a notification %s already, and it is another one", n.Name)
+	}
+	for _, m := range after.notified(&n) {
+		if err := after.writeNotification(e, m, n); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alpha1.Notification) error {
+	o := scaffold.NotificationOptions{Notification: n, Fleet: r.Fleet.Metadata.Name, ManagementCluster: m.Name, Layout: m.Layout(), GitURL: r.Fleet.Spec.Git.URL}
+	for _, env := range n.Environments {
+		source := "flux-system"
+		if channel := r.Fleet.ChannelOf(env); channel.Name != v1alpha1.MainChannel {
+			source = channel.Name
+		}
+		o.Sources = append(o.Sources, source)
+	}
+	file, err := scaffold.Notification(o)
+	if err != nil {
+		return err
+	}
+	if r.exists(file.Path) {
+		there, err := r.read(file.Path)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(there, file.Content) {
+			e.LeftAlone = append(e.LeftAlone, file.Path+" is left alone: somebody has changed it.")
+			return nil
+		}
+	}
+	e.Changes.Write(file)
+	return r.enlist(&e.Changes, m.Layout().Management(), file.Path, true)
+}
+
+// RemoveNotification takes a notification out of fleet.yaml, with its objects and the Secret that was made for it. Errors: an unknown one.
+func (r *Repo) RemoveNotification(name string) (*Edit, error) {
+	i := slices.Index(r.NotificationNames(), name)
+	if i < 0 {
+		return nil, unknown("notification", name, r.NotificationNames(), "fleet.yaml declares none")
+	}
+	e := &Edit{Summary: "Remove notification " + name}
+	fleet, err := r.readFleet()
+	if err != nil {
+		return nil, err
+	}
+	at := yamledit.Path{"spec", "notifications", i}
+	if len(r.Fleet.Spec.Notifications) == 1 {
+		at = at[:2]
+	}
+	if fleet.src, err = yamledit.Remove(fleet.src, 0, at); err != nil {
+		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "take it out in an editor")
+	}
+	if _, err := fleet.finish(&e.Changes); err != nil {
+		return nil, err
+	}
+	for _, l := range r.layouts() {
+		for _, file := range []string{scaffold.NotificationFile(l, name), scaffold.NotificationSecretFile(l, name)} {
+			if r.exists(file) {
+				e.Changes.Delete(file)
+			}
+			if err := r.enlist(&e.Changes, l.Management(), file, false); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return e, nil
+}
+
+// EnlistNotificationSecret adds the file of a Secret to what Flux applies of a management cluster, where that is listed.
+func (r *Repo) EnlistNotificationSecret(e *Edit, file string) error {
+	for i := range r.Fleet.Spec.ManagementClusters {
+		if top := r.Fleet.Spec.ManagementClusters[i].Layout().Management(); path.Dir(path.Dir(file)) == top {
+			return r.enlist(&e.Changes, top, file, true)
+		}
+	}
+	return nil
+}

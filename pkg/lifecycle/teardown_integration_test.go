@@ -1,0 +1,256 @@
+//go:build integration
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+	"github.com/fleetctl/fleetctl/pkg/management"
+)
+
+// leadInto makes the kubeconfig of a Cluster lead to an API server.
+func (e *existingCluster) leadInto(ctx context.Context, t *testing.T, cluster string, kubeconfig []byte) {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: cluster + "-kubeconfig"}, Data: map[string][]byte{"value": kubeconfig},
+	}
+	if err := e.client.Create(ctx, secret); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A teardown looks into the workload clusters before it deletes them: what they have in a cloud goes first, and one that manages others stays.
+func TestTeardownLooksInside(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	target := e.withFlux(ctx, t)
+	if err := e.client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
+		t.Fatal(err)
+	}
+	workload, kubeconfig := kubetest.Start(t)
+	e.leadInto(ctx, t, "alpha", kubeconfig)
+	if err := e.client.Create(ctx, newWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
+		t.Fatal(err)
+	}
+	balancer := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if err := workload.Create(ctx, balancer); err != nil {
+		t.Fatal(err)
+	}
+	options := TeardownOptions{Target: target, DeleteClusters: true, DryRun: true}
+
+	t.Run("the plan says what goes, and what nobody knows", func(t *testing.T) {
+		result, err := Teardown(ctx, e.deps, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(result.Plan.Steps, "\n")
+		for _, want := range []string{"Delete the load balancer of Service default/web in team-a/alpha.", "team-a/dead: what Kubernetes made", "Suspend Flux"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("it does not say %q:\n%s", want, text)
+			}
+		}
+		if strings.Index(text, "load balancer") > strings.Index(text, "Delete the workload cluster") {
+			t.Errorf("not in order:\n%s", text)
+		}
+		e.standsUntouched(ctx, t, "alpha")
+		if result.Changed {
+			t.Error("it says that it has changed something")
+		}
+	})
+	options.DryRun = false
+	t.Run("what is paused is refused", func(t *testing.T) {
+		paused := func(is bool) {
+			t.Helper()
+			c := &clusterv1.Cluster{}
+			if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, c); err != nil {
+				t.Fatal(err)
+			}
+			c.Spec.Paused = &is
+			if err := e.client.Update(ctx, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		paused(true)
+		if _, err := Teardown(ctx, e.deps, options); err == nil || !strings.Contains(err.Error(), "paused: team-a/alpha") {
+			t.Errorf("got %v", err)
+		}
+		paused(false)
+	})
+	t.Run("a management cluster is refused", func(t *testing.T) {
+		child := *e
+		child.client = workload
+		child.makeCluster(ctx, t)
+		_, err := Teardown(ctx, e.deps, options)
+		if err == nil || !strings.Contains(err.Error(), "team-a/alpha is a management cluster itself, and 1 cluster would be left without one: team-a/alpha") {
+			t.Errorf("got %v", err)
+		}
+		e.standsUntouched(ctx, t, "alpha")
+		given := options
+		given.Abandon, given.DryRun = []string{"alpha"}, true
+		if _, err := Teardown(ctx, e.deps, given); err != nil {
+			t.Errorf("given up: %v", err)
+		}
+		if err := workload.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("one that answers with errors is refused", func(t *testing.T) {
+		for _, name := range []string{"machines"} { // Cluster API is there, and cannot say all
+			crd := &unstructured.Unstructured{}
+			crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+			crd.SetName(name + ".cluster.x-k8s.io")
+			if err := workload.Delete(ctx, []*unstructured.Unstructured{crd}, kube.DeleteOptions{Wait: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := Teardown(ctx, e.deps, options)
+		if err == nil || !strings.Contains(err.Error(), "look into the workload cluster team-a/alpha") || !strings.Contains(diag.Hint(err), "--abandon team-a/alpha") {
+			t.Errorf("got %v, hint %s", err, diag.Hint(err))
+		}
+		e.standsUntouched(ctx, t, "alpha")
+		child := *e
+		child.client = workload
+		child.makeKinds(ctx, t)
+	})
+	t.Run("one that cannot be drained is kept, and keeps no other", func(t *testing.T) {
+		if err := e.client.Create(ctx, newWorkload("team-a", "also-dead")); err != nil {
+			t.Fatal(err)
+		}
+		held := &corev1.Service{}
+		if err := workload.Get(ctx, kube.Key{Namespace: "default", Name: "web"}, held); err != nil {
+			t.Fatal(err)
+		}
+		held.Finalizers = []string{"service.kubernetes.io/load-balancer-cleanup"}
+		if err := workload.Update(ctx, held); err != nil {
+			t.Fatal(err)
+		}
+		given := options
+		given.drainTime = 3 * time.Second
+		_, err := Teardown(ctx, e.deps, given)
+		if err == nil || !strings.Contains(err.Error(), "drain team-a/alpha") || !strings.Contains(err.Error(), "Service default/web") ||
+			!strings.Contains(err.Error(), "team-a/also-dead: what Kubernetes made") {
+			t.Errorf("got %v", err)
+		}
+		e.standsUntouched(ctx, t, "alpha")
+		if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "also-dead"}, &clusterv1.Cluster{}); !kube.IsAbsent(err) {
+			t.Errorf("also-dead: %v", err)
+		}
+		if err := workload.Get(ctx, kube.Key{Namespace: "default", Name: "web"}, held); err != nil {
+			t.Fatal(err)
+		}
+		held.Finalizers = nil
+		if err := workload.Update(ctx, held); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("what is in a cloud goes first", func(t *testing.T) {
+		asked := errors.New("asked")
+		options.Confirm = func(*TeardownPlan) error { return asked }
+		if _, err := Teardown(ctx, e.deps, options); !errors.Is(err, asked) {
+			t.Errorf("got %v", err)
+		}
+		options.Confirm = nil
+		result, err := Teardown(ctx, e.deps, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := &corev1.Service{}
+		if err := workload.Get(ctx, kube.Key{Namespace: "default", Name: "web"}, found); !kube.IsAbsent(err) {
+			t.Errorf("the Service is %v, %v", found.DeletionTimestamp, err)
+		}
+		if !slices.Equal(result.DeletedClusters, []string{"team-a/alpha"}) {
+			t.Errorf("%+v", result)
+		}
+	})
+}
+
+// With --skip-drain nothing in a workload cluster is touched, and what stays in the cloud is named.
+func TestTeardownWithoutDraining(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	target := e.withFlux(ctx, t)
+	if err := e.client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
+		t.Fatal(err)
+	}
+	workload, kubeconfig := kubetest.Start(t)
+	e.leadInto(ctx, t, "alpha", kubeconfig)
+	balancer := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if err := workload.Create(ctx, balancer); err != nil {
+		t.Fatal(err)
+	}
+	result, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, SkipDrain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(result.Leftovers, "\n"); !strings.Contains(text, "load balancer of Service default/web") {
+		t.Errorf("left over: %s", text)
+	}
+	if err := workload.Get(ctx, kube.Key{Namespace: "default", Name: "web"}, &corev1.Service{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of a deletion that does not end, the error names what is there still: its cluster, what the cloud calls it, and what holds it. Nothing takes a finalizer away.
+func TestTeardownNamesWhatRemains(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	target := e.withFlux(ctx, t)
+	if err := e.client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
+		t.Fatal(err)
+	}
+	held := &clusterv1.Cluster{}
+	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, held); err != nil {
+		t.Fatal(err)
+	}
+	held.Finalizers = []string{"cluster.cluster.x-k8s.io"}
+	if err := e.client.Update(ctx, held); err != nil {
+		t.Fatal(err)
+	}
+	machine := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team-a", Name: "alpha-1", Finalizers: []string{"machine.cluster.x-k8s.io"}, Labels: map[string]string{clusterv1.ClusterNameLabel: "alpha"},
+		},
+		Spec: clusterv1.MachineSpec{
+			ClusterName: "alpha", ProviderID: "aws:///eu-1/i-1", Bootstrap: clusterv1.Bootstrap{DataSecretName: new("x")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "TestMachine", Name: "x"},
+		},
+	}
+	if err := e.client.Create(ctx, machine); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, Timeout: 10 * time.Second})
+	for _, want := range []string{"still there:", "Machine team-a/alpha-1 of cluster team-a/alpha, in the cloud aws:///eu-1/i-1, held by machine.cluster.x-k8s.io"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha-1"}, machine); err != nil || len(machine.Finalizers) != 1 {
+		t.Errorf("%v, %v", machine.Finalizers, err)
+	}
+	if _, err := management.Find(e.deps.Store, "", e.dir); err != nil {
+		t.Errorf("it cannot be run again: %v", err)
+	}
+}

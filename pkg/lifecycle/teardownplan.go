@@ -1,0 +1,355 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/drain"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+)
+
+// TeardownPlan is what a teardown is about to do.
+type TeardownPlan struct {
+	// Steps are what it does, in order, for people to read.
+	Steps    []string          `json:"steps"`
+	Clusters []TeardownCluster `json:"clusters"`
+}
+
+// TeardownCluster is a workload cluster that a teardown is about to delete.
+type TeardownCluster struct {
+	// Name is NAMESPACE/NAME.
+	Name     string `json:"name"`
+	Machines int    `json:"machines"`
+	// Drained is what Kubernetes made in the cloud from inside the cluster; an item that stays says why.
+	Drained []drain.Item `json:"drained,omitempty"`
+	// NotDrained is why nobody knows what that is, or why it is left there.
+	NotDrained string `json:"notDrained,omitempty"`
+}
+
+const (
+	// insideTime bounds how long one workload cluster's API server may take to say what is in it.
+	insideTime = 10 * time.Second
+	// insideAtOnce is how many of them are asked, or drained, at once.
+	insideAtOnce = 64
+	// drainTimeout bounds the draining of one workload cluster: clouds take minutes to delete a load balancer.
+	drainTimeout = 10 * time.Minute
+	// mostItems and mostText bound what one workload cluster can fill a plan with.
+	mostItems, mostText = 20, 400
+)
+
+// inside is what was found in a workload cluster that is to be deleted.
+type inside struct {
+	cluster capi.Cluster
+	client  *kube.Client
+	items   []drain.Item
+	// dead is why the cluster's API server could not be asked; untold is why one that answers did not say all.
+	dead, untold error
+	// children are the workload clusters that it manages itself.
+	children []string
+	// undrained is why it could not be drained. It is not deleted then.
+	undrained error
+}
+
+// plan looks into the workload clusters that are to be deleted, side by side, and says what is about to happen, in order. One that does not answer is deleted all
+// the same, and the plan says so.
+func (t *teardown) plan(ctx context.Context) *TeardownPlan {
+	t.inside = nil
+	if t.opts.DeleteClusters && len(t.clusters) > 0 {
+		t.lookIntoAll(ctx)
+	}
+	p := &TeardownPlan{Clusters: []TeardownCluster{}}
+	for _, in := range t.inside {
+		p.Clusters = append(p.Clusters, t.planned(in))
+	}
+	p.Steps = t.planSteps(p.Clusters)
+	return p
+}
+
+// lookIntoAll looks into the workload clusters, side by side.
+func (t *teardown) lookIntoAll(ctx context.Context) {
+	handle := t.Report.Start("look into the workload clusters")
+	defer handle.Done()
+	t.inside = make([]*inside, len(t.clusters))
+	indices := make([]int, len(t.clusters))
+	for i := range indices {
+		indices[i] = i
+	}
+	var looked atomic.Int32
+	tell := oneByOne(handle.Detail)
+	_ = kube.Each(insideAtOnce, indices, func(i int) error { // what went wrong is in the answer
+		t.inside[i] = t.lookInto(ctx, t.clusters[i])
+		tell(fmt.Sprintf("%d of %d", looked.Add(1), len(indices)))
+		return nil
+	})
+}
+
+// lookInto looks whether a cluster manages others, and what it has in its cloud.
+func (t *teardown) lookInto(ctx context.Context, cluster capi.Cluster) *inside {
+	in := &inside{cluster: cluster}
+	if in.client, in.dead = t.enter(ctx, cluster.Key()); in.dead != nil {
+		return in
+	}
+	manager, err := capi.New(in.client)
+	if err == nil {
+		err = asked(ctx, func(ctx context.Context) error {
+			clusters, err := manager.Clusters(ctx)
+			in.children = management.FullNames(clusters)
+			return err
+		})
+	}
+	if err == nil {
+		err = asked(ctx, func(ctx context.Context) (err error) {
+			in.items, err = drain.Look(ctx, in.client)
+			return err
+		})
+	}
+	in.untold = err
+	return in
+}
+
+// enter connects to the API server of a workload cluster, which answers then.
+func (t *teardown) enter(ctx context.Context, cluster kube.Key) (client *kube.Client, err error) {
+	return client, asked(ctx, func(ctx context.Context) error {
+		kubeconfig, err := t.manager.WorkloadKubeconfig(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		if client, err = kube.New(kubeconfig, kube.Options{Timeout: insideTime}); err != nil {
+			return err
+		}
+		_, err = client.ServerVersion(ctx)
+		return err
+	})
+}
+
+// asked gives each question to a workload cluster its time.
+func asked(ctx context.Context, ask func(context.Context) error) error {
+	asking, cancel := context.WithTimeoutCause(ctx, insideTime, fmt.Errorf("no answer within %s", insideTime))
+	defer cancel()
+	err := ask(asking)
+	if err != nil && asking.Err() != nil {
+		return context.Cause(asking)
+	}
+	return err
+}
+
+func (t *teardown) planned(in *inside) TeardownCluster {
+	c := TeardownCluster{Name: in.cluster.FullName(), Machines: len(in.cluster.Machines), Drained: in.items}
+	if in.dead != nil && in.cluster.Deleting {
+		c.NotDrained = "it is being deleted, and its API server does not answer any more; what was not drained before stays in the cloud"
+		return c
+	}
+	if in.dead != nil {
+		c.NotDrained = "what Kubernetes made in the cloud from inside of it is not known, and stays there: " + plain.Clip(in.dead.Error(), mostText)
+		return c
+	}
+	if t.drains(in) || len(in.items) == 0 {
+		return c
+	}
+	c.NotDrained = "left in the cloud, because of --skip-drain"
+	if !t.opts.SkipDrain {
+		c.NotDrained = "left in the cloud, because its cluster is being deleted already"
+	}
+	c.Drained = slices.Clone(in.items)
+	for i := range c.Drained {
+		c.Drained[i].Stays = c.NotDrained
+	}
+	return c
+}
+
+// drains tells whether a cluster is to be drained. In one that is being deleted already the machines go that its controllers run on.
+func (t *teardown) drains(in *inside) bool {
+	return in.dead == nil && !in.cluster.Deleting && !t.opts.SkipDrain
+}
+
+// planSteps is the plan for people to read.
+func (t *teardown) planSteps(clusters []TeardownCluster) []string {
+	name := t.opts.Target.Name
+	var steps []string
+	if t.client != nil {
+		steps = append(steps, "Suspend Flux on the management cluster "+name+", so that it makes nothing anew and waits for no cluster that is gone.")
+	}
+	var drained, deleted []string
+	for _, c := range clusters {
+		deleted = append(deleted, "Delete the workload cluster "+c.Name+" with "+plain.Count(c.Machines, "machine")+".")
+		if c.NotDrained != "" && len(c.Drained) == 0 {
+			drained = append(drained, c.Name+": "+c.NotDrained)
+		}
+		for _, item := range c.Drained[:min(mostItems, len(c.Drained))] {
+			what := "Delete the "
+			if item.Stays != "" {
+				what = "Leave the "
+			}
+			drained = append(drained, what+plain.Clip(item.String(), mostText)+" in "+c.Name+".")
+		}
+		if more := len(c.Drained) - mostItems; more > 0 {
+			drained = append(drained, fmt.Sprintf("The same for %d more in %s (-o json has all).", more, c.Name))
+		}
+	}
+	steps = append(append(steps, drained...), deleted...)
+	if t.state != host.StateAbsent {
+		steps = append(steps, "Delete the management cluster "+name+", unless it is a cluster of your own: that stays.")
+	}
+	return append(steps, "Forget it on this machine: its state and its kubeconfig entries.")
+}
+
+// paused refuses clusters that Cluster API would not delete.
+func (t *teardown) paused() error {
+	var names []string
+	for _, c := range t.clusters {
+		if c.Paused {
+			names = append(names, c.FullName())
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return diag.Errorf("resume them first: `fleetctl cluster resume NAME --now`; nothing was changed",
+		"Cluster API does not delete what is paused: %s", strings.Join(names, ", "))
+}
+
+// parents refuses clusters that manage others themselves, and those of which nobody can tell: what they manage would live on, and nobody could change or delete
+// it any more.
+func (t *teardown) parents() error {
+	var errs []error
+	for _, in := range t.inside {
+		name := in.cluster.FullName()
+		if slices.Contains(t.opts.Abandon, name) || slices.Contains(t.opts.Abandon, in.cluster.Name) {
+			continue
+		}
+		if len(in.children) > 0 {
+			errs = append(errs, diag.Errorf("tear it down first, with its workload clusters (`fleetctl teardown --management "+in.cluster.Name+" --delete-clusters`), or give them up: --abandon "+name+"; nothing was changed",
+				"the workload cluster %s is a management cluster itself, and %s would be left without one: %s",
+				name, plain.Count(len(in.children), "cluster"), plain.Clip(strings.Join(in.children, ", "), mostText)))
+		}
+		if in.untold != nil {
+			errs = append(errs, diag.Wrap("look into the workload cluster "+name, in.untold,
+				"its API server answers, and does not say whether it manages clusters or what it has in its cloud: mend that, or --abandon "+name+" deletes it all the same; nothing was changed"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (t *teardown) nothingToDrain(context.Context) (string, bool, error) {
+	if t.opts.SkipDrain {
+		return "--skip-drain", true, nil
+	}
+	return "there is nothing to drain", !slices.ContainsFunc(t.inside, t.drains), nil
+}
+
+// drain takes away what the Kubernetes of the workload clusters has made in their clouds, side by side. Their own Flux is suspended first: it would make it anew.
+// One that cannot be drained keeps the others from nothing.
+func (t *teardown) drain(ctx context.Context, detail func(string)) error {
+	tell := oneByOne(detail)
+	return kube.Each(insideAtOnce, t.inside, func(in *inside) error {
+		if t.drains(in) {
+			in.undrained = drainOne(ctx, in, cmp.Or(t.opts.drainTime, drainTimeout), tell)
+		}
+		return ctx.Err()
+	})
+}
+
+func drainOne(ctx context.Context, in *inside, limit time.Duration, tell func(string)) error {
+	name := in.cluster.FullName()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s", limit))
+	defer cancel()
+	if _, err := flux.NewSystem(in.client).Suspend(ctx); err != nil {
+		return diag.Wrap("suspend the Flux of "+name, err, "")
+	}
+	return diag.Wrap("drain "+name, drain.Run(ctx, in.client, func(what string) { tell(name + ": " + what) }), "")
+}
+
+// undrained are the clusters that are kept, because they could not be drained.
+func (t *teardown) undrained() (kept map[kube.Key]bool, err error) {
+	kept = map[kube.Key]bool{}
+	var errs []error
+	for _, in := range t.inside {
+		if in.undrained != nil {
+			kept[in.cluster.Key()] = true
+			errs = append(errs, in.undrained)
+		}
+	}
+	return kept, diag.Wrap("drain", errors.Join(errs...), "run teardown again to go on; with --skip-drain it deletes what is left without draining it")
+}
+
+// oneByOne lets several tell what they wait for.
+func oneByOne(detail func(string)) func(string) {
+	var mu sync.Mutex
+	return func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if detail != nil {
+			detail(what)
+		}
+	}
+}
+
+// leftIn are what stays in the clouds, and what nobody could be asked.
+func (t *teardown) leftIn() (left, notAsked []string) {
+	for _, c := range t.result.Plan.Clusters {
+		if c.NotDrained != "" && len(c.Drained) == 0 {
+			notAsked = append(notAsked, c.Name+": "+c.NotDrained)
+		}
+		for _, item := range c.Drained {
+			if item.Stays != "" {
+				left = append(left, item.String()+", cluster "+c.Name)
+			}
+		}
+	}
+	return left, notAsked
+}
+
+// stays adds to the error of a teardown what stays in the clouds so far: the next run cannot tell any more.
+func (t *teardown) stays(cause error) error {
+	left, notAsked := t.leftIn()
+	if all := slices.Concat(left, notAsked); len(all) > 0 && len(t.result.DeletedClusters) > 0 {
+		return fmt.Errorf("%w; of what is deleted this stays: %s", cause, plain.Clip(strings.Join(all, "; "), 4*mostText))
+	}
+	return cause
+}
+
+// withRemains adds to the error of a deletion what is there still, with what the cloud calls it and what holds it. Nobody takes a finalizer away here: it
+// stands for something that somebody pays for.
+func (t *teardown) withRemains(ctx context.Context, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remainsTime)
+	defer cancel()
+	clusters, err := t.manager.Clusters(ctx)
+	if err != nil {
+		return cause
+	}
+	const most, mostClusters = 20, 10
+	var keys []kube.Key
+	for _, c := range clusters {
+		if c.Deleting && len(keys) < mostClusters {
+			keys = append(keys, c.Key())
+		}
+	}
+	remains, err := t.manager.Remains(ctx, keys)
+	if len(remains) == 0 {
+		return errors.Join(cause, diag.Wrap("list what is left", err, ""))
+	}
+	lines := make([]string, 0, most+1)
+	for _, r := range remains[:min(most, len(remains))] {
+		lines = append(lines, plain.Clip(r.String(), mostText))
+	}
+	if len(remains) > most {
+		lines = append(lines, fmt.Sprintf("and %d more", len(remains)-most))
+	}
+	return fmt.Errorf("%w; still there: %s", cause, strings.Join(lines, "; "))
+}
+
+// remainsTime bounds the last look.
+const remainsTime = 30 * time.Second

@@ -1,0 +1,123 @@
+package scaffold
+
+import (
+	"cmp"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// NotificationOptions declare a notification on one management cluster.
+type NotificationOptions struct {
+	v1alpha1.Notification
+	// Fleet and ManagementCluster are what a message says that it is about.
+	Fleet, ManagementCluster string
+	Layout                   layout.Layout
+	// GitURL is the fleet repo, whose commits get a status.
+	GitURL string
+	// Sources are those of the channels of its environments.
+	Sources []string
+}
+
+// NotificationFile is the file of a notification on a management cluster, and NotificationSecretFile that of its Secret.
+func NotificationFile(l layout.Layout, name string) string {
+	return path.Join(l.Management(), "notifications", name+".yaml")
+}
+
+// NotificationSecretFile is the file with the Secret of a notification, encrypted.
+func NotificationSecretFile(l layout.Layout, name string) string {
+	return path.Join(l.Management(), "notifications", name+".sops.yaml")
+}
+
+// NotificationSecret is the name of the Secret that a notification has of its own.
+func NotificationSecret(name string) string { return "notification-" + name }
+
+// eventSource is what Flux tells of.
+type eventSource struct{ Kind, Name string }
+
+// Notification makes the Provider and the Alert of a notification. Errors: a bad name, and an address that no commit status goes to.
+func Notification(o NotificationOptions) (manifest.File, error) {
+	if err := CheckName("notification", o.Name, 50); err != nil {
+		return manifest.File{}, err
+	}
+	data := struct {
+		Name, Type, Provider, Address, Channel, Secret, Severity, What, Fleet, ManagementCluster string
+		Metadata                                                                                 bool
+		Sources                                                                                  []eventSource
+	}{
+		Name: o.Name, Type: string(o.Type), Provider: providers[o.Type], Channel: quoted(o.Channel), Secret: o.Secret, Severity: cmp.Or(o.Severity, "error"), What: "what fails",
+		Fleet: strconv.Quote(o.Fleet), ManagementCluster: strconv.Quote(o.ManagementCluster), Metadata: !o.Type.IsCommitStatus(), Sources: o.events(),
+	}
+	address := o.Address
+	if o.Type.IsCommitStatus() {
+		data.Severity, data.What = cmp.Or(o.Severity, "info"), "whether Flux has applied a commit"
+		if address == "" {
+			var err error
+			if address, err = webAddress(o.GitURL); err != nil {
+				return manifest.File{}, err
+			}
+		}
+	} else if data.Severity == "info" {
+		data.What = "all that happens"
+	}
+	data.Address = quoted(address)
+	content, err := execute("notification.yaml", data)
+	return manifest.File{Path: NotificationFile(o.Layout, o.Name), Content: content}, err
+}
+
+// providers are Flux's names of the types.
+var providers = map[v1alpha1.NotificationType]string{
+	v1alpha1.NotifySlack: "slack", v1alpha1.NotifyTeams: "msteams", v1alpha1.NotifyWebhook: "generic",
+	v1alpha1.NotifyGitHub: "github", v1alpha1.NotifyGitLab: "gitlab", v1alpha1.NotifyGitea: "gitea",
+}
+
+func quoted(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strconv.Quote(s)
+}
+
+// events are the objects that it tells of. Only what is applied of a commit can say so of the commit.
+func (o NotificationOptions) events() []eventSource {
+	all := []eventSource{{Kind: "Kustomization", Name: "'*'"}}
+	if len(o.Environments) > 0 {
+		all = nil
+		for _, env := range o.Environments {
+			all = append(all, eventSource{Kind: "Kustomization", Name: "clusters-" + env})
+		}
+	}
+	if o.Type.IsCommitStatus() {
+		return all
+	}
+	if len(o.Environments) == 0 {
+		all = append(all, eventSource{Kind: "HelmRelease", Name: "'*'"})
+		for _, kind := range []string{"GitRepository", "HelmRepository", "OCIRepository", "HelmChart"} {
+			all = append(all, eventSource{Kind: kind, Name: "'*'"})
+		}
+	}
+	for _, source := range slices.Compact(slices.Sorted(slices.Values(o.Sources))) {
+		all = append(all, eventSource{Kind: "GitRepository", Name: source})
+	}
+	return all
+}
+
+// webAddress is where the forge shows a repository, as commit statuses are sent to it.
+func webAddress(git string) (string, error) {
+	u, err := v1alpha1.Git{URL: git}.ParseURL()
+	if err != nil || u.Scheme != "https" && u.Scheme != "ssh" {
+		return "", diag.Usage("give --address https://host/owner/repository", "the fleet repo has no address at a forge: %q", git)
+	}
+	web := url.URL{Scheme: "https", Host: u.Host, Path: strings.TrimSuffix(u.Path, ".git")}
+	if u.Scheme == "ssh" {
+		web.Host = u.Hostname()
+	}
+	return web.String(), nil
+}

@@ -1,0 +1,125 @@
+package validate
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// Excluded is a path of spec.validate.exclude, and what it leaves out.
+type Excluded struct {
+	Path string `json:"path"`
+	// Files are those of the repo, Objects those that Flux applies from them, Findings what would have been found.
+	Files    int `json:"files"`
+	Objects  int `json:"objects"`
+	Findings int `json:"findings"`
+}
+
+// settingsIn is what fleet.yaml tells validate; nothing where it cannot be read, which is reported elsewhere.
+func settingsIn(dir string) v1alpha1.Validation {
+	content, err := within.ReadFile(dir, v1alpha1.FileName, maxFile)
+	if err != nil {
+		return v1alpha1.Validation{}
+	}
+	fleet, err := v1alpha1.Decode(v1alpha1.FileName, content)
+	if err != nil {
+		return v1alpha1.Validation{}
+	}
+	return fleet.Spec.Validate
+}
+
+// leaveOut takes the findings about what fleet.yaml leaves out, counts what that is, and reports paths that there are not.
+func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.Findings) diag.Findings {
+	if len(settings.Exclude) == 0 {
+		return findings
+	}
+	out.Excluded = make([]Excluded, len(settings.Exclude))
+	for i, pattern := range settings.Exclude {
+		out.Excluded[i].Path = pattern
+	}
+	for _, f := range r.tree.files {
+		if i, ok := settings.Excluded(f.path); ok {
+			out.Excluded[i].Files++
+		}
+	}
+	objects := 0
+	if r.rendered != nil {
+		for _, o := range r.rendered.Objects {
+			if i, ok := settings.Excluded(o.Source.File); ok {
+				out.Excluded[i].Objects++
+				objects++
+			}
+		}
+	}
+	left := slices.DeleteFunc(findings, func(f diag.Finding) bool {
+		i, ok := settings.Excluded(f.File)
+		if ok {
+			out.Excluded[i].Findings++
+		}
+		return ok
+	})
+	for i, e := range out.Excluded {
+		if e.Files == 0 {
+			left = append(left, r.fleetFinding(RuleUnused, fmt.Sprintf("spec.validate.exclude[%d]", i), fmt.Sprintf("no file of the repo is left out by %.80s", e.Path), "take it out"))
+		}
+	}
+	out.Files -= total(out.Excluded)
+	out.Objects -= objects
+	if objects > 0 && out.Objects == 0 {
+		left = append(left, r.fleetFinding(RuleNothing, "spec.validate.exclude", "all that is applied is left out: nothing was checked", "leave out less"))
+	}
+	return left
+}
+
+// notExcluded are the objects that are checked: what is said once for a kind is said of one of them.
+func (r *run) notExcluded(all []*object) []*object {
+	settings := r.fleet.Spec.Validate
+	if len(settings.Exclude) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(o *object) bool {
+		_, excluded := settings.Excluded(o.Source.File)
+		return excluded
+	})
+}
+
+func total(all []Excluded) (files int) {
+	for _, e := range all {
+		files += e.Files
+	}
+	return files
+}
+
+// addDeclared takes the CRDs that fleet.yaml names, and reports places that have none.
+func (s *schemas) addDeclared(r *run) {
+	for i, name := range r.fleet.Spec.Validate.CRDs {
+		at := fmt.Sprintf("spec.validate.crds[%d]", i)
+		name = path.Clean(name)
+		if !r.tree.has(name) {
+			s.findings = append(s.findings, r.fleetFinding(RuleMissingPath, at, fmt.Sprintf("there is no %.80s in the repo", name), "name a folder or a file with CRDs"))
+			continue
+		}
+		files := r.tree.below(name)
+		if f := r.tree.byPath[name]; f != nil {
+			files = []*file{f}
+		}
+		found := 0
+		for _, f := range files {
+			if f.content == nil || f.path != name && !isYAML(f.path) && path.Ext(f.path) != ".json" {
+				continue
+			}
+			n, err := s.Add(f.path, f.content)
+			if err != nil {
+				s.findings = append(s.findings, finding(RuleBadCRD, f.path, 1, 0, err.Error(), ""))
+			}
+			found += n
+		}
+		if found == 0 {
+			s.findings = append(s.findings, r.fleetFinding(RuleUnused, at, fmt.Sprintf("there is no CRD in %.80s", name), "name a folder or a file with CustomResourceDefinitions"))
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package validate
+
+import "strings"
+
+// withoutNamespace are the kinds that references lead to and that are in no namespace.
+var withoutNamespace = map[string]bool{
+	"AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true, "VSphereClusterIdentity": true,
+	"OpenStackClusterIdentity": true, "VSphereFailureDomain": true, "GlobalInClusterIPPool": true, "GlobalInfobloxIPPool": true,
+}
+
+// identityPointers are the fields in which clusters name their credentials: an identity of the provider, or a Secret.
+var identityPointers = []pointer{
+	{path: "spec.identityRef"},
+	{path: "spec.template.spec.identityRef"},
+	{path: "spec.sourceIdentityRef"},
+	{path: "spec.credentialsRef", kind: "Secret"},
+	{path: "spec.template.spec.credentialsRef", kind: "Secret"}, // Google Cloud, Proxmox
+	{path: "spec.credentialRef", kind: "Secret"},                // Linode
+	{path: "spec.credentialsSecretRef", kind: "Secret"},         // ROSA
+	{path: "spec.hetznerSecretRef", kind: "Secret"},
+	{path: "spec.template.spec.hetznerSecretRef", kind: "Secret"},
+	{path: "spec.infraClusterSecretRef", kind: "Secret"},
+	{path: "spec.template.spec.infraClusterSecretRef", kind: "Secret"}, // KubeVirt
+	{path: "spec.prismCentral.credentialRef"},
+	{path: "spec.template.spec.prismCentral.credentialRef"},     // Nutanix
+	{path: "spec.failureDomains[].acsEndpoint", kind: "Secret"}, // CloudStack
+	{path: "spec.failureDomain", kind: "VSphereFailureDomain"},
+}
+
+// identitySecrets are the fields of identities that name their Secret; one that has no namespace is in that of the provider.
+var identitySecrets = map[string]struct{ field, namespace string }{
+	"AWSClusterStaticIdentity": {"secretRef", "capa-system"},
+	"AzureClusterIdentity":     {"clientSecret", ""},
+	"VSphereClusterIdentity":   {"secretName", "capv-system"},
+	"OpenStackClusterIdentity": {"secretRef", "capo-system"},
+}
+
+// identity adds the credentials that a cluster names. Secrets among them are often made by hand, on the management cluster.
+func (c *referrer) identity() {
+	if secret, ok := identitySecrets[c.Kind]; ok {
+		ref := reference{rule: RuleMissingID, kind: "Secret", namespace: secret.namespace, field: "spec." + secret.field, doubtful: true}
+		if ref.name = c.fields.text("spec", secret.field); ref.name == "" {
+			at := c.fields.in("spec", secret.field)
+			ref.name, ref.field = at.text("name"), ref.field+".name"
+			if namespace := at.text("namespace"); namespace != "" {
+				ref.namespace = namespace
+			}
+		}
+		c.put(ref)
+	}
+	for _, p := range identityPointers {
+		if p.kind == "VSphereFailureDomain" && c.Kind != "VSphereDeploymentZone" {
+			continue
+		}
+		eachAt(c.fields, p.path, func(at string, value any) { c.credentials(p, at, value) })
+	}
+}
+
+func (c *referrer) credentials(p pointer, at string, value any) {
+	ref := reference{rule: RuleMissingID, kind: p.kind, field: at}
+	if text, ok := value.(string); ok {
+		ref.name = text
+	} else {
+		inner, _ := value.(map[string]any)
+		said := fields(inner)
+		ref.name, ref.namespace, ref.field = said.text("name"), said.text("namespace"), at+".name"
+		if ref.kind == "" {
+			ref.kind = said.text("kind")
+		}
+		if ref.kind == "" && strings.HasPrefix(c.Kind, "OpenStack") {
+			if ref.kind = "Secret"; said.text("type") == "ClusterIdentity" {
+				ref.kind = "OpenStackClusterIdentity"
+			}
+		}
+	}
+	if ref.kind == "" || ref.kind == "AWSClusterControllerIdentity" && ref.name == "default" { // which the provider makes
+		return
+	}
+	ref.doubtful = ref.kind == "Secret"
+	c.put(ref)
+}

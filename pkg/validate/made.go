@@ -1,0 +1,155 @@
+package validate
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maker says what a controller makes of an object: what of kind, called as the fields at name say, or as the object where there is none of them.
+type maker struct {
+	kind string
+	// names are the paths of names. own says that without one it has the object's own.
+	names []string
+	own   bool
+	// namespace is the field beside the name that says where; "": where the object is.
+	namespace string
+	// everywhere: in the namespaces that spec.namespaces names, or in any.
+	everywhere bool
+}
+
+// makers are the kinds of which controllers make what others refer to.
+var makers = map[string][]maker{
+	"ExternalSecret":        {{kind: "Secret", names: []string{"spec.target.name"}, own: true}},
+	"ClusterExternalSecret": {{kind: "Secret", names: []string{"spec.externalSecretSpec.target.name", "spec.externalSecretName"}, own: true, everywhere: true}},
+	"SealedSecret":          {{kind: "Secret", names: []string{"spec.template.metadata.name"}, own: true, namespace: "namespace"}},
+	"SopsSecret":            {{kind: "Secret", names: []string{"spec.secretTemplates[].name"}}},
+	"VaultStaticSecret":     {{kind: "Secret", names: []string{"spec.destination.name"}}},
+	"VaultDynamicSecret":    {{kind: "Secret", names: []string{"spec.destination.name"}}},
+	"VaultPKISecret":        {{kind: "Secret", names: []string{"spec.destination.name"}}},
+	"HCPVaultSecretsApp":    {{kind: "Secret", names: []string{"spec.destination.name"}}},
+	"OnePasswordItem":       {{kind: "Secret", own: true}},
+	"Certificate":           {{kind: "Secret", names: []string{"spec.secretName"}}},
+	"InfisicalSecret": {
+		{kind: "Secret", names: []string{"spec.managedSecretReference.secretName"}, namespace: "secretNamespace"},
+		{kind: "Secret", names: []string{"spec.managedKubeSecretReferences[].secretName"}, namespace: "secretNamespace"},
+	},
+	"DopplerSecret":       {{kind: "Secret", names: []string{"spec.managedSecret.name"}, namespace: "namespace"}},
+	"AzureKeyVaultSecret": {{kind: "Secret", names: []string{"spec.output.secret.name"}}, {kind: "ConfigMap", names: []string{"spec.output.configMap.name"}}},
+	"SecretProviderClass": {{kind: "Secret", names: []string{"spec.secretObjects[].secretName"}}},
+	"BitwardenSecret":     {{kind: "Secret", names: []string{"spec.secretName"}}},
+	"StringSecret":        {{kind: "Secret", own: true}},
+	"BasicAuth":           {{kind: "Secret", own: true}},
+	"SSHKeyPair":          {{kind: "Secret", own: true}},
+	"ObjectBucketClaim":   {{kind: "Secret", own: true}, {kind: "ConfigMap", own: true}},
+	"Bundle":              {{kind: "Secret", own: true, everywhere: true}, {kind: "ConfigMap", own: true, everywhere: true}},
+	"ArtifactGenerator":   {{kind: "ExternalArtifact", names: []string{"spec.artifacts[].name"}}},
+}
+
+// anywhere stands for any text in the namespace or name of what is made: in those namespaces that labels choose, of names with an input in them.
+const anywhere = "*"
+
+// isLike tells whether a text is one that has anything in the place of anywhere.
+func isLike(pattern, text string) bool {
+	parts := strings.Split(pattern, anywhere)
+	if len(parts) == 1 {
+		return pattern == text
+	}
+	rest, ok := strings.CutPrefix(text, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, ok := strings.Cut(rest, part)
+		if !ok {
+			return false
+		}
+		rest = after
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}
+
+// madeOf is what comes of an object besides itself: what a controller makes of it, or copies.
+func madeOf(o *object, content map[string]any) []known {
+	f := fields(content)
+	var out []known
+	for _, m := range makers[o.Kind] {
+		out = append(out, m.of(o, f)...)
+	}
+	switch o.Kind {
+	case "FluxInstance":
+		if sync := f.in("spec", "sync"); sync != nil {
+			name := sync.text("name")
+			if name == "" {
+				name = "flux-system"
+			}
+			out = append(out, known{kind: sync.text("kind"), namespace: o.Namespace, name: name}, known{kind: "Kustomization", namespace: o.Namespace, name: name})
+		}
+	case "ResourceSet":
+		out = append(out, resourceSet(o, f)...)
+	case "Secret", "ConfigMap":
+		notes := f.in("metadata", "annotations")
+		for _, name := range []string{"reflector.v1.k8s.emberstack.com/reflection-auto-enabled", "replicator.v1.mittwald.de/replicate-to", "replicator.v1.mittwald.de/replicate-to-matching"} {
+			if text, _ := notes[name].(string); text != "" && text != "false" {
+				out = append(out, known{kind: o.Kind, namespace: anywhere, name: o.Name})
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(k known) bool { return k.kind == "" || k.name == "" })
+}
+
+func (m maker) of(o *object, f fields) (out []known) {
+	for _, path := range m.names {
+		parent, last := path[:strings.LastIndex(path, ".")], path[strings.LastIndex(path, ".")+1:]
+		eachAt(f, parent, func(_ string, value any) {
+			inner, _ := value.(map[string]any)
+			said := fields(inner)
+			namespace := o.Namespace
+			if m.namespace != "" && said.text(m.namespace) != "" {
+				namespace = said.text(m.namespace)
+			}
+			if name := said.text(last); name != "" && len(out) == 0 || name != "" && strings.Contains(path, "[]") {
+				out = append(out, known{kind: m.kind, namespace: namespace, name: name})
+			}
+		})
+	}
+	if len(out) == 0 && m.own {
+		out = []known{{kind: m.kind, namespace: o.Namespace, name: o.Name}}
+	}
+	if !m.everywhere {
+		return out
+	}
+	var all []known
+	named, _ := f.in("spec")["namespaces"].([]any)
+	if len(named) == 0 || f.in("spec")["namespaceSelector"] != nil || f.in("spec")["namespaceSelectors"] != nil {
+		named = append(slices.Clip(named), anywhere)
+	}
+	for _, k := range out {
+		for _, namespace := range named {
+			k.namespace, _ = namespace.(string)
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+var (
+	setVariable = regexp.MustCompile(`<<.*?>>`)
+	setKind     = regexp.MustCompile(`(?m)^\s*(?:- )?kind:\s*["']?(\w+)`)
+)
+
+// resourceSet are the objects of a ResourceSet. A name that is made of inputs may be any; so may all of what is one text.
+func resourceSet(o *object, f fields) (out []known) {
+	for _, each := range f.list("spec", "resources") {
+		k := known{kind: each.text("kind"), namespace: each.text("metadata", "namespace"), name: each.text("metadata", "name")}
+		if k.namespace == "" {
+			k.namespace = o.Namespace
+		}
+		k.namespace, k.name = setVariable.ReplaceAllString(k.namespace, anywhere), setVariable.ReplaceAllString(k.name, anywhere)
+		out = append(out, k)
+	}
+	for _, kind := range setKind.FindAllStringSubmatch(f.text("spec", "resourcesTemplate"), -1) {
+		out = append(out, known{kind: kind[1], namespace: anywhere, name: anywhere})
+	}
+	return out
+}
