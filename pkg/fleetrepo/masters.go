@@ -88,6 +88,10 @@ func (r *Repo) StandsAlone(name string) (bool, error) {
 // Master is a management cluster that another one makes, and what it has to take over from that to stand alone.
 type Master struct {
 	Name, Parent string
+	// ParentHost is what carries the parent.
+	ParentHost v1alpha1.Host
+	// Snapshots says that the fleet keeps snapshots of its management clusters.
+	Snapshots bool
 	// Own is the cluster that it runs on, as environment/name; Alone says that it has taken that over.
 	Own   string
 	Alone bool
@@ -111,7 +115,7 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &Master{Name: m.Name, Parent: parent.Name}
+	found := &Master{Name: m.Name, Parent: parent.Name, ParentHost: parent.Host, Snapshots: r.Fleet.Spec.Snapshots.To != ""}
 	var own, others []string
 	for _, c := range all {
 		full := c.Environment + "/" + c.Name

@@ -9,10 +9,11 @@ import (
 )
 
 // ManagedElsewhere asks Clusters of a management cluster themselves who manages them, and returns those that another one of the fleet has taken over since
-// they were this one's, by NAMESPACE/NAME with the name of that one: what is left of them here is a copy that nobody needs. Those that are not paused here, that do not answer, that
-// were detached, and of which a record of another fleet tells are not among them. A record is the word of who administers that cluster.
-func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.Cluster, fleet string) (map[string]string, error) {
-	others := map[string]string{}
+// they were this one's, by NAMESPACE/NAME with what they say of that one: what is left of them here is a copy that nobody needs. Those that are not paused here, that do not answer, that
+// were detached, and of which a record of another fleet tells are not among them. A record is the word of who administers that cluster:
+// ask the other one before anything depends on it.
+func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.Cluster, fleet string) (map[string]capi.Owner, error) {
+	others := map[string]capi.Owner{}
 	if fleet == "" || len(clusters) == 0 {
 		return others, nil
 	}
@@ -44,7 +45,7 @@ func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		others[cluster.String()] = owner.ManagementCluster
+		others[cluster.String()] = owner
 		return nil
 	})
 	return others, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
 // standsAlone tells whether the management cluster manages the cluster that it runs on, as the fleet repo says: its parent, which made it, has nothing of it
@@ -111,22 +112,31 @@ func (s *session) refuseChild(to string) error {
 	return nil
 }
 
-// ForgetSnapshots removes the snapshots of a management cluster that has handed all its work over and is about to end: nothing of it is left that could be
-// restored, and a later one of its name begins from the fleet repo.
-func ForgetSnapshots(ctx context.Context, deps management.Deps, o InitOptions) error {
+// ForgetSnapshots removes the snapshots that were taken of a management cluster which has handed all its work over and is gone: nothing of it is left that could be
+// restored, and a later one of its name begins from the fleet repo. uid is its own (handover.ClusterUID): snapshots of others, and those that cannot be read with
+// the keys of this machine, are kept and counted.
+func ForgetSnapshots(ctx context.Context, deps management.Deps, o InitOptions, uid string) (kept int, err error) {
 	s, err := readSession(ctx, deps, o)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer s.close()
 	place, ids, err := s.snapshots(ctx)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	keys, err := localKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, id := range ids {
+		if snap, err := snapshot.Find(ctx, place, id, keys); err != nil || snap.Fleet != s.identity() || snap.UID != uid {
+			kept++
+			continue
+		}
 		if err := place.Remove(ctx, id); err != nil {
-			return fmt.Errorf("remove the snapshot %s of %s: %w", id, s.mgmt.Name, err)
+			return kept, fmt.Errorf("remove the snapshot %s of %s: %w", id, s.mgmt.Name, err)
 		}
 	}
-	return nil
+	return kept, nil
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // A teardown refuses for Clusters that nothing else manages. What another management cluster of the fleet has taken over, as the cluster itself says, is no
@@ -81,6 +84,31 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 		t.Run(name, refused)
 	}
 	says(eu)
+	t.Run("one whose word nobody confirms", refused)
+	euClient, euKubeconfig := kubetest.Start(t)
+	e.connected(ctx, t, "eu", fleet, euKubeconfig)
+	t.Run("one whose owner is another cluster", refused)
+	if eu.UID, err = handover.ClusterUID(ctx, euClient); err != nil {
+		t.Fatal(err)
+	}
+	says(eu)
+	child := *e
+	child.client = euClient
+	child.makeKinds(ctx, t)
+	t.Run("one that its owner does not have", refused)
+	if err := euClient.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
+		t.Fatal(err)
+	}
+	there := newWorkload("team-a", "alpha")
+	there.Spec.Paused = &paused
+	if err := euClient.Create(ctx, there); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("one that its owner does not act upon", refused)
+	there.Spec.Paused = nil
+	if err := euClient.Update(ctx, there); err != nil {
+		t.Fatal(err)
+	}
 	t.Run("one that another one manages", func(t *testing.T) {
 		result, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true})
 		if err != nil {
@@ -93,4 +121,39 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 			t.Errorf("what another one manages was deleted: %v", err)
 		}
 	})
+}
+
+// connected has this machine know a management cluster of the fleet that another one made.
+func (e *existingCluster) connected(ctx context.Context, t *testing.T, name, fleet string, kubeconfig []byte) {
+	t.Helper()
+	cluster := e.deps.Store.Cluster(name)
+	way := cluster.Path("way")
+	if err := cluster.Save(state.Record{
+		Name: name, Fleet: e.fleet(t), FleetID: fleet, Repo: e.dir, HostType: "existing", Connected: true, KubeconfigSource: way, Context: kube.CurrentContext(kubeconfig),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{way, cluster.Path(management.KubeconfigFile)} {
+		if err := kube.WriteKubeconfig(file, kubeconfig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client, err := kube.New(kubeconfig, kube.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := &ownership.Claim{Fleet: fleet, Name: e.fleet(t), Cluster: name, URL: e.git.URL, Branch: "main", Confirmed: true}
+	if err := claim.Create(ctx, client); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fleet is the name of the fleet.
+func (e *existingCluster) fleet(t *testing.T) string {
+	t.Helper()
+	target, err := management.Find(e.deps.Store, "", e.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target.Record.Fleet
 }

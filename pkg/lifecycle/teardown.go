@@ -109,7 +109,7 @@ type teardown struct {
 	manager  *capi.Manager
 	clusters []capi.Cluster  // what was agreed upon
 	inside   []*inside       // of each of those, what was found in it
-	told     map[string]bool // the Clusters that another one manages by now
+	told     map[string]bool // the Clusters of which a warning was given
 }
 
 // find finds the host and the state that it is in. It changes nothing.

@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// onlyHere are the Clusters that nothing else manages. What another management cluster of the fleet has taken over, as those clusters say themselves, is no
-// reason to keep this one, and nothing that it may delete.
+// onlyHere are the Clusters that nothing else manages. What another management cluster of the fleet has taken over is no reason to keep this one, and nothing
+// that it may delete. That a cluster says so is not enough, because whoever administers it can write that: the other one is asked, too.
 func (t *teardown) onlyHere(ctx context.Context, clusters []capi.Cluster) ([]capi.Cluster, error) {
 	record := t.opts.Target.Record
 	if record == nil {
@@ -21,14 +26,65 @@ func (t *teardown) onlyHere(ctx context.Context, clusters []capi.Cluster) ([]cap
 		return nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(clusters), func(c capi.Cluster) bool {
-		by, is := elsewhere[c.FullName()]
-		if is && !t.told[c.FullName()] {
-			if t.told == nil {
-				t.told = map[string]bool{}
-			}
-			t.told[c.FullName()] = true
-			t.Report.Warn(fmt.Sprintf("%s is managed by %s by now: what %s still has of it is left as it is", c.FullName(), by, t.opts.Target.Name))
+		owner, is := elsewhere[c.FullName()]
+		if !is {
+			return false
 		}
-		return is
+		if err := t.confirms(ctx, c, owner, record.FleetID); err != nil {
+			t.tellOnce(c, fmt.Sprintf("%s says that another management cluster manages it by now. It counts as living only here, because that is not confirmed: %v", c.FullName(), err))
+			return false
+		}
+		t.tellOnce(c, fmt.Sprintf("%s is managed by %s by now: what %s still has of it is left as it is", c.FullName(), owner.ManagementCluster, t.opts.Target.Name))
+		return true
 	}), nil
+}
+
+// confirms asks the management cluster that a Cluster calls its owner, by the way that this machine knows, whether it has that Cluster and acts upon it.
+func (t *teardown) confirms(ctx context.Context, c capi.Cluster, owner capi.Owner, fleet string) error {
+	ctx, cancel := context.WithTimeout(ctx, insideTime)
+	defer cancel()
+	if wrong := validation.IsDNS1123Label(owner.ManagementCluster); len(wrong) > 0 {
+		return diag.Errorf("", "its name is none of a management cluster")
+	}
+	target, err := management.Find(t.Store, owner.ManagementCluster, "")
+	if err != nil {
+		return err
+	}
+	if target.Record == nil || target.Record.FleetID != fleet {
+		return diag.Errorf("", "this machine does not know %s as a management cluster of this fleet; `fleetctl connect --management %s` tells it", owner.ManagementCluster, owner.ManagementCluster)
+	}
+	client, err := target.Client(ctx)
+	if err != nil {
+		return err
+	}
+	uid, err := handover.ClusterUID(ctx, client)
+	if err != nil {
+		return err
+	}
+	if uid != owner.UID {
+		return diag.Errorf("", "%s is another cluster than the one that is named", owner.ManagementCluster)
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	there, err := manager.ClusterObject(ctx, c.Key())
+	if err != nil {
+		return err
+	}
+	if paused, _, _ := unstructured.NestedBool(there.Object, "spec", "paused"); paused || there.GetDeletionTimestamp() != nil {
+		return diag.Errorf("", "on %s it is paused, or is being deleted", owner.ManagementCluster)
+	}
+	return nil
+}
+
+// tellOnce warns of a Cluster once, however often it is looked at.
+func (t *teardown) tellOnce(c capi.Cluster, text string) {
+	if t.told == nil {
+		t.told = map[string]bool{}
+	}
+	if !t.told[c.FullName()] {
+		t.told[c.FullName()] = true
+		t.Report.Warn(text)
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,9 +21,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 	"github.com/fleetctl/fleetctl/pkg/transfer"
@@ -51,9 +56,10 @@ type Result struct {
 	Changes []*change.Result `json:"changes"`
 	// Alone says that it was found to work without its parent.
 	Alone bool `json:"alone"`
-	// ParentGone says that the parent is torn down; ParentKeeps are the Clusters because of which it is not.
+	// ParentGone says that this run has torn the parent down; ParentKeeps are the Clusters because of which it has not, and ParentLeft is what is left of it.
 	ParentGone    bool             `json:"parentGone"`
 	ParentKeeps   []string         `json:"parentKeeps"`
+	ParentLeft    []string         `json:"parentLeft,omitempty"`
 	Kubeconfig    string           `json:"kubeconfig,omitempty"`
 	SupportBundle string           `json:"supportBundle,omitempty"`
 	Next          []string         `json:"next"`
@@ -65,7 +71,7 @@ type master struct {
 	management.Deps
 	opts   Options
 	result *Result
-	// permanent says that the parent was not made by a pipeline: it stays.
+	// permanent says that the parent was not made by a pipeline on this machine: it stays.
 	permanent bool
 }
 
@@ -93,7 +99,10 @@ func Bootstrap(ctx context.Context, deps management.Deps, o Options) (*Result, e
 }
 
 func (m *master) run(ctx context.Context) error {
-	if err := m.findParent(); err != nil {
+	if err := m.findParent(ctx); err != nil {
+		return err
+	}
+	if err := m.refuseWaiting(); err != nil {
 		return err
 	}
 	if len(m.opts.Master.Clusters) > 0 {
@@ -118,23 +127,59 @@ func (m *master) run(ctx context.Context) error {
 	if err := m.finish(ctx); err != nil {
 		return err
 	}
+	// Once with its parent, which is where it could go back to, and once without.
+	if err := m.prove(ctx, "works with what it has"); err != nil {
+		return err
+	}
 	if err := m.endParent(ctx); err != nil {
 		return err
 	}
-	return m.prove(ctx)
+	if err := m.prove(ctx, "stands alone"); err != nil {
+		return err
+	}
+	m.result.Alone = true
+	m.result.Next = append(m.result.Next, "fleetctl status --management "+m.result.Cluster)
+	return nil
 }
 
-// findParent finds out what the parent is before a run of bootstrap writes a record of its own.
-func (m *master) findParent() error {
-	record, err := m.Store.Cluster(m.result.Parent).Load()
-	if errors.Is(err, fs.ErrNotExist) {
+// findParent finds out what the parent is before a run of bootstrap writes a record of its own. One that runs although this machine remembers nothing of it was made
+// by somebody else, and one that runs on a cluster of somebody's own was not made at all: both stay.
+func (m *master) findParent(ctx context.Context) error {
+	if hosts.TraitsOf(m.opts.Master.ParentHost, "").Elsewhere {
+		m.permanent = true
 		return nil
 	}
+	record, err := m.Store.Cluster(m.result.Parent).Load()
+	if err == nil {
+		m.permanent = !record.Ephemeral
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	target, err := management.Find(m.Store, m.result.Parent, m.opts.Dir)
 	if err != nil {
 		return err
 	}
-	m.permanent = !record.Ephemeral
+	there, err := target.Host(ctx)
+	if err != nil {
+		return err
+	}
+	state, err := there.State(ctx)
+	if err != nil {
+		return diag.Wrap("look whether "+m.result.Parent+" is there", err, "")
+	}
+	m.permanent = state != host.StateAbsent
 	return nil
+}
+
+// refuseWaiting refuses to leave a pull request behind where nothing but this machine knows that it is under way: a new one would make the clusters anew.
+func (m *master) refuseWaiting() error {
+	if !m.opts.Change.PullRequest || m.permanent || m.opts.Master.Snapshots || len(m.opts.Master.Clusters) == 0 {
+		return nil
+	}
+	return diag.Usage("declare spec.snapshots.to in fleet.yaml, which a new machine asks first; or leave --pr out",
+		"until the pull request is merged, only this machine would know that %s has taken %s over", m.result.Cluster, strings.Join(m.opts.Master.Clusters, ", "))
 }
 
 // underWay tells whether an earlier run has begun to hand over what the new one is to have: nothing is made then, and what is there is not touched but by the
@@ -167,12 +212,17 @@ func (m *master) underWay(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		for _, c := range there { // it has changed hands, and the fleet repo does not say so yet
-			if name == m.result.Cluster && journal.IsTransferOf(c.FullName()) {
+			if name == m.result.Cluster && journal.IsTransferOf(c.FullName()) && m.wants(c.Name) {
 				return true, nil
 			}
 		}
 	}
 	return false, nil
+}
+
+// wants tells whether the fleet repo still has a cluster at the parent that the new one is to have.
+func (m *master) wants(name string) bool {
+	return slices.ContainsFunc(m.opts.Master.Clusters, func(full string) bool { return path.Base(full) == name })
 }
 
 // make brings the parent up, waits until it has made its clusters, and makes a management cluster of the one that is to be one.
@@ -259,17 +309,17 @@ func (m *master) remember(ctx context.Context) error {
 	return nil
 }
 
-// endParent tears the parent down, where a pipeline made it and it has no Cluster left.
+// endParent tears the parent down, where a pipeline made it here and it has no Cluster left.
 func (m *master) endParent(ctx context.Context) error {
 	target, err := management.Find(m.Store, m.result.Parent, m.opts.Dir)
 	if err != nil || target.Record == nil {
-		m.result.ParentGone = err == nil
-		return err
+		return err // this machine does not know it: an earlier run has torn it down, or another machine has it
 	}
 	if m.opts.KeepParent || m.permanent {
 		m.result.Next = append(m.result.Next, "fleetctl teardown --management "+m.result.Parent+"    # once it has nothing left to make")
 		return nil
 	}
+	uid := ""
 	client, err := target.Client(ctx)
 	if err == nil {
 		left, err := management.Clusters(ctx, client)
@@ -280,15 +330,32 @@ func (m *master) endParent(ctx context.Context) error {
 			m.result.Next = append(m.result.Next, fmt.Sprintf("fleetctl bootstrap --management NAME --stand-alone    # for each management cluster that %s has still made; it is kept until then", m.result.Parent))
 			return nil
 		}
-		if err := lifecycle.ForgetSnapshots(ctx, m.Deps, lifecycle.InitOptions{Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git}); err != nil {
-			return err
+		if uid, err = handover.ClusterUID(ctx, client); err != nil {
+			return diag.Wrap("read the identity of "+m.result.Parent, err, "")
 		}
 	}
 	// Whoever does not answer here is told of by teardown, which starts what is stopped and looks for itself.
-	if _, err := lifecycle.Teardown(ctx, m.Deps, lifecycle.TeardownOptions{Target: target}); err != nil {
+	ended, err := lifecycle.Teardown(ctx, m.Deps, lifecycle.TeardownOptions{Target: target})
+	if err != nil {
 		return diag.Wrap("tear down "+m.result.Parent, err, "")
 	}
-	m.result.ParentGone = true
+	m.result.ParentLeft = ended.Leftovers
+	m.result.ParentGone = ended.Changed && len(ended.Leftovers) == 0
+	return m.forgetSnapshots(ctx, uid)
+}
+
+// forgetSnapshots removes those of the parent, now that it is gone: a later one begins from Git, and would refuse beside them.
+func (m *master) forgetSnapshots(ctx context.Context, uid string) error {
+	if uid == "" || !m.result.ParentGone {
+		return nil
+	}
+	kept, err := lifecycle.ForgetSnapshots(ctx, m.Deps, lifecycle.InitOptions{Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git, AgeKeyFile: m.opts.AgeKeyFile}, uid)
+	if err != nil {
+		return diag.Wrap("forget the snapshots of "+m.result.Parent, err, "")
+	}
+	if kept > 0 {
+		m.Report.Warn(plain.Count(kept, "snapshot") + " in the place of " + m.result.Parent + " is not of this one, or cannot be read here: kept")
+	}
 	return nil
 }
 
@@ -297,17 +364,15 @@ const proveTimeout = 10 * time.Minute
 
 // prove looks at the new management cluster by the way that this machine has kept, and by nothing else: its Flux is healthy, and it has the cluster that it
 // runs on.
-func (m *master) prove(ctx context.Context) error {
+func (m *master) prove(ctx context.Context, what string) error {
 	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
 	defer cancel()
-	step := m.Report.Start("look whether " + m.result.Cluster + " stands alone")
+	step := m.Report.Start("look whether " + m.result.Cluster + " " + what)
 	if err := m.stands(ctx, step.Detail); err != nil {
 		step.Fail(err)
-		return diag.Wrap("look whether "+m.result.Cluster+" stands alone", err, "`fleetctl status --management "+m.result.Cluster+"` shows why")
+		return diag.Wrap("look whether "+m.result.Cluster+" "+what, err, "`fleetctl status --management "+m.result.Cluster+"` shows why")
 	}
 	step.Done()
-	m.result.Alone = true
-	m.result.Next = append(m.result.Next, "fleetctl status --management "+m.result.Cluster)
 	return nil
 }
 

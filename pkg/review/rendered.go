@@ -187,7 +187,7 @@ func unpackOwner(u *unpacker) (o render.Owner) {
 func packFindings(p *packer, all diag.Findings) {
 	p.unsigned(uint64(len(all)))
 	for _, f := range all {
-		for _, s := range []string{string(f.Severity), f.Rule, f.File, f.Summary, f.Hint} {
+		for _, s := range []string{string(f.Severity), f.Rule, f.File, f.Summary, f.Hint, f.Gist} {
 			p.text(s)
 		}
 		p.number(f.Line)
@@ -204,7 +204,7 @@ func unpackFindings(u *unpacker) diag.Findings {
 	for i := range all {
 		f := &all[i]
 		f.Severity = diag.Severity(u.text())
-		for _, s := range []*string{&f.Rule, &f.File, &f.Summary, &f.Hint} {
+		for _, s := range []*string{&f.Rule, &f.File, &f.Summary, &f.Hint, &f.Gist} {
 			*s = u.text()
 		}
 		f.Line, f.Column = u.number(), u.number()

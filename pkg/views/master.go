@@ -26,12 +26,14 @@ func masterView(p *Page, r *masters.Result) error {
 	}
 	ui.Fprintf(p.Out, "The management cluster %s stands alone. Its kubeconfig: %s\n", r.Cluster, r.Kubeconfig)
 	switch {
+	case len(r.ParentLeft) > 0:
+		ui.Fprintf(p.Out, "%s, which made it, is forgotten here; this is left of it: %s\n", r.Parent, strings.Join(r.ParentLeft, "; "))
 	case r.ParentGone:
 		ui.Fprintf(p.Out, "%s, which made it, is gone.\n", r.Parent)
 	case len(r.ParentKeeps) > 0:
 		ui.Fprintf(p.Out, "%s, which made it, is kept: these live only there: %s\n", r.Parent, strings.Join(r.ParentKeeps, ", "))
 	default:
-		ui.Fprintf(p.Out, "%s, which made it, is kept.\n", r.Parent)
+		ui.Fprintf(p.Out, "%s, which made it, was not torn down in this run.\n", r.Parent)
 	}
 	for _, next := range r.Next {
 		ui.Fprintf(p.Out, "  %s\n", next)
