@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
@@ -53,16 +55,17 @@ func openMasters(t testing.TB) *Repo {
 
 func TestMaster(t *testing.T) {
 	r := openMasters(t)
+	kindHost := v1alpha1.Host{Type: v1alpha1.HostKind}
 	for name, test := range map[string]struct {
 		name, environment string
 		want              *Master
 		err, hint         string
 	}{
-		"by its name": {name: "eu", want: &Master{Name: "eu", Parent: "root", Own: "regions/eu", Clusters: []string{"regions/eu"}}},
+		"by its name": {name: "eu", want: &Master{Name: "eu", Parent: "root", ParentHost: kindHost, Own: "regions/eu", Clusters: []string{"regions/eu"}}},
 		"by an environment, with what the root has made in it": {
-			environment: "prod", want: &Master{Name: "eu", Parent: "root", Own: "regions/eu", Clusters: []string{"regions/eu", "prod/early"}},
+			environment: "prod", want: &Master{Name: "eu", Parent: "root", ParentHost: kindHost, Own: "regions/eu", Clusters: []string{"regions/eu", "prod/early"}},
 		},
-		"by the environment that it is made in": {environment: "america", want: &Master{Name: "us", Parent: "root", Own: "america/us", Clusters: []string{"america/us"}}},
+		"by the environment that it is made in": {environment: "america", want: &Master{Name: "us", Parent: "root", ParentHost: kindHost, Own: "america/us", Clusters: []string{"america/us"}}},
 		"nobody's environment":                  {environment: "test", err: "no management cluster with a parent has clusters in environment test", hint: "eu, us"},
 		"a misspelt name":                       {name: "ue", err: `there is no management cluster with a parent "ue"`, hint: "eu"},
 		"none of several":                       {err: "several management clusters of this fleet have a parent: eu, us", hint: "--management NAME"},
