@@ -86,7 +86,7 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 	says(eu)
 	t.Run("one whose word nobody confirms", refused)
 	euClient, euKubeconfig := kubetest.Start(t)
-	e.connected(ctx, t, "eu", fleet, euKubeconfig)
+	e.connected(ctx, t, "eu", target.Record, euKubeconfig)
 	t.Run("one whose owner is another cluster", refused)
 	if eu.UID, err = handover.ClusterUID(ctx, euClient); err != nil {
 		t.Fatal(err)
@@ -123,13 +123,13 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 	})
 }
 
-// connected has this machine know a management cluster of the fleet that another one made.
-func (e *existingCluster) connected(ctx context.Context, t *testing.T, name, fleet string, kubeconfig []byte) {
+// connected has this machine know a management cluster that another one made, of the same fleet as the one with that record.
+func (e *existingCluster) connected(ctx context.Context, t *testing.T, name string, of *state.Record, kubeconfig []byte) {
 	t.Helper()
 	cluster := e.deps.Store.Cluster(name)
 	way := cluster.Path("way")
 	if err := cluster.Save(state.Record{
-		Name: name, Fleet: e.fleet(t), FleetID: fleet, Repo: e.dir, HostType: "existing", Connected: true, KubeconfigSource: way, Context: kube.CurrentContext(kubeconfig),
+		Name: name, Fleet: of.Fleet, FleetID: of.FleetID, Repo: e.dir, HostType: "existing", Connected: true, KubeconfigSource: way, Context: kube.CurrentContext(kubeconfig),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -142,18 +142,8 @@ func (e *existingCluster) connected(ctx context.Context, t *testing.T, name, fle
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim := &ownership.Claim{Fleet: fleet, Name: e.fleet(t), Cluster: name, URL: e.git.URL, Branch: "main", Confirmed: true}
+	claim := &ownership.Claim{Fleet: of.FleetID, Name: of.Fleet, Cluster: name, URL: e.git.URL, Branch: "main", Confirmed: true}
 	if err := claim.Create(ctx, client); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// fleet is the name of the fleet.
-func (e *existingCluster) fleet(t *testing.T) string {
-	t.Helper()
-	target, err := management.Find(e.deps.Store, "", e.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return target.Record.Fleet
 }
