@@ -102,9 +102,12 @@ func (r *run) checkAnything(renderer *render.Renderer, all []*object) diag.Findi
 	return nil
 }
 
-// hasObjects tells whether there is anything in the repo that could be applied.
+// hasObjects tells whether there is anything in the repo that could be applied, left out or not.
 func (r *run) hasObjects() bool {
 	return slices.ContainsFunc(r.tree.files, func(f *file) bool {
+		if f.excluded && isYAML(f.path) && f.documents == nil { // what cannot be read is told of by none
+			return bytes.Contains(f.content, []byte("apiVersion:")) && bytes.Contains(f.content, []byte("kind:"))
+		}
 		return f.path != v1alpha1.FileName && f.path != v1alpha1.LockFileName && slices.ContainsFunc(f.documents, func(d *document) bool { return kindOf(d) != "" })
 	})
 }

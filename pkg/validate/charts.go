@@ -27,7 +27,7 @@ func (l *placement) sharedCharts(m *v1alpha1.ManagementCluster, environment, dir
 				continue
 			}
 			problem := l.missingChart(m, f, "spec.chart", chart, path.Clean(chart.Value))
-			l.charts[[2]string{dir, nameOf(d.object)}] = problem == nil
+			l.charts[[2]string{dir, nameOf(d.object)}] = problem == nil || f.excluded // of which nothing is told: the clusters that have it tell
 			if problem != nil {
 				l.add(*problem)
 				continue

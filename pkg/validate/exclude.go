@@ -32,7 +32,8 @@ func settingsIn(dir string) v1alpha1.Validation {
 	return fleet.Spec.Validate
 }
 
-// leaveOut takes the findings about what fleet.yaml leaves out, counts what that is, and reports paths that there are not.
+// leaveOut takes the findings about what fleet.yaml leaves out, counts what that is, and reports paths that there are not. What takes all objects of a
+// folder that Flux applies away stays: nobody would know that the rest of the folder is not checked either.
 func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.Findings) diag.Findings {
 	if len(settings.Exclude) == 0 {
 		return findings
@@ -42,25 +43,29 @@ func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.
 		out.Excluded[i].Path = pattern
 	}
 	for _, f := range r.tree.files {
-		if i, ok := settings.Excluded(f.path); ok {
+		if i, ok := r.exclusion.Of(f.path); ok {
 			out.Excluded[i].Files++
 		}
 	}
 	objects := 0
 	if r.rendered != nil {
 		for _, o := range r.rendered.Objects {
-			if i, ok := settings.Excluded(o.Source.File); ok {
+			if i, ok := r.exclusion.Of(o.Source.File); ok {
 				out.Excluded[i].Objects++
 				objects++
 			}
 		}
 	}
+	unrendered := false // something that is applied is not rendered, and nothing tells of it any more
 	left := slices.DeleteFunc(findings, func(f diag.Finding) bool {
-		i, ok := settings.Excluded(f.File)
-		if ok {
-			out.Excluded[i].Findings++
+		i, ok := r.exclusion.Of(f.File)
+		takesFolder, isRenderers := r.unrendered[sayingOf(f)]
+		if !ok || takesFolder {
+			return false
 		}
-		return ok
+		out.Excluded[i].Findings++
+		unrendered = unrendered || isRenderers && f.Severity == diag.SeverityError
+		return true
 	})
 	for i, e := range out.Excluded {
 		if e.Files == 0 {
@@ -69,20 +74,24 @@ func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.
 	}
 	out.Files -= total(out.Excluded)
 	out.Objects -= objects
-	if objects > 0 && out.Objects == 0 {
+	if out.Objects == 0 && (objects > 0 || unrendered) {
 		left = append(left, r.fleetFinding(RuleNothing, "spec.validate.exclude", "all that is applied is left out: nothing was checked", "leave out less"))
 	}
 	return left
 }
 
+// checkSilenced reports a repo of which nothing could be built, and in which comments silence all that says so.
+func (r *run) checkSilenced(out *Result) diag.Findings {
+	if r.rendered == nil || out.Objects > 0 || out.Ignored == 0 || out.Findings.Err() != nil || !r.lacksObjects() {
+		return nil
+	}
+	return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters", "nothing could be built, and comments silence why: nothing was checked", "take the comments out")}
+}
+
 // notExcluded are the objects that are checked: what is said once for a kind is said of one of them.
 func (r *run) notExcluded(all []*object) []*object {
-	settings := r.fleet.Spec.Validate
-	if len(settings.Exclude) == 0 {
-		return all
-	}
 	return slices.DeleteFunc(slices.Clone(all), func(o *object) bool {
-		_, excluded := settings.Excluded(o.Source.File)
+		_, excluded := r.exclusion.Of(o.Source.File)
 		return excluded
 	})
 }

@@ -31,7 +31,8 @@ type file struct {
 	documents []*document
 	// broken says that other readers of YAML stumble over the file, or read something else in it.
 	broken bool
-	// excluded says that fleet.yaml leaves it out: nothing is found in it.
+	// excluded says that fleet.yaml leaves it out: what others need of it is known, and what is found in it is not told. It is never broken: where it
+	// cannot be read, it is as if it were no YAML.
 	excluded bool
 	ignores  []*ignore
 }
@@ -57,8 +58,8 @@ type tree struct {
 	partial bool
 }
 
-// readTree reads the repo, all files side by side, and reports what is wrong with each by itself. What the settings leave out is not looked into.
-func readTree(ctx context.Context, dir string, settings v1alpha1.Validation) (*tree, diag.Findings, error) {
+// readTree reads the repo, all files side by side, and reports what is wrong with each by itself.
+func readTree(ctx context.Context, dir string, exclusion v1alpha1.Exclusion) (*tree, diag.Findings, error) {
 	t := &tree{dir: dir, byPath: map[string]*file{}, folders: map[string][]string{}}
 	if err := t.walk(ctx); err != nil {
 		return nil, nil, err
@@ -73,12 +74,12 @@ func readTree(ctx context.Context, dir string, settings v1alpha1.Validation) (*t
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range t.files {
-		_, f.excluded = settings.Excluded(f.path)
+		_, f.excluded = exclusion.Of(f.path)
 		group.Go(func() (err error) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			findings[i], err = t.read(f, !f.excluded && isYAML(f.path) && !isTemplate(f.path, charts))
+			findings[i], err = t.read(f, isYAML(f.path) && !isTemplate(f.path, charts))
 			return err
 		})
 	}
@@ -146,21 +147,18 @@ func (t *tree) take(f *file, content []byte, parse bool) diag.Findings {
 		if !parse {
 			return nil
 		}
-		f.broken = true
+		f.broken = !f.excluded
 		return diag.Findings{finding(RuleLimit, f.path, 1, 1, fmt.Sprintf("file is larger than %d MiB", maxFile>>20), "")}
 	}
-	if !parse && bytes.IndexByte(content[:min(len(content), 8000)], 0) >= 0 {
+	if (!parse || f.excluded) && bytes.IndexByte(content[:min(len(content), 8000)], 0) >= 0 {
 		return nil // no text
 	}
 	f.content = content
-	if f.excluded {
-		return nil
-	}
 	var findings diag.Findings
 	f.ignores, findings = parseIgnores(f.path, content, parse)
 	if parse {
 		documents, problems := screen(f.path, content)
-		f.broken = problems.Err() != nil
+		f.broken = problems.Err() != nil && !f.excluded
 		findings = append(findings, problems...)
 		for _, d := range documents {
 			d.file = f

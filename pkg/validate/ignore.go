@@ -109,7 +109,7 @@ func (t *tree) silence(findings diag.Findings) (left diag.Findings, silenced int
 	}
 	for _, f := range t.files {
 		for _, ig := range f.ignores {
-			if !ig.used {
+			if !ig.used && !f.excluded {
 				left = append(left, finding(RuleIgnoreUnused, f.path, ig.line, 0,
 					fmt.Sprintf("nothing here breaks the rule %s", ig.rule), "take the comment out"))
 			}
@@ -132,4 +132,4 @@ func (f *file) silences(found diag.Finding) bool {
 }
 
 // notSilenced are the rules without which nothing else could be told.
-var notSilenced = []string{RuleSyntax, RuleLimit, RuleIgnore, RuleIgnoreUnused}
+var notSilenced = []string{RuleSyntax, RuleLimit, RuleIgnore, RuleIgnoreUnused, RuleNothing}

@@ -57,7 +57,7 @@ func (r *run) objects() []*object {
 	}
 	parts := r.tree.kustomizeParts()
 	for _, f := range r.tree.files {
-		if applied[f.path] || parts[f.path] || !isApplicable(f.path) {
+		if f.excluded || applied[f.path] || parts[f.path] || !isApplicable(f.path) {
 			continue
 		}
 		for _, d := range f.documents {

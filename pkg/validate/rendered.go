@@ -20,28 +20,29 @@ var renderedRules = map[string]string{
 // renderFindings are the renderer's, less what was said already: a file that cannot be read, a chart that is missing, values that the chart
 // refuses.
 func (r *run) renderFindings(l *placement) diag.Findings {
-	said, twice := map[string]bool{}, map[string]bool{}
+	told, twice := map[string]bool{}, map[string]bool{}
 	for _, c := range l.clusters {
 		if c.told {
-			said[c.file.path] = true
+			told[c.file.path] = true
 		}
 		for _, f := range c.findings {
 			if f.Severity == diag.SeverityError {
-				said[f.File] = true
+				told[f.File] = true
 			}
 			if f.Rule == RuleDuplicateName { // of its objects each is made twice
 				twice[f.File] = true
 			}
 		}
 	}
+	releases := r.releaseSources()
 	var out diag.Findings
 	for _, f := range r.rendered.Findings {
-		found := f.Rule
+		found, takes := f.Rule, takesFolder(f, releases)
 		rule := cmp.Or(renderedRules[found], found)
 		switch {
 		case f.Rule == render.RuleChartRef: // checkReferences tells of it, with the line
 			continue
-		case (rule == RuleValue || rule == RuleHelm || rule == RuleMissingPath) && said[f.File], rule == RuleConflict && twice[f.File], r.brokenAt(f):
+		case (rule == RuleValue || rule == RuleHelm || rule == RuleMissingPath) && told[f.File], rule == RuleConflict && twice[f.File], r.brokenAt(f):
 			continue
 		}
 		f.Rule = rule
@@ -52,10 +53,23 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 		if f.Severity == diag.SeverityError || rule == RuleConflict || found == render.RuleEmpty {
 			f.Severity = cmp.Or(ruleOf(rule), &diag.Rule{Severity: diag.SeverityError}).Severity
 		}
+		if r.unrendered == nil {
+			r.unrendered = map[said]bool{}
+		}
+		r.unrendered[sayingOf(f)] = r.unrendered[sayingOf(f)] || takes
 		out = append(out, f)
 	}
 	return out
 }
+
+// said is what a finding says, and where.
+type said struct {
+	file          string
+	line          int
+	rule, summary string
+}
+
+func sayingOf(f diag.Finding) said { return said{f.File, f.Line, f.Rule, f.Summary} }
 
 // brokenAt tells whether a finding is about a file that cannot be read, or a folder with one: that was said where it is.
 func (r *run) brokenAt(f diag.Finding) bool {
@@ -81,14 +95,22 @@ func (r *run) brokenAt(f diag.Finding) bool {
 // unbuilt are the rules of the renderer by which the objects of a whole folder are missing.
 var unbuilt = []string{render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField, render.RuleKustomize, render.RuleTwice}
 
-// lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it. A HelmRelease
-// that cannot be read takes nothing but the objects of its chart away.
+// lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it.
 func (r *run) lacksObjects() bool {
-	releases := map[render.Source]bool{}
+	releases := r.releaseSources()
+	return slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool { return takesFolder(f, releases) })
+}
+
+// takesFolder tells whether the objects of a whole folder are missing for what a finding of the renderer is about. A HelmRelease that cannot be read
+// takes nothing but the objects of its chart away.
+func takesFolder(f diag.Finding, releases map[render.Source]bool) bool {
+	return f.Severity == diag.SeverityError && slices.Contains(unbuilt, f.Rule) && !releases[render.Source{File: f.File, Line: f.Line}]
+}
+
+func (r *run) releaseSources() map[render.Source]bool {
+	out := map[render.Source]bool{}
 	for _, release := range r.rendered.Releases {
-		releases[release.Object.Source] = true
+		out[release.Object.Source] = true
 	}
-	return slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool {
-		return f.Severity == diag.SeverityError && slices.Contains(unbuilt, f.Rule) && !releases[render.Source{File: f.File, Line: f.Line}]
-	})
+	return out
 }

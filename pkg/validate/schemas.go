@@ -92,9 +92,19 @@ func newSchemas(known *schema.Set) *schemas {
 	return &schemas{Set: known.Clone()}
 }
 
-// addTree takes the CRDs that stand in the repo.
+// addTree takes the CRDs that stand in the repo. Those in what is left out, which may be there to be wrong, win over no others.
 func (s *schemas) addTree(t *tree) {
-	for _, f := range t.files {
+	files := slices.Clone(t.files)
+	slices.SortStableFunc(files, func(a, b *file) int {
+		switch {
+		case a.excluded == b.excluded:
+			return 0
+		case b.excluded:
+			return -1
+		}
+		return 1
+	})
+	for _, f := range files {
 		if f.documents == nil || !bytes.Contains(f.content, []byte("CustomResourceDefinition")) {
 			continue
 		}

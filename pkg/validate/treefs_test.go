@@ -91,7 +91,7 @@ func TestTreeFSPartial(t *testing.T) {
 
 func treeAndDisk(t *testing.T, dir string) (disk, files fs.FS) {
 	t.Helper()
-	tree, findings, err := readTree(t.Context(), dir, v1alpha1.Validation{})
+	tree, findings, err := readTree(t.Context(), dir, v1alpha1.Exclusion{})
 	if err != nil || len(findings) > 0 {
 		t.Fatal(err, findings)
 	}

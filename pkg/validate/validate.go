@@ -66,8 +66,12 @@ type run struct {
 	assumed bool
 	lock    *v1alpha1.Lock // nil where there is none
 
+	exclusion v1alpha1.Exclusion
+
 	rendered *render.Result
-	accepted accepted
+	// unrendered are the findings about what Flux applies and could not be rendered as it stands; true where a whole folder is missing for it.
+	unrendered map[said]bool
+	accepted   accepted
 }
 
 // request is what the process that validates is asked.
@@ -113,11 +117,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 func runTask(ctx context.Context, q request) (*Result, error) {
 	dir, o := q.Dir, q.Options
-	r := &run{opts: o}
+	settings := settingsIn(dir)
+	r := &run{opts: o, exclusion: settings.Exclusion()}
 	var err error
 	var findings diag.Findings
-	settings := settingsIn(dir)
-	if r.tree, findings, err = readTree(ctx, dir, settings); err != nil {
+	if r.tree, findings, err = readTree(ctx, dir, r.exclusion); err != nil {
 		return nil, err
 	}
 	out := &Result{FormatVersion: "1", Repo: dir, Prefix: q.Prefix, Files: len(r.tree.files)}
@@ -137,6 +141,7 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 	}
 	findings = r.leaveOut(out, settings, tidy(findings))
 	out.Findings, out.Ignored = r.tree.silence(tidy(findings))
+	out.Findings = append(out.Findings, r.checkSilenced(out)...)
 	out.Findings = isWithin(tidy(out.Findings), q.Only)
 	for i := range out.Findings {
 		f := &out.Findings[i]

@@ -13,6 +13,7 @@ func FuzzCRDs(f *testing.F) {
 	f.Add([]byte(crd))
 	f.Add([]byte(strings.Replace(crd, "    kind: A\n", "    kind: \"A\" # x\n", 1) + "---\n" + crd))
 	f.Add([]byte("# apiextensions.k8s.io/v1 CustomResourceDefinition\r\n---\r\n" + crd + "--- \n{}\n"))
+	f.Add([]byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinitionList\nitems: [null, {}, {spec: null}]\n"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		for _, document := range Documents(stream) {
 			if !isCRD(document) {

@@ -91,6 +91,9 @@ func (s *Set) addList(origin string, document []byte) (added int, err error) {
 		return 0, nil
 	}
 	for _, item := range list.Items {
+		if item == nil { // written as null
+			continue
+		}
 		if list.Kind == "CustomResourceDefinitionList" { // whose items need not say what they are
 			item["apiVersion"], item["kind"] = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
 		}

@@ -133,3 +133,26 @@ func TestAddBroken(t *testing.T) {
 		}
 	}
 }
+
+// Lists as people edit them, and as nobody would: what is no CRD in one is passed over.
+func TestAddList(t *testing.T) {
+	crd := "{metadata: {name: as.b}, spec: {group: b, names: {kind: A, plural: as}, scope: Cluster}}"
+	for name, tt := range map[string]struct {
+		items string
+		want  int
+	}{
+		"null": {"[null]", 0}, "null beside one": {"[null, " + crd + ", null]", 1}, "no list": {"null", 0}, "a map": {"{a: b}", 0},
+		"empty": {"[{}]", 0}, "nothing in it": {"[{metadata: null, spec: null}]", 0}, "null versions": {"[{spec: {group: b, names: {kind: A}, versions: [null]}}]", 1},
+	} {
+		for _, kind := range []string{"CustomResourceDefinitionList", "List"} {
+			want := tt.want
+			if kind == "List" { // whose items say what they are
+				want = 0
+			}
+			added, err := NewSet().Add(name, []byte("apiVersion: apiextensions.k8s.io/v1\nkind: "+kind+"\nitems: "+tt.items+" # CustomResourceDefinition\n"))
+			if err != nil || added != want {
+				t.Errorf("%s of %s: added %d: %v", kind, name, added, err)
+			}
+		}
+	}
+}
