@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,6 +51,8 @@ type Variable struct {
 	Required    bool
 	// Default is the value that it has by itself.
 	Default any
+	// Credential says that it is a password, a token or the like by its name: it does not belong in Git in clear.
+	Credential bool
 	// Line of the template where it stands first.
 	Line int
 	// types of JSON that it may have.
@@ -65,7 +68,7 @@ type Secret struct {
 
 // New makes a chart of a template. Errors are findings with file and line, all at once: what is no template of a cluster, and what cannot be said in a chart.
 func New(o Options) (*Chart, error) {
-	t := &translation{file: o.File}
+	t := &translation{file: o.File, byName: map[string]*variable{}}
 	t.read(o.Content)
 	if len(t.findings) > 0 {
 		return nil, t.findings
@@ -116,10 +119,13 @@ type translation struct {
 	text string
 	// token begins the name of each token, and is nowhere in the template.
 	token string
+	// tokenPattern finds the tokens of variables, and anyToken those of whole scalars as well.
+	tokenPattern, anyToken *regexp.Regexp
 	// whole are scalars that hold variables and nothing escapes them: each is written anew.
 	whole []scalar
 	// named are the variables by name, in the order of the template.
-	named []*variable
+	named  []*variable
+	byName map[string]*variable
 	// pool is the name of the pool whose nodes WORKER_MACHINE_COUNT counts; "" where that is a value like any other.
 	pool    string
 	values  []Variable

@@ -2,13 +2,13 @@ package clustertemplate
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/drone/envsubst/v2/parse"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
@@ -48,10 +48,9 @@ func (t *translation) writeDocuments(out *strings.Builder, documents []*document
 
 // helm writes a text with tokens as Helm has it.
 func (t *translation) helm(text string) string {
-	tokens := regexp.MustCompile(t.token + `(s?)([0-9]+)x`)
 	var out strings.Builder
 	for {
-		m := tokens.FindStringSubmatchIndex(text)
+		m := t.anyToken.FindStringSubmatchIndex(text)
 		if m == nil {
 			out.WriteString(escape(text, false))
 			return out.String()
@@ -209,23 +208,29 @@ func (t *translation) textOf(n *parse.FuncNode) string {
 
 // defaultOf is what stands for a variable without a value, in Helm's terms.
 func (t *translation) defaultOf(n *parse.FuncNode) string {
-	format, arguments := "", []string{}
+	var text strings.Builder
+	var arguments []string
 	for _, arg := range n.Args {
 		switch a := arg.(type) {
 		case *parse.TextNode:
-			format += strings.ReplaceAll(a.Value, "%", "%%")
+			text.WriteString(strings.ReplaceAll(a.Value, "%", "%%"))
 		case *parse.FuncNode:
-			format, arguments = format+"%s", append(arguments, t.textOf(a))
+			text.WriteString("%s")
+			arguments = append(arguments, t.textOf(a))
 		}
 	}
+	format := text.String()
 	if len(arguments) == 0 {
 		return strconv.Quote(strings.ReplaceAll(format, "%%", "%"))
 	}
 	return "(printf " + strconv.Quote(format) + " " + strings.Join(arguments, " ") + ")"
 }
 
-// source is a variable as the template has it.
+// source is a variable as the template has it, but for the default of a credential.
 func source(n *parse.FuncNode) string {
+	if hasDefault(n) && v1alpha1.NamesSecret(n.Param) {
+		return "${" + n.Param + "}"
+	}
 	var args strings.Builder
 	for i, arg := range n.Args {
 		if i > 0 && strings.HasPrefix(n.Name, "/") {

@@ -1,11 +1,13 @@
 package clustertemplate
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,6 +24,11 @@ type document struct {
 	group      string
 	// plains are scalars that are written anew.
 	plains []scalar
+	// lines of the text, and for those that are not ASCII where each of their characters begins.
+	lines   []string
+	offsets map[int][]int
+	// indents are the indentations of the lines that variables stand in, by the numbers of their parts.
+	indents map[int]int
 }
 
 // scalar is a plain one on one line that holds variables.
@@ -41,7 +48,7 @@ func (t *translation) documents() []*document {
 	begin := 0
 	lines := strings.SplitAfter(t.text, "\n")
 	take := func(end int) {
-		d := &document{text: strings.Join(lines[begin:end], ""), line: begin + 1}
+		d := newDocument(strings.Join(lines[begin:end], ""), begin+1)
 		begin = end + 1
 		if t.open(d, len(all)+1) {
 			all = append(all, d)
@@ -62,6 +69,10 @@ func (t *translation) documents() []*document {
 	return all
 }
 
+func newDocument(text string, line int) *document {
+	return &document{text: text, line: line, lines: strings.Split(text, "\n"), offsets: map[int][]int{}, indents: map[int]int{}}
+}
+
 // open reads a document, and tells whether the chart has it.
 func (t *translation) open(d *document, number int) bool {
 	nodes, err := yamledit.Parse([]byte(d.text))
@@ -77,20 +88,55 @@ func (t *translation) open(d *document, number int) bool {
 	version := scalarText(yamledit.Find(d.node, "apiVersion"))
 	d.kind, d.name = scalarText(yamledit.Find(d.node, "kind")), scalarText(yamledit.Find(d.node, "metadata", "name"))
 	d.group, _, _ = strings.Cut(version, "/")
+	if t.hidden(d) {
+		return false
+	}
 	switch {
 	case len(nodes) > 1 || d.node.Kind != yaml.MappingNode || version == "" || d.kind == "":
 		t.fault(d.line+d.node.Line-1, "each document is an object of Kubernetes, with apiVersion and kind", "this is no object of Kubernetes")
 		return false
-	case version == "v1" && d.kind == "List":
+	case version == "v1" && d.kind == "List", strings.HasSuffix(d.kind, "List") && isList(d.node):
 		t.fault(d.line+d.node.Line-1, "write its items as documents of their own, with --- between them", "a chart takes objects one by one, no List")
 		return false
 	case version == "v1" && d.kind == "Secret":
 		t.secrets = append(t.secrets, Secret{Name: t.original(d.name), Line: d.line + d.node.Line - 1})
 		return false
 	}
+	t.measure(d)
 	t.place(d, number, d.node, "", false, false)
 	t.misplaced(d, number)
 	return true
+}
+
+// hidden finds what would keep it from being plain what an object is: nobody could tell which one is a Secret.
+func (t *translation) hidden(d *document) bool {
+	if d.node.Kind != yaml.MappingNode {
+		return false
+	}
+	before := len(t.findings)
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(d.node.Content); i += 2 {
+		key, value := d.node.Content[i], yamledit.Resolve(d.node.Content[i+1])
+		line, says := d.line+key.Line-1, key.Value == "apiVersion" || key.Value == "kind"
+		switch {
+		case key.ShortTag() != "!!str" || len(t.partsOf(key.Value)) > 0:
+			t.fault(line, "write the name of the field out", "a field of the object has no plain name: whether it is a Secret has to be plain")
+		case seen[key.Value]:
+			t.fault(line, "keep one of them", "the object has the field %s twice", key.Value)
+		case says && len(t.partsOf(scalarText(value))) > 0:
+			t.fault(line, "write it out", "%s has a variable, %s: whether the object is a Secret has to be plain", key.Value, t.original(value.Value))
+		case says && value.ShortTag() != "!!str":
+			t.fault(line, "write it out", "%s is no text: whether the object is a Secret has to be plain", key.Value)
+		}
+		seen[key.Value] = true
+	}
+	return len(t.findings) > before
+}
+
+// isList tells of an object that has others in it.
+func isList(n *yaml.Node) bool {
+	items := yamledit.Find(n, "items")
+	return items != nil && items.Kind == yaml.SequenceNode
 }
 
 func scalarText(n *yaml.Node) string {
@@ -132,7 +178,7 @@ func (t *translation) placeScalar(d *document, number int, n *yaml.Node, field s
 		at = inSingleQuotes
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		at = inBlock
-	case !beginsAt(d.text, n):
+	case !d.beginsAt(n):
 		at = inLines
 	}
 	for _, i := range found {
@@ -140,7 +186,7 @@ func (t *translation) placeScalar(d *document, number int, n *yaml.Node, field s
 		u.at, u.field, u.flow, u.document = at, field, flow, number
 		u.whole = at == inPlain && !key && n.Value == t.tokenOf(i)
 		if at == inBlock {
-			u.indent = indentOf(d.text, t.tokenOf(i))
+			u.indent = d.indents[i]
 		}
 	}
 	if at == inPlain {
@@ -149,26 +195,56 @@ func (t *translation) placeScalar(d *document, number int, n *yaml.Node, field s
 }
 
 // beginsAt tells whether a scalar stands at its place as it is: on one line, without a tag or an anchor.
-func beginsAt(text string, n *yaml.Node) bool {
-	lines := strings.Split(text, "\n")
-	if n.Line < 1 || n.Line > len(lines) {
+func (d *document) beginsAt(n *yaml.Node) bool {
+	if n.Line < 1 || n.Line > len(d.lines) {
 		return false
 	}
-	line := []rune(lines[n.Line-1])
-	return n.Column >= 1 && n.Column <= len(line) && strings.HasPrefix(string(line[n.Column-1:]), n.Value)
+	at := d.offset(n.Line, n.Column)
+	return at >= 0 && strings.HasPrefix(d.lines[n.Line-1][at:], n.Value)
 }
 
-// indentOf is the indentation of the line that a token stands in.
-func indentOf(text, token string) int {
-	before, _, _ := strings.Cut(text, token)
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	return len(line) - len(strings.TrimLeft(line, " "))
+// offset is where a column, which counts characters, begins in its line; -1 where there is none.
+func (d *document) offset(line, column int) int {
+	text := d.lines[line-1]
+	offsets, ok := d.offsets[line]
+	if !ok {
+		if utf8.RuneCountInString(text) < len(text) {
+			for i := range text {
+				offsets = append(offsets, i)
+			}
+		}
+		d.offsets[line] = offsets
+	}
+	switch {
+	case offsets == nil && column >= 1 && column <= len(text):
+		return column - 1
+	case offsets != nil && column >= 1 && column <= len(offsets):
+		return offsets[column-1]
+	}
+	return -1
+}
+
+// maxIndent bounds the indentation of a variable in a block: it is written for each.
+const maxIndent = 256
+
+// measure finds the indentation of the line of each variable of a document.
+func (t *translation) measure(d *document) {
+	for i, line := range d.lines {
+		found := t.partsOf(line)
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		if len(found) > 0 && indent > maxIndent {
+			t.fault(d.line+i, "begin the line further to the left", "the line begins with %d spaces", indent)
+		}
+		for _, part := range found {
+			d.indents[part] = min(indent, maxIndent)
+		}
+	}
 }
 
 // partsOf are the variables whose tokens are in a text.
 func (t *translation) partsOf(text string) []int {
 	var all []int
-	for _, m := range t.tokenPattern().FindAllStringSubmatch(text, -1) {
+	for _, m := range t.tokenPattern.FindAllStringSubmatch(text, -1) {
 		if i, err := strconv.Atoi(m[1]); err == nil {
 			all = append(all, i)
 		}
@@ -176,13 +252,9 @@ func (t *translation) partsOf(text string) []int {
 	return all
 }
 
-func (t *translation) tokenPattern() *regexp.Regexp {
-	return regexp.MustCompile(t.token + `([0-9]+)x`)
-}
-
 // original writes a text with tokens as the template has it.
 func (t *translation) original(text string) string {
-	return t.tokenPattern().ReplaceAllStringFunc(text, func(token string) string {
+	return t.tokenPattern.ReplaceAllStringFunc(text, func(token string) string {
 		i := t.partsOf(token)
 		return source(t.parts[i[0]].use.node)
 	})
@@ -190,10 +262,11 @@ func (t *translation) original(text string) string {
 
 // misplaced finds variables that are neither in a value nor in a comment: in an anchor, or a tag.
 func (t *translation) misplaced(d *document, number int) {
-	for i, line := range strings.Split(d.text, "\n") {
-		for _, m := range t.tokenPattern().FindAllStringIndex(line, -1) {
+	for i, line := range d.lines {
+		comment := strings.IndexByte(line, '#')
+		for _, m := range t.tokenPattern.FindAllStringIndex(line, -1) {
 			part := t.partsOf(line[m[0]:m[1]])[0]
-			if u := t.parts[part].use; u.document != number && !strings.Contains(line[:m[0]], "#") {
+			if u := t.parts[part].use; u.document != number && (comment < 0 || comment > m[0]) {
 				t.fault(d.line+i, "write it out", "%s stands where YAML has no value: in a tag or an anchor", source(u.node))
 			}
 		}
@@ -266,13 +339,23 @@ func (v *variable) placed() []*use {
 
 // rewrite puts a token of its own in the place of each scalar that is written anew.
 func (t *translation) rewrite(d *document) string {
-	lines := strings.Split(d.text, "\n")
-	slices.SortFunc(d.plains, func(a, b scalar) int { return b.column - a.column }) // from the right
+	slices.SortFunc(d.plains, func(a, b scalar) int { return cmp.Or(a.line-b.line, a.column-b.column) })
+	var out strings.Builder
+	line, at := 1, 0 // what is written up to here
 	for _, s := range d.plains {
-		line := []rune(lines[s.line-1])
-		after := string(line[s.column-1+len([]rune(s.text)):])
-		lines[s.line-1] = string(line[:s.column-1]) + fmt.Sprintf("%ss%dx", t.token, len(t.whole)) + after
+		for ; line < s.line; line, at = line+1, 0 {
+			out.WriteString(d.lines[line-1][at:] + "\n")
+		}
+		begin := d.offset(s.line, s.column)
+		fmt.Fprintf(&out, "%s%ss%dx", d.lines[line-1][at:begin], t.token, len(t.whole))
+		at = begin + len(s.text)
 		t.whole = append(t.whole, s)
 	}
-	return strings.Join(lines, "\n")
+	for ; line <= len(d.lines); line, at = line+1, 0 {
+		out.WriteString(d.lines[line-1][at:])
+		if line < len(d.lines) {
+			out.WriteString("\n")
+		}
+	}
+	return out.String()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -35,6 +34,8 @@ type use struct {
 	whole bool
 	// outer is the use in whose braces it stands; nil for most.
 	outer *use
+	// depth is how many braces it stands in.
+	depth int
 	// document is the number of the document, from 1; 0 where the chart has nothing of it.
 	document int
 }
@@ -81,6 +82,9 @@ func (t *translation) read(content []byte) {
 	case strings.TrimSpace(text) == "":
 		t.fault(1, "", "the template is empty")
 	}
+	if len(t.findings) == 0 {
+		t.checkEscapes(text)
+	}
 	if len(t.findings) > 0 {
 		return
 	}
@@ -92,6 +96,28 @@ func (t *translation) read(content []byte) {
 	}
 	t.collect(tree.Root, 1)
 	t.tokens()
+}
+
+// maxEscapes bounds what clusterctl's parser takes out of the text: it copies all of the rest for each.
+const maxEscapes = 4096
+
+// checkEscapes makes sure that the parser has an end in sight.
+func (t *translation) checkEscapes(text string) {
+	count, line := 0, 1
+	for i := 0; i+1 < len(text); i++ {
+		switch two := text[i : i+2]; {
+		case text[i] == '\n':
+			line++
+			continue
+		case two != "$$" && two != `\/` && two != `\\`:
+			continue
+		}
+		i++
+		if count++; count > maxEscapes {
+			t.fault(line, "", "the template has more than %d escapes, such as $$", maxEscapes)
+			return
+		}
+	}
 }
 
 // brokenLine is the first line that clusterctl's parser cannot read: it does not say itself.
@@ -131,11 +157,18 @@ func (t *translation) collect(n parse.Node, line int) int {
 	}
 }
 
+// maxInner bounds the variables that stand in each other's braces: each is written once more for all that it stands in.
+const maxInner = 16
+
 // inner looks at what stands in the braces of a variable, and returns how many lines it goes over.
 func (t *translation) inner(u *use) int {
 	node, line := u.node, u.line
 	if err := translatable(node); err != nil {
 		t.fault(line, "write the value where it is used, or take it out", "${%s}: %v", node.Param, err)
+		return 0
+	}
+	if u.depth > maxInner {
+		t.fault(line, "write the value where it is used", "${%s}: more than %d variables stand in the braces of each other", node.Param, maxInner)
 		return 0
 	}
 	lines := 0
@@ -144,7 +177,7 @@ func (t *translation) inner(u *use) int {
 		case *parse.TextNode:
 			lines += strings.Count(a.Value, "\n")
 		case *parse.FuncNode:
-			nested := &use{node: a, line: line, outer: u}
+			nested := &use{node: a, line: line, outer: u, depth: u.depth + 1}
 			t.remember(a.Param, nested)
 			lines += t.inner(nested)
 		}
@@ -163,27 +196,21 @@ func (t *translation) remember(name string, u *use) {
 		t.fault(u.line, "letters of ASCII, digits and _; no digit first", "%q is no name of a variable", name)
 		return
 	}
-	i := slices.IndexFunc(t.named, func(v *variable) bool { return v.name == name })
-	if i < 0 {
-		i = len(t.named)
-		t.named = append(t.named, &variable{name: name})
+	v := t.byName[name]
+	if v == nil {
+		v = &variable{name: name}
+		t.named, t.byName[name] = append(t.named, v), v
 	}
-	t.named[i].uses = append(t.named[i].uses, u)
+	v.uses = append(v.uses, u)
 }
 
-func (t *translation) variable(name string) *variable {
-	i := slices.IndexFunc(t.named, func(v *variable) bool { return v.name == name })
-	if i < 0 {
-		return nil
-	}
-	return t.named[i]
-}
+// variable is nil for a name that the template does not have.
+func (t *translation) variable(name string) *variable { return t.byName[name] }
 
 // tokens makes a text that is YAML where the template will be: each variable is a plain word.
 func (t *translation) tokens() {
-	for t.token = "xfleetvar"; slices.ContainsFunc(t.parts, func(p part) bool { return strings.Contains(p.text, t.token) }); {
-		t.token += "x"
-	}
+	t.token = t.unusedToken()
+	t.tokenPattern, t.anyToken = regexp.MustCompile(t.token+`([0-9]+)x`), regexp.MustCompile(t.token+`(s?)([0-9]+)x`)
 	var b strings.Builder
 	for i, p := range t.parts {
 		if p.use == nil {
@@ -193,6 +220,30 @@ func (t *translation) tokens() {
 		b.WriteString(t.tokenOf(i))
 	}
 	t.text = b.String()
+}
+
+// unusedToken is a word that is nowhere in the template. Each place where the template has the beginning of one rules out one end at most, and there are
+// more ends than a template has room for such places.
+func (t *translation) unusedToken() string {
+	const begin, letters, ends = "xfleetvar", 4, 26 * 26 * 26 * 26
+	used := map[string]bool{}
+	for _, p := range t.parts {
+		for rest := p.text; ; {
+			_, after, found := strings.Cut(rest, begin)
+			if !found {
+				break
+			}
+			used[after[:min(letters, len(after))]] = true
+			rest = after
+		}
+	}
+	for i := range ends {
+		end := string([]byte{'a' + byte(i/17576), 'a' + byte(i/676%26), 'a' + byte(i/26%26), 'a' + byte(i%26)})
+		if !used[end] {
+			return begin + end
+		}
+	}
+	return begin // not reached: a template is far smaller than all ends together
 }
 
 // tokenOf stands for the part i.

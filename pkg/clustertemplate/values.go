@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drone/envsubst/v2/parse"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -56,7 +55,7 @@ func (t *translation) variables() {
 		}
 		taken[value] = v.name
 		v.value = value
-		t.values = append(t.values, v.decide(uses))
+		t.values = append(t.values, t.decide(v, uses))
 	}
 	slices.SortFunc(t.values, func(a, b Variable) int { return strings.Compare(a.Value, b.Value) })
 }
@@ -64,24 +63,18 @@ func (t *translation) variables() {
 func startsWithLetter(s string) bool { return s != "" && s[0] >= 'a' && s[0] <= 'z' }
 
 // decide chooses the type and the default of a variable by its places.
-func (v *variable) decide(uses []*use) Variable {
-	out := Variable{Name: v.name, Value: v.value, Line: uses[0].line}
-	switch v.name {
-	case kubernetesVersion:
-		v.types = []string{"string"}
-	case controlPlaneCount, workerCount:
-		v.types = []string{"integer"}
-	}
+func (t *translation) decide(v *variable, uses []*use) Variable {
+	out := Variable{Name: v.name, Value: v.value, Line: uses[0].line, Credential: t.isCredential(v.name, uses)}
 	defaults := v.defaults(uses)
+	if v.isFixed() {
+		t.decideFixed(v, &out, uses, defaults)
+		return out
+	}
 	switch first := uses[0]; {
 	case v.inline:
 		v.types, out.Default = anyScalar, ""
 	case hasDefault(first.node):
 		out.Default = v.typed(defaults[0], uses)
-	case v.name == controlPlaneCount: // as clusterctl has it
-		out.Default = 1
-	case v.name == workerCount:
-		out.Default = 0
 	default:
 		out.Required = true
 	}
@@ -90,90 +83,6 @@ func (v *variable) decide(uses []*use) Variable {
 	}
 	out.types = v.types
 	return out
-}
-
-func hasDefault(n *parse.FuncNode) bool { return n.Name == "=" || n.Name == ":=" || n.Name == ":-" }
-
-// defaults are the texts that stand for the variable; where they differ, or hold other variables, each use has its own.
-func (v *variable) defaults(uses []*use) []string {
-	var all []string
-	for _, u := range uses {
-		if !hasDefault(u.node) {
-			continue
-		}
-		var b strings.Builder
-		for _, arg := range u.node.Args {
-			a, ok := arg.(*parse.TextNode)
-			if !ok {
-				v.inline = true
-				return nil
-			}
-			b.WriteString(a.Value)
-		}
-		text := b.String()
-		if !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
-	v.inline = len(all) > 1
-	return all
-}
-
-// typed is a default as a value, and sets what the variable may be by it.
-func (v *variable) typed(text string, uses []*use) any {
-	whole, some := true, false
-	for _, u := range uses {
-		whole, some = whole && u.whole, some || u.whole
-		v.raw = v.raw || u.whole && u.flow && strings.Contains(text, ",")
-	}
-	var decoded any
-	if err := yaml.Unmarshal([]byte(text), &decoded); err != nil || v.raw {
-		v.limit("string")
-		return text
-	}
-	if !some {
-		if _, isText := decoded.(string); isText || quoted(uses) {
-			v.limit("string")
-		} else if v.types == nil {
-			v.types = anyScalar
-		}
-		return text
-	}
-	if !whole && fmt.Sprint(decoded) != text { // its text counts elsewhere
-		v.raw = true
-		v.limit("string")
-		return text
-	}
-	switch decoded.(type) {
-	case nil:
-		v.raw = true
-		v.types = anyScalar
-		return ""
-	case bool:
-		v.limit("boolean")
-	case int:
-		v.limit("integer")
-	case float64:
-		v.limit("number")
-	case string:
-		v.limit("string")
-	case []any:
-		v.limit("array")
-	case map[string]any:
-		v.limit("object")
-	default: // a date, which JSON has none of
-		v.raw = true
-		v.limit("string")
-		return text
-	}
-	return decoded
-}
-
-// limit says what a variable may be, where nothing has yet.
-func (v *variable) limit(kind string) {
-	if v.types == nil {
-		v.types = []string{kind}
-	}
 }
 
 // guess is what a value without a default may be, by where it stands: it refuses nothing that the object might take.
@@ -204,11 +113,9 @@ func (t *translation) property(v Variable) map[string]any {
 	}
 	switch v.Name {
 	case kubernetesVersion:
-		p["pattern"] = `^v1\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`
-	case controlPlaneCount:
-		p["minimum"] = 1
-	case workerCount:
-		p["minimum"] = 0
+		p["pattern"] = versionPattern
+	case controlPlaneCount, workerCount:
+		p["minimum"] = least(v.Name)
 	}
 	return p
 }
@@ -282,7 +189,7 @@ func (t *translation) valuesFile(o Options) ([]byte, error) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# The variables of %s.\n", o.title())
 	for _, v := range t.values {
-		fmt.Fprintf(&out, "# %s, line %d%s.\n", v.Name, v.Line, map[bool]string{true: "; required", false: ""}[v.Required])
+		fmt.Fprintf(&out, "# %s, line %d%s.\n", v.Name, v.Line, map[bool]string{true: "; required", false: ""}[v.Required]+map[bool]string{true: "; a credential: never in Git in clear", false: ""}[v.Credential])
 		var value any
 		switch {
 		case v.Required:
@@ -309,6 +216,19 @@ func (t *translation) valuesFile(o Options) ([]byte, error) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// credentials warns of values that are secret.
+func (t *translation) credentials(b *strings.Builder) {
+	if !slices.ContainsFunc(t.values, func(v Variable) bool { return v.Credential }) {
+		return
+	}
+	b.WriteString("\n## Values that are credentials by their names\n\nThey must not be put in Git in clear: in no file of values, and in no release. Change the chart, so that the object refers to a Secret, and encrypt that with `fleetctl secret encrypt`:\n\n")
+	for _, v := range t.values {
+		if v.Credential {
+			fmt.Fprintf(b, "- `%s` (line %d of the template)\n", v.Value, v.Line)
+		}
+	}
+}
+
 // readme of the chart.
 func (t *translation) readme(o Options) []byte {
 	var b strings.Builder
@@ -329,6 +249,7 @@ func (t *translation) readme(o Options) []byte {
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", value, v.Name, def)
 	}
 	b.WriteString("\nThe name of the cluster, and its namespace, are those of its release.\n")
+	t.credentials(&b)
 	if len(t.secrets) > 0 {
 		b.WriteString("\n## Secrets that the template makes and the chart does not\n\nA Secret in a chart would be in Git in clear. Make each of them encrypted, with `fleetctl secret encrypt`, in the namespace of the cluster:\n\n")
 		for _, s := range t.secrets {

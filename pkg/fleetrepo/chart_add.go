@@ -2,7 +2,9 @@ package fleetrepo
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // AddChart makes a chart of the team's own of a template as clusterctl takes it. file is what findings call the template. The very chart may be there
@@ -35,10 +38,14 @@ func (r *Repo) AddChart(name, file string, content []byte) (*Edit, error) {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Add chart %s of a cluster template", name)}
-	if there, err := r.chartFiles(name); err != nil {
+	other, err := r.otherFile(dir, chart.Files)
+	switch {
+	case err != nil:
 		return nil, err
-	} else if len(there) > 0 && !sameFiles(there, chart.Files) {
-		return nil, diag.Errorf("choose another name, or `fleetctl chart remove "+name+"` first", "there is a chart %s already, and it is another one", name)
+	case other != "" && r.exists(path.Join(dir, "Chart.yaml")):
+		return nil, diag.Errorf("choose another name, or `fleetctl chart remove "+name+"` first", "there is a chart %s already, and it is another one: %s differs", name, plain.Unbroken(other))
+	case other != "":
+		return nil, diag.Errorf("choose another name, or move it away first", "%s is there already: a chart is written to a folder of its own", plain.Unbroken(other))
 	}
 	e.Changes.Write(chart.Files...)
 	e.Notes = append(e.Notes, chartNotes(name, chart)...)
@@ -58,22 +65,48 @@ func chartNotes(name string, chart *clustertemplate.Chart) []string {
 		switch {
 		case v.Required && v.Value == "kubernetesVersion":
 			command = append(command, "--version v1.X.Y")
-		case v.Required:
+		case v.Required && !v.Credential:
 			command = append(command, "--set "+v.Value+"=…")
 		}
 	}
 	notes := []string{fmt.Sprintf("It has %s: %s/%s/README.md lists them. ", plain.Count(len(chart.Variables), "value"), layout.ChartsDir, name) + "`" + strings.Join(command, " ") + "` makes a cluster."}
+	for _, v := range chart.Variables {
+		if v.Credential {
+			notes = append(notes, fmt.Sprintf("The value %s of line %d is a credential by its name, and must not be put in Git in clear: change the chart, so that the object refers to a Secret.", v.Value, v.Line))
+		}
+	}
 	for _, s := range chart.Secrets {
 		notes = append(notes, fmt.Sprintf("The Secret %s of line %d is not in the chart, where it would be in Git in clear: `fleetctl secret encrypt` makes it for each cluster.", plain.Unbroken(s.Name), s.Line))
 	}
 	return notes
 }
 
-// sameFiles tells whether two lists have the same files, in any order.
-func sameFiles(a, b []manifest.File) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(f manifest.File) bool {
-		return !slices.ContainsFunc(b, func(g manifest.File) bool { return f.Path == g.Path && bytes.Equal(f.Content, g.Content) })
+// otherFile is one that is in a folder, or in its place, and not among those that are to be there with their very contents; "" where there is none.
+func (r *Repo) otherFile(dir string, files []manifest.File) (other string, err error) {
+	err = within.WalkDir(r.Dir, dir, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && name == dir:
+			return fs.SkipAll
+		case err != nil:
+			return err
+		case entry.IsDir() && !slices.ContainsFunc(files, func(f manifest.File) bool { return f.Path == name }):
+			return nil
+		case entry.Type().IsRegular():
+			content, err := r.read(name)
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(files, func(f manifest.File) bool { return f.Path == name && bytes.Equal(f.Content, content) }) {
+				return nil
+			}
+		}
+		other = name
+		return fs.SkipAll
 	})
+	if err != nil {
+		return "", fmt.Errorf("look for files in %s: %w", dir, err)
+	}
+	return other, nil
 }
 
 // RemoveChart takes a chart that no cluster is made of out of the repo, with what packs it for environments. Errors: an unknown chart, and one that

@@ -162,7 +162,7 @@ func (v *validator) variable(at string, x Variable) {
 	if x.Value != nil && x.Base64 {
 		v.errorf(RuleValue, at+".base64", "write the value as it is to be", "base64 is for what comes from elsewhere")
 	}
-	if x.Value != nil && looksSecret(x.Name, *x.Value) {
+	if x.Value != nil && LooksSecret(x.Name, *x.Value) {
 		v.warnf(RulePlainSecret, at+".value", "use env, file, command or vault, and change the secret if it was committed", "this looks like a secret, and fleet.yaml goes into Git")
 	}
 }
@@ -177,8 +177,8 @@ func isVariableName(s string) bool {
 	return s != ""
 }
 
-// looksSecret guesses from a variable's name, or from a value that has the form of a well-known credential.
-func looksSecret(name, value string) bool {
+// LooksSecret guesses from a variable's name, or from a value that has the form of a well-known credential. Nothing is no secret.
+func LooksSecret(name, value string) bool {
 	if strings.TrimSpace(value) == "" {
 		return false
 	}
@@ -187,6 +187,11 @@ func looksSecret(name, value string) bool {
 			return true
 		}
 	}
+	return NamesSecret(name)
+}
+
+// NamesSecret guesses from a variable's name that its value is a secret.
+func NamesSecret(name string) bool {
 	name = strings.ToUpper(name)
 	for _, word := range []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY", "API_KEY", "APIKEY"} {
 		// a NAME, FILE or the like is where the secret is, not the secret
