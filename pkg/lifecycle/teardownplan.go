@@ -59,6 +59,8 @@ type inside struct {
 	dead, untold error
 	// children are the workload clusters that it manages itself.
 	children []string
+	// simulated says that there is no Kubernetes inside: the in-memory provider answers in its place, and has nothing in a cloud.
+	simulated bool
 	// undrained is why it could not be drained. It is not deleted then.
 	undrained error
 }
@@ -99,7 +101,11 @@ func (t *teardown) lookIntoAll(ctx context.Context) {
 // lookInto looks whether a cluster manages others, and what it has in its cloud.
 func (t *teardown) lookInto(ctx context.Context, cluster capi.Cluster) *inside {
 	in := &inside{cluster: cluster}
-	if in.client, in.dead = t.enter(ctx, cluster.Key()); in.dead != nil {
+	in.client, in.dead = t.enter(ctx, cluster.Key())
+	if in.client != nil && kube.IsAbsent(in.dead) { // what every API server has, this one has not
+		in.dead, in.simulated = nil, true
+	}
+	if in.dead != nil || in.simulated {
 		return in
 	}
 	manager, err := capi.New(in.client)
@@ -122,7 +128,7 @@ func (t *teardown) lookInto(ctx context.Context, cluster capi.Cluster) *inside {
 
 // enter connects to the API server of a workload cluster, which answers then.
 func (t *teardown) enter(ctx context.Context, cluster kube.Key) (client *kube.Client, err error) {
-	return client, asked(ctx, func(ctx context.Context) error {
+	err = asked(ctx, func(ctx context.Context) error {
 		kubeconfig, err := t.manager.WorkloadKubeconfig(ctx, cluster)
 		if err != nil {
 			return err
@@ -133,6 +139,7 @@ func (t *teardown) enter(ctx context.Context, cluster kube.Key) (client *kube.Cl
 		_, err = client.ServerVersion(ctx)
 		return err
 	})
+	return client, err
 }
 
 // asked gives each question to a workload cluster its time.

@@ -351,7 +351,9 @@ func teardownRefuses(_ *testing.T, s *story) {
 
 func teardownAll(t *testing.T, s *story) {
 	head := s.git("rev-parse", "HEAD")
-	s.ok("teardown", "--delete-clusters", "--yes")
+	if r := s.ok("teardown", "--delete-clusters", "--yes"); strings.Contains(r.stderr, "is not known") || !strings.Contains(r.stderr, "in order:") {
+		t.Errorf("the plan is\n%s", r.stderr)
+	}
 	s.nothingLeft(s.before)
 	if now := s.git("rev-parse", "HEAD"); now != head {
 		t.Errorf("teardown moved the repo from %s to %s", head, now)
