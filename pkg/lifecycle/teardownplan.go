@@ -179,7 +179,7 @@ func (t *teardown) planned(in *inside) TeardownCluster {
 
 // drains tells whether a cluster is to be drained. In one that is being deleted already the machines go that its controllers run on.
 func (t *teardown) drains(in *inside) bool {
-	return in.dead == nil && !in.cluster.Deleting && !t.opts.SkipDrain
+	return in.dead == nil && in.untold == nil && !in.simulated && !in.cluster.Deleting && !t.opts.SkipDrain
 }
 
 // planSteps is the plan for people to read.
