@@ -7,9 +7,7 @@ package masters
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -21,8 +19,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
-	"github.com/fleetctl/fleetctl/pkg/host"
-	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -142,35 +138,10 @@ func (m *master) run(ctx context.Context) error {
 	return nil
 }
 
-// findParent finds out what the parent is before a run of bootstrap writes a record of its own. One that runs although this machine remembers nothing of it was made
-// by somebody else, and one that runs on a cluster of somebody's own was not made at all: both stay.
-func (m *master) findParent(ctx context.Context) error {
-	if hosts.TraitsOf(m.opts.Master.ParentHost, "").Elsewhere {
-		m.permanent = true
-		return nil
-	}
-	record, err := m.Store.Cluster(m.result.Parent).Load()
-	if err == nil {
-		m.permanent = !record.Ephemeral
-		return nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	target, err := management.Find(m.Store, m.result.Parent, m.opts.Dir)
-	if err != nil {
-		return err
-	}
-	there, err := target.Host(ctx)
-	if err != nil {
-		return err
-	}
-	state, err := there.State(ctx)
-	if err != nil {
-		return diag.Wrap("look whether "+m.result.Parent+" is there", err, "")
-	}
-	m.permanent = state != host.StateAbsent
-	return nil
+// findParent finds out what the parent is before a run of bootstrap writes a record of its own.
+func (m *master) findParent(ctx context.Context) (err error) {
+	m.permanent, err = lifecycle.Permanent(ctx, m.Deps, m.opts.Dir, m.result.Parent, m.opts.Master.ParentHost)
+	return err
 }
 
 // refuseWaiting refuses to leave a pull request behind where nothing but this machine knows that it is under way: a new one would make the clusters anew.

@@ -82,7 +82,8 @@ func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.
 
 // checkSilenced reports a repo of which nothing could be built, and in which comments silence all that says so.
 func (r *run) checkSilenced(out *Result) diag.Findings {
-	if r.rendered == nil || out.Objects > 0 || out.Ignored == 0 || out.Findings.Err() != nil || !r.lacksObjects() {
+	told := slices.ContainsFunc(out.Findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError })
+	if r.rendered == nil || out.Objects > 0 || out.Ignored == 0 || told || !r.lacksObjects() {
 		return nil
 	}
 	return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters", "nothing could be built, and comments silence why: nothing was checked", "take the comments out")}
