@@ -242,9 +242,23 @@ func (m *Manager) ClusterObject(ctx context.Context, cluster kube.Key) (*unstruc
 	return obj, nil
 }
 
+// kubeconfigSuffix is what the name of a cluster's kubeconfig Secret has besides that of the cluster.
+const kubeconfigSuffix = "-kubeconfig"
+
+// KubeconfigSecret is the Secret in which Cluster API keeps the kubeconfig for the administrator of a workload cluster.
+func KubeconfigSecret(cluster kube.Key) kube.Key {
+	return kube.Key{Namespace: cluster.Namespace, Name: cluster.Name + kubeconfigSuffix}
+}
+
+// ClusterOfKubeconfig is the cluster that a Secret of that name is the KubeconfigSecret of; false where it is called otherwise.
+func ClusterOfKubeconfig(secret kube.Key) (kube.Key, bool) {
+	name, is := strings.CutSuffix(secret.Name, kubeconfigSuffix)
+	return kube.Key{Namespace: secret.Namespace, Name: name}, is && name != ""
+}
+
 // WorkloadKubeconfig is the kubeconfig that Cluster API made for the administrator of a workload cluster.
 func (m *Manager) WorkloadKubeconfig(ctx context.Context, cluster kube.Key) ([]byte, error) {
-	secret := kube.Key{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}
+	secret := KubeconfigSecret(cluster)
 	kubeconfig, err := m.kube.SecretValue(ctx, secret, "value")
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster, err)

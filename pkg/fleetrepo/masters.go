@@ -4,56 +4,10 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
-
-// HandedOver is the run by which a management cluster hands a cluster to one that it has made.
-type HandedOver struct {
-	At time.Time
-	// By is who ran it, and where; Version that of fleetctl.
-	By, Version string
-}
-
-// handedOverEntry is one line of the record.
-type handedOverEntry struct {
-	Cluster  string `yaml:"cluster"`
-	At       string `yaml:"at"`
-	By       string `yaml:"by"`
-	Fleetctl string `yaml:"fleetctl"`
-}
-
-// record notes in the folder of the management cluster that made another one what it has handed to that, when, and which run it was. Nothing is decided by it.
-func (r *Repo) record(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run *HandedOver) error {
-	if run == nil || to.Parent != c.mgmt.Name {
-		return nil
-	}
-	name := c.mgmt.Layout().HandedOver(to.Name)
-	item := &yaml.Node{}
-	if err := item.Encode(handedOverEntry{
-		Cluster: c.Environment + "/" + c.Name, At: run.At.UTC().Format(time.RFC3339), By: run.By, Fleetctl: run.Version,
-	}); err != nil {
-		return err
-	}
-	src, err := r.generated(name)
-	if err != nil {
-		return err
-	}
-	if src == nil {
-		src = []byte("# What " + c.mgmt.Name + " has handed over to " + to.Name + ", which it made. fleetctl adds to it; nothing reads it.\nhandedOver: []\n")
-	}
-	if src, err = yamledit.Append(src, 0, yamledit.Path{"handedOver"}, item); err != nil {
-		return diag.Wrap("change "+name, err, "mend it in an editor, or delete it")
-	}
-	e.Changes.Write(manifest.File{Path: name, Content: src})
-	return nil
-}
 
 // manages tells whether a cluster of a management cluster is one itself: one that it makes, or its own.
 func (r *Repo) manages(mgmt *v1alpha1.ManagementCluster, name string) bool {
@@ -92,12 +46,23 @@ type Master struct {
 	ParentHost v1alpha1.Host
 	// Snapshots says that the fleet keeps snapshots of its management clusters.
 	Snapshots bool
-	// Own is the cluster that it runs on, as environment/name; Alone says that it has taken that over.
-	Own   string
+	// Own is the cluster that it runs on; Alone says that it has taken that over.
+	Own   ClusterName
 	Alone bool
-	// Clusters are those of the parent that are to be its own, as environment/name: first the one that it runs on.
-	Clusters []string
+	// Clusters are those of the parent that are to be its own: first the one that it runs on.
+	Clusters []ClusterName
+	// Has are those that the fleet repo declares as its own.
+	Has []ClusterName
+	// Begun are those of Clusters whose hand-over a run has begun, as the fleet repo says, and ByWhom says which run that was: it may have them already.
+	Begun  []ClusterName
+	ByWhom string
 }
+
+// ClusterName is a cluster as the fleet repo has it.
+type ClusterName struct{ Environment, Name string }
+
+// String is ENVIRONMENT/NAME, as commands take it.
+func (c ClusterName) String() string { return c.Environment + "/" + c.Name }
 
 // Master finds the management cluster that a parent in this fleet makes: by its name or, where that is empty, as the one of an environment, whose
 // clusters at the parent are to be its own, too. It is the one that has the environment, or the only one that is made in it. Errors: there is none such,
@@ -116,9 +81,12 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 		return nil, err
 	}
 	found := &Master{Name: m.Name, Parent: parent.Name, ParentHost: parent.Host, Snapshots: r.Fleet.Spec.Snapshots.To != ""}
-	var own, others []string
+	var own, others []ClusterName
 	for _, c := range all {
-		full := c.Environment + "/" + c.Name
+		full := ClusterName{c.Environment, c.Name}
+		if c.ManagementCluster == m.Name {
+			found.Has = append(found.Has, full)
+		}
 		switch {
 		case c.Name == m.Name && c.ManagementCluster == m.Name:
 			found.Own, found.Alone = full, true
@@ -136,7 +104,7 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 		return nil, diag.Errorf("declare it: `fleetctl cluster add "+m.Name+" --management "+parent.Name+" --push`", "management cluster %s declares no cluster %s, which %s is to run on", parent.Name, m.Name, m.Name)
 	}
 	found.Clusters = slices.Concat(own, others)
-	return found, nil
+	return found, r.begun(found, parent)
 }
 
 // MasterNames are the management clusters that have a parent.

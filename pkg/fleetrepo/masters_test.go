@@ -54,17 +54,20 @@ func openMasters(t testing.TB) *Repo {
 
 func TestMaster(t *testing.T) {
 	r := openMasters(t)
+	eu, us := ClusterName{"regions", "eu"}, ClusterName{"america", "us"}
 	kindHost := v1alpha1.Host{Type: v1alpha1.HostKind}
 	for name, test := range map[string]struct {
 		name, environment string
 		want              *Master
 		err, hint         string
 	}{
-		"by its name": {name: "eu", want: &Master{Name: "eu", Parent: "root", ParentHost: kindHost, Own: "regions/eu", Clusters: []string{"regions/eu"}}},
+		"by its name": {name: "eu", want: &Master{Name: "eu", Parent: "root", ParentHost: kindHost, Own: eu, Clusters: []ClusterName{eu}, Has: []ClusterName{{"prod", "shop"}}}},
 		"by an environment, with what the root has made in it": {
-			environment: "prod", want: &Master{Name: "eu", Parent: "root", ParentHost: kindHost, Own: "regions/eu", Clusters: []string{"regions/eu", "prod/early"}},
+			environment: "prod", want: &Master{
+				Name: "eu", Parent: "root", ParentHost: kindHost, Own: eu, Clusters: []ClusterName{eu, {"prod", "early"}}, Has: []ClusterName{{"prod", "shop"}},
+			},
 		},
-		"by the environment that it is made in": {environment: "america", want: &Master{Name: "us", Parent: "root", ParentHost: kindHost, Own: "america/us", Clusters: []string{"america/us"}}},
+		"by the environment that it is made in": {environment: "america", want: &Master{Name: "us", Parent: "root", ParentHost: kindHost, Own: us, Clusters: []ClusterName{us}}},
 		"nobody's environment":                  {environment: "test", err: "no management cluster with a parent has clusters in environment test", hint: "eu, us"},
 		"a misspelt name":                       {name: "ue", err: `there is no management cluster with a parent "ue"`, hint: "eu"},
 		"none of several":                       {err: "several management clusters of this fleet have a parent: eu, us", hint: "--management NAME"},
@@ -108,7 +111,7 @@ func TestHandedOverToItself(t *testing.T) {
 		_, r = done(t, r, e, err)
 	}
 	const record = "providers/root/v1/handed-over/eu.yaml"
-	want := `# What root has handed over to eu, which it made. fleetctl adds to it; nothing reads it.
+	want := `# What root has handed over to eu, which it made, and what it has begun to. fleetctl keeps it.
 handedOver:
 - cluster: regions/eu
   at: "2026-11-23T11:00:00Z"
@@ -154,5 +157,48 @@ handedOver:
 		if diff := cmp.Diff(below(before, dir), below(after, dir)); diff != "" {
 			t.Errorf("there and back, %s:\n%s", path.Base(dir), diff)
 		}
+	}
+}
+
+// What a run is about to hand over is in Git before anything changes hands, and is begun no longer once it has: for each cluster by itself.
+func TestBegunToHandOver(t *testing.T) {
+	r := openMasters(t)
+	master := func() *Master {
+		t.Helper()
+		m, err := r.Master("eu", "prod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	if m := master(); len(m.Begun) > 0 {
+		t.Errorf("begun by nobody: %v", m.Begun)
+	}
+	run := &HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), By: "ci on runner-7", Version: "v1.2.3"}
+	e, err := r.BeginHandOver(master(), run)
+	_, r = done(t, r, e, err)
+	eu, early := ClusterName{"regions", "eu"}, ClusterName{"prod", "early"}
+	m := master()
+	if diff := cmp.Diff([]ClusterName{eu, early}, m.Begun); diff != "" || m.ByWhom != "2026-11-23T12:00:00Z, ci on runner-7" {
+		t.Errorf("by %s:\n%s", m.ByWhom, diff)
+	}
+	if e, err := r.BeginHandOver(m, run); err != nil {
+		t.Error(err)
+	} else if plan, err := e.Changes.Plan(r.Dir); err != nil || len(plan) > 0 {
+		t.Errorf("said a second time: %+v, %v", plan, err)
+	}
+	e, err = r.Transfer(TransferOptions{Cluster: "eu", To: "eu", HandedOver: run})
+	_, r = done(t, r, e, err)
+	if diff := cmp.Diff([]ClusterName{early}, master().Begun); diff != "" {
+		t.Error(diff)
+	}
+	e, err = r.Transfer(TransferOptions{Cluster: "early", To: "eu", HandedOver: run})
+	_, r = done(t, r, e, err)
+	if record := string(must(r.read("providers/root/v1/handed-over/eu.yaml"))); strings.Contains(record, "handingOver") || strings.Count(record, "cluster: ") != 2 {
+		t.Error(record)
+	}
+	write(t, r.Dir, "providers/root/v1/handed-over/eu.yaml", []byte("handingOver: [{cluster: [}]"))
+	if _, err := r.Master("eu", "prod"); err == nil || !strings.Contains(diag.Hint(err), "may have taken over") {
+		t.Errorf("a record that nobody can read: %v (%s)", err, diag.Hint(err))
 	}
 }

@@ -71,6 +71,10 @@ func (s *System) letGo(ctx context.Context, kubeconfig kube.Key) ([]*unstructure
 	if err != nil {
 		return nil, fmt.Errorf("look at Flux: %w", err)
 	}
+	return letGoIn(w, kubeconfig), nil
+}
+
+func letGoIn(w world, kubeconfig kube.Key) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, kind := range workers() {
 		for _, obj := range w[kind] {
@@ -79,13 +83,22 @@ func (s *System) letGo(ctx context.Context, kubeconfig kube.Key) ([]*unstructure
 			}
 		}
 	}
-	return objects, nil
+	return objects
 }
 
-// LetGoLeft tells whether anything is there that LetGo has kept Flux off for that cluster.
-func (s *System) LetGoLeft(ctx context.Context, kubeconfig kube.Key) (bool, error) {
-	objects, err := s.letGo(ctx, kubeconfig)
-	return len(objects) > 0, err
+// LetGoLeft are those of some clusters, by their Secrets kubeconfig, for which anything is there that LetGo has kept Flux off.
+func (s *System) LetGoLeft(ctx context.Context, kubeconfigs ...kube.Key) ([]kube.Key, error) {
+	w, err := s.look(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look at Flux: %w", err)
+	}
+	var left []kube.Key
+	for _, kubeconfig := range kubeconfigs {
+		if len(letGoIn(w, kubeconfig)) > 0 {
+			left = append(left, kubeconfig)
+		}
+	}
+	return left, nil
 }
 
 // ForgetLetGo deletes what LetGo has suspended, once no Kustomization applies it any more: nothing makes it again then. Suspended as it is, nothing of what

@@ -142,13 +142,13 @@ func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCl
 		if json.Unmarshal(o.Object, &obj) != nil {
 			continue // whoever reads the snapshot whole says so
 		}
-		full := obj.Metadata.Namespace + "/" + obj.Metadata.Name
-		switch cluster, is := strings.CutSuffix(full, "-kubeconfig"); {
+		key := kube.Key{Namespace: obj.Metadata.Namespace, Name: obj.Metadata.Name}
+		switch cluster, is := capi.ClusterOfKubeconfig(key); {
 		case obj.Kind == "Cluster":
-			clusters = append(clusters, full)
-			epochs[full] = capi.OwnerIn(obj.Metadata.Annotations).Epoch // each has changed hands by itself
+			clusters = append(clusters, key.String())
+			epochs[key.String()] = capi.OwnerIn(obj.Metadata.Annotations).Epoch // each has changed hands by itself
 		case obj.Kind == "Secret" && is:
-			kubeconfigs[cluster] = obj.Data["value"]
+			kubeconfigs[cluster.String()] = obj.Data["value"]
 		}
 	}
 	var mu sync.Mutex

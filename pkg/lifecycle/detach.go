@@ -198,7 +198,7 @@ func (d *detach) abort(ctx context.Context) (*DetachResult, error) {
 	step := d.Report.Start("undo it")
 	_, err := handover.AbortAlone(ctx, handover.Options{Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key}})
 	if err == nil {
-		err = flux.NewSystem(d.client).TakeBack(ctx, d.key.Namespace, kube.Key{Namespace: d.key.Namespace, Name: d.key.Name + "-kubeconfig"})
+		err = flux.NewSystem(d.client).TakeBack(ctx, d.key.Namespace, capi.KubeconfigSecret(d.key))
 	}
 	if err != nil {
 		step.Fail(err)
@@ -210,7 +210,7 @@ func (d *detach) abort(ctx context.Context) (*DetachResult, error) {
 }
 
 func (d *detach) letGo(ctx context.Context, _ func(string)) error {
-	refs, err := flux.NewSystem(d.client).LetGo(ctx, d.release, kube.Key{Namespace: d.key.Namespace, Name: d.key.Name + "-kubeconfig"})
+	refs, err := flux.NewSystem(d.client).LetGo(ctx, d.release, capi.KubeconfigSecret(d.key))
 	for _, ref := range refs {
 		d.result.Suspended = append(d.result.Suspended, ref.String())
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // read holds the snapshot against Git, against what the clusters say, and against what is at hand here.
@@ -107,12 +108,15 @@ func (d *drill) readSecrets() {
 			Kind     string            `json:"kind"`
 			Metadata metav1.ObjectMeta `json:"metadata"`
 		}
-		if json.Unmarshal(o.Object, &obj) == nil && obj.Kind == "Secret" {
-			there[obj.Metadata.Namespace+"/"+obj.Metadata.Name] = true
+		if json.Unmarshal(o.Object, &obj) != nil || obj.Kind != "Secret" {
+			continue
+		}
+		if cluster, is := capi.ClusterOfKubeconfig(kube.Key{Namespace: obj.Metadata.Namespace, Name: obj.Metadata.Name}); is {
+			there[cluster.String()] = true
 		}
 	}
 	for _, cluster := range d.snap.Available {
-		if !there[cluster+"-kubeconfig"] {
+		if !there[cluster] {
 			d.find(diag.SeverityError, "the kubeconfig of cluster "+cluster+" is not in the snapshot: Cluster API could not reach it", "look at the management cluster, and take a new one")
 		}
 	}

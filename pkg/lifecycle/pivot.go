@@ -145,7 +145,7 @@ func checkOwnFlux(ctx context.Context, source *kube.Client, cluster *capi.Cluste
 		return err
 	}
 	for _, r := range remote {
-		if r.Key.Namespace == cluster.Namespace && r.Secret.Name == cluster.Name+"-kubeconfig" {
+		if r.Key.Namespace == cluster.Namespace && r.Secret.Name == capi.KubeconfigSecret(cluster.Key()).Name {
 			return diag.Errorf("remove the flux.yaml beside its cluster.yaml and run the same command again; `fleetctl cluster add --flux none` declares a cluster without",
 				"cluster %s has a Flux of its own, as workload clusters have: it would become the management cluster's too", cluster.FullName())
 		}

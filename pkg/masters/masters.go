@@ -8,8 +8,6 @@ package masters
 import (
 	"context"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +67,10 @@ type master struct {
 	result *Result
 	// permanent says that the parent was not made by a pipeline on this machine: it stays.
 	permanent bool
+	// known says that what was handed over so far is known: this machine remembers the parent, or the new one answers.
+	known bool
+	// taken are the clusters that the new one has taken over in this run.
+	taken []fleetrepo.ClusterName
 }
 
 // Bootstrap makes a management cluster that stands alone by way of its parent, which it makes where it is not there and tears down where nothing of it is left
@@ -107,9 +109,15 @@ func (m *master) run(ctx context.Context) error {
 			return err
 		}
 		if !under {
+			if err := m.refuseBegun(); err != nil {
+				return err
+			}
 			if err := m.make(ctx); err != nil {
 				return err
 			}
+		}
+		if err := m.announce(ctx); err != nil {
+			return err
 		}
 		for _, cluster := range m.opts.Master.Clusters {
 			if err := m.handOver(ctx, cluster); err != nil {
@@ -138,62 +146,19 @@ func (m *master) run(ctx context.Context) error {
 	return nil
 }
 
+// join names clusters in a sentence.
+func join(clusters []fleetrepo.ClusterName) string {
+	names := make([]string, 0, len(clusters))
+	for _, c := range clusters {
+		names = append(names, c.String())
+	}
+	return strings.Join(names, ", ")
+}
+
 // findParent finds out what the parent is before a run of bootstrap writes a record of its own.
 func (m *master) findParent(ctx context.Context) (err error) {
 	m.permanent, err = lifecycle.Permanent(ctx, m.Deps, m.opts.Dir, m.result.Parent, m.opts.Master.ParentHost)
 	return err
-}
-
-// refuseWaiting refuses to leave a pull request behind where nothing but this machine knows that it is under way: a new one would make the clusters anew.
-func (m *master) refuseWaiting() error {
-	if !m.opts.Change.PullRequest || m.permanent || m.opts.Master.Snapshots || len(m.opts.Master.Clusters) == 0 {
-		return nil
-	}
-	return diag.Usage("declare spec.snapshots.to in fleet.yaml, which a new machine asks first; or leave --pr out",
-		"until the pull request is merged, only this machine would know that %s has taken %s over", m.result.Cluster, strings.Join(m.opts.Master.Clusters, ", "))
-}
-
-// underWay tells whether an earlier run has begun to hand over what the new one is to have: nothing is made then, and what is there is not touched but by the
-// transfer itself. The new one is asked, too: it may have taken over from a parent that is gone.
-func (m *master) underWay(ctx context.Context) (bool, error) {
-	for _, name := range []string{m.result.Parent, m.result.Cluster} {
-		target, err := management.Find(m.Store, name, m.opts.Dir)
-		if err != nil {
-			return false, err
-		}
-		if target.Record == nil {
-			continue
-		}
-		client, err := target.Client(ctx)
-		if err != nil {
-			continue // what is not there has nothing under way; what does not answer is told by the steps that need it
-		}
-		journal, err := handover.ReadJournal(ctx, client)
-		if err != nil {
-			return false, err
-		}
-		if journal == nil || journal.Whole() || journal.Detach || journal.Source.Name != m.result.Parent || journal.Target.Name != m.result.Cluster {
-			continue
-		}
-		if journal.Active() {
-			return true, nil
-		}
-		there, err := management.Clusters(ctx, client)
-		if err != nil {
-			return false, err
-		}
-		for _, c := range there { // it has changed hands, and the fleet repo does not say so yet
-			if name == m.result.Cluster && journal.IsTransferOf(c.FullName()) && m.wants(c.Name) {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
-}
-
-// wants tells whether the fleet repo still has a cluster at the parent that the new one is to have.
-func (m *master) wants(name string) bool {
-	return slices.ContainsFunc(m.opts.Master.Clusters, func(full string) bool { return path.Base(full) == name })
 }
 
 // make brings the parent up, waits until it has made its clusters, and makes a management cluster of the one that is to be one.
@@ -212,22 +177,32 @@ func (m *master) make(ctx context.Context) error {
 	return diag.Wrap("make a management cluster of "+m.result.Cluster, err, "")
 }
 
-// finish has the parent forget what an earlier run left there, when a pull request is merged, or where that was cut off.
+// finish has the parent forget what earlier runs left there, when a pull request is merged, or where they were cut off: of each cluster that the fleet repo
+// has at the new one.
 func (m *master) finish(ctx context.Context) error {
 	target, err := management.Find(m.Store, m.result.Parent, m.opts.Dir)
-	if err != nil || target.Record == nil || !m.opts.Master.Alone {
+	if err != nil || target.Record == nil || len(m.opts.Master.Has) == 0 {
 		return err
 	}
 	client, err := target.Client(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // there is nobody who could do anything with it
 	}
-	_, name, _ := strings.Cut(m.opts.Master.Own, "/")
-	left, err := flux.NewSystem(client).LetGoLeft(ctx, kube.Key{Namespace: name, Name: name + "-kubeconfig"})
-	if err != nil || !left {
+	clusters, kubeconfigs := map[kube.Key]fleetrepo.ClusterName{}, []kube.Key{}
+	for _, c := range m.opts.Master.Has {
+		key := capi.KubeconfigSecret(kube.Key{Namespace: c.Name, Name: c.Name}) // a namespace of its name, as the layout has it
+		clusters[key], kubeconfigs = c, append(kubeconfigs, key)
+	}
+	left, err := flux.NewSystem(client).LetGoLeft(ctx, kubeconfigs...)
+	if err != nil {
 		return err
 	}
-	return m.handOver(ctx, m.opts.Master.Own)
+	for _, key := range left {
+		if err := m.handOver(ctx, clusters[key]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ofCluster are the options of init for the new management cluster: what is said of a host is said of the parent's.
@@ -239,7 +214,8 @@ func (m *master) ofCluster() lifecycle.InitOptions {
 }
 
 // handOver has a cluster of the parent taken over by the new one, and the fleet repo say so.
-func (m *master) handOver(ctx context.Context, cluster string) error {
+func (m *master) handOver(ctx context.Context, name fleetrepo.ClusterName) error {
+	cluster := name.String()
 	o := m.opts.Change
 	o.Dir, o.Git, o.Push = m.opts.Dir, m.opts.Git, !o.PullRequest
 	done, err := transfer.Run(ctx, m.Deps, transfer.Options{Cluster: cluster, To: m.result.Cluster, Change: o})
@@ -250,6 +226,7 @@ func (m *master) handOver(ctx context.Context, cluster string) error {
 		return diag.Wrap("hand cluster "+cluster+" over to "+m.result.Cluster, err, "")
 	}
 	m.result.HandedOver = append(m.result.HandedOver, cluster)
+	m.taken = append(m.taken, name)
 	if done.Outcome == "transferred" {
 		return nil
 	}
@@ -258,26 +235,6 @@ func (m *master) handOver(ctx context.Context, cluster string) error {
 		hint = "merge " + c.PullRequest.URL + ", `git pull`, and run the same command again"
 	}
 	return diag.NotReady(hint, "%s has cluster %s, and the fleet repo does not say so yet", m.result.Cluster, cluster)
-}
-
-// remember keeps the way to the new management cluster, which so far was asked of the parent.
-func (m *master) remember(ctx context.Context) error {
-	connected, err := lifecycle.Connect(ctx, m.Deps, lifecycle.ConnectOptions{Dir: m.opts.Dir, Cluster: m.result.Cluster, MergeInto: m.opts.MergeKubeconfig})
-	if err != nil {
-		return diag.Wrap("keep the way to "+m.result.Cluster, err, "")
-	}
-	m.result.Kubeconfig = connected.Kubeconfig
-	if out := m.opts.KubeconfigOut; out != "" {
-		target, err := management.Find(m.Store, m.result.Cluster, m.opts.Dir)
-		if err != nil {
-			return err
-		}
-		if _, err := management.Kubeconfig(ctx, management.KubeconfigOptions{Target: target, OutputFile: out}); err != nil {
-			return err
-		}
-		m.result.Kubeconfig = out
-	}
-	return nil
 }
 
 // endParent tears the parent down, where a pipeline made it here and it has no Cluster left.
@@ -326,61 +283,6 @@ func (m *master) forgetSnapshots(ctx context.Context, uid string) error {
 	}
 	if kept > 0 {
 		m.Report.Warn(plain.Count(kept, "snapshot") + " in the place of " + m.result.Parent + " is not of this one, or cannot be read here: kept")
-	}
-	return nil
-}
-
-// proveTimeout bounds how long the new one may take to be as Ready without its parent as it was with it.
-const proveTimeout = 10 * time.Minute
-
-// prove looks at the new management cluster by the way that this machine has kept, and by nothing else: its Flux is healthy, and it has the cluster that it
-// runs on.
-func (m *master) prove(ctx context.Context, what string) error {
-	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
-	defer cancel()
-	step := m.Report.Start("look whether " + m.result.Cluster + " " + what)
-	if err := m.stands(ctx, step.Detail); err != nil {
-		step.Fail(err)
-		return diag.Wrap("look whether "+m.result.Cluster+" "+what, err, "`fleetctl status --management "+m.result.Cluster+"` shows why")
-	}
-	step.Done()
-	return nil
-}
-
-func (m *master) stands(ctx context.Context, detail func(string)) error {
-	target, err := management.Find(m.Store, m.result.Cluster, m.opts.Dir)
-	if err != nil {
-		return err
-	}
-	client, err := target.Client(ctx)
-	if err != nil {
-		return err
-	}
-	manager, err := capi.New(client)
-	if err != nil {
-		return err
-	}
-	own, err := management.FindCluster(ctx, manager, m.result.Cluster)
-	if err != nil {
-		return err
-	}
-	keys := []kube.Key{own.Key()}
-	for _, name := range m.result.HandedOver {
-		c, err := management.FindCluster(ctx, manager, name[strings.LastIndex(name, "/")+1:])
-		if err != nil {
-			return err
-		}
-		keys = append(keys, c.Key())
-	}
-	if err := manager.WaitAvailable(ctx, keys, detail); err != nil {
-		return err
-	}
-	report, err := flux.NewSystem(client).Status(ctx)
-	if err != nil {
-		return err
-	}
-	if !report.Healthy() {
-		return diag.NotReady("`fleetctl status --management "+m.result.Cluster+"` shows why", "Flux on %s is not healthy", m.result.Cluster)
 	}
 	return nil
 }

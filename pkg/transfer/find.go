@@ -151,11 +151,11 @@ func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) 
 		if err != nil {
 			continue // it has nothing to do with this one, as far as can be told
 		}
-		left, err := flux.NewSystem(client).LetGoLeft(ctx, kubeconfigOf(t.declaredKey()))
+		left, err := flux.NewSystem(client).LetGoLeft(ctx, capi.KubeconfigSecret(t.declaredKey()))
 		if err != nil {
 			return "", err
 		}
-		if left {
+		if len(left) > 0 {
 			return name, nil
 		}
 	}

@@ -97,7 +97,7 @@ func (t *transfer) quiet(ctx context.Context, _ func(string)) error {
 	if t.from.client == nil {
 		return steps.NothingToDo("the source is not there")
 	}
-	refs, err := flux.NewSystem(t.from.client).LetGo(ctx, t.release, kubeconfigOf(t.key))
+	refs, err := flux.NewSystem(t.from.client).LetGo(ctx, t.release, capi.KubeconfigSecret(t.key))
 	if err == nil && len(refs) == 0 {
 		return steps.NothingToDo("it is off")
 	}
@@ -159,7 +159,7 @@ func hintAfter(err error) string {
 
 // waitTakenUp also undoes what an earlier transfer, the other way round, has left at the target: its Flux would not touch the cluster.
 func (t *transfer) waitTakenUp(ctx context.Context, detail func(string)) error {
-	if err := flux.NewSystem(t.to.client).TakeBack(ctx, t.key.Namespace, kubeconfigOf(t.key)); err != nil {
+	if err := flux.NewSystem(t.to.client).TakeBack(ctx, t.key.Namespace, capi.KubeconfigSecret(t.key)); err != nil {
 		return err
 	}
 	if t.release.Name == "" { // an earlier run knew it
@@ -180,7 +180,7 @@ func (t *transfer) tidy(ctx context.Context, detail func(string)) error {
 	if t.from.client == nil {
 		return steps.NothingToDo("it is not there")
 	}
-	return flux.NewSystem(t.from.client).ForgetLetGo(ctx, kubeconfigOf(t.key), detail)
+	return flux.NewSystem(t.from.client).ForgetLetGo(ctx, capi.KubeconfigSecret(t.key), detail)
 }
 
 // abort undoes what is not committed.
@@ -216,7 +216,7 @@ func (t *transfer) undo(ctx context.Context, how func(context.Context, handover.
 	step := t.Report.Start("undo the transfer")
 	report, err := how(ctx, t.handOptions(step.Detail))
 	if err == nil {
-		err = flux.NewSystem(t.from.client).TakeBack(ctx, t.key.Namespace, kubeconfigOf(t.key))
+		err = flux.NewSystem(t.from.client).TakeBack(ctx, t.key.Namespace, capi.KubeconfigSecret(t.key))
 	}
 	if err != nil {
 		step.Fail(err)
@@ -230,10 +230,10 @@ func (t *transfer) undo(ctx context.Context, how func(context.Context, handover.
 // takeBack is an abort where nothing was begun, but perhaps that Flux was kept off the cluster.
 func (t *transfer) takeBack(ctx context.Context) (*Result, error) {
 	t.result.Outcome = "nothing-to-do"
-	kubeconfig := kubeconfigOf(t.declaredKey())
+	kubeconfig := capi.KubeconfigSecret(t.declaredKey())
 	system := flux.NewSystem(t.from.client)
 	left, err := system.LetGoLeft(ctx, kubeconfig)
-	if err != nil || !left {
+	if err != nil || len(left) == 0 {
 		return t.result, err
 	}
 	t.result.Outcome = "undone"

@@ -276,11 +276,6 @@ func (t *transfer) known(j *handover.Journal) error {
 // declaredKey is where the layout of the fleet repo has the Cluster: in a namespace of its name. It is for where no Cluster and no journal tells.
 func (t *transfer) declaredKey() kube.Key { return kube.Key{Namespace: t.name, Name: t.name} }
 
-// kubeconfigOf is the Secret by which Flux works on a cluster.
-func kubeconfigOf(cluster kube.Key) kube.Key {
-	return kube.Key{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}
-}
-
 func (t *transfer) edit(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return repo.Transfer(fleetrepo.TransferOptions{
 		Cluster: t.opts.Cluster, To: t.to.target.Name, AcceptDifferences: t.opts.AcceptDifferences,

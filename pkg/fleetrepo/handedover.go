@@ -1,0 +1,156 @@
+package fleetrepo
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// HandedOver is the run by which a management cluster hands a cluster to one that it has made.
+type HandedOver struct {
+	At time.Time
+	// By is who ran it, and where; Version that of fleetctl.
+	By, Version string
+}
+
+// handedOverEntry is one line of the record.
+type handedOverEntry struct {
+	Cluster  string `yaml:"cluster"`
+	At       string `yaml:"at"`
+	By       string `yaml:"by"`
+	Fleetctl string `yaml:"fleetctl"`
+}
+
+// The lists of the record: what is handed over, and what a run has begun to hand over.
+const (
+	handedOverList  = "handedOver"
+	handingOverList = "handingOver"
+)
+
+func newRecord(from, to string) []byte {
+	return []byte("# What " + from + " has handed over to " + to + ", which it made, and what it has begun to. fleetctl keeps it.\n" + handedOverList + ": []\n")
+}
+
+// entry is the line about a cluster.
+func (run *HandedOver) entry(c ClusterName) (*yaml.Node, error) {
+	item := &yaml.Node{}
+	return item, item.Encode(handedOverEntry{Cluster: c.String(), At: run.At.UTC().Format(time.RFC3339), By: run.By, Fleetctl: run.Version})
+}
+
+// begunEntries are what a record says has been begun, in its order.
+func begunEntries(src []byte) ([]handedOverEntry, error) {
+	var record struct {
+		HandingOver []handedOverEntry `yaml:"handingOver"`
+	}
+	err := yaml.Unmarshal(src, &record)
+	return record.HandingOver, err
+}
+
+// begun reads what a run has begun to hand over, and no run has ended. A record that is not there says nothing.
+func (r *Repo) begun(m *Master, parent *v1alpha1.ManagementCluster) error {
+	name := parent.Layout().HandedOver(m.Name)
+	src, err := r.read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	entries, err := begunEntries(src)
+	if err != nil {
+		return diag.Wrap("read "+name, err, "mend it in an editor: it says what "+m.Name+" may have taken over already")
+	}
+	for _, entry := range entries {
+		i := slices.IndexFunc(m.Clusters, func(c ClusterName) bool { return c.String() == entry.Cluster })
+		if i < 0 || slices.Contains(m.Begun, m.Clusters[i]) {
+			continue
+		}
+		m.Begun = append(m.Begun, m.Clusters[i])
+		m.ByWhom = strings.TrimSpace(fmt.Sprintf("%s, %s", entry.At, entry.By))
+	}
+	return nil
+}
+
+// BeginHandOver notes in the folder of the management cluster that made another one which clusters a run is about to hand to that. It is to be where Flux
+// reads it before the first of them changes hands: a machine that knows only Git then sees that they may have done so. Transfer takes the note away.
+func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
+	parent, err := r.managementCluster(m.Parent)
+	if err != nil {
+		return nil, err
+	}
+	name := parent.Layout().HandedOver(m.Name)
+	src, err := r.generated(name)
+	if err != nil {
+		return nil, err
+	}
+	if src == nil {
+		src = newRecord(parent.Name, m.Name)
+	}
+	entries, err := begunEntries(src)
+	if err != nil {
+		return nil, diag.Wrap("change "+name, err, "mend it in an editor, or delete it")
+	}
+	e := &Edit{Summary: "Begin to hand over to " + m.Name, AsWanted: name + " says so"}
+	for _, c := range m.Clusters {
+		if slices.ContainsFunc(entries, func(entry handedOverEntry) bool { return entry.Cluster == c.String() }) {
+			continue
+		}
+		item, err := run.entry(c)
+		if err != nil {
+			return nil, err
+		}
+		if src, err = yamledit.Append(src, 0, yamledit.Path{handingOverList}, item); err != nil {
+			return nil, diag.Wrap("change "+name, err, "mend it in an editor, or delete it")
+		}
+	}
+	e.Changes.Write(manifest.File{Path: name, Content: src})
+	return e, nil
+}
+
+// record notes in the folder of the management cluster that made another one what it has handed to that, when, and which run it was. It is begun no longer.
+func (r *Repo) record(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run *HandedOver) error {
+	if run == nil || to.Parent != c.mgmt.Name {
+		return nil
+	}
+	name := c.mgmt.Layout().HandedOver(to.Name)
+	cluster := ClusterName{c.Environment, c.Name}
+	src, err := r.generated(name)
+	if err != nil {
+		return err
+	}
+	if src == nil {
+		src = newRecord(c.mgmt.Name, to.Name)
+	}
+	item, err := run.entry(cluster)
+	if err != nil {
+		return err
+	}
+	const mend = "mend it in an editor, or delete it"
+	if src, err = yamledit.Append(src, 0, yamledit.Path{handedOverList}, item); err != nil {
+		return diag.Wrap("change "+name, err, mend)
+	}
+	entries, err := begunEntries(src)
+	if err != nil {
+		return diag.Wrap("change "+name, err, mend)
+	}
+	for i, entry := range slices.Backward(entries) {
+		if entry.Cluster != cluster.String() {
+			continue
+		}
+		if src, err = yamledit.RemoveItem(src, 0, yamledit.Path{handingOverList, i}); err != nil {
+			return diag.Wrap("change "+name, err, mend)
+		}
+	}
+	e.Changes.Write(manifest.File{Path: name, Content: src})
+	return nil
+}

@@ -1,0 +1,105 @@
+package masters
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/version"
+)
+
+// refuseWaiting refuses to leave a pull request behind where nothing but this machine knows that it is under way: a new one would make the clusters anew.
+func (m *master) refuseWaiting() error {
+	if !m.opts.Change.PullRequest || m.permanent || m.opts.Master.Snapshots || len(m.opts.Master.Clusters) == 0 {
+		return nil
+	}
+	return diag.Usage("declare spec.snapshots.to in fleet.yaml, which a new machine asks first; or leave --pr out",
+		"until the pull request is merged, only this machine would know that %s has taken %s over", m.result.Cluster, join(m.opts.Master.Clusters))
+}
+
+// underWay tells whether an earlier run has begun to hand over what the new one is to have: nothing is made then, and what is there is not touched but by the
+// transfer itself. The new one is asked, too: it may have taken over from a parent that is gone.
+func (m *master) underWay(ctx context.Context) (bool, error) {
+	for _, name := range []string{m.result.Parent, m.result.Cluster} {
+		target, err := management.Find(m.Store, name, m.opts.Dir)
+		if err != nil {
+			return false, err
+		}
+		if target.Record == nil {
+			continue
+		}
+		m.known = m.known || name == m.result.Parent
+		client, err := target.Client(ctx)
+		if err != nil {
+			continue // what is not there has nothing under way; what does not answer is told by the steps that need it
+		}
+		m.known = true
+		journal, err := handover.ReadJournal(ctx, client)
+		if err != nil {
+			return false, err
+		}
+		if journal == nil || journal.Whole() || journal.Detach || journal.Source.Name != m.result.Parent || journal.Target.Name != m.result.Cluster {
+			continue
+		}
+		if journal.Active() {
+			return true, nil
+		}
+		if name == m.result.Parent {
+			continue // what it has handed over is told by who has it
+		}
+		there, err := management.Clusters(ctx, client)
+		if err != nil {
+			return false, err
+		}
+		for _, c := range there { // it has changed hands, and the fleet repo does not say so yet
+			if journal.IsTransferOf(c.FullName()) && m.wants(c.Name) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// wants tells whether the fleet repo still has a cluster at the parent that the new one is to have.
+func (m *master) wants(name string) bool {
+	return slices.ContainsFunc(m.opts.Master.Clusters, func(c fleetrepo.ClusterName) bool { return c.Name == name })
+}
+
+// refuseBegun refuses to make anew what an earlier run may have handed over already: the fleet repo says that it has begun to, and this machine knows neither the
+// parent, which has a record of it, nor the new one. Git is told of what was handed over only after that.
+func (m *master) refuseBegun() error {
+	begun := m.opts.Master.Begun
+	if len(begun) == 0 || m.known || m.opts.SourceIsGone {
+		return nil
+	}
+	name, parent := m.result.Cluster, m.result.Parent
+	return diag.Errorf(fmt.Sprintf("go on where that run was; or `fleetctl connect --management %s --kubeconfig FILE` if %s is there; if it is gone with all its machines: --source-is-gone", name, name),
+		"a run has begun to hand %s over to %s (%s) and has not ended: the fleet repo says so, and this machine knows neither %s nor %s: %s may be there already, and would be made a second time",
+		join(begun), name, m.opts.Master.ByWhom, parent, name, name)
+}
+
+// announce has the fleet repo say what is about to change hands, before anything does. A pull request would wait: refuseWaiting sees to that.
+func (m *master) announce(ctx context.Context) error {
+	if m.opts.Change.PullRequest {
+		return nil
+	}
+	run := &fleetrepo.HandedOver{At: time.Now(), By: ownership.Somebody(), Version: version.Get().Version}
+	o := m.opts.Change
+	o.Dir, o.Git, o.Push = m.opts.Dir, m.opts.Git, true
+	o.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.BeginHandOver(m.opts.Master, run) }
+	changed, err := change.Make(ctx, o)
+	if err != nil {
+		return diag.Wrap("say in the fleet repo what "+m.result.Cluster+" is about to take over", err, "nothing has changed hands; run the same command again")
+	}
+	if changed.Changed {
+		m.result.Changes = append(m.result.Changes, changed)
+	}
+	return nil
+}

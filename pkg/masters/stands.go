@@ -1,0 +1,88 @@
+package masters
+
+import (
+	"context"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
+)
+
+// remember keeps the way to the new management cluster, which so far was asked of the parent.
+func (m *master) remember(ctx context.Context) error {
+	connected, err := lifecycle.Connect(ctx, m.Deps, lifecycle.ConnectOptions{Dir: m.opts.Dir, Cluster: m.result.Cluster, MergeInto: m.opts.MergeKubeconfig})
+	if err != nil {
+		return diag.Wrap("keep the way to "+m.result.Cluster, err, "")
+	}
+	m.result.Kubeconfig = connected.Kubeconfig
+	if out := m.opts.KubeconfigOut; out != "" {
+		target, err := management.Find(m.Store, m.result.Cluster, m.opts.Dir)
+		if err != nil {
+			return err
+		}
+		if _, err := management.Kubeconfig(ctx, management.KubeconfigOptions{Target: target, OutputFile: out}); err != nil {
+			return err
+		}
+		m.result.Kubeconfig = out
+	}
+	return nil
+}
+
+// proveTimeout bounds how long the new one may take to be as Ready without its parent as it was with it.
+const proveTimeout = 10 * time.Minute
+
+// prove looks at the new management cluster by the way that this machine has kept, and by nothing else: its Flux is healthy, and it has the cluster that it
+// runs on.
+func (m *master) prove(ctx context.Context, what string) error {
+	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
+	defer cancel()
+	step := m.Report.Start("look whether " + m.result.Cluster + " " + what)
+	if err := m.stands(ctx, step.Detail); err != nil {
+		step.Fail(err)
+		return diag.Wrap("look whether "+m.result.Cluster+" "+what, err, "`fleetctl status --management "+m.result.Cluster+"` shows why")
+	}
+	step.Done()
+	return nil
+}
+
+func (m *master) stands(ctx context.Context, detail func(string)) error {
+	target, err := management.Find(m.Store, m.result.Cluster, m.opts.Dir)
+	if err != nil {
+		return err
+	}
+	client, err := target.Client(ctx)
+	if err != nil {
+		return err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	own, err := management.FindCluster(ctx, manager, m.result.Cluster)
+	if err != nil {
+		return err
+	}
+	keys := []kube.Key{own.Key()}
+	for _, taken := range m.taken {
+		c, err := management.FindCluster(ctx, manager, taken.Name)
+		if err != nil {
+			return err
+		}
+		keys = append(keys, c.Key())
+	}
+	if err := manager.WaitAvailable(ctx, keys, detail); err != nil {
+		return err
+	}
+	report, err := flux.NewSystem(client).Status(ctx)
+	if err != nil {
+		return err
+	}
+	if !report.Healthy() {
+		return diag.NotReady("`fleetctl status --management "+m.result.Cluster+"` shows why", "Flux on %s is not healthy", m.result.Cluster)
+	}
+	return nil
+}
