@@ -14,6 +14,15 @@ var ErrTooLarge = errors.New("the answer is too large")
 // on could fill the memory otherwise. Reading beyond fails, so that nobody takes a part for the whole; the error matches ErrTooLarge.
 func Bound(next http.RoundTripper, most int) http.RoundTripper { return &bounded{next, most} }
 
+// BoundReader is Bound for what comes by another way than http.
+func BoundReader(from io.Reader, most int) io.Reader {
+	closer, ok := from.(io.ReadCloser)
+	if !ok {
+		closer = io.NopCloser(from)
+	}
+	return &boundedBody{closer, most, most}
+}
+
 type bounded struct {
 	next http.RoundTripper
 	most int

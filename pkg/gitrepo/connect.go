@@ -48,7 +48,7 @@ func newRemote(url string, auth Auth) (*remote, error) {
 		user = gitssh.DefaultUsername
 	}
 	r.ssh = &sshAuth{user: user, auth: auth, hosts: keys}
-	r.transport, r.method = gitssh.NewClient(nil), r.ssh
+	r.transport, r.method = boundedSSH{gitssh.NewClient(nil)}, r.ssh
 	return r, nil
 }
 

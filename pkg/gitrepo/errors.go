@@ -17,6 +17,7 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
@@ -114,6 +115,8 @@ func remoteError(op string, err error, secrets ...string) error {
 		return diag.Wrap(op, host, "compare the fingerprint with the one that the server's operator publishes, then add this line to spec.git.knownHosts in fleet.yaml, to ~/.ssh/known_hosts, or to the file of --ssh-known-hosts: "+host.Line)
 	case errors.As(err, &changed):
 		return diag.Wrap(op, changed, "somebody may be intercepting the connection; if the operator confirms the new key, replace the old line in spec.git.knownHosts or ~/.ssh/known_hosts")
+	case errors.Is(err, contact.ErrTooLarge):
+		return diag.Wrap(op, redact(err, secrets...), "check the address: no repository of a fleet is that large")
 	case kind == nil:
 		return diag.Wrap(op, redact(err, secrets...), "")
 	}

@@ -315,23 +315,38 @@ type treeChange struct {
 
 // diffTrees lists the paths that differ between two trees, sorted. Equal folders are not entered.
 func diffTrees(ctx context.Context, store storage.Storer, from, to plumbing.Hash) ([]treeChange, error) {
-	var changes []treeChange
-	err := diffFolder(ctx, store, "", from, to, &changes)
-	slices.SortFunc(changes, func(a, b treeChange) int { return strings.Compare(a.path, b.path) })
-	return changes, err
+	d := &differ{store: store}
+	err := d.folder(ctx, "", from, to)
+	slices.SortFunc(d.changes, func(a, b treeChange) int { return strings.Compare(a.path, b.path) })
+	return d.changes, err
 }
 
-func diffFolder(ctx context.Context, store storage.Storer, dir string, from, to plumbing.Hash, out *[]treeChange) error {
+// What a commit may unfold to: a dozen small folders, each of which holds the next one ten times, are a billion files.
+var maxPlaces = 1 << 19 // files and folders; a variable for tests
+
+const maxPath = 4096 // bytes, as Linux has it
+
+// differ compares two trees, folder by folder.
+type differ struct {
+	store   storage.Storer
+	changes []treeChange
+	places  int
+}
+
+func (d *differ) folder(ctx context.Context, dir string, from, to plumbing.Hash) error {
 	if from == to || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	old, err := readTree(store, from)
+	old, err := readTree(d.store, from)
 	if err != nil {
 		return err
 	}
-	entries, err := readTree(store, to)
+	entries, err := readTree(d.store, to)
 	if err != nil {
 		return err
+	}
+	if d.places += len(old) + len(entries); d.places > maxPlaces {
+		return fmt.Errorf("%w: more than %d files and folders differ", ErrPath, maxPlaces)
 	}
 	for name := range union(old, entries) {
 		was, is := old[name], entries[name]
@@ -340,6 +355,9 @@ func diffFolder(ctx context.Context, store storage.Storer, dir string, from, to 
 		}
 		var wasTree, isTree plumbing.Hash
 		change := treeChange{path: path.Join(dir, name)}
+		if len(change.path) > maxPath {
+			return fmt.Errorf("%w: a path of more than %d bytes, which begins with %.80q", ErrPath, maxPath, change.path)
+		}
 		if was.Mode == filemode.Dir {
 			wasTree = was.Hash
 		} else {
@@ -351,9 +369,9 @@ func diffFolder(ctx context.Context, store storage.Storer, dir string, from, to 
 			change.to = file{is.Mode, is.Hash}
 		}
 		if change.from != change.to {
-			*out = append(*out, change)
+			d.changes = append(d.changes, change)
 		}
-		if err := diffFolder(ctx, store, change.path, wasTree, isTree, out); err != nil {
+		if err := d.folder(ctx, change.path, wasTree, isTree); err != nil {
 			return err
 		}
 	}

@@ -34,6 +34,33 @@ type durable struct {
 
 	mutex   sync.Mutex
 	pending map[string]bool // objects and packs that may not be on the disk yet
+	temps   map[string]bool // files that become packs, or are removed
+}
+
+// TempFile is that of billy.Filesystem.
+func (w *durable) TempFile(dir, prefix string) (billy.File, error) {
+	f, err := w.Filesystem.TempFile(dir, prefix)
+	if err == nil && prefix == "tmp_pack_" {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		if w.temps == nil {
+			w.temps = map[string]bool{}
+		}
+		w.temps[f.Name()] = true
+	}
+	return f, err
+}
+
+// dropTemps removes packs that TempFile has begun and nobody has renamed: go-git leaves the half of one that fails, and it may be a gigabyte.
+func (w *durable) dropTemps() error {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	var errs []error
+	for name := range w.temps {
+		errs = append(errs, ignoreMissing(w.Remove(name)))
+		delete(w.temps, name)
+	}
+	return errors.Join(errs...)
 }
 
 // isWhole tells whether a file is one of those that are replaced as a whole.

@@ -61,7 +61,7 @@ func receive(ctx context.Context, store storage.Storer, session transport.Upload
 		return err
 	}
 	defer func() { _ = pack.Close() }() // the whole pack has been read, or failed
-	if err := packfile.UpdateObjectStorage(store, demux(req.Capabilities, pack, nil)); err != nil {
+	if err := receivePack(store, demux(req.Capabilities, pack, nil)); err != nil {
 		return errors.Join(ctx.Err(), fmt.Errorf("receive objects: %w", err))
 	}
 	return updateShallow(store, pack)

@@ -164,6 +164,10 @@ func runService(s *SSH, session ssh.Channel, command string, readOnly bool) uint
 		_, _ = io.WriteString(session.Stderr(), refusal+"\n")
 		return 1
 	}
+	if s.Answer != nil {
+		s.Answer("git-"+service, session)
+		return 0
+	}
 	ctx, cancel := context.WithCancel(context.Background()) // the session's own life
 	defer cancel()
 	git := exec.CommandContext(ctx, "git", service, s.Dir)

@@ -1,0 +1,17 @@
+package gitrepo
+
+import "testing"
+
+// Bounds are what is taken of a server.
+type Bounds struct {
+	// Refs and Pack are bytes of a list of references, and of a pack; Places are files and folders.
+	Refs, Pack, Places int
+}
+
+// SetBounds lowers the bounds for a test, in place of sending so much.
+func SetBounds(t *testing.T, to Bounds) {
+	t.Helper()
+	before := Bounds{maxRefs, maxPack, maxPlaces}
+	maxRefs, maxPack, maxPlaces = to.Refs, to.Pack, to.Places
+	t.Cleanup(func() { maxRefs, maxPack, maxPlaces = before.Refs, before.Pack, before.Places })
+}

@@ -1,0 +1,133 @@
+package gitrepo
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/storage"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"github.com/fleetctl/fleetctl/pkg/contact"
+)
+
+// What a pack may unfold to. go-git reads every object whole into memory, and a pack of a megabyte can hold one of a gigabyte.
+const (
+	// maxObject bounds an object: a file of the fleet repo, mostly.
+	maxObject = 256 << 20
+	// maxUnfolded bounds all objects of a pack together, and with them the time that it takes to look at them.
+	maxUnfolded = 8 << 30
+	// maxObjects bounds their number: there is room for each of them before the first one comes.
+	maxObjects = 4 << 20
+)
+
+// packHeader is the length of what a pack begins with: "PACK", a version and the number of its objects.
+const packHeader = 12
+
+// receivePack brings the objects of a pack into store, unless they are more than a fleet repo can be; then the error matches contact.ErrTooLarge.
+func receivePack(store storage.Storer, pack io.Reader) error {
+	header := make([]byte, packHeader)
+	if _, err := io.ReadFull(pack, header); err != nil {
+		return fmt.Errorf("%w: %w", packfile.ErrMalformedPackFile, err)
+	}
+	if n := binary.BigEndian.Uint32(header[8:]); n > maxObjects {
+		return fmt.Errorf("%w: %d objects, and at most %d are taken", contact.ErrTooLarge, n, maxObjects)
+	}
+	pack = io.MultiReader(bytes.NewReader(header), pack)
+	from, to := io.Pipe()
+	screened := make(chan error, 1)
+	go func() {
+		err := screenPack(io.TeeReader(pack, to))
+		screened <- err
+		_ = to.CloseWithError(err) // nil is the end
+	}()
+	err := packfile.UpdateObjectStorage(store, from)
+	_ = from.CloseWithError(io.ErrClosedPipe) // the other one ends, too
+	why := <-screened
+	if err == nil {
+		return nil
+	}
+	if errors.Is(why, contact.ErrTooLarge) {
+		err = why // whatever came of the half that was passed on
+	}
+	if s, ok := store.(*filesystem.Storage); ok {
+		if disk, ok := s.Filesystem().(*durable); ok {
+			err = errors.Join(err, disk.dropTemps())
+		}
+	}
+	return err
+}
+
+// screenPack reads a pack to its end, and looks at what its objects unfold to.
+func screenPack(pack io.Reader) error {
+	scanner := packfile.NewScanner(pack)
+	_, objects, err := scanner.Header()
+	if err != nil {
+		return err
+	}
+	unfolded := uint64(0)
+	for range objects {
+		header, err := scanner.NextObjectHeader()
+		if err != nil {
+			return err
+		}
+		size := uint64(header.Length) //nolint:gosec // the scanner refuses what is too long for an int64
+		if err := tooLarge(size, unfolded); err != nil {
+			return err
+		}
+		var begin prefix
+		if _, _, err := scanner.NextObject(&begin); err != nil {
+			return err
+		}
+		if header.Type == plumbing.OFSDeltaObject || header.Type == plumbing.REFDeltaObject {
+			if size, err = begin.deltaSize(); err != nil {
+				return err
+			}
+			if err := tooLarge(size, unfolded); err != nil {
+				return err
+			}
+		}
+		unfolded += size
+	}
+	_, err = io.Copy(io.Discard, pack) // its checksum is looked at by who keeps it
+	return err
+}
+
+func tooLarge(size, before uint64) error {
+	switch {
+	case size > maxObject:
+		return fmt.Errorf("%w: an object of %d MiB, and at most %d are taken", contact.ErrTooLarge, size>>20, maxObject>>20)
+	case before+size > maxUnfolded:
+		return fmt.Errorf("%w: objects of more than %d GiB altogether", contact.ErrTooLarge, maxUnfolded>>30)
+	}
+	return nil
+}
+
+// prefix keeps the first bytes of what is written to it: two numbers are in them where it is a delta.
+type prefix struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (p *prefix) Write(b []byte) (int, error) {
+	if room := 2*binary.MaxVarintLen64 - p.Len(); room > 0 {
+		p.Buffer.Write(b[:min(room, len(b))])
+	}
+	return len(b), nil
+}
+
+// deltaSize is the size of what a delta leads to: the second number, after that of what it starts from.
+func (p *prefix) deltaSize() (uint64, error) {
+	from := bufio.NewReader(&p.Buffer)
+	if _, err := binary.ReadUvarint(from); err != nil {
+		return 0, fmt.Errorf("%w: a delta without sizes", packfile.ErrMalformedPackFile)
+	}
+	size, err := binary.ReadUvarint(from)
+	if err != nil {
+		return 0, fmt.Errorf("%w: a delta without sizes", packfile.ErrMalformedPackFile)
+	}
+	return size, nil
+}
