@@ -159,27 +159,6 @@ func (s *session) unpackManifests(ctx context.Context) error {
 	return nil
 }
 
-// environmentFor looks up, in the environment, the variables that components name and fleet.yaml says nothing about. No other part of
-// the environment is handed to them.
-func (s *session) environmentFor(ctx context.Context, source *capi.Source, providers []capi.Provider, known map[string]string) (map[string]string, error) {
-	found := map[string]string{}
-	for _, p := range providers {
-		named, err := source.Variables(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range named {
-			if _, ok := known[v.Name]; ok {
-				continue
-			}
-			if value, _ := s.deps.LookupEnv(v.Name); value != "" {
-				found[v.Name] = value
-			}
-		}
-	}
-	return found, nil
-}
-
 func (s *session) fluxOptions() flux.ComponentsOptions {
 	o := s.fleet.Spec.Flux
 	options := flux.ComponentsOptions{
