@@ -113,8 +113,10 @@ WITHOUT_KIND := -skip '^(TestMasterOfMasters|TestStandsAlone|TestPivot|TestHandO
 # Of that, what kind alone can show of every commit: a fleet's whole life with clusters of containers, and what it meets on the engine. Kills
 # in the midst of init, which are the same on every host but for two steps, the pivot and what stands on it are for e2e-all.
 ON_KIND := -run '^(TestFleetWithoutRemote|TestSomebodyElses)$$/^kind$$'
-# The embedded host's tests in two parts that take as long as each other; what is not named in the first is in the second.
-EMBEDDED_FIRST := ^(TestExample.*|TestFleetOnSSH|TestHostExec|TestSomebodyElses|TestRunnerLost)$$
+# The embedded host's tests in three parts that take about as long as each other, with what .ci/run adds to them: the first has the faults of
+# `make conformance-faults` besides, the third 20 kills. What is not named in the first or the third is in the second.
+EMBEDDED_FIRST := ^(TestExample.*|TestFleetOnSSH|TestHostExec|TestSomebodyElses)$$
+EMBEDDED_THIRD := ^TestRunnerLost$$
 
 .PHONY: e2e
 e2e: e2e-embedded e2e-kind ## What CI runs of the main job, offline: on the embedded host, and on kind what only kind can show
@@ -134,15 +136,19 @@ e2e-kind: build ## What only kind can show; sets up Podman if no engine answers 
 e2e-embedded: build bundle-embedded gitea ## The main job on the embedded host alone: no container engine, no root
 	$(call e2e,$(EMBEDDED_BUNDLE),,$(WITHOUT_KIND))
 
-# The two parts of it, for a machine that runs them side by side, each in a network namespace of its own. `make quickstart` on a fresh machine
-# is more than TestQuickstart shows; TestKills is the third beside them, as `make test-kill` with fewer kills.
+# The three parts of it, for a machine that runs them side by side, each in a network namespace of its own. `make quickstart` on a fresh machine
+# is more than TestQuickstart shows; TestKills is there as `make test-kill` with fewer kills.
 .PHONY: e2e-embedded-first
 e2e-embedded-first: build bundle-embedded
 	$(call e2e,$(EMBEDDED_BUNDLE),,$(WITHOUT_KIND) -run '$(EMBEDDED_FIRST)')
 
 .PHONY: e2e-embedded-second
 e2e-embedded-second: build bundle-embedded gitea
-	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|^(TestMasterOfMasters|TestStandsAlone|TestPivot|TestSourceLost|TestTransfer|TestRunnerLostInBootstrap|TestQuickstart|TestKills)$$|/^kind$$')
+	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|$(EMBEDDED_THIRD)|^(TestMasterOfMasters|TestStandsAlone|TestPivot|TestSourceLost|TestTransfer|TestRunnerLostInBootstrap|TestQuickstart|TestKills)$$|/^kind$$')
+
+.PHONY: e2e-embedded-third
+e2e-embedded-third: build bundle-embedded
+	$(call e2e,$(EMBEDDED_BUNDLE),,-run '$(EMBEDDED_THIRD)')
 
 KILLS ?= 200
 SEED ?= 0
@@ -228,6 +234,14 @@ conformance: build ## Stock clusterctl against the embedded host and against kin
 	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	scripts/with-engine.sh $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 15m $(TESTFLAGS) ./cmd/fleetctl/conformance/...
+
+# The one test of conformance that meets no kind cluster and none of the stock programs: it can run where there is no engine, beside others.
+.PHONY: conformance-faults
+conformance-faults: build ## The part of it in which init on the embedded host meets damaged bundles, a taken port and a full disk; needs root
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
+	$(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 15m -run '^TestInitNamesWhatIsWrong$$' $(TESTFLAGS) ./cmd/fleetctl/conformance/...
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (20s)

@@ -71,7 +71,7 @@ var life = []scenario{
 	{name: "promote moves production, and only production", only: "kind", play: promotedOnly},
 	{name: "Flux is told of each commit", play: toldOfCommits},
 	{name: "status shows it all", play: statusShows},
-	{name: "status says what is wrong", play: statusComplains},
+	{name: "status says what is wrong", only: "embedded", play: statusComplains}, // it reads an API server, whatever carries it
 	{name: "kubeconfig of a workload cluster", play: workloadKubeconfig},
 	{name: "teardown refuses while clusters live only there", play: teardownRefuses},
 	{name: "cluster remove leaves nothing of a dead cluster", only: "kind", play: removeDead},
