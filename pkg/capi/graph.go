@@ -40,6 +40,8 @@ type Graph struct {
 	Items []*Item
 	// Leave are objects that the target makes for itself, and that have to go from the source all the same.
 	Leave []*unstructured.Unstructured
+	// Strays are custom resources beside the Clusters that belong to none of them, as far as can be told, and to nothing of Flux's.
+	Strays []kube.Ref
 	// Missing says what cannot travel, each with its reason.
 	Missing []string
 	// Groups are the API groups of the items, without the API server's own.
@@ -192,11 +194,19 @@ func (g *graph) take(n *node, down bool) {
 // result puts what was taken into order.
 func (g *graph) result(o GraphOptions) *Graph {
 	result := &Graph{}
-	groups := map[string]bool{}
+	groups, beside := map[string]bool{}, map[string]bool{}
+	for _, n := range g.nodes {
+		if n.kind.GroupKind() == clusterGroupKind {
+			beside[n.GetNamespace()] = true
+		}
+	}
 	for _, n := range g.nodes {
 		if !n.taken {
-			if o.WithFlux && ofFlux(n.kind.Group) {
+			switch {
+			case o.WithFlux && ofFlux(n.kind.Group):
 				result.Leave = append(result.Leave, n.Unstructured)
+			case n.kind.custom && !ofFlux(n.kind.Group) && beside[n.GetNamespace()]:
+				result.Strays = append(result.Strays, n.Ref())
 			}
 			continue
 		}

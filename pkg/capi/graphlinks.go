@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/secret"
 
@@ -17,6 +18,9 @@ func (g *graph) link() {
 			if owner := g.byUID[o.UID]; owner != nil {
 				owner.owned = append(owner.owned, n)
 			}
+		}
+		if claim := g.claimOf(n); claim != nil {
+			claim.owned = append(claim.owned, n)
 		}
 		if cluster := g.clusterOf(n); cluster != nil && cluster != n {
 			cluster.owned = append(cluster.owned, n)
@@ -40,6 +44,15 @@ func (g *graph) clusterOf(n *node) *node {
 		return nil
 	}
 	return g.byRef[refKey{clusterGroupKind, kube.Key{Namespace: n.GetNamespace(), Name: name}}]
+}
+
+// claimOf is the claim of an address: its owner, also where it came back without owners.
+func (g *graph) claimOf(n *node) *node {
+	if n.kind.Group != ipamGroup || n.GetKind() != "IPAddress" {
+		return nil
+	}
+	name, _, _ := unstructured.NestedString(n.Object, "spec", "claimRef", "name")
+	return g.byRef[refKey{schema.GroupKind{Group: ipamGroup, Kind: "IPAddressClaim"}, kube.Key{Namespace: n.GetNamespace(), Name: name}}]
 }
 
 // classOf is the ClusterClass that a Cluster uses.

@@ -42,7 +42,12 @@ type heldKind struct {
 	status bool
 	// home is the namespace of the controller, where it looks for the Secrets of cluster-wide objects.
 	home string
+	// provider: a provider of Cluster API acts on its objects.
+	provider bool
 }
+
+// ipamGroup is the API group of addresses and of the claims to them.
+const ipamGroup = "ipam.cluster.x-k8s.io"
 
 // fluxSourceGroup is the API group of what Flux fetches.
 const fluxSourceGroup = "source.toolkit.fluxcd.io"
@@ -92,6 +97,9 @@ func (m *Manager) heldKindOf(crd *apiextensionsv1.CustomResourceDefinition) *hel
 		GroupVersionKind: schema.GroupVersionKind{Group: crd.Spec.Group, Version: storageVersion(crd), Kind: crd.Spec.Names.Kind},
 		custom:           true, home: m.providerNamespace(crd),
 	}
+	_, installed := crd.Labels[clusterv1.ProviderNameLabel]
+	k.provider = installed && !strings.HasSuffix(crd.Spec.Group, "cert-manager.io") ||
+		crd.Spec.Group == clusterGroupKind.Group || strings.HasSuffix(crd.Spec.Group, "."+clusterGroupKind.Group)
 	_, move := crd.Labels[clusterctlv1.ClusterctlMoveLabel]
 	_, hierarchy := crd.Labels[clusterctlv1.ClusterctlMoveHierarchyLabel]
 	k.root = move || hierarchy || slices.Contains([]schema.GroupKind{clusterGroupKind, classGroupKind, setGroupKind}, k.GroupKind())

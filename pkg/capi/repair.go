@@ -1,0 +1,147 @@
+package capi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// Repairs is what a graph's objects lack that came by a tool which brings back neither owner references nor status, as Velero does.
+type Repairs struct {
+	// Unknown names objects that had an owner before, probably, and of which nothing says which one: their provider has to find it again.
+	Unknown []string
+	// Absent says what is named and did not come. Without it the controllers would make something a second time.
+	Absent []string
+
+	items []*repair
+}
+
+// repair is what one object lacks.
+type repair struct {
+	*Item
+	owners []metav1.OwnerReference // to add
+	status map[string]any          // to merge into what it has
+}
+
+// Owners is the number of objects that lack an owner reference.
+func (r *Repairs) Owners() int {
+	return r.count(func(i *repair) bool { return len(i.owners) > 0 })
+}
+
+// Statuses is the number of objects that lack a status which no controller could find out again.
+func (r *Repairs) Statuses() int {
+	return r.count(func(i *repair) bool { return len(i.status) > 0 })
+}
+
+func (r *Repairs) count(is func(*repair) bool) int {
+	n := 0
+	for _, i := range r.items {
+		if is(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// RepairOptions of Manager.Repair.
+type RepairOptions struct {
+	// ID of the hand-over, which each object of the graph bears from then on.
+	ID string
+	// Paused, if not nil, says which of the Clusters, NAMESPACE/NAME, are paused.
+	Paused func(cluster string) bool
+	// Progress, if not nil, is told how many objects of how many are done, by several goroutines.
+	Progress func(done, total int)
+}
+
+// Repair gives the graph's objects what they lack, and marks each, in one write of the object and one of its status. Nobody may act on them meanwhile. It can
+// be repeated after it was cut off anywhere.
+func (m *Manager) Repair(ctx context.Context, graph *Graph, o RepairOptions) error {
+	lacks := map[*Item]*repair{}
+	for _, r := range graph.Repairs().items {
+		lacks[r.Item] = r
+	}
+	done := make(chan struct{}, len(graph.Items))
+	err := kube.Each(parallelism, graph.Items, func(item *Item) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := m.repairOne(ctx, item, lacks[item], o); err != nil {
+			return fmt.Errorf("repair %s: %w", item.Ref(), err)
+		}
+		done <- struct{}{}
+		if o.Progress != nil {
+			o.Progress(len(done), len(graph.Items))
+		}
+		return nil
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (m *Manager) repairOne(ctx context.Context, item *Item, lacks *repair, o RepairOptions) error {
+	if lacks != nil && len(lacks.status) > 0 { // before the mark, so that what is marked is whole
+		patch, err := json.Marshal(map[string]any{"status": lacks.status})
+		if err != nil {
+			return err
+		}
+		err = kube.Retry(ctx, func(ctx context.Context) error {
+			return m.kube.Status().Patch(ctx, item.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(kube.FieldManager))
+		})
+		if err != nil {
+			return fmt.Errorf("write its status: %w", err)
+		}
+	}
+	metadata, content := map[string]any{}, map[string]any{}
+	if item.GetAnnotations()[HandoverMark] != o.ID {
+		metadata["annotations"] = map[string]any{HandoverMark: o.ID}
+	}
+	if lacks != nil && len(lacks.owners) > 0 {
+		metadata["ownerReferences"] = slices.Concat(item.GetOwnerReferences(), lacks.owners)
+	}
+	if item.kind.GroupKind() == clusterGroupKind && o.Paused != nil && o.Paused(item.Ref().Key.String()) && !nestedBool(item, "spec", "paused") {
+		content["spec"] = map[string]any{"paused": true}
+	}
+	if len(metadata) == 0 && len(content) == 0 {
+		return nil
+	}
+	metadata["uid"] = string(item.GetUID()) // refused where it is another one by now
+	content["metadata"] = metadata
+	patch, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return kube.Retry(ctx, func(ctx context.Context) error {
+		return m.kube.Patch(ctx, item.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(kube.FieldManager))
+	})
+}
+
+// Groups are the API groups of Cluster API and of what clusterctl has installed beside it: what acts on them are the providers. cert-manager's are not among
+// them, which clusterctl installs, too: it works for others besides.
+func (m *Manager) Groups(ctx context.Context) ([]string, error) {
+	kinds, err := m.heldKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var groups []string
+	for _, k := range kinds {
+		if k.custom && k.provider {
+			groups = append(groups, k.Group)
+		}
+	}
+	slices.Sort(groups)
+	groups = slices.Compact(groups)
+	if len(groups) == 0 {
+		return nil, errors.New("no Cluster API is installed")
+	}
+	return groups, nil
+}
