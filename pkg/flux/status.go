@@ -108,16 +108,23 @@ func (s *System) Status(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-func (s *System) controllers(ctx context.Context, report *Report) error {
+// Deployments are those of Flux's controllers; none where Flux is not installed.
+func (s *System) Deployments(ctx context.Context) ([]appsv1.Deployment, error) {
 	var list appsv1.DeploymentList
-	if err := s.client.List(ctx, &list, kube.InNamespace(Namespace)); err != nil {
-		return fmt.Errorf("list Deployments of %s: %w", Namespace, err)
+	err := kube.Retry(ctx, func(ctx context.Context) error { return s.client.List(ctx, &list, kube.InNamespace(Namespace)) })
+	if err != nil {
+		return nil, fmt.Errorf("list Deployments of %s: %w", Namespace, err)
 	}
-	for i := range list.Items {
-		d := &list.Items[i]
-		if d.Labels["app.kubernetes.io/part-of"] != "flux" {
-			continue
-		}
+	return slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool { return d.Labels["app.kubernetes.io/part-of"] != "flux" }), nil
+}
+
+func (s *System) controllers(ctx context.Context, report *Report) error {
+	deployments, err := s.Deployments(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range deployments {
+		d := &deployments[i]
 		report.Version = cmp.Or(report.Version, d.Labels[versionLabel])
 		c := Controller{Name: d.Name}
 		if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {

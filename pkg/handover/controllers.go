@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -109,7 +111,11 @@ func (s *side) start(ctx context.Context, detail func(string)) error {
 	if err != nil {
 		return err
 	}
-	deployments = append(deployments, injectors...)
+	fluxes, err := flux.NewSystem(s.Client).Deployments(ctx)
+	if err != nil {
+		return err
+	}
+	deployments = slices.Concat(deployments, injectors, fluxes)
 	var errs []error
 	var started []kube.Key
 	for _, d := range deployments {

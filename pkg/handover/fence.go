@@ -104,7 +104,15 @@ func (r *run) bypass(ctx context.Context, s *side, groups []string) error {
 	if err := r.halt(ctx, s, s.manager.Injectors); err != nil {
 		return err
 	}
-	return s.bypass(ctx, groups)
+	return s.bypass(ctx, groups, r.admitted(s))
+}
+
+// admitted is the namespace whose service accounts may write behind the fence of one side, too; "" for none.
+func (r *run) admitted(s *side) string {
+	if s.journal == nil || !s.journal.Around {
+		return ""
+	}
+	return s.journal.Admit
 }
 
 // halt ends those controllers of one side.
@@ -135,6 +143,13 @@ func (r *run) sourcePolicy(graph *capi.Graph) policy {
 }
 
 func (r *run) targetPolicy(groups []string) policy {
+	if j := r.target.journal; j.Around {
+		p := policy{user: j.user(), groups: j.Groups, command: j.Command()}
+		if !j.Phase.reached(PhaseCopied) && j.Phase != PhaseAborting {
+			p.admit = j.Admit
+		}
+		return p
+	}
 	return policy{user: r.target.journal.user(), groups: groups, copies: r.target.journal.ID, command: r.target.journal.Command()}
 }
 

@@ -92,6 +92,12 @@ type Journal struct {
 	// Snapshot that the work was restored from, with Source as where that was taken; empty for a hand-over between two living clusters.
 	Snapshot string `json:"snapshot,omitempty"`
 
+	// Around says that another tool, such as Velero, makes the copies: the service accounts of the namespace Admit may write behind the fence until all is
+	// there. There are the UIDs of what was there before.
+	Around bool     `json:"around,omitempty"`
+	Admit  string   `json:"admit,omitempty"`
+	There  []string `json:"there,omitempty"`
+
 	// Before is what stood here before it, which an abort puts back.
 	Before *Journal `json:"before,omitempty"`
 
@@ -108,6 +114,8 @@ func (j *Journal) Active() bool { return j != nil && j.Phase != PhaseReleased }
 // Command is the one that goes on with it.
 func (j *Journal) Command() string {
 	switch {
+	case j.Around:
+		return "fleetctl restore --fence-only"
 	case j.Snapshot != "":
 		return "fleetctl restore --snapshot " + j.Snapshot
 	case j.Detach:

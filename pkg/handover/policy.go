@@ -41,6 +41,8 @@ type policy struct {
 	namespaces []string
 	// copies of the hand-over of that id are all that it is about; "": everything.
 	copies string
+	// admit is a namespace whose service accounts are let through besides; "" for none.
+	admit string
 	// command goes on with the hand-over.
 	command string
 }
@@ -64,6 +66,9 @@ func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
 		rules = append(rules, rule(p.groups, []string{"*/*"}, nil, all...))
 	}
 	conditions := []admissionv1.MatchCondition{{Name: "not-the-hand-over", Expression: fmt.Sprintf("request.userInfo.username != %q", p.user)}}
+	if p.admit != "" {
+		conditions = append(conditions, admissionv1.MatchCondition{Name: "not-admitted", Expression: "!(" + ofNamespace(p.admit) + ")"})
+	}
 	if about := p.about(); about != "" {
 		conditions = append(conditions, admissionv1.MatchCondition{Name: "handed-over", Expression: fmt.Sprintf("request.name == %q || (%s)", probeName, about)})
 	}
@@ -80,6 +85,11 @@ func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
 			}},
 		},
 	}
+}
+
+// ofNamespace is the condition that a request is of a service account of that namespace.
+func ofNamespace(namespace string) string {
+	return fmt.Sprintf("%q in request.userInfo.groups", "system:serviceaccounts:"+namespace)
 }
 
 // about is the condition that a request has to meet besides.
@@ -178,6 +188,21 @@ func (s *side) untilFenced(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("the policy %s does not hold yet: %w", policyName, errors.Join(last, err))
+	}
+	return nil
+}
+
+// untilAdmitted asks until the service accounts of the namespace are let through, or are not, as wanted. It asks as one that may do everything else.
+func (s *side) untilAdmitted(ctx context.Context, namespace string, wanted bool) error {
+	as, err := s.Client.As("system:serviceaccount:"+namespace+":"+probeName, "system:serviceaccounts:"+namespace, administrators)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, fenceTime)
+	defer cancel()
+	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) { return denied(probe(ctx, as)) != wanted, nil })
+	if err != nil {
+		return fmt.Errorf("fence %s: its API server does not follow the policy %s yet: %w", s.Name, policyName, err)
 	}
 	return nil
 }

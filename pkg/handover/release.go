@@ -286,7 +286,13 @@ func wayThere(j *Journal) string {
 }
 
 func (r *run) abortTarget(ctx context.Context) error {
-	copies, err := r.target.manager.Copies(ctx, r.target.journal.ID)
+	which := func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+		return r.target.manager.Copies(ctx, r.target.journal.ID)
+	}
+	if r.target.journal.Around {
+		which = r.cameSince
+	}
+	copies, err := which(ctx)
 	if err != nil {
 		return err
 	}

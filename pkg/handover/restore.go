@@ -88,6 +88,8 @@ func Restorable(name string, j *Journal) error {
 	case j == nil:
 	case j.Active() && j.Detach:
 		return BeingDetached(name, j)
+	case j.Active() && j.Around:
+		return BeingFenced(name, j)
 	case j.Active() && j.Snapshot != "":
 		return diag.Errorf("finish that one first: `fleetctl restore --snapshot "+j.Snapshot+"`",
 			"%s is in the middle of being restored from the snapshot %s", name, j.Snapshot)
@@ -189,8 +191,11 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 		return nil, err
 	}
 	j := r.target.journal
-	if !j.Active() || j.Snapshot == "" {
+	if !j.Active() || j.Snapshot == "" && !j.Around {
 		return nil, nil
+	}
+	if j.Phase.Committed() && j.Around {
+		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over what was restored: it can only go forward", target.Name)
 	}
 	if j.Phase.Committed() {
 		return r.report(), diag.Errorf("`fleetctl restore` finishes it", "%s has taken over what the snapshot %s holds: it can only go forward", target.Name, j.Snapshot)
@@ -210,7 +215,7 @@ func (r *run) abortRestore(ctx context.Context) error {
 func (r *run) undoHint() string {
 	switch j := r.journal(); {
 	case j == nil:
-	case j.Snapshot != "":
+	case j.Snapshot != "", j.Around:
 		return "`fleetctl restore --abort` undoes what it has done so far"
 	case j.Detach:
 		return "`" + j.Command() + " --abort` undoes it, as long as nothing is taken away"

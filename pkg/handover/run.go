@@ -188,6 +188,9 @@ func (r *run) tookOver(ctx context.Context) error {
 
 // InTheMiddle refuses what would get into the way of a hand-over. j is the journal of the management cluster of that name.
 func InTheMiddle(name string, j *Journal) error {
+	if j.Around {
+		return BeingFenced(name, j)
+	}
 	return diag.Errorf("finish that one first (`"+j.Command()+"`), or undo it (`"+j.Command()+" --abort`)",
 		"%s is in the middle of %s, from %s to %s", name, j.what(), j.Source.Name, j.Target.Name)
 }

@@ -16,12 +16,18 @@ import (
 // conditionName is the condition that lets hand-overs' writes pass a webhook: it runs in a controller that is put to 0, and what is copied has passed it when it was made.
 const conditionName = "fleetctl-handover"
 
-func pass() admissionv1.MatchCondition {
-	return admissionv1.MatchCondition{Name: conditionName, Expression: fmt.Sprintf("!request.userInfo.username.startsWith(%q)", userPrefix)}
+// pass is that condition. The service accounts of the namespace admit pass, too, where it is not "".
+func pass(admit string) admissionv1.MatchCondition {
+	expression := fmt.Sprintf("!request.userInfo.username.startsWith(%q)", userPrefix)
+	if admit != "" {
+		expression += " && !(" + ofNamespace(admit) + ")"
+	}
+	return admissionv1.MatchCondition{Name: conditionName, Expression: expression}
 }
 
-// bypass lets hand-overs' writes pass the webhooks for groups. Everybody else still meets them.
-func (s *side) bypass(ctx context.Context, groups []string) error {
+// bypass lets hand-overs' writes pass the webhooks for groups, and those of the service accounts of the namespace admit, if any. Everybody else still meets
+// them.
+func (s *side) bypass(ctx context.Context, groups []string, admit string) error {
 	return s.editWebhooks(ctx, func(rules []admissionv1.RuleWithOperations, conditions []admissionv1.MatchCondition) []admissionv1.MatchCondition {
 		concerned := slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool {
 			return slices.ContainsFunc(r.APIGroups, func(g string) bool { return slices.Contains(groups, g) })
@@ -29,7 +35,7 @@ func (s *side) bypass(ctx context.Context, groups []string) error {
 		if !concerned || slices.ContainsFunc(conditions, passes) {
 			return conditions
 		}
-		return append(slices.Clone(conditions), pass())
+		return append(slices.Clone(conditions), pass(admit))
 	})
 }
 

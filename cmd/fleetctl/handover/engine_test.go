@@ -84,6 +84,12 @@ func work(ctx context.Context, verb string, args []string) error {
 		return writeSnapshot(ctx, options.Source)
 	case restore:
 		return readSnapshot(ctx, options)
+	case fence:
+		_, err := handover.FenceAround(ctx, around(options))
+		return err
+	case takeIn:
+		_, err := handover.TakeIn(ctx, around(options))
+		return err
 	case abortRestore:
 		_, err := handover.AbortRestore(ctx, options.Target)
 		return err

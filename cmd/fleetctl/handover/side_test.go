@@ -197,6 +197,10 @@ func (s *side) request(ctx context.Context, method, path string, body []byte, an
 		r.Header.Set("Content-Type", "application/merge-patch+json")
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Impersonate-Group" { // there may be several
+			r.Header.Add(headers[i], headers[i+1])
+			continue
+		}
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := s.http.Do(r)

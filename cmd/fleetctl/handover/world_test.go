@@ -89,6 +89,9 @@ const (
 	backUp       = "backup"
 	restore      = "restore"
 	abortRestore = "abort-restore"
+	// fence and takeIn are the two runs of a restore in which another tool makes the objects; abortRestore undoes that, too.
+	fence  = "fence"
+	takeIn = "take-in"
 	// detach takes one Cluster away from the source, transfer hands it to the target, abortTransfer undoes that.
 	detach        = "detach"
 	transfer      = "transfer"

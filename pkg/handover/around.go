@@ -1,0 +1,296 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// AroundOptions are those of a restore in which another tool, such as Velero, makes the objects.
+type AroundOptions struct {
+	// Fleet is the identity of the fleet.
+	Fleet string
+	// Target gets the work. Its providers and Flux are installed.
+	Target Side
+	// Admit is the namespace that the other tool runs in: its service accounts may write behind the fence.
+	Admit string
+	// Check, if not nil, judges what has come before the fence closes for the other tool, too. After an error it may write more.
+	Check func(context.Context, *Arrival) error
+	// Paused, if not nil, says which of the Clusters, NAMESPACE/NAME, begin paused.
+	Paused func(cluster string) bool
+	// Attach, Drain and Progress are those of Options.
+	Attach   func(ctx context.Context, target *kube.Client, detail func(string)) error
+	Drain    time.Duration
+	Progress func(Progress)
+}
+
+// Arrival is what another tool has brought.
+type Arrival struct {
+	// Counts of the objects by kind, and the Clusters, with those among them that are paused.
+	Counts   map[string]int `json:"counts"`
+	Clusters []string       `json:"clusters"`
+	Paused   []string       `json:"paused"`
+	// Owners and Statuses are how many objects lack an owner reference, or a status that counts, and get it.
+	Owners   int `json:"owners"`
+	Statuses int `json:"statuses"`
+	// Absent did not come, and would be made a second time. Unknown came without their owners, which nothing tells.
+	Absent  []string `json:"absent"`
+	Unknown []string `json:"unknown"`
+	// Objects are what has come.
+	Objects []capi.Portable `json:"-"`
+}
+
+func openAround(ctx context.Context, o AroundOptions) (*run, error) {
+	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Target.Name}, Target: o.Target, Attach: o.Attach, Drain: o.Drain, Progress: o.Progress})
+	var err error
+	r.target, err = openSide(ctx, o.Target)
+	return r, err
+}
+
+// BeingFenced is the error of who meets a management cluster that waits for what another tool restores.
+func BeingFenced(name string, j *Journal) error {
+	return diag.Errorf("finish that one first: `"+j.Command()+"`, or undo it: `fleetctl restore --abort`",
+		"%s is fenced for a restore by another tool since %s began it", name, j.By)
+}
+
+// FenceAround keeps everybody but the other tool from the target's objects: the providers and Flux are stopped, and the API server denies all other writes.
+// It goes on where an earlier run was cut off, and changes nothing once the fence is there.
+func FenceAround(ctx context.Context, o AroundOptions) (*Report, error) {
+	r, err := openAround(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if r.undoing() {
+		if err := r.abortRestore(ctx); err != nil {
+			return r.report(), err
+		}
+		return FenceAround(ctx, o)
+	}
+	if j := r.target.journal; j.Active() && j.Around && j.Phase.reached(PhaseFenced) {
+		return r.report(), nil
+	}
+	if err := r.beginAround(ctx, o); err != nil {
+		return r.report(), err
+	}
+	groups := r.target.journal.Groups
+	if err := r.bypass(ctx, r.target, groups); err != nil {
+		return r.report(), err
+	}
+	if err := r.target.raise(ctx, r.targetPolicy(groups)); err != nil {
+		return r.report(), err
+	}
+	if err := r.target.untilAdmitted(ctx, o.Admit, true); err != nil {
+		return r.report(), err
+	}
+	for _, which := range []func(context.Context) ([]appsv1.Deployment, error){
+		flux.NewSystem(o.Target.Client).Deployments, r.target.manager.ProviderDeployments,
+	} {
+		if err := r.halt(ctx, r.target, which); err != nil {
+			return r.report(), err
+		}
+	}
+	err = r.mark(ctx, PhaseFenced)
+	return r.report(), err
+}
+
+// beginAround writes the journal, or takes over the one of an earlier run.
+func (r *run) beginAround(ctx context.Context, o AroundOptions) error {
+	j := r.target.journal
+	if j.Active() && j.Around {
+		if err := r.act(ctx); err != nil {
+			return err
+		}
+		return r.takeOverFences(ctx)
+	}
+	if err := Restorable(r.target.Name, j); err != nil {
+		return err
+	}
+	graph, err := r.target.manager.Graph(ctx, capi.GraphOptions{WithFlux: true})
+	if err != nil {
+		return err
+	}
+	var clusters []kube.Ref
+	for _, item := range graph.OfKind("Cluster") {
+		clusters = append(clusters, item.Ref())
+	}
+	if err := inTheWay(r.target.Name, clusters); err != nil {
+		return err
+	}
+	if err := makeNamespace(ctx, r.target.Client); err != nil {
+		return err
+	}
+	next := r.newJournal(RoleTarget, graph)
+	next.Source, next.Target, next.Owner = r.target.party, r.target.party, r.target.party
+	next.Around, next.Admit, next.There = true, o.Admit, []string{}
+	for _, obj := range objectsOf(graph) {
+		next.There = append(next.There, string(obj.GetUID()))
+	}
+	if next.Groups, err = r.target.manager.Groups(ctx); err != nil {
+		return err
+	}
+	next.over(j)
+	if err := r.target.put(ctx, next); err != nil {
+		return err
+	}
+	return r.become()
+}
+
+func objectsOf(graph *capi.Graph) []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	for _, item := range graph.Items {
+		objects = append(objects, item.Unstructured)
+	}
+	return append(objects, graph.Leave...)
+}
+
+// cameSince are the objects that an abort takes away again: what has come since the fence. Of Secrets and ConfigMaps it takes only those that belong to a
+// Cluster, or bear the mark: one that is only named may be the target's own.
+func (r *run) cameSince(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	graph, err := r.target.manager.Graph(ctx, capi.GraphOptions{WithFlux: true})
+	if err != nil {
+		return nil, err
+	}
+	shared := map[string]bool{}
+	for _, item := range graph.Items {
+		shared[string(item.GetUID())] = item.Shared && item.GroupVersionKind().Group == ""
+	}
+	return slices.DeleteFunc(objectsOf(graph), func(obj *unstructured.Unstructured) bool {
+		uid := string(obj.GetUID())
+		return slices.Contains(r.target.journal.There, uid) || shared[uid] && obj.GetAnnotations()[capi.HandoverMark] != r.target.journal.ID
+	}), nil
+}
+
+// Fenced tells whether the management cluster waits for what another tool restores, or is about to take it in.
+func (j *Journal) Fenced() bool { return j.Active() && j.Around && j.Phase.reached(PhaseFenced) }
+
+// Arrived looks at what the other tool has brought so far. It changes nothing.
+func Arrived(ctx context.Context, o AroundOptions) (*Arrival, error) {
+	r, err := openAround(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	arrival, _, err := r.arrived(ctx)
+	return arrival, err
+}
+
+func (r *run) arrived(ctx context.Context) (*Arrival, *capi.Graph, error) {
+	r.target.manager.Forget()
+	graph, err := r.target.manager.Graph(ctx, capi.GraphOptions{WithFlux: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	repairs := graph.Repairs()
+	a := &Arrival{
+		Counts: graph.Counts(), Clusters: graph.Clusters(), Paused: []string{}, Owners: repairs.Owners(), Statuses: repairs.Statuses(),
+		Absent: repairs.Absent, Unknown: repairs.Unknown,
+	}
+	for _, stray := range graph.Strays {
+		a.Unknown = append(a.Unknown, stray.String())
+	}
+	slices.Sort(a.Unknown)
+	for _, item := range graph.OfKind("Cluster") {
+		if paused, _, _ := unstructured.NestedBool(item.Object, "spec", "paused"); paused {
+			a.Paused = append(a.Paused, item.Ref().Key.String())
+		}
+	}
+	a.Objects, err = graph.Portable()
+	return a, graph, err
+}
+
+// TakeIn makes the target the owner of what the other tool has brought: the fence closes for that one, too, what the objects lack is repaired, the work
+// is taken over in one write, and the providers and Flux begin. It goes on where an earlier run was cut off.
+func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
+	r, err := openAround(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	j := r.target.journal
+	switch {
+	case j != nil && j.Around && j.Phase == PhaseReleased:
+		return r.report(), nil
+	case !j.Active() || !j.Around || r.undoing():
+		return r.report(), diag.Errorf("`fleetctl restore --fence-only` does that first", "%s is not fenced", r.target.Name)
+	}
+	if !j.Phase.Committed() {
+		if err := r.closeAround(ctx, o); err != nil {
+			return r.report(), err
+		}
+		if err := r.repair(ctx, o); err != nil {
+			return r.report(), err
+		}
+		if err := r.commit(ctx); err != nil {
+			return r.report(), err
+		}
+	}
+	return r.report(), r.release(ctx)
+}
+
+// closeAround judges what has come, and lets nobody write any more.
+func (r *run) closeAround(ctx context.Context, o AroundOptions) error {
+	if err := r.act(ctx); err != nil {
+		return err
+	}
+	if err := r.takeOverFences(ctx); err != nil {
+		return err
+	}
+	if r.target.journal.Phase.reached(PhaseCopied) {
+		return r.target.untilAdmitted(ctx, r.target.journal.Admit, false)
+	}
+	arrival, _, err := r.arrived(ctx)
+	if err == nil && o.Check != nil {
+		err = o.Check(ctx, arrival)
+	}
+	if err != nil {
+		return err
+	}
+	// The policy follows the phase: a run that is cut off between the two writes closes it when it goes on.
+	if err := r.mark(ctx, PhaseCopied); err != nil {
+		return err
+	}
+	if err := r.target.raise(ctx, r.targetPolicy(nil)); err != nil {
+		return err
+	}
+	return r.target.untilAdmitted(ctx, r.target.journal.Admit, false)
+}
+
+// repair gives the objects what they lack. What has come is listed again: nobody adds to it any more.
+func (r *run) repair(ctx context.Context, o AroundOptions) error {
+	arrival, graph, err := r.arrived(ctx)
+	if err != nil {
+		return err
+	}
+	const most = 5
+	for i, unknown := range arrival.Unknown {
+		if i == most {
+			r.warn("and %d more", len(arrival.Unknown)-most)
+			break
+		}
+		r.warn("%s has no owner, and nothing tells which one it had: its provider has to find it again", unknown)
+	}
+	err = r.target.manager.Repair(ctx, graph, capi.RepairOptions{
+		ID: r.target.journal.ID, Paused: o.Paused, Progress: r.count(PhaseCopied, "repairing what came to "+r.target.Name),
+	})
+	if err != nil {
+		return err
+	}
+	r.tell(PhaseVerified, "looking whether all is whole")
+	_, graph, err = r.arrived(ctx)
+	if err != nil {
+		return err
+	}
+	if lacks := graph.Repairs().Unrepaired(); lacks != "" {
+		return diag.Wrap("repair what came to "+r.target.Name, errors.New(lacks), "run the same command again; "+r.undoHint())
+	}
+	next := *r.target.journal
+	next.Moved, next.Clusters, next.Epoch = graph.Counts(), graph.Clusters(), graph.Epoch()
+	return r.target.put(ctx, &next)
+}
