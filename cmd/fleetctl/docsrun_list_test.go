@@ -71,6 +71,7 @@ var docsNotRun = []struct {
 
 	{"", "fleetctl doctor", needsMachine},
 	{"", "helm", needsProgram},
+	{"docs/tasks/velero.md", "velero", needsProgram},
 	{"README.md", "go install", needsNetwork},
 	{"README.md", "make", needsProgram},
 	{"docs/tasks/adopt.md", "fleetctl adopt --context", needsCluster},

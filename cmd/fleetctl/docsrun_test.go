@@ -178,6 +178,19 @@ var docsBegin = map[string]func(*docsFleet){
 	"docs/tasks/workload-flux.md": func(f *docsFleet) {
 		f.write(filepath.Join(f.dir, "cilium.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cilium-config\n  namespace: kube-system\n", 0o600)
 	},
+	// The page shows the file that its commands take.
+	"docs/tasks/velero.md": func(f *docsFleet) {
+		page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tasks", "velero.md"))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		_, block, _ := strings.Cut(string(page), "```yaml\n")
+		values, _, found := strings.Cut(block, "```")
+		if !found {
+			f.t.Fatal("the page shows no values")
+		}
+		f.write(filepath.Join(f.dir, "velero-values.yaml"), values, 0o600)
+	},
 	// A repo of Flux that fleetctl has not made.
 	"docs/tasks/adopt.md": func(f *docsFleet) {
 		if out, code := f.run("git rm -q fleet.yaml fleet.id && git commit -qm 'Manage without fleetctl'"); code != 0 {

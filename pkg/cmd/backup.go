@@ -107,12 +107,17 @@ providers find their machines again and create none a second time.
 The management cluster of the snapshot must be gone. Nothing in a snapshot can tell whether it is, so say it with --source-is-gone. A snapshot does not hold
 what was made after it was taken: look in the cloud for machines that no Cluster owns.
 
+With --fence-only another tool, such as Velero, makes the objects in the place of a snapshot. The first run makes the management cluster without connecting
+Flux, stops the providers and Flux, and has the API server deny all writes to the providers' objects but those of --velero-namespace. Restore with the
+other tool then. The next run of the same command checks what came, repairs owner references and status, and lets the management cluster begin.
+
 It can be interrupted at any moment, and the same command goes on. Before the management cluster has taken over, --abort undoes the restore.
 
-Exit codes: 0 the snapshot is restored; 3 something was not ready in time, run it again.`,
+Exit codes: 0 it is restored, or fenced; 3 something was not ready in time, run it again.`,
 		Example: `  fleetctl restore --dry-run
   fleetctl restore --source-is-gone
   fleetctl restore --from /mnt/snapshots --snapshot 20261001T120000Z-abcdef --source-is-gone
+  fleetctl restore --fence-only --source-is-gone    # and again without the flag, once Velero has restored
   fleetctl restore --abort`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runRestore),
@@ -125,6 +130,9 @@ Exit codes: 0 the snapshot is restored; 3 something was not ready in time, run i
 	fs.StringVar(&r.Snapshot, "snapshot", "", "ID of the snapshot (default: the newest)")
 	fs.BoolVar(&r.SourceIsGone, "source-is-gone", false, "the management cluster that the snapshot was taken of does not act any more")
 	fs.BoolVar(&r.PauseElsewhere, "pause-elsewhere", false, "bring clusters back paused that say themselves that another management cluster has them by now")
+	fs.BoolVar(&r.FenceOnly, "fence-only", false, "another tool, such as Velero, makes the objects: the first run fences, the second takes in what has come")
+	fs.StringVar(&r.Admit, "velero-namespace", "velero", "namespace whose service accounts may write behind the fence, with --fence-only")
+	fs.BoolVar(&r.Incomplete, "incomplete", false, "with --fence-only, go on although something did not come that the controllers would make a second time")
 	fs.BoolVar(&r.DryRun, "dry-run", false, "say what the snapshot holds, and which others there are; change nothing")
 	fs.BoolVar(&r.Abort, "abort", false, "undo a restore that has not taken over yet")
 	return c
@@ -133,6 +141,12 @@ Exit codes: 0 the snapshot is restored; 3 something was not ready in time, run i
 func (o *restoreOptions) complete(f *factory, _ ...string) (err error) {
 	if o.restore.Abort && o.restore.DryRun {
 		return errAbortDryRun
+	}
+	if o.restore.FenceOnly && (o.restore.Snapshot != "" || o.restore.From != "") {
+		return diag.Usage("leave --from and --snapshot out", "--fence-only restores no snapshot: another tool makes the objects")
+	}
+	if o.restore.Incomplete && !o.restore.FenceOnly {
+		return diag.Usage("give --fence-only, too", "--incomplete is about what another tool has brought")
 	}
 	if err := o.initOptions.complete(f); err != nil {
 		return err

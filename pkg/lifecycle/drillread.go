@@ -47,22 +47,12 @@ func (d *drill) read(ctx context.Context) error {
 
 // readGit compares the clusters that Git declares with those of the snapshot.
 func (d *drill) readGit() error {
-	repo, err := fleetrepo.Open(d.session.opts.Dir)
-	if err != nil {
-		return err
-	}
-	clusters, problems, err := repo.Clusters()
+	declared, problems, err := d.session.declaredClusters()
 	if err != nil {
 		return err
 	}
 	for _, p := range problems {
 		d.find(diag.SeverityWarning, fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Summary), "`fleetctl validate` shows it")
-	}
-	declared := map[string]bool{}
-	for _, c := range clusters {
-		if c.ManagementCluster == d.session.mgmt.Name {
-			declared[c.Name] = true
-		}
 	}
 	held := map[string]bool{} // by name: an adopted fleet may have any namespace
 	for _, full := range d.snap.Clusters {
@@ -81,6 +71,25 @@ func (d *drill) readGit() error {
 		}
 	}
 	return nil
+}
+
+// declaredClusters are the names of the clusters that Git declares for the management cluster. It also returns what of Git cannot be read.
+func (s *session) declaredClusters() (map[string]bool, []diag.Finding, error) {
+	repo, err := fleetrepo.Open(s.opts.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	clusters, problems, err := repo.Clusters()
+	if err != nil {
+		return nil, nil, err
+	}
+	declared := map[string]bool{}
+	for _, c := range clusters {
+		if c.ManagementCluster == s.mgmt.Name {
+			declared[c.Name] = true
+		}
+	}
+	return declared, problems, nil
 }
 
 // readProviders compares the providers that fleet.yaml declares with those that the objects were made by.

@@ -244,6 +244,9 @@ func (s *session) refuseJournal(journal *handover.Journal) error {
 		return diag.Errorf("`fleetctl restore` goes on with it, `fleetctl restore --abort` undoes it",
 			"the management cluster %s is being restored from the snapshot %s", s.mgmt.Name, journal.Snapshot)
 	}
+	if journal.Around && journal.Active() {
+		return handover.BeingFenced("the management cluster "+s.mgmt.Name, journal)
+	}
 	if journal.Detach && journal.Phase != handover.PhaseReleased {
 		return handover.BeingDetached("the management cluster "+s.mgmt.Name, journal)
 	}

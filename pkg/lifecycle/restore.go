@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
@@ -28,6 +30,9 @@ type RestoreOptions struct {
 	SourceIsGone bool
 	// PauseElsewhere brings clusters that others manage by now back paused, in the place of refusing.
 	PauseElsewhere bool
+	// FenceOnly leaves making the objects to another tool, which runs in the namespace Admit, and Incomplete agrees that something did not come with it.
+	FenceOnly, Incomplete bool
+	Admit                 string
 	// DryRun only looks, and Abort undoes a restore that has not taken over.
 	DryRun, Abort bool
 }
@@ -35,15 +40,17 @@ type RestoreOptions struct {
 // RestoreResult is what Restore did, or would do.
 type RestoreResult struct {
 	FormatVersion string `json:"formatVersion"`
-	// Outcome is restored, planned, undone or nothing-to-do.
-	Outcome    string           `json:"outcome"`
-	Cluster    string           `json:"cluster"`
-	Place      string           `json:"place,omitempty"`
-	Snapshot   *SnapshotInfo    `json:"snapshot,omitempty"`
-	Others     []string         `json:"others,omitempty"`
-	Report     *handover.Report `json:"report,omitempty"`
-	Kubeconfig string           `json:"kubeconfig,omitempty"`
-	Next       []string         `json:"next"`
+	// Outcome is restored, planned, fenced, undone or nothing-to-do.
+	Outcome  string        `json:"outcome"`
+	Cluster  string        `json:"cluster"`
+	Place    string        `json:"place,omitempty"`
+	Snapshot *SnapshotInfo `json:"snapshot,omitempty"`
+	Others   []string      `json:"others,omitempty"`
+	// Arrival is what another tool has brought behind the fence.
+	Arrival    *handover.Arrival `json:"arrival,omitempty"`
+	Report     *handover.Report  `json:"report,omitempty"`
+	Kubeconfig string            `json:"kubeconfig,omitempty"`
+	Next       []string          `json:"next"`
 }
 
 // SnapshotInfo is what a snapshot says of itself.
@@ -84,6 +91,9 @@ func newRestore(init *initRun) *restore {
 // Restore makes the management cluster that fleet.yaml describes, as init does, and gives it what a snapshot holds before its Flux begins. It goes on
 // where an earlier run was cut off.
 func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*RestoreResult, error) {
+	if errs := validation.IsDNS1123Label(o.Admit); o.FenceOnly && len(errs) > 0 {
+		return nil, diag.Usage("name a namespace", "--velero-namespace %q: %s", o.Admit, strings.Join(errs, "; "))
+	}
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	s, done, err := openAlone(ctx, deps, o.InitOptions, "fleetctl restore")
@@ -97,6 +107,9 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	r := newRestore(newInitRun(s))
 	if o.Abort {
 		return r.abort(ctx)
+	}
+	if o.FenceOnly {
+		return newAround(s, o).run(ctx)
 	}
 	place, err := s.openPlace(o.From)
 	if err != nil {
@@ -217,14 +230,19 @@ func saysOf(others map[string]string) string {
 
 // initSteps are those of init, with the snapshot before Flux is connected.
 func (r *restore) initSteps() []steps.Step {
-	all := r.init.initSteps()
-	connect := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == stepConnect })
-	all[connect].Needs = append(slices.Clone(all[connect].Needs), stepRestore)
-	return slices.Insert(all, connect, steps.Step{
+	return r.init.stepsAround(steps.Step{
 		Name: stepRestore, Needs: []string{stepPush, stepFlux, stepProviders}, Work: steps.Make2(r.report, r.takeIn, r.init.client, r.init.pushed),
 		Timeout: time.Hour,
 		Hint:    "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
 	})
+}
+
+// stepsAround are init's steps with that one before Flux is connected.
+func (r *initRun) stepsAround(step steps.Step) []steps.Step {
+	all := r.initSteps()
+	connect := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == stepConnect })
+	all[connect].Needs = append(slices.Clone(all[connect].Needs), step.Name)
+	return slices.Insert(all, connect, step)
 }
 
 // underWay tells whether the restore is: the controllers may be stopped then.

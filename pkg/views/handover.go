@@ -87,16 +87,63 @@ func restoreView(w io.Writer, r *lifecycle.RestoreResult) error {
 		ui.Fprintf(w, "No restore of %s is under way; nothing to do.\n", r.Cluster)
 	case "undone":
 		ui.Fprintf(w, "The restore of %s is undone.\n", r.Cluster)
+	case "fenced":
+		ui.Fprintf(w, "%s is fenced: its providers and its Flux are stopped, and only the restoring tool may write. Its kubeconfig: %s\n", r.Cluster, r.Kubeconfig)
 	case "restored":
+		if r.Snapshot == nil {
+			aroundView(w, r)
+			break
+		}
 		ui.Fprintf(w, "%s has what the snapshot %s holds: %s\n", r.Cluster, r.Snapshot.ID, countsText(r.Report.Moved))
 		ui.Fprintf(w, "What was made after %s is not in it.\nIts kubeconfig: %s\n", r.Snapshot.Taken.Format(time.RFC3339), r.Kubeconfig)
 	default:
-		snapshotView(w, r)
+		switch {
+		case r.Snapshot != nil:
+			snapshotView(w, r)
+		case r.Arrival != nil:
+			arrivalView(w, r)
+		default:
+			ui.Fprintf(w, "%s would be made and fenced.\n", r.Cluster)
+		}
 	}
 	for _, next := range r.Next {
 		ui.Fprintf(w, "  %s\n", next)
 	}
 	return nil
+}
+
+// aroundView is what has become of what another tool restored.
+func aroundView(w io.Writer, r *lifecycle.RestoreResult) {
+	ui.Fprintf(w, "%s manages what was restored: %s\n", r.Cluster, countsText(r.Report.Moved))
+	if a := r.Arrival; a != nil {
+		ui.Fprintf(w, "Repaired: the owners of %s, and the status of %s.\n", plain.Count(a.Owners, "object"), plain.Count(a.Statuses, "object"))
+	}
+	ui.Fprintf(w, "What was made after the backup is not in it.\nIts kubeconfig: %s\n", r.Kubeconfig)
+}
+
+// arrivalView is what another tool has brought so far.
+func arrivalView(w io.Writer, r *lifecycle.RestoreResult) {
+	a := r.Arrival
+	ui.Fprintf(w, "%s is fenced. What has come so far: %s\n", r.Cluster, countsText(a.Counts))
+	for _, name := range a.Clusters {
+		ui.Fprintf(w, "  %s\n", name)
+	}
+	ui.Fprintf(w, "To be repaired: the owners of %s, and the status of %s.\n", plain.Count(a.Owners, "object"), plain.Count(a.Statuses, "object"))
+	for _, part := range []struct {
+		title string
+		lines []string
+	}{
+		{"Paused when the backup was taken, and left so:", a.Paused},
+		{"Did not come:", a.Absent},
+		{"Without an owner, which its provider has to find again:", a.Unknown},
+	} {
+		if len(part.lines) > 0 {
+			ui.FprintText(w, part.title)
+		}
+		for _, line := range part.lines {
+			ui.Fprintf(w, "  %s\n", line)
+		}
+	}
 }
 
 func snapshotView(w io.Writer, r *lifecycle.RestoreResult) {

@@ -1,0 +1,248 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+const (
+	stepFence  = "fence it"
+	stepTakeIn = "take in what was restored"
+)
+
+// restoreKind is what Velero is asked for a restore with.
+var restoreKind = schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "Restore"}
+
+// around is a restore in which another tool makes the objects. It takes two runs, and whoever runs the second may be on another machine: the first one
+// makes a management cluster and fences it, the other one takes in what has come.
+type around struct {
+	session *session
+	init    *initRun
+	opts    RestoreOptions
+
+	paused map[string]string // Clusters that others manage, with what they say
+	report *steps.Value[*handover.Report]
+	result *RestoreResult
+}
+
+func newAround(s *session, o RestoreOptions) *around {
+	a := &around{
+		session: s, init: newInitRun(s), opts: o, report: steps.NewValue[*handover.Report]("the report of the restore"),
+		result: &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.mgmt.Name, Next: []string{}},
+	}
+	a.init.goesOn, a.init.held = true, held
+	return a
+}
+
+// held tells whether the controllers are stopped for another tool's restore.
+func held(ctx context.Context, client *kube.Client) (bool, error) {
+	journal, err := handover.ReadJournal(ctx, client)
+	return err == nil && journal.Active() && journal.Around, err
+}
+
+func (a *around) run(ctx context.Context) (*RestoreResult, error) {
+	if a.session.hostErr != nil {
+		return nil, a.session.hostErr
+	}
+	if record, err := a.session.cluster.Load(); err == nil && record.PivotedTo != "" {
+		return nil, diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
+	}
+	there, err := a.session.findStanding(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var journal *handover.Journal
+	if there != nil {
+		if err := a.session.checkClaim(there.claim); err != nil {
+			return nil, err
+		}
+		if journal, err = handover.ReadJournal(ctx, there.client); err != nil {
+			return nil, err
+		}
+		if !journal.Active() || !journal.Around {
+			if err := handover.Restorable(a.session.mgmt.Name, journal); err != nil {
+				return nil, err
+			}
+		}
+	}
+	switch {
+	case a.opts.DryRun && journal.Fenced():
+		a.result.Arrival, err = handover.Arrived(ctx, a.options(there.client))
+		return a.result, err
+	case a.opts.DryRun:
+		a.result.Next = []string{"fleetctl restore --fence-only --source-is-gone    # makes the management cluster and fences it"}
+		return a.result, nil
+	case journal.Fenced():
+		return a.result, a.takeIn(ctx)
+	}
+	if !a.opts.SourceIsGone && !journal.Active() {
+		return nil, diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
+			"a backup does not tell whether the management cluster that it was taken of is gone")
+	}
+	return a.result, a.fence(ctx)
+}
+
+func (a *around) options(client *kube.Client) handover.AroundOptions {
+	return handover.AroundOptions{
+		Fleet: a.session.identity(), Target: handover.Side{Name: a.session.mgmt.Name, Client: client}, Admit: a.opts.Admit, Check: a.check,
+		Paused: func(cluster string) bool { return a.paused[cluster] != "" },
+	}
+}
+
+// fence makes the management cluster as init does, without Flux following anything, and fences it.
+func (a *around) fence(ctx context.Context) error {
+	all := upTo(a.init.initSteps(), stepHost, stepProviders, stepFlux)
+	all = append(all, steps.Step{
+		Name: stepFence, Needs: []string{stepHost, stepProviders, stepFlux}, Timeout: 15 * time.Minute, Hint: "run the same command again: it goes on",
+		Work: steps.Make1(a.report, func(ctx context.Context, client *kube.Client, detail func(string)) (*handover.Report, error) {
+			o := a.options(client)
+			o.Progress = func(progress handover.Progress) { detail(progress.String()) }
+			return handover.FenceAround(ctx, o)
+		}, a.init.client),
+	})
+	if err := steps.Run(ctx, a.session.deps.Report, all); err != nil {
+		return err
+	}
+	a.result.Report, _ = a.report.Peek()
+	a.result.Outcome, a.result.Kubeconfig = "fenced", a.session.cluster.Path(management.KubeconfigFile)
+	a.result.Next = append(a.result.Next,
+		"velero restore create --from-backup BACKUP --wait    # with Velero in the namespace "+a.opts.Admit+" of this management cluster",
+		"fleetctl restore --fence-only --dry-run              # what has come, and what it lacks",
+		"fleetctl restore --fence-only                        # repairs it, and lets the management cluster begin")
+	return nil
+}
+
+// upTo are those of the steps that the named ones need, and themselves.
+func upTo(all []steps.Step, names ...string) []steps.Step {
+	needed := map[string]bool{}
+	for _, name := range names {
+		needed[name] = true
+	}
+	for _, s := range slices.Backward(all) { // what is needed stands before
+		if needed[s.Name] {
+			for _, name := range s.Needs {
+				needed[name] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s steps.Step) bool { return !needed[s.Name] })
+}
+
+// takeIn repairs what has come, gives the work to the management cluster, and goes on as init does.
+func (a *around) takeIn(ctx context.Context) error {
+	err := steps.Run(ctx, a.session.deps.Report, a.init.stepsAround(steps.Step{
+		Name: stepTakeIn, Needs: []string{stepPush, stepFlux, stepProviders}, Timeout: time.Hour,
+		Work: steps.Make2(a.report, func(ctx context.Context, client *kube.Client, commit *pushed, detail func(string)) (*handover.Report, error) {
+			o := a.options(client)
+			o.Attach = commit.attach
+			o.Progress = func(progress handover.Progress) { detail(progress.String()) }
+			report, err := handover.TakeIn(ctx, o)
+			a.session.warn(report)
+			a.init.did()
+			return report, err
+		}, a.init.client, a.init.pushed),
+		Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
+	}))
+	if err != nil {
+		return err
+	}
+	a.result.Report, _ = a.report.Peek()
+	a.result.Outcome, a.result.Kubeconfig = "restored", a.session.cluster.Path(management.KubeconfigFile)
+	a.result.Next = append(a.result.Next, "fleetctl status                # the clusters, and what is wrong")
+	return nil
+}
+
+// check judges whether what has come is all.
+func (a *around) check(ctx context.Context, arrival *handover.Arrival) error {
+	a.result.Arrival = arrival
+	there, err := a.session.findStanding(ctx)
+	if err != nil {
+		return err
+	}
+	if there == nil {
+		return diag.Errorf("run the same command again", "the management cluster %s does not run any more", a.session.mgmt.Name)
+	}
+	restores, err := there.client.ListKind(ctx, restoreKind)
+	if err != nil {
+		return fmt.Errorf("look at Velero's restores: %w", err)
+	}
+	if err := restoresEnded(restores, a.session.deps.Report.Warn); err != nil {
+		return err
+	}
+	if len(arrival.Clusters) == 0 {
+		return notReady("restore into it, and run the same command again; `fleetctl restore --abort` takes the fence away", errors.New("no Cluster has come yet"))
+	}
+	absent, err := a.absent(arrival)
+	if err != nil {
+		return err
+	}
+	if len(absent) > 0 && !a.opts.Incomplete {
+		return notReady("restore that, too, and run the same command again; --incomplete goes on without it", errors.Join(absent...))
+	}
+	for _, missing := range absent {
+		a.session.deps.Report.Warn(missing.Error())
+	}
+	if len(arrival.Paused) > 0 {
+		a.session.deps.Report.Warn("these were paused when the backup was taken, and stay so: " + strings.Join(arrival.Paused, ", "))
+	}
+	a.paused = handover.Elsewhere(ctx, arrival.Objects, a.session.identity(), a.session.mgmt.Name)
+	if len(a.paused) > 0 && !a.opts.PauseElsewhere {
+		return diag.Errorf("--pause-elsewhere brings these back paused, and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
+			"others manage by now, as the clusters themselves say: %s", saysOf(a.paused))
+	}
+	return nil
+}
+
+func notReady(hint string, err error) error {
+	return &diag.Error{Op: "look at what was restored", Err: err, Hint: hint, Code: diag.ExitNotReady}
+}
+
+// absent is what did not come, as its own fields and Git tell.
+func (a *around) absent(arrival *handover.Arrival) ([]error, error) {
+	var absent []error
+	for _, says := range arrival.Absent {
+		absent = append(absent, errors.New(says))
+	}
+	declared, _, err := a.session.declaredClusters()
+	if err != nil {
+		return nil, err
+	}
+	for _, full := range arrival.Clusters {
+		_, name, _ := strings.Cut(full, "/")
+		delete(declared, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		absent = append(absent, fmt.Errorf("cluster %s is declared in Git and did not come: Flux would make it, perhaps a second time", name))
+	}
+	return absent, nil
+}
+
+// restoresEnded refuses while Velero is still at it, and says which of its restores did not bring all.
+func restoresEnded(restores []unstructured.Unstructured, warn func(string)) error {
+	for _, r := range restores {
+		phase, _, _ := unstructured.NestedString(r.Object, "status", "phase")
+		switch phase {
+		case "Completed":
+		case "Failed", "PartiallyFailed", "FailedValidation":
+			warn(fmt.Sprintf("Velero's restore %s is %s: `velero restore describe %s` says of what", r.GetName(), phase, r.GetName()))
+		default:
+			return notReady("wait until it is Completed (`velero restore get`), and run the same command again",
+				fmt.Errorf("restore %s of Velero has not ended: %q", r.GetName(), phase))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package lifecycle
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// What is fenced for another tool is installed whole, and follows no repo.
+func TestFenceStepsLeaveFluxAlone(t *testing.T) {
+	all := upTo(newInitRun(&session{}).initSteps(), stepHost, stepProviders, stepFlux)
+	var names []string
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	for _, never := range []string{stepPush, stepConnect, stepSynced, stepServe} {
+		if slices.Contains(names, never) {
+			t.Errorf("%q is among %q", never, names)
+		}
+	}
+	for _, always := range []string{stepPreflight, stepAPI, stepManifests, stepHost, stepProviders, stepFlux} {
+		if !slices.Contains(names, always) {
+			t.Errorf("%q is not among %q", always, names)
+		}
+	}
+	if err := steps.Check(all); err != nil {
+		t.Error(err)
+	}
+}
+
+func veleroRestore(name, phase string) unstructured.Unstructured {
+	r := unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"phase": phase}}}
+	if phase == "" { // Velero has not seen it yet
+		r.Object = map[string]any{}
+	}
+	r.SetName(name)
+	return r
+}
+
+// A restore that Velero is still at is waited for, and one that did not bring all is named.
+func TestRestoresOfVeleroHaveToEnd(t *testing.T) {
+	for _, phase := range []string{"", "New", "InProgress", "Finalizing", "WaitingForPluginOperations"} {
+		err := restoresEnded([]unstructured.Unstructured{veleroRestore("first", "Completed"), veleroRestore("nightly", phase)}, func(string) {})
+		if err == nil || !strings.Contains(err.Error(), "nightly") || diag.Code(err) != diag.ExitNotReady {
+			t.Errorf("%q: %v", phase, err)
+		}
+	}
+	var warned []string
+	err := restoresEnded([]unstructured.Unstructured{veleroRestore("nightly", "PartiallyFailed"), veleroRestore("again", "Completed")},
+		func(s string) { warned = append(warned, s) })
+	if err != nil || len(warned) != 1 || !strings.Contains(warned[0], "nightly") {
+		t.Errorf("%v, warned %q", err, warned)
+	}
+}
+
+// init would start what the fence has stopped.
+func TestInitRefusesWhatIsFenced(t *testing.T) {
+	s := &session{mgmt: &v1alpha1.ManagementCluster{Name: "root"}}
+	journal := &handover.Journal{Role: handover.RoleTarget, Phase: handover.PhaseFenced, Around: true, By: "somebody"}
+	if err := s.refuseJournal(journal); err == nil || !strings.Contains(diag.Hint(err), "fleetctl restore --fence-only") {
+		t.Errorf("fenced: %v (%s)", err, diag.Hint(err))
+	}
+	journal.Phase = handover.PhaseReleased
+	if err := s.refuseJournal(journal); err != nil {
+		t.Errorf("released: %v", err)
+	}
+}
