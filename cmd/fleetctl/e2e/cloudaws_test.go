@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,10 +25,13 @@ type simulatedAWS struct {
 	Image  string `json:"image"`
 }
 
+// envPython names a Python that has moto.
+const envPython = "FLEETCTL_E2E_PYTHON"
+
 // newAWS starts one on a port of its own. It ends with the test, however that ends: its standard input does.
 func newAWS(t *testing.T) *simulatedAWS {
 	t.Helper()
-	cmd := exec.Command("python3", filepath.Join("testdata", "aws.py"))
+	cmd := exec.Command(cmp.Or(os.Getenv(envPython), "python3"), filepath.Join("testdata", "aws.py"))
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +47,7 @@ func newAWS(t *testing.T) *simulatedAWS {
 	defer log.Close()
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
-		t.Fatalf("start the simulated AWS (needs Python 3 and `pip install 'moto[server]'`): %v", err)
+		t.Fatalf("start the simulated AWS (run this test with `make e2e-clouds`): %v", err)
 	}
 	t.Cleanup(func() {
 		_ = stdin.Close()

@@ -16,10 +16,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestAWSLife: a whole life of a cluster in AWS whose machines boot: from one commit to Available, scaled by commits, machines replaced, and removed by a
-// commit, which leaves the account empty.
+// TestAWSLife: a whole life of a cluster in AWS whose machines boot: from one commit to Available, scaled by a commit, and removed by a commit, which leaves
+// the account empty.
 func TestAWSLife(t *testing.T) {
 	a := newOnAWSThatBoots(t, "e2e-life")
+	for _, step := range []struct {
+		name string
+		play func(t *testing.T)
+	}{
+		{"init with the AWS provider", a.inits},
+		{"one commit makes a cluster that is Available", a.makesCluster},
+		{"a commit scales its workers", a.scales},
+		{"cluster remove leaves the account empty", a.removes},
+	} {
+		if !a.step(step.name, step.play) {
+			return
+		}
+	}
+}
+
+// TestAWSDayTwo: what such a cluster meets later: its machines are replaced, one of them is lost, and commits wait while it is paused.
+func TestAWSDayTwo(t *testing.T) {
+	a := newOnAWSThatBoots(t, "e2e-day-two")
 	for _, step := range []struct {
 		name string
 		play func(t *testing.T)

@@ -37,7 +37,7 @@ try:
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
 except ImportError as e:
-    sys.exit(f"the simulated AWS is missing: {e}: pip install 'moto[server]'")
+    sys.exit(f"the simulated AWS is missing: {e}: scripts/moto.sh installs it, and prints which Python has it")
 
 REGION = sys.argv[1] if len(sys.argv) > 1 else "eu-central-1"
 PROFILES = [

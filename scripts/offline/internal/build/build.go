@@ -52,12 +52,16 @@ type Options struct {
 	Clouds          []string // whose providers the part Providers has; empty stands for all
 	ImageAutomation bool
 	NoLoad          bool // do not load the node images into the engine
+	CompileOnly     bool // compile the programs of the clouds' providers, and keep no other build waiting
 }
 
 // Build makes what o asks for.
 func Build(ctx context.Context, o Options, r *report.Reporter) error {
 	if err := o.complete(); err != nil {
 		return err
+	}
+	if o.CompileOnly {
+		return compileOnly(ctx, o, r)
 	}
 	c, err := cache.Open(ctx, o.Cache, r)
 	if err != nil {
@@ -78,6 +82,22 @@ func Build(ctx context.Context, o Options, r *report.Reporter) error {
 	return c.Close()
 }
 
+// compileOnly compiles the programs of the clouds' providers: the minutes of a build that has them, without the lock that others wait for.
+func compileOnly(ctx context.Context, o Options, r *report.Reporter) error {
+	compiler := gobuild.Builder{Cache: cache.Look(o.Cache), Modules: filepath.Join(o.Source, "modules")}
+	for _, cloud := range o.Clouds {
+		for _, p := range recipe.CloudProviders[cloud] {
+			step := r.Start("compile " + p.Name)
+			err := compiler.Compile(ctx, p)
+			step.End(err)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (o *Options) complete() error {
 	for _, part := range o.Only {
 		if !slices.Contains(Parts, part) {
@@ -86,6 +106,9 @@ func (o *Options) complete() error {
 	}
 	if len(o.Only) == 0 {
 		o.Only = DefaultParts
+	}
+	if o.CompileOnly && !slices.Equal(o.Only, []string{Providers}) {
+		return fmt.Errorf("--compile-only is for --only %s", Providers)
 	}
 	for _, cloud := range o.Clouds {
 		if !slices.Contains(recipe.Clouds, cloud) {

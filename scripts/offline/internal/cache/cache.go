@@ -50,6 +50,9 @@ func Open(ctx context.Context, dir string, r *report.Reporter) (*Cache, error) {
 	return c, c.emptyTemp()
 }
 
+// Look is the cache in dir for Has alone, which needs nobody to wait.
+func Look(dir string) *Cache { return &Cache{dir: dir} }
+
 // Close lets other processes have the cache.
 func (c *Cache) Close() error { return c.lock.Unlock() }
 

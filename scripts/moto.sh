@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Prints the path of a Python that has moto, the simulated AWS of the end-to-end tests: this machine's own where it has the pinned version, else one in
+# the cache, made once by Python's venv and pip.
+#
+#   "$(scripts/moto.sh)" cmd/fleetctl/e2e/testdata/aws.py
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache=${FLEETCTL_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/fleetctl}/moto
+requirements=$root/tools/moto/requirements.txt
+version=$(sed -n 's/^moto\[server\]==//p' "$requirements")
+
+# has tells whether a Python can run the simulator of that version.
+has() {
+  "$1" - "$version" <<'EOF' >/dev/null 2>&1
+import importlib.metadata, sys
+import boto3, moto.server
+sys.exit(importlib.metadata.version("moto") != sys.argv[1])
+EOF
+}
+
+command -v python3 >/dev/null || { echo "moto.sh: Python 3 is missing: apt-get install python3 python3-venv" >&2 && exit 1; }
+if has python3; then
+  command -v python3
+  exit
+fi
+
+key=$({ cat "$requirements"; python3 --version; } | sha256sum | cut -c1-16)
+python=$cache/$key/bin/python3
+if [[ ! -x $python ]]; then
+  echo "moto.sh: installing moto $version (once for this version)" >&2
+  mkdir -p "$cache"
+  partial=$(mktemp -d "$cache/.partial.XXXXXX")
+  trap 'rm -rf "$partial"' EXIT
+  python3 -m venv "$partial/env" >&2 || { echo "moto.sh: python3 -m venv failed: apt-get install python3-venv" >&2 && exit 1; }
+  "$partial/env/bin/python3" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" >&2 ||
+    { echo "moto.sh: pip did not install moto: mend what it says above, or install 'moto[server]==$version' for python3 in another way" >&2 && exit 1; }
+  has "$partial/env/bin/python3" || { echo "moto.sh: what pip has installed does not run: look at $requirements" >&2 && exit 1; }
+  mv -T "$partial/env" "$cache/$key" 2>/dev/null || [[ -x $python ]] # somebody else was faster
+fi
+echo "$python"
