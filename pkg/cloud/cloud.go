@@ -30,6 +30,10 @@ type Resource struct {
 	Cluster string `json:"-"`
 	Fleet   string `json:"-"`
 	Network string `json:"-"`
+	// Users are other clusters that its tags name: they use it, too.
+	Users []string `json:"-"`
+	// Carries tells that what else is in its network cannot do without it: a subnet, a gateway, a route table.
+	Carries bool `json:"-"`
 }
 
 // Problem is something that a cloud could not be asked, or did not say.
@@ -44,6 +48,8 @@ type Found struct {
 	// Regions that were asked.
 	Regions   []string
 	Resources []Resource
+	// Strangers are machines and load balancers that go with no cluster, each in some network.
+	Strangers []Resource
 	Problems  []Problem
 }
 
@@ -54,4 +60,9 @@ type Account interface {
 	// Find lists everything that goes with some cluster of Cluster API, whoever's it is. fleet, and the names of clusters, help to find what can only be
 	// asked for by them.
 	Find(ctx context.Context, fleet string, clusters []string) Found
+	// Stages puts what it can delete in the order that the cloud demands: what is in one list goes at once, and the next begins when it is gone. What it
+	// cannot delete is in none.
+	Stages(resources []Resource) [][]Resource
+	// Delete returns when the resource is gone, or was before.
+	Delete(ctx context.Context, resource Resource) error
 }

@@ -1,56 +1,91 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 // orphansOptions are the flags of orphans.
 type orphansOptions struct {
-	asGiven
 	regions     []string
 	runCommands bool
 	timeout     time.Duration
+	remove      string
+	gone        []string
+	dryRun, yes bool
+}
+
+// How long looking, and deleting, may take.
+const (
+	orphansTimeout       = 5 * time.Minute
+	deleteOrphansTimeout = time.Hour
+)
+
+func (o *orphansOptions) complete(*factory, ...string) error {
+	if o.remove == "" && (len(o.gone) > 0 || o.dryRun || o.yes) {
+		return diag.Usage("add --delete CLUSTER", "--gone, --dry-run and --yes are for --delete")
+	}
+	return nil
 }
 
 func newOrphansCmd(f *factory) *cobra.Command {
 	o := &orphansOptions{}
 	c := listFormats(&cobra.Command{
 		Use:   "orphans",
-		Short: "List what a cloud still holds of the fleet's clusters and nobody manages any more",
+		Short: "List, and delete, what a cloud still holds of the fleet's clusters and nobody manages any more",
 		Long: `List the resources of a cloud that belonged to the fleet's clusters and that no management cluster that answers owns: machines that run, and cost money, after
-their management cluster is gone. The cloud is asked with the credentials that "fleetctl init" gives its provider, in every region of the account. Nothing is
-changed.
+their management cluster is gone. The cloud is asked with the credentials that "fleetctl init" gives its provider, in every region of the account.
 
 A resource belongs to this fleet where it has the tag ` + v1alpha1.FleetTag + `, which clusters of "fleetctl cluster add" have, or is in a network with this tag. A resource
 with the tags of a cluster but of no fleet is listed with proof "none": it may be another fleet's. Resources with another fleet's tag are counted and not
 shown.
 
-Look into each resource before you delete it; no command deletes it. The tags may be those of a copied fleet repo, of a cluster that was detached, or of a
-network that others use.
+Look into each resource before you delete it. The tags may be those of a copied fleet repo, of a cluster that was detached, or of a network that others use.
 
-Exit codes: 0 there are none, and everything was asked; 3 there are some, or something could not be asked.`,
+With --delete it deletes what is left of one cluster, in the order that the cloud demands, after you have typed the cluster's name. It deletes only what proves
+to be this fleet's. It refuses while a management cluster does not answer, for that may own the cluster: name with --gone what no longer exists. It refuses
+when the cloud did not say all, and when others use the network of the cluster. It looks again right before it deletes, and asks the management clusters once more
+before each kind of resource. Killed, it can be run again.
+
+Exit codes: 0 there are none, and everything was asked; 3 there are some, or something could not be asked. With --delete: 0 nothing of the cluster is left;
+3 something is.`,
 		Example: `  fleetctl orphans
-  fleetctl orphans --region eu-central-1 -o json`,
+  fleetctl orphans --region eu-central-1 -o json
+  fleetctl orphans --delete shop --gone mgmt`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runOrphans),
 	})
 	fs := c.Flags()
 	fs.StringSliceVar(&o.regions, "region", nil, "ask this region alone; repeat for several (default: all of the account)")
 	fs.BoolVar(&o.runCommands, "run-commands", false, "run the commands of fleet.yaml that print credentials")
-	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "give up after this time")
+	fs.StringVar(&o.remove, "delete", "", "delete what is left of this `cluster`")
+	fs.StringSliceVar(&o.gone, "gone", nil, "with --delete: a management `cluster` that cannot be asked because it no longer exists; repeat for several")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "with --delete: show what it would delete, in order, and delete nothing")
+	fs.BoolVarP(&o.yes, "yes", "y", false, "with --delete: do not ask")
+	fs.DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 5m for looking, 1h for deleting)")
 	return c
 }
 
 func runOrphans(ctx context.Context, f *factory, o *orphansOptions) error {
-	report, err := f.findOrphans(ctx, o)
+	deps, look, err := f.orphansOptions(o)
+	if err != nil {
+		return err
+	}
+	if o.remove != "" {
+		return deleteOrphans(ctx, f, deps, look, o)
+	}
+	report, err := lifecycle.Orphans(ctx, deps, look)
 	if err != nil {
 		return err
 	}
@@ -64,24 +99,58 @@ func runOrphans(ctx context.Context, f *factory, o *orphansOptions) error {
 	return nil
 }
 
-func (f *factory) findOrphans(ctx context.Context, o *orphansOptions) (*orphans.Report, error) {
+func deleteOrphans(ctx context.Context, f *factory, deps management.Deps, look lifecycle.OrphansOptions, o *orphansOptions) error {
+	look.Timeout = orphansTimeout
+	result, err := lifecycle.DeleteOrphans(ctx, deps, look, lifecycle.DeleteOrphansOptions{
+		Cluster: o.remove, Gone: o.gone, DryRun: o.dryRun, Timeout: cmp.Or(o.timeout, deleteOrphansTimeout),
+		Confirm: func(d *orphans.Deletion) error { return f.agreeToDelete(d, !o.yes) },
+	})
+	if err != nil {
+		return err
+	}
+	f.closeReporter()
+	if err := f.show(views.DeletedOrphans(result)); err != nil {
+		return err
+	}
+	if len(result.Left) > 0 {
+		return silent()
+	}
+	return nil
+}
+
+// agreeToDelete shows what is about to be deleted, and asks where somebody is to agree to it.
+func (f *factory) agreeToDelete(d *orphans.Deletion, ask bool) error {
+	if ask {
+		f.closeReporter()
+	}
+	aside := f.streams
+	aside.Out = aside.Err // standard output is the result's
+	if err := views.Print(aside, ui.Human, false, views.OrphansDeletion(d, time.Now())); err != nil || !ask {
+		return err
+	}
+	return ui.ConfirmTyped(f.streams, "This deletes what is left of the cluster "+d.Cluster+", with all that it stores. Nobody can bring it back.", d.Cluster, "--yes")
+}
+
+// orphansOptions are where to look.
+func (f *factory) orphansOptions(o *orphansOptions) (management.Deps, lifecycle.OrphansOptions, error) {
+	var look lifecycle.OrphansOptions
 	repo, err := f.fleetRepo()
 	if err != nil {
-		return nil, err
+		return management.Deps{}, look, err
 	}
 	dir, err := f.repoDir()
 	if err != nil {
-		return nil, err
+		return management.Deps{}, look, err
 	}
 	deps, err := f.deps()
 	if err != nil {
-		return nil, err
+		return management.Deps{}, look, err
 	}
 	targets, err := f.allTargets()
 	if err != nil {
-		return nil, err
+		return management.Deps{}, look, err
 	}
-	return lifecycle.Orphans(ctx, deps, lifecycle.OrphansOptions{
-		Repo: repo, Dir: dir, Targets: targets, Regions: o.regions, RunCommands: o.runCommands, Timeout: o.timeout,
-	})
+	return deps, lifecycle.OrphansOptions{
+		Repo: repo, Dir: dir, Targets: targets, Regions: o.regions, RunCommands: o.runCommands, Timeout: cmp.Or(o.timeout, orphansTimeout),
+	}, nil
 }

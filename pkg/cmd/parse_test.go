@@ -321,6 +321,7 @@ func TestParseRefuses(t *testing.T) {
 		"cluster transfer shop --push --pr":                      "two ways to the same branch",
 		"cluster upgrade shop":                                   "the version to upgrade to is missing",
 		"connect --forget --context x":                           "--forget needs no way there",
+		"orphans --gone mgmt":                                    "--delete",
 		"credentials --within -1h":                               "is negative",
 		"drill --max-age -1h":                                    "is negative",
 		"environment pause dev --now --push":                     "--now changes the cluster",

@@ -110,9 +110,7 @@ func (f *factory) askClouds(ctx context.Context, deps management.Deps, result *l
 		}
 		targets = append(targets, t.target)
 	}
-	left, notAsked := lifecycle.LeftInClouds(ctx, deps, lifecycle.OrphansOptions{Repo: repo, Dir: dir, Targets: targets, Timeout: askCloudsTimeout}, result.Cluster)
-	result.Leftovers = append(result.Leftovers, left...)
-	result.NotAsked = append(result.NotAsked, notAsked...)
+	lifecycle.LeftInClouds(ctx, deps, lifecycle.OrphansOptions{Repo: repo, Dir: dir, Targets: targets, Timeout: askCloudsTimeout}, result)
 }
 
 // agreeToTeardown shows the plan, and asks where somebody is to agree to it.

@@ -150,33 +150,37 @@ func openAWS(ctx context.Context, deps management.Deps, o OrphansOptions, p v1al
 	return aws.New(encoded(variable, value), endpoint, o.Regions)
 }
 
-// LeftInClouds is what the clouds still hold when the management cluster called name is gone, and what could not be asked about it, one line each. A fleet
-// without a cloud that can be asked has neither.
-func LeftInClouds(ctx context.Context, deps management.Deps, o OrphansOptions, name string) (left, notAsked []string) {
+// LeftInClouds adds to the result of a teardown what the clouds still hold when its management cluster is gone, of which clusters, and what could not be asked
+// about it, one line each. A fleet without a cloud that can be asked has none of that.
+func LeftInClouds(ctx context.Context, deps management.Deps, o OrphansOptions, result *TeardownResult) {
+	name := result.Cluster
 	o.Targets = slices.DeleteFunc(slices.Clone(o.Targets), func(t *management.Target) bool { return t.Name == name })
 	if !slices.ContainsFunc(o.Repo.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
 		return m.Name == name && slices.ContainsFunc(m.Providers, isAskable)
 	}) {
-		return nil, nil
+		return
 	}
 	report, err := Orphans(ctx, deps, o)
 	if err != nil {
-		return nil, []string{"the clouds: " + err.Error()}
+		result.NotAsked = append(result.NotAsked, "the clouds: "+err.Error())
+		return
 	}
 	for _, c := range report.Clusters {
+		if !slices.Contains(result.Orphaned, c.Name) { // several accounts may have something of it
+			result.Orphaned = append(result.Orphaned, c.Name)
+		}
 		for _, r := range c.Resources {
-			left = append(left, fmt.Sprintf("%s %s: %s %s of cluster %s", c.Cloud, r.Region, r.Kind, r.ID, c.Name))
+			result.Leftovers = append(result.Leftovers, fmt.Sprintf("%s %s: %s %s of cluster %s", c.Cloud, r.Region, r.Kind, r.ID, c.Name))
 		}
 	}
 	for _, c := range report.Clouds {
 		for _, p := range c.Problems {
-			notAsked = append(notAsked, strings.TrimSpace(c.Cloud+" "+p.Region)+": "+p.Text)
+			result.NotAsked = append(result.NotAsked, strings.TrimSpace(c.Cloud+" "+p.Region)+": "+p.Text)
 		}
 	}
 	for _, u := range report.Unasked {
-		notAsked = append(notAsked, "management cluster "+u.Name+": "+u.Error)
+		result.NotAsked = append(result.NotAsked, "management cluster "+u.Name+": "+u.Error)
 	}
-	return left, notAsked
 }
 
 // isAskable tells that the cloud of a provider can be asked what it holds.

@@ -47,6 +47,8 @@ type TeardownResult struct {
 	Leftovers       []string `json:"leftovers"`
 	// Plan is what was shown before anything was deleted; nil where there was nothing to tear down.
 	Plan *TeardownPlan `json:"plan,omitempty"`
+	// Orphaned are the clusters of which the clouds still have something.
+	Orphaned []string `json:"orphaned,omitempty"`
 	// NotAsked is what could have told of more that is left over, and did not.
 	NotAsked []string         `json:"notAsked,omitempty"`
 	Steps    []progress.Event `json:"steps"`

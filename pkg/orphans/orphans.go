@@ -5,6 +5,7 @@ package orphans
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
@@ -42,6 +43,8 @@ type Report struct {
 	Clusters []Cluster     `json:"clusters"`
 	// Others counts what proves to be of other fleets in the same accounts. It is not shown.
 	Others int `json:"ofOtherFleets"`
+
+	living map[string]string
 }
 
 // CloudReport is one account of a cloud.
@@ -77,15 +80,19 @@ type Cluster struct {
 	// Proven tells that all that is listed is proven to be the fleet's.
 	Proven bool `json:"proven"`
 	// Declared tells that the fleet repo still has it: a management cluster that is made anew makes it again.
-	Declared  bool       `json:"declared"`
+	Declared bool `json:"declared"`
+	// UsedBy is what of others is in a network of the cluster, or uses a part of it, and would go off with it.
+	UsedBy    []string   `json:"usedBy"`
 	Resources []Resource `json:"resources"`
+
+	account cloud.Account
 }
 
 // Find asks all accounts. What cannot be asked is in the report, and no error.
 func Find(ctx context.Context, o Options) *Report {
 	report := &Report{
 		FormatVersion: "1", Fleet: o.Fleet, Clouds: slices.Clone(o.NotOpened), Clusters: []Cluster{},
-		Unasked: append([]Unasked{}, o.Unasked...),
+		Unasked: append([]Unasked{}, o.Unasked...), living: o.Living,
 	}
 	known := slices.Clone(o.Declared)
 	for name := range o.Living {
@@ -98,7 +105,7 @@ func Find(ctx context.Context, o Options) *Report {
 		report.Clouds = append(report.Clouds, CloudReport{
 			Cloud: account.Cloud(), Regions: append([]string{}, found.Regions...), Problems: append([]cloud.Problem{}, found.Problems...),
 		})
-		report.add(o, account, found.Resources)
+		report.add(o, account, found)
 	}
 	slices.SortFunc(report.Clusters, func(x, y Cluster) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Cloud, y.Cloud)) })
 	report.Complete = len(o.Unasked) == 0 && report.Answered()
@@ -111,7 +118,8 @@ func (r *Report) Answered() bool {
 }
 
 // add takes what one account has: not what lives, and not what is another fleet's.
-func (r *Report) add(o Options, account cloud.Account, resources []cloud.Resource) {
+func (r *Report) add(o Options, account cloud.Account, found cloud.Found) {
+	resources := found.Resources
 	type owned struct{ network, cluster string }
 	owners := map[owned]string{} // the fleets of networks: of what another cluster has in one, that proves nothing
 	for _, resource := range resources {
@@ -139,6 +147,7 @@ func (r *Report) add(o Options, account cloud.Account, resources []cloud.Resourc
 		if c == nil {
 			c = &Cluster{
 				Name: resource.Cluster, Cloud: account.Cloud(), Proven: true, Declared: slices.Contains(o.Declared, resource.Cluster),
+				account: account,
 			}
 			clusters[resource.Cluster] = c
 		}
@@ -146,8 +155,33 @@ func (r *Report) add(o Options, account cloud.Account, resources []cloud.Resourc
 		c.Resources = append(c.Resources, Resource{Resource: resource, Proof: proof})
 	}
 	for _, c := range clusters {
+		c.UsedBy = c.usedBy(o.Fleet, found)
 		r.Clusters = append(r.Clusters, *c)
 	}
+}
+
+// usedBy is what of others needs what carries the networks of the cluster.
+func (c *Cluster) usedBy(fleet string, found cloud.Found) []string {
+	users, networks := []string{}, map[string]bool{}
+	for _, r := range c.Resources {
+		if r.Carries && r.Proof != ProofNone {
+			networks[r.Region+" "+r.Network] = r.Network != ""
+			for _, user := range r.Users {
+				users = append(users, fmt.Sprintf("cluster %s (%s %s)", user, r.Kind, r.ID))
+			}
+		}
+	}
+	for _, r := range slices.Concat(found.Resources, found.Strangers) {
+		switch {
+		case !networks[r.Region+" "+r.Network], r.Cluster == c.Name && (r.Fleet == "" || r.Fleet == fleet):
+		case r.Cluster == "":
+			users = append(users, fmt.Sprintf("%s %s", r.Kind, r.ID))
+		default:
+			users = append(users, fmt.Sprintf("cluster %s (%s %s)", r.Cluster, r.Kind, r.ID))
+		}
+	}
+	slices.Sort(users)
+	return slices.Compact(users)
 }
 
 // Count is how many things were found.

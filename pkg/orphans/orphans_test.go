@@ -2,7 +2,10 @@ package orphans
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
@@ -11,11 +14,44 @@ import (
 const ours, theirs = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
 
 // account is a cloud that holds what it was given.
-type account struct{ found cloud.Found }
+type account struct {
+	found cloud.Found
+	// stays is the id of what cannot be deleted.
+	stays string
+
+	mu      sync.Mutex
+	deleted []string
+}
 
 func (a *account) Cloud() string { return "aws" }
 
 func (a *account) Find(context.Context, string, []string) cloud.Found { return a.found }
+
+// Stages deletes VPCs last, and buckets never.
+func (a *account) Stages(resources []cloud.Resource) [][]cloud.Resource {
+	var stages [2][]cloud.Resource
+	for _, r := range resources {
+		switch r.Kind {
+		case "bucket":
+		case "vpc":
+			stages[1] = append(stages[1], r)
+		default:
+			stages[0] = append(stages[0], r)
+		}
+	}
+	return slices.DeleteFunc(stages[:], func(stage []cloud.Resource) bool { return len(stage) == 0 })
+}
+
+func (a *account) Delete(_ context.Context, r cloud.Resource) error {
+	if r.ID == a.stays {
+		return errors.New("it is protected")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.deleted = append(a.deleted, r.ID)
+	a.found.Resources = slices.DeleteFunc(a.found.Resources, func(have cloud.Resource) bool { return have.ID == r.ID })
+	return nil
+}
 
 // shared is an account that this fleet, another one, and clusters of nobody knows whom use.
 func shared() *account {
@@ -71,5 +107,120 @@ func TestIncomplete(t *testing.T) {
 		if Find(t.Context(), o).Complete {
 			t.Errorf("%s: the report says that it is complete", name)
 		}
+	}
+}
+
+// mine is an account with one cluster of this fleet, and what may not go with it.
+func mine() *account {
+	return &account{found: cloud.Found{Regions: []string{"eu-central-1"}, Resources: []cloud.Resource{
+		{Kind: "vpc", ID: "vpc", Network: "vpc", Cluster: "shop", Fleet: ours, Carries: true},
+		{Kind: "instance", ID: "i-1", Network: "vpc", Cluster: "shop", Fleet: ours},
+		{Kind: "instance", ID: "i-2", Network: "vpc", Cluster: "shop"},
+		{Kind: "instance", ID: "used", Cluster: "shop", Fleet: ours, Users: []string{"web"}},
+		{Kind: "bucket", ID: "bucket", Cluster: "shop", Fleet: ours},
+		{Kind: "volume", ID: "unproven", Cluster: "shop"},
+		{Kind: "instance", ID: "another", Cluster: "web", Fleet: ours},
+	}}}
+}
+
+func find(t *testing.T, a *account, change ...func(*Options)) *Report {
+	t.Helper()
+	o := Options{Fleet: ours, Accounts: []cloud.Account{a}}
+	for _, c := range change {
+		c(&o)
+	}
+	return Find(t.Context(), o)
+}
+
+func TestDelete(t *testing.T) {
+	a := mine()
+	d, err := find(t, a).Deletion("shop", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for _, k := range d.Kept {
+		kept = append(kept, k.ID+": "+k.Why)
+	}
+	want := []string{
+		"used: others use it, too: web", "unproven: its tags name no fleet: it may be another one's", "bucket: fleetctl does not delete what is of this kind",
+	}
+	if !slices.Equal(kept, want) || d.Declared {
+		t.Errorf("kept %q, want %q", kept, want)
+	}
+	stages := []string{}
+	watch := Watch{
+		Before: func(context.Context) error { return nil },
+		Stage:  func(what string) func(error) { stages = append(stages, what); return func(error) {} },
+	}
+	// What stays ends it, before what needs it to be gone.
+	a.stays = "i-2"
+	deleted, err := d.Delete(t.Context(), watch)
+	if err == nil || !strings.Contains(err.Error(), "delete instance i-2 in : it is protected") || len(deleted) != 1 || deleted[0].ID != "i-1" {
+		t.Fatalf("%v, %v", deleted, err)
+	}
+	a.stays = ""
+	if d, err = find(t, a).Deletion("shop", nil); err != nil {
+		t.Fatal(err)
+	}
+	// What came since somebody agreed is not deleted.
+	a.found.Resources = append(a.found.Resources, cloud.Resource{Kind: "instance", ID: "late", Cluster: "shop", Fleet: ours})
+	now, err := find(t, a).Deletion("shop", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.Only(d)
+	if _, err := now.Delete(t.Context(), watch); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(a.deleted, []string{"i-1", "i-2", "vpc"}) || !slices.Equal(stages, []string{"delete instance (2)", "delete instance (1)", "delete vpc (1)"}) {
+		t.Errorf("deleted %q, %q", a.deleted, stages)
+	}
+	// Nor is anything once the cluster is somebody's.
+	if now, err = find(t, a).Deletion("shop", nil); err != nil || len(now.Resources) != 1 {
+		t.Fatal(now, err)
+	}
+	watch.Before = func(context.Context) error { return errors.New("claimed") }
+	if deleted, err := now.Delete(t.Context(), watch); err == nil || len(deleted) > 0 {
+		t.Errorf("%v, %v", deleted, err)
+	}
+}
+
+func TestDeleteRefuses(t *testing.T) {
+	unasked := func(o *Options) {
+		o.Unasked = []Unasked{{Name: "mgmt", Error: "it timed out"}, {Name: "dead", Error: "it is gone"}}
+	}
+	for name, c := range map[string]struct {
+		change func(a *account, o *Options)
+		gone   []string
+		want   string
+	}{
+		"one that was not asked may own it":   {func(_ *account, o *Options) { unasked(o) }, []string{"dead"}, "management cluster mgmt could not be asked, and may own the cluster shop: it timed out"},
+		"one that is said to be gone answers": {func(_ *account, o *Options) { unasked(o) }, []string{"alive"}, "management cluster alive answers"},
+		"it lives":                            {func(_ *account, o *Options) { o.Living = map[string]string{"shop": "m2"} }, nil, "management cluster m2 manages the cluster shop"},
+		"the cloud did not say all":           {func(a *account, _ *Options) { a.found.Problems = []cloud.Problem{{Text: "list volumes: denied"}} }, nil, "list volumes: denied"},
+		"a cloud was not opened": {func(_ *account, o *Options) {
+			o.NotOpened = []CloudReport{{Cloud: "aws", Problems: []cloud.Problem{{Text: "no key"}}}}
+		}, nil, "no key"},
+		"another cluster is in its network": {func(a *account, _ *Options) { a.found.Resources[6].Network = "vpc" }, nil, "would lose it: cluster web (instance another)"},
+		"another fleet's is in its network": {func(a *account, _ *Options) { a.found.Resources[6].Network, a.found.Resources[6].Fleet = "vpc", theirs }, nil, "cluster web (instance another)"},
+		"a machine of nobody is in its network": {func(a *account, _ *Options) {
+			a.found.Strangers = []cloud.Resource{{Kind: "instance", ID: "bastion", Network: "vpc"}}
+		}, nil, "instance bastion"},
+		"its network is shared by a tag": {func(a *account, _ *Options) { a.found.Resources[0].Users = []string{"api"} }, nil, "cluster api (vpc vpc)"},
+	} {
+		a := mine()
+		report := find(t, a, func(o *Options) { c.change(a, o) })
+		if d, err := report.Deletion("shop", c.gone); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %+v, %v", name, d, err)
+		}
+	}
+	a := mine()
+	if d, err := find(t, a, unasked).Deletion("shop", []string{"mgmt", "dead"}); err != nil || len(d.Resources) != 3 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	a.found.Strangers = []cloud.Resource{{Kind: "instance", ID: "elsewhere", Network: "vpc", Region: "us-east-1"}}
+	if _, err := find(t, a).Deletion("shop", nil); err != nil {
+		t.Error(err)
 	}
 }

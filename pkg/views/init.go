@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -139,6 +140,10 @@ func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
 	}
 	for _, left := range r.Leftovers {
 		ui.Fprintf(w, "Left over: %s\n", left)
+	}
+	for _, cluster := range r.Orphaned {
+		ui.Fprintf(w, "What the cloud has of the cluster %s goes with: %s\n", cluster,
+			diag.ShellCommand("fleetctl", "orphans", "--delete", cluster, "--gone", r.Cluster))
 	}
 	for _, what := range r.NotAsked {
 		ui.Fprintf(w, "Could not be asked what is left: %s\n", what)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -43,6 +44,9 @@ var orphanTable = table[orphan]{
 	},
 }
 
+// deletionTable has all columns but those of the cluster, which is one.
+var deletionTable = table[orphan]{name: orphanTable.name, columns: orphanTable.columns[2:]}
+
 // shortID is an ARN without what all of an account have alike.
 func shortID(id string) string {
 	const resource, fields = 5, 6
@@ -50,6 +54,59 @@ func shortID(id string) string {
 		return parts[resource]
 	}
 	return id
+}
+
+// OrphansDeletion is the view of what is about to be deleted, in order; ages are counted to now.
+func OrphansDeletion(d *orphans.Deletion, now time.Time) View {
+	return of(d, func(w io.Writer, d *orphans.Deletion) error {
+		ui.Fprintf(w, "Deletes, in this order:\n")
+		if err := deletionTable.print(w, ui.Human, orphansOf(d.Resources, now)); err != nil {
+			return err
+		}
+		for _, k := range d.Kept {
+			ui.Fprintf(w, "Keeps %s %s: %s\n", k.Kind, shortID(k.ID), k.Why)
+		}
+		if d.Declared {
+			ui.Fprintf(w, "Cluster %s is still declared in the fleet repo: a management cluster that is made anew makes it again.\n", d.Cluster)
+		}
+		return nil
+	})
+}
+
+// orphansOf are the lines of a table of one cluster.
+func orphansOf(resources []orphans.Resource, now time.Time) []orphan {
+	var all []orphan
+	for _, r := range resources {
+		all = append(all, orphan{Resource: r, now: now})
+	}
+	return all
+}
+
+// DeletedOrphans is what `fleetctl orphans --delete` has deleted, and what is left.
+func DeletedOrphans(r *lifecycle.DeletedOrphans) View { return of(r, deletedOrphansView) }
+
+func deletedOrphansView(w io.Writer, r *lifecycle.DeletedOrphans) error {
+	verb, done := "Deleted", r.Deleted
+	if r.DryRun {
+		verb, done = "Would delete", r.Planned
+	}
+	for _, d := range done {
+		ui.Fprintf(w, "%s %s %s in %s\n", verb, d.Kind, shortID(d.ID), d.Region)
+	}
+	for _, l := range r.Left {
+		ui.Fprintf(w, "Left: %s %s in %s: %s\n", l.Kind, shortID(l.ID), l.Region, l.Why)
+	}
+	switch {
+	case len(r.Left) > 0:
+		ui.Fprintf(w, "%d resources of the cluster %s are left.\n", len(r.Left), r.Cluster)
+	case r.DryRun && len(done) > 0:
+		ui.Fprintf(w, "Nothing was changed.\n")
+	case len(done) > 0:
+		ui.Fprintf(w, "Nothing of the cluster %s is left.\n", r.Cluster)
+	default:
+		ui.Fprintf(w, "There is nothing of a cluster %s.\n", r.Cluster)
+	}
+	return nil
 }
 
 // Orphans is the view of what clouds hold and nobody manages; ages are counted to now.
@@ -102,6 +159,9 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 		if !c.Proven {
 			ui.Fprintf(w, "Cluster %s: what has the proof \"none\" may be another fleet's: its tags name no fleet.\n", c.Name)
 		}
+		if len(c.UsedBy) > 0 {
+			ui.Fprintf(w, "Cluster %s: others use its network: %s\n", c.Name, strings.Join(c.UsedBy, ", "))
+		}
 		if c.Declared {
 			ui.Fprintf(w, "Cluster %s is still declared in the fleet repo: a management cluster that is made anew makes it again.\n", c.Name)
 		}
@@ -111,7 +171,7 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 	}
 	switch n := report.Count(); {
 	case n > 0:
-		ui.Fprintf(w, "%d orphans, as far as tags tell. Look at each before you delete it.\n", n)
+		ui.Fprintf(w, "%d orphans, as far as tags tell. Look at each; `fleetctl orphans --delete CLUSTER` deletes what proves to be the fleet's.\n", n)
 	case report.Complete:
 		ui.Fprintf(w, "No orphans: nobody but the fleet's management clusters owns what its clouds hold.\n")
 	default:

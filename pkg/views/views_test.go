@@ -119,8 +119,11 @@ var allShown = []shown{
 	showing("Bootstrap", Bootstrap, func(r *lifecycle.BootstrapResult) { r.Error = "" }),
 	showing("Bootstrap kept", Bootstrap, func(r *lifecycle.BootstrapResult) { r.Error, r.PivotedTo = "", "" }),
 	showing("Teardown", Teardown),
-	showing("Teardown nothing", Teardown, func(r *lifecycle.TeardownResult) { r.Changed, r.Leftovers, r.NotAsked, r.Plan = false, nil, nil, nil }),
+	showing("Teardown nothing", Teardown, func(r *lifecycle.TeardownResult) {
+		r.Changed, r.Leftovers, r.Orphaned, r.NotAsked, r.Plan = false, nil, nil, nil, nil
+	}),
 	showing("Teardown dry run", Teardown, func(r *lifecycle.TeardownResult) { r.Changed, r.Leftovers, r.NotAsked = false, nil, nil }),
+	showing("Teardown done", Teardown, func(r *lifecycle.TeardownResult) { r.Changed = true }),
 	showing("TeardownPlan", TeardownPlan),
 	showing("UpgradePlan", UpgradePlan, func(r *upgrade.Plan) { r.ToApply, r.ToDeclare = true, true }),
 
@@ -164,6 +167,11 @@ var allShown = []shown{
 	showing("SupportBundle", SupportBundle),
 	{name: "Credentials", isList: true, view: showing("", func(r *management.CredentialsReport) View { return Credentials(r, 24*time.Hour) }).view},
 	{name: "Orphans", isList: true, view: showing("", func(r *orphans.Report) View { return Orphans(r, now) }).view},
+	showing("OrphansDeletion", func(d *orphans.Deletion) View { return OrphansDeletion(d, now) }),
+	showing("DeletedOrphans", DeletedOrphans),
+	showing("DeletedOrphans dry run", DeletedOrphans, func(r *lifecycle.DeletedOrphans) { r.DryRun, r.Left = true, nil }),
+	showing("DeletedOrphans all", DeletedOrphans, func(r *lifecycle.DeletedOrphans) { r.DryRun, r.Left = false, nil }),
+	showing("DeletedOrphans nothing", DeletedOrphans, func(r *lifecycle.DeletedOrphans) { r.DryRun, r.Left, r.Planned, r.Deleted = false, nil, nil, nil }),
 	showing("Orphans none", func(r *orphans.Report) View { return Orphans(r, now) }, func(r *orphans.Report) {
 		*r = orphans.Report{FormatVersion: "1", Complete: true}
 	}),

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -38,6 +39,8 @@ type Account struct {
 	region   string
 	regions  []string
 	endpoint *string
+	// pace is how long it waits before it asks once more whether something is gone.
+	pace time.Duration
 }
 
 var _ cloud.Account = (*Account)(nil)
@@ -51,7 +54,7 @@ func New(encoded, endpoint string, regions []string) (*Account, error) {
 		return nil, diag.Errorf(hint, "the value of %s is not base64", CredentialsVariable)
 	}
 	profile := parseProfile(string(raw))
-	a := &Account{region: profile["region"], regions: regions, credentials: sdk.Credentials{
+	a := &Account{region: profile["region"], regions: regions, pace: 5 * time.Second, credentials: sdk.Credentials{
 		AccessKeyID: profile["aws_access_key_id"], SecretAccessKey: profile["aws_secret_access_key"], SessionToken: profile["aws_session_token"],
 		Source: CredentialsVariable,
 	}}
@@ -106,11 +109,12 @@ func (a *Account) Find(ctx context.Context, fleet string, clusters []string) clo
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			resources, problems := a.in(name).find(ctx, fleet, clusters)
+			c := a.in(name).find(ctx, fleet, clusters)
 			mu.Lock()
 			defer mu.Unlock()
-			found.Resources = append(found.Resources, resources...)
-			found.Problems = append(found.Problems, problems...)
+			found.Resources = append(found.Resources, c.resources...)
+			found.Strangers = append(found.Strangers, c.strangers...)
+			found.Problems = append(found.Problems, c.problems...)
 		})
 	}
 	all.Wait()

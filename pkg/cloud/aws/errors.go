@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/aws/smithy-go"
 )
@@ -34,3 +35,30 @@ func code(err error) string {
 func isDenied(err error) bool {
 	return slices.Contains([]string{"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"}, code(err))
 }
+
+// isGone tells that what was asked for does not exist.
+func isGone(err error) bool {
+	c := code(err)
+	return strings.HasSuffix(c, "NotFound") || c == "ResourceNotFoundException"
+}
+
+// isInUse tells that something else has to go first, or to have gone for longer.
+func isInUse(err error) bool {
+	return slices.Contains([]string{
+		"DependencyViolation", "ResourceInUse", "ResourceInUseException", "VolumeInUse", "InvalidIPAddress.InUse", "InvalidNetworkInterface.InUse",
+	}, code(err))
+}
+
+// refusal is an error that AWS puts into an answer that is none.
+type refusal struct{ code, message string }
+
+func (r *refusal) Error() string { return r.code + ": " + r.message }
+
+// ErrorCode is AWS's.
+func (r *refusal) ErrorCode() string { return r.code }
+
+// ErrorMessage is AWS's.
+func (r *refusal) ErrorMessage() string { return r.message }
+
+// ErrorFault is nobody's.
+func (r *refusal) ErrorFault() smithy.ErrorFault { return smithy.FaultUnknown }

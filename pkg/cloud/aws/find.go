@@ -65,32 +65,46 @@ var costs = map[string]cloud.Cost{
 	kindVolume: cloud.CostStorage, kindSecret: cloud.CostStorage,
 }
 
-// clusterOf is the cluster that something with these tags goes with, and the fleet that it says it is of. It is "" for what stays when a cluster goes.
-func clusterOf(tags map[string]string) (cluster, fleet string) {
+// carriers are what others in a network cannot do without.
+var carriers = []string{kindNATGateway, kindRouteTable, kindInternetGateway, kindEgressGateway, kindSubnet, kindVPC}
+
+// clusterOf is the cluster that something with these tags goes with, and which others use it. The first is "" for what stays when a cluster goes.
+func clusterOf(tags map[string]string) (cluster string, users []string) {
 	for _, prefix := range []string{providerTag, kubernetesTag} {
-		for key, value := range tags {
-			if name, ok := strings.CutPrefix(key, prefix); ok && value == owned {
-				return name, tags[v1alpha1.FleetTag]
+		for _, key := range sortedKeys(tags) {
+			if name, ok := strings.CutPrefix(key, prefix); ok {
+				users = append(users, name)
+				if cluster == "" && tags[key] == owned {
+					cluster = name
+				}
 			}
 		}
 	}
-	return "", tags[v1alpha1.FleetTag]
+	slices.Sort(users)
+	return cluster, slices.DeleteFunc(slices.Compact(users), func(name string) bool { return name == cluster })
 }
 
 // collector gathers what one region has.
 type collector struct {
 	region    string
 	resources []cloud.Resource
+	strangers []cloud.Resource
 	problems  []cloud.Problem
 }
 
-// add takes what goes with a cluster.
+// add takes what goes with a cluster, and what may use the network of one.
 func (c *collector) add(kind, id string, tags map[string]string, more cloud.Resource) {
-	cluster, fleet := clusterOf(tags)
-	if cluster == "" || id == "" {
+	if id == "" {
 		return
 	}
-	more.Region, more.Kind, more.ID, more.Cluster, more.Fleet, more.Name = c.region, kind, id, cluster, fleet, tags["Name"]
+	more.Region, more.Kind, more.ID, more.Fleet, more.Name = c.region, kind, id, tags[v1alpha1.FleetTag], tags["Name"]
+	if more.Cluster, more.Users = clusterOf(tags); more.Cluster == "" {
+		if more.Network != "" && (kind == kindInstance || kind == kindLoadBalancer || kind == kindClassicBalancer) {
+			c.strangers = append(c.strangers, more)
+		}
+		return
+	}
+	more.Carries = slices.Contains(carriers, kind)
 	more.Cost = cloud.CostNone
 	if cost, ok := costs[kind]; ok {
 		more.Cost = cost
@@ -100,7 +114,7 @@ func (c *collector) add(kind, id string, tags map[string]string, more cloud.Reso
 
 // find lists the region: everything, of which it keeps what goes with a cluster, as what AWS would leave out by itself depends on how well patterns of
 // tags are understood. What it is not told is a problem each; where the region itself is not reached, or knows nobody with such credentials, only once.
-func (r *region) find(ctx context.Context, fleet string, clusters []string) ([]cloud.Resource, []cloud.Problem) {
+func (r *region) find(ctx context.Context, fleet string, clusters []string) *collector {
 	c := &collector{region: r.name}
 	for _, look := range []struct {
 		what string
@@ -135,9 +149,9 @@ func (r *region) find(ctx context.Context, fleet string, clusters []string) ([]c
 			continue
 		}
 		c.problems = append(c.problems, problem)
-		return c.resources, c.problems
+		return c
 	}
-	return c.resources, c.problems
+	return c
 }
 
 func tagsOf(tags []types.Tag) map[string]string {

@@ -1,0 +1,159 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+)
+
+// deleting is an account that does not wait between two looks.
+func (s *simulator) deleting(t *testing.T) *Account {
+	t.Helper()
+	a := s.account(t, "eu-central-1")
+	a.pace = time.Millisecond
+	return a
+}
+
+// inTurn gives one answer after the other, and the last for ever: a body, or the code of an error.
+func (s *simulator) inTurn(action string, answers ...string) {
+	n := 0
+	s.answers[action] = func(url.Values) (int, string) {
+		answer := answers[min(n, len(answers)-1)]
+		n++
+		if strings.HasPrefix(answer, "<") {
+			return http.StatusOK, answer
+		}
+		return http.StatusBadRequest, "<Response><Errors><Error><Code>" + answer + "</Code><Message>it says</Message></Error></Errors></Response>"
+	}
+}
+
+func TestStages(t *testing.T) {
+	var all []cloud.Resource
+	for _, kind := range []string{kindVPC, kindSubnet, "s3-bucket", kindInstance, kindNATGateway, kindAddress, kindInstance, kindSecurityGroup, kindInternetGateway} {
+		all = append(all, cloud.Resource{Kind: kind})
+	}
+	var got []string
+	for _, stage := range (&Account{}).Stages(all) {
+		for _, r := range stage {
+			got = append(got, r.Kind)
+		}
+		got = append(got, "|")
+	}
+	want := "instance instance | nat-gateway | elastic-ip | security-group | internet-gateway | subnet | vpc |"
+	if strings.Join(got, " ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, kind := range order {
+		if removals[kind].remove == nil {
+			t.Errorf("nothing deletes a %s", kind)
+		}
+	}
+}
+
+func TestDelete(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind  string
+		setUp func(s *simulator)
+		asked []string
+		want  string // in the error; "" is none
+	}{
+		"waits until a gateway is gone": {
+			kindNATGateway, func(s *simulator) {
+				state := func(state string) string {
+					return `<DescribeNatGatewaysResponse><natGatewaySet><item><natGatewayId>x</natGatewayId><state>` + state +
+						`</state></item></natGatewaySet></DescribeNatGatewaysResponse>`
+				}
+				s.inTurn("DescribeNatGateways", state("deleting"), state("deleting"), state("deleted"))
+			}, []string{"DeleteNatGateway"}, "",
+		},
+		"waits until others have let go of it": {
+			kindSubnet, func(s *simulator) {
+				s.inTurn("DeleteSubnet", "DependencyViolation", "DependencyViolation", "<DeleteSubnetResponse/>")
+			},
+			[]string{"DeleteSubnet", "DeleteSubnet", "DeleteSubnet"}, "",
+		},
+		"what is gone is gone": {kindVPC, func(s *simulator) { s.inTurn("DeleteVpc", "InvalidVpcID.NotFound") }, []string{"DeleteVpc"}, ""},
+		"says why not": {
+			kindInstance, func(s *simulator) { s.inTurn("TerminateInstances", "OperationNotPermitted") }, []string{"TerminateInstances"}, "OperationNotPermitted: it says",
+		},
+		"an endpoint is refused in an answer that is none": {
+			kindEndpoint, func(s *simulator) {
+				s.says("DeleteVpcEndpoints", `<DeleteVpcEndpointsResponse><unsuccessful><item><resourceId>x</resourceId><error><code>InvalidParameter</code>`+
+					`<message>no</message></error></item></unsuccessful></DeleteVpcEndpointsResponse>`)
+			}, []string{"DeleteVpcEndpoints"}, "InvalidParameter: no",
+		},
+		"a rule that is gone is no group that is gone": {
+			kindSecurityGroup, func(s *simulator) {
+				s.says("DescribeSecurityGroups", `<DescribeSecurityGroupsResponse><securityGroupInfo><item><groupId>x</groupId><ipPermissions><item><ipProtocol>tcp`+
+					`</ipProtocol><groups><item><groupId>y</groupId></item></groups></item></ipPermissions></item></securityGroupInfo></DescribeSecurityGroupsResponse>`)
+				s.inTurn("RevokeSecurityGroupIngress", "InvalidPermission.NotFound")
+			}, []string{"RevokeSecurityGroupIngress", "DeleteSecurityGroup"}, "",
+		},
+		"a main route table goes with its network": {
+			kindRouteTable, func(s *simulator) {
+				s.says("DescribeRouteTables", `<DescribeRouteTablesResponse><routeTableSet><item><routeTableId>x</routeTableId><associationSet><item><main>true</main></item>`+
+					`</associationSet></item></routeTableSet></DescribeRouteTablesResponse>`)
+			}, nil, "",
+		},
+		"a gateway is taken off its network first": {
+			kindInternetGateway, func(s *simulator) {
+				s.says("DescribeInternetGateways", `<DescribeInternetGatewaysResponse><internetGatewaySet><item><internetGatewayId>x</internetGatewayId><attachmentSet>`+
+					`<item><vpcId>vpc-1</vpcId></item></attachmentSet></item></internetGatewaySet></DescribeInternetGatewaysResponse>`)
+			}, []string{"DetachInternetGateway", "DeleteInternetGateway"}, "",
+		},
+		"a kind that nobody knows": {"s3-bucket", func(*simulator) {}, nil, "no command deletes a resource of kind s3-bucket"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSimulator(t)
+			c.setUp(s)
+			err := s.deleting(t).Delete(t.Context(), cloud.Resource{Region: "eu-central-1", Kind: c.kind, ID: "x"})
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			if !slices.Equal(s.asked, c.asked) {
+				t.Errorf("asked %q, want %q", s.asked, c.asked)
+			}
+		})
+	}
+}
+
+// TestDeleteEnds: what never goes is not waited for longer than the caller wants.
+func TestDeleteEnds(t *testing.T) {
+	s := newSimulator(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	tries := 0
+	s.answers["DeleteVpc"] = func(url.Values) (int, string) {
+		if tries++; tries == 3 {
+			cancel()
+		}
+		return http.StatusBadRequest, "<Response><Errors><Error><Code>DependencyViolation</Code><Message>it has things</Message></Error></Errors></Response>"
+	}
+	err := s.deleting(t).Delete(ctx, cloud.Resource{Region: "eu-central-1", Kind: kindVPC, ID: "x"})
+	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
+		t.Errorf("%v after %d tries", err, tries)
+	}
+}
+
+// TestUsers: what the tags of several clusters name is told with those that use it, and machines of nobody with the network that they are in.
+func TestUsers(t *testing.T) {
+	s := newSimulator(t)
+	s.says("DescribeSubnets", `<DescribeSubnetsResponse><subnetSet><item><subnetId>subnet-1</subnetId><vpcId>vpc-1</vpcId><tagSet>
+<item><key>kubernetes.io/cluster/web</key><value>shared</value></item><item><key>kubernetes.io/cluster/shop</key><value>owned</value></item>
+<item><key>sigs.k8s.io/cluster-api-provider-aws/cluster/shop</key><value>owned</value></item></tagSet></item></subnetSet></DescribeSubnetsResponse>`)
+	s.says("DescribeInstances", `<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-bastion</instanceId><vpcId>vpc-1</vpcId></item>`+
+		`</instancesSet></item></reservationSet></DescribeInstancesResponse>`)
+	found := s.account(t, "eu-central-1").Find(t.Context(), "", nil)
+	if len(found.Resources) != 1 || !slices.Equal(found.Resources[0].Users, []string{"web"}) || !found.Resources[0].Carries {
+		t.Errorf("%+v", found.Resources)
+	}
+	if len(found.Strangers) != 1 || found.Strangers[0].ID != "i-bastion" || found.Strangers[0].Network != "vpc-1" {
+		t.Errorf("%+v", found.Strangers)
+	}
+}

@@ -1,0 +1,124 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/orphans"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// DeleteOrphansOptions say what `fleetctl orphans --delete` deletes.
+type DeleteOrphansOptions struct {
+	// Cluster whose resources go.
+	Cluster string
+	// Gone are management clusters that no longer exist: that they do not answer does not protect the cluster.
+	Gone []string
+	// DryRun ends before anything is deleted.
+	DryRun bool
+	// Confirm is shown what is about to be deleted; an error ends it.
+	Confirm func(*orphans.Deletion) error
+	// Timeout bounds the deletion; looking has that of OrphansOptions.
+	Timeout time.Duration
+}
+
+// DeletedOrphans is what came of it.
+type DeletedOrphans struct {
+	FormatVersion string `json:"formatVersion"`
+	Cluster       string `json:"cluster"`
+	DryRun        bool   `json:"dryRun"`
+	// Planned is what was to be deleted; Deleted, what is gone.
+	Planned []orphans.Resource `json:"planned"`
+	Deleted []orphans.Resource `json:"deleted"`
+	// Left is what the cloud still has of the cluster, and why; of a dry run, what stays.
+	Left []orphans.Kept `json:"left"`
+}
+
+// DeleteOrphans deletes what the clouds have of one cluster that nobody manages. It looks, asks, looks again, and before each kind of thing asks the
+// management clusters once more: one may have taken the cluster over meanwhile. In the end it looks what is left.
+func DeleteOrphans(ctx context.Context, deps management.Deps, o OrphansOptions, d DeleteOrphansOptions) (*DeletedOrphans, error) {
+	report, err := Orphans(ctx, deps, o)
+	if err != nil {
+		return nil, err
+	}
+	agreed, err := report.Deletion(d.Cluster, d.Gone)
+	if err != nil {
+		return nil, err
+	}
+	result := &DeletedOrphans{
+		FormatVersion: "1", Cluster: d.Cluster, DryRun: d.DryRun, Planned: agreed.Resources, Deleted: []orphans.Resource{}, Left: agreed.Kept,
+	}
+	if d.DryRun || len(agreed.Resources) == 0 {
+		return result, nil
+	}
+	if err := d.Confirm(agreed); err != nil {
+		return nil, err
+	}
+	ctx, cancel := steps.WithTimeout(ctx, d.Timeout)
+	defer cancel()
+	if report, err = Orphans(ctx, deps, o); err != nil {
+		return nil, err
+	}
+	now, err := report.Deletion(d.Cluster, d.Gone)
+	if err != nil {
+		return nil, err
+	}
+	now.Only(agreed)
+	result.Deleted, err = now.Delete(ctx, orphans.Watch{
+		Before: func(ctx context.Context) error { return stillNobodys(ctx, o, d) },
+		Stage: func(what string) func(error) {
+			step := deps.Report.Start(what)
+			return func(err error) {
+				if err != nil {
+					step.Fail(err)
+					return
+				}
+				step.Done()
+			}
+		},
+	})
+	if err != nil {
+		return nil, diag.Wrap(fmt.Sprintf("delete what is left of the cluster %s", d.Cluster), steps.TimedOut(ctx, err),
+			fmt.Sprintf("%d of %d resources are gone; mend that, and run the same command again", len(result.Deleted), len(now.Resources)))
+	}
+	return result, result.lookLast(ctx, deps, o, d)
+}
+
+// stillNobodys fails when a management cluster has the cluster now, or does not answer any more.
+func stillNobodys(ctx context.Context, o OrphansOptions, d DeleteOrphansOptions) error {
+	names, unasked := living(ctx, o.Targets)
+	if owner, lives := names[d.Cluster]; lives {
+		return fmt.Errorf("the management cluster %s has the cluster %s now", owner, d.Cluster)
+	}
+	for _, u := range unasked {
+		if !slices.Contains(d.Gone, u.Name) {
+			return fmt.Errorf("the management cluster %s does not answer any more, and may own the cluster %s: %s", u.Name, d.Cluster, u.Error)
+		}
+	}
+	return nil
+}
+
+// lookLast says what the clouds have of the cluster after all.
+func (r *DeletedOrphans) lookLast(ctx context.Context, deps management.Deps, o OrphansOptions, d DeleteOrphansOptions) error {
+	report, err := Orphans(ctx, deps, o)
+	if err != nil {
+		return err
+	}
+	left, err := report.Deletion(d.Cluster, d.Gone)
+	if err != nil {
+		return diag.Wrap("look what is left", err, diag.Hint(err))
+	}
+	r.Left = left.Kept
+	for _, resource := range left.Resources {
+		why := "it came while the others were deleted: run the same command again"
+		if slices.ContainsFunc(r.Deleted, func(one orphans.Resource) bool { return one.ID == resource.ID && one.Region == resource.Region }) {
+			why = "the cloud has deleted it, and still shows it: look again later"
+		}
+		r.Left = append(r.Left, orphans.Kept{Resource: resource, Why: why})
+	}
+	return nil
+}

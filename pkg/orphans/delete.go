@@ -1,0 +1,178 @@
+package orphans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Kept is what is not deleted, and why.
+type Kept struct {
+	Resource
+	Why string `json:"why"`
+}
+
+// Deletion is what of a cluster can be deleted, in order, and what is kept.
+type Deletion struct {
+	Cluster string `json:"cluster"`
+	// Declared tells that the fleet repo still has it: a management cluster that is made anew makes it again.
+	Declared  bool       `json:"declared"`
+	Resources []Resource `json:"resources"`
+	Kept      []Kept     `json:"kept"`
+
+	parts []part
+}
+
+// part is what one account has of the cluster.
+type part struct {
+	account   cloud.Account
+	resources []cloud.Resource
+}
+
+// Deletion says what of the cluster can be deleted: what proves to be the fleet's, and what nobody else uses. gone are management clusters that somebody
+// has said no longer exist. It refuses as long as anybody who was not asked, or did not answer, may own the cluster.
+func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
+	for _, g := range gone {
+		if !slices.ContainsFunc(r.Unasked, func(u Unasked) bool { return u.Name == g }) {
+			return nil, diag.Usage("leave --gone "+g+" out", "the management cluster %s answers, or fleet.yaml does not have it: it is none of those that could not be asked", g)
+		}
+	}
+	for _, u := range r.Unasked {
+		if !slices.Contains(gone, u.Name) {
+			return nil, diag.Errorf("bring it back; if it no longer exists and nothing restores it, add --gone "+u.Name,
+				"the management cluster %s could not be asked, and may own the cluster %s: %s", u.Name, name, u.Error)
+		}
+	}
+	if owner, lives := r.living[name]; lives {
+		return nil, diag.Errorf("`fleetctl cluster remove "+name+"` deletes it", "the management cluster %s manages the cluster %s: it is no orphan", owner, name)
+	}
+	for _, c := range r.Clouds {
+		for _, p := range c.Problems {
+			return nil, diag.Errorf(p.Hint, "nothing is deleted before the cloud has said all that it was asked: %s: %s",
+				strings.TrimSpace(c.Cloud+" "+p.Region), p.Text)
+		}
+	}
+	d := &Deletion{Cluster: name, Resources: []Resource{}, Kept: []Kept{}}
+	for _, c := range r.Clusters {
+		if c.Name != name {
+			continue
+		}
+		if len(c.UsedBy) > 0 {
+			return nil, diag.Errorf("take them out of it, or delete by hand what they do not need",
+				"others use the network of the cluster %s, and would lose it: %s", name, strings.Join(c.UsedBy, ", "))
+		}
+		d.add(c)
+	}
+	return d, nil
+}
+
+// add takes what one account has of the cluster.
+func (d *Deletion) add(c Cluster) {
+	d.Declared = d.Declared || c.Declared
+	proofs, proven := map[string]Proof{}, []cloud.Resource{}
+	for _, r := range c.Resources {
+		switch {
+		case r.Proof == ProofNone:
+			d.Kept = append(d.Kept, Kept{r, "its tags name no fleet: it may be another one's"})
+		case len(r.Users) > 0:
+			d.Kept = append(d.Kept, Kept{r, "others use it, too: " + strings.Join(r.Users, ", ")})
+		default:
+			proofs[r.Region+" "+r.ID] = r.Proof
+			proven = append(proven, r.Resource)
+		}
+	}
+	p := part{account: c.account}
+	for _, stage := range c.account.Stages(proven) {
+		p.resources = append(p.resources, stage...)
+	}
+	for _, r := range proven {
+		if !contains(p.resources, r) {
+			d.Kept = append(d.Kept, Kept{Resource{r, proofs[r.Region+" "+r.ID]}, "fleetctl does not delete what is of this kind"})
+		}
+	}
+	for _, r := range p.resources {
+		d.Resources = append(d.Resources, Resource{r, proofs[r.Region+" "+r.ID]})
+	}
+	d.parts = append(d.parts, p)
+}
+
+func same(x, y cloud.Resource) bool { return x.Region == y.Region && x.Kind == y.Kind && x.ID == y.ID }
+
+func contains(all []cloud.Resource, one cloud.Resource) bool {
+	return slices.ContainsFunc(all, func(r cloud.Resource) bool { return same(r, one) })
+}
+
+// Only leaves out what is not in agreed, too: nobody has seen it.
+func (d *Deletion) Only(agreed *Deletion) {
+	seen := func(r cloud.Resource) bool {
+		return slices.ContainsFunc(agreed.Resources, func(a Resource) bool { return same(a.Resource, r) })
+	}
+	d.Resources = slices.DeleteFunc(d.Resources, func(r Resource) bool { return !seen(r.Resource) })
+	for i := range d.parts {
+		d.parts[i].resources = slices.DeleteFunc(d.parts[i].resources, func(r cloud.Resource) bool { return !seen(r) })
+	}
+}
+
+// Watch is told what Delete does.
+type Watch struct {
+	// Before is asked before each stage whether it may go on.
+	Before func(ctx context.Context) error
+	// Stage says what is deleted next, and gets what came of it.
+	Stage func(what string) (ended func(error))
+}
+
+// Delete deletes it, stage by stage, and returns what is gone. It ends with the first stage in which something stays: what comes after needs that to be
+// gone.
+func (d *Deletion) Delete(ctx context.Context, w Watch) (deleted []Resource, err error) {
+	for _, p := range d.parts {
+		for _, stage := range p.account.Stages(p.resources) {
+			if err := w.Before(ctx); err != nil {
+				return deleted, err
+			}
+			ended := w.Stage(fmt.Sprintf("delete %s (%d)", stage[0].Kind, len(stage)))
+			gone, err := deleteStage(ctx, p.account, stage)
+			ended(err)
+			for _, r := range d.Resources {
+				if contains(gone, r.Resource) {
+					deleted = append(deleted, r)
+				}
+			}
+			if err != nil {
+				return deleted, err
+			}
+		}
+	}
+	return deleted, nil
+}
+
+// deleteStage deletes what goes at once, a few at a time.
+func deleteStage(ctx context.Context, account cloud.Account, stage []cloud.Resource) (gone []cloud.Resource, err error) {
+	const atOnce = 8 // others use the account's share of requests, too
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	var failed []error
+	for _, r := range stage {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			err := account.Delete(ctx, r)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed = append(failed, fmt.Errorf("delete %s %s in %s: %w", r.Kind, r.ID, r.Region, err))
+				return
+			}
+			gone = append(gone, r)
+		})
+	}
+	all.Wait()
+	slices.SortFunc(failed, func(x, y error) int { return strings.Compare(x.Error(), y.Error()) })
+	return gone, errors.Join(failed...)
+}
