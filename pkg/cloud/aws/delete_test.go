@@ -46,7 +46,7 @@ func TestStages(t *testing.T) {
 		}
 		got = append(got, "|")
 	}
-	want := "instance instance | nat-gateway | elastic-ip | security-group | internet-gateway | subnet | vpc |"
+	want := "instance, instance, | nat-gateway | elastic-ip | security-group | internet-gateway | subnet | vpc |"
 	if strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -77,7 +77,8 @@ func TestDelete(t *testing.T) {
 			kindSubnet, func(s *simulator) {
 				s.inTurn("DeleteSubnet", "DependencyViolation", "DependencyViolation", "<DeleteSubnetResponse/>")
 			},
-			[]string{"DeleteSubnet", "DeleteSubnet", "DeleteSubnet"}, "",
+			[]string{"DeleteSubnet", "DeleteSubnet", "DeleteSubnet"},
+			"",
 		},
 		"what is gone is gone": {kindVPC, func(s *simulator) { s.inTurn("DeleteVpc", "InvalidVpcID.NotFound") }, []string{"DeleteVpc"}, ""},
 		"says why not": {
