@@ -25,6 +25,8 @@ const (
 	ownerTime    = 5 * time.Second
 	ownersTime   = 10 * time.Second
 	ownersAtOnce = 24
+	// mostOfOwner bounds what such an API server answers, to discovery too.
+	mostOfOwner = 16 << 20
 )
 
 // recordOwners notes in each Cluster that was handed over who has it now. Those whose API servers do not answer are left without: the record beside the
@@ -83,7 +85,7 @@ func eachOwner(ctx context.Context, clusters []string, do func(context.Context, 
 }
 
 func readOwner(ctx context.Context, kubeconfig []byte) (capi.Owner, error) {
-	client, err := kube.New(kubeconfig, kube.Options{Timeout: ownerTime})
+	client, err := kube.New(kubeconfig, kube.Options{Timeout: ownerTime, MostBytes: mostOfOwner})
 	if err != nil {
 		return capi.Owner{}, err
 	}
@@ -101,7 +103,7 @@ func readOwner(ctx context.Context, kubeconfig []byte) (capi.Owner, error) {
 
 // writeOwner writes the record, unless a later owner has.
 func writeOwner(ctx context.Context, kubeconfig []byte, owner capi.Owner) error {
-	client, err := kube.New(kubeconfig, kube.Options{Timeout: ownerTime})
+	client, err := kube.New(kubeconfig, kube.Options{Timeout: ownerTime, MostBytes: mostOfOwner})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,6 +65,8 @@ type Options struct {
 	UserAgent string
 	// Timeout of a single request; watches are not bound by it. Default: 30s.
 	Timeout time.Duration
+	// MostBytes bounds a single answer, so that an API server that somebody else runs does not fill the memory; watches are not bound by it. Default: 1 GiB.
+	MostBytes int
 	// AddToScheme are further types that the client decodes into Go structs. Every type works as unstructured without it.
 	AddToScheme []func(*runtime.Scheme) error
 }
@@ -104,16 +107,13 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 	}
 	config.Timeout = 0 // on the transport it would cut watches, too; requests are bound by roundTimeout
 	config.WarningHandler = rest.NoWarnings{}
-	timeout := opts.Timeout
-	if timeout == 0 {
-		timeout = 30 * time.Second
-	}
+	timeout := cmp.Or(opts.Timeout, 30*time.Second)
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, diag.Wrap("use kubeconfig", err, "")
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &roundTimeout{next: sameorigin.Bind(next, server), timeout: timeout}
+		return bound(sameorigin.Bind(next, server), timeout, cmp.Or(opts.MostBytes, mostBytes))
 	})
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {

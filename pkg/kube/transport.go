@@ -5,12 +5,27 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/contact"
 )
+
+const (
+	// mostBytes bounds an answer of any API server: a list of a fleet of thousands of clusters is smaller.
+	mostBytes = 1 << 30
+	// MostOfWorkload is Options.MostBytes for workload clusters, of which many are asked at once, and which others may run: there is room for 50,000 pods.
+	MostOfWorkload = 256 << 20
+)
+
+// bound gives each request but watches a timeout, and each answer most bytes.
+func bound(next http.RoundTripper, timeout time.Duration, most int) http.RoundTripper {
+	return &roundTimeout{next: next, bounded: contact.Bound(next, most), timeout: timeout}
+}
 
 // roundTimeout bounds requests that are not watches, so that a half-dead connection does not hang a command whose own
 // deadline is far away.
 type roundTimeout struct {
 	next    http.RoundTripper
+	bounded http.RoundTripper // next, for what is no watch
 	timeout time.Duration
 }
 
@@ -19,7 +34,7 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 		return r.next.RoundTrip(req)
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), r.timeout)
-	resp, err := r.next.RoundTrip(req.WithContext(ctx))
+	resp, err := r.bounded.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		cancel()
 		return nil, err

@@ -89,7 +89,7 @@ func workloadFlux(ctx context.Context, client *kube.Client, name string) (*flux.
 	if err != nil {
 		return nil, err
 	}
-	workload, err := kube.New(kubeconfig, kube.Options{})
+	workload, err := kube.New(kubeconfig, kube.Options{MostBytes: kube.MostOfWorkload})
 	if err != nil {
 		return nil, fmt.Errorf("connect to cluster %s: %w", name, err)
 	}
