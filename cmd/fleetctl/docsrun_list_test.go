@@ -33,6 +33,7 @@ var docsNotRun = []struct {
 	{"", "fleetctl kubeconfig", needsCluster},
 	{"", "fleetctl cluster kubeconfig", needsCluster},
 	{"", "fleetctl cluster detach", needsCluster},
+	{"", "fleetctl cluster drain", needsCluster},
 	{"", "fleetctl pivot", needsCluster},
 	{"", "fleetctl backup", needsCluster},
 	{"", "fleetctl drill", needsCluster},

@@ -20,7 +20,7 @@ have it.`,
 	}
 	c.AddCommand(
 		newClusterAddCmd(f), newClusterListCmd(f), newClusterShowCmd(f), newClusterScaleCmd(f), newClusterUpgradeCmd(f), newClusterFluxCmd(f),
-		newClusterPauseCmd(f), newClusterResumeCmd(f), newClusterRemoveCmd(f), newClusterKubeconfigCmd(f), newClusterDetachCmd(f), newClusterTransferCmd(f),
+		newClusterPauseCmd(f), newClusterResumeCmd(f), newClusterRemoveCmd(f), newClusterDrainCmd(f), newClusterKubeconfigCmd(f), newClusterDetachCmd(f), newClusterTransferCmd(f),
 	)
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -67,25 +68,26 @@ var (
 // made nothing. It changes nothing.
 func Look(ctx context.Context, c *kube.Client) ([]Item, error) {
 	kinds := []schema.GroupVersionKind{serviceKind, ingressKind, gatewayKind, volumeKind}
-	found := make([][]Item, len(kinds))
-	errs := make([]error, len(kinds))
-	_ = kube.Each(len(kinds), []int{0, 1, 2, 3}, func(i int) error { // the errors are in errs
-		objects, err := c.ListKind(ctx, kinds[i])
-		errs[i] = err
-		for n := range objects {
-			if item, is, err := itemOf(&objects[n]); err != nil {
-				errs[i] = errors.Join(errs[i], err)
-			} else if is {
-				found[i] = append(found[i], item)
+	var mu sync.Mutex
+	var items []Item
+	err := kube.Each(len(kinds), kinds, func(kind schema.GroupVersionKind) error {
+		objects, err := c.ListKind(ctx, kind)
+		errs := []error{err}
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range objects {
+			item, is, err := itemOf(&objects[i])
+			errs = append(errs, err)
+			if is {
+				items = append(items, item)
 			}
 		}
-		return nil
+		return errors.Join(errs...)
 	})
-	items := slices.Concat(found...)
 	slices.SortFunc(items, func(a, b Item) int {
 		return cmp.Or(strings.Compare(a.What, b.What), strings.Compare(a.Object, b.Object))
 	})
-	return items, errors.Join(errs...)
+	return items, err
 }
 
 // itemOf tells what was made in the cloud for an object, if anything was.

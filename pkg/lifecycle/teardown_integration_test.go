@@ -33,25 +33,32 @@ func (e *existingCluster) leadInto(ctx context.Context, t *testing.T, cluster st
 	}
 }
 
+// withBalancer makes the workload cluster alpha with a real API server, in which a Service has a load balancer.
+func (e *existingCluster) withBalancer(ctx context.Context, t *testing.T) *kube.Client {
+	t.Helper()
+	if err := e.client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
+		t.Fatal(err)
+	}
+	workload, kubeconfig := kubetest.Start(t)
+	e.leadInto(ctx, t, "alpha", kubeconfig)
+	balancer := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if err := workload.Create(ctx, balancer); err != nil {
+		t.Fatal(err)
+	}
+	return workload
+}
+
 // A teardown looks into the workload clusters before it deletes them: what they have in a cloud goes first, and one that manages others stays.
 func TestTeardownLooksInside(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
 	target := e.withFlux(ctx, t)
-	if err := e.client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
-		t.Fatal(err)
-	}
-	workload, kubeconfig := kubetest.Start(t)
-	e.leadInto(ctx, t, "alpha", kubeconfig)
+	workload := e.withBalancer(ctx, t)
 	if err := e.client.Create(ctx, newWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
-		t.Fatal(err)
-	}
-	balancer := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
-	}
-	if err := workload.Create(ctx, balancer); err != nil {
 		t.Fatal(err)
 	}
 	options := TeardownOptions{Target: target, DeleteClusters: true, DryRun: true}
@@ -188,18 +195,7 @@ func TestTeardownWithoutDraining(t *testing.T) {
 	defer cancel()
 	e := newExistingCluster(t)
 	target := e.withFlux(ctx, t)
-	if err := e.client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
-		t.Fatal(err)
-	}
-	workload, kubeconfig := kubetest.Start(t)
-	e.leadInto(ctx, t, "alpha", kubeconfig)
-	balancer := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
-	}
-	if err := workload.Create(ctx, balancer); err != nil {
-		t.Fatal(err)
-	}
+	workload := e.withBalancer(ctx, t)
 	result, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, SkipDrain: true})
 	if err != nil {
 		t.Fatal(err)

@@ -11,13 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/drain"
-	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
-	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
@@ -40,30 +37,9 @@ type TeardownCluster struct {
 }
 
 const (
-	// insideTime bounds how long one workload cluster's API server may take to say what is in it.
-	insideTime = 10 * time.Second
-	// insideAtOnce is how many of them are asked, or drained, at once.
-	insideAtOnce = 64
-	// drainTimeout bounds the draining of one workload cluster: clouds take minutes to delete a load balancer.
-	drainTimeout = 10 * time.Minute
 	// mostItems and mostText bound what one workload cluster can fill a plan with.
 	mostItems, mostText = 20, 400
 )
-
-// inside is what was found in a workload cluster that is to be deleted.
-type inside struct {
-	cluster capi.Cluster
-	client  *kube.Client
-	items   []drain.Item
-	// dead is why the cluster's API server could not be asked; untold is why one that answers did not say all.
-	dead, untold error
-	// children are the workload clusters that it manages itself.
-	children []string
-	// simulated says that there is no Kubernetes inside: the in-memory provider answers in its place, and has nothing in a cloud.
-	simulated bool
-	// undrained is why it could not be drained. It is not deleted then.
-	undrained error
-}
 
 // plan looks into the workload clusters that are to be deleted, side by side, and says what is about to happen, in order. One that does not answer is deleted all
 // the same, and the plan says so.
@@ -84,73 +60,16 @@ func (t *teardown) plan(ctx context.Context) *TeardownPlan {
 func (t *teardown) lookIntoAll(ctx context.Context) {
 	handle := t.Report.Start("look into the workload clusters")
 	defer handle.Done()
-	t.inside = make([]*inside, len(t.clusters))
-	indices := make([]int, len(t.clusters))
-	for i := range indices {
-		indices[i] = i
+	for _, cluster := range t.clusters {
+		t.inside = append(t.inside, &inside{cluster: cluster})
 	}
 	var looked atomic.Int32
 	tell := oneByOne(handle.Detail)
-	_ = kube.Each(insideAtOnce, indices, func(i int) error { // what went wrong is in the answer
-		t.inside[i] = t.lookInto(ctx, t.clusters[i])
-		tell(fmt.Sprintf("%d of %d", looked.Add(1), len(indices)))
+	_ = kube.Each(insideAtOnce, t.inside, func(in *inside) error { // what went wrong is in the answer
+		in.look(ctx, t.manager)
+		tell(fmt.Sprintf("%d of %d", looked.Add(1), len(t.inside)))
 		return nil
 	})
-}
-
-// lookInto looks whether a cluster manages others, and what it has in its cloud.
-func (t *teardown) lookInto(ctx context.Context, cluster capi.Cluster) *inside {
-	in := &inside{cluster: cluster}
-	in.client, in.dead = t.enter(ctx, cluster.Key())
-	if in.client != nil && kube.IsAbsent(in.dead) { // what every API server has, this one has not
-		in.dead, in.simulated = nil, true
-	}
-	if in.dead != nil || in.simulated {
-		return in
-	}
-	manager, err := capi.New(in.client)
-	if err == nil {
-		err = asked(ctx, func(ctx context.Context) error {
-			clusters, err := manager.Clusters(ctx)
-			in.children = management.FullNames(clusters)
-			return err
-		})
-	}
-	if err == nil {
-		err = asked(ctx, func(ctx context.Context) (err error) {
-			in.items, err = drain.Look(ctx, in.client)
-			return err
-		})
-	}
-	in.untold = err
-	return in
-}
-
-// enter connects to the API server of a workload cluster, which answers then.
-func (t *teardown) enter(ctx context.Context, cluster kube.Key) (client *kube.Client, err error) {
-	err = asked(ctx, func(ctx context.Context) error {
-		kubeconfig, err := t.manager.WorkloadKubeconfig(ctx, cluster)
-		if err != nil {
-			return err
-		}
-		if client, err = kube.New(kubeconfig, kube.Options{Timeout: insideTime}); err != nil {
-			return err
-		}
-		_, err = client.ServerVersion(ctx)
-		return err
-	})
-	return client, err
-}
-
-// asked gives each question to a workload cluster its time.
-func asked(ctx context.Context, ask func(context.Context) error) error {
-	asking, cancel := context.WithTimeoutCause(ctx, insideTime, fmt.Errorf("no answer within %s", insideTime))
-	defer cancel()
-	err := ask(asking)
-	if err != nil && asking.Err() != nil {
-		return context.Cause(asking)
-	}
-	return err
 }
 
 func (t *teardown) planned(in *inside) TeardownCluster {
@@ -159,8 +78,12 @@ func (t *teardown) planned(in *inside) TeardownCluster {
 		c.NotDrained = "it is being deleted, and its API server does not answer any more; what was not drained before stays in the cloud"
 		return c
 	}
-	if in.dead != nil {
-		c.NotDrained = "what Kubernetes made in the cloud from inside of it is not known, and stays there: " + plain.Clip(in.dead.Error(), mostText)
+	if unknown := cmp.Or(in.dead, in.untold); unknown != nil {
+		c.NotDrained = "what Kubernetes made in the cloud from inside of it is not known, and stays there: " + plain.Clip(unknown.Error(), mostText)
+		if len(in.items) > 0 {
+			c.NotDrained += "; at least this: " + plain.Clip(drain.Names(in.items), mostText)
+		}
+		c.Drained = nil
 		return c
 	}
 	if t.drains(in) || len(in.items) == 0 {
@@ -263,20 +186,10 @@ func (t *teardown) drain(ctx context.Context, detail func(string)) error {
 	tell := oneByOne(detail)
 	return kube.Each(insideAtOnce, t.inside, func(in *inside) error {
 		if t.drains(in) {
-			in.undrained = drainOne(ctx, in, cmp.Or(t.opts.drainTime, drainTimeout), tell)
+			in.undrained = in.drain(ctx, cmp.Or(t.opts.drainTime, drainTimeout), tell)
 		}
 		return ctx.Err()
 	})
-}
-
-func drainOne(ctx context.Context, in *inside, limit time.Duration, tell func(string)) error {
-	name := in.cluster.FullName()
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s", limit))
-	defer cancel()
-	if _, err := flux.NewSystem(in.client).Suspend(ctx); err != nil {
-		return diag.Wrap("suspend the Flux of "+name, err, "")
-	}
-	return diag.Wrap("drain "+name, drain.Run(ctx, in.client, func(what string) { tell(name + ": " + what) }), "")
 }
 
 // undrained are the clusters that are kept, because they could not be drained.

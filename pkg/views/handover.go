@@ -25,6 +25,9 @@ func Restore(r *lifecycle.RestoreResult) View { return of(r, restoreView) }
 // Detach is what `fleetctl cluster detach` has left, or would leave.
 func Detach(r *lifecycle.DetachResult) View { return of(r, detachView) }
 
+// Drain is what `fleetctl cluster drain` has taken away, or would.
+func Drain(r *lifecycle.DrainResult) View { return of(r, drainView) }
+
 // Connect is the management cluster that this machine knows now.
 func Connect(r *lifecycle.ConnectResult) View { return of(r, connectView) }
 
@@ -162,6 +165,34 @@ func snapshotView(w io.Writer, r *lifecycle.RestoreResult) {
 	for _, id := range r.Others {
 		ui.Fprintf(w, "  %s\n", id)
 	}
+}
+
+func drainView(w io.Writer, r *lifecycle.DrainResult) error {
+	goes, stays := r.Going(), r.Staying()
+	switch {
+	case r.Outcome == "cancelled":
+		_, err := ui.Fprintf(w, "Flux goes on with the cluster %s, and makes anew what was drained.\n", r.Cluster)
+		return err
+	case len(goes) == 0:
+		ui.Fprintf(w, "The cluster %s has nothing in its cloud that draining deletes.\n", r.Cluster)
+	case r.Outcome == "planned":
+		ui.Fprintf(w, "Draining the cluster %s would delete in its cloud:\n", r.Cluster)
+	default:
+		ui.Fprintf(w, "The cluster %s is drained. This is deleted in its cloud:\n", r.Cluster)
+	}
+	for _, item := range goes {
+		ui.Fprintf(w, "  %s\n", item)
+	}
+	for _, item := range stays {
+		ui.Fprintf(w, "It stays: %s\n", item)
+	}
+	for _, name := range r.Suspended {
+		ui.Fprintf(w, "Suspended on %s: %s\n", r.ManagementCluster, name)
+	}
+	for _, next := range r.Next {
+		ui.Fprintf(w, "  %s\n", next)
+	}
+	return nil
 }
 
 func detachView(w io.Writer, r *lifecycle.DetachResult) error {

@@ -140,6 +140,12 @@ var allShown = []shown{
 	showing("Detach", Detach),
 	showing("Detach plan", Detach, func(r *lifecycle.DetachResult) { r.Outcome = "planned" }),
 	showing("Detach undone", Detach, func(r *lifecycle.DetachResult) { r.Outcome = "undone" }),
+	showing("Drain", Drain, func(r *lifecycle.DrainResult) { r.Items[0].Stays = "" }),
+	showing("Drain plan", Drain, func(r *lifecycle.DrainResult) {
+		r.Items[0].Stays, r.Outcome, r.Suspended, r.Next = "", "planned", nil, nil
+	}),
+	showing("Drain nothing", Drain),
+	showing("Drain cancelled", Drain, func(r *lifecycle.DrainResult) { r.Outcome = "cancelled" }),
 	showing("Connect", Connect),
 	showing("Master", Master, func(r *masters.Result) { r.Error, r.Changes, r.ParentLeft = "", nil, nil }),
 	showing("Master leaves some of its parent", Master, func(r *masters.Result) { r.Error, r.Changes = "", nil }),

@@ -1,0 +1,85 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
+)
+
+// mostAsked bounds what a question names: the cluster says what it is called.
+const mostAsked = 1000
+
+// clusterDrainOptions are the flags of cluster drain.
+type clusterDrainOptions struct {
+	lifecycle.DrainOptions
+	yes bool
+}
+
+func newClusterDrainCmd(f *factory) *cobra.Command {
+	o := &clusterDrainOptions{}
+	c := &cobra.Command{
+		Use:   "drain NAME",
+		Short: "Delete the load balancers and volumes that a cluster has in its cloud",
+		Long: `Delete what Kubernetes has made in the cloud from inside a workload cluster: the load balancers of its Services, Ingresses and Gateways, and
+the volumes of its claims, with the workloads that use them. Cluster API does not know these: when the cluster is removed, they stay, cost money, and may keep
+the cluster's network from being deleted. Run it before the second step of fleetctl cluster remove.
+
+Flux is suspended first, because it would make them anew: in the cluster, and on the management cluster what works on this cluster. --cancel has Flux go on,
+which makes everything anew, but for the data of deleted volumes. A volume whose reclaim policy is Retain stays, and is named with its id in the cloud. The command asks for
+the cluster's name. When it is interrupted, the same command goes on.`,
+		Example: `  fleetctl cluster drain shop --dry-run
+  fleetctl cluster drain shop
+  fleetctl cluster drain shop --cancel`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: f.completeWorkloadClusters,
+		RunE:              running(f, o, runClusterDrain),
+	}
+	f.addManagement(c)
+	f.addReach(c)
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be deleted; change nothing")
+	c.Flags().BoolVar(&o.Cancel, "cancel", false, "have Flux go on with a cluster that was drained")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default 10m)")
+	return c
+}
+
+func (o *clusterDrainOptions) complete(f *factory, args ...string) (err error) {
+	o.Cluster = args[0]
+	if o.Cancel && o.DryRun {
+		return diag.Usage("leave one of them out", "--cancel changes something, and --dry-run does not")
+	}
+	o.Target, err = f.declaredTarget()
+	return err
+}
+
+func runClusterDrain(ctx context.Context, f *factory, o *clusterDrainOptions) error {
+	if !o.yes {
+		o.Confirm = func(r *lifecycle.DrainResult) error {
+			f.closeReporter()
+			question := "There is nothing to delete yet. Flux is suspended, so that it stays so.\n"
+			if goes := r.Going(); len(goes) > 0 {
+				question = fmt.Sprintf("This is deleted, with the data of the volumes; what is reached through the load balancers is cut off: %s\n",
+					plain.Clip(strings.Join(goes, "; "), mostAsked))
+			}
+			return ui.ConfirmTyped(f.streams, question, r.Cluster[strings.LastIndex(r.Cluster, "/")+1:], "--yes")
+		}
+	}
+	deps, err := f.deps()
+	if err != nil {
+		return err
+	}
+	result, err := lifecycle.DrainCluster(ctx, deps, o.DrainOptions)
+	if err != nil {
+		return err
+	}
+	f.closeReporter()
+	return f.show(views.Drain(result))
+}

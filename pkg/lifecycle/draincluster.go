@@ -1,0 +1,190 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/drain"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// DrainOptions of DrainCluster.
+type DrainOptions struct {
+	Target *management.Target
+	// Cluster is a workload cluster of it, NAME or NAMESPACE/NAME.
+	Cluster string
+	// DryRun only says what would go; Cancel has Flux make it anew.
+	DryRun, Cancel bool
+	// Confirm, if not nil, is asked before anything is changed.
+	Confirm func(*DrainResult) error
+	// Timeout bounds the draining. Default: drainTimeout.
+	Timeout time.Duration
+}
+
+// DrainResult is what Kubernetes had made in the cloud from inside a cluster.
+type DrainResult struct {
+	FormatVersion string `json:"formatVersion"`
+	// Outcome is drained, planned or cancelled.
+	Outcome           string `json:"outcome"`
+	Cluster           string `json:"cluster"`
+	ManagementCluster string `json:"managementCluster"`
+	// Items are what goes, or has gone; one that stays in the cloud says why.
+	Items []drain.Item `json:"items"`
+	// Suspended are the objects of Flux on the management cluster that this run keeps from making them anew.
+	Suspended []string `json:"suspended"`
+	Next      []string `json:"next"`
+}
+
+// Going are the items that draining deletes, for people to read.
+func (r *DrainResult) Going() []string { return r.items(true) }
+
+// Staying are the items that draining leaves in the cloud, with why.
+func (r *DrainResult) Staying() []string { return r.items(false) }
+
+func (r *DrainResult) items(going bool) []string {
+	var all []string
+	for _, i := range r.Items {
+		if (i.Stays == "") == going {
+			all = append(all, i.String())
+		}
+	}
+	return all
+}
+
+type draining struct {
+	management.Deps
+	opts   DrainOptions
+	client *kube.Client
+	inside *inside
+	result *DrainResult
+}
+
+// DrainCluster takes away what the Kubernetes of a workload cluster has made in its cloud, before the cluster is removed: Cluster API does not know it, and
+// would leave it there. Flux is kept from making it anew, until Cancel. It can be run again. Errors: a cluster that is being deleted, that manages clusters
+// itself, or whose API server does not say what is in it.
+func DrainCluster(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainResult, error) {
+	unlock, err := o.Target.Cluster.Lock("fleetctl cluster drain")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	d := &draining{Deps: deps, opts: o, result: &DrainResult{
+		FormatVersion: "1", Outcome: "planned", ManagementCluster: o.Target.Name, Items: []drain.Item{}, Suspended: []string{}, Next: []string{},
+	}}
+	if err := d.find(ctx); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.DryRun:
+		return d.result, nil
+	case o.Cancel:
+		return d.result, d.cancel(ctx)
+	}
+	if o.Confirm != nil {
+		if err := o.Confirm(d.result); err != nil {
+			return nil, err
+		}
+	}
+	err = steps.Run(ctx, deps.Report, []steps.Step{
+		{Name: "keep Flux off it", Run: d.keepFluxOff, Timeout: 2 * time.Minute},
+		{
+			Name: "drain the cluster", Needs: []string{"keep Flux off it"}, Run: d.drain, Hint: "run the same command again: it goes on",
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	name := d.inside.cluster.Name
+	d.result.Outcome = "drained"
+	d.result.Next = []string{
+		"fleetctl cluster remove " + name + "    # in two steps",
+		"fleetctl cluster drain " + name + " --cancel    # or have Flux make it all anew",
+	}
+	return d.result, nil
+}
+
+// find looks at the cluster and into it, and refuses where draining it cannot end well. To cancel, it is enough that the cluster answers.
+func (d *draining) find(ctx context.Context) (err error) {
+	if d.client, err = d.opts.Target.Client(ctx); err != nil {
+		return err
+	}
+	manager, err := capi.New(d.client)
+	if err != nil {
+		return err
+	}
+	journal, err := handover.ReadJournal(ctx, d.client)
+	if err != nil {
+		return err
+	}
+	if err := handover.Restorable(d.opts.Target.Name, journal); err != nil {
+		return err
+	}
+	cluster, err := management.FindCluster(ctx, manager, d.opts.Cluster)
+	if err != nil {
+		return err
+	}
+	name := cluster.FullName()
+	d.inside, d.result.Cluster = &inside{cluster: *cluster}, name
+	if cluster.Deleting {
+		return diag.Errorf("`fleetctl orphans` lists what it leaves behind",
+			"cluster %s is being deleted: the machines go on which its controllers run, and these alone can drain it", name)
+	}
+	d.inside.look(ctx, manager)
+	switch in := d.inside; {
+	case in.dead != nil:
+		return &diag.Error{
+			Op: "look into cluster " + name, Err: in.dead, Code: diag.ExitNotReady,
+			Hint: "only its own controllers can drain it: mend it, or remove it as it is, and look with `fleetctl orphans` what is left",
+		}
+	case d.opts.Cancel:
+		return nil
+	case in.untold != nil:
+		return diag.Wrap("look into cluster "+name, in.untold, "its API server answers, and does not say what the cluster has in its cloud: mend that first")
+	case len(in.children) > 0:
+		return diag.Errorf("pivot or remove what it manages first", "cluster %s manages clusters itself: %s", name, plain.Clip(strings.Join(in.children, ", "), mostText))
+	}
+	d.result.Items = append(d.result.Items, d.inside.items...)
+	return nil
+}
+
+// kubeconfig is the Secret with the way to the cluster, by which Flux on the management cluster works on it.
+func (d *draining) kubeconfig() kube.Key { return capi.KubeconfigSecret(d.inside.cluster.Key()) }
+
+// keepFluxOff suspends what works on the cluster from the management cluster. The Flux of the cluster itself is suspended as it is drained.
+func (d *draining) keepFluxOff(ctx context.Context, _ func(string)) error {
+	suspended, err := flux.NewSystem(d.client).KeepOff(ctx, d.kubeconfig())
+	for _, ref := range suspended {
+		d.result.Suspended = append(d.result.Suspended, ref.String())
+	}
+	return err
+}
+
+// drain takes away what there is.
+func (d *draining) drain(ctx context.Context, detail func(string)) error {
+	if d.inside.simulated {
+		return steps.NothingToDo("there is no Kubernetes in a simulated cluster")
+	}
+	return d.inside.drain(ctx, cmp.Or(d.opts.Timeout, drainTimeout), oneByOne(detail))
+}
+
+// cancel has Flux go on with the cluster, from inside and from the management cluster.
+func (d *draining) cancel(ctx context.Context) error {
+	d.result.Outcome = "cancelled"
+	if !d.inside.simulated {
+		if _, err := flux.NewSystem(d.inside.client).Resume(ctx); err != nil {
+			return fmt.Errorf("resume the Flux of %s: %w", d.result.Cluster, err)
+		}
+	}
+	_, err := flux.NewSystem(d.client).BackOn(ctx, d.kubeconfig())
+	return err
+}

@@ -1,0 +1,141 @@
+//go:build integration
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// worksOnAlpha makes a Kustomization on the management cluster that works on the workload cluster alpha.
+func (e *existingCluster) worksOnAlpha(ctx context.Context, t *testing.T, name string, suspended bool) {
+	t.Helper()
+	k := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"namespace": "team-a", "name": name},
+		"spec": map[string]any{
+			"interval": "10m", "prune": true, "suspend": suspended, "sourceRef": map[string]any{"kind": "GitRepository", "name": "none"},
+			"kubeConfig": map[string]any{"secretRef": map[string]any{"name": "alpha-kubeconfig"}},
+		},
+	}}
+	if err := e.client.Create(ctx, k); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *existingCluster) isSuspended(ctx context.Context, t *testing.T, name string) bool {
+	t.Helper()
+	k := &unstructured.Unstructured{}
+	k.SetAPIVersion("kustomize.toolkit.fluxcd.io/v1")
+	k.SetKind("Kustomization")
+	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: name}, k); err != nil {
+		t.Fatal(err)
+	}
+	is, _, _ := unstructured.NestedBool(k.Object, "spec", "suspend")
+	return is
+}
+
+// A cluster is drained before it is removed: what it has in its cloud goes, and Flux does not make it anew until it is told to.
+func TestDrainCluster(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	target := e.withFlux(ctx, t)
+	workload := e.withBalancer(ctx, t)
+	e.worksOnAlpha(ctx, t, "apps", false)
+	e.worksOnAlpha(ctx, t, "paused", true)
+	web := kube.Key{Namespace: "default", Name: "web"}
+	untouched := func(t *testing.T) {
+		t.Helper()
+		if err := workload.Get(ctx, web, &corev1.Service{}); err != nil {
+			t.Errorf("the Service: %v", err)
+		}
+		if e.isSuspended(ctx, t, "apps") {
+			t.Error("Flux is suspended")
+		}
+	}
+	options := DrainOptions{Target: target, Cluster: "alpha", DryRun: true}
+
+	planned, err := DrainCluster(ctx, e.deps, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(planned.Items) != 1 || planned.Items[0].Object != "Service default/web" {
+		t.Errorf("%+v", planned.Items)
+	}
+	untouched(t)
+	options.DryRun = false
+	asked := errors.New("asked")
+	options.Confirm = func(*DrainResult) error { return asked }
+	if _, err := DrainCluster(ctx, e.deps, options); !errors.Is(err, asked) {
+		t.Errorf("got %v", err)
+	}
+	untouched(t)
+	options.Confirm = nil
+
+	t.Run("what manages clusters is refused", func(t *testing.T) {
+		child := *e
+		child.client = workload
+		child.makeCluster(ctx, t)
+		if _, err := DrainCluster(ctx, e.deps, options); err == nil || !strings.Contains(err.Error(), "manages clusters itself: team-a/alpha") {
+			t.Errorf("got %v", err)
+		}
+		untouched(t)
+		if err := workload.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for range 2 { // again, there is nothing to do
+		done, err := DrainCluster(ctx, e.deps, options)
+		if err != nil || done.Outcome != "drained" {
+			t.Fatalf("%+v, %v", done, err)
+		}
+	}
+	if err := workload.Get(ctx, web, &corev1.Service{}); !kube.IsAbsent(err) {
+		t.Errorf("the Service: %v", err)
+	}
+	if !e.isSuspended(ctx, t, "apps") {
+		t.Error("Flux on the management cluster goes on")
+	}
+	options.Cancel = true
+	if _, err := DrainCluster(ctx, e.deps, options); err != nil {
+		t.Fatal(err)
+	}
+	if e.isSuspended(ctx, t, "apps") || !e.isSuspended(ctx, t, "paused") {
+		t.Error("it is not as before")
+	}
+	e.standsUntouched(ctx, t, "alpha")
+
+	if err := e.client.Create(ctx, newWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
+		t.Fatal(err)
+	}
+	for _, options := range []DrainOptions{{Target: target, Cluster: "dead"}, {Target: target, Cluster: "dead", Cancel: true}} {
+		if _, err := DrainCluster(ctx, e.deps, options); diag.Code(err) != diag.ExitNotReady || !strings.Contains(diag.Hint(err), "orphans") {
+			t.Errorf("got %v, hint %q", err, diag.Hint(err))
+		}
+	}
+	leaving := &clusterv1.Cluster{}
+	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, leaving); err != nil {
+		t.Fatal(err)
+	}
+	leaving.Finalizers = []string{"cluster.cluster.x-k8s.io"}
+	if err := e.client.Update(ctx, leaving); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.client.WithWatch.Delete(ctx, leaving); err != nil {
+		t.Fatal(err)
+	}
+	options.Cancel = false
+	if _, err := DrainCluster(ctx, e.deps, options); err == nil || !strings.Contains(err.Error(), "is being deleted") {
+		t.Errorf("got %v", err)
+	}
+}
