@@ -98,7 +98,8 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 	}
 	e.Notes = append(e.Notes,
 		"Step 1 of 2: nothing is deleted yet. `fleetctl cluster remove "+name+" --cancel` takes it back.",
-		"When Flux has applied this commit, run `fleetctl cluster remove "+name+"` again: that deletes "+c.contents()+".")
+		"When Flux has applied this commit, run `fleetctl cluster remove "+name+"` again: that deletes "+c.contents()+".",
+		"The load balancers and volumes that Kubernetes has made in its cloud stay there, unless you run `fleetctl cluster drain "+name+"` before that.")
 	return &Removal{Edit: *e, Cluster: c.Cluster}, nil
 }
 
