@@ -24,14 +24,22 @@ func TestPlanned(t *testing.T) {
 		"nothing there": {inside: inside{}, skip: true},
 		"--skip-drain":  {inside: inside{items: items}, skip: true, want: []string{"because of --skip-drain"}, stays: true},
 		"being deleted": {inside: inside{items: items, cluster: capi.Cluster{Deleting: true}}, want: []string{"is being deleted already"}, stays: true},
-		"dead": {inside: inside{dead: errors.New("refused")},
-			want: []string{"is not known, and stays there: refused"}, notAsked: true},
-		"dead, being deleted": {inside: inside{dead: errors.New("refused"), cluster: capi.Cluster{Deleting: true}},
-			want: []string{"was not drained before"}, notAsked: true},
-		"says nothing": {inside: inside{untold: errors.New("forbidden")},
-			want: []string{"is not known, and stays there: forbidden"}, notAsked: true},
-		"says a part": {inside: inside{untold: errors.New("forbidden"), items: items},
-			want: []string{"is not known, and stays there: forbidden", "Service default/web"}, not: "being deleted", notAsked: true},
+		"dead": {
+			inside: inside{dead: errors.New("refused")},
+			want:   []string{"is not known, and stays there: refused"}, notAsked: true,
+		},
+		"dead, being deleted": {
+			inside: inside{dead: errors.New("refused"), cluster: capi.Cluster{Deleting: true}},
+			want:   []string{"was not drained before"}, notAsked: true,
+		},
+		"says nothing": {
+			inside: inside{untold: errors.New("forbidden")},
+			want:   []string{"is not known, and stays there: forbidden"}, notAsked: true,
+		},
+		"says a part": {
+			inside: inside{untold: errors.New("forbidden"), items: items},
+			want:   []string{"is not known, and stays there: forbidden", "Service default/web"}, not: "being deleted", notAsked: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			td := &teardown{opts: TeardownOptions{SkipDrain: test.skip}, result: &TeardownResult{}}
