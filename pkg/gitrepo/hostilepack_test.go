@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"crypto/rand"
+	"crypto/sha1"
 	"encoding/binary"
 	"encoding/pem"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -234,21 +236,18 @@ func TestHostilePacks(t *testing.T) {
 	// go-git reads each object of a pack whole: this one of 300 MiB, after some 300 KiB of them.
 	large := append(packHeader(1), packObject(packBlob, 300<<20, nil, make([]byte, 300<<20))...)
 	bomb := func(w io.Writer) error { _, err := w.Write(large); return err }
-	// A delta says "all of the base again" as often as it likes, with seven bytes each.
-	copies := append(varint(1<<16), varint(1<<45)...)
-	for range 1 << 10 {
-		copies = append(copies, 0x80|0x10|0x20|0x40, 0, 0, 1)
+	// A delta says "all of the base again" as often as it likes, with four bytes each; it is the last thing of the pack, and read with its end.
+	const again = 300
+	copies := append(varint(16<<20-1), varint(again*(16<<20-1))...)
+	for range again {
+		copies = append(copies, 0x80|0x10|0x20|0x40, 0xff, 0xff, 0xff)
 	}
-	delta := func(w io.Writer) error {
-		base := make([]byte, 1<<16)
-		name := blobName(base)
-		for _, part := range [][]byte{packHeader(2), packObject(packBlob, 1<<16, nil, base), packObject(packRefDelta, uint64(len(copies)), name, copies)} {
-			if _, err := w.Write(part); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	base := make([]byte, 16<<20-1)
+	repeated := append(packHeader(2), packObject(packBlob, uint64(len(base)), nil, base)...)
+	repeated = append(repeated, packObject(packRefDelta, uint64(len(copies)), blobName(base), copies)...)
+	sum := sha1.Sum(repeated)
+	repeated = append(repeated, sum[:]...)
+	delta := func(w io.Writer) error { _, err := w.Write(repeated); return err }
 	// Each object is small enough, and they are many: deltas of a few bytes that say what they lead to.
 	many := func(w io.Writer) error {
 		base := make([]byte, 1<<16)
@@ -280,9 +279,15 @@ func TestHostilePacks(t *testing.T) {
 			h := &hostileGit{pack: tc.pack}
 			h.each(t, func(t *testing.T, url string, auth gitrepo.Auth) {
 				dir := t.TempDir()
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
 				_, err := gitrepo.Clone(t.Context(), url, auth, "main", dir)
+				runtime.ReadMemStats(&after)
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%.300v", err)
+				}
+				if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 1<<10 {
+					t.Errorf("it took %d MiB", took)
 				}
 				if n := h.sent.Load(); n > 40<<20 {
 					t.Errorf("%d MiB were taken", n>>20)
@@ -387,4 +392,29 @@ func gitInput(t *testing.T, dir, input string, args ...string) string {
 		t.Fatalf("git %s: %v", strings.Join(args, " "), err)
 	}
 	return string(out)
+}
+
+// A branch of snapshots is kept in memory: what of it would fit on a disk does not fit there.
+func TestHostilePackInMemory(t *testing.T) {
+	blob := packObject(packBlob, 200<<20, nil, make([]byte, 200<<20))
+	h := &hostileGit{pack: func(w io.Writer) error {
+		_, err := w.Write(append(packHeader(30), bytes.Repeat(blob, 30)...))
+		return err
+	}}
+	h.each(t, func(t *testing.T, url string, auth gitrepo.Auth) {
+		shelf, err := gitrepo.NewShelf(url, "main", auth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = shelf.Names(t.Context())
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), "altogether") {
+			t.Errorf("%.300v", err)
+		}
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 3<<10 {
+			t.Errorf("it took %d MiB", took)
+		}
+	})
 }

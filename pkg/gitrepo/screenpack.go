@@ -20,8 +20,10 @@ import (
 const (
 	// maxObject bounds an object: a file of the fleet repo, mostly.
 	maxObject = 256 << 20
-	// maxUnfolded bounds all objects of a pack together, and with them the time that it takes to look at them.
+	// maxUnfolded bounds all objects of a pack together, and with them the time that it takes to look at them; maxInMemory those of one that is not
+	// kept on a disk.
 	maxUnfolded = 8 << 30
+	maxInMemory = 512 << 20
 	// maxObjects bounds their number: there is room for each of them before the first one comes.
 	maxObjects = 4 << 20
 )
@@ -38,11 +40,20 @@ func receivePack(store storage.Storer, pack io.Reader) error {
 	if n := binary.BigEndian.Uint32(header[8:]); n > maxObjects {
 		return fmt.Errorf("%w: %d objects, and at most %d are taken", contact.ErrTooLarge, n, maxObjects)
 	}
+	most := uint64(maxInMemory)
+	files, ok := store.(*filesystem.Storage)
+	if ok {
+		most = maxUnfolded
+	}
 	pack = io.MultiReader(bytes.NewReader(header), pack)
 	from, to := io.Pipe()
 	screened := make(chan error, 1)
 	go func() {
-		err := screenPack(io.TeeReader(pack, to))
+		behind := &lagging{to: to}
+		err := screenPack(io.TeeReader(pack, behind), most)
+		if err == nil {
+			err = behind.flush()
+		}
 		screened <- err
 		_ = to.CloseWithError(err) // nil is the end
 	}()
@@ -55,16 +66,44 @@ func receivePack(store storage.Storer, pack io.Reader) error {
 	if errors.Is(why, contact.ErrTooLarge) {
 		err = why // whatever came of the half that was passed on
 	}
-	if s, ok := store.(*filesystem.Storage); ok {
-		if disk, ok := s.Filesystem().(*durable); ok {
+	if ok {
+		if disk, ok := files.Filesystem().(*durable); ok {
 			err = errors.Join(err, disk.dropTemps())
 		}
 	}
 	return err
 }
 
-// screenPack reads a pack to its end, and looks at what its objects unfold to.
-func screenPack(pack io.Reader) error {
+// lagging passes on what is written to it, but for the end of it: who reads a pack ahead of who looks at it would unfold what is at its end. It keeps
+// more back than a Scanner reads ahead (a few KiB), so that every object that is whole in what was passed on has been looked at.
+type lagging struct {
+	to   io.Writer
+	held []byte
+}
+
+const lag = 64 << 10
+
+// Write implements io.Writer.
+func (l *lagging) Write(p []byte) (int, error) {
+	l.held = append(l.held, p...)
+	if len(l.held) < 2*lag {
+		return len(p), nil
+	}
+	over := len(l.held) - lag
+	if _, err := l.to.Write(l.held[:over]); err != nil {
+		return 0, err
+	}
+	l.held = append(l.held[:0], l.held[over:]...)
+	return len(p), nil
+}
+
+func (l *lagging) flush() error {
+	_, err := l.to.Write(l.held)
+	return err
+}
+
+// screenPack reads a pack to its end, and looks at what its objects unfold to: at most so many bytes together.
+func screenPack(pack io.Reader, most uint64) error {
 	scanner := packfile.NewScanner(pack)
 	_, objects, err := scanner.Header()
 	if err != nil {
@@ -77,7 +116,7 @@ func screenPack(pack io.Reader) error {
 			return err
 		}
 		size := uint64(header.Length) //nolint:gosec // the scanner refuses what is too long for an int64
-		if err := tooLarge(size, unfolded); err != nil {
+		if err := tooLarge(size, unfolded, most); err != nil {
 			return err
 		}
 		var begin prefix
@@ -88,7 +127,7 @@ func screenPack(pack io.Reader) error {
 			if size, err = begin.deltaSize(); err != nil {
 				return err
 			}
-			if err := tooLarge(size, unfolded); err != nil {
+			if err := tooLarge(size, unfolded, most); err != nil {
 				return err
 			}
 		}
@@ -98,12 +137,12 @@ func screenPack(pack io.Reader) error {
 	return err
 }
 
-func tooLarge(size, before uint64) error {
+func tooLarge(size, before, most uint64) error {
 	switch {
 	case size > maxObject:
 		return fmt.Errorf("%w: an object of %d MiB, and at most %d are taken", contact.ErrTooLarge, size>>20, maxObject>>20)
-	case before+size > maxUnfolded:
-		return fmt.Errorf("%w: objects of more than %d GiB altogether", contact.ErrTooLarge, maxUnfolded>>30)
+	case before+size > most:
+		return fmt.Errorf("%w: objects of more than %d MiB altogether", contact.ErrTooLarge, most>>20)
 	}
 	return nil
 }
