@@ -75,7 +75,10 @@ func FenceAround(ctx context.Context, o AroundOptions) (*Report, error) {
 		}
 		return FenceAround(ctx, o)
 	}
-	if j := r.target.journal; j.Active() && j.Around && j.Phase.reached(PhaseFenced) {
+	if j := r.target.journal; j.Active() && j.Around && j.Admit != o.Admit {
+		return r.report(), diag.Usage("`fleetctl restore --abort` first, or keep to that namespace", "%s is fenced for the namespace %s already", r.target.Name, j.Admit)
+	}
+	if r.target.journal.Fenced() {
 		return r.report(), nil
 	}
 	if err := r.beginAround(ctx, o); err != nil {
@@ -88,7 +91,7 @@ func FenceAround(ctx context.Context, o AroundOptions) (*Report, error) {
 	if err := r.target.raise(ctx, r.targetPolicy(groups)); err != nil {
 		return r.report(), err
 	}
-	if err := r.target.untilAdmitted(ctx, o.Admit, true); err != nil {
+	if err := r.target.untilAdmitted(ctx, r.target.journal.Admit, true); err != nil {
 		return r.report(), err
 	}
 	for _, which := range []func(context.Context) ([]appsv1.Deployment, error){
@@ -217,7 +220,7 @@ func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
 	switch {
 	case j != nil && j.Around && j.Phase == PhaseReleased:
 		return r.report(), nil
-	case !j.Active() || !j.Around || r.undoing():
+	case !j.Fenced(): // a run that was cut off before may have left a provider at work
 		return r.report(), diag.Errorf("`fleetctl restore --fence-only` does that first", "%s is not fenced", r.target.Name)
 	}
 	if !j.Phase.Committed() {

@@ -262,6 +262,16 @@ func TestFenceOnly(t *testing.T) {
 				story += fmt.Sprintf(", then an abort that said %q", lastLine(o.output))
 			}
 			if verb == fence {
+				// What is fenced in part is not taken in: a provider may be at work.
+				j, err := handover.ReadJournal(ctx, clientOf(t, w.target))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !j.Fenced() {
+					if o := w.execute(ctx, t, b.program, takeIn, newMachine(t), gone()); o.code == 0 || o.count() != 0 {
+						t.Errorf("%s, then taken in without a fence: exit %d after %d writes\n%s", story, o.code, o.count(), o.output)
+					}
+				}
 				o := must(t, w, fence, story+", then again")
 				b.hold(t, w.fencedForVelero(ctx, t), story+", then again", o)
 				w.veleroRestores(ctx, t)
