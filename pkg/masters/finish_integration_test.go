@@ -22,12 +22,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
+const fleetID = "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11"
+
 // TestFinishTidiesAll: what the parent's Flux was kept off is forgotten there for each cluster that the fleet repo has at the new one by now, as when pull
 // requests were merged; not only for the one that it runs on.
 func TestFinishTidiesAll(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	r := openMasters(t, mastersFleet)
+	if err := os.WriteFile(filepath.Join(r.Dir, fleetrepo.IdentityFile), fleetrepo.IdentityContent(fleetID), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, cluster := range []string{"eu", "early"} {
 		e, err := r.Transfer(fleetrepo.TransferOptions{Cluster: cluster, To: "eu"})
 		r = apply(t, r, e, err)
@@ -37,8 +42,8 @@ func TestFinishTidiesAll(t *testing.T) {
 	released := func(on *kube.Client, name, annotations, suspended string) {
 		t.Helper()
 		applyYAML(ctx, t, on, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}")
-		applyYAML(ctx, t, on, "{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: "+name+", name: "+name+", generation: 1, annotations: {"+annotations+
-			"}}, spec: {suspend: "+suspended+"}, status: {observedGeneration: 1, conditions: [{type: Ready, status: 'True', reason: Fine, message: fine}]}}")
+		applyYAML(ctx, t, on, "{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: "+name+", name: "+name+", annotations: {"+annotations+
+			"}}, spec: {suspend: "+suspended+"}, status: {observedGeneration: 1, conditions: [{type: Ready, status: 'True', reason: Fine, message: fine, observedGeneration: 1}]}}")
 	}
 	for _, name := range []string{"eu", "early"} {
 		released(eu, name, "", "false")
@@ -101,7 +106,7 @@ func standing(ctx context.Context, t *testing.T, d management.Deps, dir, name st
 	}
 	applyYAML(ctx, t, client, "{apiVersion: v1, kind: Namespace, metadata: {name: flux-system}}")
 	applyYAML(ctx, t, client, "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, spec: {url: 'https://127.0.0.1:1/fleet.git', interval: 1m}}")
-	if err := (&ownership.Claim{Fleet: "f", Name: "masters", Cluster: name, URL: "https://127.0.0.1:1/fleet.git", Branch: "main", Confirmed: true}).Create(ctx, client); err != nil {
+	if err := (&ownership.Claim{Fleet: fleetID, Name: "masters", Cluster: name, URL: "https://127.0.0.1:1/fleet.git", Branch: "main", Confirmed: true}).Create(ctx, client); err != nil {
 		t.Fatal(err)
 	}
 	cluster := d.Store.Cluster(name)
@@ -112,7 +117,7 @@ func standing(ctx context.Context, t *testing.T, d management.Deps, dir, name st
 		}
 	}
 	if err := cluster.Save(state.Record{
-		Name: name, Fleet: "masters", FleetID: "f", Repo: dir, GitURL: "https://127.0.0.1:1/fleet.git", HostType: "existing", Connected: true,
+		Name: name, Fleet: "masters", FleetID: fleetID, Repo: dir, GitURL: "https://127.0.0.1:1/fleet.git", HostType: "existing", Connected: true,
 		KubeconfigSource: way, Context: kube.CurrentContext(kubeconfig),
 	}); err != nil {
 		t.Fatal(err)
