@@ -35,7 +35,9 @@ still live.
 With --environment NAME, or --management NAME --stand-alone, it makes a management cluster that has a parent in fleet.yaml and is to stand alone. The parent is made, and
 makes the cluster that the new one runs on; that gets the providers and the Flux of its own, which follows its own folder; then it takes over its own
 Cluster and, with --environment, what else the parent has made in that environment. The fleet repo says so, by a push or --pr, with a record in the
-parent's folder of which run it was. This machine keeps the way to it, and the parent is torn down if bootstrap made it and nothing else is left there.
+parent's folder of which run it was. This machine keeps the way to it, and the parent is torn down if bootstrap made it and nothing else is left there. Where fleet.yaml gives the new one a
+repository of its own, that gets a first commit of what belongs to it, with age keys of its own, and is what its Flux follows; --own-git-token-file
+reaches it, and of the environment the new one gets only the variables that it names.
 
 Where it fails, a support bundle without secrets (see "fleetctl support-bundle") is gathered before anything is torn down.
 

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,9 @@ import (
 type masterFlags struct {
 	forge           string
 	alone, pr, keep bool
+	// own is how the repository of its own is reached; the files have its tokens.
+	own                                masters.OwnOptions
+	ownRepo, ownTokenFile, ownFluxFile string
 	// environment tells whether somebody has given --environment.
 	environment func() bool
 	// found is the management cluster that is to stand alone; nil where none is asked for.
@@ -34,6 +38,10 @@ func (o *masterFlags) add(c *cobra.Command) {
 	fs.BoolVar(&o.pr, "pr", false, "with --stand-alone or --environment: open a pull request that says what was handed over, instead of a push; run it again when that is merged")
 	fs.StringVar(&o.forge, "forge", "", "what the remote runs on, for --pr: "+v1alpha1.ForgeNames(" or ")+" (default: spec.git.forge, or by the host's name)")
 	fs.BoolVar(&o.keep, "keep-parent", false, "with --stand-alone or --environment: leave the parent, also where it has nothing left to do")
+	fs.StringVar(&o.ownRepo, "own-repo", "", "folder for a clone of the repository that fleet.yaml gives the new management cluster (default: one in the state folder)")
+	fs.StringVar(&o.ownTokenFile, "own-git-token-file", "", "file with the token of that repository (default: the environment variable "+ownTokenVariable+")")
+	fs.StringVar(&o.ownFluxFile, "own-flux-token-file", "", "file with a token that may only read that repository, for Flux (default: the environment variable "+ownFluxTokenVariable+")")
+	fs.StringVar(&o.own.Git.SSHKeyFile, "own-ssh-key-file", "", "private key for that repository (default: the agent)")
 	completeFlag(c, "forge", completeForges)
 }
 
@@ -53,19 +61,46 @@ func (o *masterFlags) complete(f *factory, b lifecycle.BootstrapOptions) error {
 			if o.environment() {
 				environment = b.Environment
 			}
-			o.found, err = repo.Master(b.Cluster, environment)
-			return err
+			if o.found, err = repo.Master(b.Cluster, environment); err != nil {
+				return err
+			}
+			return o.completeOwn()
 		}
 	}
-	if o.pr || o.keep || o.forge != "" {
-		return diag.Usage("add --environment NAME, or --management NAME --stand-alone", "--pr, --forge and --keep-parent are for a management cluster that is to stand alone")
+	if o.pr || o.keep || o.forge != "" || o.givesOwn() {
+		return diag.Usage("add --environment NAME, or --management NAME --stand-alone", "--pr, --forge, --keep-parent and --own-… are for a management cluster that is to stand alone")
 	}
 	return nil
 }
 
+// givesOwn tells whether a flag is about a repository of its own.
+func (o *masterFlags) givesOwn() bool {
+	return o.ownRepo != "" || o.ownTokenFile != "" || o.ownFluxFile != "" || o.own.Git.SSHKeyFile != ""
+}
+
+// completeOwn settles how the repository of its own is reached.
+func (o *masterFlags) completeOwn() (err error) {
+	if o.found.Repository == nil {
+		if o.givesOwn() {
+			return diag.Usage("declare it: repository in fleet.yaml", "management cluster %s has no repository of its own, which --own-… are for", o.found.Name)
+		}
+		return nil
+	}
+	if o.own.Git.Token, err = readTokenFrom(o.ownTokenFile, "own-git-token-file", ownTokenVariable); err != nil {
+		return err
+	}
+	if o.own.FluxToken, err = readTokenFrom(o.ownFluxFile, "own-flux-token-file", ownFluxTokenVariable); err != nil {
+		return err
+	}
+	if o.ownRepo != "" {
+		o.own.Dir, err = filepath.Abs(o.ownRepo)
+	}
+	return diag.Wrap("find the folder "+o.ownRepo, err, "")
+}
+
 func runMaster(ctx context.Context, f *factory, deps management.Deps, o *bootstrapOptions) error {
 	result, err := masters.Bootstrap(ctx, deps, masters.Options{
-		BootstrapOptions: o.bootstrap, Master: o.master.found, KeepParent: o.master.keep,
+		BootstrapOptions: o.bootstrap, Master: o.master.found, KeepParent: o.master.keep, Own: o.master.own,
 		Change: change.Options{
 			PullRequest: o.master.pr, Forge: v1alpha1.ForgeType(o.master.forge), NoVerify: o.NoVerify, CacheDir: f.cacheDir(),
 		},

@@ -16,6 +16,12 @@ const tokenVariable = "FLEETCTL_GIT_TOKEN" //nolint:gosec // the name of a varia
 // fluxTokenVariable holds the token that Flux reads an https remote with.
 const fluxTokenVariable = "FLEETCTL_FLUX_TOKEN" //nolint:gosec // the name of a variable, no credential
 
+// ownTokenVariable and ownFluxTokenVariable hold the same for the repository of its own of a management cluster that bootstrap makes.
+const (
+	ownTokenVariable     = "FLEETCTL_OWN_GIT_TOKEN"  //nolint:gosec // the name of a variable, no credential
+	ownFluxTokenVariable = "FLEETCTL_OWN_FLUX_TOKEN" //nolint:gosec // the name of a variable, no credential
+)
+
 // readToken reads the token from file, or from the environment where no file is given; it may be empty.
 func readToken(file string) (string, error) {
 	return readTokenFrom(file, "git-token-file", tokenVariable)

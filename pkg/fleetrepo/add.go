@@ -184,7 +184,7 @@ func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementC
 	if name == "" && len(r.Fleet.Spec.ManagementClusters) > 1 {
 		var able []string
 		for i := range r.Fleet.Spec.ManagementClusters {
-			if m := &r.Fleet.Spec.ManagementClusters[i]; has(m) {
+			if m := &r.Fleet.Spec.ManagementClusters[i]; has(m) && m.Repository == nil {
 				able = append(able, m.Name)
 			}
 		}
@@ -193,6 +193,9 @@ func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementC
 		}
 	}
 	m, err := r.managementCluster(name)
+	if err == nil {
+		err = refuseElsewhere(m)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,8 @@ type Master struct {
 	Alone bool
 	// Clusters are those of the parent that are to be its own: first the one that it runs on.
 	Clusters []ClusterName
+	// Repository is its own, where it has one: Alone and Has are to be asked there (OwnMaster).
+	Repository *v1alpha1.Repository
 	// Has are those that the fleet repo declares as its own.
 	Has []ClusterName
 	// Begun are those of Clusters whose hand-over a run has begun, as the fleet repo says, and ByWhom says which run that was: it may have them already.
@@ -80,7 +82,10 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &Master{Name: m.Name, Parent: parent.Name, ParentHost: parent.Host, Snapshots: r.Fleet.Spec.Snapshots.To != ""}
+	found := &Master{Name: m.Name, Parent: parent.Name, ParentHost: parent.Host, Snapshots: r.Fleet.Spec.Snapshots.To != "", Repository: m.Repository}
+	belongs := func(of string) bool {
+		return environment != "" && of == environment || m.Repository != nil && slices.Contains(m.Repository.Environments, of)
+	}
 	var own, others []ClusterName
 	for _, c := range all {
 		full := ClusterName{c.Environment, c.Name}
@@ -96,11 +101,11 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 				return nil, diag.Errorf("remove the flux.yaml beside "+c.File, "cluster %s has a Flux as workload clusters have, and is to be a management cluster with its own", full)
 			}
 			found.Own, own = full, append(own, full)
-		case environment != "" && c.Environment == environment && !r.manages(parent, c.Name):
+		case belongs(c.Environment) && !r.manages(parent, c.Name):
 			others = append(others, full)
 		}
 	}
-	if !found.Alone && len(own) == 0 {
+	if !found.Alone && len(own) == 0 && m.Repository == nil {
 		return nil, diag.Errorf("declare it: `fleetctl cluster add "+m.Name+" --management "+parent.Name+" --push`", "management cluster %s declares no cluster %s, which %s is to run on", parent.Name, m.Name, m.Name)
 	}
 	found.Clusters = slices.Concat(own, others)
@@ -135,7 +140,7 @@ func (r *Repo) findMaster(name, environment string) (*v1alpha1.ManagementCluster
 		}
 		if has, err := r.hasEnvironment(m, environment, ""); err != nil {
 			return nil, err
-		} else if has {
+		} else if has || m.Repository != nil && slices.Contains(m.Repository.Environments, environment) {
 			having = append(having, m)
 		}
 		if parent, err := r.managementCluster(m.Parent); err == nil {
@@ -183,4 +188,36 @@ func (r *Repo) hasEnvironment(m *v1alpha1.ManagementCluster, environment, name s
 		own := name == "" && path.Base(path.Dir(p.file)) == m.Name
 		return p.mgmt == m && p.environment == environment && !own && r.exists(p.file)
 	}), nil
+}
+
+// OwnMaster is what Master says of a management cluster whose repository is its own, r, with what that says: whether it has taken over the cluster that it runs on,
+// and which it has. Errors: r is not its repository, or nobody declares the cluster that it runs on.
+func (r *Repo) OwnMaster(m *Master) (*Master, error) {
+	own, err := r.managementCluster(m.Name)
+	if err != nil {
+		return nil, diag.Wrap("read the fleet repo of "+m.Name, err, "declare it there, with parent: "+m.Parent)
+	}
+	if own.Parent != m.Parent || own.Repository != nil {
+		return nil, diag.Errorf("give it parent: "+m.Parent+" there, and no repository", "the fleet repo of %s says that something else makes it", m.Name)
+	}
+	all, _, err := r.Clusters()
+	if err != nil {
+		return nil, err
+	}
+	whole := *m
+	whole.Has, whole.Alone = nil, false // what the parent's repo has of it is what this one began with
+	for _, c := range all {
+		if c.ManagementCluster != m.Name {
+			continue
+		}
+		whole.Has = append(whole.Has, ClusterName{c.Environment, c.Name})
+		if c.Name == m.Name {
+			whole.Own, whole.Alone = ClusterName{c.Environment, c.Name}, true
+		}
+	}
+	if !whole.Alone && whole.Own.Name == "" {
+		return nil, diag.Errorf("declare it: `fleetctl cluster add "+m.Name+" --management "+m.Parent+" --push`",
+			"neither management cluster %s nor the fleet repo of %s declares the cluster that %s is to run on", m.Parent, m.Name, m.Name)
+	}
+	return &whole, nil
 }

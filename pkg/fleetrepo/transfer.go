@@ -43,15 +43,24 @@ func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
 	if c.mgmt == to {
 		return &Edit{Summary: "Transfer cluster " + c.Name, AsWanted: fmt.Sprintf("cluster %s is declared for management cluster %s (%s)", c.Name, to.Name, c.File)}, nil
 	}
-	if err := r.transferable(c, to); err != nil {
+	m := &mover{repo: r, into: r, from: c.mgmt, to: to, environment: c.Environment}
+	e, err := m.arrive(c, o.AcceptDifferences)
+	if err != nil {
 		return nil, err
 	}
-	m := &mover{repo: r, from: c.mgmt, to: to, environment: c.Environment}
-	e := &Edit{
-		Summary: fmt.Sprintf("Transfer cluster %s from %s to %s", c.Name, c.mgmt.Name, to.Name), Environments: []string{c.Environment},
-		Checks: []Check{RendersCluster{path.Join(to.Layout().Cluster(c.Environment, c.Name), path.Base(c.File))}},
+	return e, r.leave(e, c, to, o.HandedOver)
+}
+
+// arrive writes to where it belongs what is moved there.
+func (m *mover) arrive(c *declared, acceptDifferences bool) (*Edit, error) {
+	if err := m.transferable(c); err != nil {
+		return nil, err
 	}
-	if err := m.common(e, o.AcceptDifferences); err != nil {
+	e := &Edit{
+		Summary: fmt.Sprintf("Transfer cluster %s from %s to %s", c.Name, c.mgmt.Name, m.to.Name), Environments: []string{c.Environment},
+		Checks: []Check{RendersCluster{path.Join(m.to.Layout().Cluster(c.Environment, c.Name), path.Base(c.File))}},
+	}
+	if err := m.common(e, acceptDifferences); err != nil {
 		return nil, err
 	}
 	if err := m.cluster(e, c); err != nil {
@@ -60,18 +69,22 @@ func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
 	if err := m.chart(e, c); err != nil {
 		return nil, err
 	}
-	if err := r.withEnvironment(e, to, c.Environment); err != nil {
+	if err := m.into.withEnvironment(e, m.to, c.Environment); err != nil {
 		return nil, err
 	}
-	if r.exists(path.Join(path.Dir(c.File), layout.FluxFile)) {
-		if _, err := r.environmentFlux(&e.Changes, to, c.Environment, r.isReleased(to, c.Environment)); err != nil {
-			return nil, err
-		}
+	if !m.repo.exists(path.Join(path.Dir(c.File), layout.FluxFile)) {
+		return e, nil
 	}
-	if err := r.record(e, c, to, o.HandedOver); err != nil {
-		return nil, err
+	_, err := m.into.environmentFlux(&e.Changes, m.to, c.Environment, m.into.isReleased(m.to, c.Environment))
+	return e, err
+}
+
+// leave takes out what was moved, with the record of where it went.
+func (r *Repo) leave(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run *HandedOver) error {
+	if err := r.record(e, c, to, run); err != nil {
+		return err
 	}
-	return e, r.takeOut(e, c)
+	return r.takeOut(e, c)
 }
 
 // findBeside is find where the cluster may stand at two management clusters, as long as a pull request that moves it is half merged by hand: the one
@@ -97,23 +110,27 @@ func (r *Repo) findBeside(given string, to *v1alpha1.ManagementCluster) (*declar
 }
 
 // transferable says why a cluster cannot be another management cluster's.
-func (r *Repo) transferable(c *declared, to *v1alpha1.ManagementCluster) error {
+func (m *mover) transferable(c *declared) error {
+	r, to := m.repo, m.to
 	if c.Removing {
 		return diag.Errorf("finish its removal, or take that back: `fleetctl cluster remove "+c.Name+" --cancel`", "cluster %s is being removed", c.Name)
 	}
 	if r.manages(c.mgmt, c.Name) && !r.ownOf(c, to) {
 		return diag.Errorf("hand it over to itself: `fleetctl bootstrap --management "+c.Name+" --stand-alone`", "cluster %s is a management cluster of this fleet", c.Name)
 	}
-	if _, err := r.managementClusterFor(to.Name, c.Flavour); err != nil {
+	if _, err := m.into.managementClusterFor(to.Name, c.Flavour); err != nil {
 		return err
 	}
-	return r.checkFree(to, c.Name, manifest.File{})
+	return m.into.checkFree(to, c.Name, manifest.File{})
 }
 
 // mover writes what stands at one management cluster to where it belongs at another one.
 type mover struct {
-	repo        *Repo
-	from, to    *v1alpha1.ManagementCluster
+	// repo has what is moved, into is where it goes: the same one, but where the target has a repository of its own.
+	repo, into *Repo
+	from, to   *v1alpha1.ManagementCluster
+	// reseal is not nil between two repositories.
+	reseal      Reseal
 	environment string
 }
 
@@ -164,7 +181,7 @@ func (m *mover) cluster(e *Edit, c *declared) error {
 	}
 	e.Changes.Write(files...)
 	for _, f := range files {
-		if err := m.repo.enlist(&e.Changes, m.to.ClustersDir(c.Environment), f.Path, true); err != nil {
+		if err := m.into.enlist(&e.Changes, m.to.ClustersDir(c.Environment), f.Path, true); err != nil {
 			return err
 		}
 	}
@@ -180,11 +197,11 @@ func (m *mover) chart(e *Edit, c *declared) error {
 	from, to := m.from.Layout().EnvironmentChart(c.Environment, c.Flavour), m.to.Layout().EnvironmentChart(c.Environment, c.Flavour)
 	if there, err := m.repo.generated(from); err != nil {
 		return err
-	} else if there != nil && !m.repo.exists(to) {
+	} else if there != nil && !m.into.exists(to) {
 		e.Changes.Write(manifest.File{Path: to, Content: m.moved(there)})
-		return m.repo.listed(&e.Changes, path.Dir(to), path.Base(to), true)
+		return m.into.listed(&e.Changes, path.Dir(to), path.Base(to), true)
 	}
-	return m.repo.shareChart(e, m.to, c.Environment, c.Flavour)
+	return m.into.shareChart(e, m.to, c.Environment, c.Flavour)
 }
 
 // read are the files of a folder as they are to stand in another one.
@@ -202,7 +219,13 @@ func (m *mover) read(from, to string) ([]manifest.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, manifest.File{Path: path.Join(to, strings.TrimPrefix(name, from+"/")), Content: m.moved(content)})
+		at := path.Join(to, strings.TrimPrefix(name, from+"/"))
+		if m.reseal != nil {
+			if content, err = m.reseal(at, content); err != nil {
+				return nil, diag.Wrap("bring "+name+" along", err, "")
+			}
+		}
+		files = append(files, manifest.File{Path: at, Content: m.moved(content)})
 	}
 	return files, nil
 }
@@ -245,7 +268,7 @@ func (m *mover) common(e *Edit, accept bool) error {
 		if path.Base(f.Path) == layout.KeepFile {
 			continue
 		}
-		there, err := m.repo.generated(f.Path)
+		there, err := m.into.generated(f.Path)
 		if err != nil {
 			return err
 		}
@@ -269,12 +292,12 @@ func (m *mover) common(e *Edit, accept bool) error {
 
 // used tells whether the target has a cluster in the environment.
 func (m *mover) used() (bool, error) {
-	places, err := m.repo.places("")
+	places, err := m.into.places("")
 	if err != nil {
 		return false, err
 	}
 	return slices.ContainsFunc(places, func(p place) bool {
-		return p.mgmt == m.to && p.environment == m.environment && m.repo.exists(p.file)
+		return p.mgmt == m.to && p.environment == m.environment && m.into.exists(p.file)
 	}), nil
 }
 

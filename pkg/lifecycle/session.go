@@ -109,6 +109,10 @@ func (s *session) settle(ctx context.Context) (err error) {
 	if s.mgmt, err = s.fleet.ManagementCluster(s.opts.Cluster); err != nil {
 		return err
 	}
+	if own := s.mgmt.Repository; own != nil {
+		return diag.Usage("run it in a clone of that; `fleetctl bootstrap --management "+s.mgmt.Name+" --stand-alone` here makes it",
+			"management cluster %s has a fleet repo of its own, %s", s.mgmt.Name, own.Git.URL)
+	}
 	if e := s.mgmt.Host.Existing; e != nil && e.Kubeconfig != "" {
 		e.Kubeconfig = s.inRepo(e.Kubeconfig) // later commands may run in another folder
 	}

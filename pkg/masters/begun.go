@@ -2,7 +2,6 @@ package masters
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -28,7 +27,7 @@ func (m *master) refuseWaiting() error {
 // transfer itself. The new one is asked, too: it may have taken over from a parent that is gone.
 func (m *master) underWay(ctx context.Context) (bool, error) {
 	for _, name := range []string{m.result.Parent, m.result.Cluster} {
-		target, err := management.Find(m.Store, name, m.opts.Dir)
+		target, err := management.Find(m.Store, name, m.dirOf(name))
 		if err != nil {
 			return false, err
 		}
@@ -79,8 +78,11 @@ func (m *master) refuseBegun() error {
 	if len(begun) == 0 || m.known || m.opts.SourceIsGone {
 		return nil
 	}
-	name, parent := m.result.Cluster, m.result.Parent
-	return diag.Errorf(fmt.Sprintf("go on where that run was; or `fleetctl connect --management %s --kubeconfig FILE` if %s is there; if it is gone with all its machines: --source-is-gone", name, name),
+	name, parent, connect := m.result.Cluster, m.result.Parent, "fleetctl connect --management "+m.result.Cluster+" --kubeconfig FILE"
+	if m.own != nil {
+		connect += " --repo " + m.own.Dir
+	}
+	return diag.Errorf("go on where that run was; or `"+connect+"` if "+name+" is there; if it is gone with all its machines: --source-is-gone",
 		"a run has begun to hand %s over to %s (%s) and has not ended: the fleet repo says so, and this machine knows neither %s nor %s: %s may be there already, and would be made a second time",
 		join(begun), name, m.opts.Master.ByWhom, parent, name, name)
 }
@@ -99,7 +101,7 @@ func (m *master) announce(ctx context.Context) error {
 		return diag.Wrap("say in the fleet repo what "+m.result.Cluster+" is about to take over", err, "nothing has changed hands; run the same command again")
 	}
 	if changed.Changed {
-		m.result.Changes = append(m.result.Changes, changed)
+		m.changed(changed)
 	}
 	return nil
 }

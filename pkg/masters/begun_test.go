@@ -126,3 +126,8 @@ func TestNotASecondTime(t *testing.T) {
 		}
 	}
 }
+
+// transferOf is the change of the fleet repo by which eu takes a cluster over.
+func transferOf(cluster string) fleetrepo.TransferOptions {
+	return fleetrepo.TransferOptions{Cluster: cluster, To: "eu"}
+}

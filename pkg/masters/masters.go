@@ -32,8 +32,19 @@ type Options struct {
 	Master *fleetrepo.Master
 	// Change says how the fleet repo is told of what was handed over: its PullRequest, Forge, NoVerify and CacheDir count; without PullRequest it is pushed.
 	Change change.Options
+	// Own says how the fleet repo of its own is reached, where Master has one.
+	Own OwnOptions
 	// KeepParent leaves the parent as it is, also where it has nothing left to do.
 	KeepParent bool
+}
+
+// OwnOptions are those of a fleet repo of the new one's own. What reaches that of the parent is never tried there.
+type OwnOptions struct {
+	// Dir gets a clone of it; empty: a folder in the state folder.
+	Dir string
+	// Git may push to it. FluxToken is what Flux on the new one reads it with; empty: the one that pushes.
+	Git       change.Credentials
+	FluxToken string
 }
 
 // Result is what Bootstrap did. Outcome is ready, not-ready or failed; the exit code says the same.
@@ -45,7 +56,9 @@ type Result struct {
 	Parent        string `json:"parent"`
 	// HandedOver are the clusters that it has taken over in this run, as environment/name.
 	HandedOver []string `json:"handedOver"`
-	// Changes are those of the fleet repo.
+	// Repo is the folder of the fleet repo of its own, where it has one.
+	Repo string `json:"repo,omitempty"`
+	// Changes are those of the fleet repo, and of that one.
 	Changes []*change.Result `json:"changes"`
 	// Alone says that it was found to work without its parent.
 	Alone bool `json:"alone"`
@@ -68,6 +81,8 @@ type master struct {
 	permanent bool
 	// known says that what was handed over so far is known: this machine remembers the parent, or the new one answers.
 	known bool
+	// own is the fleet repo of the new one's own; nil where it shares the parent's.
+	own *lifecycle.OwnRepo
 	// taken are the clusters that the new one has taken over in this run.
 	taken []fleetrepo.ClusterName
 }
@@ -102,6 +117,9 @@ func (m *master) run(ctx context.Context) error {
 	if err := m.refuseWaiting(); err != nil {
 		return err
 	}
+	if err := m.openOwn(ctx); err != nil {
+		return err
+	}
 	if len(m.opts.Master.Clusters) > 0 {
 		under, err := m.underWay(ctx)
 		if err != nil {
@@ -114,6 +132,9 @@ func (m *master) run(ctx context.Context) error {
 			if err := m.make(ctx); err != nil {
 				return err
 			}
+		}
+		if err := m.moveOut(ctx); err != nil {
+			return err
 		}
 		if err := m.announce(ctx); err != nil {
 			return err
@@ -172,7 +193,11 @@ func (m *master) make(ctx context.Context) error {
 	if err != nil {
 		return diag.Wrap("bring up "+m.result.Parent+", which makes "+m.result.Cluster, err, "")
 	}
-	_, err = lifecycle.Init(ctx, m.Deps, m.ofCluster())
+	deps, o, err := m.ofCluster()
+	if err != nil {
+		return err
+	}
+	_, err = lifecycle.Init(ctx, deps, o)
 	return diag.Wrap("make a management cluster of "+m.result.Cluster, err, "")
 }
 
@@ -185,7 +210,10 @@ func (m *master) finish(ctx context.Context) error {
 	}
 	client, err := target.Client(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // there is nobody who could do anything with it
+		if diag.Code(err) != diag.ExitNotReady { // one that is stopped, or gone, does nothing with it
+			m.Report.Warn(fmt.Sprintf("%s is not reached; what its Flux was kept off stays there until this is run again: %v", m.result.Parent, err))
+		}
+		return nil
 	}
 	clusters, kubeconfigs := map[kube.Key]fleetrepo.ClusterName{}, []kube.Key{}
 	for _, c := range m.opts.Master.Has {
@@ -205,11 +233,23 @@ func (m *master) finish(ctx context.Context) error {
 }
 
 // ofCluster are the options of init for the new management cluster: what is said of a host is said of the parent's.
-func (m *master) ofCluster() lifecycle.InitOptions {
+func (m *master) ofCluster() (management.Deps, lifecycle.InitOptions, error) {
 	o := m.opts.InitOptions
 	o.Cluster, o.Ephemeral = m.result.Cluster, false
 	o.HostType, o.Context, o.Kubeconfig, o.KubernetesVersion, o.NodeImage, o.Providers = "", "", "", "", "", nil
-	return o
+	if m.own == nil {
+		return m.Deps, o, nil
+	}
+	o.Dir, o.Git, o.FluxToken, o.FluxUsername, o.AgeKeyFile = m.own.Dir, m.opts.Own.Git, m.opts.Own.FluxToken, "", ""
+	repo, err := fleetrepo.Open(m.own.Dir)
+	if err != nil {
+		return m.Deps, o, err
+	}
+	declared, err := repo.Fleet.ManagementCluster(m.result.Cluster)
+	if err != nil {
+		return m.Deps, o, err
+	}
+	return lifecycle.Narrowed(m.Deps, declared), o, nil
 }
 
 // handOver has a cluster of the parent taken over by the new one, and the fleet repo say so.
@@ -217,9 +257,13 @@ func (m *master) handOver(ctx context.Context, name fleetrepo.ClusterName) error
 	cluster := name.String()
 	o := m.opts.Change
 	o.Dir, o.Git, o.Push = m.opts.Dir, m.opts.Git, !o.PullRequest
-	done, err := transfer.Run(ctx, m.Deps, transfer.Options{Cluster: cluster, To: m.result.Cluster, Change: o})
-	if done != nil && done.Change != nil {
-		m.result.Changes = append(m.result.Changes, done.Change)
+	to := transfer.Options{Cluster: cluster, To: m.result.Cluster, Change: o}
+	if m.own != nil {
+		to.Into = &transfer.Into{Dir: m.own.Dir, Git: m.opts.Own.Git, From: m.result.Parent, Reseal: m.own.Reseal}
+	}
+	done, err := transfer.Run(ctx, m.Deps, to)
+	if done != nil {
+		m.changed(done.Arrival, done.Change)
 	}
 	if err != nil {
 		return diag.Wrap("hand cluster "+cluster+" over to "+m.result.Cluster, err, "")

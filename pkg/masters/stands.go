@@ -14,13 +14,13 @@ import (
 
 // remember keeps the way to the new management cluster, which so far was asked of the parent.
 func (m *master) remember(ctx context.Context) error {
-	connected, err := lifecycle.Connect(ctx, m.Deps, lifecycle.ConnectOptions{Dir: m.opts.Dir, Cluster: m.result.Cluster, MergeInto: m.opts.MergeKubeconfig})
+	connected, err := lifecycle.Connect(ctx, m.Deps, lifecycle.ConnectOptions{Dir: m.dirOf(m.result.Cluster), Cluster: m.result.Cluster, MergeInto: m.opts.MergeKubeconfig})
 	if err != nil {
 		return diag.Wrap("keep the way to "+m.result.Cluster, err, "")
 	}
 	m.result.Kubeconfig = connected.Kubeconfig
 	if out := m.opts.KubeconfigOut; out != "" {
-		target, err := management.Find(m.Store, m.result.Cluster, m.opts.Dir)
+		target, err := management.Find(m.Store, m.result.Cluster, m.dirOf(m.result.Cluster))
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (m *master) prove(ctx context.Context, what string) error {
 }
 
 func (m *master) stands(ctx context.Context, detail func(string)) error {
-	target, err := management.Find(m.Store, m.result.Cluster, m.opts.Dir)
+	target, err := management.Find(m.Store, m.result.Cluster, m.dirOf(m.result.Cluster))
 	if err != nil {
 		return err
 	}

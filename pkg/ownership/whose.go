@@ -67,6 +67,9 @@ func NewRepo(dir, id string, fleet *v1alpha1.Fleet) *Repo {
 	r := &Repo{Dir: dir, ID: id, Name: fleet.Metadata.Name, URL: fleet.Spec.Git.URL, Branch: cmp.Or(fleet.Spec.Git.Branch, v1alpha1.DefaultBranch)}
 	r.Hosts = map[string]v1alpha1.HostType{}
 	for _, m := range fleet.Spec.ManagementClusters {
+		if m.Repository != nil {
+			continue // it is another fleet's
+		}
 		r.Clusters = append(r.Clusters, m.Name)
 		r.Hosts[m.Name] = m.Host.Type
 		if m.Path != "" {

@@ -21,6 +21,9 @@ func (t *transfer) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if t.opts.Into != nil {
+		return t.findInto(repo)
+	}
 	at, err := declaredAt(repo, t.opts.Cluster)
 	if err != nil {
 		return err
@@ -44,8 +47,13 @@ func (t *transfer) find(ctx context.Context) error {
 		name string
 		side **side
 	}{{from, &t.from}, {to, &t.to}} {
-		if _, err := repo.Fleet.ManagementCluster(of.name); err != nil {
+		m, err := repo.Fleet.ManagementCluster(of.name)
+		if err != nil {
 			return err
+		}
+		if m.Repository != nil {
+			return diag.Usage("`fleetctl bootstrap --management "+m.Name+" --stand-alone` hands it what its parent has in its environments",
+				"management cluster %s has a fleet repo of its own, %s", m.Name, m.Repository.Git.URL)
 		}
 		target, err := management.Find(t.Store, of.name, t.opts.Change.Dir)
 		if err != nil {
@@ -53,6 +61,42 @@ func (t *transfer) find(ctx context.Context) error {
 		}
 		*of.side = &side{target: target}
 	}
+	return nil
+}
+
+// findInto is find where the target has a fleet repo of its own: which of the two has the cluster's folder, or both while it is on its way.
+func (t *transfer) findInto(repo *fleetrepo.Repo) error {
+	if t.opts.Change.PullRequest {
+		return diag.Usage("leave --pr out", "%s has a fleet repo of its own: what it takes over is pushed to both", t.opts.To)
+	}
+	into, err := fleetrepo.Open(t.opts.Into.Dir)
+	if err != nil {
+		return err
+	}
+	there, err := into.Cluster(t.opts.Cluster)
+	t.arrived = err == nil && there.ManagementCluster == t.opts.To
+	here, err := repo.Cluster(t.opts.Cluster)
+	t.declared = err != nil && t.arrived
+	switch {
+	case err != nil && !t.arrived:
+		return err
+	case err != nil:
+		t.name = there.Name
+	case here.ManagementCluster != t.opts.Into.From:
+		return diag.Errorf("`fleetctl cluster list` shows where it is", "cluster %s is %s's, not %s's", t.opts.Cluster, here.ManagementCluster, t.opts.Into.From)
+	default:
+		t.name = here.Name
+	}
+	t.result.From, t.result.To, t.result.Cluster = t.opts.Into.From, t.opts.To, t.name
+	from, err := management.Find(t.Store, t.opts.Into.From, t.opts.Change.Dir)
+	if err != nil {
+		return err
+	}
+	to, err := management.Find(t.Store, t.opts.To, t.opts.Into.Dir)
+	if err != nil {
+		return err
+	}
+	t.from, t.to = &side{target: from}, &side{target: to}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -33,6 +34,9 @@ func (t *transfer) plan(ctx context.Context) error {
 	if t.declared {
 		return nil
 	}
+	if err := t.arrive(ctx, true); err != nil {
+		return err
+	}
 	o := t.opts.Change
 	o.DryRun, o.Edit, o.Confirm = true, t.edit, nil
 	changed, err := change.Make(ctx, o)
@@ -42,7 +46,7 @@ func (t *transfer) plan(ctx context.Context) error {
 
 // run is all that changes anything.
 func (t *transfer) run(ctx context.Context) error {
-	t.result.Change = nil
+	t.result.Change, t.result.Arrival = nil, nil
 	all := []steps.Step{
 		{Name: stepQuiet, Run: t.quiet, Timeout: 2 * time.Minute},
 		{
@@ -142,10 +146,32 @@ func (t *transfer) changeRepo(ctx context.Context, _ func(string)) error {
 		return diag.Errorf("`git pull`, where the change is merged already; else carry it on with --push, --pr or, without a remote, --commit",
 			"the fleet repo here still has cluster %s at %s, which %s has taken over", t.name, t.from.target.Name, t.to.target.Name)
 	}
+	if err := t.arrive(ctx, false); err != nil {
+		return diag.Wrap("", err, hintAfter(err))
+	}
 	o.Edit, o.Confirm = t.edit, nil
 	changed, err := change.Make(ctx, o)
 	t.result.Change = changed
 	return diag.Wrap("", err, hintAfter(err))
+}
+
+// arrive has the target's own fleet repo, where it has one, declare the cluster before the other one lets go of it.
+func (t *transfer) arrive(ctx context.Context, dryRun bool) error {
+	into := t.opts.Into
+	if into == nil || t.arrived {
+		return nil
+	}
+	from, err := fleetrepo.Open(t.opts.Change.Dir)
+	if err != nil {
+		return err
+	}
+	o := t.opts.Change
+	o.Dir, o.Git, o.DryRun, o.Push, o.Commit, o.Confirm = into.Dir, into.Git, dryRun, !dryRun, false, nil
+	o.Edit = func(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		return from.TransferInto(repo, t.editOptions(), into.Reseal)
+	}
+	t.result.Arrival, err = change.Make(ctx, o)
+	return diag.Wrap("change the fleet repo of "+t.to.target.Name, err, diag.Hint(err))
 }
 
 // hintAfter says that nothing is lost by a change that could not be made.

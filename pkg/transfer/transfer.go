@@ -36,9 +36,22 @@ type Options struct {
 	WithoutTarget bool
 	// Change says how the fleet repo's part is carried to Git; Change.Dir is in the fleet repo.
 	Change change.Options
+	// Into is set where To has a fleet repo of its own: the cluster's folder goes there.
+	Into *Into
 	// Confirm, if not nil, is asked before anything is changed.
 	Confirm func(*Result) error
 	Timeout time.Duration
+}
+
+// Into is the fleet repo of the target's own. What is handed over is pushed to both.
+type Into struct {
+	// Dir is its folder, Git what reaches its remote.
+	Dir string
+	Git change.Credentials
+	// From is the management cluster that has the cluster, which the other repo may not say any more.
+	From string
+	// Reseal encrypts for the keys of this repo what comes from the other one.
+	Reseal fleetrepo.Reseal
 }
 
 // Result is what a transfer did, or would do.
@@ -54,7 +67,9 @@ type Result struct {
 	Report *handover.Report `json:"report,omitempty"`
 	// Change is that of the fleet repo; nil where that says already what it has to.
 	Change *change.Result `json:"change,omitempty"`
-	Next   []string       `json:"next"`
+	// Arrival is the change of the target's own fleet repo, where it has one.
+	Arrival *change.Result `json:"arrival,omitempty"`
+	Next    []string       `json:"next"`
 }
 
 // transfer is one run.
@@ -66,6 +81,7 @@ type transfer struct {
 	name     string // in the fleet repo
 	key      kube.Key
 	declared bool // the fleet repo has it at the target already
+	arrived  bool // the target's own fleet repo has it already
 	local    bool // the fleet repo has no remote: Flux follows its branch as it is committed
 	over     bool // the target has it, and the journals know of later hand-overs by now
 	before   bool // an earlier run has handed it over
@@ -277,10 +293,17 @@ func (t *transfer) known(j *handover.Journal) error {
 func (t *transfer) declaredKey() kube.Key { return kube.Key{Namespace: t.name, Name: t.name} }
 
 func (t *transfer) edit(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-	return repo.Transfer(fleetrepo.TransferOptions{
+	if t.opts.Into != nil {
+		return repo.TransferAway(t.editOptions())
+	}
+	return repo.Transfer(t.editOptions())
+}
+
+func (t *transfer) editOptions() fleetrepo.TransferOptions {
+	return fleetrepo.TransferOptions{
 		Cluster: t.opts.Cluster, To: t.to.target.Name, AcceptDifferences: t.opts.AcceptDifferences,
 		HandedOver: &fleetrepo.HandedOver{At: t.began, By: ownership.Somebody(), Version: version.Get().Version},
-	})
+	}
 }
 
 // handOptions are those of the hand-over.

@@ -136,6 +136,9 @@ type ManagementCluster struct {
 	// Parent is the management cluster that makes this one, as a workload cluster of the same name in its own part of the fleet, or in
 	// another fleet. That workload cluster then carries it.
 	Parent string `json:"parent,omitempty"`
+	// Repository is a fleet repo of its own, for one with a parent: what is declared there is another fleet, which shares neither keys nor tokens with this
+	// one. This fleet makes the cluster that it runs on. `fleetctl bootstrap --stand-alone` makes the repository's first commit of what is declared here.
+	Repository *Repository `json:"repository,omitempty"`
 	// Host is what carries it.
 	Host Host `json:"host,omitzero"`
 	// KubernetesVersion of the management cluster itself (v1.36.3). Default: the host's.
@@ -157,6 +160,16 @@ type ManagementCluster struct {
 	Vault Vault `json:"vault,omitzero"`
 	// Tuning is how hard the managers of its providers and of Flux work. What it leaves out stays as it was released.
 	Tuning []ManagerTuning `json:"tuning,omitempty"`
+}
+
+// Repository is the fleet repo of a management cluster that has one of its own.
+type Repository struct {
+	// Fleet is the name of that fleet. Default: the name of the management cluster.
+	Fleet string `json:"fleet,omitempty"`
+	// Git is where it is. It has a remote: the management cluster cannot fetch from this machine.
+	Git Git `json:"git"`
+	// Environments of this fleet that go there: what they run, and the clusters that the parent has made in them.
+	Environments []string `json:"environments,omitempty"`
 }
 
 // ManagerTuning is how hard one manager works and what it may take for it. `fleetctl init` applies it, and changes with it.

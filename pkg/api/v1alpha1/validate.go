@@ -30,7 +30,7 @@ func validate(f *Fleet, broken func(path string) bool) diag.Findings {
 	v.noRemote = f.Spec.Git.URL == "" && !broken("spec.git") && !broken("spec.git.url")
 	v.required(reflect.ValueOf(f).Elem(), "")
 	v.label("metadata.name", f.Metadata.Name, maxLabel)
-	v.git(f.Spec.Git)
+	v.git("spec.git", f.Spec.Git)
 	v.flux(f.Spec.Flux)
 	v.channels(f)
 	v.environments(f)

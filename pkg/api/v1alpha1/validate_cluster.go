@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/layout"
@@ -20,6 +21,7 @@ func (v *validator) managementClusters(f *Fleet) {
 	for i := range all {
 		v.managementCluster(at(i), &all[i])
 		v.tuning(at(i)+".tuning", &all[i], f.Spec.Flux)
+		v.repository(at(i)+".repository", &all[i], f)
 	}
 	unique(v, all, name, "management cluster", func(m ManagementCluster) string { return m.Name })
 	v.separateFolders(all, at)
@@ -42,6 +44,31 @@ func (v *validator) parents(all []ManagementCluster, at func(int) string) {
 			above = parent[above]
 		}
 	}
+}
+
+// repository is for one with a parent, has a remote of its own, and takes environments of this fleet.
+func (v *validator) repository(at string, m *ManagementCluster, f *Fleet) {
+	own := m.Repository
+	if own == nil {
+		return
+	}
+	if m.Parent == "" {
+		v.errorf(RuleValue, at, "leave it out, or add the parent that makes "+m.Name, "only a management cluster that another one makes has a repository of its own")
+	}
+	v.label(at+".fleet", own.Fleet, maxLabel)
+	v.git(at+".git", own.Git)
+	if own.Git.URL == "" {
+		v.errorf(RuleRequired, at+".git.url", "", "required field is missing")
+	} else if SameRepository(own.Git.URL, f.Spec.Git.URL) {
+		v.errorf(RuleDuplicate, at+".git.url", "leave repository out, where it shares this one", "it is the repository of this fleet")
+	}
+	name := func(i int) string { return itemPath(at+".environments", i) }
+	for i, environment := range own.Environments {
+		if !slices.ContainsFunc(f.Spec.Environments, func(e Environment) bool { return e.Name == environment }) {
+			v.errorf(RuleValue, name(i), "list it in spec.environments", "there is no environment %.80q", environment)
+		}
+	}
+	unique(v, own.Environments, name, "environment", func(s string) string { return s })
 }
 
 // separateFolders keeps two management clusters from writing the same files.

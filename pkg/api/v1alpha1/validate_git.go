@@ -7,28 +7,28 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-func (v *validator) git(g Git) {
+func (v *validator) git(at string, g Git) {
 	scheme := g.Scheme()
 	if g.URL != "" {
 		if _, err := g.ParseURL(); err != nil {
-			v.errorf(RuleValue, "spec.git.url", diag.Hint(err), "%v", err)
+			v.errorf(RuleValue, at+".url", diag.Hint(err), "%v", err)
 			scheme = "" // unknown, so say nothing about what fits it
 		}
 	}
 	if g.Branch != "" && !isBranch(g.Branch) {
-		v.errorf(RuleValue, "spec.git.branch", "", "%.80q is not a possible name of a branch", g.Branch)
+		v.errorf(RuleValue, at+".branch", "", "%.80q is not a possible name of a branch", g.Branch)
 	}
-	v.interval("spec.git.interval", g.Interval)
+	v.interval(at+".interval", g.Interval)
 	if g.Forge != "" {
 		known := make([]string, 0, len(ForgeTypes()))
 		for _, t := range ForgeTypes() {
 			known = append(known, string(t))
 		}
-		v.oneOf("spec.git.forge", "forge", string(g.Forge), known)
+		v.oneOf(at+".forge", "forge", string(g.Forge), known)
 	}
-	v.knownHosts(g.KnownHosts)
+	v.knownHosts(at+".knownHosts", g.KnownHosts)
 	if g.SharePushToken && scheme != "" && scheme != GitHTTPS {
-		v.warnf(RuleUnused, "spec.git.sharePushToken", "remove it", "only an %s URL has a token, and this repository is reached by %s", GitHTTPS, scheme)
+		v.warnf(RuleUnused, at+".sharePushToken", "remove it", "only an %s URL has a token, and this repository is reached by %s", GitHTTPS, scheme)
 	}
 	for _, only := range []struct {
 		field, value string
@@ -39,13 +39,13 @@ func (v *validator) git(g Git) {
 		{"knownHosts", g.KnownHosts, GitSSH},
 	} {
 		if only.value != "" && scheme != "" && scheme != only.scheme {
-			v.warnf(RuleUnused, "spec.git."+only.field, "remove it", "only an %s URL uses it, and this repository is reached by %s", only.scheme, scheme)
+			v.warnf(RuleUnused, at+"."+only.field, "remove it", "only an %s URL uses it, and this repository is reached by %s", only.scheme, scheme)
 		}
 	}
 }
 
 // knownHosts checks the form of each line; whether the key in it is one is for the ssh library to say.
-func (v *validator) knownHosts(lines string) {
+func (v *validator) knownHosts(at, lines string) {
 	for line := range strings.Lines(lines) {
 		line = strings.TrimSpace(line)
 		words := strings.Fields(line)
@@ -56,7 +56,7 @@ func (v *validator) knownHosts(lines string) {
 			words = words[1:]
 		}
 		if len(words) < 3 {
-			v.errorf(RuleValue, "spec.git.knownHosts", "each line is host, type of key, key; `ssh-keyscan host` prints such lines: compare them with what your server publishes",
+			v.errorf(RuleValue, at, "each line is host, type of key, key; `ssh-keyscan host` prints such lines: compare them with what your server publishes",
 				"%.60q is not a line of known_hosts", line)
 		}
 	}

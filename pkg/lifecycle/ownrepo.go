@@ -1,0 +1,236 @@
+package lifecycle
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// OwnRepoOptions of OpenOwnRepo.
+type OwnRepoOptions struct {
+	// Dir is the folder of the fleet repo that declares the management cluster Cluster with a repository of its own.
+	Dir, Cluster string
+	// At is the folder that gets a clone of that; empty: one in the state folder.
+	At string
+	// Git are what reaches the repository of its own, and may push there. Those of the fleet repo in Dir are never tried there.
+	Git change.Credentials
+	// AgeKeyFile has the private key of the fleet repo in Dir; empty: sops' environment variables and the state folder.
+	AgeKeyFile string
+	NoVerify   bool
+}
+
+// OwnRepo is the repository of its own of a management cluster, on this machine.
+type OwnRepo struct {
+	Dir string
+	// Made says that this run has pushed the first commit of a fleet there; Commit is where the branch is.
+	Made   bool
+	Commit string
+	// Reseal encrypts what comes from the fleet repo that declares it for the keys of this one.
+	Reseal fleetrepo.Reseal
+}
+
+// cloneFolder is the folder of the clone in the state folder of a management cluster.
+const cloneFolder = "repo"
+
+// OpenOwnRepo clones the repository of its own of a management cluster, or brings the clone up to date. One that holds no fleet yet gets what the fleet repo declares for
+// it: a fleet.yaml, its folder, what that names, an identity, and an age key of its own. The repository itself, which may be empty, has to be there. Errors are
+// those of fleetrepo's OwnRepo and of gitrepo's Clone and Sync.
+func OpenOwnRepo(ctx context.Context, deps management.Deps, o OwnRepoOptions) (*OwnRepo, error) {
+	from, err := fleetrepo.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := from.Fleet.ManagementCluster(o.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if m.Repository == nil {
+		return nil, diag.Usage("declare one: repository in "+v1alpha1.FileName, "management cluster %s has no repository of its own", m.Name)
+	}
+	fleet := &v1alpha1.Fleet{Metadata: v1alpha1.Metadata{Name: cmp.Or(m.Repository.Fleet, m.Name)}, Spec: v1alpha1.FleetSpec{Git: m.Repository.Git}}
+	v1alpha1.SetDefaults(fleet, defaults())
+	git := fleet.Spec.Git
+	auth, err := change.AuthFor(fleetrepo.New(from.Dir, fleet), o.Git)
+	if err != nil {
+		return nil, err
+	}
+	own := &OwnRepo{Dir: cmp.Or(o.At, deps.Store.Cluster(m.Name).Path(cloneFolder))}
+	clone, err := openClone(ctx, own.Dir, git, auth)
+	if err != nil {
+		return nil, diag.Wrap("open the fleet repo of "+m.Name, err, "make an empty repository at "+git.URL+", and give a token that may push to it: --own-git-token-file")
+	}
+	clone.NoVerify = o.NoVerify
+	keys, err := keysOf(deps, from, o.AgeKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	fromID, err := fleetrepo.ReadIdentity(from.Dir)
+	if err != nil {
+		return nil, err
+	}
+	first := &firstCommit{deps: deps, from: from, fromID: fromID, name: m.Name, fleet: fleet.Metadata.Name, keys: keys}
+	message := fmt.Sprintf("Begin the fleet repo of the management cluster %s\n\nMade of %s by fleetctl bootstrap.\n", m.Name, cmp.Or(from.Fleet.Spec.Git.URL, "its parent's"))
+	synced, err := clone.Sync(ctx, auth, func(root string) ([]gitrepo.Change, error) { return first.changes(ctx, root) }, message, gitrepo.Author{})
+	if err != nil {
+		return nil, diag.Wrap("bring the fleet repo of "+m.Name+" up to date", err, "")
+	}
+	own.Made, own.Commit = synced.Made, synced.Commit
+	rules, err := readRules(own.Dir)
+	if err != nil {
+		return nil, err
+	}
+	to, err := fleetrepo.ReadIdentity(own.Dir)
+	if err != nil {
+		return nil, err
+	}
+	own.Reseal = resealer(keys, rules, identities{fromID, to})
+	return own, nil
+}
+
+// openClone is the clone that is there, or a new one.
+func openClone(ctx context.Context, dir string, git v1alpha1.Git, auth gitrepo.Auth) (*gitrepo.Repo, error) {
+	clone, err := gitrepo.Open(dir)
+	if errors.Is(err, gitrepo.ErrNotARepository) {
+		return gitrepo.Clone(ctx, git.URL, auth, git.Branch, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, err = clone.EnsureRemote(git.URL)
+	return clone, err
+}
+
+// keysOf are the age keys of a fleet repo that this machine knows.
+func keysOf(deps management.Deps, repo *fleetrepo.Repo, file string) (secret.Keys, error) {
+	fleet, err := fleetOf(deps, repo)
+	if err != nil {
+		return nil, err
+	}
+	return localKeys(deps, fleet, repo.Dir, file)
+}
+
+// firstCommit is what a repository without a fleet begins with. It is made once, however often others push meanwhile.
+type firstCommit struct {
+	deps        management.Deps
+	from        *fleetrepo.Repo
+	fromID      string
+	name, fleet string
+	keys        secret.Keys
+	made        []gitrepo.Change
+}
+
+func (f *firstCommit) changes(ctx context.Context, root string) ([]gitrepo.Change, error) {
+	if within.Exists(root, v1alpha1.FileName) {
+		return nil, nil
+	}
+	if f.made != nil {
+		return f.made, nil
+	}
+	key, err := secret.NewKey()
+	if err != nil {
+		return nil, err
+	}
+	id := string(uuid.NewUUID())
+	// Who loses the key after the commit has lost what it encrypts.
+	if err := keepKeys(ctx, f.deps, state.Fleet{ID: id, Name: f.fleet}, secret.Keys{key}); err != nil {
+		return nil, err
+	}
+	rulesFile := secret.NewRules(secret.Keys{key}.Recipients())
+	rules, err := secret.ParseRules(rulesFile)
+	if err != nil {
+		return nil, err
+	}
+	files, err := f.from.OwnRepo(f.name, resealer(f.keys, rules, identities{f.fromID, id}))
+	if err != nil {
+		return nil, err
+	}
+	f.made = []gitrepo.Change{{Path: secret.RulesFile, Content: rulesFile}, {Path: fleetrepo.IdentityFile, Content: fleetrepo.IdentityContent(id)}}
+	for _, file := range files {
+		f.made = append(f.made, gitrepo.Change{Path: file.Path, Content: file.Content})
+	}
+	return f.made, nil
+}
+
+// identities are those of the fleet that something comes from and of the one that it goes to.
+type identities struct{ from, to string }
+
+// resealer encrypts by the rules what is encrypted for the keys, and has the tag that tells a cloud whose a cluster is name the fleet that it goes to. It gives one
+// answer for one file: another try must not make another file of it.
+func resealer(keys secret.Keys, rules *secret.Rules, ids identities) fleetrepo.Reseal {
+	type file struct{ name, content string }
+	done := map[file][]byte{}
+	return func(name string, content []byte) ([]byte, error) {
+		if _, err := secret.Recipients(content); err != nil { // nothing is encrypted in it
+			if ids.from == "" || ids.to == "" {
+				return content, nil
+			}
+			return bytes.ReplaceAll(content, []byte(ids.from), []byte(ids.to)), nil
+		}
+		before := file{name, string(content)}
+		if there, is := done[before]; is {
+			return there, nil
+		}
+		if rules == nil {
+			return nil, diag.Errorf("`fleetctl init` writes it", "%s is encrypted, and the repository that it goes to has no %s", name, secret.RulesFile)
+		}
+		plain, err := secret.Decrypt(content, keys)
+		if err != nil {
+			return nil, diag.Wrap("decrypt "+name, err, keyringHint)
+		}
+		rule, err := rules.For(name)
+		if err != nil {
+			return nil, err
+		}
+		sealed, err := secret.Encrypt(plain, rule)
+		if err != nil {
+			return nil, diag.Wrap("encrypt "+name, err, "")
+		}
+		done[before] = sealed
+		return sealed, nil
+	}
+}
+
+// Narrowed are the dependencies of a run for a management cluster with a repository of its own: of the environment, it sees the variables that its fleet.yaml names
+// for its providers, and those by which Vault is reached where it takes something from there. So it gets neither the credentials nor the age keys of its parent, which
+// the same run has.
+func Narrowed(deps management.Deps, m *v1alpha1.ManagementCluster) management.Deps {
+	var named []string
+	vault := false
+	for _, p := range m.Providers {
+		for _, v := range p.Variables {
+			switch {
+			case v.Vault != nil:
+				vault = true
+			case v.Value == nil && v.File == "" && !v.Stdin && len(v.Command) == 0:
+				named = append(named, cmp.Or(v.Env, v.Name))
+			}
+		}
+	}
+	if m.Vault.JWTEnv != "" {
+		named = append(named, m.Vault.JWTEnv)
+	}
+	lookup := deps.LookupEnv
+	deps.LookupEnv = func(name string) (string, bool) {
+		if slices.Contains(named, name) || vault && strings.HasPrefix(name, "VAULT_") {
+			return lookup(name)
+		}
+		return "", false
+	}
+	return deps
+}

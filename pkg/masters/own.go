@@ -1,0 +1,82 @@
+package masters
+
+import (
+	"context"
+
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+)
+
+// openOwn opens the fleet repo of the new one's own, where it has one, which is made where it is empty.
+func (m *master) openOwn(ctx context.Context) error {
+	if m.opts.Master.Repository == nil {
+		return nil
+	}
+	name := m.result.Cluster
+	if m.opts.Change.PullRequest {
+		return diag.Usage("leave --pr out", "%s has a fleet repo of its own: what it takes over is pushed to both", name)
+	}
+	step := m.Report.Start("open the fleet repo of " + name)
+	own, err := lifecycle.OpenOwnRepo(ctx, m.Deps, lifecycle.OwnRepoOptions{
+		Dir: m.opts.Dir, Cluster: name, At: m.opts.Own.Dir, Git: m.opts.Own.Git, AgeKeyFile: m.opts.AgeKeyFile, NoVerify: m.opts.NoVerify,
+	})
+	if err == nil {
+		err = m.readOwn(own)
+	}
+	if err != nil {
+		step.Fail(err)
+		return err
+	}
+	step.Done()
+	return nil
+}
+
+// moveOut takes out of the fleet repo what that of the new one's own has by now, once the parent is up: its init is what connects this one to its remote.
+func (m *master) moveOut(ctx context.Context) error {
+	if m.own == nil {
+		return nil
+	}
+	name, o := m.result.Cluster, m.opts.Change
+	o.Dir, o.Git, o.Push = m.opts.Dir, m.opts.Git, true
+	o.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.MoveToOwnRepo(name) }
+	changed, err := change.Make(ctx, o)
+	if err != nil {
+		return diag.Wrap("take out of the fleet repo what that of "+name+" has", err, "run the same command again")
+	}
+	if changed.Changed {
+		m.changed(changed)
+	}
+	return nil
+}
+
+// readOwn completes what is known of the new one by what its own fleet repo says.
+func (m *master) readOwn(own *lifecycle.OwnRepo) error {
+	repo, err := fleetrepo.Open(own.Dir)
+	if err != nil {
+		return err
+	}
+	if m.opts.Master, err = repo.OwnMaster(m.opts.Master); err != nil {
+		return err
+	}
+	m.own, m.result.Repo = own, own.Dir
+	return nil
+}
+
+// dirOf is the folder of the fleet repo that declares a management cluster.
+func (m *master) dirOf(name string) string {
+	if m.own != nil && name == m.result.Cluster {
+		return m.own.Dir
+	}
+	return m.opts.Dir
+}
+
+// changed notes changes of a fleet repo; nil ones are none.
+func (m *master) changed(changes ...*change.Result) {
+	for _, c := range changes {
+		if c != nil {
+			m.result.Changes = append(m.result.Changes, c)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package masters
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+)
+
+// The repository of its own is made of what the masters' has of the new one, which goes from there; each is pushed with a token of its own, and neither token
+// opens the other. Nothing is made where one of them cannot be pushed.
+func TestOpenOwn(t *testing.T) {
+	t.Setenv("CI", "true") // nobody has told git a name
+	above, own := gittest.NewHTTPS(t, gittest.Options{}), gittest.NewHTTPS(t, gittest.Options{})
+	r := openMasters(t, mastersFleet)
+	e, err := r.Transfer(transferOf("early"))
+	r = apply(t, r, e, err) // eu has a cluster before it has a repository
+	files := map[string]string{}
+	err = filepath.WalkDir(r.Dir, func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		relative, _ := filepath.Rel(r.Dir, name)
+		files[filepath.ToSlash(relative)] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["ca.pem"], files["eu-ca.pem"] = string(above.CA), string(own.CA)
+	files["fleet.yaml"] = strings.NewReplacer(
+		`git: {url: "https://127.0.0.1:1/fleet.git"}`, `git: {url: "`+above.URL+`", username: `+above.Username+`, caFile: ca.pem}`,
+		"    cloud: eu\n", "    cloud: eu\n    repository: {git: {url: '"+own.URL+"', username: "+own.Username+", caFile: eu-ca.pem}, environments: [prod]}\n",
+	).Replace(mastersFleet)
+	above.Seed(t, "main", files)
+	dir := filepath.Join(t.TempDir(), "masters")
+	if _, err := gitrepo.Clone(t.Context(), above.URL, gitrepo.Auth{Username: above.Username, Token: above.Token, CA: above.CA}, "main", dir); err != nil {
+		t.Fatal(err)
+	}
+	d := deps(t)
+	newMaster := func(ownToken string) *master {
+		return &master{
+			Deps: d, result: &Result{Cluster: "eu", Parent: "root"},
+			opts: Options{
+				BootstrapOptions: lifecycle.BootstrapOptions{InitOptions: lifecycle.InitOptions{Dir: dir, Git: change.Credentials{Token: above.Token}}},
+				Master:           masterOf(t, open(t, dir)), Own: OwnOptions{Git: change.Credentials{Token: ownToken}},
+			},
+		}
+	}
+	before := above.Head(t, "main")
+	if err := newMaster(above.Token).openOwn(t.Context()); err == nil || diag.Hint(err) == "" {
+		t.Errorf("with the token of the masters: %v", err)
+	}
+	if above.Head(t, "main") != before || own.Head(t, "main") != "" {
+		t.Error("something was pushed")
+	}
+	m := newMaster(own.Token)
+	if err := errors.Join(m.openOwn(t.Context()), m.moveOut(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "providers", "eu")); err == nil {
+		t.Error("the masters' repository still has the folder of eu")
+	}
+	if above.Head(t, "main") == before || len(m.result.Changes) != 1 {
+		t.Errorf("it was not pushed: %+v", m.result.Changes)
+	}
+	own.File(t, "main", "providers/eu/v1/clusters/prod/early/cluster.yaml")
+	if m.dirOf("eu") != m.own.Dir || m.dirOf("root") != dir || m.result.Repo != m.own.Dir {
+		t.Errorf("eu is declared in %s, root in %s", m.dirOf("eu"), m.dirOf("root"))
+	}
+	if got := m.opts.Master; got.Alone || len(got.Has) != 1 || got.Has[0].Name != "early" || len(got.Clusters) != 1 || got.Clusters[0].Name != "eu" {
+		t.Errorf("%+v", got)
+	}
+	_, o, err := m.ofCluster()
+	if err != nil || o.Dir != m.own.Dir || o.Git.Token != own.Token || o.FluxToken != "" {
+		t.Errorf("init of eu: %+v, %v", o, err)
+	}
+	heads := [2]string{above.Head(t, "main"), own.Head(t, "main")}
+	again := newMaster(own.Token)
+	if err := errors.Join(again.openOwn(t.Context()), again.moveOut(t.Context())); err != nil || len(again.result.Changes) > 0 || heads != [2]string{above.Head(t, "main"), own.Head(t, "main")} {
+		t.Errorf("again: %+v, %v", again.result.Changes, err)
+	}
+	proposing := newMaster(own.Token)
+	proposing.opts.Change.PullRequest = true
+	if err := proposing.openOwn(t.Context()); err == nil || diag.Code(err) != diag.ExitUsage {
+		t.Errorf("by a pull request: %v", err)
+	}
+}
