@@ -37,13 +37,7 @@ func (r *Repo) Notifications() ([]Notification, error) {
 	for i := range r.Fleet.Spec.Notifications {
 		n := &r.Fleet.Spec.Notifications[i]
 		one := Notification{
-			Name: n.Name, Type: string(n.Type), Severity: n.Severity, Environments: append([]string{}, n.Environments...), ManagementClusters: []string{}, Secret: n.Secret,
-		}
-		if one.Severity == "" {
-			one.Severity = "error"
-			if n.Type.IsCommitStatus() {
-				one.Severity = "info"
-			}
+			Name: n.Name, Type: string(n.Type), Severity: n.Level(), Environments: append([]string{}, n.Environments...), ManagementClusters: []string{}, Secret: n.Secret,
 		}
 		for _, m := range r.notified(n) {
 			if r.exists(scaffold.NotificationFile(m.Layout(), n.Name)) {

@@ -1,7 +1,6 @@
 package scaffold
 
 import (
-	"cmp"
 	"net/url"
 	"path"
 	"slices"
@@ -52,12 +51,12 @@ func Notification(o NotificationOptions) (manifest.File, error) {
 		Metadata                                                                                 bool
 		Sources                                                                                  []eventSource
 	}{
-		Name: o.Name, Type: string(o.Type), Provider: providers[o.Type], Channel: quoted(o.Channel), Secret: o.Secret, Severity: cmp.Or(o.Severity, "error"), What: "what fails",
+		Name: o.Name, Type: string(o.Type), Provider: providers[o.Type], Channel: quoted(o.Channel), Secret: o.Secret, Severity: o.Level(), What: "what fails",
 		Fleet: strconv.Quote(o.Fleet), ManagementCluster: strconv.Quote(o.ManagementCluster), Metadata: !o.Type.IsCommitStatus(), Sources: o.events(),
 	}
 	address := o.Address
 	if o.Type.IsCommitStatus() {
-		data.Severity, data.What = cmp.Or(o.Severity, "info"), "whether Flux has applied a commit"
+		data.What = "whether Flux has applied a commit"
 		if address == "" {
 			var err error
 			if address, err = webAddress(o.GitURL); err != nil {

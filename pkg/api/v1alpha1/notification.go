@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -48,6 +49,14 @@ type Notification struct {
 	Environments []string `json:"environments,omitempty"`
 	// ManagementClusters that have it. Default: all.
 	ManagementClusters []string `json:"managementClusters,omitempty"`
+}
+
+// Level is the severity of what it tells: the declared one; by itself a commit status tells everything (info), and a message what fails (error).
+func (n *Notification) Level() string {
+	if n.Severity == "" && n.Type.IsCommitStatus() {
+		return "info"
+	}
+	return cmp.Or(n.Severity, "error")
 }
 
 // IsOn tells whether a management cluster has the notification.
