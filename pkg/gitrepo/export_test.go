@@ -8,6 +8,14 @@ type Bounds struct {
 	Refs, Pack, Places int
 }
 
+// SetShelf lowers the bounds of what a branch may hold for a test: of one file, and of all.
+func SetShelf(t *testing.T, object, all uint64) {
+	t.Helper()
+	beforeObject, beforeAll := maxObject, maxInMemory
+	maxObject, maxInMemory = object, all
+	t.Cleanup(func() { maxObject, maxInMemory = beforeObject, beforeAll })
+}
+
 // SetBounds lowers the bounds for a test, in place of sending so much.
 func SetBounds(t *testing.T, to Bounds) {
 	t.Helper()

@@ -18,14 +18,18 @@ import (
 
 // What a pack may unfold to. go-git reads every object whole into memory, and a pack of a megabyte can hold one of a gigabyte.
 const (
-	// maxObject bounds an object: a file of the fleet repo, mostly.
-	maxObject = 256 << 20
-	// maxUnfolded bounds all objects of a pack together, and with them the time that it takes to look at them; maxInMemory those of one that is not
-	// kept on a disk.
+	// maxUnfolded bounds all objects of a pack together, and with them the time that it takes to look at them.
 	maxUnfolded = 8 << 30
-	maxInMemory = 512 << 20
 	// maxObjects bounds their number: there is room for each of them before the first one comes.
 	maxObjects = 4 << 20
+)
+
+// Variables for tests, which would have to send so much.
+var (
+	// maxObject bounds an object: a file of the fleet repo, mostly.
+	maxObject uint64 = 256 << 20
+	// maxInMemory bounds the objects of a pack that is not kept on a disk together.
+	maxInMemory uint64 = 512 << 20
 )
 
 // packHeader is the length of what a pack begins with: "PACK", a version and the number of its objects.
@@ -40,7 +44,7 @@ func receivePack(store storage.Storer, pack io.Reader) error {
 	if n := binary.BigEndian.Uint32(header[8:]); n > maxObjects {
 		return fmt.Errorf("%w: %d objects, and at most %d are taken", contact.ErrTooLarge, n, maxObjects)
 	}
-	most := uint64(maxInMemory)
+	most := maxInMemory
 	files, ok := store.(*filesystem.Storage)
 	if ok {
 		most = maxUnfolded
@@ -124,6 +128,7 @@ func screenPack(pack io.Reader, most uint64) error {
 			return err
 		}
 		if header.Type == plumbing.OFSDeltaObject || header.Type == plumbing.REFDeltaObject {
+			unfolded += size // the delta itself is unfolded, too
 			if size, err = begin.deltaSize(); err != nil {
 				return err
 			}

@@ -77,6 +77,25 @@ func (s *Shelf) look(ctx context.Context) (*shelved, error) {
 	return found, nil
 }
 
+// room refuses a file with which a look at the branch would be refused: as it is, or with all that is there.
+func (f *shelved) room(size uint64) error {
+	const trees = 1 << 20 // a commit and a tree come along
+	if size > maxObject {
+		return fmt.Errorf("it has %d MiB, and a file in a branch at most %d", size>>20, maxObject>>20)
+	}
+	for name, e := range f.entries {
+		there, err := f.store.EncodedObjectSize(e.Hash)
+		if err != nil {
+			return fmt.Errorf("look at %s: %w", name, err)
+		}
+		size += uint64(max(there, 0))
+	}
+	if size+trees > maxInMemory {
+		return fmt.Errorf("with what is there already it would hold %d MiB, and a branch holds at most %d", size>>20, maxInMemory>>20)
+	}
+	return nil
+}
+
 // Names of the files, sorted.
 func (s *Shelf) Names(ctx context.Context) ([]string, error) {
 	found, err := s.look(ctx)
@@ -111,9 +130,12 @@ func (s *Shelf) Read(ctx context.Context, name string, most int64) ([]byte, erro
 	return content, errors.Join(err, reader.Close())
 }
 
-// Write puts a file there, whole or not at all.
+// Write puts a file there, whole or not at all. What would make the branch larger than anybody reads again is refused.
 func (s *Shelf) Write(ctx context.Context, name string, content []byte) error {
 	return s.change(ctx, "Keep "+name, func(found *shelved) (*plumbing.Hash, error) {
+		if err := found.room(uint64(len(content))); err != nil {
+			return nil, diag.Wrap("keep "+name+" in "+s.String(), err, "keep snapshots in a folder or in a registry, where they may be larger")
+		}
 		hash, err := writeBlob(found.store, content)
 		found.entries[name] = object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: hash}
 		return &hash, err

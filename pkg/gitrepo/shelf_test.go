@@ -1,0 +1,41 @@
+package gitrepo_test
+
+import (
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+)
+
+// What is too large to be read again is not put into a branch: what is there could not be read any more either.
+func TestShelfKeepsWhatItCanRead(t *testing.T) {
+	gitrepo.SetShelf(t, 1<<20, 3<<20)
+	server := gittest.NewSSH(t, gittest.Options{})
+	shelf, err := gitrepo.NewShelf(server.URL, "snapshots", sshAuth(t, server, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := make([]byte, 2<<20)
+	if _, err := rand.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"a.20261123T120000Z-a", "a.20261123T120000Z-b", "a.20261123T120000Z-c"}
+	if err := shelf.Write(t.Context(), names[0], noise); err == nil || !strings.Contains(err.Error(), "it has 2 MiB") || diag.Hint(err) == "" {
+		t.Errorf("%v", err)
+	}
+	for i, name := range names {
+		err := shelf.Write(t.Context(), name, noise[:900<<10-i])
+		if full := i == 2; full != (err != nil) || full && !strings.Contains(err.Error(), "holds at most 3") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if there, err := shelf.Names(t.Context()); err != nil || len(there) != 2 {
+		t.Errorf("%v, %v", there, err)
+	}
+	if content, err := shelf.Read(t.Context(), names[1], 1<<20); err != nil || len(content) != 900<<10-1 {
+		t.Errorf("%d bytes, %v", len(content), err)
+	}
+}
