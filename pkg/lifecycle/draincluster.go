@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -101,10 +100,11 @@ func DrainCluster(ctx context.Context, deps management.Deps, o DrainOptions) (*D
 			Name: "drain the cluster", Needs: []string{"keep Flux off it"}, Run: d.drain, Hint: "run the same command again: it goes on",
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
 	name := d.inside.cluster.Name
+	if err != nil {
+		hint := cmp.Or(diag.Hint(err), "run the same command again: it goes on")
+		return nil, diag.Wrap("", err, hint+"; until then Flux is suspended for the cluster, and `fleetctl cluster drain "+name+" --cancel` has it go on")
+	}
 	d.result.Outcome = "drained"
 	d.result.Next = []string{
 		"fleetctl cluster remove " + name + "    # in two steps",
@@ -113,7 +113,7 @@ func DrainCluster(ctx context.Context, deps management.Deps, o DrainOptions) (*D
 	return d.result, nil
 }
 
-// find looks at the cluster and into it, and refuses where draining it cannot end well. To cancel, it is enough that the cluster answers.
+// find looks at the cluster and into it, and refuses where draining it cannot end well. To cancel, it is enough that the cluster is there.
 func (d *draining) find(ctx context.Context) (err error) {
 	if d.client, err = d.opts.Target.Client(ctx); err != nil {
 		return err
@@ -141,6 +141,8 @@ func (d *draining) find(ctx context.Context) (err error) {
 	}
 	d.inside.look(ctx, manager)
 	switch in := d.inside; {
+	case in.dead != nil && d.opts.Cancel:
+		return nil
 	case in.dead != nil:
 		return &diag.Error{
 			Op: "look into cluster " + name, Err: in.dead, Code: diag.ExitNotReady,
@@ -180,11 +182,18 @@ func (d *draining) drain(ctx context.Context, detail func(string)) error {
 // cancel has Flux go on with the cluster, from inside and from the management cluster.
 func (d *draining) cancel(ctx context.Context) error {
 	d.result.Outcome = "cancelled"
-	if !d.inside.simulated {
-		if _, err := flux.NewSystem(d.inside.client).Resume(ctx); err != nil {
-			return fmt.Errorf("resume the Flux of %s: %w", d.result.Cluster, err)
-		}
+	if _, err := flux.NewSystem(d.client).BackOn(ctx, d.kubeconfig()); err != nil {
+		return err
 	}
-	_, err := flux.NewSystem(d.client).BackOn(ctx, d.kubeconfig())
-	return err
+	err := d.inside.dead
+	if err == nil && !d.inside.simulated {
+		_, err = flux.NewSystem(d.inside.client).Resume(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	return &diag.Error{
+		Op: "resume the Flux inside the cluster " + d.result.Cluster, Err: err, Code: diag.ExitNotReady,
+		Hint: "Flux on the management cluster goes on; run the same command again when the cluster's API server answers",
+	}
 }

@@ -14,17 +14,30 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// worksOnAlpha makes a Kustomization on the management cluster that works on the workload cluster alpha.
-func (e *existingCluster) worksOnAlpha(ctx context.Context, t *testing.T, name string, suspended bool) {
+// keptOff makes a Kustomization that draining a cluster has suspended.
+func (e *existingCluster) keptOff(ctx context.Context, t *testing.T, cluster string) {
+	t.Helper()
+	e.worksOn(ctx, t, cluster, "on-"+cluster, false)
+	if _, err := flux.NewSystem(e.client).KeepOff(ctx, kube.Key{Namespace: "team-a", Name: cluster + "-kubeconfig"}); err != nil {
+		t.Fatal(err)
+	}
+	if !e.isSuspended(ctx, t, "on-"+cluster) {
+		t.Fatal("it is not suspended")
+	}
+}
+
+// worksOn makes a Kustomization on the management cluster that works on a workload cluster.
+func (e *existingCluster) worksOn(ctx context.Context, t *testing.T, cluster, name string, suspended bool) {
 	t.Helper()
 	k := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"namespace": "team-a", "name": name},
 		"spec": map[string]any{
 			"interval": "10m", "prune": true, "suspend": suspended, "sourceRef": map[string]any{"kind": "GitRepository", "name": "none"},
-			"kubeConfig": map[string]any{"secretRef": map[string]any{"name": "alpha-kubeconfig"}},
+			"kubeConfig": map[string]any{"secretRef": map[string]any{"name": cluster + "-kubeconfig"}},
 		},
 	}}
 	if err := e.client.Create(ctx, k); err != nil {
@@ -51,8 +64,8 @@ func TestDrainCluster(t *testing.T) {
 	e := newExistingCluster(t)
 	target := e.withFlux(ctx, t)
 	workload := e.withBalancer(ctx, t)
-	e.worksOnAlpha(ctx, t, "apps", false)
-	e.worksOnAlpha(ctx, t, "paused", true)
+	e.worksOn(ctx, t, "alpha", "apps", false)
+	e.worksOn(ctx, t, "alpha", "paused", true)
 	web := kube.Key{Namespace: "default", Name: "web"}
 	untouched := func(t *testing.T) {
 		t.Helper()
@@ -118,10 +131,15 @@ func TestDrainCluster(t *testing.T) {
 	if err := e.client.Create(ctx, newWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
 		t.Fatal(err)
 	}
-	for _, options := range []DrainOptions{{Target: target, Cluster: "dead"}, {Target: target, Cluster: "dead", Cancel: true}} {
-		if _, err := DrainCluster(ctx, e.deps, options); diag.Code(err) != diag.ExitNotReady || !strings.Contains(diag.Hint(err), "orphans") {
-			t.Errorf("got %v, hint %q", err, diag.Hint(err))
-		}
+	if _, err := DrainCluster(ctx, e.deps, DrainOptions{Target: target, Cluster: "dead"}); diag.Code(err) != diag.ExitNotReady || !strings.Contains(diag.Hint(err), "orphans") {
+		t.Errorf("got %v, hint %q", err, diag.Hint(err))
+	}
+	e.keptOff(ctx, t, "dead") // as when its API server dies after it was drained
+	if _, err := DrainCluster(ctx, e.deps, DrainOptions{Target: target, Cluster: "dead", Cancel: true}); diag.Code(err) != diag.ExitNotReady {
+		t.Errorf("got %v", err)
+	}
+	if e.isSuspended(ctx, t, "on-dead") {
+		t.Error("Flux on the management cluster is suspended for ever")
 	}
 	leaving := &clusterv1.Cluster{}
 	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, leaving); err != nil {

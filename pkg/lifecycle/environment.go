@@ -13,7 +13,8 @@ import (
 // othersVariables begin the names of variables that are no provider's: fleetctl's own credentials, those of sops and Vault, and what a
 // forge, its runners and an agent put into the environment.
 var othersVariables = []string{
-	"FLEETCTL_", "SOPS_", "VAULT_", "GITHUB_", "GH_", "GITLAB_", "GITEA_", "FORGEJO_", "ACTIONS_", "CI_", "SSH_",
+	"FLEETCTL_", "SOPS_", "VAULT_", "SSH_",
+	"GITHUB_", "GH_", "GITLAB_", "GITEA_", "FORGEJO_", "BITBUCKET_", "ACTIONS_", "CI_", "SYSTEM_ACCESSTOKEN", "AZURE_DEVOPS_", "BUILDKITE_", "CIRCLE_", "DRONE_", "JENKINS_",
 }
 
 // environmentFor looks up, in the environment, the variables that components name and fleet.yaml says nothing about. No other part of
