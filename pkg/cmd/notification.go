@@ -3,6 +3,8 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +44,9 @@ func (o *notificationAddOptions) complete(f *factory, args ...string) (err error
 	n.Name = args[0]
 	switch {
 	case n.Type == "":
-		return diag.Usage("give --type slack, teams, webhook, github, gitlab or gitea", "the type of the notification is missing")
+		return diag.Usage("give --type "+notificationTypes(), "the type of the notification is missing")
+	case !slices.Contains(v1alpha1.NotificationTypes(), n.Type):
+		return diag.Errorf("the types are "+notificationTypes(), "%.80q is no type of notification", string(n.Type))
 	case o.secretFile != "" && n.Secret != "":
 		return diag.Usage("leave one of them out", "--secret-file makes a Secret, and --secret names one that is made otherwise")
 	case o.secretFile == "" && n.Secret == "" && (n.Address == "" || n.Type.IsCommitStatus()):
@@ -105,6 +109,16 @@ standard input, and puts it encrypted into the fleet repo. --secret names a Secr
 	o.add(c)
 	takes(f, c, argument{what: "notification"})
 	return c
+}
+
+// notificationTypes are all types, for people to read.
+func notificationTypes() string {
+	types := v1alpha1.NotificationTypes()
+	words := make([]string, 0, len(types))
+	for _, t := range types {
+		words = append(words, string(t))
+	}
+	return strings.Join(words, ", ")
 }
 
 // neededSecret is what the Secret of a notification holds.
