@@ -35,13 +35,14 @@ type around struct {
 	opts    RestoreOptions
 
 	paused map[string]string // Clusters that others manage, with what they say
+	warned map[string]bool   // what was said already: a run judges twice
 	report *steps.Value[*handover.Report]
 	result *RestoreResult
 }
 
 func newAround(s *session, o RestoreOptions) *around {
 	a := &around{
-		session: s, init: newInitRun(s), opts: o, report: steps.NewValue[*handover.Report]("the report of the restore"),
+		session: s, init: newInitRun(s), opts: o, paused: map[string]string{}, warned: map[string]bool{}, report: steps.NewValue[*handover.Report]("the report of the restore"),
 		result: &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.mgmt.Name, Next: []string{}},
 	}
 	a.init.goesOn, a.init.held = true, held
@@ -180,7 +181,7 @@ func (a *around) check(ctx context.Context, arrival *handover.Arrival) error {
 	if err != nil {
 		return fmt.Errorf("look at Velero's restores: %w", err)
 	}
-	if err := restoresEnded(restores, a.session.deps.Report.Warn); err != nil {
+	if err := restoresEnded(restores, a.warn); err != nil {
 		return err
 	}
 	if len(arrival.Clusters) == 0 {
@@ -194,17 +195,26 @@ func (a *around) check(ctx context.Context, arrival *handover.Arrival) error {
 		return notReady("restore that, too, and run the same command again; --incomplete goes on without it", errors.Join(absent...))
 	}
 	for _, missing := range absent {
-		a.session.deps.Report.Warn(missing.Error())
+		a.warn(missing.Error())
 	}
 	if len(arrival.Paused) > 0 {
-		a.session.deps.Report.Warn("these were paused when the backup was taken, and stay so: " + strings.Join(arrival.Paused, ", "))
+		a.warn("these were paused when the backup was taken, and stay so: " + strings.Join(arrival.Paused, ", "))
 	}
-	a.paused = handover.Elsewhere(ctx, arrival.Objects, a.session.identity(), a.session.mgmt.Name)
+	// One that answers the first time and not the second is still another's.
+	maps.Copy(a.paused, handover.Elsewhere(ctx, arrival.Objects, a.session.identity(), a.session.mgmt.Name))
 	if len(a.paused) > 0 && !a.opts.PauseElsewhere {
 		return diag.Errorf("--pause-elsewhere brings these back paused, and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
 			"others manage by now, as the clusters themselves say: %s", saysOf(a.paused))
 	}
 	return nil
+}
+
+// warn says something once.
+func (a *around) warn(says string) {
+	if !a.warned[says] {
+		a.warned[says] = true
+		a.session.deps.Report.Warn(says)
+	}
 }
 
 func notReady(hint string, err error) error {
