@@ -134,11 +134,11 @@ func (r *run) beginAround(ctx context.Context, o AroundOptions) error {
 	}
 	next := r.newJournal(RoleTarget, graph)
 	next.Source, next.Target, next.Owner = r.target.party, r.target.party, r.target.party
-	next.Around, next.Admit, next.There = true, o.Admit, []string{}
-	for _, obj := range objectsOf(graph) {
-		next.There = append(next.There, string(obj.GetUID()))
-	}
+	next.Around, next.Admit = true, o.Admit
 	if next.Groups, err = r.target.manager.Groups(ctx); err != nil {
+		return err
+	}
+	if next.There, err = r.isThere(ctx, graph, next.Groups); err != nil {
 		return err
 	}
 	next.over(j)
@@ -146,6 +146,21 @@ func (r *run) beginAround(ctx context.Context, o AroundOptions) error {
 		return err
 	}
 	return r.become()
+}
+
+// isThere are the UIDs of all that an abort has to leave alone: it takes away by kind, not only what a Cluster leads to. Secrets and ConfigMaps are among them,
+// because what is restored may name one that was there.
+func (r *run) isThere(ctx context.Context, graph *capi.Graph, groups []string) ([]string, error) {
+	beside, err := r.target.manager.InGroups(ctx, append([]string{""}, groups...)...)
+	if err != nil {
+		return nil, err
+	}
+	there := []string{}
+	for _, obj := range slices.Concat(objectsOf(graph), beside) {
+		there = append(there, string(obj.GetUID()))
+	}
+	slices.Sort(there)
+	return slices.Compact(there), nil
 }
 
 func objectsOf(graph *capi.Graph) []*unstructured.Unstructured {
@@ -156,21 +171,35 @@ func objectsOf(graph *capi.Graph) []*unstructured.Unstructured {
 	return append(objects, graph.Leave...)
 }
 
-// cameSince are the objects that an abort takes away again: what has come since the fence. Of Secrets and ConfigMaps it takes only those that belong to a
-// Cluster, or bear the mark: one that is only named may be the target's own.
+// cameSince are the objects that an abort takes away again: what has come since the fence. That is all of the groups that are fenced, whether a Cluster leads to
+// it or not: an abort may come before the Clusters do, and what is left would be acted on. Of Secrets and ConfigMaps it takes only those that belong to a
+// Cluster: one that is only named may be the target's own.
 func (r *run) cameSince(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	graph, err := r.target.manager.Graph(ctx, capi.GraphOptions{WithFlux: true})
 	if err != nil {
 		return nil, err
 	}
-	shared := map[string]bool{}
-	for _, item := range graph.Items {
-		shared[string(item.GetUID())] = item.Shared && item.GroupVersionKind().Group == ""
+	fenced, err := r.target.manager.InGroups(ctx, r.target.journal.Groups...)
+	if err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(objectsOf(graph), func(obj *unstructured.Unstructured) bool {
-		uid := string(obj.GetUID())
-		return slices.Contains(r.target.journal.There, uid) || shared[uid] && obj.GetAnnotations()[capi.HandoverMark] != r.target.journal.ID
-	}), nil
+	leave := map[string]bool{}
+	for _, uid := range r.target.journal.There {
+		leave[uid] = true
+	}
+	for _, item := range graph.Items {
+		if item.Shared && item.GroupVersionKind().Group == "" {
+			leave[string(item.GetUID())] = true
+		}
+	}
+	var came []*unstructured.Unstructured
+	for _, obj := range slices.Concat(objectsOf(graph), fenced) {
+		if uid := string(obj.GetUID()); !leave[uid] {
+			leave[uid] = true // it is in both
+			came = append(came, obj)
+		}
+	}
+	return came, nil
 }
 
 // Fenced tells whether the management cluster waits for what another tool restores, or is about to take it in.

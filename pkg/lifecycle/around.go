@@ -241,6 +241,19 @@ func (a *around) absent(arrival *handover.Arrival) ([]error, error) {
 	return absent, nil
 }
 
+// undoable refuses to undo a restore that another tool is in the middle of: the fence would be gone, and what comes after would be acted on.
+func undoable(ctx context.Context, client *kube.Client) error {
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil || !journal.Active() || !journal.Around {
+		return err
+	}
+	restores, err := client.ListKind(ctx, restoreKind)
+	if err != nil {
+		return fmt.Errorf("look at Velero's restores: %w", err)
+	}
+	return restoresEnded(restores, func(string) {})
+}
+
 // restoresEnded refuses while Velero is still at it, and says which of its restores did not bring all.
 func restoresEnded(restores []unstructured.Unstructured, warn func(string)) error {
 	for _, r := range restores {
@@ -250,7 +263,7 @@ func restoresEnded(restores []unstructured.Unstructured, warn func(string)) erro
 		case "Failed", "PartiallyFailed", "FailedValidation":
 			warn(fmt.Sprintf("Velero's restore %s is %s: `velero restore describe %s` says of what", r.GetName(), phase, r.GetName()))
 		default:
-			return notReady("wait until it is Completed (`velero restore get`), and run the same command again",
+			return notReady("wait until it is Completed (`velero restore get`), and run the same command again; where Velero does not run any more: `velero restore delete "+r.GetName()+"`",
 				fmt.Errorf("restore %s of Velero has not ended: %q", r.GetName(), phase))
 		}
 	}

@@ -43,6 +43,36 @@ func aroundStories(t *testing.T, b *bed, gone func() *run, must func(t *testing.
 		o := must(t, w, takeIn, t.Name())
 		b.hold(t, b.judge(w).takenIn(ctx, t), t.Name(), o)
 	})
+	t.Run("undone before the Clusters come", func(t *testing.T) {
+		w.restore(ctx, t, w.beginning)
+		must(t, w, fence, t.Name())
+		w.veleroRestores(ctx, t, "Cluster", "ClusterClass", "ClusterResourceSet")
+		o := must(t, w, abortRestore, t.Name())
+		// Without a Cluster nothing tells whose a Secret is, and nobody acts on one.
+		faults := slices.DeleteFunc(b.judge(w).undone(ctx, t), func(fault string) bool { return strings.HasPrefix(fault, "left: Secret. ") })
+		b.hold(t, faults, t.Name(), o)
+	})
+	t.Run("undone beside what was there", func(t *testing.T) {
+		w.restore(ctx, t, w.beginning)
+		own := w.ownSecret(ctx, t)
+		must(t, w, fence, t.Name())
+		w.veleroRestores(ctx, t)
+		r, repaired := gone(), false
+		r.judge = func(w write) deed {
+			repaired = repaired || w.method == http.MethodPatch && strings.Contains(w.path, "/machines/")
+			if repaired && w.method == http.MethodPut && strings.HasSuffix(w.path, "/fleetctl-handover") {
+				return killBefore
+			}
+			return pass
+		}
+		if o := w.execute(ctx, t, b.program, takeIn, newMachine(t), r); len(o.struck) == 0 {
+			t.Fatalf("it was not killed\n%s", o.output)
+		}
+		o := must(t, w, abortRestore, t.Name())
+		if w.target.read(ctx, t)[own] == nil {
+			t.Errorf("the abort took away %s, which was there before\n%s", own, o.output)
+		}
+	})
 	t.Run("what comes while the fence closes is judged", func(t *testing.T) {
 		restored(t)
 		client := clientOf(t, w.target)
@@ -80,4 +110,22 @@ func (w *world) veleroMakes(ctx context.Context, t testing.TB, name string) erro
 	}
 	r := w.target.resourceOf(t, "cluster.x-k8s.io", "Cluster")
 	return w.target.request(ctx, http.MethodPost, r.path("team-a", ""), body, nil, asVelero()...)
+}
+
+// ownSecret makes at the target a Secret that what is restored names, too.
+func (w *world) ownSecret(ctx context.Context, t testing.TB) id {
+	t.Helper()
+	for i := range w.sourceBefore {
+		if i.kind != "Secret" || !isReferenced(i) {
+			continue
+		}
+		err := w.target.request(ctx, http.MethodPost, "/api/v1/namespaces", []byte(`{"metadata":{"name":"`+i.namespace+`"}}`), nil)
+		if err != nil && !hasCode(err, http.StatusConflict) {
+			t.Fatal(err)
+		}
+		w.target.must(ctx, t, http.MethodPost, "/api/v1/namespaces/"+i.namespace+"/secrets", []byte(`{"metadata":{"name":"`+i.name+`"}}`), nil)
+		return i
+	}
+	t.Fatal("no Secret is named")
+	return id{}
 }
