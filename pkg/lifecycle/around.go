@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -90,11 +91,39 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 	case journal.Fenced():
 		return a.result, a.takeIn(ctx)
 	}
+	if begun, err := a.begun(journal, func() (int, error) { return clustersAt(ctx, there.client) }); err != nil || begun {
+		if err != nil {
+			return nil, err
+		}
+		return a.result, a.takeIn(ctx)
+	}
 	if !a.opts.SourceIsGone && !journal.Active() {
 		return nil, diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
 			"a backup does not tell whether the management cluster that it was taken of is gone")
 	}
 	return a.result, a.fence(ctx)
+}
+
+// begun tells whether the work is taken over already, and only init's steps after it are left, if any: the management cluster follows Git only after them.
+// Whoever says again that the source is gone begins another restore, where the Clusters of this one are gone, too.
+func (a *around) begun(journal *handover.Journal, clusters func() (int, error)) (bool, error) {
+	if journal == nil || !journal.Around || journal.Phase != handover.PhaseReleased {
+		return false, nil
+	}
+	if !a.opts.SourceIsGone {
+		return true, nil
+	}
+	n, err := clusters()
+	return n > 0, err
+}
+
+func clustersAt(ctx context.Context, client *kube.Client) (int, error) {
+	manager, err := capi.New(client)
+	if err != nil {
+		return 0, err
+	}
+	clusters, err := manager.Clusters(ctx)
+	return len(clusters), err
 }
 
 func (a *around) options(client *kube.Client) handover.AroundOptions {

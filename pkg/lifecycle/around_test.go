@@ -60,6 +60,30 @@ func TestRestoresOfVeleroHaveToEnd(t *testing.T) {
 	}
 }
 
+// What is taken over is not fenced again: the same command does what is left.
+func TestFenceOnlyGoesOnAfterItHasTakenOver(t *testing.T) {
+	released := &handover.Journal{Role: handover.RoleTarget, Phase: handover.PhaseReleased, Around: true}
+	for _, c := range []struct {
+		name         string
+		journal      *handover.Journal
+		sourceIsGone bool
+		clusters     int
+		want         bool
+	}{
+		{"the same command", released, false, 1, true},
+		{"the same command, and all Clusters deleted", released, false, 0, true},
+		{"with --source-is-gone, by habit", released, true, 1, true},
+		{"another restore into it", released, true, 0, false},
+		{"nothing was restored", nil, false, 0, false},
+		{"a snapshot was restored", &handover.Journal{Phase: handover.PhaseReleased, Snapshot: "s"}, false, 1, false},
+	} {
+		a := &around{opts: RestoreOptions{SourceIsGone: c.sourceIsGone}}
+		if got, err := a.begun(c.journal, func() (int, error) { return c.clusters, nil }); err != nil || got != c.want {
+			t.Errorf("%s: %t, %v", c.name, got, err)
+		}
+	}
+}
+
 // init would start what the fence has stopped.
 func TestInitRefusesWhatIsFenced(t *testing.T) {
 	s := &session{mgmt: &v1alpha1.ManagementCluster{Name: "root"}}
