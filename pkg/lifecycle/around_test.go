@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -81,6 +84,40 @@ func TestFenceOnlyGoesOnAfterItHasTakenOver(t *testing.T) {
 		if got, err := a.begun(c.journal, func() (int, error) { return c.clusters, nil }); err != nil || got != c.want {
 			t.Errorf("%s: %t, %v", c.name, got, err)
 		}
+	}
+}
+
+// recorder keeps what is warned of.
+type recorder struct {
+	progress.Reporter
+	warned []string
+}
+
+func (r *recorder) Warn(message string) { r.warned = append(r.warned, message) }
+
+// A dry run tells all that stands against it, not only the first of it: Velero may be uninstalled after it.
+func TestAllThatIsRefusedIsFound(t *testing.T) {
+	r := &recorder{}
+	a := &around{session: &session{deps: management.Deps{Report: r}}, warned: map[string]bool{}, paused: map[string]string{"team/shop": "is managed by second"}}
+	a.opts.DryRun = true
+	arrival := &handover.Arrival{Clusters: []string{"team/shop"}, Absent: []string{"Secret team/shop-ca did not come"}}
+	problems := []diag.Finding{{File: "clusters/web/cluster.yaml", Line: 3, Summary: "it is no cluster"}}
+	missing := absent(arrival, map[string]bool{"shop": true, "blog": true}, problems)
+	refusals := errors.Join(a.refusals(arrival, []unstructured.Unstructured{veleroRestore("nightly", "InProgress")}, missing)...)
+	for _, want := range []string{"nightly", "shop-ca did not come", "cluster blog is declared in Git", "clusters/web/cluster.yaml:3", "is managed by second"} {
+		if refusals == nil || !strings.Contains(refusals.Error(), want) {
+			t.Errorf("%q is not among what is refused: %v", want, refusals)
+		}
+	}
+	if strings.Contains(refusals.Error(), "cluster shop is declared") {
+		t.Errorf("shop has come: %v", refusals)
+	}
+	a.opts.Incomplete, a.opts.PauseElsewhere = true, true
+	if refusals := a.refusals(arrival, nil, missing); len(refusals) > 0 || !strings.Contains(strings.Join(r.warned, "\n"), "clusters/web/cluster.yaml:3") {
+		t.Errorf("agreed to: %v, warned %q", refusals, r.warned)
+	}
+	if !strings.Contains(strings.Join(r.warned, "\n"), "whether Velero has finished") {
+		t.Errorf("without Velero: warned %q", r.warned)
 	}
 }
 
