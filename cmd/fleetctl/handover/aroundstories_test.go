@@ -54,7 +54,7 @@ func aroundStories(t *testing.T, b *bed, gone func() *run, must func(t *testing.
 	})
 	t.Run("undone beside what was there", func(t *testing.T) {
 		w.restore(ctx, t, w.beginning)
-		own := w.ownSecret(ctx, t)
+		own := w.ownSecrets(ctx, t)
 		must(t, w, fence, t.Name())
 		w.veleroRestores(ctx, t)
 		r, repaired := gone(), false
@@ -69,8 +69,11 @@ func aroundStories(t *testing.T, b *bed, gone func() *run, must func(t *testing.
 			t.Fatalf("it was not killed\n%s", o.output)
 		}
 		o := must(t, w, abortRestore, t.Name())
-		if w.target.read(ctx, t)[own] == nil {
-			t.Errorf("the abort took away %s, which was there before\n%s", own, o.output)
+		left := w.target.read(ctx, t)
+		for _, i := range own {
+			if left[i] == nil {
+				t.Errorf("the abort took away %s, which was there before\n%s", i, o.output)
+			}
 		}
 	})
 	t.Run("what comes while the fence closes is judged", func(t *testing.T) {
@@ -112,9 +115,10 @@ func (w *world) veleroMakes(ctx context.Context, t testing.TB, name string) erro
 	return w.target.request(ctx, http.MethodPost, r.path("team-a", ""), body, nil, asVelero()...)
 }
 
-// ownSecret makes at the target a Secret that what is restored names, too.
-func (w *world) ownSecret(ctx context.Context, t testing.TB) id {
+// ownSecrets makes at the target the Secrets that what is restored names, too.
+func (w *world) ownSecrets(ctx context.Context, t testing.TB) []id {
 	t.Helper()
+	var own []id
 	for i := range w.sourceBefore {
 		if i.kind != "Secret" || !isReferenced(i) {
 			continue
@@ -124,8 +128,11 @@ func (w *world) ownSecret(ctx context.Context, t testing.TB) id {
 			t.Fatal(err)
 		}
 		w.target.must(ctx, t, http.MethodPost, "/api/v1/namespaces/"+i.namespace+"/secrets", []byte(`{"metadata":{"name":"`+i.name+`"}}`), nil)
-		return i
+		own = append(own, i)
 	}
-	t.Fatal("no Secret is named")
-	return id{}
+	if len(own) == 0 {
+		t.Fatal("no Secret is named")
+	}
+	t.Log(own)
+	return own
 }
