@@ -174,6 +174,20 @@ func (m *Manager) objectsThat(ctx context.Context, is func(*unstructured.Unstruc
 	if err != nil {
 		return nil, err
 	}
+	return m.objectsOf(ctx, kinds, is)
+}
+
+// InGroups are all objects of those API groups, in all namespaces, by kind and name; of the API server's own group, "", the Secrets and ConfigMaps.
+func (m *Manager) InGroups(ctx context.Context, groups ...string) ([]*unstructured.Unstructured, error) {
+	kinds, err := m.heldKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k *heldKind) bool { return !slices.Contains(groups, k.Group) })
+	return m.objectsOf(ctx, kinds, func(*unstructured.Unstructured) bool { return true })
+}
+
+func (m *Manager) objectsOf(ctx context.Context, kinds []*heldKind, is func(*unstructured.Unstructured) bool) ([]*unstructured.Unstructured, error) {
 	found, err := listKinds(ctx, m.kube, kinds)
 	if err != nil {
 		return nil, err

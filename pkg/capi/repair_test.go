@@ -248,6 +248,64 @@ func TestRepairsNameWhatIsAbsent(t *testing.T) {
 	}
 }
 
+// A deployment without its set would make one, and all Machines anew: those that came belong to nothing any more.
+func TestRepairsMissASet(t *testing.T) {
+	deployment := `
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: md, labels: {cluster.x-k8s.io/cluster-name: shop}}
+spec: {clusterName: shop, replicas: 3, selector: {matchLabels: {cluster.x-k8s.io/deployment-name: md}}}`
+	set := `
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineSet
+metadata: {name: md-x, labels: {cluster.x-k8s.io/cluster-name: shop, cluster.x-k8s.io/deployment-name: md}}
+spec: {clusterName: shop, replicas: 3, selector: {matchLabels: {cluster.x-k8s.io/deployment-name: md}}}`
+	machines := ""
+	for _, n := range []string{"0", "1", "2"} {
+		machines += `
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Machine
+metadata: {name: md-x-` + n + `, labels: {cluster.x-k8s.io/cluster-name: shop, cluster.x-k8s.io/deployment-name: md}}
+spec: {clusterName: shop, bootstrap: {dataSecretName: md}}`
+	}
+	r := restored(t, planeOfOne+certificates+deployment+machines).Repairs()
+	want := []string{
+		"Machine team/md-x-0 came without", "Machine team/md-x-1 came without", "Machine team/md-x-2 came without",
+		"MachineDeployment team/md wants 3 Machines, and 0 Machines came",
+	}
+	if len(r.Absent) != len(want) || len(r.Unknown) > 0 {
+		t.Fatalf("absent %q, unknown %q", r.Absent, r.Unknown)
+	}
+	for i, w := range want {
+		if !strings.HasPrefix(r.Absent[i], w) {
+			t.Errorf("absent: %q, want %q", r.Absent[i], w)
+		}
+	}
+	if r := restored(t, planeOfOne+certificates+deployment+set+machines).Repairs(); len(r.Absent) > 0 {
+		t.Errorf("with its set: absent %q", r.Absent)
+	}
+}
+
+// Every control plane of Machines makes what it lacks of them. The replicas of a hosted one are none.
+func TestRepairsOfOtherControlPlanes(t *testing.T) {
+	other := strings.NewReplacer("KubeadmControlPlane", "RKE2ControlPlane", "spec: {replicas: 1}", "spec: {replicas: 3, machineTemplate: {metadata: {}}}")
+	none := strings.NewReplacer(`, cluster.x-k8s.io/control-plane: ""`, "", "KubeadmControlPlane", "HostedControlPlane", "spec: {replicas: 1}", "spec: {replicas: 3}")
+	const lacks = "ControlPlane team/shop wants 3 Machines"
+	if r := restored(t, other.Replace(planeOfOne)).Repairs(); len(r.Absent) != 1 || !strings.Contains(r.Absent[0], lacks+", and 1 Machine came") {
+		t.Errorf("one of three: %q", r.Absent)
+	}
+	gone := strings.Replace(other.Replace(planeOfOne), `cluster.x-k8s.io/control-plane: ""`, "other: label", 1)
+	if r := restored(t, gone).Repairs(); !slices.ContainsFunc(r.Absent, func(s string) bool { return strings.Contains(s, lacks) }) {
+		t.Errorf("none of three: %q", r.Absent)
+	}
+	if r := restored(t, none.Replace(planeOfOne)).Repairs(); slices.ContainsFunc(r.Absent, func(s string) bool { return strings.Contains(s, lacks) }) {
+		t.Errorf("hosted: %q", r.Absent)
+	}
+}
+
 // What is there already is not written again, and a controller that another owner is stays alone.
 func TestRepairsLeaveWhatIsThere(t *testing.T) {
 	graph := restored(t, planeOfOne+certificates)

@@ -60,7 +60,11 @@ func (g *Graph) Repairs() *Repairs {
 		if lacks != nil {
 			result.items = append(result.items, lacks)
 		}
-		if orphan(item) && (lacks == nil || len(lacks.owners) == 0) {
+		switch {
+		case !orphan(item) || lacks != nil && len(lacks.owners) > 0:
+		case item.kind.Group == clusterGroupKind.Group && item.GetKind() == "Machine": // no provider finds its owner again: what it counted for is made anew
+			result.Absent = append(result.Absent, item.Ref().String()+" came without the set or control plane that it belongs to, and another one may be made in its place")
+		default:
 			result.Unknown = append(result.Unknown, item.Ref().String())
 		}
 	}
@@ -223,11 +227,10 @@ func (f *family) ofCluster(cluster *Item) {
 			machines++
 		}
 	}
-	if plane.GetKind() != "KubeadmControlPlane" {
-		return
+	if machines > 0 || ofMachines(plane) {
+		f.enough(plane, machines)
 	}
-	f.enough(plane, machines)
-	if machines == 0 {
+	if plane.GetKind() != "KubeadmControlPlane" || machines == 0 {
 		return
 	}
 	needed := []string{"ca", "sa", "proxy"}
@@ -240,6 +243,14 @@ func (f *family) ofCluster(cluster *Item) {
 				cluster.GetNamespace(), name, plane.Ref()))
 		}
 	}
+}
+
+// ofMachines tells whether a control plane consists of Machines: it says what they are made from. The replicas of a hosted one are Pods.
+func ofMachines(plane *Item) bool {
+	return plane.GetKind() == "KubeadmControlPlane" || slices.ContainsFunc([]string{"machineTemplate", "infrastructureTemplate", "infrastructureRef"}, func(field string) bool {
+		_, found, _ := unstructured.NestedMap(plane.Object, "spec", field)
+		return found
+	})
 }
 
 // enough notes where fewer Machines came than are wanted: the others would be made.
@@ -267,9 +278,13 @@ func (f *family) templates(item *Item) {
 func (f *family) ofDeployment(deployment *Item) {
 	f.claim(deployment, f.clusterOf(deployment), false)
 	f.templates(deployment)
+	machines := int64(0) // that its sets account for: what they lack of them, they say themselves
 	for _, set := range f.selected("MachineSet", deployment) {
 		f.claim(set, deployment, true)
+		replicas, _, _ := unstructured.NestedInt64(set.Object, "spec", "replicas")
+		machines += replicas
 	}
+	f.enough(deployment, machines)
 }
 
 func (f *family) ofSet(set *Item) {

@@ -23,9 +23,10 @@ type AroundOptions struct {
 	Target Side
 	// Admit is the namespace that the other tool runs in: its service accounts may write behind the fence.
 	Admit string
-	// Check, if not nil, judges what has come before the fence closes for the other tool, too. After an error it may write more.
+	// Check, if not nil, judges what has come: before the fence closes for the other tool, too, and in every run once more behind the closed fence, since only
+	// that is all. After an error the other tool may write more.
 	Check func(context.Context, *Arrival) error
-	// Paused, if not nil, says which of the Clusters, NAMESPACE/NAME, begin paused.
+	// Paused, if not nil, says which of the Clusters, NAMESPACE/NAME, begin paused. It is asked after Check.
 	Paused func(cluster string) bool
 	// Attach, Drain and Progress are those of Options.
 	Attach   func(ctx context.Context, target *kube.Client, detail func(string)) error
@@ -133,11 +134,11 @@ func (r *run) beginAround(ctx context.Context, o AroundOptions) error {
 	}
 	next := r.newJournal(RoleTarget, graph)
 	next.Source, next.Target, next.Owner = r.target.party, r.target.party, r.target.party
-	next.Around, next.Admit, next.There = true, o.Admit, []string{}
-	for _, obj := range objectsOf(graph) {
-		next.There = append(next.There, string(obj.GetUID()))
-	}
+	next.Around, next.Admit = true, o.Admit
 	if next.Groups, err = r.target.manager.Groups(ctx); err != nil {
+		return err
+	}
+	if next.There, err = r.isThere(ctx, graph, next.Groups); err != nil {
 		return err
 	}
 	next.over(j)
@@ -145,6 +146,21 @@ func (r *run) beginAround(ctx context.Context, o AroundOptions) error {
 		return err
 	}
 	return r.become()
+}
+
+// isThere are the UIDs of all that an abort has to leave alone: it takes away by kind, not only what a Cluster leads to. Secrets and ConfigMaps are among them,
+// because what is restored may name one that was there.
+func (r *run) isThere(ctx context.Context, graph *capi.Graph, groups []string) ([]string, error) {
+	beside, err := r.target.manager.InGroups(ctx, append([]string{""}, groups...)...)
+	if err != nil {
+		return nil, err
+	}
+	there := []string{}
+	for _, obj := range slices.Concat(objectsOf(graph), beside) {
+		there = append(there, string(obj.GetUID()))
+	}
+	slices.Sort(there)
+	return slices.Compact(there), nil
 }
 
 func objectsOf(graph *capi.Graph) []*unstructured.Unstructured {
@@ -155,21 +171,35 @@ func objectsOf(graph *capi.Graph) []*unstructured.Unstructured {
 	return append(objects, graph.Leave...)
 }
 
-// cameSince are the objects that an abort takes away again: what has come since the fence. Of Secrets and ConfigMaps it takes only those that belong to a
-// Cluster, or bear the mark: one that is only named may be the target's own.
+// cameSince are the objects that an abort takes away again: what has come since the fence. That is all of the groups that are fenced, whether a Cluster leads to
+// it or not: an abort may come before the Clusters do, and what is left would be acted on. Of Secrets and ConfigMaps it takes only those that belong to a
+// Cluster: one that is only named may be the target's own.
 func (r *run) cameSince(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	graph, err := r.target.manager.Graph(ctx, capi.GraphOptions{WithFlux: true})
 	if err != nil {
 		return nil, err
 	}
-	shared := map[string]bool{}
-	for _, item := range graph.Items {
-		shared[string(item.GetUID())] = item.Shared && item.GroupVersionKind().Group == ""
+	fenced, err := r.target.manager.InGroups(ctx, r.target.journal.Groups...)
+	if err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(objectsOf(graph), func(obj *unstructured.Unstructured) bool {
-		uid := string(obj.GetUID())
-		return slices.Contains(r.target.journal.There, uid) || shared[uid] && obj.GetAnnotations()[capi.HandoverMark] != r.target.journal.ID
-	}), nil
+	leave := map[string]bool{}
+	for _, uid := range r.target.journal.There {
+		leave[uid] = true
+	}
+	for _, item := range graph.Items {
+		if item.Shared && item.GroupVersionKind().Group == "" {
+			leave[string(item.GetUID())] = true
+		}
+	}
+	var came []*unstructured.Unstructured
+	for _, obj := range slices.Concat(objectsOf(graph), fenced) {
+		if uid := string(obj.GetUID()); !leave[uid] {
+			leave[uid] = true // it is in both
+			came = append(came, obj)
+		}
+	}
+	return came, nil
 }
 
 // Fenced tells whether the management cluster waits for what another tool restores, or is about to take it in.
@@ -237,7 +267,7 @@ func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
 	return r.report(), r.release(ctx)
 }
 
-// closeAround judges what has come, and lets nobody write any more.
+// closeAround lets nobody write any more. What it judges before is only what has come so far: it refuses while the other tool may still mend that.
 func (r *run) closeAround(ctx context.Context, o AroundOptions) error {
 	if err := r.act(ctx); err != nil {
 		return err
@@ -265,10 +295,51 @@ func (r *run) closeAround(ctx context.Context, o AroundOptions) error {
 	return r.target.untilAdmitted(ctx, r.target.journal.Admit, false)
 }
 
+// reopenAround lets the other tool write again. The journal goes first: a run that is cut off between the two writes opens the fence when it goes on.
+func (r *run) reopenAround(ctx context.Context) error {
+	next := *r.target.journal
+	next.Phase = PhaseFenced
+	if err := r.target.put(ctx, &next); err != nil {
+		return err
+	}
+	if err := r.target.raise(ctx, r.targetPolicy(nil)); err != nil {
+		return err
+	}
+	return r.target.untilAdmitted(ctx, r.target.journal.Admit, true)
+}
+
+// judgeAround judges what has come, once nobody adds to it any more, in every run: what an earlier one found out went with it, and another management
+// cluster may have taken a Cluster over since. The Clusters that begin paused are noted before the first of them is written, so that a later run that cannot
+// find that out again still pauses them.
+func (r *run) judgeAround(ctx context.Context, o AroundOptions, arrival *Arrival) error {
+	if o.Check != nil {
+		if err := o.Check(ctx, arrival); err != nil {
+			if reopenErr := r.reopenAround(ctx); reopenErr != nil {
+				return errors.Join(err, reopenErr)
+			}
+			return err
+		}
+	}
+	next := *r.target.journal
+	next.Pause = slices.Clone(next.Pause)
+	for _, cluster := range arrival.Clusters {
+		if o.Paused != nil && o.Paused(cluster) && !slices.Contains(next.Pause, cluster) {
+			next.Pause = append(next.Pause, cluster)
+		}
+	}
+	if len(next.Pause) == len(r.target.journal.Pause) {
+		return nil
+	}
+	return r.target.put(ctx, &next)
+}
+
 // repair gives the objects what they lack. What has come is listed again: nobody adds to it any more.
 func (r *run) repair(ctx context.Context, o AroundOptions) error {
 	arrival, graph, err := r.arrived(ctx)
 	if err != nil {
+		return err
+	}
+	if err := r.judgeAround(ctx, o, arrival); err != nil {
 		return err
 	}
 	const most = 5
@@ -280,7 +351,8 @@ func (r *run) repair(ctx context.Context, o AroundOptions) error {
 		r.warn("%s has no owner, and nothing tells which one it had: its provider has to find it again", unknown)
 	}
 	err = r.target.manager.Repair(ctx, graph, capi.RepairOptions{
-		ID: r.target.journal.ID, Paused: o.Paused, Progress: r.count(PhaseCopied, "repairing what came to "+r.target.Name),
+		ID: r.target.journal.ID, Progress: r.count(PhaseCopied, "repairing what came to "+r.target.Name),
+		Paused: func(cluster string) bool { return slices.Contains(r.target.journal.Pause, cluster) },
 	})
 	if err != nil {
 		return err

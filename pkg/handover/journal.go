@@ -97,6 +97,8 @@ type Journal struct {
 	Around bool     `json:"around,omitempty"`
 	Admit  string   `json:"admit,omitempty"`
 	There  []string `json:"there,omitempty"`
+	// Pause are the Clusters, NAMESPACE/NAME, that begin paused, because others manage them.
+	Pause []string `json:"pause,omitempty"`
 
 	// Before is what stood here before it, which an abort puts back.
 	Before *Journal `json:"before,omitempty"`

@@ -291,6 +291,13 @@ func (r *run) abortTarget(ctx context.Context) error {
 	}
 	if r.target.journal.Around {
 		which = r.cameSince
+		fenced, err := r.target.isFenced(ctx)
+		if err == nil && fenced { // what the other tool writes after this is denied, and all that it wrote before is listed
+			err = r.target.untilAdmitted(ctx, r.target.journal.Admit, false)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	copies, err := which(ctx)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -35,13 +36,14 @@ type around struct {
 	opts    RestoreOptions
 
 	paused map[string]string // Clusters that others manage, with what they say
+	warned map[string]bool   // what was said already: a run judges twice
 	report *steps.Value[*handover.Report]
 	result *RestoreResult
 }
 
 func newAround(s *session, o RestoreOptions) *around {
 	a := &around{
-		session: s, init: newInitRun(s), opts: o, report: steps.NewValue[*handover.Report]("the report of the restore"),
+		session: s, init: newInitRun(s), opts: o, paused: map[string]string{}, warned: map[string]bool{}, report: steps.NewValue[*handover.Report]("the report of the restore"),
 		result: &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.mgmt.Name, Next: []string{}},
 	}
 	a.init.goesOn, a.init.held = true, held
@@ -81,12 +83,17 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 	}
 	switch {
 	case a.opts.DryRun && journal.Fenced():
-		a.result.Arrival, err = handover.Arrived(ctx, a.options(there.client))
-		return a.result, err
+		return a.result, a.rehearse(ctx, there.client)
 	case a.opts.DryRun:
 		a.result.Next = []string{"fleetctl restore --fence-only --source-is-gone    # makes the management cluster and fences it"}
 		return a.result, nil
 	case journal.Fenced():
+		return a.result, a.takeIn(ctx)
+	}
+	if begun, err := a.begun(journal, func() (int, error) { return clustersAt(ctx, there.client) }); err != nil || begun {
+		if err != nil {
+			return nil, err
+		}
 		return a.result, a.takeIn(ctx)
 	}
 	if !a.opts.SourceIsGone && !journal.Active() {
@@ -94,6 +101,28 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 			"a backup does not tell whether the management cluster that it was taken of is gone")
 	}
 	return a.result, a.fence(ctx)
+}
+
+// begun tells whether the work is taken over already, and only init's steps after it are left, if any: the management cluster follows Git only after them.
+// Whoever says again that the source is gone begins another restore, where the Clusters of this one are gone, too.
+func (a *around) begun(journal *handover.Journal, clusters func() (int, error)) (bool, error) {
+	if journal == nil || !journal.Around || journal.Phase != handover.PhaseReleased {
+		return false, nil
+	}
+	if !a.opts.SourceIsGone {
+		return true, nil
+	}
+	n, err := clusters()
+	return n > 0, err
+}
+
+func clustersAt(ctx context.Context, client *kube.Client) (int, error) {
+	manager, err := capi.New(client)
+	if err != nil {
+		return 0, err
+	}
+	clusters, err := manager.Clusters(ctx)
+	return len(clusters), err
 }
 
 func (a *around) options(client *kube.Client) handover.AroundOptions {
@@ -166,69 +195,126 @@ func (a *around) takeIn(ctx context.Context) error {
 	return nil
 }
 
-// check judges whether what has come is all.
+// check refuses what has come where that is not all, or others have it by now.
 func (a *around) check(ctx context.Context, arrival *handover.Arrival) error {
+	refusals, err := a.look(ctx, arrival)
+	if err != nil || len(refusals) == 0 {
+		return err
+	}
+	return refusals[0]
+}
+
+// rehearse says all that check would refuse. Afterwards Velero may be uninstalled, and with it what tells whether it has finished.
+func (a *around) rehearse(ctx context.Context, client *kube.Client) error {
+	arrival, err := handover.Arrived(ctx, a.options(client))
+	if err != nil {
+		return err
+	}
+	refusals, err := a.look(ctx, arrival)
+	for _, refusal := range refusals {
+		a.warn("taking it in would be refused: " + refusal.Error())
+	}
+	return err
+}
+
+// look finds all that stands against taking in what has come.
+func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, error) {
 	a.result.Arrival = arrival
 	there, err := a.session.findStanding(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if there == nil {
-		return diag.Errorf("run the same command again", "the management cluster %s does not run any more", a.session.mgmt.Name)
+		return nil, diag.Errorf("run the same command again", "the management cluster %s does not run any more", a.session.mgmt.Name)
 	}
 	restores, err := there.client.ListKind(ctx, restoreKind)
 	if err != nil {
-		return fmt.Errorf("look at Velero's restores: %w", err)
+		return nil, fmt.Errorf("look at Velero's restores: %w", err)
 	}
-	if err := restoresEnded(restores, a.session.deps.Report.Warn); err != nil {
-		return err
+	declared, problems, err := a.session.declaredClusters()
+	if err != nil {
+		return nil, err
+	}
+	// One that answers the first time and not the second is still another's.
+	maps.Copy(a.paused, handover.Elsewhere(ctx, arrival.Objects, a.session.identity(), a.session.mgmt.Name))
+	return a.refusals(arrival, restores, absent(arrival, declared, problems)), nil
+}
+
+// refusals are the reasons not to take in what has come, the one to mend first before the others. What is no reason is warned of.
+func (a *around) refusals(arrival *handover.Arrival, restores []unstructured.Unstructured, absent []error) []error {
+	var refusals []error
+	if len(restores) == 0 && a.opts.DryRun {
+		a.warn("nothing tells whether Velero has finished: no restore of it is here")
+	}
+	if err := restoresEnded(restores, a.warn); err != nil {
+		refusals = append(refusals, err)
 	}
 	if len(arrival.Clusters) == 0 {
-		return notReady("restore into it, and run the same command again; `fleetctl restore --abort` takes the fence away", errors.New("no Cluster has come yet"))
-	}
-	absent, err := a.absent(arrival)
-	if err != nil {
-		return err
+		refusals = append(refusals,
+			notReady("restore into it, and run the same command again; `fleetctl restore --abort` takes the fence away", errors.New("no Cluster has come yet")))
 	}
 	if len(absent) > 0 && !a.opts.Incomplete {
-		return notReady("restore that, too, and run the same command again; --incomplete goes on without it", errors.Join(absent...))
-	}
-	for _, missing := range absent {
-		a.session.deps.Report.Warn(missing.Error())
+		refusals = append(refusals, notReady("restore that, too, and run the same command again; --incomplete goes on without it", errors.Join(absent...)))
+	} else {
+		for _, missing := range absent {
+			a.warn(missing.Error())
+		}
 	}
 	if len(arrival.Paused) > 0 {
-		a.session.deps.Report.Warn("these were paused when the backup was taken, and stay so: " + strings.Join(arrival.Paused, ", "))
+		a.warn("these were paused when the backup was taken, and stay so: " + strings.Join(arrival.Paused, ", "))
 	}
-	a.paused = handover.Elsewhere(ctx, arrival.Objects, a.session.identity(), a.session.mgmt.Name)
 	if len(a.paused) > 0 && !a.opts.PauseElsewhere {
-		return diag.Errorf("--pause-elsewhere brings these back paused, and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
-			"others manage by now, as the clusters themselves say: %s", saysOf(a.paused))
+		refusals = append(refusals, diag.Errorf("--pause-elsewhere brings these back paused, and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
+			"others manage by now, as the clusters themselves say: %s", saysOf(a.paused)))
 	}
-	return nil
+	return refusals
+}
+
+// warn says something once.
+func (a *around) warn(says string) {
+	if !a.warned[says] {
+		a.warned[says] = true
+		a.session.deps.Report.Warn(says)
+	}
 }
 
 func notReady(hint string, err error) error {
 	return &diag.Error{Op: "look at what was restored", Err: err, Hint: hint, Code: diag.ExitNotReady}
 }
 
-// absent is what did not come, as its own fields and Git tell.
-func (a *around) absent(arrival *handover.Arrival) ([]error, error) {
+// absent is what did not come, as its own fields and Git tell. What of Git cannot be read may declare something that did not.
+func absent(arrival *handover.Arrival, declared map[string]bool, problems []diag.Finding) []error {
 	var absent []error
 	for _, says := range arrival.Absent {
 		absent = append(absent, errors.New(says))
 	}
-	declared, _, err := a.session.declaredClusters()
-	if err != nil {
-		return nil, err
-	}
+	came := map[string]bool{}
 	for _, full := range arrival.Clusters {
 		_, name, _ := strings.Cut(full, "/")
-		delete(declared, name)
+		came[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
-		absent = append(absent, fmt.Errorf("cluster %s is declared in Git and did not come: Flux would make it, perhaps a second time", name))
+		if !came[name] {
+			absent = append(absent, fmt.Errorf("cluster %s is declared in Git and did not come: Flux would make it, perhaps a second time", name))
+		}
 	}
-	return absent, nil
+	for _, p := range problems {
+		absent = append(absent, fmt.Errorf("%s: whether what it declares has come cannot be told (`fleetctl validate` shows it)", p))
+	}
+	return absent
+}
+
+// undoable refuses to undo a restore that another tool is in the middle of: the fence would be gone, and what comes after would be acted on.
+func undoable(ctx context.Context, client *kube.Client) error {
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil || !journal.Active() || !journal.Around {
+		return err
+	}
+	restores, err := client.ListKind(ctx, restoreKind)
+	if err != nil {
+		return fmt.Errorf("look at Velero's restores: %w", err)
+	}
+	return restoresEnded(restores, func(string) {})
 }
 
 // restoresEnded refuses while Velero is still at it, and says which of its restores did not bring all.
@@ -240,7 +326,7 @@ func restoresEnded(restores []unstructured.Unstructured, warn func(string)) erro
 		case "Failed", "PartiallyFailed", "FailedValidation":
 			warn(fmt.Sprintf("Velero's restore %s is %s: `velero restore describe %s` says of what", r.GetName(), phase, r.GetName()))
 		default:
-			return notReady("wait until it is Completed (`velero restore get`), and run the same command again",
+			return notReady("wait until it is Completed (`velero restore get`), and run the same command again; where Velero does not run any more: `velero restore delete "+r.GetName()+"`",
 				fmt.Errorf("restore %s of Velero has not ended: %q", r.GetName(), phase))
 		}
 	}

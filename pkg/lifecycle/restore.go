@@ -309,6 +309,9 @@ func (r *restore) abort(ctx context.Context) (*RestoreResult, error) {
 	if err := r.session.checkClaim(there.claim); err != nil {
 		return nil, err
 	}
+	if err := undoable(ctx, there.client); err != nil {
+		return nil, err
+	}
 	step := r.session.deps.Report.Start("undo the restore")
 	result.Report, err = handover.AbortRestore(ctx, handover.Side{Name: r.session.mgmt.Name, Client: there.client})
 	if err != nil {
