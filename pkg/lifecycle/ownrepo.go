@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -176,7 +177,10 @@ func resealer(keys secret.Keys, rules *secret.Rules, ids identities) fleetrepo.R
 	type file struct{ name, content string }
 	done := map[file][]byte{}
 	return func(name string, content []byte) ([]byte, error) {
-		if _, err := secret.Recipients(content); err != nil { // nothing is encrypted in it
+		if _, err := secret.Recipients(content); err != nil {
+			if encryptedOtherwise(content) {
+				return nil, diag.Wrap("encrypt "+name+" anew", err, "decrypt it with the sops program, and run `fleetctl secret encrypt` on it")
+			}
 			if ids.from == "" || ids.to == "" {
 				return content, nil
 			}
@@ -189,21 +193,30 @@ func resealer(keys secret.Keys, rules *secret.Rules, ids identities) fleetrepo.R
 		if rules == nil {
 			return nil, diag.Errorf("`fleetctl init` writes it", "%s is encrypted, and the repository that it goes to has no %s", name, secret.RulesFile)
 		}
-		plain, err := secret.Decrypt(content, keys)
-		if err != nil {
-			return nil, diag.Wrap("decrypt "+name, err, keyringHint)
-		}
 		rule, err := rules.For(name)
 		if err != nil {
 			return nil, err
 		}
-		sealed, err := secret.Encrypt(plain, rule)
+		// Whom it is for is all that the other repository says. Which fields are encrypted stays as the file has it: by other rules, some would be in clear.
+		sealed, err := secret.Rotate(content, keys, rule.Recipients)
 		if err != nil {
-			return nil, diag.Wrap("encrypt "+name, err, "")
+			hint := ""
+			if errors.Is(err, secret.ErrNoKey) {
+				hint = keyringHint
+			}
+			return nil, diag.Wrap("encrypt "+name+" anew", err, hint)
 		}
 		done[before] = sealed
 		return sealed, nil
 	}
+}
+
+// sopsMark is what SOPS writes of itself into each format of file that it encrypts.
+var sopsMark = regexp.MustCompile(`(?m)^sops:|^sops_|^\[sops\]|"sops"`)
+
+// encryptedOtherwise tells whether SOPS has encrypted a file in a way that is not read here, such as for another kind of keys.
+func encryptedOtherwise(content []byte) bool {
+	return bytes.Contains(content, []byte("ENC[AES256_GCM,")) && sopsMark.Match(content)
 }
 
 // Narrowed are the dependencies of a run for a management cluster with a repository of its own: of the environment, it sees the variables that its fleet.yaml names
