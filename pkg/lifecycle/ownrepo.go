@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
@@ -217,33 +215,4 @@ var sopsMark = regexp.MustCompile(`(?m)^sops:|^sops_|^\[sops\]|"sops"`)
 // encryptedOtherwise tells whether SOPS has encrypted a file in a way that is not read here, such as for another kind of keys.
 func encryptedOtherwise(content []byte) bool {
 	return bytes.Contains(content, []byte("ENC[AES256_GCM,")) && sopsMark.Match(content)
-}
-
-// Narrowed are the dependencies of a run for a management cluster with a repository of its own: of the environment, it sees the variables that its fleet.yaml names
-// for its providers, and those by which Vault is reached where it takes something from there. So it gets neither the credentials nor the age keys of its parent, which
-// the same run has.
-func Narrowed(deps management.Deps, m *v1alpha1.ManagementCluster) management.Deps {
-	var named []string
-	vault := false
-	for _, p := range m.Providers {
-		for _, v := range p.Variables {
-			switch {
-			case v.Vault != nil:
-				vault = true
-			case v.Value == nil && v.File == "" && !v.Stdin && len(v.Command) == 0:
-				named = append(named, cmp.Or(v.Env, v.Name))
-			}
-		}
-	}
-	if m.Vault.JWTEnv != "" {
-		named = append(named, m.Vault.JWTEnv)
-	}
-	lookup := deps.LookupEnv
-	deps.LookupEnv = func(name string) (string, bool) {
-		if slices.Contains(named, name) || vault && strings.HasPrefix(name, "VAULT_") {
-			return lookup(name)
-		}
-		return "", false
-	}
-	return deps
 }

@@ -83,6 +83,26 @@ func TestOpenOwn(t *testing.T) {
 	if err != nil || o.Dir != m.own.Dir || o.Git.Token != own.Token || o.FluxToken != "" {
 		t.Errorf("init of eu: %+v, %v", o, err)
 	}
+	others := filepath.Join(m.own.Dir, "fleet.yaml")
+	declared, err := os.ReadFile(others)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for content, want := range map[string]string{
+		strings.Replace(string(declared), "name: docker\n", "name: docker\n          variables: [{name: X, env: SOPS_AGE_KEY}]\n", 1): "environment variable SOPS_AGE_KEY",
+		string(declared): "",
+	} {
+		if err := os.WriteFile(others, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, o, err := m.ofCluster()
+		if o.Sources == nil || want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("init of eu, where its own repo wants %q: %v", want, err)
+		}
+	}
+	if err := os.WriteFile(others, declared, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	heads := [2]string{above.Head(t, "main"), own.Head(t, "main")}
 	again := newMaster(own.Token)
 	if err := errors.Join(again.openOwn(t.Context()), again.moveOut(t.Context())); err != nil || len(again.result.Changes) > 0 || heads != [2]string{above.Head(t, "main"), own.Head(t, "main")} {
