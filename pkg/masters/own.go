@@ -40,7 +40,13 @@ func (m *master) moveOut(ctx context.Context) error {
 	}
 	name, o := m.result.Cluster, m.opts.Change
 	o.Dir, o.Git, o.Push = m.opts.Dir, m.opts.Git, true
-	o.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.MoveToOwnRepo(name) }
+	o.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		into, err := fleetrepo.Open(m.own.Dir)
+		if err != nil {
+			return nil, err
+		}
+		return r.MoveToOwnRepo(name, into)
+	}
 	changed, err := change.Make(ctx, o)
 	if err != nil {
 		return diag.Wrap("take out of the fleet repo what that of "+name+" has", err, "run the same command again")
