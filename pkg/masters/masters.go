@@ -79,8 +79,9 @@ type master struct {
 	result *Result
 	// permanent says that the parent was not made by a pipeline on this machine: it stays.
 	permanent bool
-	// known says that what was handed over so far is known: this machine remembers the parent, or the new one answers.
-	known bool
+	// known says that what was handed over so far is known: the parent that does it answers, or the new one. silent is why a parent that has a record does not answer.
+	known  bool
+	silent error
 	// own is the fleet repo of the new one's own; nil where it shares the parent's.
 	own *lifecycle.OwnRepo
 	// taken are the clusters that the new one has taken over in this run.
