@@ -216,3 +216,21 @@ var sopsMark = regexp.MustCompile(`(?m)^sops:|^sops_|^\[sops\]|"sops"`)
 func encryptedOtherwise(content []byte) bool {
 	return bytes.Contains(content, []byte("ENC[AES256_GCM,")) && sopsMark.Match(content)
 }
+
+// BeginAnew is the hint where err is that nobody here has the age key of the repository of its own of a management cluster, clone: an earlier run made the key on
+// another machine, and may have been lost with it. As long as the fleet repo in dir has all that the first commit there was made of, that can be made again; else "".
+func BeginAnew(err error, dir, cluster, clone string) string {
+	if !errors.Is(err, secret.ErrNoKey) {
+		return ""
+	}
+	from, openErr := fleetrepo.Open(dir)
+	if openErr != nil {
+		return ""
+	}
+	m, openErr := from.Fleet.ManagementCluster(cluster)
+	if openErr != nil || m.Repository == nil || !within.Exists(from.Dir, m.Layout().Owned()) {
+		return ""
+	}
+	return "run it where the first run was, which has the age key; or, if that machine is gone and nobody has worked there since: make " + m.Repository.Git.URL +
+		" anew as an empty repository, remove the clone in " + clone + ", and run the same command again: the fleet repo here still has all that it began with"
+}

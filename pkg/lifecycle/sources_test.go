@@ -19,8 +19,12 @@ func TestSources(t *testing.T) {
 		return v1alpha1.ManagementCluster{
 			Name: "eu", Parent: "root", Vault: v1alpha1.Vault{Method: v1alpha1.VaultJWT, Role: "eu", JWTEnv: "EU_JWT"},
 			Providers: []v1alpha1.Provider{{Name: "aws", Variables: []v1alpha1.Variable{
-				{Name: "A_TOKEN", Env: "EU_TOKEN"}, {Name: "B_TOKEN"}, {Name: "C_TOKEN", File: "/home/ci/eu"}, {Name: "D_TOKEN", Command: []string{"eu-token", "--once"}},
-				{Name: "E_TOKEN", Vault: &v1alpha1.VaultSecret{Path: "aws/creds/eu", Field: "key"}}, {Name: "REGION", Value: &value},
+				{Name: "A_TOKEN", Env: "EU_TOKEN"},
+				{Name: "B_TOKEN"},
+				{Name: "C_TOKEN", File: "/home/ci/eu"},
+				{Name: "D_TOKEN", Command: []string{"eu-token", "--once"}},
+				{Name: "E_TOKEN", Vault: &v1alpha1.VaultSecret{Path: "aws/creds/eu", Field: "key"}},
+				{Name: "REGION", Value: &value},
 			}}},
 		}
 	}
@@ -53,7 +57,9 @@ func TestSources(t *testing.T) {
 		"a way into Vault":             {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Vault.Role = "root" }, "vault, which says"},
 		"another token for Vault":      {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Vault.JWTEnv = keyVariable }, "vault, which says"},
 		"another parent":               {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Parent = "other" }, `parent is "other"`},
-		"another server":               {func(f *v1alpha1.Fleet, _ *v1alpha1.ManagementCluster) { f.Spec.Git.URL = "https://elsewhere.example.com/eu.git" }, "https://elsewhere.example.com"},
+		"another server": {func(f *v1alpha1.Fleet, _ *v1alpha1.ManagementCluster) {
+			f.Spec.Git.URL = "https://elsewhere.example.com/eu.git"
+		}, "https://elsewhere.example.com"},
 	} {
 		fleet := &v1alpha1.Fleet{Spec: v1alpha1.FleetSpec{Git: v1alpha1.Git{URL: url}, ManagementClusters: []v1alpha1.ManagementCluster{declared()}}}
 		tc.set(fleet, &fleet.Spec.ManagementClusters[0])

@@ -199,7 +199,7 @@ func (m *master) make(ctx context.Context) error {
 		return diag.Wrap("bring up "+m.result.Parent+", which makes "+m.result.Cluster, err, "")
 	}
 	_, err = lifecycle.Init(ctx, deps, o)
-	return diag.Wrap("make a management cluster of "+m.result.Cluster, err, "")
+	return diag.Wrap("make a management cluster of "+m.result.Cluster, err, m.beginAnew(err))
 }
 
 // finish has the parent forget what earlier runs left there, when a pull request is merged, or where they were cut off: of each cluster that the fleet repo

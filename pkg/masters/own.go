@@ -33,6 +33,14 @@ func (m *master) openOwn(ctx context.Context) error {
 	return nil
 }
 
+// beginAnew is the hint where nobody here has the age key of the new one's own fleet repo.
+func (m *master) beginAnew(err error) string {
+	if m.own == nil {
+		return ""
+	}
+	return lifecycle.BeginAnew(err, m.opts.Dir, m.result.Cluster, m.own.Dir)
+}
+
 // moveOut takes out of the fleet repo what that of the new one's own has by now, once the parent is up: its init is what connects this one to its remote.
 func (m *master) moveOut(ctx context.Context) error {
 	if m.own == nil {

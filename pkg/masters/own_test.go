@@ -2,6 +2,7 @@ package masters
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 )
 
 // The repository of its own is made of what the masters' has of the new one, which goes from there; each is pushed with a token of its own, and neither token
@@ -63,8 +65,18 @@ func TestOpenOwn(t *testing.T) {
 		t.Error("something was pushed")
 	}
 	m := newMaster(own.Token)
-	if err := errors.Join(m.openOwn(t.Context()), m.moveOut(t.Context())); err != nil {
+	if err := m.openOwn(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	lost := fmt.Errorf("decrypt: %w", secret.ErrNoKey)
+	if hint := m.beginAnew(lost); !strings.Contains(hint, own.URL+" anew as an empty repository") || !strings.Contains(hint, m.own.Dir) || m.beginAnew(errors.New("another")) != "" {
+		t.Errorf("without the age key of eu: %q", hint)
+	}
+	if err := m.moveOut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if hint := m.beginAnew(lost); hint != "" {
+		t.Errorf("there is nothing left to begin with: %q", hint)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "providers", "eu")); err == nil {
 		t.Error("the masters' repository still has the folder of eu")
