@@ -167,8 +167,9 @@ func (r *Repo) referred(files []manifest.File, reseal Reseal, has func(dir strin
 	return all, nil
 }
 
-// MoveToOwnRepo takes what the repository of its own of a management cluster has by now out of this one.
-func (r *Repo) MoveToOwnRepo(name string) (*Edit, error) {
+// MoveToOwnRepo takes what the repository of its own of a management cluster, a clone of which is into, has by now out of this one. A file that it does not have is an
+// error: nothing else would have it then.
+func (r *Repo) MoveToOwnRepo(name string, into *Repo) (*Edit, error) {
 	m, err := r.managementCluster(name)
 	if err != nil {
 		return nil, err
@@ -177,6 +178,17 @@ func (r *Repo) MoveToOwnRepo(name string) (*Edit, error) {
 	e := &Edit{Summary: "Move management cluster " + name + " to a repository of its own", AsWanted: owned + " is not here"}
 	if m.Repository == nil || !r.exists(owned) {
 		return e, nil
+	}
+	names, err := r.filesBelow(owned)
+	if err == nil {
+		err = r.onlyFiles(owned)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if missing := slices.DeleteFunc(names, into.exists); len(missing) > 0 {
+		return nil, diag.Errorf("copy them into the clone in "+into.Dir+", commit and push it there, or remove them here; encrypted ones have to be encrypted for the keys there",
+			"the fleet repo of %s does not have what this one has for it: %s", name, strings.Join(missing, ", "))
 	}
 	return e, r.deleteFolder(&e.Changes, owned)
 }

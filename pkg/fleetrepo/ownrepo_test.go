@@ -82,7 +82,14 @@ func TestOwnRepo(t *testing.T) {
 		t.Error("the chart of shop did not come along")
 	}
 
-	e, err := r.MoveToOwnRepo("eu")
+	const later = "providers/eu/v1/clusters/prod/shop/later.yaml"
+	write(t, r.Dir, later, []byte("added: after the first commit\n"))
+	r = reopen(t, r.Dir)
+	if e, err := r.MoveToOwnRepo("eu", own); err == nil || !strings.Contains(err.Error(), later) || strings.Contains(err.Error(), "cluster.yaml") || diag.Hint(err) == "" {
+		t.Errorf("a file that it does not have was removed: %+v, %v", e, err)
+	}
+	write(t, own.Dir, later, []byte("added: after the first commit\n"))
+	e, err := r.MoveToOwnRepo("eu", own)
 	_, r = done(t, r, e, err)
 	if left := below(treeOf(t, r), "providers/eu"); len(left) > 0 {
 		t.Errorf("left in the repository of the masters: %v", left)
@@ -144,7 +151,7 @@ func TestTransferInto(t *testing.T) {
 		t.Fatal(err)
 	}
 	into := newRepoOf(t, files)
-	e, err := r.MoveToOwnRepo("eu")
+	e, err := r.MoveToOwnRepo("eu", into)
 	_, r = done(t, r, e, err)
 	before := treeOf(t, r)
 	run := &HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), By: "ci", Version: "v1.2.3"}

@@ -231,7 +231,7 @@ func (s *session) checkVariables(ctx context.Context) preflight.Result {
 	if s.opts.NoCommands {
 		var providers []v1alpha1.Provider
 		providers, commands = withoutCommands(s.mgmt.Providers)
-		resolved, err = resolveVariables(ctx, providers, s.opts.Dir, s.deps)
+		resolved, err = resolveVariables(ctx, providers, s.sourcesDir(), s.deps)
 	} else {
 		resolved, err = s.variables(ctx)
 	}

@@ -48,6 +48,8 @@ type InitOptions struct {
 	UpgradeOnly bool
 	// Ephemeral marks a cluster that a pipeline made and will tear down.
 	Ephemeral bool
+	// Sources are all that fleet.yaml may have values come from; nil: it says so itself.
+	Sources *Sources
 }
 
 // InitResult is what Init did, for people and scripts.

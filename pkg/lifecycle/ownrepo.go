@@ -6,8 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"regexp"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
@@ -176,7 +175,10 @@ func resealer(keys secret.Keys, rules *secret.Rules, ids identities) fleetrepo.R
 	type file struct{ name, content string }
 	done := map[file][]byte{}
 	return func(name string, content []byte) ([]byte, error) {
-		if _, err := secret.Recipients(content); err != nil { // nothing is encrypted in it
+		if _, err := secret.Recipients(content); err != nil {
+			if encryptedOtherwise(content) {
+				return nil, diag.Wrap("encrypt "+name+" anew", err, "decrypt it with the sops program, and run `fleetctl secret encrypt` on it")
+			}
 			if ids.from == "" || ids.to == "" {
 				return content, nil
 			}
@@ -189,48 +191,46 @@ func resealer(keys secret.Keys, rules *secret.Rules, ids identities) fleetrepo.R
 		if rules == nil {
 			return nil, diag.Errorf("`fleetctl init` writes it", "%s is encrypted, and the repository that it goes to has no %s", name, secret.RulesFile)
 		}
-		plain, err := secret.Decrypt(content, keys)
-		if err != nil {
-			return nil, diag.Wrap("decrypt "+name, err, keyringHint)
-		}
 		rule, err := rules.For(name)
 		if err != nil {
 			return nil, err
 		}
-		sealed, err := secret.Encrypt(plain, rule)
+		// Whom it is for is all that the other repository says. Which fields are encrypted stays as the file has it: by other rules, some would be in clear.
+		sealed, err := secret.Rotate(content, keys, rule.Recipients)
 		if err != nil {
-			return nil, diag.Wrap("encrypt "+name, err, "")
+			hint := ""
+			if errors.Is(err, secret.ErrNoKey) {
+				hint = keyringHint
+			}
+			return nil, diag.Wrap("encrypt "+name+" anew", err, hint)
 		}
 		done[before] = sealed
 		return sealed, nil
 	}
 }
 
-// Narrowed are the dependencies of a run for a management cluster with a repository of its own: of the environment, it sees the variables that its fleet.yaml names
-// for its providers, and those by which Vault is reached where it takes something from there. So it gets neither the credentials nor the age keys of its parent, which
-// the same run has.
-func Narrowed(deps management.Deps, m *v1alpha1.ManagementCluster) management.Deps {
-	var named []string
-	vault := false
-	for _, p := range m.Providers {
-		for _, v := range p.Variables {
-			switch {
-			case v.Vault != nil:
-				vault = true
-			case v.Value == nil && v.File == "" && !v.Stdin && len(v.Command) == 0:
-				named = append(named, cmp.Or(v.Env, v.Name))
-			}
-		}
+// sopsMark is what SOPS writes of itself into each format of file that it encrypts.
+var sopsMark = regexp.MustCompile(`(?m)^sops:|^sops_|^\[sops\]|"sops"`)
+
+// encryptedOtherwise tells whether SOPS has encrypted a file in a way that is not read here, such as for another kind of keys.
+func encryptedOtherwise(content []byte) bool {
+	return bytes.Contains(content, []byte("ENC[AES256_GCM,")) && sopsMark.Match(content)
+}
+
+// BeginAnew is the hint where err is that nobody here has the age key of the repository of its own of a management cluster, clone: an earlier run made the key on
+// another machine, and may have been lost with it. As long as the fleet repo in dir has all that the first commit there was made of, that can be made again; else "".
+func BeginAnew(err error, dir, cluster, clone string) string {
+	if !errors.Is(err, secret.ErrNoKey) {
+		return ""
 	}
-	if m.Vault.JWTEnv != "" {
-		named = append(named, m.Vault.JWTEnv)
+	from, openErr := fleetrepo.Open(dir)
+	if openErr != nil {
+		return ""
 	}
-	lookup := deps.LookupEnv
-	deps.LookupEnv = func(name string) (string, bool) {
-		if slices.Contains(named, name) || vault && strings.HasPrefix(name, "VAULT_") {
-			return lookup(name)
-		}
-		return "", false
+	m, openErr := from.Fleet.ManagementCluster(cluster)
+	if openErr != nil || m.Repository == nil || !within.Exists(from.Dir, m.Layout().Owned()) {
+		return ""
 	}
-	return deps
+	return "run it where the first run was, which has the age key; or, if that machine is gone and nobody has worked there since: make " + m.Repository.Git.URL +
+		" anew as an empty repository, remove the clone in " + clone + ", and run the same command again: the fleet repo here still has all that it began with"
 }

@@ -113,6 +113,11 @@ func (s *session) settle(ctx context.Context) (err error) {
 		return diag.Usage("run it in a clone of that; `fleetctl bootstrap --management "+s.mgmt.Name+" --stand-alone` here makes it",
 			"management cluster %s has a fleet repo of its own, %s", s.mgmt.Name, own.Git.URL)
 	}
+	if s.opts.Sources != nil {
+		if err := s.opts.Sources.Check(s.fleet); err != nil {
+			return err
+		}
+	}
 	if e := s.mgmt.Host.Existing; e != nil && e.Kubeconfig != "" {
 		e.Kubeconfig = s.inRepo(e.Kubeconfig) // later commands may run in another folder
 	}

@@ -34,7 +34,7 @@ type resolvedVariables struct {
 // variables are resolved once in a run: a command may make another credential each time, and standard input is read once.
 func (s *session) variables(ctx context.Context) (*resolvedVariables, error) {
 	return s.resolved.untilFound(func() (*resolvedVariables, error) {
-		return resolveVariables(ctx, s.mgmt.Providers, s.opts.Dir, s.deps)
+		return resolveVariables(ctx, s.mgmt.Providers, s.sourcesDir(), s.deps)
 	})
 }
 
@@ -115,7 +115,7 @@ func resolveVariable(ctx context.Context, v v1alpha1.Variable, dir string, deps 
 	case v.Stdin:
 		return variableFromStdin(deps.Stdin)
 	case len(v.Command) > 0:
-		return variableFromCommand(ctx, v.Command, dir)
+		return variableFromCommand(ctx, v.Command, dir, deps.Environ)
 	}
 	name := cmp.Or(v.Env, v.Name)
 	// A pipeline whose secret is missing sets an empty variable.
@@ -144,11 +144,12 @@ func variableFromStdin(stdin io.Reader) (string, error) {
 	return strings.TrimSuffix(string(raw), "\n"), nil
 }
 
-// variableFromCommand runs a command of fleet.yaml's. What it says on standard error is part of the error; its output never is.
-func variableFromCommand(ctx context.Context, command []string, dir string) (string, error) {
+// variableFromCommand runs a command of fleet.yaml's. What it says on standard error is part of the error; its output never is. A nil environment is that of this
+// process.
+func variableFromCommand(ctx context.Context, command []string, dir string, environment []string) (string, error) {
 	var stderr strings.Builder
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own fleet.yaml names it
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, environment
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {

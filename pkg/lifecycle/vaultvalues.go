@@ -40,7 +40,7 @@ func (s *session) vaultClient() (*vault.Client, error) {
 	var err error
 	switch {
 	case o.CAFile != "":
-		config.CA, err = within.Named(s.inRepo(o.CAFile), maxNamed)
+		config.CA, err = within.Named(s.inSources(o.CAFile), maxNamed)
 	case env("VAULT_CACERT") != "":
 		config.CA, err = os.ReadFile(env("VAULT_CACERT"))
 	}
@@ -70,7 +70,7 @@ func (s *session) identityToken(o v1alpha1.Vault) (string, error) {
 		}
 		return value, nil
 	}
-	raw, err := within.Named(s.inRepo(file), maxNamed)
+	raw, err := within.Named(s.inSources(file), maxNamed)
 	return strings.TrimSpace(string(raw)), diag.Wrap("read the token that is to log in to Vault", err, "vault.jwtFile of the management cluster in fleet.yaml names it")
 }
 

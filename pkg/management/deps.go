@@ -17,6 +17,8 @@ type Deps struct {
 	Executable string
 	// LookupEnv reads the environment (os.LookupEnv).
 	LookupEnv func(string) (string, bool)
+	// Environ is the environment of commands that fleet.yaml names for variables, as NAME=value; nil: that of this process.
+	Environ []string
 	// Stdin is what is piped in; nil where that is a terminal.
 	Stdin io.Reader
 }

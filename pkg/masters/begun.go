@@ -5,10 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/version"
@@ -34,14 +36,18 @@ func (m *master) underWay(ctx context.Context) (bool, error) {
 		if target.Record == nil {
 			continue
 		}
-		m.known = m.known || name == m.result.Parent
 		client, err := target.Client(ctx)
 		if err != nil {
+			if name == m.result.Parent {
+				m.silent = err // nothing that it has handed over is known by its record alone
+			}
 			continue // what is not there has nothing under way; what does not answer is told by the steps that need it
 		}
-		m.known = true
 		journal, err := handover.ReadJournal(ctx, client)
 		if err != nil {
+			return false, err
+		}
+		if m.known, err = m.tells(ctx, name, client, journal); err != nil {
 			return false, err
 		}
 		if journal == nil || journal.Whole() || journal.Detach || journal.Source.Name != m.result.Parent || journal.Target.Name != m.result.Cluster {
@@ -66,13 +72,30 @@ func (m *master) underWay(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
+// tells whether what has been handed over so far is known, by now, from the management cluster called name that client reaches. The new one has what it has. A parent
+// that has none of the begun Clusters, and no journal of their transfer, may be another one of its name that a later run made.
+func (m *master) tells(ctx context.Context, name string, client *kube.Client, journal *handover.Journal) (bool, error) {
+	begun := m.opts.Master.Begun
+	if m.known || name == m.result.Cluster || len(begun) == 0 {
+		return true, nil
+	}
+	there, err := management.Clusters(ctx, client)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(begun, func(c fleetrepo.ClusterName) bool {
+		return journal != nil && journal.Target.Name == m.result.Cluster && journal.IsTransferOf(c.Name) ||
+			slices.ContainsFunc(there, func(has capi.Cluster) bool { return has.Name == c.Name })
+	}), nil
+}
+
 // wants tells whether the fleet repo still has a cluster at the parent that the new one is to have.
 func (m *master) wants(name string) bool {
 	return slices.ContainsFunc(m.opts.Master.Clusters, func(c fleetrepo.ClusterName) bool { return c.Name == name })
 }
 
-// refuseBegun refuses to make anew what an earlier run may have handed over already: the fleet repo says that it has begun to, and this machine knows neither the
-// parent, which has a record of it, nor the new one. Git is told of what was handed over only after that.
+// refuseBegun refuses to make anew what an earlier run may have handed over already: the fleet repo says that it has begun to, and on this machine neither the parent
+// that has the Clusters, or a journal of it, answers, nor the new one. Git is told of what was handed over only after that.
 func (m *master) refuseBegun() error {
 	begun := m.opts.Master.Begun
 	if len(begun) == 0 || m.known || m.opts.SourceIsGone {
@@ -82,8 +105,14 @@ func (m *master) refuseBegun() error {
 	if m.own != nil {
 		connect += " --repo " + m.own.Dir
 	}
+	if m.silent != nil {
+		return diag.Errorf("`fleetctl host start --management "+parent+"` if it is stopped, and run the same command again; or go on where that run was; or `"+connect+"` if "+name+
+			" is there; if it is gone with all its machines: --source-is-gone",
+			"a run has begun to hand %s over to %s (%s) and has not ended: the fleet repo says so, and this machine has a record of %s, which does not answer (%w), and knows nothing of %s: "+
+				"%s may be there already, and would be made a second time", join(begun), name, m.opts.Master.ByWhom, parent, m.silent, name, name)
+	}
 	return diag.Errorf("go on where that run was; or `"+connect+"` if "+name+" is there; if it is gone with all its machines: --source-is-gone",
-		"a run has begun to hand %s over to %s (%s) and has not ended: the fleet repo says so, and this machine knows neither %s nor %s: %s may be there already, and would be made a second time",
+		"a run has begun to hand %s over to %s (%s) and has not ended: the fleet repo says so, and this machine knows neither the %s that did nor %s: %s may be there already, and would be made a second time",
 		join(begun), name, m.opts.Master.ByWhom, parent, name, name)
 }
 

@@ -100,7 +100,7 @@ func TestNotASecondTime(t *testing.T) {
 	if err == nil || result.Outcome != "failed" {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	for _, want := range []string{"regions/eu, prod/early", "ci on runner-7", "neither root nor eu", "made a second time"} {
+	for _, want := range []string{"regions/eu, prod/early", "ci on runner-7", "neither the root that did nor eu", "made a second time"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q: %v", want, err)
 		}
@@ -116,7 +116,7 @@ func TestNotASecondTime(t *testing.T) {
 	m := &master{Deps: store, opts: o, result: &Result{Cluster: "eu", Parent: "root"}}
 	for name, set := range map[string]func(*master){
 		"somebody says that it is gone":         func(m *master) { m.opts.SourceIsGone = true },
-		"this machine knows one of the two":     func(m *master) { m.known = true },
+		"one of the two has told of it":         func(m *master) { m.known = true },
 		"the fleet repo says that it has ended": func(m *master) { m.opts.Master = &fleetrepo.Master{Name: "eu", Parent: "root"} },
 	} {
 		allowed := *m
@@ -124,6 +124,31 @@ func TestNotASecondTime(t *testing.T) {
 		if err := allowed.refuseBegun(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A record of the parent that does not answer tells nothing of what was handed over: it may be of another one of its name.
+func TestNotASecondTimeByARecord(t *testing.T) {
+	r := openMasters(t, mastersFleet)
+	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), By: "ci on runner-7", Version: "v1.2.3"})
+	r = apply(t, r, e, err)
+	d := deps(t)
+	if err := d.Store.Cluster("root").Save(state.Record{
+		Name: "root", Fleet: "masters", Repo: r.Dir, GitURL: "https://127.0.0.1:1/fleet.git", HostType: "existing", Connected: true, KubeconfigSource: filepath.Join(t.TempDir(), "gone"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	m := &master{
+		Deps: d, opts: Options{BootstrapOptions: lifecycle.BootstrapOptions{InitOptions: lifecycle.InitOptions{Dir: r.Dir}}, Master: masterOf(t, r)},
+		result: &Result{Cluster: "eu", Parent: "root"},
+	}
+	under, err := m.underWay(t.Context())
+	if under || err != nil {
+		t.Fatalf("under way: %t, %v", under, err)
+	}
+	err = m.refuseBegun()
+	if err == nil || !strings.Contains(err.Error(), "has a record of root, which does not answer") || !strings.Contains(diag.Hint(err), "fleetctl host start --management root") {
+		t.Errorf("%v (%s)", err, diag.Hint(err))
 	}
 }
 

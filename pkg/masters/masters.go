@@ -79,8 +79,9 @@ type master struct {
 	result *Result
 	// permanent says that the parent was not made by a pipeline on this machine: it stays.
 	permanent bool
-	// known says that what was handed over so far is known: this machine remembers the parent, or the new one answers.
-	known bool
+	// known says that what was handed over so far is known: the parent that does it answers, or the new one. silent is why a parent that has a record does not answer.
+	known  bool
+	silent error
 	// own is the fleet repo of the new one's own; nil where it shares the parent's.
 	own *lifecycle.OwnRepo
 	// taken are the clusters that the new one has taken over in this run.
@@ -183,6 +184,10 @@ func (m *master) findParent(ctx context.Context) (err error) {
 
 // make brings the parent up, waits until it has made its clusters, and makes a management cluster of the one that is to be one.
 func (m *master) make(ctx context.Context) error {
+	deps, o, err := m.ofCluster() // what it must not be made of is told before there is anything
+	if err != nil {
+		return err
+	}
 	parent := m.opts.BootstrapOptions
 	parent.Cluster, parent.PivotTo, parent.MergeKubeconfig, parent.KubeconfigOut = m.result.Parent, "", "", ""
 	parent.Ephemeral = !m.permanent
@@ -193,12 +198,8 @@ func (m *master) make(ctx context.Context) error {
 	if err != nil {
 		return diag.Wrap("bring up "+m.result.Parent+", which makes "+m.result.Cluster, err, "")
 	}
-	deps, o, err := m.ofCluster()
-	if err != nil {
-		return err
-	}
 	_, err = lifecycle.Init(ctx, deps, o)
-	return diag.Wrap("make a management cluster of "+m.result.Cluster, err, "")
+	return diag.Wrap("make a management cluster of "+m.result.Cluster, err, m.beginAnew(err))
 }
 
 // finish has the parent forget what earlier runs left there, when a pull request is merged, or where they were cut off: of each cluster that the fleet repo
@@ -232,7 +233,8 @@ func (m *master) finish(ctx context.Context) error {
 	return nil
 }
 
-// ofCluster are the options of init for the new management cluster: what is said of a host is said of the parent's.
+// ofCluster are the options of init for the new management cluster: what is said of a host is said of the parent's. Where values come from, the fleet repo of the
+// parent says, also where the new one has a fleet repo of its own; one that says otherwise is an error.
 func (m *master) ofCluster() (management.Deps, lifecycle.InitOptions, error) {
 	o := m.opts.InitOptions
 	o.Cluster, o.Ephemeral = m.result.Cluster, false
@@ -241,7 +243,7 @@ func (m *master) ofCluster() (management.Deps, lifecycle.InitOptions, error) {
 		return m.Deps, o, nil
 	}
 	o.Dir, o.Git, o.FluxToken, o.FluxUsername, o.AgeKeyFile = m.own.Dir, m.opts.Own.Git, m.opts.Own.FluxToken, "", ""
-	repo, err := fleetrepo.Open(m.own.Dir)
+	repo, err := fleetrepo.Open(m.opts.Dir)
 	if err != nil {
 		return m.Deps, o, err
 	}
@@ -249,7 +251,12 @@ func (m *master) ofCluster() (management.Deps, lifecycle.InitOptions, error) {
 	if err != nil {
 		return m.Deps, o, err
 	}
-	return lifecycle.Narrowed(m.Deps, declared), o, nil
+	own, err := fleetrepo.Open(m.own.Dir)
+	if err != nil {
+		return m.Deps, o, err
+	}
+	o.Sources = &lifecycle.Sources{Dir: m.opts.Dir, Declared: declared}
+	return lifecycle.Narrowed(m.Deps, declared), o, o.Sources.Check(own.Fleet)
 }
 
 // handOver has a cluster of the parent taken over by the new one, and the fleet repo say so.

@@ -33,6 +33,14 @@ func (m *master) openOwn(ctx context.Context) error {
 	return nil
 }
 
+// beginAnew is the hint where nobody here has the age key of the new one's own fleet repo.
+func (m *master) beginAnew(err error) string {
+	if m.own == nil {
+		return ""
+	}
+	return lifecycle.BeginAnew(err, m.opts.Dir, m.result.Cluster, m.own.Dir)
+}
+
 // moveOut takes out of the fleet repo what that of the new one's own has by now, once the parent is up: its init is what connects this one to its remote.
 func (m *master) moveOut(ctx context.Context) error {
 	if m.own == nil {
@@ -40,7 +48,13 @@ func (m *master) moveOut(ctx context.Context) error {
 	}
 	name, o := m.result.Cluster, m.opts.Change
 	o.Dir, o.Git, o.Push = m.opts.Dir, m.opts.Git, true
-	o.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.MoveToOwnRepo(name) }
+	o.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		into, err := fleetrepo.Open(m.own.Dir)
+		if err != nil {
+			return nil, err
+		}
+		return r.MoveToOwnRepo(name, into)
+	}
 	changed, err := change.Make(ctx, o)
 	if err != nil {
 		return diag.Wrap("take out of the fleet repo what that of "+name+" has", err, "run the same command again")

@@ -2,6 +2,7 @@ package masters
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 )
 
 // The repository of its own is made of what the masters' has of the new one, which goes from there; each is pushed with a token of its own, and neither token
@@ -63,8 +65,18 @@ func TestOpenOwn(t *testing.T) {
 		t.Error("something was pushed")
 	}
 	m := newMaster(own.Token)
-	if err := errors.Join(m.openOwn(t.Context()), m.moveOut(t.Context())); err != nil {
+	if err := m.openOwn(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	lost := fmt.Errorf("decrypt: %w", secret.ErrNoKey)
+	if hint := m.beginAnew(lost); !strings.Contains(hint, own.URL+" anew as an empty repository") || !strings.Contains(hint, m.own.Dir) || m.beginAnew(errors.New("another")) != "" {
+		t.Errorf("without the age key of eu: %q", hint)
+	}
+	if err := m.moveOut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if hint := m.beginAnew(lost); hint != "" {
+		t.Errorf("there is nothing left to begin with: %q", hint)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "providers", "eu")); err == nil {
 		t.Error("the masters' repository still has the folder of eu")
@@ -82,6 +94,26 @@ func TestOpenOwn(t *testing.T) {
 	_, o, err := m.ofCluster()
 	if err != nil || o.Dir != m.own.Dir || o.Git.Token != own.Token || o.FluxToken != "" {
 		t.Errorf("init of eu: %+v, %v", o, err)
+	}
+	others := filepath.Join(m.own.Dir, "fleet.yaml")
+	declared, err := os.ReadFile(others)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for content, want := range map[string]string{
+		strings.Replace(string(declared), "name: docker\n", "name: docker\n          variables: [{name: X, env: SOPS_AGE_KEY}]\n", 1): "environment variable SOPS_AGE_KEY",
+		string(declared): "",
+	} {
+		if err := os.WriteFile(others, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, o, err := m.ofCluster()
+		if o.Sources == nil || want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("init of eu, where its own repo wants %q: %v", want, err)
+		}
+	}
+	if err := os.WriteFile(others, declared, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	heads := [2]string{above.Head(t, "main"), own.Head(t, "main")}
 	again := newMaster(own.Token)

@@ -106,8 +106,11 @@ func Update(content, edited []byte, keys Keys) ([]byte, error) {
 	return f.encrypt(key, nil, old.seen)
 }
 
-// Rotate encrypts a file with a new data key, for the recipients given.
+// Rotate encrypts a file with a new data key, for the recipients given. Which of its fields are encrypted stays as it is.
 func Rotate(content []byte, keys Keys, recipients []string) ([]byte, error) {
+	if len(recipients) == 0 {
+		return nil, diag.Errorf("name public keys under age in "+RulesFile, "encrypt: there is no recipient")
+	}
 	f, _, err := decrypt(content, keys)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,96 @@
+package lifecycle
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// Each field that a file has encrypted stays encrypted in the repository of a management cluster's own, whatever the rule there says of fields: in what that repository
+// begins with, and in what a transfer brings there.
+func TestResealedAsTheFileSays(t *testing.T) {
+	server, dir, deps, key := ownRepoOf(t)
+	r, err := fleetrepo.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := r.Add(fleetrepo.AddOptions{Name: "early", Environment: "prod", ManagementCluster: "root", Flavour: "in-memory", KubernetesVersion: "v1.36.3"})
+	if err == nil {
+		_, err = e.Changes.Apply(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string, content []byte) {
+		t.Helper()
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := atomicfile.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const begins, comes = "providers/eu/v1/clusters/prod/shop/", "providers/root/v1/clusters/prod/early/"
+	regexes := map[string]string{"wholly.sops.yaml": "", "own.sops.yaml": "^(password|token)$"}
+	for name, regex := range regexes {
+		sealed, err := secret.Encrypt([]byte("password: canary-8\nstringData: {token: canary-9}\n"), secret.Rule{Recipients: secret.Keys{key}.Recipients(), EncryptedRegex: regex})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(begins+name, sealed)
+		put(comes+name, sealed)
+	}
+	own, err := OpenOwnRepo(t.Context(), deps, OwnRepoOptions{Dir: dir, Cluster: "eu", Git: change.Credentials{Token: server.Token}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := fleetrepo.ReadIdentity(own.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := readKeys(deps.Store.KeyFile(state.Fleet{ID: id, Name: "acme-eu"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	into, err := fleetrepo.Open(own.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = fleetrepo.Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	e, err = r.TransferInto(into, fleetrepo.TransferOptions{Cluster: "early", To: "eu"}, own.Reseal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived := map[string]string{}
+	for _, f := range e.Changes.Files() {
+		arrived[f.Path] = string(f.Content)
+	}
+	for name, regex := range regexes {
+		for place, sealed := range map[string]string{"the first commit": server.File(t, "main", begins+name), "a transfer": arrived["providers/eu/v1/clusters/prod/early/"+name]} {
+			if strings.Contains(sealed, "canary") || strings.Contains(sealed, "encrypted_regex") != (regex != "") || !strings.Contains(sealed, regex) {
+				t.Errorf("%s has %s so:\n%s", place, name, sealed)
+			}
+			if plain, err := secret.Decrypt([]byte(sealed), keys); err != nil || !strings.Contains(string(plain), "password: canary-8") || !strings.Contains(string(plain), "canary-9") {
+				t.Errorf("%s, %s: %s, %v", place, name, plain, err)
+			}
+		}
+	}
+	for _, other := range []string{
+		"password: ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]\nsops:\n  kms: [{arn: a}]\n  mac: m\n", "a_password=ENC[AES256_GCM,data:AA==]\nsops_version=3.13.3\n",
+	} {
+		if _, err := own.Reseal("features/other.yaml", []byte(other)); err == nil || diag.Hint(err) == "" {
+			t.Errorf("it went along, encrypted for others: %v", err)
+		}
+	}
+}
