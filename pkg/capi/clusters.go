@@ -113,6 +113,18 @@ func (m *Manager) Cluster(ctx context.Context, key kube.Key) (*Cluster, error) {
 	return nil, nil
 }
 
+// HasClusterKind tells whether the API server serves Cluster API's Clusters: without them an empty list says nothing of what is owned.
+func (m *Manager) HasClusterKind(ctx context.Context) (bool, error) {
+	err := m.kube.List(ctx, &clusterv1.ClusterList{})
+	if kube.IsAbsent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whether Cluster API is installed: %w", err)
+	}
+	return true, nil
+}
+
 // listAll fills list; where Cluster API is not installed it stays empty. See absent.
 func (m *Manager) listAll(ctx context.Context, what string, list kube.ObjectList) error {
 	err := m.kube.List(ctx, list)

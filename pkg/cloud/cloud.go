@@ -48,7 +48,8 @@ type Found struct {
 	// Regions that were asked.
 	Regions   []string
 	Resources []Resource
-	// Strangers are machines and load balancers that go with no cluster, each in some network.
+	// Strangers are what is in some network without the tags of a cluster: machines, load balancers, gateways, subnets and network interfaces. One that has a
+	// Cluster belongs to something that goes with that cluster.
 	Strangers []Resource
 	Problems  []Problem
 }

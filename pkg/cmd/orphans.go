@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -24,6 +25,8 @@ type orphansOptions struct {
 	remove      string
 	gone        []string
 	dryRun, yes bool
+	git         change.Credentials
+	tokenFile   string
 }
 
 // How long looking, and deleting, may take.
@@ -32,11 +35,12 @@ const (
 	deleteOrphansTimeout = time.Hour
 )
 
-func (o *orphansOptions) complete(*factory, ...string) error {
+func (o *orphansOptions) complete(*factory, ...string) (err error) {
 	if o.remove == "" && (len(o.gone) > 0 || o.dryRun || o.yes) {
 		return diag.Usage("add --delete CLUSTER", "--gone, --dry-run and --yes are for --delete")
 	}
-	return nil
+	o.git.Token, err = readToken(o.tokenFile)
+	return err
 }
 
 func newOrphansCmd(f *factory) *cobra.Command {
@@ -54,9 +58,10 @@ shown.
 Look into each resource before you delete it. The tags may be those of a copied fleet repo, of a cluster that was detached, or of a network that others use.
 
 With --delete it deletes what is left of one cluster, in the order that the cloud demands, after you have typed the cluster's name. It deletes only what proves
-to be this fleet's. It refuses while a management cluster does not answer, for that may own the cluster: name with --gone what no longer exists. It refuses
-when the cloud did not say all, and when others use the network of the cluster. It looks again right before it deletes, and asks the management clusters once more
-before each kind of resource. Killed, it can be run again.
+to be this fleet's. It refuses while a management cluster does not answer, for that may own the cluster: name with --gone what no longer exists. One that answers, and is half
+made or in the middle of a restore or hand-over, is not gone. It refuses when the fleet repo still declares the cluster, when the working copy is not what the
+remote of the fleet repo has, when the cloud did not say all, and when others use the network of the cluster. It looks again right before it deletes, and asks
+the management clusters once more before each kind of resource. Killed, it can be run again.
 
 Exit codes: 0 there are none, and everything was asked; 3 there are some, or something could not be asked. With --delete: 0 nothing of the cluster is left;
 3 something is.`,
@@ -73,6 +78,8 @@ Exit codes: 0 there are none, and everything was asked; 3 there are some, or som
 	fs.StringSliceVar(&o.gone, "gone", nil, "with --delete: a management `cluster` that cannot be asked because it no longer exists; repeat for several")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "with --delete: show what it would delete, in order, and delete nothing")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "with --delete: do not ask")
+	fs.StringVar(&o.tokenFile, "git-token-file", "", "with --delete: file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	fs.StringVar(&o.git.SSHKeyFile, "ssh-key-file", "", "with --delete: private key for an ssh remote (default: the agent)")
 	fs.DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 5m for looking, 1h for deleting)")
 	return c
 }
@@ -102,7 +109,7 @@ func runOrphans(ctx context.Context, f *factory, o *orphansOptions) error {
 func deleteOrphans(ctx context.Context, f *factory, deps management.Deps, look lifecycle.OrphansOptions, o *orphansOptions) error {
 	look.Timeout = orphansTimeout
 	result, err := lifecycle.DeleteOrphans(ctx, deps, look, lifecycle.DeleteOrphansOptions{
-		Cluster: o.remove, Gone: o.gone, DryRun: o.dryRun, Timeout: cmp.Or(o.timeout, deleteOrphansTimeout),
+		Cluster: o.remove, Gone: o.gone, Git: o.git, DryRun: o.dryRun, Timeout: cmp.Or(o.timeout, deleteOrphansTimeout),
 		Confirm: func(d *orphans.Deletion) error { return f.agreeToDelete(d, !o.yes) },
 	})
 	if err != nil {
@@ -148,6 +155,9 @@ func (f *factory) orphansOptions(o *orphansOptions) (management.Deps, lifecycle.
 	}
 	targets, err := f.allTargets()
 	if err != nil {
+		return management.Deps{}, look, err
+	}
+	if targets, err = lifecycle.FleetTargets(f.store(), dir, targets); err != nil {
 		return management.Deps{}, look, err
 	}
 	return deps, lifecycle.OrphansOptions{

@@ -129,7 +129,20 @@ func (j *Journal) Command() string {
 	return "fleetctl pivot"
 }
 
-// what names what it is about, for people.
+// What names what a journal is about, for people: a restore, a hand-over, the transfer of some Clusters.
+func (j *Journal) What() string {
+	switch {
+	case j.Around:
+		return "a restore by another tool, behind a fence"
+	case j.Snapshot != "":
+		return "a restore from the snapshot " + j.Snapshot
+	case j.Detach:
+		return "letting go of " + strings.Join(j.Select, ", ")
+	}
+	return j.what()
+}
+
+// what names a hand-over between two management clusters.
 func (j *Journal) what() string {
 	if j.Whole() {
 		return "a hand-over"

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,15 +47,18 @@ func Orphans(ctx context.Context, deps management.Deps, o OrphansOptions) (*orph
 	if err != nil {
 		return nil, err
 	}
-	clusters, _, err := o.Repo.Clusters() // what is wrong in the repo is `fleetctl validate`'s to tell
+	clusters, unread, err := o.Repo.Clusters()
 	if err != nil {
 		return nil, err
 	}
 	look := orphans.Options{Fleet: identity}
+	for _, finding := range unread {
+		look.Unread = append(look.Unread, finding.String())
+	}
 	for _, c := range clusters {
 		look.Declared = append(look.Declared, c.Name)
 	}
-	look.Living, look.Unasked = living(ctx, o.Targets)
+	look.Living, look.Unasked = living(ctx, identity, o.Targets)
 	if look.Accounts, look.NotOpened = accounts(ctx, deps, o); len(look.Accounts)+len(look.NotOpened) == 0 {
 		return nil, diag.Errorf("clouds that can be asked: aws", "the fleet has no provider of a cloud that can be asked what it holds")
 	}
@@ -62,8 +66,8 @@ func Orphans(ctx context.Context, deps management.Deps, o OrphansOptions) (*orph
 	return report, steps.TimedOut(ctx, ctx.Err())
 }
 
-// living asks each management cluster which clusters it has, by their names.
-func living(ctx context.Context, targets []*management.Target) (map[string]string, []orphans.Unasked) {
+// living asks each management cluster of the fleet which clusters it has, by their names.
+func living(ctx context.Context, fleet string, targets []*management.Target) (map[string]string, []orphans.Unasked) {
 	type answer struct {
 		clusters []capi.Cluster
 		err      error
@@ -73,7 +77,7 @@ func living(ctx context.Context, targets []*management.Target) (map[string]strin
 	group.SetLimit(4)
 	for i, t := range targets {
 		group.Go(func() error {
-			answers[i].clusters, answers[i].err = clustersOf(ctx, t)
+			answers[i].clusters, answers[i].err = clustersOf(ctx, fleet, t)
 			return nil // the errors are in the answers
 		})
 	}
@@ -81,23 +85,14 @@ func living(ctx context.Context, targets []*management.Target) (map[string]strin
 	names, unasked := map[string]string{}, []orphans.Unasked{}
 	for i, a := range answers {
 		if a.err != nil {
-			unasked = append(unasked, orphans.Unasked{Name: targets[i].Name, Error: a.err.Error()})
+			_, untold := errors.AsType[*untoldError](a.err)
+			unasked = append(unasked, orphans.Unasked{Name: targets[i].Name, Error: a.err.Error(), Hint: diag.Hint(a.err), Answers: untold})
 		}
 		for _, c := range a.clusters {
 			names[c.Name] = targets[i].Name
 		}
 	}
 	return names, unasked
-}
-
-func clustersOf(ctx context.Context, target *management.Target) ([]capi.Cluster, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	client, err := target.Client(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return management.Clusters(ctx, client)
 }
 
 // accounts opens every account that the fleet's management clusters have credentials for, each once.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
@@ -18,6 +20,8 @@ type DeleteOrphansOptions struct {
 	Cluster string
 	// Gone are management clusters that no longer exist: that they do not answer does not protect the cluster.
 	Gone []string
+	// Git reaches the remote of the fleet repo.
+	Git change.Credentials
 	// DryRun ends before anything is deleted.
 	DryRun bool
 	// Confirm is shown what is about to be deleted; an error ends it.
@@ -30,7 +34,9 @@ type DeleteOrphansOptions struct {
 type DeletedOrphans struct {
 	FormatVersion string `json:"formatVersion"`
 	Cluster       string `json:"cluster"`
-	DryRun        bool   `json:"dryRun"`
+	// Regions are those that were asked alone; none where all of the account were.
+	Regions []string `json:"regions"`
+	DryRun  bool     `json:"dryRun"`
 	// Planned is what was to be deleted; Deleted, what is gone.
 	Planned []orphans.Resource `json:"planned"`
 	Deleted []orphans.Resource `json:"deleted"`
@@ -41,6 +47,11 @@ type DeletedOrphans struct {
 // DeleteOrphans deletes what the clouds have of one cluster that nobody manages. It looks, asks, looks again, and before each kind of thing asks the
 // management clusters once more: one may have taken the cluster over meanwhile. In the end it looks what is left.
 func DeleteOrphans(ctx context.Context, deps management.Deps, o OrphansOptions, d DeleteOrphansOptions) (*DeletedOrphans, error) {
+	newest, cancelNewest := steps.WithTimeout(ctx, o.Timeout)
+	defer cancelNewest()
+	if err := checkNewest(newest, o.Repo, d.Git); err != nil {
+		return nil, steps.TimedOut(newest, err)
+	}
 	report, err := Orphans(ctx, deps, o)
 	if err != nil {
 		return nil, err
@@ -49,8 +60,11 @@ func DeleteOrphans(ctx context.Context, deps management.Deps, o OrphansOptions, 
 	if err != nil {
 		return nil, err
 	}
+	if !slices.ContainsFunc(report.Clusters, func(c orphans.Cluster) bool { return c.Name == d.Cluster }) {
+		return nil, unknownOrphan(report, o, d.Cluster)
+	}
 	result := &DeletedOrphans{
-		FormatVersion: "1", Cluster: d.Cluster, DryRun: d.DryRun, Planned: agreed.Resources, Deleted: []orphans.Resource{}, Left: agreed.Kept,
+		FormatVersion: "1", Cluster: d.Cluster, Regions: append([]string{}, o.Regions...), DryRun: d.DryRun, Planned: agreed.Resources, Deleted: []orphans.Resource{}, Left: agreed.Kept,
 	}
 	if d.DryRun || len(agreed.Resources) == 0 {
 		return result, nil
@@ -69,7 +83,7 @@ func DeleteOrphans(ctx context.Context, deps management.Deps, o OrphansOptions, 
 	}
 	now.Only(agreed)
 	result.Deleted, err = now.Delete(ctx, orphans.Watch{
-		Before: func(ctx context.Context) error { return stillNobodys(ctx, o, d) },
+		Before: func(ctx context.Context) error { return stillNobodys(ctx, report.Fleet, o, d) },
 		Stage: func(what string) func(error) {
 			step := deps.Report.Start(what)
 			return func(err error) {
@@ -88,15 +102,31 @@ func DeleteOrphans(ctx context.Context, deps management.Deps, o OrphansOptions, 
 	return result, result.lookLast(ctx, deps, o, d)
 }
 
+// unknownOrphan names the clusters that there is something of: a name that nothing has is a mistyped one, and no success.
+func unknownOrphan(report *orphans.Report, o OrphansOptions, name string) error {
+	var found []string
+	for _, c := range report.Clusters {
+		found = append(found, c.Name)
+	}
+	hint, where := "there is something of: "+strings.Join(slices.Compact(found), ", "), ""
+	if len(found) == 0 {
+		hint = "`fleetctl orphans` lists what there is"
+	}
+	if len(o.Regions) > 0 {
+		where = " in " + strings.Join(o.Regions, ", ")
+	}
+	return diag.Usage(hint, "there is nothing of a cluster %s%s", name, where)
+}
+
 // stillNobodys fails when a management cluster has the cluster now, or does not answer any more.
-func stillNobodys(ctx context.Context, o OrphansOptions, d DeleteOrphansOptions) error {
-	names, unasked := living(ctx, o.Targets)
+func stillNobodys(ctx context.Context, fleet string, o OrphansOptions, d DeleteOrphansOptions) error {
+	names, unasked := living(ctx, fleet, o.Targets)
 	if owner, lives := names[d.Cluster]; lives {
 		return fmt.Errorf("the management cluster %s has the cluster %s now", owner, d.Cluster)
 	}
 	for _, u := range unasked {
-		if !slices.Contains(d.Gone, u.Name) {
-			return fmt.Errorf("the management cluster %s does not answer any more, and may own the cluster %s: %s", u.Name, d.Cluster, u.Error)
+		if err := u.MayOwn(d.Cluster, d.Gone); err != nil {
+			return err
 		}
 	}
 	return nil

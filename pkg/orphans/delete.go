@@ -1,6 +1,7 @@
 package orphans
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,7 @@ type Kept struct {
 
 // Deletion is what of a cluster can be deleted, in order, and what is kept.
 type Deletion struct {
-	Cluster string `json:"cluster"`
-	// Declared tells that the fleet repo still has it: a management cluster that is made anew makes it again.
-	Declared  bool       `json:"declared"`
+	Cluster   string     `json:"cluster"`
 	Resources []Resource `json:"resources"`
 	Kept      []Kept     `json:"kept"`
 
@@ -35,8 +34,23 @@ type part struct {
 	resources []cloud.Resource
 }
 
+// MayOwn is the error of a management cluster that was not asked, and may own the cluster; nil where it is among those that are gone.
+func (u Unasked) MayOwn(cluster string, gone []string) error {
+	said := slices.Contains(gone, u.Name)
+	switch {
+	case u.Answers && said:
+		return diag.Errorf(cmp.Or(u.Hint, "bring it to an end"), "the management cluster %s is not gone: it answers, and may own the cluster %s: %s", u.Name, cluster, u.Error)
+	case u.Answers:
+		return diag.Errorf(cmp.Or(u.Hint, "bring it to an end"), "the management cluster %s could not say what it owns, and may own the cluster %s: %s", u.Name, cluster, u.Error)
+	case said:
+		return nil
+	}
+	return diag.Errorf(cmp.Or(u.Hint, "bring it back")+"; only if it exists nowhere any more, and nothing restores it, add --gone "+u.Name,
+		"the management cluster %s could not be asked, and may own the cluster %s: %s", u.Name, cluster, u.Error)
+}
+
 // Deletion says what of the cluster can be deleted: what proves to be the fleet's, and what nobody else uses. gone are management clusters that somebody
-// has said no longer exist. It refuses as long as anybody who was not asked, or did not answer, may own the cluster.
+// has said no longer exist. It refuses as long as anybody who was not asked, or did not answer, may own the cluster, and while the fleet repo declares it.
 func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 	for _, g := range gone {
 		if !slices.ContainsFunc(r.Unasked, func(u Unasked) bool { return u.Name == g }) {
@@ -44,13 +58,19 @@ func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 		}
 	}
 	for _, u := range r.Unasked {
-		if !slices.Contains(gone, u.Name) {
-			return nil, diag.Errorf("bring it back; if it no longer exists and nothing restores it, add --gone "+u.Name,
-				"the management cluster %s could not be asked, and may own the cluster %s: %s", u.Name, name, u.Error)
+		if err := u.MayOwn(name, gone); err != nil {
+			return nil, err
 		}
 	}
 	if owner, lives := r.living[name]; lives {
 		return nil, diag.Errorf("`fleetctl cluster remove "+name+"` deletes it", "the management cluster %s manages the cluster %s: it is no orphan", owner, name)
+	}
+	if len(r.unread) > 0 {
+		return nil, diag.Errorf("mend what `fleetctl validate` names", "the fleet repo may still declare the cluster %s, and cannot be read: %s", name, r.unread[0])
+	}
+	if slices.Contains(r.declared, name) {
+		return nil, diag.Errorf("to have it deleted, remove it from Git first with `fleetctl cluster remove "+name+"`; to have it back, restore its management cluster",
+			"the fleet repo still declares the cluster %s: it is to live", name)
 	}
 	for _, c := range r.Clouds {
 		for _, p := range c.Problems {
@@ -74,7 +94,6 @@ func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 
 // add takes what one account has of the cluster.
 func (d *Deletion) add(c Cluster) {
-	d.Declared = d.Declared || c.Declared
 	proofs, proven := map[string]Proof{}, []cloud.Resource{}
 	for _, r := range c.Resources {
 		switch {

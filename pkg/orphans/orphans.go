@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
@@ -17,8 +18,9 @@ type Options struct {
 	Fleet string
 	// Living are the clusters that a management cluster which answered manages, by name, with that management cluster's name.
 	Living map[string]string
-	// Declared are the names of the clusters in the fleet repo.
+	// Declared are the names of the clusters in the fleet repo, Unread what is wrong with files of it that may declare others.
 	Declared []string
+	Unread   []string
 	// Unasked are the management clusters that did not answer: what they own nobody knows.
 	Unasked []Unasked
 	// Accounts that are asked; NotOpened are those that could not be.
@@ -30,6 +32,9 @@ type Options struct {
 type Unasked struct {
 	Name  string `json:"name"`
 	Error string `json:"error"`
+	Hint  string `json:"hint,omitempty"`
+	// Answers tells that it is there, and does not know yet what it owns: nobody can say that it no longer exists.
+	Answers bool `json:"answers"`
 }
 
 // Report is what was found.
@@ -44,7 +49,8 @@ type Report struct {
 	// Others counts what proves to be of other fleets in the same accounts. It is not shown.
 	Others int `json:"ofOtherFleets"`
 
-	living map[string]string
+	living           map[string]string
+	declared, unread []string
 }
 
 // CloudReport is one account of a cloud.
@@ -93,6 +99,7 @@ func Find(ctx context.Context, o Options) *Report {
 	report := &Report{
 		FormatVersion: "1", Fleet: o.Fleet, Clouds: slices.Clone(o.NotOpened), Clusters: []Cluster{},
 		Unasked: append([]Unasked{}, o.Unasked...), living: o.Living,
+		declared: o.Declared, unread: o.Unread,
 	}
 	known := slices.Clone(o.Declared)
 	for name := range o.Living {
@@ -175,7 +182,7 @@ func (c *Cluster) usedBy(fleet string, found cloud.Found) []string {
 		switch {
 		case !networks[r.Region+" "+r.Network], r.Cluster == c.Name && (r.Fleet == "" || r.Fleet == fleet):
 		case r.Cluster == "":
-			users = append(users, fmt.Sprintf("%s %s", r.Kind, r.ID))
+			users = append(users, strings.TrimSuffix(fmt.Sprintf("%s %s (%s)", r.Kind, r.ID, r.Name), " ()"))
 		default:
 			users = append(users, fmt.Sprintf("cluster %s (%s %s)", r.Cluster, r.Kind, r.ID))
 		}

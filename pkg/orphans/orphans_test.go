@@ -145,7 +145,7 @@ func TestDelete(t *testing.T) {
 	want := []string{
 		"used: others use it, too: web", "unproven: its tags name no fleet: it may be another one's", "bucket: fleetctl does not delete what is of this kind",
 	}
-	if !slices.Equal(kept, want) || d.Declared {
+	if !slices.Equal(kept, want) {
 		t.Errorf("kept %q, want %q", kept, want)
 	}
 	stages := []string{}
@@ -198,7 +198,20 @@ func TestDeleteRefuses(t *testing.T) {
 		"one that was not asked may own it":   {func(_ *account, o *Options) { unasked(o) }, []string{"dead"}, "management cluster mgmt could not be asked, and may own the cluster shop: it timed out"},
 		"one that is said to be gone answers": {func(_ *account, o *Options) { unasked(o) }, []string{"alive"}, "management cluster alive answers"},
 		"it lives":                            {func(_ *account, o *Options) { o.Living = map[string]string{"shop": "m2"} }, nil, "management cluster m2 manages the cluster shop"},
-		"the cloud did not say all":           {func(a *account, _ *Options) { a.found.Problems = []cloud.Problem{{Text: "list volumes: denied"}} }, nil, "list volumes: denied"},
+		"it is said to be gone, and answers": {
+			func(_ *account, o *Options) {
+				o.Unasked = []Unasked{{Name: "mgmt", Error: "it is in the middle of a restore", Answers: true}}
+			},
+			[]string{"mgmt"}, "management cluster mgmt is not gone: it answers, and may own the cluster shop: it is in the middle of a restore",
+		},
+		"the fleet repo declares it": {func(_ *account, o *Options) { o.Declared = []string{"shop"} }, nil, "the fleet repo still declares the cluster shop"},
+		"the fleet repo cannot be read": {
+			func(_ *account, o *Options) { o.Unread = []string{"clusters/x: no YAML"} }, nil, "may still declare the cluster shop, and cannot be read: clusters/x",
+		},
+		"a database is in its network": {func(a *account, _ *Options) {
+			a.found.Strangers = []cloud.Resource{{Kind: "network-interface", ID: "eni-1", Name: "RDSNetworkInterface", Network: "vpc"}}
+		}, nil, "network-interface eni-1 (RDSNetworkInterface)"},
+		"the cloud did not say all": {func(a *account, _ *Options) { a.found.Problems = []cloud.Problem{{Text: "list volumes: denied"}} }, nil, "list volumes: denied"},
 		"a cloud was not opened": {func(_ *account, o *Options) {
 			o.NotOpened = []CloudReport{{Cloud: "aws", Problems: []cloud.Problem{{Text: "no key"}}}}
 		}, nil, "no key"},
@@ -219,7 +232,10 @@ func TestDeleteRefuses(t *testing.T) {
 	if d, err := find(t, a, unasked).Deletion("shop", []string{"mgmt", "dead"}); err != nil || len(d.Resources) != 3 {
 		t.Errorf("%+v, %v", d, err)
 	}
-	a.found.Strangers = []cloud.Resource{{Kind: "instance", ID: "elsewhere", Network: "vpc", Region: "us-east-1"}}
+	a.found.Strangers = []cloud.Resource{
+		{Kind: "instance", ID: "elsewhere", Network: "vpc", Region: "us-east-1"},
+		{Kind: "network-interface", ID: "of-a-machine-of-its-own", Network: "vpc", Cluster: "shop", Fleet: ours},
+	}
 	if _, err := find(t, a).Deletion("shop", nil); err != nil {
 		t.Error(err)
 	}

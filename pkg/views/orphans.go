@@ -66,9 +66,6 @@ func OrphansDeletion(d *orphans.Deletion, now time.Time) View {
 		for _, k := range d.Kept {
 			ui.Fprintf(w, "Keeps %s %s: %s\n", k.Kind, shortID(k.ID), k.Why)
 		}
-		if d.Declared {
-			ui.Fprintf(w, "Cluster %s is still declared in the fleet repo: a management cluster that is made anew makes it again.\n", d.Cluster)
-		}
 		return nil
 	})
 }
@@ -96,15 +93,19 @@ func deletedOrphansView(w io.Writer, r *lifecycle.DeletedOrphans) error {
 	for _, l := range r.Left {
 		ui.Fprintf(w, "Left: %s %s in %s: %s\n", l.Kind, shortID(l.ID), l.Region, l.Why)
 	}
+	where := ""
+	if len(r.Regions) > 0 { // nobody has looked at the others
+		where = " in " + strings.Join(r.Regions, ", ")
+	}
 	switch {
 	case len(r.Left) > 0:
-		ui.Fprintf(w, "%d resources of the cluster %s are left.\n", len(r.Left), r.Cluster)
+		ui.Fprintf(w, "%d resources of the cluster %s are left%s.\n", len(r.Left), r.Cluster, where)
 	case r.DryRun && len(done) > 0:
 		ui.Fprintf(w, "Nothing was changed.\n")
 	case len(done) > 0:
-		ui.Fprintf(w, "Nothing of the cluster %s is left.\n", r.Cluster)
+		ui.Fprintf(w, "Nothing of the cluster %s is left%s.\n", r.Cluster, where)
 	default:
-		ui.Fprintf(w, "There is nothing of a cluster %s.\n", r.Cluster)
+		ui.Fprintf(w, "There is nothing of a cluster %s%s.\n", r.Cluster, where)
 	}
 	return nil
 }

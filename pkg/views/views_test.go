@@ -177,6 +177,7 @@ var allShown = []shown{
 	showing("DeletedOrphans", DeletedOrphans),
 	showing("DeletedOrphans dry run", DeletedOrphans, func(r *lifecycle.DeletedOrphans) { r.DryRun, r.Left = true, nil }),
 	showing("DeletedOrphans all", DeletedOrphans, func(r *lifecycle.DeletedOrphans) { r.DryRun, r.Left = false, nil }),
+	showing("DeletedOrphans everywhere", DeletedOrphans, func(r *lifecycle.DeletedOrphans) { r.DryRun, r.Left, r.Regions = false, nil, nil }),
 	showing("DeletedOrphans nothing", DeletedOrphans, func(r *lifecycle.DeletedOrphans) { r.DryRun, r.Left, r.Planned, r.Deleted = false, nil, nil, nil }),
 	showing("Orphans none", func(r *orphans.Report) View { return Orphans(r, now) }, func(r *orphans.Report) {
 		*r = orphans.Report{FormatVersion: "1", Complete: true}

@@ -113,7 +113,13 @@ func TestAWSOrphans(t *testing.T) {
 			t.Errorf("it does not say who may own it:\n%s", r.stderr)
 		}
 		a.fails(2, nil, "orphans", "--delete", "shop", "--gone", "another", "--yes")
-		a.fails(2, nil, "orphans", "--delete", "shop", "--gone", a.name) // nobody is at a terminal to type its name
+		if r := a.fails(1, nil, "orphans", "--delete", "shop", "--gone", a.name, "--yes"); !strings.Contains(r.stderr, "the fleet repo still declares the cluster shop") {
+			t.Errorf("it does not say that it is declared:\n%s", r.stderr)
+		}
+		a.ok("cluster", "remove", "shop", "--commit")
+		a.ok("cluster", "remove", "shop", "--yes", "--commit")                     // its management cluster, which would delete it, is gone
+		a.fails(2, nil, "orphans", "--delete", "shopp", "--gone", a.name, "--yes") // there is nothing of that name
+		a.fails(2, nil, "orphans", "--delete", "shop", "--gone", a.name)           // nobody is at a terminal to type its name
 		if r := a.run("orphans", "--delete", "shop", "--gone", a.name, "--dry-run"); r.code != 3 || !strings.Contains(r.stdout, "Would delete vpc ") {
 			t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
 		}

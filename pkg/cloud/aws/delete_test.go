@@ -156,3 +156,39 @@ func TestUsers(t *testing.T) {
 		t.Errorf("%+v", found.Strangers)
 	}
 }
+
+// TestInterfaces: the network interfaces of what goes with a cluster go with it, though they have no tags; all others tell of somebody else in the network.
+func TestInterfaces(t *testing.T) {
+	s := newSimulator(t)
+	s.says("DescribeInstances", `<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><vpcId>vpc-1</vpcId>`+tagSet+
+		`</item></instancesSet></item></reservationSet></DescribeInstancesResponse>`)
+	s.says("DescribeNatGateways", `<DescribeNatGatewaysResponse><natGatewaySet><item><natGatewayId>nat-1</natGatewayId><vpcId>vpc-1</vpcId><natGatewayAddressSet>`+
+		`<item><networkInterfaceId>eni-nat</networkInterfaceId></item></natGatewayAddressSet>`+tagSet+`</item><item><natGatewayId>nat-others</natGatewayId>`+
+		`<vpcId>vpc-1</vpcId></item></natGatewaySet></DescribeNatGatewaysResponse>`)
+	const balancer = "arn:aws:elasticloadbalancing:eu-central-1:1:loadbalancer/net/shop/1"
+	s.says("DescribeLoadBalancers", `<DescribeLoadBalancersResponse><DescribeLoadBalancersResult><LoadBalancers><member><LoadBalancerArn>`+balancer+
+		`</LoadBalancerArn><VpcId>vpc-1</VpcId></member></LoadBalancers></DescribeLoadBalancersResult></DescribeLoadBalancersResponse>`)
+	s.says("DescribeTags", `<DescribeTagsResponse><DescribeTagsResult><TagDescriptions><member><ResourceArn>`+balancer+`</ResourceArn><Tags><member>`+
+		`<Key>kubernetes.io/cluster/shop</Key><Value>owned</Value></member></Tags></member></TagDescriptions></DescribeTagsResult></DescribeTagsResponse>`)
+	eni := func(id, more string) string {
+		return `<item><networkInterfaceId>` + id + `</networkInterfaceId><vpcId>vpc-1</vpcId>` + more + `</item>`
+	}
+	const aws = `<requesterManaged>true</requesterManaged>`
+	s.says("DescribeNetworkInterfaces", `<DescribeNetworkInterfacesResponse><networkInterfaceSet>`+
+		eni("eni-tagged", tagSet)+
+		eni("eni-instance", `<attachment><instanceId>i-1</instanceId></attachment>`)+
+		eni("eni-nat", `<description>Interface for NAT Gateway nat-1</description>`)+
+		eni("eni-elb", `<description>ELB net/shop/1</description>`+aws)+
+		eni("eni-elb-others", `<description>ELB net/db/2</description>`+aws)+
+		eni("eni-says-so", `<description>ELB net/shop/1</description>`)+
+		eni("eni-db", `<description>RDSNetworkInterface</description>`+aws)+`</networkInterfaceSet></DescribeNetworkInterfacesResponse>`)
+	found := s.account(t, "eu-central-1").Find(t.Context(), "", nil)
+	var got []string
+	for _, r := range found.Strangers {
+		got = append(got, strings.TrimSpace(r.ID+" "+r.Cluster))
+	}
+	want := []string{"nat-others", "eni-instance shop", "eni-nat shop", "eni-elb shop", "eni-elb-others", "eni-says-so", "eni-db"}
+	if !slices.Equal(got, want) || len(found.Problems) > 0 || !slices.ContainsFunc(found.Resources, func(r cloud.Resource) bool { return r.ID == "eni-tagged" }) {
+		t.Errorf("strangers %q, want %q; %+v", got, want, found)
+	}
+}

@@ -90,6 +90,10 @@ type collector struct {
 	resources []cloud.Resource
 	strangers []cloud.Resource
 	problems  []cloud.Problem
+
+	// interfaces are the network interfaces, and holders what has them, both by what AWS calls them.
+	interfaces []types.NetworkInterface
+	holders    map[string]string
 }
 
 // add takes what goes with a cluster, and what may use the network of one.
@@ -99,7 +103,7 @@ func (c *collector) add(kind, id string, tags map[string]string, more cloud.Reso
 	}
 	more.Region, more.Kind, more.ID, more.Fleet, more.Name = c.region, kind, id, tags[v1alpha1.FleetTag], tags["Name"]
 	if more.Cluster, more.Users = clusterOf(tags); more.Cluster == "" {
-		if more.Network != "" && (kind == kindInstance || kind == kindLoadBalancer || kind == kindClassicBalancer) {
+		if more.Network != "" && uses[kind] {
 			c.strangers = append(c.strangers, more)
 		}
 		return
@@ -128,7 +132,11 @@ func (r *region) find(ctx context.Context, fleet string, clusters []string) *col
 		{"NAT gateways", r.natGateways},
 		{"VPC endpoints", r.endpoints},
 		{"elastic IPs", r.addresses},
-		{"network interfaces", r.interfaces},
+		{"network interfaces", func(ctx context.Context, c *collector) error {
+			err := r.interfaces(ctx, c)
+			c.addInterfaces()
+			return err
+		}},
 		{"volumes", r.volumes},
 		{"security groups", r.securityGroups},
 		{"route tables", r.routeTables},
@@ -197,6 +205,9 @@ func (r *region) instances(ctx context.Context, c *collector) error {
 				// AWS shows what is terminated for another hour.
 				if i.State == nil || i.State.Name != types.InstanceStateNameTerminated {
 					c.add(kindInstance, sdk.ToString(i.InstanceId), tagsOf(i.Tags), cloud.Resource{Network: sdk.ToString(i.VpcId), Created: i.LaunchTime})
+					for _, n := range i.NetworkInterfaces {
+						c.holds(i.InstanceId, n.NetworkInterfaceId)
+					}
 				}
 			}
 		}
@@ -213,6 +224,9 @@ func (r *region) natGateways(ctx context.Context, c *collector) error {
 		for _, g := range out.NatGateways {
 			if g.State != types.NatGatewayStateDeleted {
 				c.add(kindNATGateway, sdk.ToString(g.NatGatewayId), tagsOf(g.Tags), cloud.Resource{Network: sdk.ToString(g.VpcId), Created: g.CreateTime})
+				for _, a := range g.NatGatewayAddresses {
+					c.holds(g.NatGatewayId, a.NetworkInterfaceId)
+				}
 			}
 		}
 		return out.NextToken, nil
@@ -228,6 +242,9 @@ func (r *region) endpoints(ctx context.Context, c *collector) error {
 		for _, e := range out.VpcEndpoints {
 			if !strings.EqualFold(string(e.State), string(types.StateDeleted)) {
 				c.add(kindEndpoint, sdk.ToString(e.VpcEndpointId), tagsOf(e.Tags), cloud.Resource{Network: sdk.ToString(e.VpcId), Created: e.CreationTimestamp})
+				for _, n := range e.NetworkInterfaceIds {
+					c.holds(e.VpcEndpointId, &n)
+				}
 			}
 		}
 		return out.NextToken, nil
@@ -251,9 +268,7 @@ func (r *region) interfaces(ctx context.Context, c *collector) error {
 		if err != nil {
 			return nil, err
 		}
-		for _, i := range out.NetworkInterfaces {
-			c.add(kindInterface, sdk.ToString(i.NetworkInterfaceId), tagsOf(i.TagSet), cloud.Resource{Network: sdk.ToString(i.VpcId)})
-		}
+		c.interfaces = append(c.interfaces, out.NetworkInterfaces...)
 		return out.NextToken, nil
 	})
 }

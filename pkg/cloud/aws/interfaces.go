@@ -1,0 +1,69 @@
+package aws
+
+import (
+	"strings"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+)
+
+// uses are the kinds that are somebody's use of a network, with or without tags. All else that uses one (databases, functions, file systems) shows by its network
+// interfaces.
+var uses = map[string]bool{
+	kindInstance: true, kindLoadBalancer: true, kindClassicBalancer: true, kindEndpoint: true, kindNATGateway: true, kindSubnet: true, kindInterface: true,
+}
+
+// holds notes that something has a network interface.
+func (c *collector) holds(id, networkInterface *string) {
+	if networkInterface == nil {
+		return
+	}
+	if c.holders == nil {
+		c.holders = map[string]string{}
+	}
+	c.holders[*networkInterface] = sdk.ToString(id)
+}
+
+// addInterfaces takes the network interfaces, when all that may have one is known: one without tags goes with what has it. What nobody known has is a
+// stranger's: AWS makes interfaces without the cluster's tags for what others put into the network.
+func (c *collector) addInterfaces() {
+	for _, i := range c.interfaces {
+		tags := tagsOf(i.TagSet)
+		more := cloud.Resource{Network: sdk.ToString(i.VpcId)}
+		if cluster, _ := clusterOf(tags); cluster != "" {
+			c.add(kindInterface, sdk.ToString(i.NetworkInterfaceId), tags, more)
+			continue
+		}
+		if holder := c.holderOf(i); holder != nil {
+			more.Cluster, more.Fleet = holder.Cluster, holder.Fleet
+		}
+		more.Region, more.Kind, more.ID, more.Name = c.region, kindInterface, sdk.ToString(i.NetworkInterfaceId), tags["Name"]
+		if more.Name == "" {
+			more.Name = sdk.ToString(i.Description)
+		}
+		c.strangers = append(c.strangers, more)
+	}
+}
+
+// holderOf is what of a cluster has the network interface; nil where nothing has.
+func (c *collector) holderOf(i types.NetworkInterface) *cloud.Resource {
+	id := c.holders[sdk.ToString(i.NetworkInterfaceId)]
+	if id == "" && i.Attachment != nil {
+		id = sdk.ToString(i.Attachment.InstanceId)
+	}
+	// Only AWS itself makes one for a load balancer, and says for which: "ELB net/NAME/ID", as its ARN ends, or "ELB NAME" of a classic one.
+	balancer, is := strings.CutPrefix(sdk.ToString(i.Description), "ELB ")
+	is = is && sdk.ToBool(i.RequesterManaged)
+	for n := range c.resources {
+		r := &c.resources[n]
+		switch {
+		case id != "" && r.ID == id,
+			is && r.Kind == kindLoadBalancer && strings.HasSuffix(r.ID, ":loadbalancer/"+balancer),
+			is && r.Kind == kindClassicBalancer && r.ID == balancer:
+			return r
+		}
+	}
+	return nil
+}
