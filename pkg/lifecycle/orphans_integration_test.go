@@ -20,7 +20,7 @@ func TestOrphansOwners(t *testing.T) {
 	ctx := t.Context()
 	owns := func(want string) {
 		t.Helper()
-		clusters, err := clustersAt(ctx, mastersID, "mgmt", e.client)
+		clusters, err := ownedAt(ctx, mastersID, "mgmt", e.client)
 		_, untold := errors.AsType[*untoldError](err)
 		if want == "" && err != nil || len(clusters) > 0 || want != "" && (!untold || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v, %v; want %q", clusters, err, want)

@@ -34,12 +34,12 @@ func clustersOf(ctx context.Context, fleet string, target *management.Target) ([
 	case err != nil:
 		return nil, err
 	}
-	return clustersAt(ctx, fleet, target.Name, client)
+	return ownedAt(ctx, fleet, target.Name, client)
 }
 
-// clustersAt are the clusters of the management cluster called name that client reaches. After it was lost and made anew it has none until init or a restore
+// ownedAt are the clusters of the management cluster called name that client reaches. After it was lost and made anew it has none until init or a restore
 // has ended, and what it owned still runs: an API server that is not yet, or no longer, the one that owns things is an untoldError.
-func clustersAt(ctx context.Context, fleet, name string, client *kube.Client) ([]capi.Cluster, error) {
+func ownedAt(ctx context.Context, fleet, name string, client *kube.Client) ([]capi.Cluster, error) {
 	const finish = "finish it with `fleetctl init`, and bring back what it had with `fleetctl restore`"
 	claim, err := ownership.ReadClaim(ctx, client)
 	switch {
