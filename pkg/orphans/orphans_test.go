@@ -202,7 +202,8 @@ func TestDeleteRefuses(t *testing.T) {
 			func(_ *account, o *Options) {
 				o.Unasked = []Unasked{{Name: "mgmt", Error: "it is in the middle of a restore", Answers: true}}
 			},
-			[]string{"mgmt"}, "management cluster mgmt is not gone: it answers, and may own the cluster shop: it is in the middle of a restore",
+			[]string{"mgmt"},
+			"management cluster mgmt is not gone: it answers, and may own the cluster shop: it is in the middle of a restore",
 		},
 		"the fleet repo declares it": {func(_ *account, o *Options) { o.Declared = []string{"shop"} }, nil, "the fleet repo still declares the cluster shop"},
 		"the fleet repo cannot be read": {
