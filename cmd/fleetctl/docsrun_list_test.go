@@ -26,6 +26,7 @@ var docsNotRun = []struct {
 	{"docs/tasks/notifications.md", "pass show", needsProgram},
 	{"docs/tasks/notifications.md", "fleetctl notification add production", needsSecret},
 	{"docs/tasks/notifications.md", "fleetctl notification add commits", needsRemote},
+	{"docs/tasks/orphans.md", "fleetctl cluster remove shop --push", needsRemote},
 	{"", "fleetctl bootstrap", needsCluster},
 	{"", "fleetctl teardown", needsCluster},
 	{"", "fleetctl status", needsCluster},
