@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -90,7 +89,10 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 	case journal.Fenced():
 		return a.result, a.takeIn(ctx)
 	}
-	if begun, err := a.begun(journal, func() (int, error) { return clustersAt(ctx, there.client) }); err != nil || begun {
+	if begun, err := a.begun(journal, func() (int, error) {
+		clusters, err := management.Clusters(ctx, there.client)
+		return len(clusters), err
+	}); err != nil || begun {
 		if err != nil {
 			return nil, err
 		}
@@ -114,15 +116,6 @@ func (a *around) begun(journal *handover.Journal, clusters func() (int, error)) 
 	}
 	n, err := clusters()
 	return n > 0, err
-}
-
-func clustersAt(ctx context.Context, client *kube.Client) (int, error) {
-	manager, err := capi.New(client)
-	if err != nil {
-		return 0, err
-	}
-	clusters, err := manager.Clusters(ctx)
-	return len(clusters), err
 }
 
 func (a *around) options(client *kube.Client) handover.AroundOptions {
