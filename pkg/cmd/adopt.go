@@ -21,14 +21,15 @@ func newAdoptCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "adopt",
 		Short: "Look at a Flux repo with Cluster API objects in it, and write the fleet.yaml for it",
-		Long: `Look at a repo that was there before fleetctl: Flux follows it, and it holds objects of Cluster API. The command says what it understands, and
-writes the smallest fleet.yaml with which validate, render, diff, status and the lists work. It changes no other file, no layout and no cluster. Clusters that
-the repo holds as manifests stay manifests.
+		Long: `Write a fleet.yaml for a repo that Flux already follows and that holds Cluster API objects. The command reports what it found
+in the repo. The fleet.yaml is the smallest one with which validate, render, diff, status and the lists work. No other file and no cluster
+is changed. Clusters that the repo holds as manifests stay manifests.
 
-A management cluster is found by its Flux: the first folder that Flux applies is the path of the management cluster in fleet.yaml. A repo does not say how
-the management cluster is reached: give its context with --context, here once for all, or to each command that reads the cluster.
+A management cluster is found by its Flux: the first folder that Flux applies becomes the path of the management cluster in fleet.yaml. The
+repo does not say how to reach the management cluster: give its context with --context, here once, or to each command that reads the
+cluster.
 
-Exit codes: 0 fleet.yaml is written, or would be; 3 the repo holds nothing of Cluster API.`,
+Exit codes: 0 fleet.yaml is written, or would be; 3 the repo holds no Cluster API objects.`,
 		Example: `  fleetctl adopt --dry-run
   fleetctl adopt --context prod-management
   fleetctl validate`,
@@ -38,7 +39,7 @@ Exit codes: 0 fleet.yaml is written, or would be; 3 the repo holds nothing of Cl
 	fs := c.Flags()
 	fs.StringVar(&o.Name, "name", "", "name of the fleet (default: that of the repo's folder)")
 	fs.StringVar(&o.Context, "context", "", "context of the management cluster, for fleet.yaml")
-	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig that has it, relative to fleet.yaml (default: the one that kubectl would use)")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig with this context, relative to fleet.yaml (default: the kubeconfig that kubectl would use)")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "write nothing")
 	return c
 }

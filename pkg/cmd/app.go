@@ -11,9 +11,10 @@ import (
 
 func newAppCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "app", Short: "List, add and remove applications that come from repositories of their own",
-		Long: `An application belongs to a tenant and comes from a Git repository of its own, which its team changes without the platform's. Flux on each cluster
-that has the tenant applies it: as the tenant's account, in the tenant's namespace and nowhere else, within the tenant's quota and limits.`,
+		Use: "app", Short: "List, add and remove applications that come from their own repositories",
+		Long: `An application belongs to a tenant and comes from its own Git repository, which the team changes without touching the fleet
+repo. Flux on each cluster of the tenant applies it: as the tenant's service account, only in the tenant's namespace, and within the
+tenant's quota and limits.`,
 	}
 	c.AddCommand(newAppAddCmd(f), newAppListCmd(f), newAppRemoveCmd(f))
 	return c
@@ -22,12 +23,12 @@ that has the tenant applies it: as the tenant's account, in the tenant's namespa
 // addSource adds the flags that say where an application comes from.
 func addSource(c *cobra.Command, s *scaffold.AppSource) {
 	fs := c.Flags()
-	fs.StringVar(&s.URL, "source", "", "Git repository that it comes from: https or ssh")
+	fs.StringVar(&s.URL, "source", "", "Git repository of the application: https or ssh")
 	fs.StringVar(&s.Branch, "branch", "", "branch of the repository (default: main)")
 	fs.StringVar(&s.Tag, "tag", "", "tag of the repository, instead of a branch")
-	fs.StringVar(&s.SemVer, "semver", "", "range of versions among its tags, instead of a branch: the highest is applied")
+	fs.StringVar(&s.SemVer, "semver", "", "range of versions among the repository's tags, instead of a branch: the highest is applied")
 	fs.StringVar(&s.Path, "path", "", "folder in the repository (default: its top)")
-	fs.StringVar(&s.Secret, "secret", "", "Secret of the tenant's namespace with what the repository asks for")
+	fs.StringVar(&s.Secret, "secret", "", "Secret in the tenant's namespace with the credentials of the repository")
 }
 
 // appOptions are the flags of app add and app remove.
@@ -41,7 +42,7 @@ type appOptions struct {
 
 // addTarget adds the flags that say whose an application is, and where.
 func (o *appOptions) addTarget(f *factory, c *cobra.Command, environments string) {
-	c.Flags().StringVar(&o.tenant, "tenant", "", "tenant whose it is (required)")
+	c.Flags().StringVar(&o.tenant, "tenant", "", "tenant that the application belongs to (required)")
 	c.Flags().StringSliceVar(&o.environments, "environment", nil, environments)
 	completeFlag(c, "tenant", f.completeFrom(-1, tenantNames))
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
@@ -62,7 +63,7 @@ func newAppAddCmd(f *factory) *cobra.Command {
 	o := &appOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME",
-		Short: "Add an application from a repository of its own",
+		Short: "Add an application from its own repository",
 		Long: `Add an application of a tenant from a Git repository: its source, and the Flux Kustomization that applies a folder of it. It gets one file for each
 environment, in tenants/<cloud>/<environment>/<tenant>, so that environments may differ in the revision.` + editing,
 		Example: `  fleetctl app add web --tenant shop --source https://github.com/acme/web --path deploy --push

@@ -26,10 +26,10 @@ func newBackupCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup",
 		Short: "Keep what a management cluster manages in an encrypted snapshot that outlives it",
-		Long: `Take a snapshot of everything that a management cluster manages: every Cluster with its machines, the objects of its provider, its Secrets, and the objects
-of Flux and Helm about it, all with their status. The snapshot is encrypted with the fleet's age key and kept in a place that outlives the cluster: a
-folder, a repository of an OCI registry, or a branch of the fleet repo. This place keeps the newest 10 snapshots of a management cluster. Nothing on the
-cluster is changed.
+		Long: `Take a snapshot of everything that a management cluster manages. It holds every Cluster with its machines, its provider's
+objects, its Secrets, and its Flux and Helm objects, all with their status. The snapshot is encrypted with the fleet's age key and kept in a
+place that outlives the cluster: a folder, a repository of an OCI registry, or a branch of the fleet repo. This place keeps the newest 10
+snapshots of a management cluster. Nothing on the cluster is changed.
 
 fleetctl restore gives a snapshot to a new management cluster.`,
 		Example: `  fleetctl backup --to /mnt/snapshots

@@ -23,23 +23,26 @@ func newBootstrapCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "In a pipeline: init, wait for the clusters, and pivot to a permanent one",
-		Long: `Make an ephemeral management cluster that follows the fleet repo, wait until every Cluster that the repo declares is Available, and, with
---pivot-to, hand the work to one of them: the same providers and Flux are installed there, the Cluster API objects are moved, Flux is
-attached to the fleet repo there, and the ephemeral cluster is torn down. Without --pivot-to the management cluster is kept, because its
-Clusters live only there.
+		Long: `Make an ephemeral management cluster that follows the fleet repo, and wait until every Cluster that the repo declares is
+Available. With --pivot-to, one of these clusters then becomes the management cluster: fleetctl installs the same providers and Flux there,
+moves the Cluster API objects, connects Flux to the fleet repo, and tears the ephemeral cluster down. Without --pivot-to the ephemeral
+cluster is kept, because its Clusters live only there.
 
-With spec.snapshots.to in fleet.yaml it keeps encrypted snapshots while the clusters are made, so that a runner that dies costs nothing: a new one that is given
---source-is-gone begins from the newest, and makes nothing twice. Without the flag it refuses where there are snapshots, for the first may
-still live.
+With spec.snapshots.to in fleet.yaml, bootstrap keeps encrypted snapshots while the clusters are made. If the runner dies, start bootstrap
+on a new runner with --source-is-gone: it goes on from the newest snapshot and makes nothing twice. Without the flag it refuses to start
+when it finds snapshots, because the first runner may still be alive.
 
-With --environment NAME, or --management NAME --stand-alone, it makes a management cluster that has a parent in fleet.yaml and is to stand alone. The parent is made, and
-makes the cluster that the new one runs on; that gets the providers and the Flux of its own, which follows its own folder; then it takes over its own
-Cluster and, with --environment, what else the parent has made in that environment. The fleet repo says so, by a push or --pr, with a record in the
-parent's folder of which run it was. This machine keeps the way to it, and the parent is torn down if bootstrap made it and nothing else is left there. Where fleet.yaml gives the new one a
-repository of its own, that gets a first commit of what belongs to it, with age keys of its own, and is what its Flux follows; --own-git-token-file
-reaches it, and of the environment the new one gets only the variables that it names.
+With --environment NAME, or --management NAME --stand-alone, bootstrap makes a management cluster that has a parent in fleet.yaml and then
+no longer needs it. It makes the parent, and the parent makes the cluster for the new management cluster. The new one gets its own
+providers, and its own Flux, which follows its own folder. Then it takes over its own Cluster and, with --environment, the other clusters
+that the parent has made in that environment. A push or --pr records the change in the fleet repo, and the parent's folder records the run.
+This machine keeps access to the new management cluster. The parent is torn down if bootstrap made it and it has no other clusters.
 
-Where it fails, a support bundle without secrets (see "fleetctl support-bundle") is gathered before anything is torn down.
+If fleet.yaml gives the new management cluster its own repository, its Flux follows that one. Bootstrap makes the first commit there, with
+new age keys. Give it access with --own-git-token-file. Of the environment variables, the new management cluster gets only the ones that
+fleet.yaml names for it.
+
+If bootstrap fails, it gathers a support bundle without secrets (see "fleetctl support-bundle") before it tears anything down.
 
 It asks no questions. Exit codes: 0 all is Ready; 1 a failure; 2 a mistake in the call; 3 something did not become Ready in time; 130
 interrupted. Run it again after any of them.`,
@@ -50,7 +53,7 @@ interrupted. Run it again after any of them.`,
 	}
 	o.addFlags(f, c)
 	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
-	c.Flags().BoolVar(&b.SourceIsGone, "source-is-gone", false, "the runner of an earlier run is gone with its management cluster, and with one that it may have handed clusters over to: go on from the newest snapshot (spec.snapshots), or from Git")
+	c.Flags().BoolVar(&b.SourceIsGone, "source-is-gone", false, "an earlier run's machine is gone, with its management cluster and any that took clusters over from it: go on from the newest snapshot, or from Git")
 	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the cluster that holds the work in the end")
 	c.Flags().StringVar(&b.SupportFile, "support-bundle", "", "file for the support bundle of a run that fails (default: one in the state folder)")
 	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout, "how long the declared clusters may take to become Available")

@@ -35,7 +35,7 @@ func (o *masterFlags) add(c *cobra.Command) {
 	o.environment = func() bool { return fs.Changed("environment") }
 	fs.Lookup("environment").Usage = "first environment of a new fleet repo; in a fleet whose management clusters have parents: the one whose management cluster is to stand alone"
 	fs.BoolVar(&o.alone, "stand-alone", false, "the management cluster of --management is made by way of its parent, and is to stand alone")
-	fs.BoolVar(&o.pr, "pr", false, "with --stand-alone or --environment: open a pull request that says what was handed over, instead of a push; run it again when that is merged")
+	fs.BoolVar(&o.pr, "pr", false, "with --stand-alone or --environment: record the hand-over by a pull request instead of a push; run the command again when it is merged")
 	fs.StringVar(&o.forge, "forge", "", "what the remote runs on, for --pr: "+v1alpha1.ForgeNames(" or ")+" (default: spec.git.forge, or by the host's name)")
 	fs.BoolVar(&o.keep, "keep-parent", false, "with --stand-alone or --environment: leave the parent, also where it has nothing left to do")
 	fs.StringVar(&o.ownRepo, "own-repo", "", "folder for a clone of the repository that fleet.yaml gives the new management cluster (default: one in the state folder)")

@@ -15,8 +15,8 @@ func newBundleCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bundle",
 		Short: "Make and look at offline bundles",
-		Long: `An offline bundle is one folder or file (.tar.zst) with everything that init needs: container images, provider components, cert-manager,
-Flux's manifests, and Helm charts. It is an OCI image layout; every byte hangs on a digest.`,
+		Long: `An offline bundle is one folder or file (.tar.zst) with everything that init needs: container images, provider components,
+cert-manager, Flux's manifests, and Helm charts. It is an OCI image layout: a digest covers every byte.`,
 	}
 	c.AddCommand(newBundleCreateCmd(f), newBundleListCmd(f), newBundleVerifyCmd(f), newBundleExtractCmd(f))
 	return c
@@ -37,18 +37,19 @@ func newBundleCreateCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create PATH",
 		Short: "Fill a bundle, from registries and releases, for what fleet.yaml names",
-		Long: `Fill a bundle for what fleet.yaml in --repo names: its providers, cert-manager, Flux, the node image where its version is given, and
-all their images. For an embedded host these are the images of etcd, kube-apiserver and kube-controller-manager, too. Without a fleet.yaml it is for a
-fleet that init would write with the same flags. PATH is a folder, or a file that ends in .tar.zst.
+		Long: `Fill a bundle for the fleet.yaml in --repo: its providers, cert-manager, Flux, the node image if its version is given, and
+all their images. For an embedded host the bundle also holds the images of etcd, kube-apiserver and kube-controller-manager. Without a
+fleet.yaml, the bundle is for the fleet that init would write with the same flags. PATH is a folder, or a file that ends in .tar.zst.
 
-Of what clusters run, it holds what the fleet repo says: the images of all networks in addons/cni, of the features that somebody has and of those that
---feature names, and of all else that Flux applies; and the charts from elsewhere, with their images. What cannot be told from the repo is added with
---chart and --image.
+For the clusters, the bundle holds the images of everything that Flux applies from the fleet repo: the networks in addons/cni, the enabled
+features, and the features that --feature names. Helm charts that come from other places are included with their images. Add charts and
+images that the repo does not name with --chart and --image.
 
-What --from has, another bundle, is taken from there. The programs of an embedded host come as images from registry.k8s.io, or its mirror in fleet.yaml; with
---programs from a folder that holds them, or with --programs releases from where Kubernetes and etcd release them, compared with their checksums.
+With --from, content that another bundle already holds is copied from it. The programs of an embedded host come as images from
+registry.k8s.io, or from its mirror in fleet.yaml. --programs FOLDER takes them from a folder instead. --programs releases downloads the
+releases of Kubernetes and etcd, and verifies their checksums.
 
-No credentials of providers are needed, and none get into the bundle. An interrupted run goes on where it was.`,
+No provider credentials are needed, and none get into the bundle. If a run is interrupted, the same command goes on where it stopped.`,
 		Example: `  fleetctl bundle create fleet-bundle.tar.zst --kubernetes-version v1.36.3
   fleetctl bundle create fleet-bundle.tar.zst --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.9.0 --image ghcr.io/stefanprodan/podinfo:6.9.0
   fleetctl bundle create next.tar.zst --from fleet-bundle.tar.zst      # only what is new is fetched
@@ -60,11 +61,11 @@ No credentials of providers are needed, and none get into the bundle. An interru
 	o.addFleetFlags(f, c)
 	o.addHostType(c)
 	fs := c.Flags()
-	fs.StringVar(&b.From, "from", "", "another bundle: what it has of what is needed is taken from there")
+	fs.StringVar(&b.From, "from", "", "another bundle to copy content from, before anything is downloaded")
 	fs.StringVar(&b.Programs, "programs", "", "programs of an embedded host: a folder with etcd, kube-apiserver and kube-controller-manager, or `FOLDER|releases` (default: from images)")
 	fs.StringVar(&o.releases.Kubernetes, "kubernetes-releases", programs.KubernetesReleases, "where --programs releases finds those of Kubernetes")
 	fs.StringVar(&o.releases.Etcd, "etcd-releases", programs.EtcdReleases, "where --programs releases finds etcd")
-	fs.StringSliceVar(&b.Features, "feature", nil, "feature whose charts and images it holds though nobody has it yet; repeat for several")
+	fs.StringSliceVar(&b.Features, "feature", nil, "feature to include although no cluster has it yet; repeat for several")
 	completeFlag(c, "feature", f.completeFrom(-1, featureNames))
 	c.Flags().StringArrayVar(&b.Images, "image", nil, "a further image; repeat for several")
 	c.Flags().StringArrayVar(&b.Charts, "chart", nil, "a Helm chart, the file of its archive or oci://REGISTRY/PATH:VERSION; repeat for several")

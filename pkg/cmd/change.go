@@ -26,7 +26,7 @@ func (o *changeFlags) add(c *cobra.Command) {
 	fs.BoolVar(&o.commit, "commit", false, "commit the changed files, and no others")
 	fs.BoolVar(&o.push, "push", false, "commit and push; where others have pushed meanwhile, the change is made again on top of theirs")
 	fs.BoolVar(&o.noVerify, "no-verify", false, "leave out the Git hooks that could refuse: pre-commit, commit-msg and pre-push")
-	fs.BoolVar(&o.pr, "pr", false, "commit to a branch of its own, push that, and open a pull request, or update the one that is open")
+	fs.BoolVar(&o.pr, "pr", false, "commit to a separate branch, push it, and open a pull request, or update the open one")
 	fs.StringVar(&o.forge, "forge", "", "what the remote runs on, for --pr: "+v1alpha1.ForgeNames(" or ")+" (default: spec.git.forge, or by the host's name)")
 	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote, and of --pr (default: the environment variable FLEETCTL_GIT_TOKEN)")
 	completeFlag(c, "forge", completeForges)

@@ -16,7 +16,8 @@ var ofChannel = argument{what: "channel", choices: channelNames}
 func newChannelCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "channel", Short: "List, add and remove the channels that environments follow",
-		Long: `A channel is what environments follow in Git, for everything: a branch, or tags that ` + "`fleetctl promote`" + ` moves it through. The channel main
+		Long: `A channel is the Git reference that environments follow for everything: a branch, or tags that ` + "`fleetctl promote`" + `
+moves it through. The channel main
 is the fleet repo's branch and always there.`,
 	}
 	c.AddCommand(newChannelAddCmd(f), newChannelListCmd(f), newChannelRemoveCmd(f))

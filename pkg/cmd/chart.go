@@ -14,8 +14,9 @@ import (
 func newChartCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "chart", Short: "List, add, update and remove the charts of the fleet repo: one per flavour of cluster",
-		Long: `The charts in charts/ are copies that belong to the team: it may change them as it likes. fleet.lock remembers what fleetctl brought, so that a
-newer fleetctl can bring what is new without losing what the team has changed. A chart for any other provider is made of a cluster template.`,
+		Long: `The charts in charts/ are copies that belong to the team, which may change them freely. fleet.lock records the content that
+fleetctl wrote, so that a newer fleetctl can update the charts without losing the team's changes. For any other provider, make a chart from
+a cluster template.`,
 	}
 	c.AddCommand(newChartAddCmd(f), newChartListCmd(f), newChartUpdateCmd(f), newChartRemoveCmd(f))
 	return c
@@ -58,16 +59,18 @@ func newChartUpdateCmd(f *factory) *cobra.Command {
 	o := &chartUpdateOptions{}
 	c := &cobra.Command{
 		Use:   "update [CHART…]",
-		Short: "Bring what is new in this fleetctl into charts, and keep what the team has changed",
-		Long: `Bring what is new in this fleetctl into charts: those named, or all that fleetctl has brought. What the team has changed stays: it is merged line
-by line, from what fleet.lock says that fleetctl brought, as Git has it. Where both have changed the same lines, nothing is written and all of
-them are listed; --prefer team or --prefer fleetctl decides for those lines, and all else is merged.
+		Short: "Update charts to this fleetctl's versions, and keep the team's changes",
+		Long: `Update charts to the versions of this fleetctl: the named charts, or all charts that fleetctl wrote. The team's changes stay:
+they are merged line by line. The base of the merge is the version that fleet.lock records, read from Git. If both sides have changed the
+same lines, nothing is written and the lines are listed: decide for them with --prefer team or --prefer fleetctl, and everything else is
+merged.
 
-A chart of the team's own that has the name of one of fleetctl's is updated when it is named. Where Git has it as this fleetctl brings it, that is
-what the team began with; else every file that differs is listed, and --prefer decides for the whole of it.
+A chart that fleet.lock does not record, but that has the name of one of fleetctl's charts, is updated only when you name it. If Git has an
+earlier copy that equals this fleetctl's chart, that copy is the base of the merge. Otherwise every file that differs is listed, and
+--prefer decides for whole files.
 
-The clusters of these charts are rendered with what comes of it. Those that worked before and then would not are named, and keep --commit and --push
-from going on: their values have to change in the same commit.` + editing,
+The clusters of these charts are rendered with the result. A cluster that rendered before and no longer does is named, and --commit and
+--push refuse to go on: its values have to change in the same commit.` + editing,
 		Example: `  fleetctl chart update --dry-run
   fleetctl chart update aws-eks --prefer team --pr`,
 		ValidArgsFunction: f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.Flavours() }),

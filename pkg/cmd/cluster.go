@@ -15,8 +15,8 @@ func newClusterCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cluster",
 		Short: "Declare, list and change the workload clusters of the fleet repo",
-		Long: `Declare, list and change the workload clusters of the fleet repo. A cluster is named by its name, or by environment/name where several
-have it.`,
+		Long: `Declare, list and change the workload clusters of the fleet repo. Name a cluster by its name, or by environment/name if
+several have the same name.`,
 	}
 	c.AddCommand(
 		newClusterAddCmd(f), newClusterListCmd(f), newClusterShowCmd(f), newClusterScaleCmd(f), newClusterUpgradeCmd(f), newClusterFluxCmd(f),
@@ -30,8 +30,8 @@ func newClusterListCmd(f *factory) *cobra.Command {
 	c := listFormats(&cobra.Command{
 		Use:   "list",
 		Short: "List the clusters that the fleet repo declares",
-		Long: `List the clusters that the fleet repo declares, from its files alone: those of the layout, and those that stand somewhere as Cluster API's own
-objects, as Flux would apply them. What runs is the business of fleetctl status.
+		Long: `List the clusters that the fleet repo declares. The command only reads files: the clusters of fleetctl's layout, and Cluster
+API objects anywhere that Flux would apply. To see the running clusters, use fleetctl status.
 
 Exit codes: 0 all files could be read; 1 some could not: the list has the others.`,
 		Example: `  fleetctl cluster list

@@ -28,12 +28,12 @@ func newClusterAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Declare a cluster",
-		Long: `Declare a cluster: write its cluster.yaml, a HelmRelease of the chart of its flavour, and bring the chart along where the repo lacks it.
-Beside it goes a flux.yaml: once the cluster's API server answers, the management cluster installs Flux there and points it at what the
-environment's clusters run. With --flux remote the management cluster's own Flux applies that.
+		Long: `Declare a cluster: write its cluster.yaml, which is a HelmRelease of the flavour's chart, and add the chart if the repo lacks
+it. The command also writes a flux.yaml. Once the cluster's API server answers, the management cluster installs Flux on the cluster and
+points it at the manifests of the environment. With --flux remote, the management cluster's own Flux applies these manifests.
 
-It begins with the control plane and the pools of the chart's example. What the chart cannot know, such as a region, it asks for with
-the flag that gives it. The result is checked against the chart's values.schema.json, and rendered.` + editing,
+The control plane and the pools start as in the chart's example. If the chart needs a value that only you know, such as a region, the error
+names the flag that sets it. The result is checked against the chart's values.schema.json, and rendered.` + editing,
 		Example: `  fleetctl cluster add demo --flavour in-memory --environment dev
   fleetctl cluster add shop --flavour aws-eks --environment prod --set region=eu-central-1 --set pools[0].replicas=5 --push
   fleetctl cluster add edge-7 --flavour vsphere-kubeadm --environment edge --values edge.yaml --dry-run`,

@@ -25,12 +25,13 @@ func newClusterDetachCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "detach NAME",
 		Short: "Have a management cluster forget a cluster, and delete nothing",
-		Long: `Have a management cluster forget a workload cluster: its machines, networks and disks stay as they are, and nobody manages them any more. Flux is kept from
-making the cluster again; then its objects are removed while no controller can act on them. The kubeconfig of the cluster and a snapshot of its objects are
-kept in private files. In Git the cluster stays declared until fleetctl cluster remove takes it out, which deletes no machine then.
+		Long: `Remove a workload cluster from a management cluster without deleting anything of it: its machines, networks and disks stay as
+they are, and nobody manages them any more. First Flux is stopped from making the cluster again. Then the cluster's objects are removed
+while no controller can act on them. The cluster's kubeconfig and a snapshot of its objects are kept in private files. Git still declares
+the cluster until you run fleetctl cluster remove, which then deletes no machine.
 
-When it is interrupted, the same command goes on. As long as no object is removed, --abort undoes it. A cluster whose manifests a Kustomization applies
-without a chart is refused: Flux would make it again.`,
+If it is interrupted, the same command goes on. Until the first object is removed, --abort undoes the detachment. A cluster whose manifests
+a Flux Kustomization applies without a chart is refused, because Flux would make it again.`,
 		Example: `  fleetctl cluster detach shop --dry-run
   fleetctl cluster detach shop --kubeconfig-out shop.kubeconfig
   fleetctl cluster detach shop --abort`,

@@ -28,13 +28,15 @@ func newClusterDrainCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drain NAME",
 		Short: "Delete the load balancers and volumes that a cluster has in its cloud",
-		Long: `Delete what Kubernetes has made in the cloud from inside a workload cluster: the load balancers of its Services, Ingresses and Gateways, and
-the volumes of its claims, with the workloads that use them. Cluster API does not know these: when the cluster is removed, they stay, cost money, and may keep
-the cluster's network from being deleted. Run it before the second step of fleetctl cluster remove.
+		Long: `Delete the cloud resources that Kubernetes has made from inside a workload cluster: the load balancers of its Services,
+Ingresses and Gateways, and the volumes of its claims, with the workloads that use them. Cluster API does not know these resources. If the
+cluster is removed without draining, they stay, cost money, and may keep the cluster's network from being deleted. Run this command before
+the second step of fleetctl cluster remove.
 
-Flux is suspended first, because it would make them anew: in the cluster, and on the management cluster what works on this cluster. --cancel has Flux go on,
-which makes everything anew, but for the data of deleted volumes. A volume whose reclaim policy is Retain stays, and is named with its id in the cloud. The command asks for
-the cluster's name. When it is interrupted, the same command goes on.`,
+Flux is suspended first, because it would make the resources anew: the cluster's own Flux, and the Flux objects on the management cluster
+that work on this cluster. --cancel resumes Flux, which makes everything anew except for the data of deleted volumes. A volume whose reclaim
+policy is Retain stays, and the command names it with its id in the cloud. The command asks for the cluster's name. If it is interrupted,
+the same command goes on.`,
 		Example: `  fleetctl cluster drain shop --dry-run
   fleetctl cluster drain shop
   fleetctl cluster drain shop --cancel`,
@@ -45,7 +47,7 @@ the cluster's name. When it is interrupted, the same command goes on.`,
 	f.addManagement(c)
 	f.addReach(c)
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be deleted; change nothing")
-	c.Flags().BoolVar(&o.Cancel, "cancel", false, "have Flux go on with a cluster that was drained")
+	c.Flags().BoolVar(&o.Cancel, "cancel", false, "resume Flux for a drained cluster")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default 10m)")
 	return c

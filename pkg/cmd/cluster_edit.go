@@ -103,12 +103,13 @@ func newClusterUpgradeCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "upgrade NAME",
 		Short: "Upgrade Kubernetes on a cluster: the control plane, then the pools",
-		Long: `Upgrade Kubernetes on a cluster, in two steps. The first changes the control plane and holds every pool at its version; run again when
-the control plane is Ready, it lets the pools follow, all or those of --pool.
+		Long: `Upgrade Kubernetes on a cluster, in two steps. The first run changes the control plane and holds every pool at its current
+version. Run the command again when the control plane is Ready: all pools follow, or only the pools of --pool.
 
-It refuses what Kubernetes and Cluster API refuse: to go back, to leave a minor version out, nodes more than three minor versions behind
-their control plane. And where this machine knows the management cluster it looks at it: pools wait until every control plane node runs
-the new version, and a control plane until it would leave out no minor version itself. --skip-health goes on without that look.` + editing + `
+The command refuses what Kubernetes and Cluster API refuse: a downgrade, skipping a minor version, and nodes more than three minor versions
+behind their control plane. If this machine knows the management cluster, the command also looks at the running cluster: pools wait until
+every control plane node runs the new version, and the control plane waits until the step skips no minor version for any of its nodes.
+--skip-health skips this look.` + editing + `
 
 Exit codes: 0 done, or nothing to do; 3 the control plane is not as far as the fleet repo has it.`,
 		Example: `  fleetctl cluster upgrade shop --version v1.36.3 --push
@@ -144,9 +145,10 @@ func newClusterFluxCmd(f *factory) *cobra.Command {
 	o := &clusterFluxOptions{}
 	c := &cobra.Command{
 		Use:   "flux NAME",
-		Short: "Change who applies what a cluster runs",
-		Long: `Change who applies what a cluster runs: its own Flux, the management cluster's, or nobody. It writes the flux.yaml beside the cluster's
-cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster; also for one that was there before fleetctl.` + editing,
+		Short: "Change which Flux applies the manifests of a cluster",
+		Long: `Change which Flux applies the manifests of a cluster: its own, the management cluster's, or none. The command writes the
+flux.yaml beside the cluster's cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster; also for one that was there before
+fleetctl.` + editing,
 		Example: `  fleetctl cluster flux shop --push
   fleetctl cluster flux edge-7 --flux remote --cni cilium --dry-run`,
 		RunE: running(f, o, runEdit),
@@ -159,8 +161,8 @@ cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster; also f
 
 // addFluxFlags are what says how a cluster runs Flux.
 func addFluxFlags(f *factory, c *cobra.Command, mode, cni *string) {
-	c.Flags().StringVar(mode, "flux", "", "who applies what the cluster runs: own (its own Flux), remote (the management cluster's) or none (default: own, where the flavour can run Flux)")
-	c.Flags().StringVar(cni, "cni", "", "folder of addons/cni with the network of its pods (default: the one that the flavour names, or the only one, where it needs one)")
+	c.Flags().StringVar(mode, "flux", "", "Flux that applies the cluster's manifests: own, remote (the management cluster's) or none (default: own, if the flavour can run Flux)")
+	c.Flags().StringVar(cni, "cni", "", "folder of addons/cni with the pod network, if the flavour needs one (default: the network that the flavour names, or the only one)")
 	completeFlag(c, "cni", f.completeFrom(-1, networkNames))
 	completeFlag(c, "flux", cobra.FixedCompletions(scaffold.FluxModes(), cobra.ShellCompDirectiveNoFileComp))
 }
@@ -192,14 +194,15 @@ func newClusterRemoveCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Delete a cluster, in two steps",
-		Long: `Delete a cluster, in two steps. A cluster whose file merely leaves Git stays: its HelmRelease and its Cluster are protected.
+		Long: `Delete a cluster, in two steps. Deleting the cluster's file in Git alone deletes nothing, because its HelmRelease and its
+Cluster are protected.
 
-The first step takes that protection away and deletes nothing; --cancel takes it back. When Flux has applied it, the same command again
-takes the files out: Flux then uninstalls the release, and Cluster API deletes the machines, the network and all that the cluster has in
-the cloud, in order. This second step asks for the cluster's name.
+The first step removes this protection and deletes nothing; --cancel undoes it. When Flux has applied the first step, run the same command
+again. This second step asks for the cluster's name and removes the files. Flux then uninstalls the release, and Cluster API deletes the
+machines, the network and everything else that it made in the cloud, in order.
 
-With --wait, each step returns when it has come true on the management cluster, and the second deletes the cluster's namespace in the end.
-A cluster whose own API server is dead goes as well: nothing waits for it.` + editing,
+With --wait, each step returns when the management cluster has carried it out, and the second step deletes the cluster's namespace at the
+end. A cluster whose own API server is dead can be deleted too: nothing waits for that server.` + editing,
 		Example: `  fleetctl cluster remove demo --push --wait
   fleetctl cluster remove demo --yes --push --wait`,
 		RunE: running(f, o, runClusterRemove),

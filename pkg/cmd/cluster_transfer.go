@@ -33,8 +33,8 @@ with --push, --pr or, without a remote, --commit. When the Flux of both sides ha
 When it is interrupted, the same command goes on, on any machine that reaches both management clusters; --to may be left out then. Before the other
 management cluster has taken over, --abort undoes the transfer. With --pr, no Flux changes the cluster between the hand-over and the merge.
 
-What an environment has for all its clusters is copied where the other management cluster has no cluster in this environment yet. Where it has one, the
-environment must be the same on both sides, or --accept-differences accepts the environment of the other side.`,
+If the other management cluster has no cluster in this environment yet, the manifests that all clusters of the environment share are copied
+too. Otherwise the environment must be the same on both sides, or --accept-differences accepts the environment of the other side.`,
 		Example: `  fleetctl cluster transfer shop --to second --dry-run
   fleetctl cluster transfer shop --to second --push
   fleetctl cluster transfer shop --to second --pr          # and again, when it is merged
@@ -42,7 +42,7 @@ environment must be the same on both sides, or --accept-differences accepts the 
 		Args: cobra.ExactArgs(1),
 		RunE: running(f, o, runClusterTransfer),
 	}
-	c.Flags().StringVar(&o.To, "to", "", "management cluster that takes over, as fleet.yaml calls it (default: that of the transfer that is under way)")
+	c.Flags().StringVar(&o.To, "to", "", "name in fleet.yaml of the management cluster that takes over (default: the one of the transfer in progress)")
 	c.Flags().BoolVar(&o.AcceptDifferences, "accept-differences", false, "agree that the environment has other features there")
 	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a transfer that was interrupted before the other management cluster had taken over")
 	c.Flags().BoolVar(&o.WithoutTarget, "without-target", false, "with --abort: the other management cluster is gone, so that nothing is to be removed there")

@@ -11,8 +11,8 @@ import (
 func newCNICmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "cni", Short: "List, add and remove the networks of pods that clusters can be given",
-		Long: `A network is a folder of addons/cni with its manifests. The management cluster's Flux applies it to a cluster before anything else runs there. A
-chart says in its annotation fleetctl.dev/cni which one new clusters of its flavour get.`,
+		Long: `A network is a folder of addons/cni with its manifests. The management cluster's Flux applies it to a cluster before anything
+else runs there. The annotation fleetctl.dev/cni of a chart names the network for new clusters of its flavour.`,
 	}
 	c.AddCommand(newCNIAddCmd(f), newCNIListCmd(f), newCNIRemoveCmd(f))
 	return c
@@ -43,11 +43,12 @@ func newCNIAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Bring a network in, and choose it for flavours",
-		Long: `Bring the manifests of a network into addons/cni/NAME, or those of a new version of it, with a kustomization.yaml that lists them. They are
-checked as ` + "`fleetctl validate`" + ` does: they have to build, and every object has to be one that an API server takes.
+		Long: `Copy the manifests of a network, or of a new version of it, into addons/cni/NAME, with a kustomization.yaml that lists them.
+They are checked as ` + "`fleetctl validate`" + ` does: they have to build, and an API server has to accept every object.
 
-With --flavour it becomes the network of new clusters of these flavours: the annotation fleetctl.dev/cni in the repo's chart names it. Without
---from, a network that is there is chosen. Clusters that are there keep what they have: see ` + "`fleetctl cluster flux`" + `.` + editing,
+With --flavour, new clusters of these flavours get this network: the annotation fleetctl.dev/cni in the repo's chart names it. Without
+--from, the command chooses a network that the repo already has. Existing clusters keep their network: see ` + "`fleetctl cluster flux`" +
+			`.` + editing,
 		Example: `  fleetctl cni add calico --from calico.yaml --flavour aws-kubeadm --flavour vsphere-kubeadm --pr
   helm template cilium cilium/cilium --namespace kube-system | fleetctl cni add cilium --from - --dry-run
   fleetctl cni add cilium --flavour docker`,
@@ -65,8 +66,8 @@ With --flavour it becomes the network of new clusters of these flavours: the ann
 func newCNIRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
 		Short: "Remove a network that no cluster has",
-		Long: `Remove the manifests of a network that no cluster has. Charts that name it for new clusters say again what fleetctl brought them
-with.` + editing,
+		Long: `Remove the manifests of a network that no cluster has. Charts that name this network for new clusters go back to the network
+that fleetctl wrote.` + editing,
 		Example: "  fleetctl cni remove calico --dry-run",
 	}, argument{what: "network", choices: networkNames}, (*fleetrepo.Repo).RemoveNetwork)
 }

@@ -14,8 +14,8 @@ func newConfigCmd(f *factory) *cobra.Command {
 	view := &cobra.Command{
 		Use:   "view",
 		Short: "Print the settings that are in force",
-		Long: `Print the settings that are in force. A flag wins over the environment (FLEETCTL_*), that over the configuration file, that over the
-default.`,
+		Long: `Print the settings that are in force. A flag wins over an environment variable (FLEETCTL_*), a variable over the
+configuration file, and the file over the default.`,
 		Example: "  fleetctl config view --show-origin",
 		Args:    cobra.NoArgs,
 		RunE:    running(f, o, runConfigView),

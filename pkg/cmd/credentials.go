@@ -22,9 +22,9 @@ func newCredentialsCmd(f *factory) *cobra.Command {
 	c := listFormats(&cobra.Command{
 		Use:   "credentials",
 		Short: "List what the management clusters hold to get into clouds, since when and until when",
-		Long: `List the credentials that the management clusters of the fleet hold for clouds: the secret variables of their providers, credentials that expire, and the
-identities that clusters may use. The list says where each comes from, since when it is there and when it expires. Values are never shown; fleetctl does
-not read them.
+		Long: `List the cloud credentials of the fleet's management clusters: the secret variables of their providers, credentials that
+expire, and the identities that clusters may use. The list says where each credential comes from, when it was created and when it expires.
+fleetctl does not read the values, and never shows them.
 
 The expiry of a credential is known where Vault leased it, or where the credential itself names it: a web token, or the output of AWS's credential_process and
 of Kubernetes' credential plugins. "fleetctl init" renews such credentials and gives changed ones to the providers.

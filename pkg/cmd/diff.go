@@ -26,15 +26,16 @@ func newDiffCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [REF [REF]]",
 		Short: "Show what a change of the fleet repo does to clusters and machines",
-		Long: `Show what a change of the fleet repo does: the difference between what Flux would apply before and after it, and its impact in words:
-machines that are replaced, pools that are scaled, clusters that are upgraded, added or deleted.
+		Long: `Show what a change of the fleet repo does. The difference compares the objects that Flux would apply before and after the
+change. The impact says it in words: which machines are replaced, which pools are scaled, and which clusters are upgraded, added or deleted.
 
-Without arguments it compares the last commit with the files on disk. With one revision it compares the files on disk with the last
-commit that the revision and HEAD have in common, as a pull request does: what others have pushed meanwhile does not count. With two it
-compares these, as they are.
+Without arguments, diff compares the last commit with the files on disk. With one revision, it compares the last commit that the revision
+and HEAD have in common with the files on disk, as a pull request does: commits that others have pushed meanwhile do not count. With two
+revisions, it compares exactly these.
 
-Exit codes: 0 there is a difference, or none; 3 a cluster leaves the repo, or loses its protection, and not with the steps of fleetctl
-cluster remove, or the newer side cannot be rendered. Both steps at once are such a case: Flux has to apply the first one alone.`,
+Exit codes: 0 there is a difference, or none; 3 the newer side cannot be rendered, or a cluster leaves the repo or loses its protection
+without the two steps of fleetctl cluster remove. Both steps in one change exit with 3 too, because Flux has to apply the first step
+alone.`,
 		Example: `  fleetctl diff                                # what is not committed yet
   fleetctl diff origin/main                    # what this branch does
   fleetctl diff --impact v1.4.0 v1.5.0         # in words alone

@@ -20,11 +20,12 @@ func newDoctorCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that this machine and the fleet repo are fit for init",
-		Long: `Run the checks that init runs before it creates anything: the container engine, cgroups and inotify limits, disk, ports, the
-Git remote and the right to push to it, the variables that the providers need, and names that are taken. Each failure comes with its fix.
+		Long: `Run the checks that init runs before it creates anything. They look at the container engine, cgroups and inotify limits,
+disk, ports, the Git remote and the right to push to it, the variables of the providers, and names that are taken. Each failure comes with
+its fix.
 
-A fleet repo can name commands: those that variables of providers come from, and those of a kubeconfig in it. They are run only with
---run-commands. Nor is a token sent to the server that fleet.yaml names without it, where the clone comes from another one.`,
+A fleet repo can name commands, for the variables of providers and in a kubeconfig. doctor runs them only with --run-commands. If fleet.yaml
+names another Git server than the one the clone comes from, doctor sends a token to that server only with --run-commands, too.`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runDoctor),
 	}

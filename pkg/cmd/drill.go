@@ -22,9 +22,10 @@ func newDrillCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drill",
 		Short: "Try whether the last snapshot could be restored, on a host made for it",
-		Long: `Restore the last snapshot into an embedded host that is made for it, with everything fenced, and say whether a real restore would work. The drill checks
-that the keys at hand open the snapshot, that the providers store its objects, that all objects arrive unchanged, and that it has the clusters that Git
-declares. It names what a restore needs beyond Git and the snapshot. Then the host is deleted.
+		Long: `Restore the last snapshot into a temporary embedded host, with everything fenced, and report whether a real restore would
+work. The drill checks that your keys open the snapshot, that the API server stores its objects, that all objects arrive unchanged, and that
+the snapshot has the clusters that Git declares. The report also names what a restore needs beyond Git and the snapshot. At the end the host
+is deleted.
 
 The drill touches neither the management cluster nor a cloud nor Git. No controller ever acts on the copies, and the providers get worthless values instead of
 credentials. It needs no container engine.

@@ -55,8 +55,8 @@ func newEnvironmentAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add an environment",
-		Long: `Add an environment: list it in fleet.yaml, and make for each management cluster the folder of its clusters and the Flux
-Kustomization that applies them. One whose channel has no tag yet is applied from the first ` + "`fleetctl promote`" + ` on.` + editing,
+		Long: `Add an environment: list it in fleet.yaml, and make, for each management cluster, the folder of its clusters and the Flux
+Kustomization that applies them. If the environment's channel has no tag yet, Flux applies the environment from the first ` + "`fleetctl promote`" + ` on.` + editing,
 		Example: `  fleetctl environment add staging --push
   fleetctl environment add production --channel release --push`,
 		RunE: running(f, o, runEdit),
@@ -78,8 +78,8 @@ func newEnvironmentSetCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Change which channel an environment follows, or whether it is production",
-		Long: `Change which channel an environment follows for everything, the definitions of its clusters included, or whether it is production. Its
-clusters then become what the other channel has of them: look at ` + "`fleetctl promote --status`" + ` first.` + editing,
+		Long: `Change the channel that an environment follows, or whether it is production. The channel decides everything, the definitions
+of the clusters included, so the clusters change to the other channel's content: look at ` + "`fleetctl promote --status`" + ` first.` + editing,
 		Example: `  fleetctl environment set production --channel release --push
   fleetctl environment set qa --production=false`,
 		RunE: running(f, o, runEdit),
@@ -109,9 +109,9 @@ func newEnvironmentWireCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wire [NAME...]",
 		Short: "Let Flux apply the folders of environments and their clusters",
-		Long: `Let Flux apply what stands in common/{non-namespaced,namespaced} of environments to each of their clusters, and what stands in
-<cluster>/{non-namespaced,namespaced} to that cluster. Environments and clusters that fleetctl has made have that from the start; this brings
-it to those that were there before, and to clusters written by hand. Without a name it does so for all environments.` + editing,
+		Long: `Let Flux apply an environment's common/{non-namespaced,namespaced} to each of its clusters, and
+<cluster>/{non-namespaced,namespaced} to that cluster. Environments and clusters that fleetctl makes have this from the start. Use this
+command for older environments, and for clusters written by hand. Without a name, it wires all environments.` + editing,
 		Example: "  fleetctl environment wire staging --push",
 		Args:    cobra.ArbitraryArgs,
 		RunE:    running(f, o, runEdit),
@@ -126,8 +126,8 @@ it to those that were there before, and to clusters written by hand. Without a n
 func newEnvironmentRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
 		Short: "Remove an environment that has no clusters and no tenants",
-		Long: `Remove an environment from fleet.yaml, with the folder of its clusters and the Flux Kustomization that applies it. Its clusters and tenants go
-first, each by its own command: they are what would be lost.` + editing,
+		Long: `Remove an environment from fleet.yaml, with the folder of its clusters and the Flux Kustomization that applies it. Remove its
+clusters and tenants first, each with its own command.` + editing,
 		Example: "  fleetctl environment remove staging --push",
 	}, ofEnvironment, (*fleetrepo.Repo).RemoveEnvironment)
 }

@@ -12,8 +12,8 @@ import (
 func newFeatureCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "feature", Short: "List, add, enable, disable and remove features: add-ons of the platform",
-		Long: `A feature is an add-on of the platform: objects in features/<feature>, in one folder what only the platform may own, in another what stands in
-its namespace. Environments, or single clusters, are given it.`,
+		Long: `A feature is an add-on of the platform: objects in features/<feature>. One folder holds the objects in the feature's
+namespace, another the objects that only the platform may own. Environments or single clusters enable it.`,
 	}
 	c.AddCommand(newFeatureAddCmd(f), newFeatureListCmd(f), newFeatureEnableCmd(f), newFeatureDisableCmd(f), newFeatureValuesCmd(f), newFeatureRemoveCmd(f))
 	addPausing(f, c, "Keep changes in Git of a feature from those that have it", "Let changes in Git of a paused feature through", func(c *cobra.Command) pausing {
@@ -72,8 +72,8 @@ func newFeatureAddCmd(f *factory) *cobra.Command {
 		Short: "Add a feature to fill, or one of a Helm chart",
 		Long: `Add a feature: the folders for its objects, with a namespace. Nobody has it before it is enabled.
 
-With --chart it is a Helm chart: its source, its HelmRelease, and a ConfigMap with the values that it gets everywhere. ` + "`fleetctl feature values`" + `
-gives environments and clusters others.` + editing,
+With --chart, the feature is a Helm chart: its source, its HelmRelease, and a ConfigMap with the values for all clusters. ` + "`fleetctl feature values`" + `
+sets other values for environments and clusters.` + editing,
 		Example: `  fleetctl feature add ingress
   fleetctl feature add cert-manager --chart https://charts.jetstack.io/cert-manager --version v1.19.1 --set crds.enabled=true
   fleetctl feature add podinfo --chart oci://ghcr.io/stefanprodan/charts/podinfo --version 6.9.2`,
@@ -145,8 +145,9 @@ func newFeatureValuesCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "values NAME",
 		Short: "Set values of a feature's chart for environments or clusters",
-		Long: `Set values of a feature's chart for every cluster of environments, of all where none is named, or for single clusters. They stand in
-a ConfigMap in the folder namespaced of what the environment's clusters have in common, or of the cluster, and are laid over those of the feature.` + editing,
+		Long: `Set values of a feature's chart: for every cluster of the named environments (all if none is named), or for single clusters.
+They go into a ConfigMap in the folder common/namespaced of the environment, or namespaced of the cluster, and override the feature's own
+values.` + editing,
 		Example: `  fleetctl feature values ingress --environment staging --set controller.replicaCount=2 --push
   fleetctl feature values ingress --cluster shop --set controller.kind=DaemonSet`,
 		RunE: running(f, o, runEdit),
@@ -170,8 +171,8 @@ func newFeatureEnableCmd(f *factory) *cobra.Command {
 	return newFeatureSwitchCmd(f, &cobra.Command{
 		Use:   "enable NAME",
 		Short: "Give a feature to environments or clusters",
-		Long: `Give a feature to every cluster of environments, of all where none is named, to single clusters, or to management clusters. Each cluster's
-own Flux applies the features of its environment; those of a single cluster the management cluster applies there.` + editing,
+		Long: `Enable a feature on every cluster of the named environments (all if none is named), on single clusters, or on management
+clusters. Each cluster's own Flux applies the features of its environment. The management cluster applies the features of a single cluster.` + editing,
 		Example: `  fleetctl feature enable ingress --environment staging --push
   fleetctl feature enable gpu --cluster train-1
   fleetctl feature enable backup --on-management --push`,
@@ -190,7 +191,7 @@ func newFeatureDisableCmd(f *factory) *cobra.Command {
 func newFeatureRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
 		Short:   "Remove a feature that nobody has",
-		Long:    "Remove a feature with all its files. Whoever has it loses it first: `fleetctl feature disable`." + editing,
+		Long:    "Remove a feature with all its files. Disable it everywhere first: `fleetctl feature disable`." + editing,
 		Example: "  fleetctl feature remove ingress --dry-run",
 	}, ofFeature, (*fleetrepo.Repo).RemoveFeature)
 }

@@ -17,8 +17,8 @@ func newHostCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "host",
 		Short: "Look at, start and stop what carries the management clusters of this machine",
-		Long: `A management cluster has a host: kind (a container), embedded (processes of this machine, in the background) or existing (a cluster
-that was there). An embedded one survives the terminal; after a reboot, start brings it back with all its data.`,
+		Long: `A management cluster has a host: kind (a container), embedded (background processes on this machine) or existing (a cluster
+that somebody else made). An embedded host survives the terminal. After a reboot, fleetctl host start starts it again with all its data.`,
 		Example: `  fleetctl host list
   fleetctl host start
   fleetctl host logs capi-system/capi-controller-manager`,
@@ -52,8 +52,8 @@ func newHostStartCmd(f *factory) *cobra.Command {
 	return f.onManagement(&cobra.Command{
 		Use:   "start",
 		Short: "Start a host that was stopped, or that a reboot stopped, with all its data",
-		Long: `Start a host that was stopped, or that a reboot stopped, with all its data, and what serves its fleet repo. After a pivot there is no host here
-any more: start then serves a fleet repo without a remote again to the cluster that took over.`,
+		Long: `Start a stopped host with all its data, also after a reboot, and the server of its fleet repo. After a pivot there is no host
+on this machine any more: start then only serves the fleet repo, if it has no remote, to the cluster that took over.`,
 		Args: cobra.NoArgs,
 		RunE: running(f, asGiven{}, runHostStart),
 	})
@@ -80,8 +80,9 @@ func newHostStopCmd(f *factory) *cobra.Command {
 	return f.onManagement(&cobra.Command{
 		Use:   "stop",
 		Short: "Stop an embedded host; its data stay",
-		Long: `Stop the processes of an embedded host and what serves its fleet repo. Workload clusters go on without being managed; with start, all of it
-goes on where it was. After a pivot it ends what serves a fleet repo without a remote; the cluster that took over then sees no new commits.`,
+		Long: `Stop the processes of an embedded host and the server of its fleet repo. Workload clusters go on running, and nothing manages
+them until fleetctl host start. After a pivot, stop only ends the server of a fleet repo without a remote: the cluster that took over then
+sees no new commits.`,
 		Args: cobra.NoArgs,
 		RunE: running(f, asGiven{}, runHostStop),
 	})
@@ -111,9 +112,9 @@ func newHostDeleteCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "delete",
 		Short: "Delete a host with all its data",
-		Long: `Delete a host with all its data. It refuses while workload clusters live only there, or where nobody can tell because it does not run.
-"fleetctl teardown" does more: it deletes or moves those clusters first and forgets the management cluster. The Git repository is
-never touched.`,
+		Long: `Delete a host with all its data. The command refuses while workload clusters live only there, and while the host does not
+run, because then nobody can tell. "fleetctl teardown" does more: it can delete the workload clusters first, and it removes the record of
+the management cluster. The Git repository is never touched.`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runHostDelete),
 	}

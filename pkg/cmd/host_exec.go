@@ -31,8 +31,8 @@ func newHostExecCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run a command with a management cluster of its own, which ends with it",
-		Long: `Run a command with an ephemeral management cluster: an embedded host, up in seconds, with nothing on it. KUBECONFIG in the command's
-environment leads there. The host is gone when the command ends, however it ends, and with it all that was made on it.
+		Long: `Run a command with an ephemeral, empty management cluster: an embedded host that starts in seconds. The command's KUBECONFIG
+reaches it. When the command ends, for whatever reason, the host is deleted with everything on it.
 
 The exit code is the command's.`,
 		Example: `  fleetctl host exec -- kubectl apply --dry-run=server -f crds.yaml

@@ -13,7 +13,7 @@ import (
 func newHostIssuerCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "issuer", Short: "Export who issues the tokens of a management cluster's service accounts",
-		Long: `Clouds let a provider in by the token of its service account, without any key, where they can read who issues such tokens.`,
+		Long: `A cloud accepts the token of a provider's service account in place of a key, if it can read the keys of the token's issuer.`,
 	}
 	c.AddCommand(newHostIssuerExportCmd(f))
 	return c
@@ -46,10 +46,11 @@ func newHostIssuerExportCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write the discovery document and the public keys of a management cluster's service accounts",
-		Long: `Write the discovery document and the public keys of who issues the tokens of a management cluster's service accounts, as files to publish below the
-issuer's address: on a web server, or in a bucket that everybody may read. There is nothing secret in them.
+		Long: `Write the OpenID discovery document and the public keys of a management cluster's service account issuer. Publish these files
+below the issuer's address: on a web server, or in a public bucket. They hold no secrets.
 
-An embedded host issues tokens in the name of "serviceAccountIssuer" in fleet.yaml; without it no cloud could read it, and export says so.`,
+An embedded host issues its tokens for the address "serviceAccountIssuer" in fleet.yaml. Without this address no cloud can read the keys,
+and export says so.`,
 		Example: `  fleetctl host issuer export --dir issuer
   aws s3 sync issuer s3://oidc-example-com/mgmt`,
 		Args: cobra.NoArgs,

@@ -15,8 +15,8 @@ import (
 func newIdentityCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "identity", Short: "Add identities: objects by which clusters get into a cloud without a key of their own",
-		Long: `An identity is an object of a cloud's provider that clusters name, and that says which namespaces' clusters may: a role on AWS, a managed identity
-on Azure, a user of vCenter.`,
+		Long: `An identity is a provider's object that holds access to a cloud: a role on AWS, a managed identity on Azure, a user of
+vCenter. Clusters name it, and the identity lists the namespaces whose clusters may use it.`,
 	}
 	c.AddCommand(newIdentityAddCmd(f))
 	return c
@@ -61,10 +61,10 @@ func newIdentityAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add an identity to a management cluster, and say what the cloud needs for it",
-		Long: `Add an identity to the configuration of a management cluster, for the clusters of environments or of namespaces and no others. What the cloud needs
-for it is shown as text to apply, and nothing of it is applied: a trust policy on AWS, federated credentials on Azure, the Secret on vSphere. With
---issuer, the address at which the cloud reads who issues the management cluster's service account tokens, it takes no key at all
-("fleetctl host issuer export" writes what has to be published there).` + editing,
+		Long: `Add an identity to the configuration of a management cluster, for the clusters of the given environments or namespaces only.
+The command prints what you have to apply yourself: a trust policy on AWS, federated credentials on Azure, the Secret on vSphere. With
+--issuer, the identity needs no key: give the public address of the management cluster's service account issuer ("fleetctl host issuer
+export" writes the files to publish there).` + editing,
 		Example: `  fleetctl identity add staging --provider aws --environment staging --role-arn arn:aws:iam::111122223333:role/fleet-staging
   fleetctl identity add staging --provider azure --environment staging --tenant-id … --client-id … --issuer https://oidc.example.com/mgmt
   fleetctl identity add dc1 --provider vsphere --namespace team-a,team-b --secret dc1-user --cloud-side dc1-secret.yaml`,

@@ -32,19 +32,19 @@ func newInitCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make a management cluster that follows the fleet repo",
-		Long: `Make a management cluster (a kind cluster on this machine, an embedded one without any container engine, or one that is
-already there), install Cluster API, the providers and Flux on it, and point Flux at the fleet repo.
+		Long: `Make a management cluster, install Cluster API, the providers and Flux on it, and point Flux at the fleet repo. The
+management cluster is a kind cluster on this machine, an embedded host, which needs no container engine, or an existing cluster.
 
-In an empty folder it first writes the fleet repo; in an existing one it keeps what is there. Without --git-url the fleet repo is the
-folder itself: fleetctl serves it, read-only, to Flux from this machine, and a commit in it changes the fleet.
+In an empty folder, init first writes the fleet repo. In an existing fleet repo it adds only missing files. Without --git-url the folder
+itself is the fleet repo: fleetctl serves it read-only to Flux from this machine, and a commit in it changes the fleet.
 
 The repo gets a chart for each flavour of cluster that its providers make:
 ` + scaffold.FlavoursText() + `.
 
-Run it again at any time: it looks at what is there and does only what is missing.
+Run init again at any time: it looks at the current state and does only the missing steps.
 
---scaffold writes and commits the fleet repo alone: for a first pull request, without a management cluster, a network or a bundle. What it leaves
-out, Flux's own manifests and fleet.lock, comes with the init that makes the management cluster.`,
+--scaffold only writes and commits the fleet repo, for a first pull request. It needs no management cluster, no network and no bundle. It
+leaves out Flux's own manifests and fleet.lock: the init that makes the management cluster adds them.`,
 		Example: `  # From an empty folder, with nothing but this machine
   fleetctl init --provider docker
 

@@ -27,8 +27,8 @@ func newKubeconfigCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kubeconfig [NAMESPACE/CLUSTER]",
 		Short: "Print the kubeconfig of the management cluster or of a workload cluster",
-		Long: `Print a kubeconfig. Without an argument it is the management cluster's; with one it is that of a workload cluster, named by its
-name, or by namespace/name where the name alone is not enough.`,
+		Long: `Print the kubeconfig of the management cluster or, with an argument, of a workload cluster. Name the workload cluster by its
+name, or by namespace/name if several have the same name.`,
 		Example: `  fleetctl kubeconfig > mgmt.kubeconfig
   kubectl --kubeconfig <(fleetctl kubeconfig edge-1) get nodes
   fleetctl kubeconfig --merge`,

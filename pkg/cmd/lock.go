@@ -31,13 +31,13 @@ func newLockCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lock",
 		Short: "Write the digests of all that the fleet installs to fleet.lock",
-		Long: `Read the components of every provider, of cert-manager and of Flux, of the versions that fleet.yaml names, and write their digests to
-fleet.lock. fleetctl init refuses a component whose digest is another one: releases carry no signature, and what was reviewed once is what has
-to run everywhere. Run it after a version in fleet.yaml has changed. --check exits with 3 where fleet.lock is not as it should be; what came from
-a bundle, whose manifests need not be those of the release, it compares with --bundle alone.
+		Long: `Read the components of every provider, cert-manager and Flux in the versions of fleet.yaml, and write their digests to
+fleet.lock. fleetctl init refuses a component with another digest: releases carry no signature, and every management cluster has to run the
+reviewed components. Run this command after you change a version in fleet.yaml. --check exits with 3 if fleet.lock is out of date. A
+bundle's manifests may differ from the release, so --check compares components from a bundle only with --bundle.
 
-The components come from --bundle, else over the network. It shows the difference and needs no cluster; --dry-run writes nothing, --commit and
---push carry the change on.`,
+The components come from --bundle, or else over the network. The command shows the difference and needs no cluster. --dry-run writes
+nothing; --commit and --push carry the change on.`,
 		Example: `  fleetctl lock --commit
   fleetctl lock --check        # in a pipeline`,
 		Args: cobra.NoArgs,

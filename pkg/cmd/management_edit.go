@@ -15,8 +15,8 @@ var ofManagement = argument{what: "management cluster", choices: func(r *fleetre
 func newManagementCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "management", Short: "List, add and remove the management clusters that fleet.yaml declares",
-		Long: `A management cluster runs Cluster API, its providers and Flux. Each has a folder of its own, providers/<cloud>/<generation>: one of a new generation
-stands beside the old one, and takes its clusters over.`,
+		Long: `A management cluster runs Cluster API, its providers and Flux. Each has its own folder, providers/<cloud>/<generation>. To
+replace a management cluster, add one of a new generation beside it and hand the clusters over.`,
 	}
 	c.AddCommand(newManagementAddCmd(f), newManagementListCmd(f), newManagementRemoveCmd(f))
 	return c

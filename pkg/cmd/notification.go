@@ -21,8 +21,9 @@ var ofNotification = argument{what: "notification", choices: func(r *fleetrepo.R
 func newNotificationCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "notification", Short: "List, add and remove notifications: messages of what Flux does, and the status of commits",
-		Long: `A notification tells people what Flux on the management clusters does, or fails to do: in Slack, in Teams, or by a webhook. Or it marks each commit
-at the forge as applied or failed. fleet.yaml lists them; Flux's notification-controller sends them.`,
+		Long: `A notification tells people what Flux on the management clusters does, or fails to do: in Slack, in Teams, or by a webhook.
+Or it marks each commit at the forge as applied or failed. fleet.yaml lists the notifications, and Flux's notification-controller sends
+them.`,
 	}
 	c.AddCommand(newNotificationAddCmd(f), newNotificationListCmd(f), newNotificationRemoveCmd(f))
 	return c
@@ -81,8 +82,8 @@ func newNotificationAddCmd(f *factory) *cobra.Command {
 		Short: "Add a notification, with its Secret encrypted",
 		Long: `Add a notification to fleet.yaml, and the Provider and the Alert of Flux that it consists of to the management clusters.
 
-The address of a webhook of Slack or Teams is a secret, and so is the token that sets the status of commits: --secret-file reads it, from a file or from
-standard input, and puts it encrypted into the fleet repo. --secret names a Secret of flux-system that is made otherwise.` + editing,
+The webhook address of Slack or Teams is a secret, and so is the token that sets the status of commits. --secret-file reads the secret from
+a file or from standard input, and puts it encrypted into the fleet repo. --secret names a Secret in flux-system that you make yourself.` + editing,
 		Example: `  pass show slack/ops | fleetctl notification add ops --type slack --secret-file - --push
   fleetctl notification add deployments --type teams --environment production --severity info --secret-file teams.txt
   fleetctl notification add commits --type github --secret-file token.txt --push
@@ -95,7 +96,7 @@ standard input, and puts it encrypted into the fleet repo. --secret names a Secr
 	fs.StringVar(&n.Channel, "channel", "", "channel of Slack (default: that of the webhook)")
 	fs.StringVar(&n.Severity, "severity", "", "error for failures alone, or info for all that happens (default: error; info for commits)")
 	fs.StringVar(&o.secretFile, "secret-file", "", "file with the address of the webhook, or with the token; - is standard input")
-	fs.StringVar(&n.Secret, "secret", "", "Secret of flux-system that has address or token, and is made otherwise")
+	fs.StringVar(&n.Secret, "secret", "", "Secret in flux-system with the address or the token, if you make it yourself")
 	fs.StringSliceVar(&n.Environments, "environment", nil, "environment that it is about (default: all that the management clusters do)")
 	fs.StringSliceVar(&n.ManagementClusters, "on-management", nil, "management cluster that has it (default: all)")
 	var types []string

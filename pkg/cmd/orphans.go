@@ -48,20 +48,23 @@ func newOrphansCmd(f *factory) *cobra.Command {
 	c := listFormats(&cobra.Command{
 		Use:   "orphans",
 		Short: "List, and delete, what a cloud still holds of the fleet's clusters and nobody manages any more",
-		Long: `List the resources of a cloud that belonged to the fleet's clusters and that no management cluster that answers owns: machines that run, and cost money, after
-their management cluster is gone. The cloud is asked with the credentials that "fleetctl init" gives its provider, in every region of the account.
+		Long: `List the cloud resources of the fleet's clusters that no reachable management cluster owns, such as machines that still run,
+and cost money, after their management cluster is gone. fleetctl asks the cloud in every region of the account, with the credentials that
+"fleetctl init" gives to the provider.
 
-A resource belongs to this fleet where it has the tag ` + v1alpha1.FleetTag + `, which clusters of "fleetctl cluster add" have, or is in a network with this tag. A resource
+A resource belongs to this fleet if it has the tag ` + v1alpha1.FleetTag + `, which clusters of "fleetctl cluster add" have, or is in a
+network with this tag. A resource
 with the tags of a cluster but of no fleet is listed with proof "none": it may be another fleet's. Resources with another fleet's tag are counted and not
 shown.
 
 Look into each resource before you delete it. The tags may be those of a copied fleet repo, of a cluster that was detached, or of a network that others use.
 
 With --delete it deletes what is left of one cluster, in the order that the cloud demands, after you have typed the cluster's name. It deletes only what proves
-to be this fleet's. It refuses while a management cluster does not answer, for that may own the cluster: name with --gone what no longer exists. One that answers, and is half
-made or in the middle of a restore or hand-over, is not gone. It refuses when the fleet repo still declares the cluster, when the working copy is not what the
-remote of the fleet repo has, when the cloud did not say all, and when others use the network of the cluster. It looks again right before it deletes, and asks
-the management clusters once more before each kind of resource. Killed, it can be run again.
+to be this fleet's. It refuses while a management cluster does not answer, because that one may own the cluster: name a management cluster
+that no longer exists with --gone. A management cluster that answers is not gone, even if it is half made or in the middle of a restore or
+hand-over. The command also refuses when the fleet repo still declares the cluster, when the working copy differs from the remote of the
+fleet repo, when the cloud did not answer everything, and when somebody else uses the cluster's network. It looks again right before it
+deletes, and asks the management clusters once more before each kind of resource. Killed, it can be run again.
 
 Exit codes: 0 there are none, and everything was asked; 3 there are some, or something could not be asked. With --delete: 0 nothing of the cluster is left;
 3 something is.`,

@@ -122,7 +122,7 @@ func newPoolAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add CLUSTER POOL",
 		Short: "Add a pool to a cluster",
-		Long:  "Add a pool to a cluster. What else than its size a pool has is in the README of the chart." + editing,
+		Long:  "Add a pool to a cluster. The chart's README lists the other values of a pool." + editing,
 		Example: `  fleetctl pool add shop batch --replicas 3 --set size=m7i.xlarge
   fleetctl pool add shop burst --min 1 --max 10 --set size=m7i.large --set spot=true --push`,
 		RunE: running(f, o, runEdit),

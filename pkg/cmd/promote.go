@@ -24,17 +24,17 @@ func newPromoteCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "promote",
 		Short: "Let production follow what the environments before it run",
-		Long: `Move a channel of tags on, and with it the environments that follow it, for everything: the definitions of their clusters, the charts, what
-runs on them.
+		Long: `Move a channel to a newer tag. The environments that follow the channel change with it in everything: the definitions of
+their clusters, the charts, and the manifests on the clusters.
 
-Without --to, promote looks at the environments that follow the fleet repo's branch. If they are healthy at its newest commit, their clusters up
-and none of them still rolling out, it tags that commit with the next version (v0.1.0, then v0.1.1…; --to v0.2.0 names another), writes what
-is new into the tag, and moves the channel there: one line in the source of each management cluster. The tag is annotated, and signed where
-git signs. With --to and a tag that is there, the channel goes to that one: the way back is the same command. Tags are never moved, and a new
-one is above all that are there.
+Without --to, promote looks at the environments that follow the fleet repo's branch. They have to be healthy at its newest commit: their
+clusters are up and none is still rolling out. Then promote tags that commit with the next version (v0.1.0, then v0.1.1…; --to v0.2.0 names
+another), with the release notes in the tag, and moves the channel to the tag: one line in the source of each management cluster. The tag is
+annotated, and signed if git signs. With --to and an existing tag, the channel goes to that tag, so the same command also takes you back.
+Tags are never moved, and a new tag is higher than all existing ones.
 
-The change is pushed, or committed where there is no remote; --commit keeps it on this machine, --dry-run shows it. First the tag, then the
-change: run it again if it was interrupted.
+The change is pushed, or committed if there is no remote; --commit keeps it on this machine, --dry-run shows it. The tag comes first, then
+the change: if promote was interrupted, run it again.
 
 Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the commit.`,
 		Example: `  fleetctl promote --status              # which environment runs what, and what waits
@@ -50,7 +50,7 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
 	fs.StringVar(&options.To, "to", "", "tag to move the channel to: one that is there, or a new one (default: the next version)")
 	fs.StringVar(&options.Channel, "channel", "", "channel to move (default: the only one that goes through tags)")
 	fs.BoolVar(&options.SkipHealth, "skip-health", false, "do not look at the environments before it; the tag says so")
-	fs.BoolVar(&o.status, "status", false, "show which environment runs which revision, and what waits")
+	fs.BoolVar(&o.status, "status", false, "show which revision each environment runs, and which commits wait")
 	completeFlag(c, "channel", f.completeFrom(-1, tagChannelNames))
 	o.add(c)
 	return c

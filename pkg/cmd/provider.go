@@ -51,8 +51,8 @@ func newProviderAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME[:VERSION]",
 		Short: "Add a provider to a management cluster, or change its version",
-		Long: `List a provider of a management cluster in fleet.yaml, or change its version there, and bring the charts of its flavours of clusters
-along. Without a version, fleetctl init chooses one when it installs the provider.` + editing,
+		Long: `Add a provider to a management cluster in fleet.yaml, or change its version there, and add the charts of its flavours of
+clusters. Without a version, fleetctl init chooses one when it installs the provider.` + editing,
 		Example: `  fleetctl provider add aws:v2.13.0 --commit
   fleetctl provider add in-cluster --type ipam --management platform`,
 		RunE: running(f, o, runEdit),
@@ -88,8 +88,9 @@ func newProviderRemoveCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove a provider from a management cluster in fleet.yaml",
-		Long: `Take a provider of a management cluster out of fleet.yaml and fleet.lock, and its charts where no cluster has them and nobody has changed
-them. It refuses while clusters of that management cluster need the provider. What is installed stays until you take it off.` + editing,
+		Long: `Remove a provider of a management cluster from fleet.yaml and fleet.lock, and its charts if no cluster uses them and nobody
+has changed them. The command refuses while clusters of that management cluster need the provider. The installed provider stays on the
+management cluster until you remove it there.` + editing,
 		Example: `  fleetctl provider remove aws --commit
   fleetctl provider remove in-cluster --type ipam --management platform`,
 		RunE: running(f, o, runEdit),

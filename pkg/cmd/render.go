@@ -24,15 +24,15 @@ func newRenderCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "render [CLUSTER]",
 		Short: "Print what Flux would apply",
-		Long: `Print what Flux would apply: of the whole fleet, of one environment or of one cluster. It follows the Flux Kustomizations from each
-management cluster's folder, builds them as kustomize-controller does, and renders the HelmReleases whose charts are in the repo as
-helm-controller does. It needs no cluster, no network and no other program.
+		Long: `Print the objects that Flux would apply: of the whole fleet, of one environment or of one cluster. The command follows the
+Flux Kustomizations from each management cluster's folder, builds them as kustomize-controller does, and renders the HelmReleases whose
+charts are in the repo as helm-controller does. It needs no cluster, no network and no other program.
 
-Files are taken as they are on disk, also where an environment follows a tag. Secrets are printed as they stand in the repo; values that
-come from a Secret are not known here, and a warning says where one is missing. What was rendered is kept by content, so that the next
-run renders what has changed.
+render takes the files as they are on disk, also if an environment follows a tag. It prints Secrets as they are in the repo. Values that
+come from a Secret are unknown here, and a warning says where one is missing. Results are cached by content, so that the next run renders
+only what has changed.
 
-Exit codes: 0 all could be rendered; 3 some could not: the others are printed, and what is wrong is on standard error.`,
+Exit codes: 0 everything could be rendered; 3 some objects could not: the others are printed, and the errors are on standard error.`,
 		Example: `  fleetctl render                          # one YAML stream
   fleetctl render shop                     # one cluster
   fleetctl render --environment prod -o json | jq -r '.objects[].object.kind'
@@ -42,7 +42,7 @@ Exit codes: 0 all could be rendered; 3 some could not: the others are printed, a
 		RunE:              running(f, o, runRender),
 	}
 	c.Flags().StringVar(&o.environment, "environment", "", "only this environment")
-	c.Flags().StringVar(&o.outputDir, "output-dir", "", "write one file for each object into this folder, and remove what an earlier run has written there and is no more")
+	c.Flags().StringVar(&o.outputDir, "output-dir", "", "write one file for each object into this folder, and remove outdated files of an earlier run")
 	c.Flags().BoolVar(&o.noCache, "no-cache", false, "render everything anew, and keep nothing")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	return c

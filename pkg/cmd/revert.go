@@ -27,9 +27,9 @@ func newRevertCmd(f *factory) *cobra.Command {
 	o := &revertOptions{}
 	c := &cobra.Command{
 		Use:   "revert COMMIT",
-		Short: "Take a commit of the fleet repo back, and leave alone what came after it",
-		Long: `Take a commit of the fleet repo back, and leave alone what came after it: the files are merged line by line. Where later commits have changed
-the same lines, nothing is written and all such files are listed. History stays as it is: the result is a change like any other.
+		Short: "Revert a commit of the fleet repo, and keep all later commits",
+		Long: `Revert a commit of the fleet repo, and keep all later commits: the files are merged line by line. If later commits have
+changed the same lines, nothing is written and all such files are listed. History stays as it is: the result is a change like any other.
 
 A production that follows tags goes back with ` + "`fleetctl promote --to`" + ` instead.` + editing,
 		Example: `  fleetctl revert HEAD --dry-run

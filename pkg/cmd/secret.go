@@ -29,8 +29,8 @@ func newSecretCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "secret",
 		Short: "Encrypt, edit and rotate the secrets in the fleet repo",
-		Long: `Encrypt, edit and rotate the secrets in the fleet repo. They are files in the format of SOPS, called *.sops.yaml, encrypted with age; the
-sops program reads and writes them too. The management cluster's Flux decrypts them.`,
+		Long: `Encrypt, edit and rotate the secrets in the fleet repo. Secrets are files in the SOPS format, named *.sops.yaml and encrypted
+with age; the sops program reads and writes them too. The management cluster's Flux decrypts them.`,
 	}
 	c.AddCommand(newSecretEncryptCmd(f), newSecretEditCmd(f), newSecretRotateCmd(f))
 	return c
@@ -70,10 +70,10 @@ func newSecretEncryptCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "encrypt FILE",
 		Short: "Encrypt a file in place, or make an encrypted Secret",
-		Long: `Encrypt a file of the fleet repo in place. With --from-file or --from-literal the file is made: a Secret with those values. The rules in
-.sops.yaml say which fields are encrypted and for whom; the public key is enough.
+		Long: `Encrypt a file of the fleet repo in place. With --from-file or --from-literal, make the file: a Secret with these values. The
+rules in .sops.yaml say which fields are encrypted and for which keys. The public key is enough.
 
-A literal is seen by everybody who lists the processes of this machine, and stays in your shell's history: prefer a file, or - for standard
+Everybody who can list the processes of this machine sees a literal, and it stays in your shell's history: prefer a file, or - for standard
 input.` + editingFlags,
 		Example: `  fleetctl secret encrypt providers/docker/v1/clusters/dev/common/sync/registry.sops.yaml --commit
   pass show shop/db | fleetctl secret encrypt db.sops.yaml --namespace shop --from-file password=-
@@ -163,18 +163,19 @@ func newSecretEditCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "edit FILE",
 		Short: "Edit an encrypted file in your editor",
-		Long: `Edit an encrypted file in the editor that VISUAL or EDITOR names (default: vi). It gets a private temporary file, in memory where the system
-offers that, which is gone when the editor ends. Values that stay the same stay as they are in the file.
+		Long: `Edit an encrypted file in the editor that VISUAL or EDITOR names (default: vi). The editor gets a private temporary file, in
+memory if the system offers that. The temporary file is deleted when the editor ends. Values that you do not change stay byte for byte the
+same in the encrypted file.
 
-Where the text cannot be encrypted, committed or pushed, it is kept in the state folder, encrypted for the same recipients, and the error says
-where: --from goes on with it, and removes it when it is in its place.` + editingFlags + encrypting,
+If the text cannot be encrypted, committed or pushed, it is kept in the state folder, encrypted for the same recipients, and the error names
+the file. Go on with --from FILE, which deletes the kept file once the text is in the fleet repo.` + editingFlags + encrypting,
 		Example: `  fleetctl secret edit providers/docker/v1/clusters/dev/common/sync/registry.sops.yaml --commit
   EDITOR="code --wait" fleetctl secret edit registry.sops.yaml`,
 		Args: cobra.ExactArgs(1),
 		RunE: running(f, o, runSecretEdit),
 	}
 	addKeyFlag(c, &o.secret.AgeKeyFile)
-	c.Flags().StringVar(&o.secret.From, "from", "", "begin with what an earlier edit that failed has kept in this file")
+	c.Flags().StringVar(&o.secret.From, "from", "", "begin with the text that a failed edit has kept in this file")
 	o.add(c)
 	return c
 }
@@ -292,10 +293,12 @@ func newSecretRotateCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate [FILE]...",
 		Short: "Encrypt secrets anew: with new data keys, or with a new age key",
-		Long: `Encrypt files anew, all that are encrypted or those named: all of them, or none. Each gets a new data key.
+		Long: `Encrypt files anew: the named files, or all encrypted files. If one of them fails, none is changed. Each file gets a new data
+key.
 
-With --new-key they are encrypted for a new age key in the place of the one before. It is kept in the state folder, and the management
-clusters of the fleet that this machine knows get it beside the old one: they decrypt the revision before the change and the one after it.` +
+With --new-key, the files are encrypted for a new age key in place of the old one. The new key is kept in the state folder. The management
+clusters of the fleet that this machine knows get it beside the old key, so that they can decrypt the revisions before and after the
+change.` +
 			editingFlags + encrypting,
 		Example: `  fleetctl secret rotate --commit
   fleetctl secret rotate --new-key --push`,

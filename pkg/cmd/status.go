@@ -59,16 +59,17 @@ func newStatusCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status [CLUSTER]",
 		Short: "Show the management cluster, its providers, Flux and the workload clusters",
-		Long: `Show one tree: the management cluster, the providers with their versions and health, what Flux follows and has applied, and the workload
-clusters with their machines. What is not healthy follows as a table, one line a cause.
+		Long: `Show one tree: the management cluster, the providers with their versions and health, the revisions that Flux follows and has
+applied, and the workload clusters with their machines. Below the tree, a table lists everything that is not healthy, one line for each
+cause.
 
-With the name of a workload cluster it goes into depth: the Cluster, its provider's own objects and all that they are made of, the conditions
-that are not as they should be, and the last events. "fleetctl why CLUSTER" looks for the first cause.
+With the name of a workload cluster, status shows this cluster in detail: the Cluster, its provider's objects and all objects below them,
+the conditions that are not as they should be, and the last events. "fleetctl why CLUSTER" looks for the first cause.
 
-With --all it looks at every management cluster of the fleet, side by side: one line for each, also for one that does not answer. It says where two of them act
-on one workload cluster.
+With --all, status looks at every management cluster of the fleet at the same time. Each gets one line, even if it does not answer. A
+warning names every workload cluster that two management clusters act on.
 
-Exit codes: 0 all is Ready; 3 something is not.`,
+Exit codes: 0 everything is Ready; 3 something is not.`,
 		Example: `  fleetctl status
   fleetctl status --watch
   fleetctl status --all

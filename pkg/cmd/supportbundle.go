@@ -22,13 +22,14 @@ func newSupportBundleCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "support-bundle",
 		Short: "Gather objects, events, logs and versions in one file, without secrets",
-		Long: `Gather what somebody needs who is to find out what is wrong and cannot look at the management cluster: all objects and their conditions, the
-events, the logs of the host's programs or of the pods of the providers and Flux, versions, and what "fleetctl status" and "fleetctl why" say.
+		Long: `Gather everything that helps to find a fault without access to the management cluster. The bundle holds all objects with
+their conditions, the events, the logs of the host's programs or of the provider and Flux pods, versions, and the output of "fleetctl
+status" and "fleetctl why".
 
-What Secrets hold is taken out, wherever else it stands, and so is what looks like a secret: values under names such as password or token, private keys,
-kubeconfigs, tokens in URLs. Look through it all the same before you give it to somebody. The file is for you alone to read (mode 0600), and without --file it
-is in the state folder, where no commit takes it along. What cannot be read, as where the API server does not answer, is named in its README.txt.
-"fleetctl bootstrap" gathers one by itself when it fails.`,
+The values of Secrets are removed everywhere in the bundle, and so is text that looks like a secret: values under names such as password or
+token, private keys, kubeconfigs, tokens in URLs. Still, look through the bundle before you give it to somebody. Only you can read the file
+(mode 0600). Without --file it is in the state folder, where no commit includes it. The bundle's README.txt names everything that could not
+be read, for example because the API server did not answer. When "fleetctl bootstrap" fails, it gathers a bundle too.`,
 		Example: `  fleetctl support-bundle
   fleetctl support-bundle --file /tmp/mgmt.tar.gz --management mgmt`,
 		Args: cobra.NoArgs,
@@ -36,7 +37,7 @@ is in the state folder, where no commit takes it along. What cannot be read, as 
 	}
 	f.addManagement(c)
 	c.Flags().StringVarP(&o.file, "file", "f", "", "file to write (default: support-bundles/NAME-TIME.tar.gz in the state folder)")
-	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "leave out what does not answer within this time")
+	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "leave out everything that does not answer within this time")
 	return c
 }
 

@@ -28,12 +28,12 @@ func newTeardownCmd(f *factory) *cobra.Command {
 		Short: "Remove a management cluster that init or bootstrap made",
 		Long: `Remove a management cluster, its state on this machine and its kubeconfig entries.
 
-It refuses while workload clusters live only there: without the management cluster nobody could change or delete them. Either move them
-to another management cluster (fleetctl bootstrap --pivot-to), or delete them as well with --delete-clusters. The Git repository is
-never touched.
+teardown refuses while workload clusters live only there: without the management cluster nobody could change or delete them. Either move
+them to another management cluster (fleetctl pivot), or delete them too with --delete-clusters. The Git repository is never touched.
 
-It shows first what it is about to do, in order; --dry-run ends there. Before it deletes a workload cluster it drains it: it deletes the load balancers and
-volumes that Kubernetes made in the cloud from inside of the cluster, which Cluster API does not know. At the end it asks the clouds that can be asked what they still hold, as "fleetctl orphans" does.`,
+First teardown shows its plan, in order; --dry-run stops there. Before teardown deletes a workload cluster, it drains the cluster: it
+deletes the load balancers and volumes that Kubernetes made in the cloud from inside the cluster, because Cluster API does not know them. At
+the end it lists the cloud resources that are left, as "fleetctl orphans" does.`,
 		Example: `  fleetctl teardown
   fleetctl teardown --delete-clusters --dry-run
   fleetctl teardown --delete-clusters --yes`,

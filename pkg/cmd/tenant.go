@@ -15,9 +15,10 @@ import (
 
 func newTenantCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "tenant", Short: "List, add and remove tenants: teams with a namespace of their own",
-		Long: `A tenant is a team with a namespace of its own on every cluster of an environment: a quota, limits, a network policy that denies all but
-DNS, an account for what it applies through Flux, and a role for its people.`,
+		Use: "tenant", Short: "List, add and remove tenants: teams with their own namespace",
+		Long: `A tenant is a team with its own namespace on every cluster of an environment. The namespace comes with a quota, limits, a
+network policy that allows only DNS, a service account under which Flux applies the tenant's manifests, and a role for the tenant's
+people.`,
 	}
 	c.AddCommand(newTenantAddCmd(f), newTenantListCmd(f), newTenantRemoveCmd(f))
 	return c
@@ -48,11 +49,11 @@ func newTenantAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add a tenant to environments",
-		Long: `Add a tenant to environments, all of them where none is named. What it has everywhere stands in tenants/<cloud>/common, what an environment
-has of it in tenants/<cloud>/<environment>; both are yours to change. Its people may do everything in their namespace, in production they may
-look. Each cluster's own Flux applies it.
+		Long: `Add a tenant to the named environments, or to all. The manifests for all environments go into tenants/<cloud>/common, the
+ones for one environment into tenants/<cloud>/<environment>. You may change both. The tenant's people may do everything in their namespace;
+in production they may only look. Each cluster's own Flux applies the manifests.
 
-With --source it has an application of its own from the start, called as the tenant is: see ` + "`fleetctl app add`" + `, which adds others.` + editing,
+With --source, the tenant starts with an application of the same name: see ` + "`fleetctl app add`" + `, which adds others.` + editing,
 		Example: `  fleetctl tenant add shop --group shop-developers --push
   fleetctl tenant add shop --source https://github.com/acme/shop --path deploy --push
   fleetctl tenant add shop --environment staging --role edit`,
@@ -95,9 +96,9 @@ func newTenantRemoveCmd(f *factory) *cobra.Command {
 	o := &tenantRemoveOptions{}
 	c := &cobra.Command{
 		Use:   "remove NAME",
-		Short: "Remove a tenant, and with it all that runs in its namespace",
-		Long: `Remove a tenant from environments, from all where none is named. Flux then deletes its namespace and all that runs and is stored in it. It
-asks for the tenant's name.` + editing,
+		Short: "Remove a tenant, and everything that runs in its namespace",
+		Long: `Remove a tenant from the named environments, or from all. Flux then deletes its namespace with everything that runs and is
+stored in it. The command asks for the tenant's name.` + editing,
 		Example: `  fleetctl tenant remove shop --environment staging --push
   fleetctl tenant remove shop --yes --push`,
 		RunE: running(f, o, runTenantRemove),

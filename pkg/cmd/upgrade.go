@@ -7,10 +7,11 @@ import (
 func newUpgradeCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Upgrade what runs on a management cluster: Cluster API, its providers, cert-manager and Flux",
-		Long: `Upgrade what runs on a management cluster. fleet.yaml says which versions that are; apply brings the cluster to them.
+		Short: "Upgrade Cluster API, its providers, cert-manager and Flux on a management cluster",
+		Long: `Upgrade Cluster API, its providers, cert-manager and Flux on a management cluster. fleet.yaml declares the versions, and
+apply brings the cluster to them.
 
-Kubernetes on workload clusters is another matter: see fleetctl cluster upgrade.`,
+To upgrade Kubernetes on a workload cluster, use fleetctl cluster upgrade.`,
 		Example: `  fleetctl upgrade plan
   fleetctl upgrade apply`,
 	}
@@ -24,12 +25,13 @@ func newUpgradeApplyCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply",
 		Short: "Bring a management cluster to the versions of fleet.yaml",
-		Long: `Bring a management cluster to the versions of fleet.yaml. It is fleetctl init for a management cluster that is there: it refuses to make one.
+		Long: `Bring a management cluster to the versions of fleet.yaml. The command does the same as fleetctl init, but refuses to make a
+new management cluster.
 
-What belongs to the Clusters is kept first, Secrets included, in a private file of this machine. Then cert-manager is upgraded, and the providers in
-Cluster API's order: core, bootstrap, control plane, infrastructure. Each has to be healthy before the next one is touched; where one does not get
-healthy it stops there. Run it again at any time, after a failure or a kill too: it goes on where it was. Clusters go on running meanwhile; nothing
-looks after them for the seconds in which a provider is replaced.
+First it saves all objects of the Clusters, Secrets included, in a private file on this machine. Then it upgrades cert-manager, and the
+providers in Cluster API's order: core, bootstrap, control plane, infrastructure. Each has to be healthy before the next one is touched; if
+one does not become healthy, the upgrade stops there. Run the command again at any time, also after a failure or a kill: it goes on where it
+stopped. The workload clusters keep running; only while a provider is replaced, for some seconds, nothing manages them.
 
 There is no way back to an older version of a provider.`,
 		Example: `  fleetctl upgrade apply --dry-run

@@ -24,15 +24,16 @@ func newUpgradePlanCmd(f *factory) *cobra.Command {
 	o := &upgradePlanOptions{}
 	c := &cobra.Command{
 		Use:   "plan",
-		Short: "Show what is installed, what fleet.yaml says, and what newer versions there are",
-		Long: `Show of Cluster API, its providers, cert-manager, Flux and the Kubernetes below them what is installed, what fleet.yaml says, and the newest version
-that fits: with the contract of Cluster API that this fleetctl knows, and in one step from what is installed. Of what fleet.yaml would change it says what
-stands against it, which Deployments are replaced, which kinds are stored in another version afterwards, and which machines are replaced.
+		Short: "Show the installed versions, the versions in fleet.yaml, and newer versions that fit",
+		Long: `Show three versions of Cluster API, its providers, cert-manager, Flux and the Kubernetes below them: the installed version,
+the version in fleet.yaml, and the newest version that fits. A version fits if it implements the Cluster API contract that this fleetctl
+knows, and if one step leads to it from the installed version. For each change that fleet.yaml asks for, the plan says what blocks it, which
+Deployments and machines are replaced, and which kinds are stored in another version afterwards.
 
---to latest puts the newest versions that fit into fleet.yaml, and their digests into fleet.lock. It shows the difference; --dry-run writes nothing,
---commit, --push and --pr carry the change on. Nothing changes on a cluster before fleetctl upgrade apply.
+--to latest writes the newest versions that fit into fleet.yaml, and their digests into fleet.lock. It shows the difference; --dry-run
+writes nothing, and --commit, --push and --pr carry the change on. No cluster changes before fleetctl upgrade apply.
 
-Releases are looked for over the network, or in --bundle. The cluster need not answer: what could not be found out is said.
+fleetctl looks for releases over the network, or in --bundle. The cluster need not answer: the plan says what it could not find out.
 
 Exit codes: 0 there is nothing to do; 1 something could not be found out; 3 there is something to do.`,
 		Example: `  fleetctl upgrade plan

@@ -20,15 +20,17 @@ func newValidateCmd(f *factory) *cobra.Command {
 	o := &validateOptions{}
 	c := &cobra.Command{
 		Use:   "validate [PATH...]",
-		Short: "Find all that is wrong with the fleet repo",
-		Long: `Find, all at once, what a reviewer of the fleet repo cannot see: it reads every file, builds what Flux would build, renders every cluster's
-chart with its values, judges every object by the schema and the rules of its CRD, follows every reference, and holds the repo to the rules of
-its layout. It needs no cluster. With paths only what is wrong in them is shown, and the whole repo is looked at all the same.
+		Short: "Find all mistakes in the fleet repo",
+		Long: `Find the mistakes in a fleet repo that a reviewer cannot see, all at once. validate reads every file, builds the Flux
+Kustomizations, and renders every cluster's chart with its values. It checks every object against the schema and the rules of its CRD,
+follows every reference, and checks the layout of the repo. It needs no cluster. With paths, it still checks the whole repo, but shows only
+the findings in these paths.
 
-The CRDs come from the repo and from the providers that fleet.yaml names: from --bundle, else over the network, once; then they are kept.
-Each rule has a name and a description in docs/validation.md; a comment silences it in place: # fleetctl:ignore RULE reason
+The CRDs come from the repo and from the providers in fleet.yaml. The providers' CRDs come from --bundle, or over the network; they are
+downloaded once and then cached. Each rule has a name and a description in docs/validation.md; a comment silences it in place: #
+fleetctl:ignore RULE reason
 
-It exits with 3 where there is an error. -o sarif is for code scanning, -o github makes annotations in a GitHub workflow.`,
+validate exits with 3 if there is an error. -o sarif is for code scanning, -o github makes annotations in a GitHub workflow.`,
 		Example: `  fleetctl validate
   fleetctl validate --strict -o github      # in a workflow
   fleetctl validate providers/aws -o json
