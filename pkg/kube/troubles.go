@@ -224,7 +224,8 @@ func saysThatItWaits(reason, message string) bool {
 		return true
 	}
 	message = strings.ToLower(strings.TrimSpace(message))
-	return strings.HasPrefix(message, "waiting for") || strings.HasPrefix(message, "wait for")
+	return strings.HasPrefix(message, "waiting for") || strings.HasPrefix(message, "wait for") ||
+		strings.Contains(message, "condition ") && strings.HasSuffix(message, " not yet reported") // as NotYetReported, where a summary lists it
 }
 
 // point is one entry of the lists that Cluster API's messages are.

@@ -88,6 +88,28 @@ conditions: [{type: BootstrapExecSucceeded, status: "False", severity: Warning, 
 			status: `{conditions: [{type: Ready, status: "False", reason: GitOperationFailed, message: authentication required}, {type: Stalled, status: "True", reason: x, message: authentication required}]}`,
 			want:   []string{"Stalled | x: authentication required"},
 		},
+		// A KubeadmConfig before its cluster has a control plane: of the certificates it says nothing, and the summary takes that for a word of theirs.
+		"not yet reported": {
+			status: `
+conditions:
+- {type: Ready, status: "False", reason: NotReady, message: "* DataSecretAvailable: Waiting for Cluster control plane to be initialized\n* CertificatesAvailable: Condition not yet reported"}
+- {type: DataSecretAvailable, status: "False", reason: NotAvailable, message: Waiting for Cluster control plane to be initialized}
+- {type: Paused, status: "False", reason: NotPaused}`,
+			want: []string{
+				"(DataSecretAvailable | Waiting for Cluster control plane to be initialized)", "(CertificatesAvailable | Condition not yet reported)",
+			},
+		},
+		// Its Machine repeats that, and what owns the Machine names the condition.
+		"not yet reported, repeated": {
+			status: `
+conditions:
+- {type: BootstrapConfigReady, status: "False", reason: NotReady, message: "* DataSecretAvailable: Waiting for Cluster control plane to be initialized\n* CertificatesAvailable: Condition not yet reported"}
+- {type: MachinesReady, status: Unknown, reason: ReadyUnknown, message: "* Machine m0: Condition Ready not yet reported"}`,
+			want: []string{
+				"(BootstrapConfigReady | DataSecretAvailable: Waiting for Cluster control plane to be initialized)",
+				"(BootstrapConfigReady | CertificatesAvailable: Condition not yet reported)", "(MachinesReady | ReadyUnknown: Machine m0: Condition Ready not yet reported)",
+			},
+		},
 		"paused": {
 			status: `{conditions: [{type: Paused, status: "True", reason: Paused, message: "Cluster spec.paused is set to true"}]}`,
 			want:   []string{"Paused | Paused: Cluster spec.paused is set to true"},

@@ -40,6 +40,7 @@ func newBed(t *testing.T) *bed {
 		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSCluster"},
 		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSMachine"},
 		{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmControlPlane"},
+		{Group: "bootstrap.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmConfig"},
 		{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"},
 		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"},
 		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
@@ -160,19 +161,33 @@ func (b *bed) cluster(name, cluster, infrastructure, controlPlane, machine, infr
 	b.t.Helper()
 	root := b.make(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {namespace: ` + name + `, name: ` + name + `, labels: {helm.toolkit.fluxcd.io/namespace: ` + name + `, helm.toolkit.fluxcd.io/name: ` + name + `}},
  spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSCluster, name: ` + name + `}, controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: ` + name + `}}, status: {phase: Provisioning, ` + cluster + `}}`)[0]
-	below := func(text string, owner *unstructured.Unstructured) *unstructured.Unstructured {
-		obj := object(text)
-		yes := true
-		obj.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(), Controller: &yes}})
-		if err := b.Create(b.t.Context(), obj); err != nil {
-			b.t.Fatalf("%v\n%s", err, text)
-		}
-		return obj
+	b.below(`{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSCluster, metadata: {namespace: `+name+`, name: `+name+`}, status: {`+infrastructure+`}}`, root)
+	cp := b.below(`{apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlane, metadata: {namespace: `+name+`, name: `+name+`}, status: {`+controlPlane+`}}`, root)
+	m := b.below(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, metadata: {namespace: `+name+`, name: `+name+`-m0, labels: {cluster.x-k8s.io/cluster-name: `+name+`}}, spec: {clusterName: `+name+`}, status: {`+machine+`}}`, cp)
+	b.below(`{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachine, metadata: {namespace: `+name+`, name: `+name+`-m0}, status: {`+infraMachine+`}}`, m)
+}
+
+// below creates an object of an owner.
+func (b *bed) below(text string, owner *unstructured.Unstructured) *unstructured.Unstructured {
+	b.t.Helper()
+	obj := object(text)
+	yes := true
+	obj.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(), Controller: &yes}})
+	if err := b.Create(b.t.Context(), obj); err != nil {
+		b.t.Fatalf("%v\n%s", err, text)
 	}
-	below(`{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSCluster, metadata: {namespace: `+name+`, name: `+name+`}, status: {`+infrastructure+`}}`, root)
-	cp := below(`{apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlane, metadata: {namespace: `+name+`, name: `+name+`}, status: {`+controlPlane+`}}`, root)
-	m := below(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, metadata: {namespace: `+name+`, name: `+name+`-m0, labels: {cluster.x-k8s.io/cluster-name: `+name+`}}, spec: {clusterName: `+name+`}, status: {`+machine+`}}`, cp)
-	below(`{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachine, metadata: {namespace: `+name+`, name: `+name+`-m0}, status: {`+infraMachine+`}}`, m)
+	return obj
+}
+
+// worker is one more Machine of a Cluster, with its configuration.
+func (b *bed) worker(name, machine, config string) {
+	b.t.Helper()
+	root := object(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster}`)
+	if err := b.Get(b.t.Context(), kube.Key{Namespace: name, Name: name}, root); err != nil {
+		b.t.Fatal(err)
+	}
+	m := b.below(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, metadata: {namespace: `+name+`, name: `+name+`-w0, labels: {cluster.x-k8s.io/cluster-name: `+name+`}}, spec: {clusterName: `+name+`}, status: {`+machine+`}}`, root)
+	b.below(`{apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfig, metadata: {namespace: `+name+`, name: `+name+`-w0}, status: {`+config+`}}`, m)
 }
 
 func condition(name, status, reason, message string) string {
@@ -248,6 +263,19 @@ func TestWhy(t *testing.T) {
 				b.cluster(n, notAvailable(), fine, conditions(condition("Initialized", "False", "NotInitialized", "")),
 					conditions(condition("Available", "False", "NotReady", ""),
 						condition("NodeHealthy", "Unknown", "InspectionFailed", "Waiting for Cluster control plane to be initialized")), fine)
+			},
+		},
+		{
+			// Seconds after the machine of its control plane was made: a worker's configuration waits for that, and says nothing of the certificates yet.
+			name: "young", object: "Machine young/young-m0", says: "Waiting for Cluster control plane to be initialized", remedy: "bootstrap-failed",
+			make: func(n string) {
+				b.fluxOf(n, fine, fine, fine)
+				b.cluster(n, notAvailable(), fine, conditions(condition("Initialized", "False", "NotInitialized", "")),
+					conditions(condition("Available", "False", "NotReady", ""),
+						condition("NodeHealthy", "Unknown", "InspectionFailed", "Waiting for Cluster control plane to be initialized")), fine)
+				const list = "* DataSecretAvailable: Waiting for Cluster control plane to be initialized\n* CertificatesAvailable: Condition not yet reported"
+				b.worker(n, conditions(condition("BootstrapConfigReady", "False", "NotReady", list)), conditions(condition("Ready", "False", "NotReady", list),
+					condition("DataSecretAvailable", "False", "NotAvailable", "Waiting for Cluster control plane to be initialized")))
 			},
 		},
 		{
