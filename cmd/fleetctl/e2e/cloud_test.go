@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -69,7 +67,17 @@ func newOnAWS(t *testing.T, name string) *onAWS {
 func newOnAWSThatBoots(t *testing.T, name string) *onAWS {
 	t.Helper()
 	aws := newAWS(t)
-	b := newBooter(t, aws.machines)
+	b := newBooter(t, aws.machines, nil)
+	a := onSimulator(t, aws, name)
+	a.booter = b
+	return a
+}
+
+// newOnAWSThatWorks is the same, where Deployments run on the machines.
+func newOnAWSThatWorks(t *testing.T, name string) *onAWS {
+	t.Helper()
+	aws := newAWS(t)
+	b := newBooter(t, aws.machines, registry(t))
 	a := onSimulator(t, aws, name)
 	a.booter = b
 	return a
@@ -89,7 +97,8 @@ func (a *onAWS) gives(t *testing.T, key string) {
 	t.Setenv("AWS_ENDPOINT_URL", a.aws.URL)
 	secret := "canary" + strings.ReplaceAll(fmt.Sprintf("%s%d", key, time.Now().UnixNano()), "_", "")
 	a.secrets = append(a.secrets, secret)
-	profile := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\nregion = %s\n", key, secret, a.aws.Region)
+	// It leads to the simulator wherever the provider runs, which nobody would say of the real one.
+	profile := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\nregion = %s\nendpoint_url = %s\n", key, secret, a.aws.Region, a.aws.URL)
 	t.Setenv("AWS_B64ENCODED_CREDENTIALS", base64.StdEncoding.EncodeToString([]byte(profile)))
 }
 
@@ -99,40 +108,6 @@ func (a *onAWS) inits(t *testing.T) {
 	made := decode[initResult](t, a.ok("init", "--provider", "aws", "--bundle", os.Getenv(envBundle), "--kubernetes-version", kubernetesVersion,
 		"--timeout", "10m", "-o", "json").stdout)
 	a.mgmt = a.client(made.Kubeconfig)
-	a.leadsToSimulator(t)
-}
-
-// leadsToSimulator tells the provider where AWS is, which nobody would do to the real one. The host starts it anew.
-func (a *onAWS) leadsToSimulator(t *testing.T) {
-	t.Helper()
-	var d appsv1.Deployment
-	if err := a.mgmt.Get(t.Context(), capa, &d); err != nil {
-		t.Fatal(err)
-	}
-	before := d.DeepCopy()
-	for i := range d.Spec.Template.Spec.Containers {
-		c := &d.Spec.Template.Spec.Containers[i]
-		c.Env = append(c.Env, corev1.EnvVar{Name: "AWS_ENDPOINT_URL", Value: a.aws.URL})
-	}
-	if err := a.mgmt.Patch(t.Context(), &d, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
-	a.runs(t, d.Generation)
-}
-
-// runs waits until the provider runs as its Deployment of that generation, or a later one, says.
-func (a *onAWS) runs(t *testing.T, generation int64) {
-	t.Helper()
-	eventually(t, "the AWS provider runs", 3*time.Minute, func() string {
-		var d appsv1.Deployment
-		if err := a.mgmt.Get(t.Context(), capa, &d); err != nil {
-			return err.Error()
-		}
-		if d.Status.ObservedGeneration < generation || d.Status.UpdatedReplicas != 1 || d.Status.AvailableReplicas != 1 {
-			return fmt.Sprintf("%+v", d.Status)
-		}
-		return ""
-	})
 }
 
 func (a *onAWS) declares(t *testing.T) {

@@ -100,6 +100,12 @@ func (a *simulatedAWS) uses(t *testing.T, key string) int {
 	return total
 }
 
+// made counts by call how often the account has made something since it was prepared, also what has gone since.
+func (a *simulatedAWS) made(t *testing.T) map[string]int {
+	t.Helper()
+	return ask[map[string]int](t, a.URL+"/_test/made")
+}
+
 // machines are the instances that there are and were, each with what it finds when it boots.
 func (a *simulatedAWS) machines(ctx context.Context) ([]machine, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+"/_test/machines", nil)

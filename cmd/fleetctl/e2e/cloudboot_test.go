@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	imagestore "github.com/fleetctl/fleetctl/pkg/host/embedded/images"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -31,12 +32,13 @@ type machine struct {
 }
 
 // booter makes the machines of a simulated cloud boot, which no simulator does: those of a control plane run the real one, all become Nodes, and what is ended
-// in the cloud is gone with its Node. Pods run nowhere.
+// in the cloud is gone with its Node. With images, the Deployments of each cluster run as processes; without, pods run nowhere.
 type booter struct {
-	t    *testing.T
-	dir  string
-	list func(ctx context.Context) ([]machine, error)
-	done chan struct{}
+	t      *testing.T
+	dir    string
+	list   func(ctx context.Context) ([]machine, error)
+	images *imagestore.Store
+	done   chan struct{}
 
 	// What follows belongs to the goroutine of run.
 	machines map[string]*booted
@@ -70,16 +72,17 @@ type bootedCluster struct {
 	first    *bootData
 	balancer *balancer
 	planes   []*plane
+	pods     *pods // nil where none run
 }
 
-// newBooter boots the machines that list tells of until the test ends.
-func newBooter(t *testing.T, list func(ctx context.Context) ([]machine, error)) *booter {
+// newBooter boots the machines that list tells of until the test ends. store, if not nil, has the images of what runs on them.
+func newBooter(t *testing.T, list func(ctx context.Context) ([]machine, error), store *imagestore.Store) *booter {
 	t.Helper()
 	if os.Getenv(envPrograms) == "" {
 		t.Fatalf("%s does not name the folder with etcd and kube-apiserver: run this test with `make e2e-clouds`", envPrograms)
 	}
 	b := &booter{
-		t: t, dir: t.TempDir(), list: list, done: make(chan struct{}),
+		t: t, dir: t.TempDir(), list: list, images: store, done: make(chan struct{}),
 		machines: map[string]*booted{}, clusters: map[string]*bootedCluster{}, said: map[string]string{},
 	}
 	ctx, cancel := context.WithCancel(context.Background()) // that of t ends before its cleanups, which need the machines
@@ -153,8 +156,7 @@ func (b *booter) boot(ctx context.Context, m machine) error {
 		if d.join != nil {
 			return fmt.Errorf("nobody is at %s", d.endpoint())
 		}
-		cluster = &bootedCluster{first: d}
-		if cluster.balancer, err = newBalancer(d.endpoint()); err != nil {
+		if cluster, err = b.newCluster(ctx, m, d); err != nil {
 			return err
 		}
 		b.clusters[d.endpoint()] = cluster
@@ -172,6 +174,22 @@ func (b *booter) boot(ctx context.Context, m machine) error {
 	}
 	b.machines[m.ID] = one
 	return b.admit(ctx, one)
+}
+
+// newCluster is one whose first machine boots.
+func (b *booter) newCluster(ctx context.Context, m machine, d *bootData) (*bootedCluster, error) {
+	balancer, err := newBalancer(d.endpoint())
+	if err != nil {
+		return nil, err
+	}
+	c := &bootedCluster{first: d, balancer: balancer}
+	if b.images == nil {
+		return c, nil
+	}
+	if c.pods, err = newPods(ctx, filepath.Join(b.dir, "pods-"+m.ID), b.images); err != nil {
+		balancer.close()
+	}
+	return c, err
 }
 
 // admit makes the machine a Node of its cluster.
@@ -192,6 +210,15 @@ func (b *booter) admit(ctx context.Context, one *booted) error {
 	}
 	if err := register(ctx, api, one.machine, one.data); err != nil {
 		return err
+	}
+	if one.cluster.pods != nil && one.plane != nil {
+		config, err := one.plane.config(one.data.endpoint())
+		if err != nil {
+			return err
+		}
+		if err := one.cluster.pods.run(ctx, config); err != nil {
+			return err
+		}
 	}
 	one.isNode = true
 	b.note(one, false)
@@ -224,7 +251,11 @@ func (c *bootedCluster) startPlane(ctx context.Context, dir string, m machine, d
 	if len(c.planes) > 0 {
 		other = c.planes[0].machine.Address
 	}
-	p, err := startPlane(ctx, dir, m, d, c.first.cluster.Networking.ServiceSubnet, other)
+	egress := ""
+	if c.pods != nil {
+		egress = c.pods.egressConfig()
+	}
+	p, err := startPlane(ctx, dir, m, d, c.first.cluster.Networking.ServiceSubnet, other, egress)
 	if err != nil {
 		return nil, err
 	}
@@ -253,6 +284,13 @@ func (b *booter) end(ctx context.Context, one *booted) error {
 	if one.plane != nil {
 		one.cluster.drop(one.plane)
 	}
+	if len(one.cluster.planes) == 0 && one.cluster.pods != nil {
+		err := one.cluster.pods.end()
+		one.cluster.pods = nil
+		if err != nil {
+			return err
+		}
+	}
 	if len(one.cluster.planes) > 0 {
 		api, err := one.cluster.client()
 		if err != nil {
@@ -270,6 +308,11 @@ func (b *booter) end(ctx context.Context, one *booted) error {
 // endAll leaves no process.
 func (b *booter) endAll() {
 	for _, c := range b.clusters {
+		if c.pods != nil { // while there is somebody whom their end can be told
+			if err := c.pods.end(); err != nil {
+				b.t.Error(err)
+			}
+		}
 		for _, p := range c.planes {
 			if err := p.stop(); err != nil {
 				b.t.Error(err)

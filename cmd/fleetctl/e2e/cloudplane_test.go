@@ -29,12 +29,14 @@ type plane struct {
 	dir     string
 	pki     pkiDir
 	kubelet *httptest.Server
+	// egress is the file that tells the API server of the way to Services, "" where there is none.
+	egress string
 	// running in the order in which they were started.
 	running []*process.Process
 }
 
-// startPlane starts all of it. other is the address of another machine of the same control plane, or "".
-func startPlane(ctx context.Context, dir string, m machine, d *bootData, serviceSubnet, other string) (_ *plane, err error) {
+// startPlane starts all of it. other is the address of another machine of the same control plane, or ""; egress is plane.egress.
+func startPlane(ctx context.Context, dir string, m machine, d *bootData, serviceSubnet, other, egress string) (_ *plane, err error) {
 	endpoint, _, err := net.SplitHostPort(d.endpoint())
 	if err != nil {
 		return nil, err
@@ -43,7 +45,7 @@ func startPlane(ctx context.Context, dir string, m machine, d *bootData, service
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
 	}
-	p := &plane{machine: m, dir: dir}
+	p := &plane{machine: m, dir: dir, egress: egress}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.stop())
@@ -72,7 +74,7 @@ func (p *plane) path(name string) string { return filepath.Join(p.dir, name) }
 func (p *plane) api() string { return net.JoinHostPort(p.machine.Address, "6443") }
 
 func (p *plane) startAPIServer(ctx context.Context, serviceSubnet string) error {
-	return p.start(ctx, "kube-apiserver", []string{
+	args := []string{
 		"--bind-address=" + p.machine.Address, "--advertise-address=" + p.machine.Address, "--secure-port=6443",
 		"--endpoint-reconciler-type=none", // an endpoint on loopback is not taken
 		"--tls-cert-file=" + p.pki.cert(apiServerPair), "--tls-private-key-file=" + p.pki.key(apiServerPair),
@@ -84,7 +86,11 @@ func (p *plane) startAPIServer(ctx context.Context, serviceSubnet string) error 
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + filepath.Join(string(p.pki), "sa.pub"), "--service-account-signing-key-file=" + p.pki.key("sa"),
 		"--service-cluster-ip-range=" + serviceSubnet, "--allow-privileged=true", "--profiling=false",
-	}, func(ctx context.Context) error {
+	}
+	if p.egress != "" {
+		args = append(args, "--egress-selector-config-file="+p.egress)
+	}
+	return p.start(ctx, "kube-apiserver", args, func(ctx context.Context) error {
 		c, err := p.client()
 		if err != nil {
 			return err
@@ -94,7 +100,7 @@ func (p *plane) startAPIServer(ctx context.Context, serviceSubnet string) error 
 	})
 }
 
-// startControllers starts those that need no kubelet. What machines run beside the control plane nobody starts here: Deployments stay as they are.
+// startControllers starts those that need no kubelet. Deployments are left to pods, or stay as they are.
 func (p *plane) startControllers(ctx context.Context) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["own"] = &clientcmdapi.Cluster{Server: "https://" + p.api(), CertificateAuthority: p.pki.cert(clusterAuthority)}
@@ -107,7 +113,7 @@ func (p *plane) startControllers(ctx context.Context) error {
 	return p.start(ctx, "kube-controller-manager", []string{
 		"--kubeconfig=" + p.path("controller-manager.kubeconfig"), "--leader-elect=true", "--use-service-account-credentials=true",
 		"--controllers=namespace-controller,garbage-collector-controller,serviceaccount-controller,serviceaccount-token-controller," +
-			"root-ca-certificate-publisher-controller,clusterrole-aggregation-controller",
+			"root-ca-certificate-publisher-controller,clusterrole-aggregation-controller,validatingadmissionpolicy-status-controller",
 		"--root-ca-file=" + p.pki.cert(clusterAuthority), "--service-account-private-key-file=" + p.pki.key("sa"), "--secure-port=0", "--profiling=false",
 	}, nil)
 }
@@ -136,6 +142,20 @@ func (p *plane) client() (*kube.Client, error) {
 	return kube.NewForConfig(&rest.Config{Host: "https://" + p.api(), TLSClientConfig: rest.TLSClientConfig{
 		CAFile: p.pki.cert(clusterAuthority), CertFile: p.pki.cert(adminPair), KeyFile: p.pki.key(adminPair),
 	}}, kube.Options{Timeout: 10 * time.Second})
+}
+
+// config is that of an administrator of the cluster at an endpoint. It needs no file, and so outlives the machine.
+func (p *plane) config(endpoint string) (*rest.Config, error) {
+	config := &rest.Config{Host: "https://" + endpoint}
+	for file, content := range map[string]*[]byte{
+		p.pki.cert(clusterAuthority): &config.CAData, p.pki.cert(adminPair): &config.CertData, p.pki.key(adminPair): &config.KeyData,
+	} {
+		var err error
+		if *content, err = os.ReadFile(file); err != nil {
+			return nil, err
+		}
+	}
+	return config, nil
 }
 
 // stop ends the machine as a switch does.

@@ -5,6 +5,7 @@ outlives the test that started it, however that ends. What the test asks beside 
 
   GET /_test/left   what there is in every region that was worked in, apart from what each new account has
   GET /_test/keys   how often each access key was used, by service
+  GET /_test/made   how often each call has made something
   GET /_test/strangers  makes what others have in the same account: of another fleet, and of nobody knows whom
   GET /_test/machines   the instances, with what each finds when it boots: it fetches its user data once, as a real one would
   GET /_test/end/ID     ends an instance behind everybody's back
@@ -12,6 +13,7 @@ outlives the test that started it, however that ends. What the test asks beside 
 
 import base64
 import gzip
+import io
 import json
 import os
 import random
@@ -20,6 +22,7 @@ import socket
 import sys
 import threading
 from collections import Counter
+from urllib.parse import parse_qs
 
 os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
 os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
@@ -238,6 +241,20 @@ class Quiet(WSGIRequestHandler):
             super().log_request(code, size)
 
 
+# The calls after which there is something that was not there before. Tags are part of what they are on.
+MAKES = re.compile("(Create(?!Tags)|Run|Allocate|Import)")
+
+
+def called(environ):
+    """The name of a call, in either of the two ways in which AWS is told it. A body that was read can be read again."""
+    target = environ.get("HTTP_X_AMZ_TARGET", "")
+    if target or environ["REQUEST_METHOD"] != "POST":
+        return target.rpartition(".")[2]
+    body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    environ["wsgi.input"] = io.BytesIO(body)
+    return parse_qs(body.decode("utf-8", "replace")).get("Action", [""])[0]
+
+
 class Account:
     """moto's application, with what the test asks beside it."""
 
@@ -246,6 +263,7 @@ class Account:
         self.url = ""
         self.machines = None
         self.keys = Counter()
+        self.calls = Counter()
         self.fresh = {}
 
     def __call__(self, environ, start_response):
@@ -256,11 +274,22 @@ class Account:
         used = re.search(r"Credential=([^/]+)/\d+/([^/]+)/([^/]+)/", environ.get("HTTP_AUTHORIZATION", ""))
         if used:
             self.keys[f"{used[1]} {used[3]}"] += 1
-        return self.aws(environ, start_response)
+        call = called(environ)
+        if not MAKES.match(call):
+            return self.aws(environ, start_response)
+
+        def start(status, *args):
+            if status.startswith("200"):
+                self.calls[call] += 1
+            return start_response(status, *args)
+
+        return self.aws(environ, start)
 
     def answer(self, path):
         if path == "/_test/keys":
             return dict(self.keys)
+        if path == "/_test/made":
+            return dict(self.calls)
         if path == "/_test/strangers":
             return strangers(self.url)
         if path == "/_test/machines":
@@ -281,6 +310,7 @@ def main():
     image = prepare(account.url)
     account.fresh = set(left(account.url, REGION))
     account.keys.clear()
+    account.calls.clear()
     print(json.dumps({"url": account.url, "region": REGION, "image": image}), flush=True)
     sys.stdin.read()
 
