@@ -125,7 +125,7 @@ func (p *pivotOnAWS) bootstrapsWith(t *testing.T, more ...string) {
 	if r.Outcome != "ready" || r.PivotedTo != platform+"/"+platform || r.Kept || len(r.Leftovers) > 0 || len(r.Clusters) != 2 {
 		t.Errorf("it says %+v", r)
 	}
-	if left := p.on.processes(p.fleet); len(left) > 0 {
+	if left := processesOf(t, p.base); len(left) > 0 { // what runs on the machines has its programs from the same store
 		t.Errorf("of the ephemeral host there is still\n%s", told(left))
 	}
 	if p.made == nil {
