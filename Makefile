@@ -203,7 +203,7 @@ define clouds
 	FLEETCTL_E2E_BUNDLE="$(CLOUDS_BUNDLE)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	FLEETCTL_E2E_PYTHON="$$(scripts/moto.sh)" \
-	$(GO_TEST) . -trimpath -tags e2e,clouds -count=1 -v -timeout 40m -run '$(1)' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+	$(GO_TEST) . -trimpath -tags e2e,clouds -count=1 -v -timeout 60m -run '$(1)' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 endef
 
 .PHONY: compile-clouds

@@ -27,6 +27,7 @@ var docsNotRun = []struct {
 	{"docs/tasks/notifications.md", "fleetctl notification add production", needsSecret},
 	{"docs/tasks/notifications.md", "fleetctl notification add commits", needsRemote},
 	{"docs/tasks/orphans.md", "fleetctl cluster remove shop --push", needsRemote},
+	{"docs/tasks/teardown.md", "fleetctl management add undo", needsRemote},
 	{"", "fleetctl bootstrap", needsCluster},
 	{"", "fleetctl teardown", needsCluster},
 	{"", "fleetctl status", needsCluster},

@@ -120,7 +120,7 @@ func (t *teardown) find(ctx context.Context) (err error) {
 		return diag.Errorf("tear it down there; `fleetctl connect --forget` forgets the way", "the management cluster %s was made by another machine", r.Name)
 	}
 	if r := t.opts.Target.Record; t.opts.Target.Pivoted() {
-		return diag.Errorf("pivot back to an ephemeral management cluster first, or delete the cluster where it was made",
+		return diag.Errorf("give the Cluster that it runs on to another management cluster (`fleetctl cluster transfer NAME --to OTHER`), and tear that one down with --delete-clusters",
 			"the management cluster %s was pivoted to %s, which is permanent", r.Name, r.PivotedTo)
 	}
 	if t.host, err = t.opts.Target.Host(ctx); err != nil {

@@ -3,8 +3,10 @@ package lifecycle
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -35,6 +37,8 @@ func TestTeardownReadsTheRecordUnderItsLock(t *testing.T) {
 	deps := management.Deps{Store: store, Report: progress.Discard}
 	if _, err := Teardown(t.Context(), deps, TeardownOptions{Target: target}); err == nil {
 		t.Error("a cluster that was pivoted meanwhile is torn down")
+	} else if hint := diag.Hint(err); !strings.Contains(hint, "`fleetctl cluster transfer NAME --to OTHER`") {
+		t.Errorf("the hint does not say what takes it down: %s", hint)
 	}
 	if r, err := cluster.Load(); err != nil || r.PivotedTo == "" {
 		t.Errorf("its record is %v, %v", r, err)
