@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
@@ -67,7 +67,7 @@ func (o *notificationAddOptions) complete(f *factory, args ...string) (err error
 }
 
 func runNotificationAdd(ctx context.Context, f *factory, o *notificationAddOptions) error {
-	add, err := lifecycle.AddNotification(o.dir, o.notification, o.secret)
+	add, err := fleetsecrets.AddNotification(o.dir, o.notification, o.secret)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -56,13 +56,13 @@ func (f *factory) secretInRepo(name string) (dir, file string, err error) {
 // secretEncryptOptions are the flags of secret encrypt.
 type secretEncryptOptions struct {
 	changeFlags
-	secret   lifecycle.NewSecret
+	secret   fleetsecrets.New
 	literals []string
 	files    []string
 	// dir and file are where the file lies: in which fleet repo, and where in it.
 	dir, file string
 	// made is the Secret that the flags describe; nil where they describe none.
-	made *lifecycle.NewSecret
+	made *fleetsecrets.New
 }
 
 func newSecretEncryptCmd(f *factory) *cobra.Command {
@@ -100,7 +100,7 @@ func (o *secretEncryptOptions) complete(f *factory, args ...string) (err error) 
 }
 
 func runSecretEncrypt(ctx context.Context, f *factory, o *secretEncryptOptions) error {
-	encrypt, err := lifecycle.EncryptSecret(lifecycle.SecretOptions{Dir: o.dir, File: o.file}, o.made)
+	encrypt, err := fleetsecrets.Encrypt(fleetsecrets.Options{Dir: o.dir, File: o.file}, o.made)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func runSecretEncrypt(ctx context.Context, f *factory, o *secretEncryptOptions) 
 }
 
 // newSecret is the Secret that the flags describe; nil where they describe none.
-func (o *secretEncryptOptions) newSecret(f *factory, file string) (*lifecycle.NewSecret, error) {
+func (o *secretEncryptOptions) newSecret(f *factory, file string) (*fleetsecrets.New, error) {
 	if len(o.files)+len(o.literals) == 0 {
 		return nil, nil
 	}
@@ -155,7 +155,7 @@ func (o *secretEncryptOptions) newSecret(f *factory, file string) (*lifecycle.Ne
 // secretEditOptions are the flags of secret edit.
 type secretEditOptions struct {
 	changeFlags
-	secret lifecycle.SecretEdit
+	secret fleetsecrets.EditOptions
 }
 
 func newSecretEditCmd(f *factory) *cobra.Command {
@@ -207,7 +207,7 @@ func runSecretEdit(ctx context.Context, f *factory, o *secretEditOptions) error 
 	e.Write = func(edit func(*fleetrepo.Repo) (*fleetrepo.Edit, error)) error {
 		return runChange(ctx, f, &o.changeFlags, change.Options{Edit: edit})
 	}
-	return lifecycle.EditSecret(ctx, deps, e)
+	return fleetsecrets.Edit(ctx, deps, e)
 }
 
 func addKeyFlag(c *cobra.Command, keyFile *string) {
@@ -255,7 +255,7 @@ func editorProgram() string {
 // secretRotateOptions are the flags of secret rotate.
 type secretRotateOptions struct {
 	changeFlags
-	rotate lifecycle.RotateOptions
+	rotate fleetsecrets.RotateOptions
 }
 
 func (o *secretRotateOptions) complete(f *factory, args ...string) (err error) {
@@ -278,8 +278,8 @@ func runSecretRotate(ctx context.Context, f *factory, o *secretRotateOptions) er
 	if err != nil {
 		return err
 	}
-	return lifecycle.HoldSecrets(ctx, deps, o.rotate.Dir, func() error {
-		rotate, err := lifecycle.RotateSecrets(ctx, deps, o.rotate)
+	return fleetsecrets.Hold(ctx, deps, o.rotate.Dir, func() error {
+		rotate, err := fleetsecrets.Rotate(ctx, deps, o.rotate)
 		if err != nil {
 			return err
 		}

@@ -15,23 +15,23 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/contact"
 )
 
-// What is read of a server's answers, over http and over ssh. fleet.yaml names the server, and go-git keeps all that comes.
+// Bounds on the answers of a Git server, over http and over ssh. fleet.yaml names the server, and go-git keeps whole answers in memory.
 const (
-	// maxReport bounds what a server says of a push.
+	// maxReport bounds the report of a push.
 	maxReport = 4 << 20
-	// maxRefusal bounds the text of an answer that is an error, which becomes a part of ours: a page of HTML, mostly.
+	// maxRefusal bounds the text of an answer that is an error, usually a page of HTML. Our own error quotes it.
 	maxRefusal = 2 << 10
 )
 
-// Variables for tests, which would have to send so much.
+// Variables, so that tests need not send that much.
 var (
 	// maxRefs bounds the list of branches and tags: there is room for half a million.
 	maxRefs = 64 << 20
-	// maxPack bounds what is fetched at once.
+	// maxPack bounds the pack of one fetch.
 	maxPack = 1 << 30
 )
 
-// boundedAnswers bounds what go-git reads of an answer over http.
+// boundedAnswers bounds the answers that go-git reads over http.
 type boundedAnswers struct{ next, refs, pack, report http.RoundTripper }
 
 func boundAnswers(next http.RoundTripper) http.RoundTripper {
@@ -53,41 +53,45 @@ func (b *boundedAnswers) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode < http.StatusMultipleChoices {
 		return resp, err
 	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came of it will do
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a part of the text is enough
 	_ = resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(text))
 	return resp, nil
 }
 
-// boundedSSH bounds what go-git reads of an answer over ssh.
+// boundedSSH bounds the answers that go-git reads over ssh.
 type boundedSSH struct{ transport.Transport }
 
 // NewUploadPackSession implements transport.Transport.
 func (b boundedSSH) NewUploadPackSession(ep *transport.Endpoint, auth transport.AuthMethod) (transport.UploadPackSession, error) {
-	session, err := b.Transport.NewUploadPackSession(ep, auth)
+	session, out, err := openBounded(b.Transport.NewUploadPackSession, ep, auth)
 	if err != nil {
 		return nil, err
 	}
-	out, err := outputOf(session)
-	if err != nil {
-		return nil, err
-	}
-	out.atMost(maxRefs)
 	return &boundedUpload{session, out}, nil
 }
 
 // NewReceivePackSession implements transport.Transport.
 func (b boundedSSH) NewReceivePackSession(ep *transport.Endpoint, auth transport.AuthMethod) (transport.ReceivePackSession, error) {
-	session, err := b.Transport.NewReceivePackSession(ep, auth)
+	session, out, err := openBounded(b.Transport.NewReceivePackSession, ep, auth)
 	if err != nil {
 		return nil, err
 	}
-	out, err := outputOf(session)
-	if err != nil {
-		return nil, err
+	return &boundedReceive{session, out}, nil
+}
+
+// openBounded opens a session with open. The server first sends its references, so their bound holds until the session sets another one.
+func openBounded[S transport.Session](
+	open func(*transport.Endpoint, transport.AuthMethod) (S, error), ep *transport.Endpoint, auth transport.AuthMethod,
+) (session S, out *output, err error) {
+	if session, err = open(ep, auth); err != nil {
+		return session, nil, err
+	}
+	if out, err = outputOf(session); err != nil {
+		return session, nil, err
 	}
 	out.atMost(maxRefs)
-	return &boundedReceive{session, out}, nil
+	return session, out, nil
 }
 
 type boundedUpload struct {
@@ -112,14 +116,14 @@ func (b *boundedReceive) ReceivePack(ctx context.Context, req *packp.ReferenceUp
 	return b.ReceivePackSession.ReceivePack(ctx, req)
 }
 
-// output is what go-git reads the answers of a session from.
+// output is the reader from which go-git reads the answers of a session.
 type output struct {
 	field reflect.Value
 	from  io.Reader
 }
 
-// outputOf finds it. go-git has no place for a reader of ours in its ssh sessions, and no type that others could name, but the field is a public one.
-// A release without it is an error here, and not a session without a bound.
+// outputOf finds the output of a session. go-git lets no caller set the reader of its ssh sessions, and does not export their type, but the field
+// Stdout is exported. If a release of go-git has no such field, outputOf returns an error, so that no session is without a bound.
 func outputOf(session transport.Session) (*output, error) {
 	if value := reflect.ValueOf(session); value.Kind() == reflect.Pointer && value.Elem().Kind() == reflect.Struct {
 		if field := value.Elem().FieldByName("Stdout"); field.IsValid() && field.CanSet() {
@@ -128,9 +132,9 @@ func outputOf(session transport.Session) (*output, error) {
 			}
 		}
 	}
-	_ = session.Close() // nothing was asked for yet
+	_ = session.Close() // no request was sent yet
 	return nil, fmt.Errorf("bound the answers of the server: %T has no output", session)
 }
 
-// atMost lets so many bytes be read from now on.
+// atMost bounds the bytes that can be read from now on.
 func (o *output) atMost(most int) { o.field.Set(reflect.ValueOf(contact.BoundReader(o.from, most))) }

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -113,18 +114,18 @@ func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *
 	if err != nil {
 		top = o.Dir // in no fleet repo
 	}
-	local, err := localKeys(d, state.Fleet{ID: claim.Fleet, Name: claim.Name}, top, o.AgeKeyFile)
+	local, err := fleetsecrets.LocalKeys(d, state.Fleet{ID: claim.Fleet, Name: claim.Name}, top, o.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
-	there, err := clusterKeys(ctx, client)
+	there, err := fleetsecrets.ClusterKeys(ctx, client)
 	if err != nil {
 		return nil, err
 	}
 	if len(there) == 0 {
 		there = local
 	}
-	keys, err := keysInUse(top, unique(slices.Concat(there, local)), there)
+	keys, err := keysInUse(top, fleetsecrets.Unique(slices.Concat(there, local)), there)
 	if err == nil && len(keys) == 0 {
 		err = diag.Errorf("`fleetctl init` makes one, or give --age-key-file", "the fleet has no age key to encrypt the snapshot with")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -145,15 +146,15 @@ func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, ids 
 	if err != nil {
 		return false, err
 	}
-	keys, err := localKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
 	if err != nil {
 		return false, err
 	}
-	there, err := clusterKeys(ctx, client)
+	there, err := fleetsecrets.ClusterKeys(ctx, client)
 	if err != nil {
 		return false, err
 	}
-	keys = unique(slices.Concat(keys, there))
+	keys = fleetsecrets.Unique(slices.Concat(keys, there))
 	for _, id := range slices.Backward(ids) {
 		if snap, err := snapshot.Find(ctx, place, id, keys); err == nil && snap.Fleet == s.identity() && snap.UID == uid {
 			return true, nil

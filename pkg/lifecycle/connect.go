@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
@@ -191,11 +192,11 @@ func (s *session) notHere(ctx context.Context, client *kube.Client) error {
 
 // rememberConnected keeps the way there, with the keys that the management cluster decrypts the fleet's secrets with.
 func (s *session) rememberConnected(ctx context.Context, client *kube.Client, kubeconfig []byte, result *ConnectResult) error {
-	keys, err := clusterKeys(ctx, client)
+	keys, err := fleetsecrets.ClusterKeys(ctx, client)
 	if err != nil {
 		return err
 	}
-	if err := keepKeys(ctx, s.deps, s.stateFleet(), keys); err != nil {
+	if err := fleetsecrets.KeepKeys(ctx, s.deps, s.stateFleet(), keys); err != nil {
 		return err
 	}
 	result.Keys, result.Kubeconfig = len(keys), s.cluster.Path(management.KubeconfigFile)

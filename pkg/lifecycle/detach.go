@@ -105,16 +105,22 @@ func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*Detach
 	return d.result, nil
 }
 
-// find looks at the cluster, or at what an earlier run has left of it.
+// reach connects to a management cluster, and reads the journal of its last hand-over (nil if there was none).
+func reach(ctx context.Context, t *management.Target) (client *kube.Client, manager *capi.Manager, journal *handover.Journal, err error) {
+	if client, err = t.Client(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	if manager, err = capi.New(client); err != nil {
+		return nil, nil, nil, err
+	}
+	journal, err = handover.ReadJournal(ctx, client)
+	return client, manager, journal, err
+}
+
+// find looks at the cluster, or at the objects that an earlier run has left of it.
 func (d *detach) find(ctx context.Context) (err error) {
-	if d.client, err = d.opts.Target.Client(ctx); err != nil {
-		return err
-	}
-	if d.manager, err = capi.New(d.client); err != nil {
-		return err
-	}
-	journal, err := handover.ReadJournal(ctx, d.client)
-	if err != nil {
+	var journal *handover.Journal
+	if d.client, d.manager, journal, err = reach(ctx, d.opts.Target); err != nil {
 		return err
 	}
 	if journal != nil && journal.Detach && slices.ContainsFunc(journal.Select, func(full string) bool { return sameCluster(d.opts.Cluster, full) }) {

@@ -96,9 +96,7 @@ func DrainCluster(ctx context.Context, deps management.Deps, o DrainOptions) (*D
 	}
 	err = steps.Run(ctx, deps.Report, []steps.Step{
 		{Name: "keep Flux off it", Run: d.keepFluxOff, Timeout: 2 * time.Minute},
-		{
-			Name: "drain the cluster", Needs: []string{"keep Flux off it"}, Run: d.drain, Hint: "run the same command again: it goes on",
-		},
+		{Name: "drain the cluster", Needs: []string{"keep Flux off it"}, Run: d.drain},
 	})
 	name := d.inside.cluster.Name
 	if err != nil {
@@ -114,18 +112,12 @@ func DrainCluster(ctx context.Context, deps management.Deps, o DrainOptions) (*D
 }
 
 // find looks at the cluster and into it, and refuses where draining it cannot end well. To cancel, it is enough that the cluster is there.
-func (d *draining) find(ctx context.Context) (err error) {
-	if d.client, err = d.opts.Target.Client(ctx); err != nil {
-		return err
-	}
-	manager, err := capi.New(d.client)
+func (d *draining) find(ctx context.Context) error {
+	client, manager, journal, err := reach(ctx, d.opts.Target)
 	if err != nil {
 		return err
 	}
-	journal, err := handover.ReadJournal(ctx, d.client)
-	if err != nil {
-		return err
-	}
+	d.client = client
 	if err := handover.Restorable(d.opts.Target.Name, journal); err != nil {
 		return err
 	}

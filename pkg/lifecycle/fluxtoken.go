@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
@@ -197,5 +198,5 @@ func (a *fluxAccess) give(ctx context.Context, client *kube.Client, sync []byte,
 
 // giveKeys gives the Flux of a cluster the keys to what is encrypted in the fleet repo.
 func (a *fluxAccess) giveKeys(ctx context.Context, system *flux.System) error {
-	return system.AddKeys(ctx, withKeys(a.keys))
+	return system.AddKeys(ctx, fleetsecrets.WithKeys(a.keys))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -142,7 +143,7 @@ func (f *tokenFleet) run(ctx context.Context, t *testing.T, push, own string) {
 func (f *tokenFleet) held(ctx context.Context, t *testing.T) (cluster, workload string) {
 	t.Helper()
 	s := f.session(ctx, t, "", "")
-	keys, err := clusterKeys(ctx, f.client)
+	keys, err := fleetsecrets.ClusterKeys(ctx, f.client)
 	if err != nil {
 		t.Fatal(err)
 	}

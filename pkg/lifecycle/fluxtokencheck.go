@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
@@ -178,7 +179,7 @@ func (h *tokensHeld) names() []string { return slices.Sorted(maps.Keys(h.files))
 
 // heldTokens looks at the management cluster, where it is this fleet's and follows this remote, and at what the repo has for workload clusters.
 func (c *clusterChecks) heldTokens(ctx context.Context) (*tokensHeld, error) {
-	keys, err := localKeys(c.session.deps, c.stateFleet(), c.opts.Dir, c.opts.AgeKeyFile)
+	keys, err := fleetsecrets.LocalKeys(c.session.deps, c.stateFleet(), c.opts.Dir, c.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +189,7 @@ func (c *clusterChecks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 		if held.cluster, err = c.clusterToken(ctx, there.client); err != nil {
 			return nil, err
 		}
-		more, err := clusterKeys(ctx, there.client)
+		more, err := fleetsecrets.ClusterKeys(ctx, there.client)
 		if err != nil {
 			return nil, err
 		}

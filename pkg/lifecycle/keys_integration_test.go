@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -88,7 +89,7 @@ func writeChanges(t *testing.T, dir string, changes []gitrepo.Change) {
 // decrypts opens a file as the Flux of the cluster can: with the keys that the API server has for it.
 func (e *existingCluster) decrypts(ctx context.Context, t *testing.T, sealed []byte) error {
 	t.Helper()
-	keys, err := clusterKeys(ctx, e.client)
+	keys, err := fleetsecrets.ClusterKeys(ctx, e.client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func newSealedFleet(ctx context.Context, t *testing.T) *existingCluster {
 	if err := e.initKeys(ctx, t, e.options(t, "admin")); err != nil {
 		t.Fatal(err)
 	}
-	edit, err := EncryptSecret(SecretOptions{Dir: e.dir, File: sealedFile}, &NewSecret{Name: "db", Namespace: "shop", Type: "Opaque", Data: map[string][]byte{"password": []byte(password)}})
+	edit, err := fleetsecrets.Encrypt(fleetsecrets.Options{Dir: e.dir, File: sealedFile}, &fleetsecrets.New{Name: "db", Namespace: "shop", Type: "Opaque", Data: map[string][]byte{"password": []byte(password)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func TestKeyReachesANewManagementCluster(t *testing.T) {
 	t.Run("from a pipeline's variable", func(t *testing.T) {
 		next.deps.Store = state.Store{Dir: t.TempDir()}
 		next.deps.LookupEnv = func(name string) (string, bool) {
-			if name == keyVariable {
+			if name == "SOPS_AGE_KEY" {
 				return string(kept), true
 			}
 			return "", false
@@ -214,7 +215,7 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 	defer cancel()
 	e := newSealedFleet(ctx, t)
 	before := e.read(t, sealedFile)
-	old, err := clusterKeys(ctx, e.client)
+	old, err := fleetsecrets.ClusterKeys(ctx, e.client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,22 +223,22 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := addKeys(ctx, e.client, slices.Concat(old, secret.Keys{older})); err != nil {
+	if err := flux.NewSystem(e.client).AddKeys(ctx, fleetsecrets.WithKeys(slices.Concat(old, secret.Keys{older}))); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("a look at it gives nothing away", func(t *testing.T) {
-		if _, err := RotateSecrets(ctx, e.deps, RotateOptions{Dir: e.dir, NewKey: true, DryRun: true}); err != nil {
+		if _, err := fleetsecrets.Rotate(ctx, e.deps, fleetsecrets.RotateOptions{Dir: e.dir, NewKey: true, DryRun: true}); err != nil {
 			t.Fatal(err)
 		}
-		if keys, err := clusterKeys(ctx, e.client); err != nil || len(keys) != 2 {
+		if keys, err := fleetsecrets.ClusterKeys(ctx, e.client); err != nil || len(keys) != 2 {
 			t.Errorf("%d keys, %v", len(keys), err)
 		}
 	})
-	edit, err := RotateSecrets(ctx, e.deps, RotateOptions{Dir: e.dir, NewKey: true})
+	edit, err := fleetsecrets.Rotate(ctx, e.deps, fleetsecrets.RotateOptions{Dir: e.dir, NewKey: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := clusterKeys(ctx, e.client)
+	keys, err := fleetsecrets.ClusterKeys(ctx, e.client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +271,7 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 	if err := e.initKeys(ctx, t, e.options(t, "admin")); err != nil { // the next init keeps all of them
 		t.Fatal(err)
 	}
-	if again, err := clusterKeys(ctx, e.client); err != nil || !slices.Equal(again.Recipients(), keys.Recipients()) {
+	if again, err := fleetsecrets.ClusterKeys(ctx, e.client); err != nil || !slices.Equal(again.Recipients(), keys.Recipients()) {
 		t.Errorf("after init the cluster has %q, %v", again.Recipients(), err)
 	}
 }
@@ -284,13 +285,13 @@ func TestNewKeyNeedsItsManagementCluster(t *testing.T) {
 	if err := os.Remove(e.kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RotateSecrets(ctx, e.deps, RotateOptions{Dir: e.dir, NewKey: true}); err == nil || !strings.Contains(diag.Hint(err), "--offline") {
+	if _, err := fleetsecrets.Rotate(ctx, e.deps, fleetsecrets.RotateOptions{Dir: e.dir, NewKey: true}); err == nil || !strings.Contains(diag.Hint(err), "--offline") {
 		t.Errorf("got %v, hint %q", err, diag.Hint(err))
 	}
 	if string(e.read(t, sealedFile)) != string(before) {
 		t.Error("a file has changed")
 	}
-	if keys, err := clusterKeys(ctx, e.client); err != nil || len(keys) != 1 {
+	if keys, err := fleetsecrets.ClusterKeys(ctx, e.client); err != nil || len(keys) != 1 {
 		t.Errorf("%d keys, %v", len(keys), err)
 	}
 }
@@ -310,11 +311,11 @@ func TestFleetsOfOneNameShareNoKeys(t *testing.T) {
 	if err := two.initKeys(ctx, t, options); err != nil {
 		t.Fatal(err)
 	}
-	first, err := clusterKeys(ctx, one.client)
+	first, err := fleetsecrets.ClusterKeys(ctx, one.client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := clusterKeys(ctx, two.client)
+	second, err := fleetsecrets.ClusterKeys(ctx, two.client)
 	if err != nil || len(first) != 1 || len(second) != 1 || first[0].Recipient() == second[0].Recipient() {
 		t.Errorf("the clusters have %q and %q, %v", first.Recipients(), second.Recipients(), err)
 	}

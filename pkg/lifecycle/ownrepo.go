@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/secret"
@@ -90,7 +91,7 @@ func OpenOwnRepo(ctx context.Context, deps management.Deps, o OwnRepoOptions) (*
 		return nil, diag.Wrap("bring the fleet repo of "+m.Name+" up to date", err, "")
 	}
 	own.Made, own.Commit = synced.Made, synced.Commit
-	rules, err := readRules(own.Dir)
+	rules, err := fleetsecrets.Rules(own.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +118,11 @@ func openClone(ctx context.Context, dir string, git v1alpha1.Git, auth gitrepo.A
 
 // keysOf are the age keys of a fleet repo that this machine knows.
 func keysOf(deps management.Deps, repo *fleetrepo.Repo, file string) (secret.Keys, error) {
-	fleet, err := fleetOf(deps, repo)
+	fleet, err := fleetsecrets.FleetOf(deps, repo)
 	if err != nil {
 		return nil, err
 	}
-	return localKeys(deps, fleet, repo.Dir, file)
+	return fleetsecrets.LocalKeys(deps, fleet, repo.Dir, file)
 }
 
 // firstCommit is what a repository without a fleet begins with. It is made once, however often others push meanwhile.
@@ -147,7 +148,7 @@ func (f *firstCommit) changes(ctx context.Context, root string) ([]gitrepo.Chang
 	}
 	id := string(uuid.NewUUID())
 	// Who loses the key after the commit has lost what it encrypts.
-	if err := keepKeys(ctx, f.deps, state.Fleet{ID: id, Name: f.fleet}, secret.Keys{key}); err != nil {
+	if err := fleetsecrets.KeepKeys(ctx, f.deps, state.Fleet{ID: id, Name: f.fleet}, secret.Keys{key}); err != nil {
 		return nil, err
 	}
 	rulesFile := secret.NewRules(secret.Keys{key}.Recipients())
@@ -200,7 +201,7 @@ func resealer(keys secret.Keys, rules *secret.Rules, ids identities) fleetrepo.R
 		if err != nil {
 			hint := ""
 			if errors.Is(err, secret.ErrNoKey) {
-				hint = keyringHint
+				hint = fleetsecrets.KeyHint
 			}
 			return nil, diag.Wrap("encrypt "+name+" anew", err, hint)
 		}

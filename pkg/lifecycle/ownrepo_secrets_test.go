@@ -57,7 +57,7 @@ func TestResealedAsTheFileSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := readKeys(deps.Store.KeyFile(state.Fleet{ID: id, Name: "acme-eu"}))
+	keys, err := keptKeys(deps, state.Fleet{ID: id, Name: "acme-eu"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,11 +75,20 @@ spec:
 	if err := os.WriteFile(keyFile, secret.Keys{key}.File(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	environment := map[string]string{keyFileVariable: keyFile, "A_TOKEN": "the root's", "EU_TOKEN": "eu's", "VAULT_TOKEN": "vault's"}
+	environment := map[string]string{"SOPS_AGE_KEY_FILE": keyFile, "A_TOKEN": "the root's", "EU_TOKEN": "eu's", "VAULT_TOKEN": "vault's"}
 	return server, dir, management.Deps{
 		Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(),
 		LookupEnv: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
 	}, key
+}
+
+// keptKeys are the keys that the state folder has for a fleet, and no others.
+func keptKeys(deps management.Deps, fleet state.Fleet) (secret.Keys, error) {
+	content, err := os.ReadFile(deps.Store.KeyFile(fleet))
+	if err != nil {
+		return nil, err
+	}
+	return secret.ParseKeys(content)
 }
 
 // An empty repository gets what belongs to the management cluster, an identity, and an age key of its own: the masters' key opens nothing in it. Another machine
@@ -116,7 +125,7 @@ func TestOpenOwnRepo(t *testing.T) {
 	if _, err := secret.Decrypt(sealed, secret.Keys{mastersKey}); err == nil {
 		t.Error("the key of the masters opens its secrets")
 	}
-	keys, err := readKeys(deps.Store.KeyFile(state.Fleet{ID: id, Name: "acme-eu"}))
+	keys, err := keptKeys(deps, state.Fleet{ID: id, Name: "acme-eu"})
 	if err != nil || len(keys) != 1 {
 		t.Fatalf("%d keys are kept, %v", len(keys), err)
 	}
@@ -155,7 +164,7 @@ func TestNarrowed(t *testing.T) {
 	value := "in clear"
 	m := &v1alpha1.ManagementCluster{Providers: []v1alpha1.Provider{{Name: "docker", Variables: []v1alpha1.Variable{{Name: "A_REGION", Value: &value}, {Name: "SOME_TOKEN", Env: "EU_TOKEN"}}}}}
 	narrow := Narrowed(deps, m)
-	for name, want := range map[string]string{"EU_TOKEN": "eu's", "A_TOKEN": "", keyFileVariable: "", "VAULT_TOKEN": "", "A_REGION": ""} {
+	for name, want := range map[string]string{"EU_TOKEN": "eu's", "A_TOKEN": "", "SOPS_AGE_KEY_FILE": "", "VAULT_TOKEN": "", "A_REGION": ""} {
 		if got, ok := narrow.LookupEnv(name); got != want || ok != (want != "") {
 			t.Errorf("%s is %q, %t", name, got, ok)
 		}

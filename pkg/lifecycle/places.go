@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
@@ -103,7 +104,7 @@ func (s *session) snapshots(ctx context.Context) (snapshot.Place, []string, erro
 
 // keysInUse are those of known that the fleet repo at root is encrypted for now; where it says nothing of them, fallback.
 func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
-	rules, err := readRules(root)
+	rules, err := fleetsecrets.Rules(root)
 	if err != nil || rules == nil {
 		return fallback, err
 	}
@@ -120,7 +121,7 @@ func (p *pushed) sealingKeys() (secret.Keys, error) {
 
 // findSnapshot reads a snapshot of the session's management cluster, the newest where id is empty.
 func (s *session) findSnapshot(ctx context.Context, place snapshot.Place, id string) (*snapshot.Snapshot, error) {
-	keys, err := localKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}

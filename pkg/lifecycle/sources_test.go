@@ -46,7 +46,7 @@ func TestSources(t *testing.T) {
 		"another value in clear":       {add(v1alpha1.Variable{Name: "REGION", Value: &another}), ""},
 		"another name of a source":     {add(v1alpha1.Variable{Name: "F_TOKEN", Env: "EU_TOKEN"}), ""},
 		"no variables":                 {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Providers = nil }, ""},
-		"the age keys of the parent":   {add(v1alpha1.Variable{Name: "X", Env: keyVariable}), "variable X of provider aws comes from environment variable SOPS_AGE_KEY"},
+		"the age keys of the parent":   {add(v1alpha1.Variable{Name: "X", Env: "SOPS_AGE_KEY"}), "variable X of provider aws comes from environment variable SOPS_AGE_KEY"},
 		"a variable of that name":      {add(v1alpha1.Variable{Name: "ROOT_TOKEN"}), "environment variable ROOT_TOKEN"},
 		"one that is a value there":    {add(v1alpha1.Variable{Name: "REGION"}), "environment variable REGION"},
 		"a file":                       {add(v1alpha1.Variable{Name: "X", File: "/home/ci/.ssh/id_ed25519"}), "file /home/ci/.ssh/id_ed25519"},
@@ -55,7 +55,7 @@ func TestSources(t *testing.T) {
 		"a command with other options": {add(v1alpha1.Variable{Name: "X", Command: []string{"eu-token", "--of=root"}}), "command eu-token"},
 		"a secret of Vault":            {add(v1alpha1.Variable{Name: "X", Vault: &v1alpha1.VaultSecret{Path: "aws/creds/root", Field: "key"}}), "Vault aws/creds/root"},
 		"a way into Vault":             {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Vault.Role = "root" }, "vault, which says"},
-		"another token for Vault":      {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Vault.JWTEnv = keyVariable }, "vault, which says"},
+		"another token for Vault":      {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Vault.JWTEnv = "SOPS_AGE_KEY" }, "vault, which says"},
 		"another parent":               {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Parent = "other" }, `parent is "other"`},
 		"another server": {func(f *v1alpha1.Fleet, _ *v1alpha1.ManagementCluster) {
 			f.Spec.Git.URL = "https://elsewhere.example.com/eu.git"
@@ -103,8 +103,8 @@ func TestInitTakesOnlyDeclaredSources(t *testing.T) {
 // A command sees what its run may see of the environment, and runs in the fleet repo that declares it.
 func TestNarrowedCommand(t *testing.T) {
 	_, dir, deps, _ := ownRepoOf(t)
-	t.Setenv(keyVariable, "the key of the parent")
-	look := v1alpha1.Variable{Name: "D_TOKEN", Command: []string{"/bin/sh", "-c", "echo $" + keyVariable + "$EU_TOKEN; pwd"}}
+	t.Setenv("SOPS_AGE_KEY", "the key of the parent")
+	look := v1alpha1.Variable{Name: "D_TOKEN", Command: []string{"/bin/sh", "-c", "echo $" + "SOPS_AGE_KEY" + "$EU_TOKEN; pwd"}}
 	declared := &v1alpha1.ManagementCluster{Name: "eu", Providers: []v1alpha1.Provider{{Name: "docker", Variables: []v1alpha1.Variable{look, {Name: "EU_TOKEN"}}}}}
 	s := &session{deps: Narrowed(deps, declared), opts: InitOptions{Dir: t.TempDir(), Sources: &Sources{Dir: dir, Declared: declared}}, mgmt: declared}
 	resolved, err := s.variables(t.Context())

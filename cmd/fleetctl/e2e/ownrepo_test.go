@@ -4,10 +4,8 @@ package e2e
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,20 +15,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/flux"
-	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // TestStandsAloneInItsOwnRepo brings the example in two repos up: the masters' repo makes a management cluster, whose own repository is made, pushed and followed
 // with tokens of its own. After that neither the root nor the masters' repo is there any more.
 func TestStandsAloneInItsOwnRepo(t *testing.T) {
-	const child, environment = "e2e-own", "prod"
-	t.Cleanup(func() { removeContainers(t, child+"-") }) // it has nobody above it who could take it down
-	f := newFleetOn(t, onEmbeddedBesideEngine, "e2e-owner")
-	at := gittest.Options{Listen: net.JoinHostPort(reachable(t), "0")}
-	above, own := gittest.NewHTTPS(t, at), gittest.NewHTTPS(t, at)
-	f.token, f.fluxToken = above.Token, above.ReadToken
-	files := masters(t, above, f.name, child)
+	own := newServer(t)
+	secrets := t.TempDir()
+	tokens, readToken := filepath.Join(secrets, "own-token"), filepath.Join(secrets, "own-read-token")
+	for name, token := range map[string]string{tokens: own.Token, readToken: own.ReadToken} {
+		if err := os.WriteFile(name, []byte(token), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clone := filepath.Join(t.TempDir(), "own")
+	a := newStandingAlone(t, "e2e-owner", "e2e-own", "--own-repo", clone, "--own-git-token-file", tokens, "--own-flux-token-file", readToken)
+	f, above, files, child := a.fleet, a.server, a.files, a.child
 	files["own-ca.pem"] = string(own.CA)
 	declared := "    cloud: eu\n"
 	if strings.Count(files["fleet.yaml"], declared) != 1 {
@@ -44,36 +45,11 @@ func TestStandsAloneInItsOwnRepo(t *testing.T) {
         interval: 10s
       environments: [prod]
 `, own.URL, own.Username), 1)
-	f.git("init", "-q", "-b", "main")
 	f.commit("The masters", files)
-	tokens := filepath.Join(f.home, "own-token")
-	readToken := filepath.Join(f.home, "own-read-token")
-	for name, token := range map[string]string{tokens: own.Token, readToken: own.ReadToken} {
-		if err := os.WriteFile(name, []byte(token), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	bundle := []string{"--bundle", os.Getenv(envBundle)}
-	clone := filepath.Join(f.base, "own")
-	bootstrap := append([]string{
-		"bootstrap", "--environment", environment, "-o", "json", "--own-repo", clone, "--own-git-token-file", tokens, "--own-flux-token-file", readToken,
-	}, bundle...)
-	of := []string{"--management", child}
-
-	var kubeconfig string
-	if !f.step("one command makes the root, the repository, the new one, and ends the root", func(t *testing.T) {
-		r := decode[masterResult](t, f.ok(bootstrap...).stdout)
-		if r.Outcome != "ready" || !r.Alone || !r.ParentGone || !slices.Equal(r.HandedOver, []string{"regions/" + child}) {
-			t.Errorf("it says %+v", r)
-		}
-		kubeconfig = r.Kubeconfig
-		if left := f.on.processes(f); len(left) > 0 {
-			t.Errorf("processes of the root:\n%s", told(left))
-		}
-	}) {
+	if !a.madeAlone() {
 		return
 	}
-	x := *f // who works in the repository of its own, with nothing of the masters
+	x := *f // works in the repository of child, with no credential of the masters
 	x.t, x.dir, x.token, x.fluxToken = t, clone, own.Token, own.ReadToken
 	f.step("each repository has its part", func(t *testing.T) {
 		for _, name := range []string{"providers/eu/v1/clusters/regions/" + child + "/cluster.yaml", "providers/eu/v1/clusters/prod/shop/cluster.yaml", "providers/eu/v1/mgmt/flux-system/gotk-sync.yaml"} {
@@ -92,20 +68,20 @@ func TestStandsAloneInItsOwnRepo(t *testing.T) {
 		f.ok("validate")
 		x.ok("validate")
 		x.ok("diff")
-		f.fails(2, []string{"has a fleet repo of its own, " + own.URL}, append([]string{"init"}, of...)...)
+		f.fails(2, []string{"has a fleet repo of its own, " + own.URL}, append([]string{"init"}, a.of...)...)
 	})
 	f.step("its Flux follows its own path of its own repository, with its own token", func(t *testing.T) {
-		mgmt := x.client(kubeconfig)
+		mgmt := x.client(a.kubeconfig)
 		url, path, password := sourceOf(t, mgmt)
 		if url != own.URL || path != "./providers/eu/v1/mgmt" || password != own.ReadToken {
 			t.Errorf("it follows %s of %s", path, url)
 		}
 	})
 	f.step("it works from either repository, without the root", func(t *testing.T) {
-		x.ok(append([]string{"init", "-o", "json"}, append(bundle, of...)...)...)
+		x.ok(append([]string{"init", "-o", "json"}, append(a.bundle, a.of...)...)...)
 		for name, where := range map[string]*fleet{"its own": &x, "the masters'": f} {
 			eventually(t, "it is Ready, seen from "+name, 5*time.Minute, func() string {
-				st, code := where.status(of...)
+				st, code := where.status(a.of...)
 				if code != 0 || len(st.Clusters) != 2 {
 					return fmt.Sprintf("exit %d, %d clusters, %+v", code, len(st.Clusters), st.Problems)
 				}
@@ -113,24 +89,8 @@ func TestStandsAloneInItsOwnRepo(t *testing.T) {
 			})
 		}
 	})
-	f.step("a commit scales its cluster", func(t *testing.T) {
-		x.ok("pool", "scale", "shop", "md-0", "--replicas", "2", "--push")
-		eventually(t, "shop has two workers", 4*time.Minute, func() string {
-			st, code := x.status(of...)
-			for _, c := range st.Clusters {
-				if c.Name == "shop" && len(c.Machines) == 3 && code == 0 {
-					return ""
-				}
-			}
-			return fmt.Sprintf("exit %d, %+v", code, st.Problems)
-		})
-	})
-	f.step("the same command again has nothing to do, and makes no root", func(t *testing.T) {
-		r := decode[masterResult](t, f.ok(bootstrap...).stdout)
-		if r.Outcome != "ready" || len(r.HandedOver) > 0 || len(f.on.processes(f)) > 0 {
-			t.Errorf("it says %+v", r)
-		}
-	})
+	a.scales(&x)
+	a.nothingToDo()
 }
 
 // sourceOf is what the Flux of a management cluster follows, and with which password.

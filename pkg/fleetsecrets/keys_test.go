@@ -1,4 +1,4 @@
-package lifecycle
+package fleetsecrets
 
 import (
 	"os"
@@ -26,9 +26,9 @@ func TestKeepKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		group.Go(func() {
-			there, err := localKeys(deps, fleet, root, "")
+			there, err := LocalKeys(deps, fleet, root, "")
 			if err == nil {
-				err = keepKeys(t.Context(), deps, fleet, append(secret.Keys{made[i]}, there...))
+				err = KeepKeys(t.Context(), deps, fleet, append(secret.Keys{made[i]}, there...))
 			}
 			if err != nil {
 				t.Error(err)
@@ -115,14 +115,14 @@ func TestKeysFiledByName(t *testing.T) {
 		{"one without an identity", state.Fleet{Name: "acme"}, repo(keys[:1], nil), keys},
 		{"one that is called like the first one's identity", state.Fleet{Name: one}, repo(keys[:1], nil), nil},
 	} {
-		found, err := localKeys(deps, c.fleet, c.root, "")
+		found, err := LocalKeys(deps, c.fleet, c.root, "")
 		if err != nil || !slices.Equal(found.Recipients(), c.want.Recipients()) {
 			t.Errorf("%s: %q, %v; want %q", c.name, found.Recipients(), err, c.want.Recipients())
 		}
 		if c.fleet.ID == "" || len(found) == 0 {
 			continue
 		}
-		if err := keepKeys(t.Context(), deps, c.fleet, found); err != nil {
+		if err := KeepKeys(t.Context(), deps, c.fleet, found); err != nil {
 			t.Fatal(err)
 		}
 		if kept, err := readKeys(deps.Store.KeyFile(c.fleet)); err != nil || !slices.Equal(kept.Recipients(), c.want.Recipients()) {

@@ -1,4 +1,4 @@
-package lifecycle
+package fleetsecrets
 
 import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -6,8 +6,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// AddNotification is the edit that adds a notification. With a value, its Secret is made and encrypted in the same commit, for each management cluster that
-// has the notification: under address for messages, under token for the status of commits. Errors are those of EncryptSecret and of Repo.AddNotification.
+// AddNotification returns the edit that adds a notification. With a value, the same commit has the notification's encrypted Secret, for each management
+// cluster that sends the notification: under address for messages, under token for the status of commits.
 func AddNotification(dir string, n v1alpha1.Notification, value []byte) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
 	if value == nil {
 		return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddNotification(n) }, nil
@@ -28,10 +28,10 @@ func AddNotification(dir string, n v1alpha1.Notification, value []byte) (func(r 
 	if n.Type.IsCommitStatus() {
 		key = "token"
 	}
-	made := &NewSecret{Name: n.Secret, Namespace: "flux-system", Type: "Opaque", Data: map[string][]byte{key: value}}
+	made := &New{Name: n.Secret, Namespace: "flux-system", Type: "Opaque", Data: map[string][]byte{key: value}}
 	secrets := map[string]func(r *fleetrepo.Repo) (*fleetrepo.Edit, error){}
 	for _, file := range files {
-		if secrets[file], err = EncryptSecret(SecretOptions{Dir: repo.Dir, File: file}, made); err != nil {
+		if secrets[file], err = Encrypt(Options{Dir: repo.Dir, File: file}, made); err != nil {
 			return nil, err
 		}
 	}

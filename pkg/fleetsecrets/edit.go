@@ -1,4 +1,4 @@
-package lifecycle
+package fleetsecrets
 
 import (
 	"bytes"
@@ -14,21 +14,21 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// SecretEdit says which encrypted file is edited, and how.
-type SecretEdit struct {
-	SecretOptions
-	// From is a file that an earlier edit was kept in; empty: the edit begins with what the fleet repo has.
+// EditOptions name an encrypted file, and say how to edit it.
+type EditOptions struct {
+	Options
+	// From is the file that a failed edit was kept in. Empty: the edit begins with the file in the fleet repo.
 	From string
-	// Change returns what becomes of the clear text. It is called until that can be encrypted, with the error of the time before; its own
-	// error ends the edit. What it returns beside an error is kept.
+	// Change gets the clear text and returns the edited text. It is called again, with the problem, until the edited text can be encrypted.
+	// An error of Change ends the edit; text that it returns beside an error is kept.
 	Change func(text []byte, problem error) ([]byte, error)
 	// Write makes the edit of the fleet repo.
 	Write func(edit func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)) error
 }
 
-// EditSecret puts what is made of a file's clear text in its place. Where that fails, at whatever step, the text is kept in the state folder,
-// encrypted for the same recipients, and the hint of the error says where.
-func EditSecret(ctx context.Context, deps management.Deps, o SecretEdit) error {
+// Edit decrypts a file, lets o.Change edit its text, and writes the encrypted result with o.Write. If any step fails, the edited text is kept in
+// the state folder, encrypted for the same recipients, and the hint of the error names the file.
+func Edit(ctx context.Context, deps management.Deps, o EditOptions) error {
 	e, err := openSecret(deps, o)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func EditSecret(ctx context.Context, deps management.Deps, o SecretEdit) error {
 
 // secretEdit is a file that is being edited.
 type secretEdit struct {
-	SecretEdit
+	EditOptions
 	deps  management.Deps
 	repo  *fleetrepo.Repo
 	fleet state.Fleet
@@ -55,19 +55,19 @@ type secretEdit struct {
 	sealed      []byte // encrypted; nil until it could be
 }
 
-func openSecret(deps management.Deps, o SecretEdit) (*secretEdit, error) {
+func openSecret(deps management.Deps, o EditOptions) (*secretEdit, error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	e := &secretEdit{SecretEdit: o, deps: deps, repo: repo}
+	e := &secretEdit{EditOptions: o, deps: deps, repo: repo}
 	if e.base, err = readSecret(repo, o.File); err != nil {
 		return nil, err
 	}
-	if e.fleet, err = fleetOf(deps, repo); err != nil {
+	if e.fleet, err = FleetOf(deps, repo); err != nil {
 		return nil, err
 	}
-	if e.keys, err = localKeys(deps, e.fleet, repo.Dir, o.AgeKeyFile); err != nil {
+	if e.keys, err = LocalKeys(deps, e.fleet, repo.Dir, o.AgeKeyFile); err != nil {
 		return nil, err
 	}
 	if e.plain, err = secret.Decrypt(e.base, e.keys); err != nil {
@@ -102,7 +102,7 @@ func (e *secretEdit) run(ctx context.Context) error {
 			break
 		}
 	}
-	return HoldSecrets(ctx, e.deps, e.Dir, func() error { return e.Write(e.edit) })
+	return Hold(ctx, e.deps, e.Dir, func() error { return e.Write(e.edit) })
 }
 
 func (e *secretEdit) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {

@@ -1,4 +1,4 @@
-package lifecycle
+package fleetsecrets
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
-	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
@@ -24,9 +23,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// SecretOptions say which file of the fleet repo is worked on, and with which key.
-type SecretOptions struct {
-	// Dir is in the fleet repo.
+// Options name a file of the fleet repo, and the key that opens it.
+type Options struct {
+	// Dir is any folder in the fleet repo.
 	Dir string
 	// File is its path in the fleet repo, with forward slashes.
 	File string
@@ -34,14 +33,14 @@ type SecretOptions struct {
 	AgeKeyFile string
 }
 
-// NewSecret is a Kubernetes Secret to be made and encrypted.
-type NewSecret struct {
+// New is a Kubernetes Secret that Encrypt makes.
+type New struct {
 	Name, Namespace, Type string
 	Data                  map[string][]byte
 }
 
 // content is its YAML, in clear.
-func (n NewSecret) content() ([]byte, error) {
+func (n New) content() ([]byte, error) {
 	object := map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": n.Type,
 		"metadata": map[string]any{"name": n.Name, "namespace": n.Namespace}, "data": n.Data,
@@ -53,8 +52,8 @@ func (n NewSecret) content() ([]byte, error) {
 	return content, nil
 }
 
-// EncryptSecret is the edit that encrypts a file in place, or where n is not nil makes it. The public key in the repo is enough for it.
-func EncryptSecret(o SecretOptions, n *NewSecret) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
+// Encrypt returns the edit that encrypts a file in place. If n is not nil, the edit makes the file from n. The public key in the repo is enough.
+func Encrypt(o Options, n *New) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func EncryptSecret(o SecretOptions, n *NewSecret) (func(r *fleetrepo.Repo) (*fle
 	}, nil
 }
 
-// privateEdit is an edit whose difference nobody may read: what it takes out may be in clear.
+// privateEdit returns an edit whose difference is not shown: the removed text may be in clear.
 func privateEdit(summary string, files ...manifest.File) *fleetrepo.Edit {
 	e := &fleetrepo.Edit{Summary: summary, Private: true}
 	e.Changes.Write(files...)
@@ -110,23 +109,23 @@ type RotateOptions struct {
 	DryRun bool
 }
 
-// RotateSecrets is the edit that encrypts files with new data keys, and with a new age key where that is asked for: all of them or none.
-// A new age key is first kept on this machine and given to the management clusters of the fleet, beside the old ones: their Flux decrypts
-// the revision before the change and the one after it.
-func RotateSecrets(ctx context.Context, deps management.Deps, o RotateOptions) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
+// Rotate returns the edit that encrypts files with new data keys and, if o asks for it, for a new age key. If one file fails, none changes.
+// Before Rotate returns, a new age key is kept on this machine and added to the keys of the fleet's management clusters, so that their Flux
+// decrypts the revisions before and after the change.
+func Rotate(ctx context.Context, deps management.Deps, o RotateOptions) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	fleet, err := fleetOf(deps, repo)
+	fleet, err := FleetOf(deps, repo)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := localKeys(deps, fleet, repo.Dir, o.AgeKeyFile)
+	keys, err := LocalKeys(deps, fleet, repo.Dir, o.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := readRules(repo.Dir)
+	rules, err := Rules(repo.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +151,7 @@ func RotateSecrets(ctx context.Context, deps management.Deps, o RotateOptions) (
 		return rotation.edit, nil
 	}
 	keys = append(secret.Keys{key}, keys...)
-	if err := keepKeys(ctx, deps, fleet, keys); err != nil {
+	if err := KeepKeys(ctx, deps, fleet, keys); err != nil {
 		return nil, err
 	}
 	if !o.Offline {
@@ -163,14 +162,14 @@ func RotateSecrets(ctx context.Context, deps management.Deps, o RotateOptions) (
 	return rotation.edit, nil
 }
 
-// HoldSecrets calls do while no other command of this user encrypts files of the fleet anew whose repo dir is in: what do reads of keys, rules
-// and files is still so when it writes them.
-func HoldSecrets(ctx context.Context, d management.Deps, dir string, do func() error) error {
+// Hold calls do while no other command of this user encrypts files of the same fleet anew. So the keys, rules and files that do reads are still
+// the same when do writes. dir is any folder in the fleet repo.
+func Hold(ctx context.Context, d management.Deps, dir string, do func() error) error {
 	repo, err := fleetrepo.Open(dir)
 	if err != nil {
 		return err
 	}
-	fleet, err := fleetOf(d, repo)
+	fleet, err := FleetOf(d, repo)
 	if err != nil {
 		return err
 	}
@@ -182,7 +181,7 @@ func HoldSecrets(ctx context.Context, d management.Deps, dir string, do func() e
 	return do()
 }
 
-// giveKeys adds keys to those that the management clusters of a fleet decrypt with. Older ones that only a cluster knows stay there.
+// giveKeys adds keys to the decryption keys of the fleet's management clusters. Keys that only a management cluster has stay there.
 func giveKeys(ctx context.Context, d management.Deps, repo *fleetrepo.Repo, keys secret.Keys) error {
 	id, err := fleetrepo.ReadIdentity(repo.Dir)
 	if err != nil {
@@ -200,7 +199,7 @@ func giveKeys(ctx context.Context, d management.Deps, repo *fleetrepo.Repo, keys
 		}
 		client, err := (&management.Target{Name: r.Name, Cluster: d.Store.Cluster(r.Name), Record: &records[i]}).Client(ctx)
 		if err == nil {
-			err = addKeys(ctx, client, keys)
+			err = flux.NewSystem(client).AddKeys(ctx, WithKeys(keys))
 		}
 		if err != nil {
 			return diag.Wrap("give the new key to the management cluster "+r.Name, err, "mend that first, or give --offline and run `fleetctl init` before the change is pushed")
@@ -214,13 +213,8 @@ func giveKeys(ctx context.Context, d management.Deps, repo *fleetrepo.Repo, keys
 	return nil
 }
 
-// addKeys puts keys before those that the Flux of a cluster has by now.
-func addKeys(ctx context.Context, client *kube.Client, keys secret.Keys) error {
-	return flux.NewSystem(client).AddKeys(ctx, withKeys(keys))
-}
-
-// withKeys puts keys before those of a file.
-func withKeys(keys secret.Keys) func(content []byte) ([]byte, error) {
+// WithKeys returns a change of a key file's content that puts keys before the ones in the file.
+func WithKeys(keys secret.Keys) func(content []byte) ([]byte, error) {
 	return func(content []byte) ([]byte, error) {
 		var there secret.Keys
 		if len(content) > 0 {
@@ -229,7 +223,7 @@ func withKeys(keys secret.Keys) func(content []byte) ([]byte, error) {
 				return nil, err
 			}
 		}
-		return unique(slices.Concat(keys, there)).File(), nil
+		return Unique(slices.Concat(keys, there)).File(), nil
 	}
 }
 
@@ -250,7 +244,7 @@ func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	names := o.files
 	if len(names) == 0 {
 		var err error
-		if names, err = encryptedFiles(r.Dir); err != nil {
+		if names, err = EncryptedFiles(r.Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -296,9 +290,9 @@ func (o *rotation) recipients(old []string) []string {
 	return append(kept, o.next.Recipient())
 }
 
-// ruleFor is how the repo wants a file to be encrypted.
+// ruleFor returns the repo's rule for encrypting a file.
 func ruleFor(r *fleetrepo.Repo, file string) (secret.Rule, error) {
-	rules, err := readRules(r.Dir)
+	rules, err := Rules(r.Dir)
 	if err != nil {
 		return secret.Rule{}, err
 	}
@@ -308,14 +302,14 @@ func ruleFor(r *fleetrepo.Repo, file string) (secret.Rule, error) {
 	return rules.For(file)
 }
 
-// readSecret reads a file of the repo.
+// readSecret reads a file of the repo. A missing file is a usage error that names files near it.
 func readSecret(r *fleetrepo.Repo, name string) ([]byte, error) {
 	if _, err := manifest.SafeJoin(r.Dir, name); err != nil {
 		return nil, diag.Usage("name a file in the fleet repo", "%v", err)
 	}
 	content, err := within.ReadFile(r.Dir, name, fleetrepo.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		names, _ := encryptedFiles(r.Dir) // for the hint alone
+		names, _ := EncryptedFiles(r.Dir) // for the hint alone
 		hint := "`fleetctl secret encrypt` makes one"
 		if nearest := diag.Nearest(name, names); nearest != "" {
 			hint = "did you mean " + nearest + "?"
