@@ -45,6 +45,7 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"silent-cluster": silentCluster,
 		"called":         called,
 		"flux-server":    fluxServer,
+		"push":           pushImages,
 		"registry":       registryServer,
 		"chart":          chart,
 		"releases":       releases,

@@ -246,12 +246,22 @@ func fluxServer(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // registryServer is a container registry: registry NAME:TAG…. It sets REGISTRY to its host and port. A name that begins with charts/ is
-// pushed as a Helm chart, the others as images.
+// pushed as a Helm chart, one that begins with multi/ as an image for several platforms, without that, and the others as images.
 func registryServer(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1, "registry NAME:TAG…")
-	host := bundletest.Registry(tb(ts))
-	ts.Setenv("REGISTRY", host)
+	ts.Setenv("REGISTRY", bundletest.Registry(tb(ts)))
+	pushImages(ts, neg, args)
+}
+
+// pushImages puts images into the registry of registryServer, or others in their places: push NAME:TAG….
+func pushImages(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "push NAME:TAG…")
+	host := ts.Getenv("REGISTRY")
 	for _, name := range args {
+		if name, ok := strings.CutPrefix(name, "multi/"); ok {
+			bundletest.PushIndex(tb(ts), host+"/"+name)
+			continue
+		}
 		if chart, ok := strings.CutPrefix(name, "charts/"); ok {
 			chart, version, _ := strings.Cut(chart, ":")
 			bundletest.PushChart(tb(ts), host+"/"+name, chart, version)

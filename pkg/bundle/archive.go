@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,12 +32,7 @@ type archive struct {
 // Names implements host.ImageArchive.
 func (a *archive) Names() []string {
 	if len(a.refs) == 0 {
-		names := make([]string, 0, len(a.bundle.images))
-		for ref := range a.bundle.images {
-			names = append(names, ref)
-		}
-		slices.Sort(names)
-		return names
+		return sortedImages(a.bundle.images)
 	}
 	names := make([]string, 0, len(a.refs))
 	for _, ref := range a.refs {
@@ -54,7 +50,7 @@ func (a *archive) Digest(ref string) string {
 	if full, err := FullReference(ref); err == nil {
 		ref = full
 	}
-	if img, ok := a.bundle.images[ref]; ok {
+	if img, ok := a.bundle.find(ref); ok {
 		return img.descriptor.Digest.String()
 	}
 	return ""
@@ -79,7 +75,7 @@ func (a *archive) choose(refs []string) ([]image, error) {
 	}
 	images := make([]image, 0, len(names))
 	for _, ref := range names {
-		img, ok := a.bundle.images[ref]
+		img, ok := a.bundle.find(ref)
 		if _, mine := slices.BinarySearch(own, ref); !ok || !mine {
 			return nil, notFound(KindImage, ref)
 		}
@@ -147,7 +143,12 @@ func blobsOf(images []image) []v1.Descriptor {
 func ociIndex(images []image) ([]byte, error) {
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{}}
 	for _, img := range images {
-		index.Manifests = append(index.Manifests, img.descriptor)
+		d := img.descriptor
+		if !strings.Contains(d.Annotations[annotationImageName], "@") { // nobody asks for the proof of a tag
+			d.Annotations = maps.Clone(d.Annotations)
+			delete(d.Annotations, host.AnnotationIndex)
+		}
+		index.Manifests = append(index.Manifests, d)
 	}
 	return json.Marshal(index)
 }

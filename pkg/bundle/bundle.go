@@ -4,7 +4,8 @@
 // A bundle is an OCI image layout. Its index.json names
 //
 //   - one manifest for each container image, annotated with its full reference under the two names that container
-//     engines look for, so that an import gives the image its right name;
+//     engines look for, so that an import gives the image its right name, and with the index of the registry that it was
+//     taken of, if it was, so that its digest can be compared with the registry's;
 //   - one artifact manifest (artifactType application/vnd.fleetctl.bundle.files.v1) whose layers are plain files, each
 //     annotated with its path:
 //     providers/<provider-label>/<version>/{<x>-components.yaml,metadata.yaml},

@@ -106,7 +106,7 @@ func (b *Bundle) has(ref string, platform v1.Platform) *image {
 	if b == nil {
 		return nil
 	}
-	found, ok := b.images[ref]
+	found, ok := b.find(ref)
 	if !ok || !fits(found.descriptor.Platform, platform) {
 		return nil
 	}
@@ -238,7 +238,7 @@ func (w *Writer) pull(ctx context.Context, ref string, mirrors map[string]string
 		return diag.Wrap(op, fmt.Errorf("it is for %s/%s, not for %s", got.OS, got.Architecture, platform), "")
 	}
 	var index []byte
-	if _, digested := parsed.(name.Digest); digested && found.MediaType.IsIndex() {
+	if found.MediaType.IsIndex() { // with it, what a registry has under the tag is known without a network
 		index = found.Manifest
 	}
 	return diag.Wrap(op, w.recordImage(ref, d, index), "")

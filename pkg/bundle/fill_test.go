@@ -163,8 +163,8 @@ func TestFillChoosesThePlatform(t *testing.T) {
 		if got := b.images[byDigest].descriptor.Annotations[host.AnnotationIndex]; got != string(raw) {
 			t.Errorf("with the index %q, want %q", got, raw)
 		}
-		if got := b.images[ref].descriptor.Annotations[host.AnnotationIndex]; got != "" {
-			t.Errorf("a tag comes with the index %q", got)
+		if got := b.images[ref].descriptor.Annotations[host.AnnotationIndex]; got != string(raw) {
+			t.Errorf("a tag comes with the index %q, want %q", got, raw)
 		}
 	})
 	single := r.push(t, "team/single:v1", newImage(t, "amd64", "x"))

@@ -151,20 +151,24 @@ func (b *Bundle) Close() error {
 func (b *Bundle) Images() []Entry {
 	entries := make([]Entry, 0, len(b.images))
 	for ref, img := range b.images {
-		e := Entry{Kind: KindImage, Name: ref, Digest: img.descriptor.Digest.String()}
-		if p := img.descriptor.Platform; p != nil {
-			e.Platform = p.String()
-		}
-		counted := map[v1.Hash]bool{}
-		for _, d := range img.blobs() {
-			if !counted[d.Digest] {
-				counted[d.Digest] = true
-				e.Size += d.Size
-			}
-		}
-		entries = append(entries, e)
+		entries = append(entries, img.entry(ref))
 	}
 	return sorted(entries)
+}
+
+func (i image) entry(ref string) Entry {
+	e := Entry{Kind: KindImage, Name: ref, Digest: i.descriptor.Digest.String()}
+	if p := i.descriptor.Platform; p != nil {
+		e.Platform = p.String()
+	}
+	counted := map[v1.Hash]bool{}
+	for _, d := range i.blobs() {
+		if !counted[d.Digest] {
+			counted[d.Digest] = true
+			e.Size += d.Size
+		}
+	}
+	return e
 }
 
 // Files lists the plain files, charts among them, sorted by name.
@@ -194,12 +198,11 @@ func (b *Bundle) Image(ref string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if _, ok := b.images[full]; !ok {
+	img, ok := b.find(full)
+	if !ok {
 		return Entry{}, notFound(KindImage, full)
 	}
-	entries := b.Images()
-	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == full })
-	return entries[i], nil
+	return img.entry(full), nil
 }
 
 // ReadFile returns the verified content of the plain file at that path. The error has ErrNotFound in its tree if it is

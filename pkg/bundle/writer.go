@@ -101,7 +101,7 @@ func (w *Writer) AddImage(ref string, img v1.Image) error {
 	return diag.Wrap("add image "+full, w.recordImage(full, d, nil), "")
 }
 
-// recordImage notes the manifest d, whose blobs are stored, under its full reference. index is the one that the reference goes by, if it does.
+// recordImage notes the manifest d, whose blobs are stored, under its full reference. index is what the registry has under that, if it is one.
 func (w *Writer) recordImage(full string, d v1.Descriptor, index []byte) error {
 	d.Annotations = map[string]string{annotationRefName: full, annotationImageName: full}
 	if index != nil {

@@ -139,6 +139,7 @@ func (s *Source) certManagerObjects(ctx context.Context) ([]*unstructured.Unstru
 		annotations[clusterctlv1.CertManagerVersionAnnotation] = manifest.Version
 		obj.SetAnnotations(annotations)
 	}
+	pin(objects, s.pinned())
 	return objects, manifest.Version, nil
 }
 

@@ -161,8 +161,7 @@ func allRun(components repository.Components, deployments kube.Objects) bool {
 // runs tells whether wanted, a Deployment, is there with the same images and tuning, rolled out and available.
 func runs(wanted *unstructured.Unstructured, deployments kube.Objects) bool {
 	there := deployments[kube.Key{Namespace: wanted.GetNamespace(), Name: wanted.GetName()}]
-	return kube.DeploymentReady(there) && !stopped(there) && sameTuning(there, wanted) &&
-		slices.Equal(imagesOf([]*unstructured.Unstructured{there}), imagesOf([]*unstructured.Unstructured{wanted}))
+	return kube.DeploymentReady(there) && !stopped(there) && sameTuning(there, wanted) && sameImages(there, wanted)
 }
 
 // planCertManager decides what becomes of a cert-manager that clusterctl looks after: it is applied where not all of it runs, and upgraded from an older
@@ -175,7 +174,7 @@ func (p *plan) planCertManager(version string, deployments kube.Objects, hooks b
 			continue
 		}
 		d := deployments[kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}]
-		p.applyCerts = p.applyCerts || !kube.DeploymentReady(d)
+		p.applyCerts = p.applyCerts || !kube.DeploymentReady(d) || otherDigests(d, obj)
 		if d == nil {
 			whole = false
 		} else if installed := d.GetAnnotations()[clusterctlv1.CertManagerVersionAnnotation]; installed != "" && installed != version {

@@ -61,6 +61,7 @@ type Source struct {
 	certsRaw *Manifest                          // cert-manager's, once it was read
 	loaded   map[Provider]repository.Components // likewise
 	named    map[Provider]map[string]*string    // variables with their defaults, likewise: finding them takes a while
+	pins     map[string]string                  // digests of images by name, see Pin
 }
 
 // boundDownloads bounds what clusterctl downloads, and keeps it from going from https to http: it takes Go's own client, and can be given no other.
@@ -273,6 +274,9 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 	}
 	if err := tune(components, s.options.Tuning); err != nil {
 		return nil, diag.Wrap("tune "+p.String(), err, "take it out of tuning in fleet.yaml")
+	}
+	if err := pinComponents(components, s.pinned()); err != nil {
+		return nil, fmt.Errorf("pin the images of %s: %w", p, err)
 	}
 	if !raw && p.Version != "" {
 		s.mu.Lock()

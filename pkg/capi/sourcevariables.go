@@ -80,7 +80,7 @@ func (s *Source) WithVariables(variables map[string]string, kept ...string) (*So
 	defer s.mu.Unlock()
 	maps.Copy(other.named, s.named)
 	maps.Copy(other.releases, s.releases)
-	other.certsRaw = s.certsRaw
+	other.certsRaw, other.pins = s.certsRaw, s.pins
 	return other, nil
 }
 

@@ -88,6 +88,7 @@ func (s *Source) fromVariables(ctx context.Context, p Provider, namespace string
 			return nil, err
 		}
 		objects := components.Objs()
+		pin(pointers(objects), s.pinned())
 		for i := range objects {
 			if objects[i].GetKind() != "Namespace" {
 				all = append(all, valued{&objects[i], names})

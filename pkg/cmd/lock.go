@@ -54,13 +54,13 @@ func runLock(ctx context.Context, f *factory, o *lockOptions) error {
 	if err != nil {
 		return err
 	}
-	read, err := lifecycle.ReadComponents(ctx, f.report(), dir, o.bundle, f.cacheDir(), o.check)
+	read, notes, err := lifecycle.ReadComponents(ctx, f.report(), dir, o.bundle, f.cacheDir(), o.check)
 	if err != nil {
 		return err
 	}
 	changed := false
 	err = runChange(ctx, f, &o.changeFlags, change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		e, err := r.Lock(read)
+		e, err := r.Lock(read, notes...)
 		changed = err == nil && !e.Changes.Empty()
 		return e, err
 	}})

@@ -35,6 +35,8 @@ type Reader struct {
 	// folder holds a bundle's manifests; "" without a bundle.
 	folder string
 	remove func() error
+	// bundle is the one that they are from; nil without one.
+	bundle *bundle.Bundle
 	// servers that could be reached, or not.
 	servers *contact.Servers
 }
@@ -48,12 +50,11 @@ func Open(ctx context.Context, path, cacheDir string) (_ *Reader, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
 	folder, remove, err := atomicfile.TempFolder("", "manifests")
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, b.Close())
 	}
-	r := &Reader{folder: folder, remove: remove, servers: capi.NewServers()}
+	r := &Reader{folder: folder, remove: remove, bundle: b, servers: capi.NewServers()}
 	for _, part := range []struct{ dir, prefix string }{
 		{folder, "providers"}, {folder, "flux"}, {r.providers(), "cert-manager"},
 	} {
@@ -69,7 +70,7 @@ func (r *Reader) Close() error {
 	if r.folder == "" {
 		return nil
 	}
-	return r.remove()
+	return errors.Join(r.bundle.Close(), r.remove())
 }
 
 func (r *Reader) providers() string {
@@ -136,6 +137,8 @@ type Component struct {
 	v1alpha1.LockedComponent
 	// YAML as it was released; nil for Flux, which is released in many files.
 	YAML []byte
+	// images looks into what was read for the images that it runs; nil where nothing was read.
+	images func(context.Context) ([]Image, error)
 }
 
 // Digest is the SHA-256 of a manifest, as the lock has it.
@@ -178,7 +181,10 @@ func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) 
 		return nil, err
 	}
 	wanted.SHA256 = Digest(m.YAML)
-	return &Component{wanted, m.YAML}, nil
+	return &Component{wanted, m.YAML, func(ctx context.Context) ([]Image, error) {
+		names, err := source.ImagesOf(ctx, p)
+		return asReleased(names), err
+	}}, nil
 }
 
 // CertManager reads cert-manager's manifest: the version that fleet.yaml names, or the one that would be installed.
@@ -193,7 +199,10 @@ func (r *Reader) CertManager(ctx context.Context, wanted v1alpha1.CertManager) (
 	if err != nil {
 		return nil, err
 	}
-	return &Component{LockedCertManager(m.Version, wanted.URL, m.YAML), m.YAML}, nil
+	return &Component{LockedCertManager(m.Version, wanted.URL, m.YAML), m.YAML, func(ctx context.Context) ([]Image, error) {
+		names, err := source.CertManagerImages(ctx)
+		return asReleased(names), err
+	}}, nil
 }
 
 // LockedCertManager is what the lock says of cert-manager.
@@ -210,11 +219,11 @@ func (r *Reader) Flux(ctx context.Context, wanted v1alpha1.Flux) (*Component, er
 	if r.folder != "" {
 		options.ManifestsBase = filepath.Join(r.folder, "flux", wanted.Version)
 	}
-	digest, err := flux.ReleaseDigest(ctx, options)
+	release, err := flux.ReadRelease(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	return &Component{LockedFlux(wanted, digest), nil}, nil
+	return &Component{LockedFlux(wanted, release.Digest), nil, func(context.Context) ([]Image, error) { return release.Images() }}, nil
 }
 
 // LockedFlux is what the lock says of Flux: the digest of the release's manifests, whatever of them fleet.yaml chooses.
@@ -222,9 +231,10 @@ func LockedFlux(wanted v1alpha1.Flux, digest string) v1alpha1.LockedComponent {
 	return v1alpha1.LockedComponent{Name: "flux", Type: v1alpha1.ComponentFlux, Version: wanted.Version, URL: wanted.URL, SHA256: digest}
 }
 
-// Locked is what the lock is to say of all that a fleet installs. Where fleet.yaml leaves cert-manager's version open, it is the one that lock knows;
-// lock may be nil. With check, what lock has from a bundle is taken from there where there is no bundle to compare it with.
-func (r *Reader) Locked(ctx context.Context, fleet *v1alpha1.Fleet, lock *v1alpha1.Lock, check bool) ([]v1alpha1.LockedComponent, error) {
+// Locked is what the lock is to say of all that a fleet installs, in Components and Images. Where fleet.yaml leaves cert-manager's version open, it is the
+// one that lock knows; lock may be nil. With check, what lock has from a bundle is taken from there where there is no bundle to compare it with. Notes are for
+// who reviews it.
+func (r *Reader) Locked(ctx context.Context, fleet *v1alpha1.Fleet, lock *v1alpha1.Lock, check bool) (_ *v1alpha1.Lock, notes []string, _ error) {
 	for i := range fleet.Spec.ManagementClusters {
 		certs := &fleet.Spec.ManagementClusters[i].CertManager
 		certs.Version = cmp.Or(certs.Version, LockedVersion(lock, *certs))
@@ -240,14 +250,15 @@ func (r *Reader) Locked(ctx context.Context, fleet *v1alpha1.Fleet, lock *v1alph
 	}
 	all, err := r.read(ctx, fleet, taken)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make([]v1alpha1.LockedComponent, 0, len(all))
+	out := &v1alpha1.Lock{}
 	for _, c := range all {
 		c.Bundle = c.Bundle || r.folder != ""
-		out = append(out, c.LockedComponent)
+		out.Components = append(out.Components, c.LockedComponent)
 	}
-	return out, nil
+	out.Images, notes, err = r.lockedImages(ctx, fleet, all, lock, check)
+	return out, notes, err
 }
 
 // LockedVersion is the version of cert-manager that lock knows, where that is one; "" where it is none, or several.

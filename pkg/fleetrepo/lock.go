@@ -18,14 +18,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Lock is the edit that makes fleet.lock know the components that were read, and no others, and the charts of the repo.
-func (r *Repo) Lock(read []v1alpha1.LockedComponent) (*Edit, error) {
-	e := &Edit{Summary: "Lock what the fleet installs"}
+// Lock is the edit that makes fleet.lock know the components and the images that were read, and no others, and the charts of the repo. Notes are for who
+// reviews it.
+func (r *Repo) Lock(read *v1alpha1.Lock, notes ...string) (*Edit, error) {
+	e := &Edit{Summary: "Lock what the fleet installs", Notes: slices.Clone(notes)}
 	old, err := r.readLock()
 	if err != nil {
 		return nil, err
 	}
-	lock := &v1alpha1.Lock{Components: slices.Clone(read)}
+	lock := &v1alpha1.Lock{Components: slices.Clone(read.Components), Images: read.Images}
 	for i, c := range lock.Components {
 		have := old.Find(c)
 		if have == nil {
@@ -43,9 +44,9 @@ func (r *Repo) Lock(read []v1alpha1.LockedComponent) (*Edit, error) {
 	return e, r.writeLock(e, lock)
 }
 
-// Relock is the edit that adds to fleet.lock what it does not know yet of the components that were read and of the charts, those among files that
-// are about to be written included. It drops versions that fleet.yaml no longer names, and leaves all else as it is.
-func (r *Repo) Relock(read []v1alpha1.LockedComponent, files []manifest.File) (*Edit, error) {
+// Relock is the edit that adds to fleet.lock what it does not know yet of the components and images that were read and of the charts, those among files
+// that are about to be written included. It drops versions that fleet.yaml no longer names, and leaves all else as it is.
+func (r *Repo) Relock(read *v1alpha1.Lock, files []manifest.File) (*Edit, error) {
 	e := &Edit{Summary: "Lock what the fleet installs"}
 	old, err := r.readLock()
 	if err != nil {
@@ -53,12 +54,12 @@ func (r *Repo) Relock(read []v1alpha1.LockedComponent, files []manifest.File) (*
 	}
 	lock := &v1alpha1.Lock{}
 	for _, c := range old.Components {
-		if slices.ContainsFunc(read, func(other v1alpha1.LockedComponent) bool { return other.Type == c.Type && other.Name == c.Name }) && !r.names(c) {
+		if slices.ContainsFunc(read.Components, func(other v1alpha1.LockedComponent) bool { return other.Type == c.Type && other.Name == c.Name }) && !r.names(c) {
 			continue
 		}
 		lock.Components = append(lock.Components, c)
 	}
-	for _, c := range read {
+	for _, c := range read.Components {
 		if lock.Find(c) == nil {
 			if have := old.Find(c); have != nil {
 				c = *have
@@ -66,19 +67,55 @@ func (r *Repo) Relock(read []v1alpha1.LockedComponent, files []manifest.File) (*
 			lock.Add(c)
 		}
 	}
+	lock.Images = r.relockImages(old.Images, read.Images)
 	if lock.Charts, err = r.lockedCharts(old, files); err != nil {
 		return nil, err
 	}
 	return e, r.writeLock(e, lock)
 }
 
+// relockImages are the images of a lock with those that were read. What a bundle alone told of gives way to what a registry has. Other tags of what was
+// read are dropped where no other management cluster may run them.
+func (r *Repo) relockImages(old, read []v1alpha1.LockedImage) []v1alpha1.LockedImage {
+	now := &v1alpha1.Lock{Images: read}
+	var out []v1alpha1.LockedImage
+	for _, image := range old {
+		switch found := now.FindImage(image.Name); {
+		case found != nil && image.Bundle:
+			out = append(out, *found)
+		case found != nil || len(r.Fleet.Spec.ManagementClusters) > 1 || !replaced(image, read):
+			out = append(out, image)
+		}
+	}
+	was := &v1alpha1.Lock{Images: old}
+	for _, image := range read {
+		if was.FindImage(image.Name) == nil {
+			out = append(out, image)
+		}
+	}
+	return out
+}
+
+// replaced tells whether one of images is another tag of the same.
+func replaced(image v1alpha1.LockedImage, images []v1alpha1.LockedImage) bool {
+	return slices.ContainsFunc(images, func(other v1alpha1.LockedImage) bool { return repository(other.Name) == repository(image.Name) })
+}
+
+// repository is the name of an image without its tag.
+func repository(image string) string {
+	if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {
+		return image[:i]
+	}
+	return image
+}
+
 // NewLock is fleet.lock as Relock would write it where there was none.
-func (r *Repo) NewLock(read []v1alpha1.LockedComponent, files []manifest.File) (manifest.File, error) {
+func (r *Repo) NewLock(read *v1alpha1.Lock, files []manifest.File) (manifest.File, error) {
 	charts, err := r.lockedCharts(&v1alpha1.Lock{}, files)
 	if err != nil {
 		return manifest.File{}, err
 	}
-	content, err := v1alpha1.MarshalLock(&v1alpha1.Lock{Components: read, Charts: charts})
+	content, err := v1alpha1.MarshalLock(&v1alpha1.Lock{Components: read.Components, Images: read.Images, Charts: charts})
 	return manifest.File{Path: v1alpha1.LockFileName, Content: content}, err
 }
 

@@ -20,7 +20,7 @@ type Version struct {
 
 // SetVersions puts versions of what runs on a management cluster ("" stands for the only one) into fleet.yaml, and into fleet.lock what read says of the
 // fleet that comes of it. Flux's version is that of all management clusters. Where all is so already the edit changes nothing.
-func (r *Repo) SetVersions(cluster string, versions []Version, read func(*v1alpha1.Fleet) ([]v1alpha1.LockedComponent, error)) (*Edit, error) {
+func (r *Repo) SetVersions(cluster string, versions []Version, read func(*v1alpha1.Fleet) (_ *v1alpha1.Lock, notes []string, _ error)) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {
 		return nil, err
@@ -50,17 +50,24 @@ func (r *Repo) SetVersions(cluster string, versions []Version, read func(*v1alph
 	if err != nil {
 		return nil, err
 	}
-	locked, err := read(fleet)
+	locked, notes, err := read(fleet)
 	if err != nil {
 		return nil, err
 	}
 	e.Summary = fmt.Sprintf("Upgrade %s to %s", m.Name, strings.Join(what, ", "))
 	e.Changes.Write(manifest.File{Path: v1alpha1.FileName, Content: src})
+	known, err := r.readLock()
+	if err != nil {
+		return nil, err
+	}
+	// Of what is locked nobody has asked whether it is still the same: that is for `fleetctl lock` and init.
+	locked.Images = slices.DeleteFunc(locked.Images, func(image v1alpha1.LockedImage) bool { return known.FindImage(image.Name) != nil })
 	lock, err := New(r.Dir, fleet).Relock(locked, nil)
 	if err != nil {
 		return nil, err
 	}
 	e.Changes.Write(lock.Changes.Files()...)
+	e.Notes = append(e.Notes, notes...)
 	e.Notes = append(e.Notes, "Read the releases' notes before it is merged. `fleetctl upgrade apply` brings the management cluster to these versions.")
 	return e, nil
 }

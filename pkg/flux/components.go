@@ -49,8 +49,8 @@ type Components struct {
 	Content []byte
 	// Tuning is for the management cluster alone.
 	Tuning []kube.Tuning
-	// Images are the references that its Deployments run, sorted.
-	Images []string
+	// Images are those that its Deployments run, sorted, by tags.
+	Images []Image
 	// Digest is the SHA-256, in hexadecimal, of the release's manifests, whichever of them are used.
 	Digest string
 }
@@ -69,21 +69,15 @@ func GenerateComponents(ctx context.Context, opts ComponentsOptions) (*Component
 	if err != nil {
 		return nil, fmt.Errorf("generate flux components %s: %w", opts.Version, err)
 	}
-	images, err := deploymentImages(content)
+	found, err := deploymentImages(content)
 	if err != nil {
 		return nil, fmt.Errorf("read generated flux components: %w", err)
 	}
-	return &Components{Content: content, Tuning: opts.Tuning, Images: images, Digest: r.digest}, nil
-}
-
-// ReleaseDigest is the Digest that GenerateComponents would give. Nothing of the release is looked into, so that it may be a stranger's.
-func ReleaseDigest(ctx context.Context, opts ComponentsOptions) (string, error) {
-	r, err := readRelease(ctx, opts.withDefaults())
-	if err != nil {
-		return "", err
+	images := make([]Image, 0, len(found))
+	for _, image := range found {
+		images = append(images, opts.imageOf(image))
 	}
-	_ = r.remove() // nothing depends on it
-	return r.digest, nil
+	return &Components{Content: content, Tuning: opts.Tuning, Images: images, Digest: r.digest}, nil
 }
 
 func (o ComponentsOptions) withDefaults() ComponentsOptions {

@@ -56,9 +56,9 @@ func TestGenerateComponentsFromBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "gotk-components.golden.yaml", c.Content)
-	want := []string{
-		"registry.example/flux/helm-controller:v1.2.3", "registry.example/flux/kustomize-controller:v1.2.3",
-		"registry.example/flux/notification-controller:v1.2.3", "registry.example/flux/source-controller:v1.2.3",
+	var want []Image
+	for _, name := range []string{"helm-controller", "kustomize-controller", "notification-controller", "source-controller"} {
+		want = append(want, Image{Name: "ghcr.io/fluxcd/" + name + ":v1.2.3", From: "registry.example/flux/" + name + ":v1.2.3"})
 	}
 	if diff := cmp.Diff(want, c.Images); diff != "" {
 		t.Errorf("images (-want +got):\n%s", diff)

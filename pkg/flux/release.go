@@ -148,13 +148,20 @@ func screen(base string) error {
 		if err != nil {
 			return err
 		}
-		if yamledit.Tame(content) {
-			continue
+		if err := screenManifest(filepath.Base(file), content); err != nil {
+			return err
 		}
-		_, err = yamledit.ParseWithin(content, yamledit.Limits{Bytes: maxManifest, Nodes: 500_000, Depth: 100})
-		if yamledit.IsBeyond(err) {
-			return diag.Wrap("read "+filepath.Base(file), err, "it is nothing that Flux releases: look at where spec.flux.url leads")
-		}
+	}
+	return nil
+}
+
+func screenManifest(name string, content []byte) error {
+	if yamledit.Tame(content) {
+		return nil
+	}
+	_, err := yamledit.ParseWithin(content, yamledit.Limits{Bytes: maxManifest, Nodes: 500_000, Depth: 100})
+	if yamledit.IsBeyond(err) {
+		return diag.Wrap("read "+name, err, "it is nothing that Flux releases: look at where spec.flux.url leads")
 	}
 	return nil
 }

@@ -154,7 +154,9 @@ func (b *bundleRun) readFlux(ctx context.Context, _ func(string)) error {
 	if err != nil {
 		return err
 	}
-	b.fluxImages = chosen.Images
+	for _, image := range chosen.Images {
+		b.fluxImages = append(b.fluxImages, image.From)
+	}
 	return nil
 }
 

@@ -39,9 +39,10 @@ type versions struct {
 type manifests struct {
 	*versions
 	flux   *flux.Components
-	locked []v1alpha1.LockedComponent
-	// images of a bundle that the node needs; nil without a bundle.
+	locked *v1alpha1.Lock
+	// images of a bundle that the node needs; nil without a bundle. pinned are those by which the images are run that go by digests.
 	images host.ImageArchive
+	pinned []string
 }
 
 // chooseVersions fills in the versions that fleet.yaml leaves open and finds out what the providers lack. It comes before anything is
@@ -85,6 +86,9 @@ func (s *session) readManifests(ctx context.Context, v *versions, _ func(string)
 		return nil, err
 	}
 	if err := s.lockManifests(ctx, m); err != nil {
+		return nil, err
+	}
+	if err := s.lockImages(ctx, m); err != nil {
 		return nil, err
 	}
 	if s.bundle != nil {
@@ -178,15 +182,23 @@ func (s *session) planImages(ctx context.Context, m *manifests) error {
 	if err != nil {
 		return err
 	}
-	needed = append(needed, m.flux.Images...)
+	for _, image := range m.flux.Images {
+		needed = append(needed, image.From)
+	}
 	for _, ref := range needed {
 		if _, err := s.bundle.Image(ref); err != nil {
 			return diag.Wrap("find image "+ref+" in the bundle "+s.opts.Bundle, err, "make a bundle for this fleet: fleetctl bundle create")
 		}
 	}
-	if s.traits().TakesImages {
-		m.images = s.bundle.Archive(needed...)
+	if !s.traits().TakesImages {
+		return nil
 	}
+	for _, ref := range m.pinned { // nodes find an image by the name that a pod has for it, and by no other
+		if _, err := s.bundle.Image(ref); err == nil {
+			needed = append(needed, ref)
+		}
+	}
+	m.images = s.bundle.Archive(needed...)
 	return nil
 }
 

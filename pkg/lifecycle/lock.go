@@ -3,53 +3,61 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
 // ReadComponents reads all that the fleet of the repo that dir is in installs, from an offline bundle or over the network, and returns what its
 // lock is to say of it.
 //
-// With check, what the lock has from a bundle is compared with a bundle alone: a release has other bytes than what a bundle is built of.
-func ReadComponents(ctx context.Context, report progress.Reporter, dir, bundle, cacheDir string, check bool) (_ []v1alpha1.LockedComponent, err error) {
+// With check, what the lock has from a bundle is compared with a bundle alone: a release has other bytes than what a bundle is built of. Notes are for who
+// reviews it.
+func ReadComponents(
+	ctx context.Context, report progress.Reporter, dir, bundleFile, cacheDir string, check bool,
+) (_ *v1alpha1.Lock, notes []string, err error) {
 	top, err := fleetrepo.Find(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	fleet, err := v1alpha1.Load(filepath.Join(top, v1alpha1.FileName))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	lock, err := v1alpha1.LoadLock(filepath.Join(top, v1alpha1.LockFileName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, nil, err
 	}
 	step := report.Start("read components")
-	reader, err := components.Open(ctx, bundle, cacheDir)
+	reader, err := components.Open(ctx, bundleFile, cacheDir)
 	if err != nil {
 		step.Fail(err)
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { _ = reader.Close() }() // temporary files
-	locked, err := reader.Locked(ctx, fleet, lock, check)
+	locked, notes, err := reader.Locked(ctx, fleet, lock, check)
 	if err != nil {
 		step.Fail(err)
-		return nil, err
+		return nil, nil, err
 	}
 	step.Done()
-	return locked, nil
+	return locked, notes, nil
 }
 
 // lockManifests notes what was read, and compares it with fleet.lock before any of it is installed.
 func (s *session) lockManifests(ctx context.Context, m *manifests) error {
-	lock, err := v1alpha1.LoadLock(filepath.Join(s.opts.Dir, v1alpha1.LockFileName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	lock, err := s.lock()
+	if err != nil {
 		return err
 	}
 	certs, err := m.source.CertManager(ctx)
@@ -76,8 +84,78 @@ func (s *session) lockManifests(ctx context.Context, m *manifests) error {
 	for _, c := range read {
 		errs = append(errs, lock.Verify(c))
 	}
-	m.locked = read
+	m.locked = &v1alpha1.Lock{Components: read}
 	return errors.Join(errs...)
+}
+
+// lock is the fleet repo's; nil where there is none.
+func (s *session) lock() (*v1alpha1.Lock, error) {
+	lock, err := v1alpha1.LoadLock(filepath.Join(s.opts.Dir, v1alpha1.LockFileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return lock, err
+}
+
+// lookupLimit bounds how long registries are asked for the digests of images: without them init goes on.
+const lookupLimit = 30 * time.Second
+
+// lockImages compares the images of what is to be installed with fleet.lock, and pins them. What a bundle has is compared before a host gets it; what comes
+// from a registry is pulled by the digest that is locked. An image that fleet.lock does not know is looked up; where no registry answers, it is run by its tag,
+// as without a fleet.lock.
+func (s *session) lockImages(ctx context.Context, m *manifests) error {
+	lock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	images, err := m.imagesToLock(ctx)
+	if err != nil {
+		return err
+	}
+	source := &components.ImageSource{Bundle: s.bundle, Mirrors: hosts.Mirrors(s.mgmt.Host)}
+	lookup, cancel := context.WithTimeout(ctx, lookupLimit)
+	defer cancel()
+	held, err := source.Hold(lookup, images, lock)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return err
+	}
+	if len(held.Unknown) > 0 {
+		s.deps.Report.Warn(fmt.Sprintf("The digests of %s are not known, so that they run by their tags: %v. `fleetctl lock` adds them to fleet.lock where the registries answer.",
+			plain.Count(len(held.Unknown), "image"), held.Err))
+	}
+	m.locked.Images = held.Locked
+	pins := held.Pins()
+	m.flux.Pin(pins)
+	for _, image := range images {
+		if digest := pins[image.Name]; digest != "" {
+			m.pinned = append(m.pinned, image.From+"@"+digest)
+		}
+	}
+	return m.source.Pin(pins)
+}
+
+// imagesToLock are those that the components name, as they were released.
+func (m *manifests) imagesToLock(ctx context.Context) ([]components.Image, error) {
+	images := slices.Clone(m.flux.Images)
+	names, err := m.source.CertManagerImages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range m.providers {
+		more, err := m.source.ImagesOf(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, more...)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		images = append(images, components.Image{Name: name, From: name})
+	}
+	return images, nil
 }
 
 // withLock adds fleet.lock, where it does not know all that is installed, to the files that are written.

@@ -26,10 +26,10 @@ func Declare(ctx context.Context, plan func(*fleetrepo.Repo) (*Plan, error), o P
 				versions = append(versions, fleetrepo.Version{Name: c.Name, Type: v1alpha1.ComponentType(c.Type), To: c.Newest})
 			}
 		}
-		return r.SetVersions(found.ManagementCluster, versions, func(fleet *v1alpha1.Fleet) (_ []v1alpha1.LockedComponent, err error) {
+		return r.SetVersions(found.ManagementCluster, versions, func(fleet *v1alpha1.Fleet) (_ *v1alpha1.Lock, notes []string, err error) {
 			reader, err := components.Open(ctx, o.Bundle, o.CacheDir)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			defer func() { err = errors.Join(err, reader.Close()) }()
 			return reader.Locked(ctx, fleet, nil, false)

@@ -27,6 +27,8 @@ type Lock struct {
 	Kind string `json:"kind"`
 	// Components are those of the providers, of Flux and of cert-manager, by type and name.
 	Components []LockedComponent `json:"components,omitempty"`
+	// Images are those that the components run, by name. A lock of an older fleetctl has none.
+	Images []LockedImage `json:"images,omitempty"`
 	// Charts are those in charts/, by name.
 	Charts []LockedChart `json:"charts,omitempty"`
 }
@@ -128,6 +130,7 @@ func (v *validator) lock(l *Lock) {
 		}
 		seen[key] = true
 	}
+	v.lockedImages(l.Images)
 	charts := map[string]bool{}
 	for i, c := range l.Charts {
 		at := itemPath("charts", i)
@@ -165,24 +168,25 @@ func (l *Lock) Add(c LockedComponent) {
 }
 
 const lockHeader = `# Digests of what this fleet installs, and of the charts that its clusters are made of. fleetctl writes this file, ` + "`fleetctl lock`" + `
-# anew; a component whose digest is another one is not installed. Review a change of it as you review a change of code.
+# anew; a component or an image whose digest is another one is not installed. Review a change of it as you review a change of code.
 apiVersion: ` + APIVersion + `
 kind: ` + LockKind + `
 `
 
 // MarshalLock writes a lock, sorted. DecodeLock reads the same from it. Errors are those of encoding.
 func MarshalLock(l *Lock) ([]byte, error) {
-	sorted := Lock{Components: slices.Clone(l.Components), Charts: slices.Clone(l.Charts)}
+	sorted := Lock{Components: slices.Clone(l.Components), Images: slices.Clone(l.Images), Charts: slices.Clone(l.Charts)}
 	slices.SortFunc(sorted.Components, func(a, b LockedComponent) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.URL, b.URL))
 	})
+	slices.SortFunc(sorted.Images, func(a, b LockedImage) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(sorted.Charts, func(a, b LockedChart) int { return cmp.Compare(a.Name, b.Name) })
 	var b strings.Builder
 	b.WriteString(lockHeader)
 	for _, part := range []struct {
 		name  string
 		value reflect.Value
-	}{{"components", reflect.ValueOf(sorted.Components)}, {"charts", reflect.ValueOf(sorted.Charts)}} {
+	}{{"components", reflect.ValueOf(sorted.Components)}, {"images", reflect.ValueOf(sorted.Images)}, {"charts", reflect.ValueOf(sorted.Charts)}} {
 		if isEmpty(part.value) {
 			continue
 		}

@@ -49,6 +49,51 @@ func PushImage(t testing.TB, ref string) {
 	push(t, ref, image)
 }
 
+// PushIndex pushes an image for two platforms, and returns the digest of its index and those of its images, linux/amd64 first.
+func PushIndex(t testing.TB, ref string) (index string, images [2]string) {
+	t.Helper()
+	both := v1.ImageIndex(empty.Index)
+	for i, architecture := range []string{"amd64", "arm64"} {
+		layer, err := random.Layer(1<<10, types.OCILayer)
+		check(t, err)
+		image, err := mutate.AppendLayers(empty.Image, layer)
+		check(t, err)
+		image, err = mutate.ConfigFile(image, withPlatform(t, image, architecture))
+		check(t, err)
+		digest, err := image.Digest()
+		check(t, err)
+		images[i] = digest.String()
+		both = mutate.AppendManifests(both, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}},
+		})
+	}
+	parsed, err := name.ParseReference(ref)
+	check(t, err)
+	check(t, remote.WriteIndex(parsed, both, remote.WithContext(t.Context())))
+	digest, err := both.Digest()
+	check(t, err)
+	return digest.String(), images
+}
+
+func withPlatform(t testing.TB, image v1.Image, architecture string) *v1.ConfigFile {
+	t.Helper()
+	config, err := image.ConfigFile()
+	check(t, err)
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", architecture
+	return config
+}
+
+// Pull is an image of a registry.
+func Pull(t testing.TB, ref string) v1.Image {
+	t.Helper()
+	parsed, err := name.ParseReference(ref)
+	check(t, err)
+	image, err := remote.Image(parsed, remote.WithContext(t.Context()))
+	check(t, err)
+	return image
+}
+
 // PushChart pushes a Helm chart as `helm push` does it.
 func PushChart(t testing.TB, ref, chart, version string) {
 	t.Helper()

@@ -1,0 +1,249 @@
+package components
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
+)
+
+// Image is one that a component runs: Name is how the component names it, which the lock knows, and From where it is pulled from.
+type Image = flux.Image
+
+// asReleased are images that are pulled from where their components say.
+func asReleased(names []string) []Image {
+	images := make([]Image, 0, len(names))
+	for _, name := range names {
+		images = append(images, Image{Name: name, From: name})
+	}
+	return images
+}
+
+// ImageSource says what image references stand for: a bundle does where there is one, else the registries.
+type ImageSource struct {
+	Bundle *bundle.Bundle
+	// Mirrors are asked in the place of registries.
+	Mirrors map[string]string
+}
+
+func (s *ImageSource) digests(ctx context.Context, image Image) (*bundle.Digests, error) {
+	if s.Bundle != nil {
+		return s.Bundle.Digests(image.From)
+	}
+	return bundle.Resolve(ctx, image.From, s.Mirrors)
+}
+
+// all are the digests of images, asked for side by side, and what went wrong with each.
+func (s *ImageSource) all(ctx context.Context, images []Image) ([]*bundle.Digests, []error) {
+	found, errs := make([]*bundle.Digests, len(images)), make([]error, len(images))
+	var group errgroup.Group
+	group.SetLimit(downloads)
+	for i, image := range images {
+		group.Go(func() error {
+			found[i], errs[i] = s.digests(ctx, image)
+			return nil
+		})
+	}
+	_ = group.Wait() // no task returns an error
+	return found, errs
+}
+
+// locked is what the lock is to say of an image with those digests, which fit to what it says, if it does: a registry's digest stays, and takes the place of
+// one that a bundle alone knows.
+func (s *ImageSource) locked(image Image, found *bundle.Digests, have *v1alpha1.LockedImage) v1alpha1.LockedImage {
+	if have != nil && (!have.Bundle || found.Alone) {
+		return *have
+	}
+	return v1alpha1.LockedImage{Name: image.Name, Digest: found.Digest, Bundle: found.Alone}
+}
+
+// verify compares what lock says of an image with its digests. What the lock has from a bundle alone is one image of what a registry has, or another bundle.
+func (s *ImageSource) verify(image Image, found *bundle.Digests, locked *v1alpha1.LockedImage) error {
+	if locked == nil || found.Digest == locked.Digest || locked.Bundle && found.Has(locked.Digest) {
+		return nil
+	}
+	e := &v1alpha1.ImageDigestError{
+		Name: image.Name, From: image.From, Digest: found.Digest, Locked: locked.Digest, Bundle: s.Bundle != nil, LockedBundle: locked.Bundle,
+	}
+	return e.Hinted()
+}
+
+// HeldImages are the images of components, held against a lock.
+type HeldImages struct {
+	// Locked is what the lock is to say of them.
+	Locked []v1alpha1.LockedImage
+	// Unknown are those that the lock does not know, and whose digest could not be found out, and why not.
+	Unknown []Image
+	Err     error
+}
+
+// Pins are the digests by which the images are to be run, by name. One that a bundle alone knows has none: whoever reads the fleet repo may run another
+// platform.
+func (h *HeldImages) Pins() map[string]string {
+	pins := map[string]string{}
+	for _, image := range h.Locked {
+		if !image.Bundle {
+			pins[image.Name] = image.Digest
+		}
+	}
+	return pins
+}
+
+// Hold compares images with lock, which may be nil: those of a bundle always, as far as it has them, and of registries those that the lock has from a
+// bundle, for by the digests of the others they are pulled. What the lock does not know is looked up. The errors are *v1alpha1.ImageDigestError for each that
+// is another one.
+func (s *ImageSource) Hold(ctx context.Context, images []Image, lock *v1alpha1.Lock) (*HeldImages, error) {
+	held := &HeldImages{}
+	var ask []Image
+	var against []error
+	for _, image := range images {
+		name, digest, digested := strings.Cut(image.Name, "@")
+		locked := lock.FindImage(image.Name)
+		switch {
+		case digested && s.Bundle != nil:
+			against = append(against, s.holdDigest(image, name, digest))
+		case digested:
+		case s.Bundle == nil && locked != nil && !locked.Bundle:
+			held.Locked = append(held.Locked, *locked)
+		default:
+			ask = append(ask, image)
+		}
+	}
+	found, errs := s.all(ctx, ask)
+	var unknown []error
+	for i, image := range ask {
+		locked := lock.FindImage(image.Name)
+		switch {
+		case errors.Is(errs[i], bundle.ErrNotFound): // what a host needs of it is looked for elsewhere
+			if locked != nil {
+				held.Locked = append(held.Locked, *locked)
+			}
+		case errs[i] != nil && locked == nil && s.Bundle == nil:
+			held.Unknown, unknown = append(held.Unknown, image), append(unknown, errs[i])
+		case errs[i] != nil:
+			against = append(against, errs[i])
+		default:
+			against = append(against, s.verify(image, found[i], locked))
+			held.Locked = append(held.Locked, s.locked(image, found[i], locked))
+		}
+	}
+	held.Err = errors.Join(unknown...)
+	return held, errors.Join(against...)
+}
+
+// holdDigest compares an image of the bundle with the digest that the component itself names.
+func (s *ImageSource) holdDigest(image Image, name, digest string) error {
+	found, err := s.Bundle.Digests(image.From)
+	if errors.Is(err, bundle.ErrNotFound) {
+		return nil
+	}
+	if err != nil || found.Has(digest) {
+		return err
+	}
+	return diag.Errorf("make the bundle anew with `fleetctl bundle create`",
+		"image %s is not what its component names: the bundle has %s, wanted is %s", name, found.Digest, digest)
+}
+
+// lockedImages is what the lock is to say of the images of components. With check, and without a bundle, what cannot be compared is taken from the lock. So
+// is what a bundle lacks.
+func (r *Reader) lockedImages(
+	ctx context.Context, fleet *v1alpha1.Fleet, all []Component, lock *v1alpha1.Lock, check bool,
+) (out []v1alpha1.LockedImage, notes []string, err error) {
+	images, whole, err := imagesOf(ctx, all)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !whole && lock != nil { // whose images they are, nobody has read
+		for _, known := range lock.Images {
+			if !slices.ContainsFunc(images, func(image Image) bool { return image.Name == known.Name }) {
+				out = append(out, known)
+			}
+		}
+	}
+	var ask []Image
+	for _, image := range images {
+		locked := lock.FindImage(image.Name)
+		switch {
+		case strings.Contains(image.Name, "@"):
+		case check && r.bundle == nil && locked != nil && locked.Bundle:
+			out = append(out, *locked)
+		default:
+			ask = append(ask, image)
+		}
+	}
+	source := &ImageSource{Bundle: r.bundle, Mirrors: mirrorsOf(fleet)}
+	found, errs := source.all(ctx, ask)
+	for i, image := range ask {
+		locked := lock.FindImage(image.Name)
+		if errors.Is(errs[i], bundle.ErrNotFound) {
+			notes = append(notes, fmt.Sprintf("The bundle has no image %s, so its digest is not known from it.", image.From))
+			if errs[i] = nil; locked != nil {
+				out = append(out, *locked)
+			}
+			continue
+		}
+		if errs[i] != nil {
+			continue
+		}
+		now := source.locked(image, found[i], locked)
+		if e, other := errors.AsType[*v1alpha1.ImageDigestError](source.verify(image, found[i], locked)); other {
+			now = source.locked(image, found[i], nil)
+			notes = append(notes, fmt.Sprintf("The digest of image %s is another one than was locked, %s in the place of %s: find out why before you commit it.",
+				image.Name, e.Digest, e.Locked))
+		} else if locked != nil && check {
+			now = *locked // the same image, told of in another way
+		}
+		out = append(out, now)
+	}
+	if check && len(ask) > 0 && lock != nil && len(lock.Images) == 0 && len(lock.Components) > 0 {
+		notes = append(notes, "fleet.lock has no images: an older fleetctl wrote it. `fleetctl lock` adds them.")
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.LockedImage) int { return cmp.Compare(a.Name, b.Name) })
+	return out, notes, errors.Join(errs...)
+}
+
+// imagesOf are the images of components, once each; whole tells that all components were read.
+func imagesOf(ctx context.Context, all []Component) (images []Image, whole bool, _ error) {
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	whole = true
+	for _, c := range all {
+		if c.images == nil {
+			whole = false
+			continue
+		}
+		group.Go(func() error {
+			found, err := c.images(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			images = append(images, found...)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, false, err
+	}
+	slices.SortFunc(images, func(a, b Image) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.From, b.From)) })
+	return slices.CompactFunc(images, func(a, b Image) bool { return a.Name == b.Name }), whole, nil
+}
+
+// mirrorsOf are the registries' mirrors of all management clusters.
+func mirrorsOf(fleet *v1alpha1.Fleet) map[string]string {
+	mirrors := map[string]string{}
+	for i := range fleet.Spec.ManagementClusters {
+		maps.Copy(mirrors, hosts.Mirrors(fleet.Spec.ManagementClusters[i].Host))
+	}
+	return mirrors
+}

@@ -1,0 +1,166 @@
+package components
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/bundle/bundletest"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+)
+
+// bundleOf pulls images into a bundle.
+func bundleOf(t *testing.T, mirrors map[string]string, refs ...string) *bundle.Bundle {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "bundle")
+	w, err := bundle.Create(dir)
+	if err == nil {
+		err = bundle.Fill(t.Context(), w, bundle.Sources{Images: refs, Mirrors: mirrors, Architecture: "amd64"}, progress.Discard)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bundle.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+func lockOf(images ...v1alpha1.LockedImage) *v1alpha1.Lock { return &v1alpha1.Lock{Images: images} }
+
+func TestHold(t *testing.T) {
+	registry := bundletest.Registry(t)
+	ref := registry + "/team/app:v1"
+	index, images := bundletest.PushIndex(t, ref)
+	image := Image{Name: "registry.example.com/app:v1", From: ref}
+	whole, part := v1alpha1.LockedImage{Name: image.Name, Digest: index}, v1alpha1.LockedImage{Name: image.Name, Digest: images[0], Bundle: true}
+	fromRegistry := &ImageSource{}
+	fromBundle := &ImageSource{Bundle: bundleOf(t, nil, ref)}
+	// The same tag with other content: what somebody made of it in a registry of their own, and a bundle that was filled there.
+	hostile := bundletest.Registry(t)
+	bundletest.PushIndex(t, hostile+"/team/app:v1")
+	bundletest.PushImage(t, hostile+"/team/single:v1")
+	mirrors := map[string]string{registry: hostile}
+	changed := &ImageSource{Mirrors: mirrors}
+	forged := &ImageSource{Bundle: bundleOf(t, mirrors, ref)}
+	none := &ImageSource{Mirrors: map[string]string{registry: hostile + "/none"}}
+	for _, test := range []struct {
+		name   string
+		source *ImageSource
+		lock   *v1alpha1.Lock
+		want   []v1alpha1.LockedImage
+		pinned bool
+		says   string
+	}{
+		{name: "a registry, no lock", source: fromRegistry, want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "a registry, an old lock", source: fromRegistry, lock: lockOf(), want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "a registry, its lock", source: fromRegistry, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "a registry, the lock of a bundle", source: fromRegistry, lock: lockOf(part), want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "a bundle, no lock", source: fromBundle, want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "a bundle, the lock of a registry", source: fromBundle, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "a bundle, the lock of one that knew less", source: fromBundle, lock: lockOf(part), want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "another image in the registry is not asked for: it is pulled by its digest", source: changed, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "another image in the registry, the lock of a bundle", source: changed, lock: lockOf(part), says: "the registry has sha256:"},
+		{name: "a hostile bundle, the lock of a registry", source: forged, lock: lockOf(whole), says: "the bundle has sha256:"},
+		{name: "a hostile bundle, the lock of a bundle", source: forged, lock: lockOf(part), says: "the bundle has sha256:"},
+		{name: "no registry, no lock", source: none},
+		{name: "no registry, its lock", source: none, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "no registry, the lock of a bundle", source: none, lock: lockOf(part), says: "find the digest of image " + ref},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			held, err := test.source.Hold(t.Context(), []Image{image}, test.lock)
+			if test.says != "" {
+				if err == nil || !strings.Contains(err.Error(), test.says) {
+					t.Fatalf("got %v", err)
+				}
+				if e, ok := errors.AsType[*v1alpha1.ImageDigestError](err); ok {
+					locked := test.lock.Images[0].Digest
+					if diag.Hint(err) == "" || !strings.Contains(err.Error(), image.Name) || !strings.Contains(err.Error(), ref) ||
+						!strings.HasSuffix(err.Error(), "locked is "+locked) || !strings.Contains(err.Error(), e.Digest) {
+						t.Errorf("it says %v, %s", err, diag.Hint(err))
+					}
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, held.Locked); diff != "" {
+				t.Error(diff)
+			}
+			if got := held.Pins()[image.Name]; (got == index) != test.pinned {
+				t.Errorf("pinned to %q", got)
+			}
+			if (len(held.Unknown) > 0) != (len(test.want) == 0) || (held.Err != nil) != (len(test.want) == 0) {
+				t.Errorf("unknown are %v: %v", held.Unknown, held.Err)
+			}
+		})
+	}
+}
+
+// One image for one platform has the same digest in a registry and in a bundle, which does not know that. Nothing that is pinned becomes unpinned by it.
+func TestHoldSingle(t *testing.T) {
+	registry := bundletest.Registry(t)
+	ref := registry + "/team/single:v1"
+	bundletest.PushImage(t, ref)
+	image := Image{Name: ref, From: ref}
+	source := &ImageSource{Bundle: bundleOf(t, nil, ref)}
+	held, err := source.Hold(t.Context(), []Image{image}, nil)
+	if err != nil || len(held.Locked) != 1 || !held.Locked[0].Bundle || len(held.Pins()) != 0 {
+		t.Fatalf("%+v, %v", held, err)
+	}
+	for _, other := range []*ImageSource{source, {}} {
+		again, err := other.Hold(t.Context(), []Image{image}, lockOf(held.Locked...))
+		if err != nil || again.Locked[0].Digest != held.Locked[0].Digest || again.Locked[0].Bundle != (other.Bundle != nil) {
+			t.Errorf("%+v, %v", again, err)
+		}
+	}
+	known := v1alpha1.LockedImage{Name: ref, Digest: held.Locked[0].Digest}
+	if again, err := source.Hold(t.Context(), []Image{image}, lockOf(known)); err != nil || again.Pins()[ref] != known.Digest {
+		t.Errorf("%+v, %v", again, err)
+	}
+	// What a component itself names by its digest, the lock does not know again.
+	byDigest := Image{Name: ref + "@" + known.Digest, From: ref + "@" + known.Digest}
+	if again, err := source.Hold(t.Context(), []Image{byDigest}, nil); err != nil || len(again.Locked) > 0 {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// A bundle with an image under the digest of another is refused: containerd takes it as it comes.
+func TestHoldForgedDigest(t *testing.T) {
+	registry, hostile := bundletest.Registry(t), bundletest.Registry(t)
+	index, _ := bundletest.PushIndex(t, registry+"/team/app:v1")
+	_, images := bundletest.PushIndex(t, hostile+"/team/app:v1")
+	dir := filepath.Join(t.TempDir(), "bundle")
+	w, err := bundle.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := registry + "/team/app@" + index
+	if err := w.AddImage(ref, bundletest.Pull(t, hostile+"/team/app@"+images[0])); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bundle.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close() }()
+	_, err = (&ImageSource{Bundle: b}).Hold(t.Context(), []Image{{Name: ref, From: ref}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "the bundle has "+images[0]+", wanted is "+index) {
+		t.Errorf("got %v", err)
+	}
+}
