@@ -207,7 +207,7 @@ func (r *Reader) lockedImages(
 		}
 		out = append(out, now)
 	}
-	if check && len(ask) > 0 && lock != nil && len(lock.Images) == 0 && len(lock.Components) > 0 {
+	if check && len(ask) > 0 && lock != nil && len(lock.Images) == 0 {
 		notes = append(notes, "fleet.lock has no images: an older fleetctl wrote it. `fleetctl lock` adds them.")
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.LockedImage) int { return cmp.Compare(a.Name, b.Name) })

@@ -44,7 +44,11 @@ func Doctor(ctx context.Context, deps management.Deps, opts InitOptions) (*Docto
 	if err := s.reachHost(ctx); err != nil {
 		s.hostErr = err // a check says so, beside the others
 	}
-	checks := preflight.Run(ctx, s.checks(false)...)
+	all := s.checks(false)
+	if s.stranger == nil {
+		all = append(all, preflight.Check{Name: "image digests", Run: s.checkImageLock}) // which init itself adds
+	}
+	checks := preflight.Run(ctx, all...)
 	return &DoctorReport{
 		FormatVersion: "1", Checks: checks,
 		Failed: checks.Count(preflight.StatusFail), Warned: checks.Count(preflight.StatusWarn),

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
@@ -95,6 +96,20 @@ func (s *session) lock() (*v1alpha1.Lock, error) {
 		return nil, nil
 	}
 	return lock, err
+}
+
+// checkImageLock looks whether fleet.lock knows images: that of an older fleetctl does not.
+func (s *session) checkImageLock(context.Context) preflight.Result {
+	lock, err := s.lock()
+	switch {
+	case err != nil:
+		return preflight.FailWith(err)
+	case lock == nil:
+		return preflight.OK("`fleetctl init` writes them to " + v1alpha1.LockFileName)
+	case len(lock.Images) == 0:
+		return preflight.Warn("`fleetctl lock` adds them, and so does the next `fleetctl init`", "%s has none: an older fleetctl wrote it", v1alpha1.LockFileName)
+	}
+	return preflight.OK(fmt.Sprintf("%s has those of %s", v1alpha1.LockFileName, plain.Count(len(lock.Images), "image")))
 }
 
 // lookupLimit bounds how long registries are asked for the digests of images: without them init goes on.
