@@ -105,11 +105,11 @@ func (s *session) checkImageLock(context.Context) preflight.Result {
 	case err != nil:
 		return preflight.FailWith(err)
 	case lock == nil:
-		return preflight.OK("`fleetctl init` writes them to " + v1alpha1.LockFileName)
+		return preflight.OK("`fleetctl init` writes them to %s", v1alpha1.LockFileName)
 	case len(lock.Images) == 0:
 		return preflight.Warn("`fleetctl lock` adds them, and so does the next `fleetctl init`", "%s has none: an older fleetctl wrote it", v1alpha1.LockFileName)
 	}
-	return preflight.OK(fmt.Sprintf("%s has those of %s", v1alpha1.LockFileName, plain.Count(len(lock.Images), "image")))
+	return preflight.OK("%s has those of %s", v1alpha1.LockFileName, plain.Count(len(lock.Images), "image"))
 }
 
 // lookupLimit bounds how long registries are asked for the digests of images: without them init goes on.
