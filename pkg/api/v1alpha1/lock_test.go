@@ -56,12 +56,18 @@ func TestDecodeLockErrors(t *testing.T) {
 		"field":     {head + "component: []\n", `fleet.lock:3:1: unknown field "component" (did you mean components?)`},
 		"missing":   {head + "components:\n- name: aws\n  type: infrastructure\n  version: v1\n", "fleet.lock:4:3: components[0].sha256: required field is missing"},
 		"no digest": {head + "components:\n- {name: aws, type: infrastructure, version: v1, sha256: abc}\n", "fleet.lock:4:58: components[0].sha256: not a SHA-256 digest: 64 hexadecimal digits (`fleetctl lock` writes it)"},
-		"no image digest": {head + "images:\n- {name: a:1, digest: " + digestA + "}\n",
-			"fleet.lock:4:23: images[0].digest: not the digest of an image: sha256: and 64 hexadecimal digits (`fleetctl lock` writes it)"},
-		"image by digest": {head + "images:\n- {name: \"a@sha256:b\", digest: \"sha256:" + digestA + "\"}\n",
-			"fleet.lock:4:10: images[0].name: a name with a digest needs no other one (`fleetctl lock` writes it)"},
-		"image twice": {head + "images:\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n",
-			"fleet.lock:5:3: images[1]: image a:1 is there twice (`fleetctl lock` writes it anew)"},
+		"no image digest": {
+			head + "images:\n- {name: a:1, digest: " + digestA + "}\n",
+			"fleet.lock:4:23: images[0].digest: not the digest of an image: sha256: and 64 hexadecimal digits (`fleetctl lock` writes it)",
+		},
+		"image by digest": {
+			head + "images:\n- {name: \"a@sha256:b\", digest: \"sha256:" + digestA + "\"}\n",
+			"fleet.lock:4:10: images[0].name: a name with a digest needs no other one (`fleetctl lock` writes it)",
+		},
+		"image twice": {
+			head + "images:\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n",
+			"fleet.lock:5:3: images[1]: image a:1 is there twice (`fleetctl lock` writes it anew)",
+		},
 		"twice": {head + "charts:\n- {name: a, sha256: " + digestA + "}\n- {name: a, sha256: " + digestB + "}\n", "fleet.lock:5:3: charts[1]: chart a is there twice (`fleetctl lock` writes it anew)"},
 	} {
 		t.Run(name, func(t *testing.T) {
