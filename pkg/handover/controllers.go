@@ -115,7 +115,11 @@ func (s *side) start(ctx context.Context, detail func(string)) error {
 	if err != nil {
 		return err
 	}
-	deployments = slices.Concat(deployments, injectors, fluxes)
+	return s.startThese(ctx, slices.Concat(deployments, injectors, fluxes), detail)
+}
+
+// startThese is start for some of them.
+func (s *side) startThese(ctx context.Context, deployments []appsv1.Deployment, detail func(string)) error {
 	var errs []error
 	var started []kube.Key
 	for _, d := range deployments {

@@ -143,6 +143,9 @@ func (r *run) sourcePolicy(graph *capi.Graph) policy {
 }
 
 func (r *run) targetPolicy(groups []string) policy {
+	if j := r.target.journal; j.IsStandby() {
+		return standbyPolicy(j)
+	}
 	if j := r.target.journal; j.Around {
 		p := policy{user: j.user(), groups: j.Groups, command: j.Command()}
 		if !j.Phase.reached(PhaseCopied) && j.Phase != PhaseAborting {

@@ -21,6 +21,8 @@ type Side struct {
 	Name string
 	// Client of its administrator.
 	Client *kube.Client
+	// Standby says that it is one, which is to take over. Without it a standby is refused.
+	Standby bool
 }
 
 // Options of a hand-over.

@@ -100,6 +100,10 @@ type Journal struct {
 	// Pause are the Clusters, NAMESPACE/NAME, that begin paused, because others manage them.
 	Pause []string `json:"pause,omitempty"`
 
+	// Standby is what a standby knows, where the role is that. Activates says that the target is a standby which takes over.
+	Standby   *Standby `json:"standby,omitempty"`
+	Activates bool     `json:"activates,omitempty"`
+
 	// Before is what stood here before it, which an abort puts back.
 	Before *Journal `json:"before,omitempty"`
 
@@ -110,12 +114,14 @@ type Journal struct {
 func (j *Journal) Whole() bool { return len(j.Select) == 0 }
 
 // Active tells whether it is still to be finished, or undone.
-// A nil journal is of none.
-func (j *Journal) Active() bool { return j != nil && j.Phase != PhaseReleased }
+// A nil journal is of none, and that of a standby at rest neither.
+func (j *Journal) Active() bool { return j != nil && j.Phase != PhaseReleased && j.Role != RoleStandby }
 
 // Command is the one that goes on with it.
 func (j *Journal) Command() string {
 	switch {
+	case j.Activates, j.IsStandby():
+		return "fleetctl standby activate " + j.Target.Name
 	case j.Around:
 		return "fleetctl restore --fence-only"
 	case j.Snapshot != "":
@@ -132,6 +138,8 @@ func (j *Journal) Command() string {
 // What names what a journal is about, for people: a restore, a hand-over, the transfer of some Clusters.
 func (j *Journal) What() string {
 	switch {
+	case j.IsStandby():
+		return "a standby of " + j.Standby.Of
 	case j.Around:
 		return "a restore by another tool, behind a fence"
 	case j.Snapshot != "":

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,8 @@ type policy struct {
 	admit string
 	// command goes on with the hand-over.
 	command string
+	// message is what the one who is kept away is told; "" for how the hand-over goes on.
+	message string
 }
 
 func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
@@ -72,6 +75,7 @@ func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
 	if about := p.about(); about != "" {
 		conditions = append(conditions, admissionv1.MatchCondition{Name: "handed-over", Expression: fmt.Sprintf("request.name == %q || (%s)", probeName, about)})
 	}
+	message := cmp.Or(p.message, "it is in the middle of a hand-over; `"+p.command+"` goes on, `"+p.command+" --abort` undoes it")
 	fail, forbidden := admissionv1.Fail, metav1.StatusReasonForbidden
 	return &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: policyName, Labels: map[string]string{"app.kubernetes.io/managed-by": "fleetctl"}},
@@ -81,7 +85,7 @@ func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
 			MatchConditions:  conditions,
 			Validations: []admissionv1.Validation{{
 				Expression: "false", Reason: &forbidden,
-				Message: "it is in the middle of a hand-over; `" + p.command + "` goes on, `" + p.command + " --abort` undoes it",
+				Message: message,
 			}},
 		},
 	}

@@ -308,6 +308,9 @@ func (r *run) abortTarget(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.target.journal.wasStandby() {
+		return r.restAgain(ctx)
+	}
 	if err := r.unfence(ctx, r.target); err != nil {
 		return err
 	}

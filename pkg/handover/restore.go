@@ -45,7 +45,7 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 	if j != nil && j.Role == RoleTarget && j.Snapshot == o.Snapshot && j.Phase == PhaseReleased {
 		return r.report(), nil
 	}
-	if !j.Active() || j.Snapshot != o.Snapshot {
+	if !j.IsStandby() && (!j.Active() || j.Snapshot != o.Snapshot) {
 		if err := Restorable(r.target.Name, j); err != nil {
 			return nil, err
 		}
@@ -75,8 +75,10 @@ func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
 	if r.target, err = openSide(ctx, o.Target); err != nil {
 		return nil, err
 	}
-	if err := Restorable(r.target.Name, r.target.journal); err != nil {
-		return nil, err
+	if !r.target.journal.IsStandby() {
+		if err := Restorable(r.target.Name, r.target.journal); err != nil {
+			return nil, err
+		}
 	}
 	err = r.takeIn(ctx, o)
 	return r.report(), err
@@ -86,6 +88,10 @@ func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
 func Restorable(name string, j *Journal) error {
 	switch {
 	case j == nil:
+	case j.IsStandby():
+		return AtRest(name, j)
+	case j.Active() && j.Activates:
+		return InTheMiddle(name, j)
 	case j.Active() && j.Detach:
 		return BeingDetached(name, j)
 	case j.Active() && j.Around:
@@ -197,8 +203,11 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 	if j.Phase.Committed() && j.Around {
 		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over what was restored: it can only go forward", target.Name)
 	}
-	if j.Phase.Committed() {
+	if j.Phase.Committed() && !j.Activates {
 		return r.report(), diag.Errorf("`fleetctl restore` finishes it", "%s has taken over what the snapshot %s holds: it can only go forward", target.Name, j.Snapshot)
+	}
+	if j.Phase.Committed() {
+		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over: it can only go forward", target.Name)
 	}
 	report := r.report()
 	return report, r.abortRestore(ctx)
@@ -215,6 +224,8 @@ func (r *run) abortRestore(ctx context.Context) error {
 func (r *run) undoHint() string {
 	switch j := r.journal(); {
 	case j == nil:
+	case j.Activates:
+		return "`" + j.Command() + " --abort` undoes what it has done so far"
 	case j.Snapshot != "", j.Around:
 		return "`fleetctl restore --abort` undoes what it has done so far"
 	case j.Detach:

@@ -112,6 +112,21 @@ func openSource(ctx context.Context, o Options) (*run, error) {
 }
 
 func openSide(ctx context.Context, given Side) (*side, error) {
+	s, err := lookAtSide(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	switch j := s.journal; {
+	case j.IsStandby() && !given.Standby:
+		return nil, AtRest(given.Name, j)
+	case given.Standby && !j.IsStandby() && (j == nil || !j.Activates):
+		return nil, notStandby(given.Name)
+	}
+	return s, nil
+}
+
+// lookAtSide is openSide for whatever the management cluster is.
+func lookAtSide(ctx context.Context, given Side) (*side, error) {
 	s := &side{Side: given}
 	var err error
 	if s.manager, err = capi.New(given.Client); err != nil {

@@ -83,7 +83,29 @@ func work(ctx context.Context, verb string, args []string) error {
 	case backUp:
 		return writeSnapshot(ctx, options.Source)
 	case restore:
-		return readSnapshot(ctx, options)
+		return readSnapshot(ctx, options, handover.Restore)
+	case makeStandby:
+		_, err := handover.MakeStandby(ctx, handover.StandbyOptions{
+			Fleet: options.Fleet, Target: options.Target, Of: "source", Drain: options.Drain, Progress: options.Progress,
+		})
+		return err
+	case try:
+		return readSnapshot(ctx, options, handover.Try)
+	case activate:
+		options.Target.Standby = true
+		return readSnapshot(ctx, options, handover.Restore)
+	case abortActivate:
+		options.Target.Standby = true
+		_, err := handover.AbortRestore(ctx, options.Target)
+		return err
+	case relieve:
+		options.Target.Standby = true
+		_, err := handover.Run(ctx, options)
+		return err
+	case abortRelieve:
+		options.Target.Standby = true
+		_, err := handover.Abort(ctx, options)
+		return err
 	case fence:
 		_, err := handover.FenceAround(ctx, around(options))
 		return err

@@ -49,8 +49,8 @@ func writeSnapshot(ctx context.Context, source handover.Side) error {
 	return os.WriteFile(filepath.Join(os.Getenv("HOME"), snapshotFile), content, 0o600)
 }
 
-// readSnapshot is the program under test that restores one.
-func readSnapshot(ctx context.Context, o handover.Options) error {
+// readSnapshot is the program under test that restores one, or tries to.
+func readSnapshot(ctx context.Context, o handover.Options, how func(context.Context, handover.RestoreOptions) (*handover.Report, error)) error {
 	content, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), snapshotFile))
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func readSnapshot(ctx context.Context, o handover.Options) error {
 	if err := json.Unmarshal(content, &s); err != nil {
 		return err
 	}
-	_, err = handover.Restore(ctx, handover.RestoreOptions{
+	_, err = how(ctx, handover.RestoreOptions{
 		Fleet: o.Fleet, Target: o.Target, Snapshot: "20260101T000000Z-abcdef", Source: s.Source, Objects: s.Objects, Available: s.Available, Epoch: s.Epoch,
 		Drain: o.Drain, Progress: o.Progress,
 	})

@@ -92,6 +92,14 @@ const (
 	// fence and takeIn are the two runs of a restore in which another tool makes the objects; abortRestore undoes that, too.
 	fence  = "fence"
 	takeIn = "take-in"
+	// makeStandby makes the target a standby, try tries the snapshot on it, activate has it take over with that, and relieve from a source that lives; abortActivate
+	// and abortRelieve undo the latter two.
+	makeStandby   = "rest"
+	try           = "try"
+	activate      = "activate"
+	abortActivate = "abort-activate"
+	relieve       = "relieve"
+	abortRelieve  = "abort-relieve"
 	// detach takes one Cluster away from the source, transfer hands it to the target, abortTransfer undoes that.
 	detach        = "detach"
 	transfer      = "transfer"

@@ -57,6 +57,9 @@ func SetDefaults(f *Fleet, versions Defaults) {
 	for i := range f.Spec.ManagementClusters {
 		setClusterDefaults(&f.Spec.ManagementClusters[i], versions)
 	}
+	for i := range f.Spec.Standbys {
+		setDefault(&f.Spec.Standbys[i].Host.Type, HostKind)
+	}
 }
 
 func setClusterDefaults(m *ManagementCluster, versions Defaults) {

@@ -73,7 +73,10 @@ fleetctl serves to Flux from this machine.`,
 listed; versions that are missing are written in by fleetctl init, and change when you change them here.`,
 		"",
 	},
+	{standbysField, `Clusters that wait to take over from a management cluster that is lost. fleetctl standby add writes them.`, ""},
 }
+
+const standbysField = "standbys"
 
 // Marshal writes f as a new fleet.yaml, with comments for who edits it next and examples in the place of what f leaves out. Decode
 // reads the same fleet from it, or reports what is wrong with f. Errors are those of encoding.
@@ -91,6 +94,9 @@ kind: %s
 	spec := reflect.ValueOf(f.Spec)
 	index, _ := fieldsOf(spec.Type())
 	for i, s := range sections {
+		if s.field == standbysField && len(f.Spec.Standbys) == 0 {
+			continue // few fleets have one
+		}
 		if i > 0 {
 			b.WriteString("\n")
 		}

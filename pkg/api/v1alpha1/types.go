@@ -49,6 +49,19 @@ type FleetSpec struct {
 	Validate Validation `json:"validate,omitzero"`
 	// ManagementClusters run Cluster API and Flux.
 	ManagementClusters []ManagementCluster `json:"managementClusters"`
+	// Standbys wait to take over from a management cluster that is lost.
+	Standbys []Standby `json:"standbys,omitempty"`
+}
+
+// Standby is a second cluster with all that a management cluster has, and with its providers stopped. `fleetctl init --management NAME` makes it, `fleetctl standby
+// activate NAME` has it take over: then it stands in the place of the other one in this file, with all but the name and the host as that had them.
+type Standby struct {
+	// Name of the standby, which no management cluster has: a DNS label of at most 40 characters.
+	Name string `json:"name"`
+	// Of is the management cluster that it takes over from.
+	Of string `json:"of"`
+	// Host is what carries it: never a workload cluster, which the lost management cluster would have made.
+	Host Host `json:"host,omitzero"`
 }
 
 // Validation tunes validate for this repo. What it leaves out it says in its result.

@@ -36,6 +36,7 @@ func validate(f *Fleet, broken func(path string) bool) diag.Findings {
 	v.environments(f)
 	v.validation(f.Spec.Validate)
 	v.managementClusters(f)
+	v.standbys(f)
 	v.notifications(f)
 	return v.sorted()
 }

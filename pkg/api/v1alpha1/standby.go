@@ -1,0 +1,57 @@
+package v1alpha1
+
+import (
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Standby returns the standby called name; nil where fleet.yaml declares none of that name.
+func (f *Fleet) Standby(name string) *Standby {
+	i := slices.IndexFunc(f.Spec.Standbys, func(s Standby) bool { return s.Name == name })
+	if name == "" || i < 0 {
+		return nil
+	}
+	return &f.Spec.Standbys[i]
+}
+
+// StandbyCluster is a standby as the management cluster that it would be: all that the one has which it takes over from, under its own name and on its own host.
+// Errors are those of ManagementCluster, where there is no such one.
+func (f *Fleet) StandbyCluster(s *Standby) (*ManagementCluster, error) {
+	of, err := f.ManagementCluster(s.Of)
+	if err != nil {
+		return nil, diag.Wrap("find what "+s.Name+" is a standby of", err, diag.Hint(err))
+	}
+	m := *of
+	m.Name, m.Host, m.Parent = s.Name, s.Host, ""
+	return &m, nil
+}
+
+func (v *validator) standbys(f *Fleet) {
+	all := f.Spec.Standbys
+	at := func(i int) string { return itemPath("spec.standbys", i) }
+	for i, s := range all {
+		v.label(at(i)+".name", s.Name, maxClusterName)
+		named := func(name string) func(ManagementCluster) bool {
+			return func(m ManagementCluster) bool { return m.Name == name }
+		}
+		if slices.ContainsFunc(f.Spec.ManagementClusters, named(s.Name)) {
+			v.errorf(RuleDuplicate, at(i)+".name", "give the standby a name of its own", "there is a management cluster %.80s", s.Name)
+		}
+		of := slices.IndexFunc(f.Spec.ManagementClusters, named(s.Of))
+		switch {
+		case s.Of == "": // it is missing, which is said already
+		case of < 0:
+			v.errorf(RuleValue, at(i)+".of", "name one of spec.managementClusters", "there is no management cluster %.80q", s.Of)
+		case f.Spec.ManagementClusters[of].Repository != nil:
+			v.errorf(RuleValue, at(i)+".of", "declare the standby in the fleet repo of "+s.Of, "management cluster %s has a fleet repo of its own", s.Of)
+		}
+		if s.Host.Type == HostWorkload {
+			v.errorf(RuleValue, at(i)+".host.type", "use a host that needs no management cluster: "+string(HostKind)+", "+string(HostEmbedded)+" or "+string(HostExisting),
+				"a workload cluster does not carry a standby: it would be lost with what makes it")
+			continue
+		}
+		v.host(at(i), &ManagementCluster{Name: s.Name, Host: s.Host})
+	}
+	unique(v, all, func(i int) string { return at(i) + ".name" }, "standby", func(s Standby) string { return s.Name })
+}

@@ -1,0 +1,180 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// StandbyNames are the standbys that fleet.yaml declares.
+func (r *Repo) StandbyNames() []string {
+	names := make([]string, 0, len(r.Fleet.Spec.Standbys))
+	for i := range r.Fleet.Spec.Standbys {
+		names = append(names, r.Fleet.Spec.Standbys[i].Name)
+	}
+	return names
+}
+
+// AddStandby declares a standby in fleet.yaml. Errors: a taken name, and what fleet.yaml is refused for.
+func (r *Repo) AddStandby(s v1alpha1.Standby) (*Edit, error) {
+	if r.Fleet.Standby(s.Name) != nil {
+		return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a standby %s already", s.Name)
+	}
+	e := &Edit{Summary: fmt.Sprintf("Add standby %s of %s", s.Name, s.Of)}
+	err := r.editFleet(e, func(f *fleetFile) error { return f.append("standbys", v1alpha1.Node(s)) })
+	e.Notes = append(e.Notes, fmt.Sprintf("`fleetctl init --management %s` makes it.", s.Name))
+	return e, err
+}
+
+// RemoveStandby takes a standby out of fleet.yaml. It deletes nothing of the cluster itself: teardown does. Errors: an unknown one.
+func (r *Repo) RemoveStandby(name string) (*Edit, error) {
+	i := slices.Index(r.StandbyNames(), name)
+	if i < 0 {
+		return nil, unknown("standby", name, r.StandbyNames(), "fleet.yaml declares none")
+	}
+	e := &Edit{Summary: "Remove standby " + name}
+	err := r.editFleet(e, func(f *fleetFile) error { return f.removeStandby(i) })
+	e.Notes = append(e.Notes, "The cluster itself stays, if it is there: `fleetctl teardown --management "+name+"` goes before this.")
+	return e, err
+}
+
+// ActivateStandby puts a standby into the place of the management cluster that it has taken over from: that one's entry in fleet.yaml gets its name and its host, and
+// all that named the other one names it. An edit without changes is of a standby that is in its place already. Errors: an unknown one.
+func (r *Repo) ActivateStandby(name, of string) (*Edit, error) {
+	e := &Edit{Summary: fmt.Sprintf("%s takes over from %s", name, of)}
+	managed := r.ManagementClusterNames()
+	if slices.Contains(managed, name) && !slices.Contains(managed, of) {
+		return e, nil
+	}
+	i, at := slices.Index(r.StandbyNames(), name), slices.Index(managed, of)
+	if i < 0 {
+		return nil, unknown("standby", name, r.StandbyNames(), "fleet.yaml declares none")
+	}
+	if at < 0 {
+		return nil, unknown("management cluster", of, managed, "fleet.yaml declares none")
+	}
+	s := r.Fleet.Spec.Standbys[i]
+	return e, r.editFleet(e, func(f *fleetFile) error {
+		cluster := yamledit.Path{"spec", "managementClusters", at}
+		if err := f.setText(append(slices.Clone(cluster), "name"), name); err != nil {
+			return err
+		}
+		m := r.Fleet.Spec.ManagementClusters[at]
+		if m.Parent != "" { // what makes the other one makes nothing of this one
+			if err := f.drop(append(slices.Clone(cluster), "parent")); err != nil {
+				return err
+			}
+		}
+		if err := f.replaceHost(append(slices.Clone(cluster), "host"), m.Host, s.Host); err != nil {
+			return err
+		}
+		if err := f.renameManagement(of, name); err != nil {
+			return err
+		}
+		return f.removeStandby(i)
+	})
+}
+
+// editFleet makes changes of fleet.yaml, and refuses what comes of them where it is no fleet.
+func (r *Repo) editFleet(e *Edit, change func(*fleetFile) error) error {
+	fleet, err := r.readFleet()
+	if err != nil {
+		return err
+	}
+	if err := change(fleet); err != nil {
+		return diag.Wrap("change "+v1alpha1.FileName, err, "change it in an editor")
+	}
+	after, err := fleet.finish(&e.Changes)
+	if err != nil {
+		return err
+	}
+	return v1alpha1.Validate(after.Fleet).Err()
+}
+
+func (f *fleetFile) setText(at yamledit.Path, text string) (err error) {
+	f.src, err = yamledit.Set(f.src, 0, at, text)
+	return err
+}
+
+func (f *fleetFile) drop(at yamledit.Path) (err error) {
+	f.src, err = yamledit.Remove(f.src, 0, at)
+	return err
+}
+
+// removeStandby takes out one of the standbys, and the list with the last.
+func (f *fleetFile) removeStandby(i int) (err error) {
+	if len(f.repo.Fleet.Spec.Standbys) == 1 {
+		return f.drop(yamledit.Path{"spec", "standbys"})
+	}
+	f.src, err = yamledit.RemoveItem(f.src, 0, yamledit.Path{"spec", "standbys", i})
+	return err
+}
+
+// replaceHost writes another host in the place of the one that is there.
+func (f *fleetFile) replaceHost(at yamledit.Path, old, host v1alpha1.Host) error {
+	if len(v1alpha1.Node(old).Content) > 0 {
+		if err := f.drop(at); err != nil {
+			return err
+		}
+	}
+	return f.write(at, v1alpha1.Node(host))
+}
+
+// write adds a mapping, field by field.
+func (f *fleetFile) write(at yamledit.Path, n *yaml.Node) (err error) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if err := f.write(append(slices.Clone(at), n.Content[i].Value), n.Content[i+1]); err != nil {
+				return err
+			}
+		}
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			if f.src, err = yamledit.Append(f.src, 0, at, item); err != nil {
+				return err
+			}
+		}
+	default:
+		var value any
+		if err := n.Decode(&value); err != nil {
+			return err
+		}
+		f.src, err = yamledit.Set(f.src, 0, at, value)
+	}
+	return err
+}
+
+// renameManagement gives what names a management cluster its new name: those that it makes, their standbys, and who is told of it.
+func (f *fleetFile) renameManagement(old, now string) error {
+	spec := f.repo.Fleet.Spec
+	var places []yamledit.Path
+	for i := range spec.ManagementClusters {
+		if spec.ManagementClusters[i].Parent == old {
+			places = append(places, yamledit.Path{"spec", "managementClusters", i, "parent"})
+		}
+	}
+	for i := range spec.Standbys {
+		if spec.Standbys[i].Of == old {
+			places = append(places, yamledit.Path{"spec", "standbys", i, "of"})
+		}
+	}
+	for i := range spec.Notifications {
+		for j, name := range spec.Notifications[i].ManagementClusters {
+			if name == old {
+				places = append(places, yamledit.Path{"spec", "notifications", i, "managementClusters", j})
+			}
+		}
+	}
+	for _, at := range places {
+		if err := f.setText(at, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}

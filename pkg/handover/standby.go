@@ -1,0 +1,289 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// RoleStandby is a management cluster at rest: its providers are stopped and it is fenced, until it takes over from another one. No hand-over is under way then.
+const RoleStandby Role = "standby"
+
+// fetcher is the controller of Flux that goes on at a standby: it fetches the fleet repo, and applies nothing.
+const fetcher = "source-controller"
+
+// inventoryGroup is clusterctl's list of what is installed. No provider acts on it, and an upgrade of a standby writes it.
+const inventoryGroup = "clusterctl.cluster.x-k8s.io"
+
+// Standby is what a standby knows: whose it is, and what was last seen of that one's snapshots.
+type Standby struct {
+	// Of is the management cluster that it takes over from.
+	Of string `json:"of"`
+	// Seen is the last snapshot that was tried on it; nil where none was.
+	Seen *Seen `json:"seen,omitempty"`
+}
+
+// Seen is a snapshot that was tried on a standby.
+type Seen struct {
+	Snapshot string `json:"snapshot"`
+	// Taken is when the snapshot was, and At when it was tried.
+	Taken time.Time `json:"taken"`
+	At    time.Time `json:"at"`
+	// Works tells that nothing was found that would keep the standby from taking over with it. Problems are what was found.
+	Works    bool     `json:"works"`
+	Problems []string `json:"problems"`
+	// Clusters of the snapshot, and how many objects arrived.
+	Clusters []string `json:"clusters"`
+	Objects  int      `json:"objects"`
+}
+
+// IsStandby tells whether the management cluster whose journal it is is a standby at rest.
+func (j *Journal) IsStandby() bool { return j != nil && j.Role == RoleStandby && j.Standby != nil }
+
+// wasStandby tells whether an abort of what the journal is about leaves a standby behind.
+func (j *Journal) wasStandby() bool { return j != nil && j.Before.IsStandby() }
+
+// AtRest is the error of who would work with a standby as with a management cluster that has work.
+func AtRest(name string, j *Journal) error {
+	return diag.Errorf("work with "+j.Standby.Of+"; `fleetctl standby activate "+name+"` has "+name+" take over where that one is lost",
+		"%s is a standby of %s, and manages nothing", name, j.Standby.Of)
+}
+
+// StandbyOptions of MakeStandby.
+type StandbyOptions struct {
+	// Fleet is the identity of the fleet.
+	Fleet string
+	// Target becomes the standby of the management cluster Of. Its providers and Flux are installed.
+	Target Side
+	Of     string
+	// Drain and Progress are those of Options.
+	Drain    time.Duration
+	Progress func(Progress)
+}
+
+// MakeStandby puts a management cluster without any work to rest: the API server denies all writes to what providers act on, the providers are stopped, and of Flux
+// only what fetches the fleet repo goes on. It changes nothing where that is so, and goes on where an earlier run was cut off. changed tells whether it did
+// anything.
+func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error) {
+	r := newRun(Options{Fleet: o.Fleet, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
+	if r.target, err = lookAtSide(ctx, o.Target); err != nil {
+		return false, err
+	}
+	j := r.target.journal
+	if j.IsStandby() && j.Standby.Of != o.Of {
+		return false, diag.Errorf("`fleetctl teardown --management "+o.Target.Name+"` first", "%s is a standby of %s already, not of %s", o.Target.Name, j.Standby.Of, o.Of)
+	}
+	if !j.IsStandby() {
+		if err := Restorable(o.Target.Name, j); err != nil {
+			return false, err
+		}
+	}
+	if err := r.manages(ctx); err != nil {
+		return false, err
+	}
+	if changed, err = r.noteStandby(ctx, o.Of); err != nil {
+		return changed, err
+	}
+	if err := r.become(); err != nil {
+		return changed, err
+	}
+	closed, err := r.closed(ctx)
+	if err == nil && (changed || !closed) {
+		changed = true
+		err = r.target.raise(ctx, r.targetPolicy(nil))
+	}
+	if err != nil {
+		return changed, err
+	}
+	for _, which := range []func(context.Context) ([]appsv1.Deployment, error){r.restingFlux, r.target.manager.ProviderDeployments} {
+		running, err := runs(ctx, which)
+		if err != nil {
+			return changed, err
+		}
+		changed = changed || running
+		if err := r.halt(ctx, r.target, which); err != nil {
+			return changed, err
+		}
+	}
+	return changed, r.manages(ctx) // one may have come before the fence did
+}
+
+// manages refuses a management cluster that has Clusters: it is no standby.
+func (r *run) manages(ctx context.Context) error {
+	clusters, err := r.target.manager.Clusters(ctx)
+	if err != nil || len(clusters) == 0 {
+		return err
+	}
+	return diag.Errorf("make the standby on another cluster; `fleetctl cluster transfer` or `fleetctl pivot` hands over what this one has",
+		"%s manages clusters, %s for one: it cannot be a standby", r.target.Name, clusters[0].FullName())
+}
+
+// noteStandby writes the journal, where it does not say so yet.
+func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err error) {
+	groups, err := r.target.manager.Groups(ctx)
+	if err != nil {
+		return false, err
+	}
+	groups = slices.DeleteFunc(groups, func(g string) bool { return g == inventoryGroup })
+	j := r.target.journal
+	if j.IsStandby() && slices.Equal(j.Groups, groups) {
+		return false, nil
+	}
+	if err := makeNamespace(ctx, r.target.Client); err != nil {
+		return false, err
+	}
+	next := r.newJournal(RoleStandby, &capi.Graph{})
+	next.Phase, next.Target, next.Groups, next.Standby, next.Activates = PhaseFenced, r.target.party, groups, &Standby{Of: of}, false
+	if j.IsStandby() {
+		next.Standby = j.Standby
+	}
+	if j != nil {
+		next.version = j.version // what it has been before counts no more
+	}
+	return true, r.target.put(ctx, next)
+}
+
+// closed tells whether the fence is there and keeps an administrator away.
+func (r *run) closed(ctx context.Context) (bool, error) {
+	fenced, err := r.target.isFenced(ctx)
+	if err != nil || !fenced {
+		return false, err
+	}
+	err = probe(ctx, r.target.Client)
+	if err == nil || denied(err) {
+		return denied(err), nil
+	}
+	return false, fmt.Errorf("look at the fence of %s: %w", r.target.Name, err)
+}
+
+// restingFlux are the controllers of Flux that are stopped at a standby.
+func (r *run) restingFlux(ctx context.Context) ([]appsv1.Deployment, error) {
+	all, err := flux.NewSystem(r.target.Client).Deployments(ctx)
+	return slices.DeleteFunc(all, func(d appsv1.Deployment) bool { return d.Name == fetcher }), err
+}
+
+func runs(ctx context.Context, which func(context.Context) ([]appsv1.Deployment, error)) (bool, error) {
+	deployments, err := which(ctx)
+	return slices.ContainsFunc(deployments, func(d appsv1.Deployment) bool { return d.Spec.Replicas == nil || *d.Spec.Replicas != 0 }), err
+}
+
+// standbyPolicy denies all writes to what the providers of a standby act on.
+func standbyPolicy(j *Journal) policy {
+	return policy{
+		user: j.user(), groups: j.Groups, command: j.Command(),
+		message: "it is a standby of " + j.Standby.Of + ", and manages nothing; `fleetctl standby activate " + j.Target.Name + "` has it take over",
+	}
+}
+
+// restAgain is the end of an abort at a standby: it is what it was, and nobody could act in between.
+func (r *run) restAgain(ctx context.Context) error {
+	s, before := r.target, r.target.journal.Before
+	as, err := s.Client.As(before.user(), administrators)
+	if err != nil {
+		return err
+	}
+	s.as = as
+	if err := s.raise(ctx, standbyPolicy(before)); err != nil {
+		return err
+	}
+	if err := s.restoreWebhooks(ctx); err != nil {
+		return err
+	}
+	injectors, err := s.manager.Injectors(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Drain)
+	defer cancel()
+	err = s.startThese(ctx, injectors, func(detail string) { r.tell(PhaseAborting, s.Name+": "+detail) })
+	if err != nil {
+		return diag.Wrap("start the controllers of "+s.Name, err, "run the same command again")
+	}
+	return r.putBack(ctx, s)
+}
+
+// See notes at a standby what was seen of a snapshot. It fails where the standby is none any more.
+func See(ctx context.Context, target Side, seen *Seen) error {
+	s, err := lookAtSide(ctx, target)
+	if err != nil {
+		return err
+	}
+	if !s.journal.IsStandby() {
+		return notStandby(target.Name)
+	}
+	next := *s.journal
+	next.Standby = &Standby{Of: s.journal.Standby.Of, Seen: seen}
+	return s.put(ctx, &next)
+}
+
+func notStandby(name string) error {
+	return diag.Errorf("`fleetctl init --management "+name+"` makes it one, where fleet.yaml declares it under spec.standbys", "%s is no standby", name)
+}
+
+// Try restores a snapshot into a standby up to where that would take over, and undoes it: nobody acts on the copies at any moment. The report says what
+// arrived and, as warnings, what is missing.
+func Try(ctx context.Context, o RestoreOptions) (*Report, error) {
+	o.Target.Standby = true
+	if _, err := AbortRestore(ctx, o.Target); err != nil { // of a run that was killed
+		return nil, err
+	}
+	report, err := Rehearse(ctx, o)
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Minute) // an interrupt leaves it as it was, too
+		defer cancel()
+	}
+	_, undone := AbortRestore(ctx, o.Target)
+	return report, errors.Join(err, undone)
+}
+
+// heldBy are the Deployments that the fence of a standby does not keep stopped: somebody has started them.
+func heldBy(ctx context.Context, c *kube.Client) ([]string, error) {
+	manager, err := capi.New(c)
+	if err != nil {
+		return nil, err
+	}
+	deployments, err := manager.ProviderDeployments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var running []string
+	for i := range deployments {
+		if d := &deployments[i]; d.Spec.Replicas == nil || *d.Spec.Replicas != 0 {
+			running = append(running, d.Namespace+"/"+d.Name)
+		}
+	}
+	slices.Sort(running)
+	return running, nil
+}
+
+// Resting is how a standby is.
+type Resting struct {
+	Standby
+	// Fenced tells whether its API server keeps everybody away from what providers act on, Running are those of its providers that somebody has started.
+	Fenced  bool
+	Running []string
+}
+
+// LookAtStandby reads how a standby is; nil where the management cluster is none. It changes nothing.
+func LookAtStandby(ctx context.Context, target Side) (*Resting, error) {
+	s, err := lookAtSide(ctx, target)
+	if err != nil || !s.journal.IsStandby() {
+		return nil, err
+	}
+	resting := &Resting{Standby: *s.journal.Standby}
+	if resting.Fenced, err = (&run{target: s}).closed(ctx); err != nil {
+		return nil, err
+	}
+	resting.Running, err = heldBy(ctx, target.Client)
+	return resting, err
+}
