@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -19,6 +20,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
+// ReplicasMark on a Deployment is how many replicas it is to have when it is started: it was made without any, or stopped.
+const ReplicasMark = "fleetctl.dev/handover-replicas"
+
 // InstallOptions of Install.
 type InstallOptions struct {
 	// Providers to install, as Source.Resolve returns them: with versions, core first.
@@ -33,7 +37,8 @@ type InstallOptions struct {
 	BeforeUpgrade func(ctx context.Context, upgrades []Upgrade) error
 	// Origins say where the values of the Source's variables come from; it is kept on the cluster, where Held reads it.
 	Origins map[string]Origin
-	// Halted makes the providers' Deployments without a pod, and waits for none: what the providers store can be stored, and none of them ever acts.
+	// Halted makes the providers' Deployments without a pod, and waits for none: what the providers store can be stored, and none of them acts. Each bears how
+	// many it would have had.
 	Halted bool
 }
 
@@ -249,7 +254,7 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 	deployments := eager(parts.deployments)
 	if in.halted {
 		for _, d := range deployments {
-			if err := unstructured.SetNestedField(d.Object, int64(0), "spec", "replicas"); err != nil {
+			if err := halted(d); err != nil {
 				return fmt.Errorf("halt %s: %w", kube.RefOf(d), err)
 			}
 		}
@@ -263,6 +268,24 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 		return fmt.Errorf("write the inventory: %w", err)
 	}
 	return in.do(ctx, []*unstructured.Unstructured{{Object: content}})
+}
+
+// halted makes of a Deployment one without a pod.
+func halted(d *unstructured.Unstructured) error {
+	replicas, is, err := unstructured.NestedInt64(d.Object, "spec", "replicas")
+	if err != nil {
+		return err
+	}
+	if !is {
+		replicas = 1
+	}
+	annotations := d.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[ReplicasMark] = strconv.FormatInt(replicas, 10)
+	d.SetAnnotations(annotations)
+	return unstructured.SetNestedField(d.Object, int64(0), "spec", "replicas")
 }
 
 func (in *installation) do(ctx context.Context, objects []*unstructured.Unstructured) error {

@@ -44,7 +44,7 @@ func (f *factory) managementFlag(c *cobra.Command, usage string) {
 func (f *factory) completeManagementClusters(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	names := []string{}
 	if repo, err := f.fleetRepo(); err == nil {
-		names = repo.ManagementClusterNames()
+		names = slices.Concat(repo.ManagementClusterNames(), repo.StandbyNames())
 	}
 	records, err := f.store().List()
 	if err != nil && len(names) == 0 {

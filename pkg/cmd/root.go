@@ -123,6 +123,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"lifecycle", newBackupCmd(f)},
 		{"lifecycle", newRestoreCmd(f)},
 		{"lifecycle", newDrillCmd(f)},
+		{"lifecycle", newStandbyCmd(f)},
 		{"lifecycle", newConnectCmd(f)},
 		{"lifecycle", newUpgradeCmd(f)},
 		{"lifecycle", newTeardownCmd(f)},

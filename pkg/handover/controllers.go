@@ -17,12 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // replicasMark on a Deployment is how many replicas it had before the hand-over put it to 0.
-const replicasMark = "fleetctl.dev/handover-replicas"
+const replicasMark = capi.ReplicasMark
 
 var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 

@@ -103,6 +103,8 @@ type Journal struct {
 	// Standby is what a standby knows, where the role is that. Activates says that the target is a standby which takes over.
 	Standby   *Standby `json:"standby,omitempty"`
 	Activates bool     `json:"activates,omitempty"`
+	// Tries says that it is only tried: whoever meets it undoes it.
+	Tries bool `json:"tries,omitempty"`
 
 	// Before is what stood here before it, which an abort puts back.
 	Before *Journal `json:"before,omitempty"`
@@ -117,9 +119,14 @@ func (j *Journal) Whole() bool { return len(j.Select) == 0 }
 // A nil journal is of none, and that of a standby at rest neither.
 func (j *Journal) Active() bool { return j != nil && j.Phase != PhaseReleased && j.Role != RoleStandby }
 
+// Tried tells whether it is a try that was cut off: nobody waits for its end.
+func (j *Journal) Tried() bool { return j.Active() && j.Tries }
+
 // Command is the one that goes on with it.
 func (j *Journal) Command() string {
 	switch {
+	case j.Activates && j.Tries:
+		return "fleetctl standby refresh " + j.Target.Name
 	case j.Activates, j.IsStandby():
 		return "fleetctl standby activate " + j.Target.Name
 	case j.Around:

@@ -180,7 +180,7 @@ func (r *run) newJournal(role Role, graph *capi.Graph) *Journal {
 	return &Journal{
 		FormatVersion: "1", ID: time.Now().UTC().Format("20060102150405") + "-" + strings.ToLower(r.runner), Role: role, Phase: PhasePlanned,
 		Fleet: r.Fleet, Runner: r.runner, By: r.by, Moved: graph.Counts(), Clusters: graph.Clusters(), Groups: graph.Groups,
-		Activates: r.Target.Standby,
+		Activates: r.Target.Standby, Tries: r.tries,
 	}
 }
 

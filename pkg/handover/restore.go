@@ -45,12 +45,12 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 	if j != nil && j.Role == RoleTarget && j.Snapshot == o.Snapshot && j.Phase == PhaseReleased {
 		return r.report(), nil
 	}
-	if !j.IsStandby() && (!j.Active() || j.Snapshot != o.Snapshot) {
+	if !j.IsStandby() && !j.Tried() && (!j.Active() || j.Snapshot != o.Snapshot) {
 		if err := Restorable(r.target.Name, j); err != nil {
 			return nil, err
 		}
 	}
-	if r.undoing() { // an abort that was cut off; then all over again
+	if r.undoing() || j.Tried() { // an abort that was cut off, or a try; then all over again
 		if err := r.abortRestore(ctx); err != nil {
 			return r.report(), err
 		}
@@ -71,6 +71,7 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 // for a target that is made for it and deleted afterwards. The report says what was copied and, as warnings, what is missing.
 func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
 	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
+	r.tries = true
 	var err error
 	if r.target, err = openSide(ctx, o.Target); err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ type run struct {
 	source, target *side // one is nil where there is none to reach any more
 	// past tells that the journals are of a hand-over that is over, and that another one is wanted.
 	past       bool
+	tries      bool // it is undone in any case
 	runner, by string
 
 	mu       sync.Mutex

@@ -233,7 +233,14 @@ func notStandby(name string) error {
 // arrived and, as warnings, what is missing.
 func Try(ctx context.Context, o RestoreOptions) (*Report, error) {
 	o.Target.Standby = true
-	if _, err := AbortRestore(ctx, o.Target); err != nil { // of a run that was killed
+	j, err := ReadJournal(ctx, o.Target.Client)
+	if err != nil {
+		return nil, err
+	}
+	if j.Active() && !j.Tries {
+		return nil, InTheMiddle(o.Target.Name, j)
+	}
+	if _, err := AbortRestore(ctx, o.Target); err != nil { // of a try that was killed
 		return nil, err
 	}
 	report, err := Rehearse(ctx, o)

@@ -165,7 +165,7 @@ func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, ids 
 
 // refuseForgottenAt is refuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
 func (s *session) refuseForgottenAt(ctx context.Context, client *kube.Client, journal *handover.Journal) error {
-	if s.connected || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
+	if s.connected || s.standbyOf != "" || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
 		return nil
 	}
 	place, ids, err := s.snapshots(ctx)
@@ -195,14 +195,14 @@ func (p *pushed) markHandedOver(ctx context.Context, to string) error {
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	return snapshot.Put(ctx, place, &snapshot.Snapshot{
-		ID: snapshot.NewID(now), Taken: now, By: ownership.Somebody(), Fleet: s.identity(), FleetName: s.fleet.Metadata.Name, ManagementCluster: s.mgmt.Name,
+		ID: snapshot.NewID(now), Taken: now, By: ownership.Somebody(), Fleet: s.identity(), FleetName: s.fleet.Metadata.Name, ManagementCluster: s.declaredAs(),
 		Providers: []string{}, Clusters: []string{}, Available: []string{}, HandedOver: to,
 	}, keys)
 }
 
 // refuseForgotten refuses to make a management cluster of which there are snapshots: another machine has it, or had.
 func (s *session) refuseForgotten(ctx context.Context) error {
-	if s.snapshotsTo() == "" || s.hostErr != nil || s.connected {
+	if s.snapshotsTo() == "" || s.hostErr != nil || s.connected || s.standbyOf != "" {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
 	if st, err := s.host.State(ctx); err != nil || st != host.StateAbsent {

@@ -120,7 +120,7 @@ func (s *session) checks(goesOn bool) []preflight.Check {
 	if s.traits().Processes {
 		checks = append(checks, preflight.Check{Name: "other users", Run: s.checkNeighbours})
 	}
-	if s.traits().Processes && s.usesEngine() {
+	if s.traits().Processes && s.usesEngine() && (s.standbyOf == "" || goesOn) { // a standby runs no provider before it takes over
 		checks = append(checks, preflight.Check{Name: "docker provider's port", Run: s.checkProviderPort})
 	}
 	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitLocal {

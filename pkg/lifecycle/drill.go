@@ -36,7 +36,9 @@ type DrillOptions struct {
 type DrillResult struct {
 	FormatVersion string `json:"formatVersion"`
 	Cluster       string `json:"cluster"`
-	Place         string `json:"place"`
+	// Standby that it was tried on; empty for a host that was made for it.
+	Standby string `json:"standby,omitempty"`
+	Place   string `json:"place"`
 	// Works: nothing was found that would keep a restore from working.
 	Works    bool          `json:"works"`
 	Snapshot *SnapshotInfo `json:"snapshot"`
@@ -194,17 +196,8 @@ func installHalted(ctx context.Context, client *kube.Client, m *manifests, pods 
 
 // takeIn gives the drill's management cluster what the snapshot holds, and lets nobody act on it.
 func (d *drill) takeIn(ctx context.Context, client *kube.Client, detail func(string)) error {
-	report, err := handover.Rehearse(ctx, handover.RestoreOptions{
-		Fleet: d.snap.Fleet, Target: handover.Side{Name: "the drill", Client: client}, Snapshot: d.snap.ID,
-		Source:  handover.Party{Name: d.snap.ManagementCluster, UID: d.snap.UID},
-		Objects: d.snap.Objects, Available: d.snap.Available, Epoch: d.snap.Epoch,
-		Progress: func(progress handover.Progress) { detail(progress.String()) },
-	})
-	if report != nil {
-		for _, warning := range report.Warnings {
-			d.find(diag.SeverityWarning, warning, "")
-		}
-	}
+	report, err := handover.Rehearse(ctx, restoreOptions(d.snap, handover.Side{Name: "the drill", Client: client}, func(progress handover.Progress) { detail(progress.String()) }))
+	d.noteWarnings(report)
 	if err == nil {
 		d.result.Restored = report.Moved
 	}

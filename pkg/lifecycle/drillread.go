@@ -85,7 +85,7 @@ func (s *session) declaredClusters() (map[string]bool, []diag.Finding, error) {
 	}
 	declared := map[string]bool{}
 	for _, c := range clusters {
-		if c.ManagementCluster == s.mgmt.Name {
+		if c.ManagementCluster == s.declaredAs() {
 			declared[c.Name] = true
 		}
 	}

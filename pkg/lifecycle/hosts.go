@@ -22,6 +22,11 @@ func (s *session) settleHostTypes(ctx context.Context, fleet *v1alpha1.Fleet) {
 			m.Host.Type = s.defaultHostType(ctx, m.Name)
 		}
 	}
+	for i := range fleet.Spec.Standbys {
+		if b := &fleet.Spec.Standbys[i]; b.Host.Type == "" && b.Host.Kind == nil && b.Host.Embedded == nil && b.Host.Existing == nil {
+			b.Host.Type = s.defaultHostType(ctx, b.Name)
+		}
+	}
 }
 
 // defaultHostType is what an earlier run chose, so that an engine that starts to answer does not move a cluster.

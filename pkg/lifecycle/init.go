@@ -73,6 +73,9 @@ func (s *session) runInit(ctx context.Context) (*InitResult, error) {
 		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))
 	}
 	r := newInitRun(s)
+	if s.standbyOf != "" {
+		r.held = r.restsAsDeclared
+	}
 	if err := r.runWatched(ctx); err != nil {
 		return nil, err
 	}
@@ -91,6 +94,10 @@ func (r *initRun) result() *InitResult {
 		Repo: s.opts.Dir, GitURL: endpoint.display, Branch: s.fleet.Spec.Git.Branch, Revision: pushed.revision,
 		Kubeconfig: s.cluster.Path(management.KubeconfigFile), DeployKey: string(endpoint.credentials.IdentityPub), Changed: r.changed.Load(), Kept: kept,
 		Upgraded: installed.upgraded, Renewed: installed.renewed, Snapshot: installed.snapshot,
+	}
+	if s.standbyOf != "" {
+		result.Next = s.standbyNext()
+		return result
 	}
 	clusters := s.mgmt.ClustersDir("<environment>") // fleet.yaml need not declare one
 	if declared := s.fleet.Spec.Environments; len(declared) > 0 {

@@ -141,7 +141,7 @@ func (r *initRun) installProviders(
 	}
 	result, err := r.session.installWith(ctx, m.versions, manager, capi.InstallOptions{
 		Providers: m.providers, Detail: detail,
-		PodsRun: untilPodsRun(pods),
+		PodsRun: untilPodsRun(pods), Halted: r.session.standbyOf != "", // none of them ever runs there before it takes over
 		BeforeUpgrade: func(ctx context.Context, upgrades []capi.Upgrade) (err error) {
 			r.did() // also where it fails on the way
 			done.snapshot, err = r.session.keepSnapshot(ctx, manager, upgrades, detail)
@@ -174,7 +174,7 @@ func (r *initRun) unlessHeld(ctx context.Context, client *kube.Client) error {
 	}
 	held, err := r.held(ctx, client)
 	if err == nil && held {
-		err = steps.NothingToDo("the restore is under way")
+		err = steps.NothingToDo(r.whyHeld())
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func (c *repoContent) missingScaffold(ctx context.Context, present func(manifest
 func (s *session) isNewRepo(root string) bool {
 	return !slices.ContainsFunc(s.fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
 		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(m.Dir()), flux.Name))
-		return m.Name != s.mgmt.Name && err == nil
+		return m.Name != s.declaredAs() && err == nil
 	})
 }
 

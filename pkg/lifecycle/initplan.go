@@ -207,12 +207,12 @@ func (s *session) pinVersions(chosen []capi.Provider, certManager string) ([]byt
 	file := s.fleetFile
 	var err error
 	if certManager != "" {
-		if file, err = v1alpha1.SetCertManagerVersion(file, s.mgmt.Name, certManager); err != nil {
+		if file, err = v1alpha1.SetCertManagerVersion(file, s.declaredAs(), certManager); err != nil {
 			return nil, err
 		}
 	}
 	for _, p := range chosen {
-		if file, err = v1alpha1.SetProviderVersion(file, s.mgmt.Name, v1alpha1.ProviderType(p.Type), p.Name, p.Version); err != nil {
+		if file, err = v1alpha1.SetProviderVersion(file, s.declaredAs(), v1alpha1.ProviderType(p.Type), p.Name, p.Version); err != nil {
 			return nil, err
 		}
 	}
@@ -225,7 +225,7 @@ func (s *session) withVersions(chosen []capi.Provider, certManager string) *v1al
 	fleet.Spec.ManagementClusters = slices.Clone(fleet.Spec.ManagementClusters)
 	for i := range fleet.Spec.ManagementClusters {
 		m := &fleet.Spec.ManagementClusters[i]
-		if m.Name != s.mgmt.Name {
+		if m.Name != s.declaredAs() {
 			continue
 		}
 		m.CertManager.Version = certManager

@@ -116,6 +116,14 @@ func (r *initRun) initSteps() []steps.Step {
 	}
 }
 
+// wantedSteps are those of init, or what makes a standby.
+func (r *initRun) wantedSteps() []steps.Step {
+	if r.session.standbyOf != "" {
+		return r.standbySteps()
+	}
+	return r.initSteps()
+}
+
 // beforeConnect is what Flux cannot begin without. What an existing fleet repo declares needs the providers' kinds and webhooks: Flux would
 // fail, and try again much later. A new one declares no cluster yet, so Flux applies it while the providers start.
 func (r *initRun) beforeConnect() []string {

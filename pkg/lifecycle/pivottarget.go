@@ -240,6 +240,12 @@ func (s *session) refuseHandedOver(ctx context.Context, client *kube.Client) (*h
 }
 
 func (s *session) refuseJournal(journal *handover.Journal) error {
+	switch {
+	case journal.IsStandby() && s.standbyOf == "":
+		return handover.AtRest("the management cluster "+s.mgmt.Name, journal)
+	case journal.Activates && (journal.Active() || s.standbyOf != "" && journal.Role == handover.RoleTarget):
+		return diag.Errorf("`"+journal.Command()+"` goes on with it", "%s is taking over from %s", s.mgmt.Name, journal.Source.Name)
+	}
 	if journal.Snapshot != "" && journal.Phase != handover.PhaseReleased {
 		return diag.Errorf("`fleetctl restore` goes on with it, `fleetctl restore --abort` undoes it",
 			"the management cluster %s is being restored from the snapshot %s", s.mgmt.Name, journal.Snapshot)

@@ -81,9 +81,9 @@ func (s *session) gitRemote() gitRemote {
 	}
 }
 
-// openPlace is the place that was given or, where none was, the one of fleet.yaml.
+// openPlace is the place that was given or, where none was, the one of fleet.yaml. A standby's is that of the one which it takes over from.
 func (s *session) openPlace(given string) (snapshot.Place, error) {
-	return openPlace(cmp.Or(given, s.snapshotsTo()), s.mgmt.Name, s.gitRemote())
+	return openPlace(cmp.Or(given, s.snapshotsTo()), s.declaredAs(), s.gitRemote())
 }
 
 // place is where fleet.yaml says that the session's snapshots are kept.
@@ -132,7 +132,7 @@ func (s *session) findSnapshot(ctx context.Context, place snapshot.Place, id str
 	if err := s.handedOverSince(ctx, place, snap, keys); err != nil {
 		return nil, err
 	}
-	if snap.Fleet != s.identity() || snap.ManagementCluster != s.mgmt.Name {
+	if snap.Fleet != s.identity() || snap.ManagementCluster != s.declaredAs() {
 		return nil, diag.Errorf("run it in that fleet's repo, and name the management cluster with --management",
 			"the snapshot %s is of management cluster %s of fleet %s (%.8s)", snap.ID, snap.ManagementCluster, snap.FleetName, snap.Fleet)
 	}
@@ -154,7 +154,7 @@ func (s *session) handedOverSince(ctx context.Context, place snapshot.Place, sna
 			return err
 		}
 		if later.HandedOver != "" {
-			return refuseHandedOverSince(s.mgmt.Name, later)
+			return refuseHandedOverSince(s.declaredAs(), later)
 		}
 	}
 	return nil

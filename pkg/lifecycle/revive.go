@@ -43,7 +43,7 @@ func (r *initRun) runWatched(ctx context.Context) error {
 			cancel(gone)
 		}
 	}()
-	err := steps.Run(watched, r.session.deps.Report, r.initSteps())
+	err := steps.Run(watched, r.session.deps.Report, r.wantedSteps())
 	cancel(nil)
 	<-done
 	if err == nil || ctx.Err() != nil {

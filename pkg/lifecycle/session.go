@@ -35,6 +35,9 @@ type session struct {
 	fleetFile []byte // fleet.yaml as it is, or as it would be written of the options alone
 	newFleet  bool   // there was no fleet.yaml
 
+	// standbyOf is the management cluster that this one is a standby of; "" for one that is none.
+	standbyOf string
+
 	self        *ownership.Repo
 	id          currentID // of the fleet; see identity
 	provisional bool      // it is not in the repo yet
@@ -106,7 +109,7 @@ func (s *session) settle(ctx context.Context) (err error) {
 	if err := s.loadFleet(ctx); err != nil {
 		return err
 	}
-	if s.mgmt, err = s.fleet.ManagementCluster(s.opts.Cluster); err != nil {
+	if s.mgmt, s.standbyOf, err = chosen(s.fleet, s.opts.Cluster); err != nil {
 		return err
 	}
 	if own := s.mgmt.Repository; own != nil {

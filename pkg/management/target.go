@@ -65,7 +65,9 @@ func Find(store state.Store, name, dir string) (*Target, error) {
 	for _, r := range records {
 		mine := r.Repo == dir
 		if repo != nil && repo.Declares(r.Name) {
-			mine = repo.Owns(&r)
+			mine = repo.Owns(&r) && !slices.Contains(repo.Standbys, r.Name) // that has no work
+		} else if repo != nil && repo.Declares(r.PivotedTo) {
+			mine = false // its standby has taken over, and stands in its place
 		}
 		if mine {
 			here = append(here, r)

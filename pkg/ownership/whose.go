@@ -36,6 +36,8 @@ type Repo struct {
 	Branch string
 	// Clusters are its management clusters.
 	Clusters []string
+	// Standbys wait to take over from one of them.
+	Standbys []string
 	// Hosts are what it declares to carry them.
 	Hosts map[string]v1alpha1.HostType
 	// Adopted are those that were there before fleetctl: their folder has a path of its own.
@@ -76,6 +78,10 @@ func NewRepo(dir, id string, fleet *v1alpha1.Fleet) *Repo {
 			r.Adopted = append(r.Adopted, m.Name)
 		}
 	}
+	for _, s := range fleet.Spec.Standbys {
+		r.Standbys = append(r.Standbys, s.Name)
+		r.Hosts[s.Name] = s.Host.Type
+	}
 	return r
 }
 
@@ -87,8 +93,10 @@ func (r *Repo) Place() string {
 	return r.Dir
 }
 
-// Declares tells whether the repo has a management cluster of that name.
-func (r *Repo) Declares(name string) bool { return slices.Contains(r.Clusters, name) }
+// Declares tells whether the repo has a management cluster, or a standby, of that name.
+func (r *Repo) Declares(name string) bool {
+	return slices.Contains(r.Clusters, name) || slices.Contains(r.Standbys, name)
+}
 
 // Owns tells whether a record on this machine is of a management cluster of this repo's fleet.
 func (r *Repo) Owns(rec *state.Record) bool {

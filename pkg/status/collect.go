@@ -42,7 +42,7 @@ func Collect(ctx context.Context, from Sources) *Report {
 	}}
 	parts := []func(context.Context){c.git}
 	if from.Client != nil {
-		parts = append(parts, c.version, c.providers, c.flux, c.clusters)
+		parts = append(parts, c.version, c.providers, c.flux, c.clusters, c.standby)
 	}
 	var all sync.WaitGroup
 	for _, part := range parts {
@@ -79,7 +79,7 @@ func reason(err error) string {
 
 // inOrder puts what could not be read, which is known in the order in which the sources gave up, into the order of the tree.
 func inOrder(failed []Problem) []Problem {
-	order := []string{repoServer, "fleet repo ", apiServer, partProviders, partFlux, partClusters}
+	order := []string{repoServer, "fleet repo ", apiServer, partProviders, partFlux, partClusters, partStandby}
 	place := func(p Problem) int {
 		return slices.IndexFunc(order, func(name string) bool { return strings.HasPrefix(p.Object, name) })
 	}
@@ -248,6 +248,12 @@ func (c *collector) judge() {
 	}
 	for _, p := range inOrder(c.failed) {
 		r.blame(p.Object, p.Reason, "")
+	}
+	if r.Standby != nil {
+		c.atRest()
+		c.judgeInstalled()
+		c.judgeStandby()
+		return
 	}
 	c.judgeInstalled()
 	c.joinFlux()

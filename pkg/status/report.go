@@ -19,6 +19,8 @@ type Report struct {
 	Providers     []Item    `json:"providers"`
 	Flux          Flux      `json:"flux"`
 	Clusters      []Fleet   `json:"clusters"`
+	// Standby is what there is to say of one that waits to take over from another; nil for a management cluster that works.
+	Standby *Standby `json:"standby,omitempty"`
 	// Unknown are the parts of the report that could not be asked: nothing in them is not "there is nothing".
 	Unknown []string `json:"unknown"`
 	// Problems are the reasons why Ready is false, in the order of the tree.

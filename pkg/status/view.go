@@ -122,6 +122,9 @@ func clusterLine(r *Report, style Style) string {
 	if r.Cluster.Ephemeral && r.Cluster.PivotedTo == "" {
 		facts = append(facts, "ephemeral")
 	}
+	if r.Standby != nil {
+		facts = append(facts, r.Standby.line(r.Time))
+	}
 	return line + apply(style.Dim, " ("+strings.Join(facts, ", ")+")")
 }
 

@@ -56,7 +56,10 @@ func transferView(p *Page, r *transfer.Result) error {
 func drillView(w io.Writer, r *lifecycle.DrillResult) error {
 	s := r.Snapshot
 	ui.Fprintf(w, "Snapshot %s of %s, taken %s by %s: %s\n", s.ID, r.Cluster, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
-	if len(r.Restored) > 0 {
+	if len(r.Restored) > 0 && r.Standby != "" {
+		ui.Fprintf(w, "Tried on the standby %s, with nobody to act on it, the same as in the snapshot, and taken away again: %s, in %s.\n",
+			r.Standby, countsText(r.Restored), plain.Count(r.Seconds, "second"))
+	} else if len(r.Restored) > 0 {
 		ui.Fprintf(w, "Restored on a host of its own, with nobody to act on it, and the same as in the snapshot: %s, in %s.\n", countsText(r.Restored), plain.Count(r.Seconds, "second"))
 	}
 	for _, finding := range r.Findings {
@@ -65,14 +68,18 @@ func drillView(w io.Writer, r *lifecycle.DrillResult) error {
 			ui.Fprintf(w, "  hint: %s\n", finding.Hint)
 		}
 	}
-	ui.FprintText(w, "A restore needs besides, and neither Git nor the snapshot holds:")
-	for _, what := range r.Elsewhere {
-		ui.Fprintf(w, "  %s\n", what)
+	what := "A restore"
+	if r.Standby != "" {
+		what = "Taking over"
+	}
+	ui.Fprintf(w, "%s needs besides, and neither Git nor the snapshot holds:\n", what)
+	for _, needed := range r.Elsewhere {
+		ui.Fprintf(w, "  %s\n", needed)
 	}
 	if !r.Works {
-		_, err := ui.FprintText(w, "A restore would not work today.")
-		return err
+		ui.Fprintf(w, "%s would not work today.\n", what)
+		return nil
 	}
-	_, err := ui.FprintText(w, "A restore would work.")
-	return err
+	ui.Fprintf(w, "%s would work.\n", what)
+	return nil
 }

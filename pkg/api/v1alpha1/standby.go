@@ -46,6 +46,10 @@ func (v *validator) standbys(f *Fleet) {
 		case f.Spec.ManagementClusters[of].Repository != nil:
 			v.errorf(RuleValue, at(i)+".of", "declare the standby in the fleet repo of "+s.Of, "management cluster %s has a fleet repo of its own", s.Of)
 		}
+		if v.noRemote {
+			v.errorf(RuleRequired, at(i), "add `url:` to spec.git: a remote that outlives this machine", "a standby cannot fetch a fleet repo that only this machine has")
+			continue
+		}
 		if s.Host.Type == HostWorkload {
 			v.errorf(RuleValue, at(i)+".host.type", "use a host that needs no management cluster: "+string(HostKind)+", "+string(HostEmbedded)+" or "+string(HostExisting),
 				"a workload cluster does not carry a standby: it would be lost with what makes it")

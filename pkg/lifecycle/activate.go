@@ -1,0 +1,358 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+const (
+	stepTakeOver = "take over"
+	stepDeclare  = "declare it in fleet.yaml"
+)
+
+// answerTime is what the management cluster that a standby takes over from gets to show that it lives.
+const answerTime = 15 * time.Second
+
+// ActivateOptions of ActivateStandby.
+type ActivateOptions struct {
+	InitOptions
+	// From, Snapshot, SourceIsGone and PauseElsewhere are those of RestoreOptions.
+	From, Snapshot               string
+	SourceIsGone, PauseElsewhere bool
+	// HandOver takes the work from a management cluster that lives, without a snapshot.
+	HandOver bool
+	// DryRun only looks, and Abort undoes what has not taken over.
+	DryRun, Abort bool
+}
+
+// ActivateResult is what ActivateStandby did, or would do.
+type ActivateResult struct {
+	FormatVersion string `json:"formatVersion"`
+	// Outcome is activated, planned, undone or nothing-to-do.
+	Outcome string `json:"outcome"`
+	Cluster string `json:"cluster"`
+	Of      string `json:"of"`
+	// Snapshot that it takes over with; nil where it takes over from a management cluster that lives: then Plan is what it would do.
+	Snapshot   *SnapshotInfo    `json:"snapshot,omitempty"`
+	Plan       *handover.Plan   `json:"plan,omitempty"`
+	Report     *handover.Report `json:"report,omitempty"`
+	Revision   string           `json:"revision,omitempty"`
+	Kubeconfig string           `json:"kubeconfig,omitempty"`
+	Next       []string         `json:"next"`
+}
+
+// activation has a standby take over. It is init's steps with a restore, or a hand-over, before Flux is connected, as a restore is, on a cluster that is there.
+type activation struct {
+	*restore
+	opts    ActivateOptions
+	client  *kube.Client
+	journal *handover.Journal
+	source  *kube.Client // the one that hands over; nil for a snapshot, or where it is not there any more
+	result  *ActivateResult
+}
+
+// ActivateStandby has a standby take over from the management cluster that it is a standby of: with its last snapshot where that is gone, or from itself where
+// it lives. It goes on where an earlier run was cut off.
+func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOptions) (*ActivateResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	s, client, journal, done, err := openStandby(ctx, deps, o.InitOptions, "fleetctl standby activate")
+	if err != nil {
+		return nil, steps.TimedOut(ctx, err)
+	}
+	defer done()
+	a := &activation{restore: newRestore(newInitRun(s)), opts: o, client: client, journal: journal, result: &ActivateResult{
+		FormatVersion: "1", Outcome: "planned", Cluster: s.mgmt.Name, Of: s.standbyOf, Next: []string{},
+	}}
+	if o.Abort {
+		return a.result, a.undo(ctx)
+	}
+	if err := a.settle(ctx); err != nil || o.DryRun {
+		return a.result, err
+	}
+	a.init.goesOn = true
+	a.init.held = func(context.Context, *kube.Client) (bool, error) { return true, nil } // what init would mend is stopped on purpose
+	if err := steps.Run(ctx, deps.Report, a.steps()); err != nil {
+		return nil, err
+	}
+	a.result.Outcome, a.result.Kubeconfig = "activated", s.cluster.Path(management.KubeconfigFile)
+	a.result.Report, _ = a.report.Peek()
+	a.result.Next = append(a.result.Next,
+		"fleetctl status --management "+s.mgmt.Name+"     # the clusters, and what is wrong",
+		"fleetctl backup --management "+s.mgmt.Name+"     # the snapshots of "+s.standbyOf+" are history",
+		"fleetctl host delete --management "+s.standbyOf+"    # its host, before anybody starts it again")
+	return a.result, nil
+}
+
+// handsOver tells whether the work comes from the other management cluster itself: as an earlier run began, else as was asked for.
+func (a *activation) handsOver() bool {
+	if a.journal.IsStandby() || a.journal.Tried() {
+		return a.opts.HandOver
+	}
+	return a.journal.Snapshot == ""
+}
+
+// settle finds out what it takes over with, and whether it may.
+func (a *activation) settle(ctx context.Context) error {
+	if a.handsOver() {
+		return a.settleSource(ctx)
+	}
+	if !a.journal.IsStandby() && !a.journal.Tried() {
+		return a.settleUnderWay(ctx)
+	}
+	alive, err := a.reachSource(ctx)
+	if err == nil {
+		return diag.Errorf("to take its work over while it lives: --hand-over. If it is not to go on, end it first (`fleetctl host stop --management "+a.session.standbyOf+"`)",
+			"the management cluster %s answers at %s: it and the standby would act on the same machines", a.session.standbyOf, alive.Host())
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	if err := a.findIt(ctx, a.opts.Snapshot); err != nil {
+		return err
+	}
+	if a.opts.DryRun {
+		return nil
+	}
+	if a.snap.HandedOver != "" {
+		return refuseHandedOverSince(a.session.standbyOf, a.snap)
+	}
+	a.pauseElsewhere = a.opts.PauseElsewhere
+	if err := a.checkOwners(ctx); err != nil {
+		return err
+	}
+	if a.opts.SourceIsGone {
+		return nil
+	}
+	return diag.Errorf("if it is gone, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
+		"that the management cluster %s does not answer here does not tell that it is gone (%v); the snapshot was taken %s, by %s",
+		a.session.standbyOf, err, ago(a.snap.Taken), a.snap.By)
+}
+
+// findIt reads the snapshot.
+func (a *activation) findIt(ctx context.Context, id string) error {
+	place, err := a.session.openPlace(a.opts.From)
+	if err != nil {
+		return err
+	}
+	if a.snap, err = a.session.findSnapshot(ctx, place, id); err != nil {
+		return err
+	}
+	a.result.Snapshot = infoOf(a.snap)
+	return nil
+}
+
+// settleUnderWay goes on with the snapshot of an earlier run. Once that has taken over, what the snapshot holds is needed no more.
+func (a *activation) settleUnderWay(ctx context.Context) error {
+	if a.journal.Phase.Committed() {
+		a.snap = &snapshot.Snapshot{ID: a.journal.Snapshot, Fleet: a.journal.Fleet, ManagementCluster: a.journal.Source.Name, UID: a.journal.Source.UID}
+		return nil
+	}
+	return a.findIt(ctx, a.journal.Snapshot)
+}
+
+// reachSource is a way to the management cluster that the standby takes over from, where this machine knows one and it answers.
+func (a *activation) reachSource(ctx context.Context) (*kube.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	target, err := management.Find(a.session.deps.Store, a.session.standbyOf, a.session.opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	client, err := target.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, err = client.ServerVersion(ctx)
+	return client, err
+}
+
+// settleSource is settle where the other one lives, or lived when an earlier run began.
+func (a *activation) settleSource(ctx context.Context) (err error) {
+	a.source, err = a.reachSource(ctx)
+	if err != nil && a.journal.Activates && a.journal.Phase.Committed() {
+		a.session.deps.Report.Warn("what is left at " + a.session.standbyOf + " is not removed: it does not answer")
+		return nil
+	}
+	if err != nil {
+		return diag.Wrap("reach "+a.session.standbyOf, err, "`fleetctl connect --management "+a.session.standbyOf+"` gives this machine a way there; where it is gone: --source-is-gone without --hand-over")
+	}
+	if a.journal.Tried() { // nothing waits for it
+		if _, err := handover.AbortRestore(ctx, a.session.side(a.client)); err != nil {
+			return err
+		}
+	}
+	if a.opts.DryRun {
+		a.result.Plan, err = handover.Look(ctx, a.handOptions(a.client, nil))
+	}
+	return err
+}
+
+func (a *activation) handOptions(client *kube.Client, detail func(string)) handover.Options {
+	o := handover.Options{
+		Fleet: a.session.identity(), Source: handover.Side{Name: a.session.standbyOf, Client: a.source}, Target: a.session.side(client),
+	}
+	if detail != nil {
+		o.Progress = func(progress handover.Progress) { detail(progress.String()) }
+	}
+	return o
+}
+
+// steps are init's with what gives it the work before Flux is connected, and with the fleet repo's part at the end: until then the same command goes on.
+func (a *activation) steps() []steps.Step {
+	all := a.init.stepsAround(steps.Step{
+		Name: stepTakeOver, Needs: []string{stepPush, stepFlux, stepProviders}, Work: steps.Make2(a.report, a.takeOver, a.init.client, a.init.pushed),
+		Timeout: time.Hour,
+		Hint:    "run the same command again: it goes on; until it has taken over, `fleetctl standby activate " + a.session.mgmt.Name + " --abort` undoes it",
+	})
+	return append(all, steps.Step{
+		Name: stepAsBefore, Needs: []string{stepSynced}, Work: steps.Do2(a.waitAsBefore, a.init.client, a.report), Timeout: 15 * time.Minute,
+		Hint: "it has taken over; `fleetctl status --management " + a.session.mgmt.Name + "` shows what is wrong",
+	}, steps.Step{
+		Name: stepDeclare, Needs: []string{stepTakeOver, stepConnect}, Work: steps.Do2(a.declare, a.init.pushed, a.init.endpoint), Timeout: 5 * time.Minute,
+		Hint: "it has taken over; run the same command again, or change fleet.yaml by hand: `fleetctl standby activate --help` says how",
+	})
+}
+
+// takeOver gives the standby the work.
+func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *pushed, detail func(string)) (report *handover.Report, err error) {
+	attach := func(ctx context.Context, target *kube.Client, detail func(string)) error {
+		if err := commit.attach(ctx, target, detail); err != nil {
+			return err
+		}
+		return flux.NewSystem(target).EndFetch(ctx)
+	}
+	if a.handsOver() {
+		o := a.handOptions(client, detail)
+		o.Attach = attach
+		report, err = handover.Run(ctx, o)
+	} else {
+		o := restoreOptions(a.snap, a.session.side(client), func(progress handover.Progress) { detail(progress.String()) })
+		o.Attach = attach
+		report, err = handover.Restore(ctx, o)
+	}
+	a.session.warn(report)
+	a.init.did()
+	return report, err
+}
+
+// declare says in Git, and where the snapshots are, that the standby has taken over. Both are done again without harm.
+func (a *activation) declare(ctx context.Context, commit *pushed, endpoint *gitEndpoint, detail func(string)) error {
+	s := a.session
+	if err := a.markHistory(ctx, commit); err != nil {
+		return err
+	}
+	if err := a.remember(); err != nil {
+		return err
+	}
+	p := &pushed{session: s, access: commit.access, repo: commit.repo}
+	message := s.mgmt.Name + " takes over from " + s.standbyOf + "\n\nWritten by fleetctl standby activate.\n"
+	made, nothing, err := s.commitTo(ctx, endpoint, p, message, func(_ context.Context, root string) ([]gitrepo.Change, error) {
+		repo, err := fleetrepo.Open(root)
+		if err != nil {
+			return nil, err
+		}
+		edit, err := repo.ActivateStandby(s.mgmt.Name, s.standbyOf)
+		if err != nil {
+			return nil, err
+		}
+		var changes []gitrepo.Change
+		for _, f := range edit.Changes.Files() {
+			changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content, Replace: true})
+		}
+		return changes, nil
+	}, detail)
+	a.result.Revision = p.revision
+	if err == nil && !made {
+		return nothing
+	}
+	return err
+}
+
+// remember notes on this machine, where it knows the other one, that the work has gone from there: as after a pivot, no command of this machine begins with it
+// again.
+func (a *activation) remember() error {
+	other := a.session.deps.Store.Cluster(a.session.standbyOf)
+	if _, err := other.Load(); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	unlock, err := other.Lock("fleetctl standby activate")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	record, err := other.Load()
+	if err != nil {
+		return err
+	}
+	kubeconfig, _ := a.init.kubeconfig.Peek()
+	if err := kube.WriteKubeconfig(other.Path(management.KubeconfigFile), kubeconfig); err != nil {
+		return err
+	}
+	record.PivotedTo = a.session.mgmt.Name
+	return other.Save(*record)
+}
+
+// markHistory notes where the snapshots are that the work is the standby's now: nobody restores them beside it. A note of an earlier run is left.
+func (a *activation) markHistory(ctx context.Context, commit *pushed) error {
+	s := a.session
+	if s.snapshotsTo() == "" {
+		return nil
+	}
+	place, ids, err := s.snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	if len(ids) > 0 {
+		keys, err := commit.sealingKeys()
+		if err != nil {
+			return err
+		}
+		newest, err := snapshot.Find(ctx, place, slices.Max(ids), keys)
+		if err == nil && newest.HandedOver == s.mgmt.Name {
+			return nil
+		}
+	}
+	return commit.markHandedOver(ctx, s.mgmt.Name)
+}
+
+// undo leaves a standby behind, as long as it has not taken over.
+func (a *activation) undo(ctx context.Context) error {
+	a.result.Outcome = "nothing-to-do"
+	if a.journal.IsStandby() {
+		return nil
+	}
+	step := a.session.deps.Report.Start("undo the activation")
+	var report *handover.Report
+	var err error
+	if a.handsOver() && !a.journal.Tried() {
+		if a.source, err = a.reachSource(ctx); err == nil {
+			report, err = handover.Abort(ctx, a.handOptions(a.client, step.Detail))
+		}
+	} else {
+		report, err = handover.AbortRestore(ctx, a.session.side(a.client))
+	}
+	if err == nil && report == nil {
+		err = errors.New("it has taken over: it can only go forward")
+	}
+	if err != nil {
+		step.Fail(err)
+		return err
+	}
+	step.Done()
+	a.result.Outcome, a.result.Report = "undone", report
+	return nil
+}
