@@ -144,7 +144,7 @@ e2e-embedded-first: build bundle-embedded
 
 .PHONY: e2e-embedded-second
 e2e-embedded-second: build bundle-embedded gitea
-	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|$(EMBEDDED_THIRD)|^(TestMasterOfMasters|TestStandsAlone|TestStandsAloneInItsOwnRepo|TestPivot|TestSourceLost|TestTransfer|TestRunnerLostInBootstrap|TestQuickstart|TestKills)$$|/^kind$$')
+	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|$(EMBEDDED_THIRD)|^(TestMasterOfMasters|TestStandsAlone|TestStandsAloneInItsOwnRepo|TestPivot|TestSourceLost|TestTransfer|TestRunnerLostInBootstrap|TestStandby|TestQuickstart|TestKills)$$|/^kind$$')
 
 .PHONY: e2e-embedded-third
 e2e-embedded-third: build bundle-embedded
@@ -166,7 +166,7 @@ handover_test = FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags
 .PHONY: test-handover
 test-handover: ## Kill a hand-over, a restore and a detachment at their writes, run it again or abort it, and look at both sides from outside: KILLS=2000 SEED=
 	$(OFFLINE_BUILD) -only control-plane
-	$(handover_test) -run '^(TestKills|TestFaults|TestTargetLost|TestRestore|TestFenceOnly|TestDetach|TestTransfer|TestTransferIntoOwnRepo)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
+	$(handover_test) -run '^(TestKills|TestFaults|TestTargetLost|TestRestore|TestStandby|TestFenceOnly|TestDetach|TestTransfer|TestTransferIntoOwnRepo)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
 
 .PHONY: test-handover-stock
 test-handover-stock: ## The same kills for stock clusterctl move: how many of them it does not come back from

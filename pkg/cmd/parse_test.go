@@ -206,6 +206,26 @@ func TestParse(t *testing.T) {
 			}),
 			list("new", "existing", "there", 2, "aws", "v2.13.0", "azure"),
 		},
+		"standby add": {
+			"standby add spare --of platform --host existing --host-context there",
+			of(func(o *standbyAddOptions) any {
+				return list(o.wanted.Name, o.wanted.Of, string(o.wanted.Host.Type), o.wanted.Host.Existing.Context)
+			}),
+			list("spare", "platform", "existing", "there"),
+		},
+		"standby refresh": {
+			"standby refresh spare --from /srv/s --max-age 24h",
+			of(func(o *standbyRefreshOptions) any { return list(o.refresh.Cluster, o.refresh.From, o.refresh.MaxAge, o.refresh.Dir) }),
+			list("spare", "/srv/s", 24*time.Hour, dir),
+		},
+		"standby activate": {
+			"standby activate spare --snapshot s --source-is-gone --pause-elsewhere",
+			of(func(o *standbyActivateOptions) any {
+				a := o.activate
+				return list(a.Cluster, a.Snapshot, a.SourceIsGone, a.PauseElsewhere, a.HandOver)
+			}),
+			list("spare", "s", true, true, false),
+		},
 		"the size of a pool": {
 			"pool scale shop general --min 2 --max 0",
 			of(func(o *poolScaleOptions) any {
@@ -324,6 +344,9 @@ func TestParseRefuses(t *testing.T) {
 		"orphans --gone mgmt":                                    "--delete",
 		"credentials --within -1h":                               "is negative",
 		"drill --max-age -1h":                                    "is negative",
+		"standby refresh spare --max-age -1h":                    "is negative",
+		"standby activate spare --abort --dry-run":               "--abort changes something",
+		"standby activate spare --hand-over --source-is-gone":    "--hand-over takes the work",
 		"environment pause dev --now --push":                     "--now changes the cluster",
 		"feature add x --set a=b":                                "--set is about a chart",
 		"feature add x --version 1":                              "--version is about a chart",
