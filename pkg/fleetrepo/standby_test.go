@@ -137,7 +137,11 @@ func TestAddAndRemoveStandby(t *testing.T) {
 		t.Errorf("as a management cluster it is %+v, %v", m, err)
 	}
 	for _, wrong := range []v1alpha1.Standby{
-		{Name: "spare", Of: "main"}, {Name: "main", Of: "eu"}, {Name: "other", Of: "nobody"}, {Name: "other"}, {Name: "Not a name", Of: "main"},
+		{Name: "spare", Of: "main"},
+		{Name: "main", Of: "eu"},
+		{Name: "other", Of: "nobody"},
+		{Name: "other"},
+		{Name: "Not a name", Of: "main"},
 		{Name: "other", Of: "main", Host: v1alpha1.Host{Type: v1alpha1.HostWorkload}},
 		{Name: "other", Of: "main", Host: v1alpha1.Host{Type: v1alpha1.HostExisting}},
 	} {

@@ -46,7 +46,7 @@ type Seen struct {
 	Objects  int      `json:"objects"`
 }
 
-// IsStandby tells whether the management cluster whose journal it is is a standby at rest.
+// IsStandby tells whether it is the journal of a standby at rest.
 func (j *Journal) IsStandby() bool { return j != nil && j.Role == RoleStandby && j.Standby != nil }
 
 // wasStandby tells whether an abort of what the journal is about leaves a standby behind.

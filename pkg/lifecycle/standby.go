@@ -198,7 +198,7 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o StandbyOptions)
 	if err != nil {
 		return nil, err
 	}
-	d := &drill{session: s, opts: DrillOptions{InitOptions: o.InitOptions, From: o.From, Snapshot: o.Snapshot, MaxAge: o.MaxAge}, result: &DrillResult{
+	d := &drill{session: s, opts: DrillOptions(o), result: &DrillResult{
 		FormatVersion: "1", Cluster: s.standbyOf, Standby: s.mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
 	}}
 	if d.snap, err = s.findSnapshot(ctx, place, o.Snapshot); err != nil {
