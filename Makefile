@@ -203,21 +203,23 @@ define clouds
 	FLEETCTL_E2E_BUNDLE="$(CLOUDS_BUNDLE)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	FLEETCTL_E2E_PYTHON="$$(scripts/moto.sh)" \
+	FLEETCTL_E2E_VSPHERE="$(CURDIR)/bin/vcsim" \
 	$(GO_TEST) . -trimpath -tags e2e,clouds -count=1 -v -timeout 60m -run '$(1)' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 endef
 
 .PHONY: compile-clouds
-compile-clouds: ## Compile the AWS provider into Go's cache, minutes the first time, while other targets build what they need
-	$(OFFLINE_BUILD) -only providers -clouds aws -compile-only
+compile-clouds: ## Compile the AWS and vSphere providers into Go's cache, minutes the first time, while other targets build what they need
+	$(OFFLINE_BUILD) -only providers -clouds aws,vsphere -compile-only
 
 .PHONY: bundle-clouds
-bundle-clouds: ## Build the bundle of e2e-clouds
+bundle-clouds: ## Build the bundle of e2e-clouds, and the simulated vSphere
 	$(OFFLINE_BUILD) -only control-plane
-	$(OFFLINE_BUILD) -only providers -clouds aws -out "$(CLOUDS_BUNDLE)"
+	$(OFFLINE_BUILD) -only providers -clouds aws,vsphere -out "$(CLOUDS_BUNDLE)"
+	CGO_ENABLED=0 $(GO) -C scripts/offline/modules/vcsim build -trimpath -o "$(CURDIR)/bin/vcsim" .
 
 .PHONY: e2e-clouds
-e2e-clouds: build bundle-clouds ## Clusters in a simulated AWS by its own provider, on an embedded host; needs Python, and installs moto where it is missing; each night
-	$(call clouds,^TestAWS)
+e2e-clouds: build bundle-clouds ## Clusters in a simulated AWS and a simulated vSphere by their own providers, on an embedded host; needs Python, and installs moto where it is missing; each night
+	$(call clouds,^(TestAWS|TestVSphere))
 
 .PHONY: e2e-clouds-first
 e2e-clouds-first: build bundle-clouds ## The part of e2e-clouds that takes minutes

@@ -28,10 +28,17 @@ type simulatedAWS struct {
 // envPython names a Python that has moto.
 const envPython = "FLEETCTL_E2E_PYTHON"
 
-// newAWS starts one on a port of its own. It ends with the test, however that ends: its standard input does.
+// newAWS starts one on a port of its own.
 func newAWS(t *testing.T) *simulatedAWS {
 	t.Helper()
-	cmd := exec.Command(cmp.Or(os.Getenv(envPython), "python3"), filepath.Join("testdata", "aws.py"))
+	aws := &simulatedAWS{}
+	simulate(t, "AWS", exec.Command(cmp.Or(os.Getenv(envPython), "python3"), filepath.Join("testdata", "aws.py")), aws)
+	return aws
+}
+
+// simulate starts the simulator of a cloud, whose first line tells what it is. It ends with the test, however that ends: its standard input does.
+func simulate(t *testing.T, cloud string, cmd *exec.Cmd, into any) {
+	t.Helper()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -40,21 +47,21 @@ func newAWS(t *testing.T) *simulatedAWS {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.Create(filepath.Join(t.TempDir(), "aws.log"))
+	log, err := os.Create(filepath.Join(t.TempDir(), "simulator.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
-		t.Fatalf("start the simulated AWS (run this test with `make e2e-clouds`): %v", err)
+		t.Fatalf("start the simulated %s (run this test with `make e2e-clouds`): %v", cloud, err)
 	}
 	t.Cleanup(func() {
 		_ = stdin.Close()
 		_ = cmd.Wait()
 		if t.Failed() {
 			said, _ := os.ReadFile(log.Name())
-			t.Logf("the simulated AWS said:\n%s", said)
+			t.Logf("the simulated %s said:\n%s", cloud, said)
 		}
 	})
 	type answer struct {
@@ -66,20 +73,18 @@ func newAWS(t *testing.T) *simulatedAWS {
 		line, err := bufio.NewReader(stdout).ReadBytes('\n')
 		first <- answer{line, err}
 	}()
-	aws := &simulatedAWS{}
 	select {
 	case a := <-first:
 		if a.err == nil {
-			a.err = json.Unmarshal(a.line, aws)
+			a.err = json.Unmarshal(a.line, into)
 		}
 		if a.err != nil {
 			said, _ := os.ReadFile(log.Name())
-			t.Fatalf("the simulated AWS does not start: %v\n%s", a.err, said)
+			t.Fatalf("the simulated %s does not start: %v\n%s", cloud, a.err, said)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("the simulated AWS does not say where it is within a minute")
+		t.Fatalf("the simulated %s does not say where it is within a minute", cloud)
 	}
-	return aws
 }
 
 // left is all that the account has and a new one has not, as KIND/ID. It is the simulator's own word.
@@ -108,7 +113,11 @@ func (a *simulatedAWS) made(t *testing.T) map[string]int {
 
 // machines are the instances that there are and were, each with what it finds when it boots.
 func (a *simulatedAWS) machines(ctx context.Context) ([]machine, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+"/_test/machines", nil)
+	return machinesAt(ctx, a.URL+"/_test/machines")
+}
+
+func machinesAt(ctx context.Context, url string) ([]machine, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +131,7 @@ func (a *simulatedAWS) machines(ctx context.Context) ([]machine, error) {
 		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the simulated AWS answers %s: %s", response.Status, body)
+		return nil, fmt.Errorf("the simulated cloud answers %s: %s", response.Status, body)
 	}
 	var all []machine
 	return all, json.Unmarshal(body, &all)

@@ -175,8 +175,21 @@ func (a *onAWS) pauses(t *testing.T) {
 // hasMachines waits until the cluster has so many machines, all of them Ready, and requires that these are the nodes of the cluster and the instances in AWS.
 func (a *onAWS) hasMachines(t *testing.T, controlPlane, workers int) {
 	t.Helper()
+	a.hasNodes(t, controlPlane, workers, func() (ids []string) {
+		for _, one := range a.aws.left(t) {
+			if id, ok := strings.CutPrefix(one, "instance/"); ok {
+				ids = append(ids, id)
+			}
+		}
+		return ids
+	})
+}
+
+// hasNodes is the same of any cloud, which says by their ids what it has.
+func (f *fleet) hasNodes(t *testing.T, controlPlane, workers int, inCloud func() []string) {
+	t.Helper()
 	eventually(t, fmt.Sprintf("%d and %d machines are Ready", controlPlane, workers), 6*time.Minute, func() string {
-		st, _ := a.status()
+		st, _ := f.status()
 		if len(st.Clusters) != 1 {
 			return fmt.Sprintf("%+v", st.Problems)
 		}
@@ -193,23 +206,18 @@ func (a *onAWS) hasMachines(t *testing.T, controlPlane, workers int) {
 		return ""
 	})
 	nodes := &corev1.NodeList{}
-	if err := a.workload("shop").List(t.Context(), nodes); err != nil {
+	if err := f.workload("shop").List(t.Context(), nodes); err != nil {
 		t.Fatal(err)
 	}
 	var inCluster []string
 	for _, node := range nodes.Items {
 		inCluster = append(inCluster, node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:])
 	}
-	var inAWS []string
-	for _, one := range a.aws.left(t) {
-		if id, ok := strings.CutPrefix(one, "instance/"); ok {
-			inAWS = append(inAWS, id)
-		}
-	}
+	there := inCloud()
 	slices.Sort(inCluster)
-	slices.Sort(inAWS)
-	if !slices.Equal(inCluster, inAWS) || len(inAWS) != controlPlane+workers {
-		t.Errorf("the cluster's nodes are %v, and AWS has %v", inCluster, inAWS)
+	slices.Sort(there)
+	if !slices.Equal(inCluster, there) || len(there) != controlPlane+workers {
+		t.Errorf("the cluster's nodes are %v, and the cloud has %v", inCluster, there)
 	}
 }
 

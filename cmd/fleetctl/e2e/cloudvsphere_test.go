@@ -1,0 +1,136 @@
+//go:build e2e && clouds
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// simulatedVSphere is govmomi's simulator of a vCenter with one host; scripts/offline/modules/vcsim has what it adds to that.
+type simulatedVSphere struct {
+	URL        string `json:"url"`
+	Server     string `json:"server"`
+	Thumbprint string `json:"thumbprint"`
+	Username   string `json:"username"`
+	Password   string `json:"password"`
+	Endpoint   string `json:"endpoint"`
+}
+
+// envVSphere names the program of scripts/offline/modules/vcsim.
+const envVSphere = "FLEETCTL_E2E_VSPHERE"
+
+// left is all that vCenter has and had not in the beginning, as KIND/NAME.
+func (v *simulatedVSphere) left(t *testing.T) []string {
+	t.Helper()
+	return ask[[]string](t, v.URL+"/left")
+}
+
+func (v *simulatedVSphere) machines(ctx context.Context) ([]machine, error) {
+	return machinesAt(ctx, v.URL+"/machines")
+}
+
+// onVSphere is a fleet with its management cluster on this machine and clusters in a simulated vSphere, whose machines boot.
+type onVSphere struct {
+	*fleet
+	vsphere *simulatedVSphere
+	mgmt    *kube.Client
+}
+
+// TestVSphere: a whole life of a cluster in vSphere: from one commit to Available, scaled by a commit, and removed by a commit, which leaves nothing in vCenter.
+func TestVSphere(t *testing.T) {
+	v := &onVSphere{vsphere: &simulatedVSphere{}}
+	simulate(t, "vSphere", exec.Command(os.Getenv(envVSphere)), v.vsphere)
+	newBooter(t, v.vsphere.machines, nil)
+	v.fleet = newFleetOn(t, onEmbedded, "e2e-vsphere")
+	for _, step := range []struct {
+		name string
+		play func(t *testing.T)
+	}{
+		{"init with the vSphere provider", v.inits},
+		{"a commit brings the identity that the cluster's namespace may use", v.identifies},
+		{"one commit makes a cluster that is Available", v.makesCluster},
+		{"a commit scales its workers", v.scales},
+		{"cluster remove leaves nothing in vCenter", v.removes},
+	} {
+		if !v.step(step.name, step.play) {
+			return
+		}
+	}
+}
+
+func (v *onVSphere) inits(t *testing.T) {
+	t.Setenv("VSPHERE_USERNAME", v.vsphere.Username)
+	t.Setenv("VSPHERE_PASSWORD", v.vsphere.Password)
+	made := decode[initResult](t, v.ok("init", "--provider", "vsphere", "--bundle", os.Getenv(envBundle), "--kubernetes-version", kubernetesVersion,
+		"--timeout", "10m", "-o", "json").stdout)
+	v.mgmt = v.client(made.Kubeconfig)
+}
+
+// identifies does on the management cluster what `identity add` says that somebody has to: the Secret is in nobody's Git.
+func (v *onVSphere) identifies(t *testing.T) {
+	said := v.ok("identity", "add", "dc0", "--provider", "vsphere", "--namespace", "shop", "--secret", "dc0-user", "--commit")
+	t.Logf("%s", said.stdout)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "capv-system", Name: "dc0-user"},
+		StringData: map[string]string{"username": v.vsphere.Username, "password": v.vsphere.Password},
+	}
+	if err := v.mgmt.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (v *onVSphere) makesCluster(t *testing.T) {
+	args := []string{"cluster", "add", "shop", "--flavour", "vsphere-kubeadm", "--environment", "dev", "--flux", "none", "--commit"}
+	for _, value := range []string{
+		"kubernetesVersion=" + kubernetesVersion, "server=" + v.vsphere.Server, "thumbprint=" + v.vsphere.Thumbprint, "template=/DC0/vm/DC0_H0_VM0",
+		"identity.name=dc0", "network.name=VM Network",
+		"placement.datacenter=DC0", "placement.datastore=LocalDS_0", "placement.resourcePool=/DC0/host/DC0_H0/Resources",
+		"controlPlane.replicas=1", "controlPlane.endpoint.host=" + v.vsphere.Endpoint, "controlPlane.endpoint.image=",
+		"pools[0].name=general", "pools[0].replicas=1",
+	} {
+		args = append(args, "--set", value)
+	}
+	v.ok(args...)
+	v.available("shop", 8*time.Minute)
+	v.hasMachines(t, 1, 1)
+	t.Log(v.run("status", "shop").stdout)
+}
+
+func (v *onVSphere) scales(t *testing.T) {
+	v.ok("pool", "scale", "shop", "general", "--replicas", "2", "--commit")
+	v.hasMachines(t, 1, 2)
+}
+
+func (v *onVSphere) hasMachines(t *testing.T, controlPlane, workers int) {
+	t.Helper()
+	v.hasNodes(t, controlPlane, workers, func() (ids []string) {
+		all, err := v.vsphere.machines(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range all {
+			if m.Running {
+				ids = append(ids, m.ID)
+			}
+		}
+		return ids
+	})
+}
+
+func (v *onVSphere) removes(t *testing.T) {
+	v.ok("cluster", "remove", "shop", "--commit", "--wait", "--timeout", "3m")
+	v.ok("cluster", "remove", "shop", "--yes", "--commit", "--wait", "--timeout", "6m")
+	if left := v.vsphere.left(t); len(left) > 0 {
+		t.Errorf("vCenter has still %v", left)
+	}
+	v.ok("teardown", "--yes")
+}
