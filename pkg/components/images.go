@@ -60,13 +60,13 @@ func (s *ImageSource) all(ctx context.Context, images []Image) ([]*bundle.Digest
 	return found, errs
 }
 
-// locked is what the lock is to say of an image with those digests, which fit to what it says, if it does: a registry's digest stays, and takes the place of
-// one that a bundle alone knows.
+// locked is what the lock is to say of an image with those digests, which fit to what it says, if it does. What a registry has takes the place of what came
+// from a bundle, and never the other way.
 func (s *ImageSource) locked(image Image, found *bundle.Digests, have *v1alpha1.LockedImage) v1alpha1.LockedImage {
-	if have != nil && (!have.Bundle || found.Alone) {
+	if have != nil && (!have.Bundle || s.Bundle != nil) {
 		return *have
 	}
-	return v1alpha1.LockedImage{Name: image.Name, Digest: found.Digest, Bundle: found.Alone}
+	return v1alpha1.LockedImage{Name: image.Name, Digest: found.Digest, Bundle: s.Bundle != nil}
 }
 
 // verify compares what lock says of an image with its digests. What the lock has from a bundle alone is one image of what a registry has, or another bundle.
@@ -89,8 +89,8 @@ type HeldImages struct {
 	Err     error
 }
 
-// Pins are the digests by which the images are to be run, by name. One that a bundle alone knows has none: whoever reads the fleet repo may run another
-// platform.
+// Pins are the digests by which the images are to be run, by name. One that came from a bundle has none: whoever reads the fleet repo may run another platform,
+// or pull from a registry that was filled from the bundle and knows no index.
 func (h *HeldImages) Pins() map[string]string {
 	pins := map[string]string{}
 	for _, image := range h.Locked {
