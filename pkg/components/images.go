@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
@@ -139,8 +140,8 @@ func (s *ImageSource) Hold(ctx context.Context, images []Image, lock *v1alpha1.L
 			held.Locked = append(held.Locked, s.locked(image, found[i], locked))
 		}
 	}
-	held.Err = errors.Join(unknown...)
-	return held, errors.Join(against...)
+	held.Err = oncePerServer(unknown)
+	return held, oncePerServer(against)
 }
 
 // holdDigest compares an image of the bundle with the digest that the component itself names.
@@ -211,7 +212,20 @@ func (r *Reader) lockedImages(
 		notes = append(notes, "fleet.lock has no images: an older fleetctl wrote it. `fleetctl lock` adds them.")
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.LockedImage) int { return cmp.Compare(a.Name, b.Name) })
-	return out, notes, errors.Join(errs...)
+	return out, notes, oncePerServer(errs)
+}
+
+// oncePerServer joins errors. That a registry cannot be reached is said of the first of its images alone.
+func oncePerServer(errs []error) error {
+	told := map[string]bool{}
+	return errors.Join(slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
+		silent, ok := errors.AsType[*contact.Error](err)
+		again := ok && told[silent.Host]
+		if ok {
+			told[silent.Host] = true
+		}
+		return again
+	})...)
 }
 
 // imagesOf are the images of components, once each; whole tells that all components were read.

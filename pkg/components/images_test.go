@@ -2,6 +2,7 @@ package components
 
 import (
 	"errors"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,6 +112,23 @@ func TestHold(t *testing.T) {
 				t.Errorf("unknown are %v: %v", held.Unknown, held.Err)
 			}
 		})
+	}
+}
+
+// A registry that does not answer is told of once.
+func TestHoldWithoutNetwork(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a, b := Image{Name: "one:1", From: gone + "/one:1"}, Image{Name: "two:1", From: gone + "/two:1"}
+	held, err := (&ImageSource{}).Hold(t.Context(), []Image{a, b}, nil)
+	if err != nil || len(held.Unknown) != 2 || strings.Count(held.Err.Error(), "find the digest of image") != 1 {
+		t.Errorf("%+v, %v", held, err)
 	}
 }
 
