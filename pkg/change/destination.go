@@ -1,6 +1,7 @@
 package change
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -41,7 +42,7 @@ type made struct {
 	done func() error
 	// onDisk is the edit as it would be made from the working tree, where that has more than what is committed; nil otherwise.
 	onDisk *fleetrepo.Edit
-	// left are the files that the edit from what is committed would bring, and the working tree has already: the person's own, in no commit.
+	// left are the files that the edit from what is committed would bring, and the working tree has otherwise: the person's own, in no commit.
 	left []string
 }
 
@@ -106,8 +107,9 @@ func (o Options) judged(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.E
 	return e, err
 }
 
-// compare looks at the edit as it would be made from the working tree. What it takes for granted there, for an earlier change has brought it that is
-// in no commit, is not this change's to commit; unless a command that was killed has left it.
+// compare looks at the edit as it would be made from the working tree. What that takes for granted, for it is there and in no commit, belongs to this
+// change as well where it is byte for byte what the change brings: the same command has written it, or one before it that needed it too, or one that was
+// killed. What somebody has made otherwise is theirs to commit: it stays out, and a change that is not whole without it is refused.
 func (o Options) compare(ctx context.Context, m *made) error {
 	repo, err := fleetrepo.Open(m.repo.WorkTree)
 	if err != nil {
@@ -116,22 +118,54 @@ func (o Options) compare(ctx context.Context, m *made) error {
 	if m.onDisk, err = o.edit(ctx, repo); err != nil {
 		return ctx.Err() // nor is that
 	}
-	named := m.onDisk.Changes.Paths()
-	for _, p := range m.edit.Changes.Paths() {
-		if _, err := os.Lstat(filepath.Join(repo.Dir, filepath.FromSlash(p))); err == nil && !slices.Contains(named, p) {
-			m.left = append(m.left, p)
-		}
+	if m.left, err = theirs(m, repo.Dir); err != nil || len(m.left) == 0 {
+		return err
 	}
 	m.edit.Changes.Forget(m.left...)
-	if len(m.left) > 0 {
-		const most = 5
-		names := strings.Join(m.left[:min(most, len(m.left))], ", ")
-		if len(m.left) > most {
-			names += fmt.Sprintf(" and %d more", len(m.left)-most)
-		}
-		m.edit.Notes = append(m.edit.Notes, "It needs what is in no commit yet: commit that too ("+names+").")
+	const most = 5
+	names := strings.Join(m.left[:min(most, len(m.left))], ", ")
+	if len(m.left) > most {
+		names += fmt.Sprintf(" and %d more", len(m.left)-most)
 	}
+	if err := o.judgeRepo(ctx, m.repo, m.edit); err != nil {
+		return diag.Errorf("commit first what it needs of these, or leave --commit, --push and --pr out: "+names,
+			"the change needs what is in no commit, and not as it would write it: %w", err)
+	}
+	m.edit.Notes = append(m.edit.Notes, "It needs what is in no commit yet: commit that too ("+names+").")
 	return nil
+}
+
+// theirs are the files that an edit would bring or take out, that somebody has in the working tree dir otherwise, and that the edit made there leaves
+// alone. In files that are committed and stay, gitrepo keeps lines of theirs apart.
+func theirs(m *made, dir string) (paths []string, err error) {
+	named, wanted := m.onDisk.Changes.Paths(), map[string][]byte{}
+	for _, f := range m.edit.Changes.Files() {
+		wanted[f.Path] = f.Content
+	}
+	for _, p := range m.edit.Changes.Paths() {
+		if slices.Contains(named, p) {
+			continue
+		}
+		content, writes := wanted[p]
+		if _, err := os.Lstat(filepath.Join(m.repo.Dir, filepath.FromSlash(p))); err == nil && writes {
+			continue // it is committed
+		}
+		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(p)))
+		if err != nil {
+			continue // nobody has it
+		}
+		if writes && info.Mode().IsRegular() && info.Size() == int64(len(content)) {
+			there, err := within.ReadFile(dir, p, info.Size())
+			if err != nil {
+				return nil, fmt.Errorf("compare the change with the working tree: %w", err)
+			}
+			if bytes.Equal(there, content) {
+				continue
+			}
+		}
+		paths = append(paths, p)
+	}
+	return paths, nil
 }
 
 // catchUp brings the working tree up to date with where the change goes. The error matches gitrepo.ErrUnpushed where commits would go along that the
