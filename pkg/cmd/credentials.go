@@ -102,10 +102,7 @@ type foundTarget struct {
 
 // targetsOf are the management clusters that a fleet repo declares, in its order.
 func (f *factory) targetsOf(repo *fleetrepo.Repo) []foundTarget {
-	return f.targetsNamed(repo, repo.ManagementClusterNames())
-}
-
-func (f *factory) targetsNamed(repo *fleetrepo.Repo, names []string) []foundTarget {
+	names := repo.ManagementClusterNames()
 	all := make([]foundTarget, len(names))
 	for i, name := range names {
 		all[i].name = name

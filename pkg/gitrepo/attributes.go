@@ -11,8 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Values of an attribute that are none of its own.
@@ -78,7 +76,7 @@ func (a *attributeReader) infoFile() string {
 }
 
 func readIfThere(name string) ([]byte, error) {
-	content, err := within.Named(name, 100<<20)
+	content, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) || name == "" {
 		return nil, nil
 	}
