@@ -97,13 +97,11 @@ func showUpgradePlan(f *factory, plan *upgrade.Plan) error {
 	if err := f.show(views.UpgradePlan(plan)); err != nil {
 		return err
 	}
-	switch {
-	case plan.Todo():
-		for _, unknown := range plan.Unknown {
-			ui.Fprintf(f.streams.Err, "warning: not found out: %s\n", unknown)
-		}
-		return silent()
-	default:
-		return plan.Err()
+	if err := plan.Err(); err != nil || !plan.Todo() { // half a plan is no base for a pipeline's next step, whatever it found
+		return err
 	}
+	for _, unknown := range plan.Unknown {
+		ui.Fprintf(f.streams.Err, "warning: not found out: %s\n", unknown)
+	}
+	return silent()
 }

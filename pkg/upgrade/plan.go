@@ -107,7 +107,7 @@ func (p *Plan) Todo() bool {
 	return p.ToApply || p.ToDeclare || slices.ContainsFunc(p.Components, func(c Component) bool { return len(c.Against) > 0 })
 }
 
-// Err is why the plan is not the whole truth: what could not be found out. A plan that found something to do says so all the same.
+// Err is why the plan is not the whole truth: what could not be found out, whether it found something to do or not.
 func (p *Plan) Err() error { return cmp.Or(p.releasesErr(), p.clusterErr) }
 
 // lookLimit bounds the look at a cluster, which answers at once or not at all.
