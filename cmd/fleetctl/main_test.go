@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(home, ".local", "state"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(home, ".cache"))
+			env.Setenv("ELSEWHERE", t.TempDir()) // outside of a fleet repo that is the whole working folder
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(env.WorkDir, "gitconfig"))
 			env.Setenv("GIT_CONFIG_NOSYSTEM", "1")

@@ -44,7 +44,8 @@ The repo gets a chart for each flavour of cluster that its providers make:
 Run init again at any time: it looks at the current state and does only the missing steps.
 
 --scaffold only writes and commits the fleet repo, for a first pull request. It needs no management cluster, no network and no bundle. It
-leaves out Flux's own manifests and fleet.lock: the init that makes the management cluster adds them.`,
+leaves out Flux's own manifests and fleet.lock: the init that makes the management cluster adds them. It keeps the key of the fleet's
+secrets in the state folder.`,
 		Example: `  # From an empty folder, with nothing but this machine
   fleetctl init --provider docker
 

@@ -130,7 +130,7 @@ func Rotate(ctx context.Context, deps management.Deps, o RotateOptions) (func(r 
 		return nil, err
 	}
 	if rules == nil {
-		return nil, diag.Errorf("`fleetctl init` writes it", "there is no %s in the fleet repo", secret.RulesFile)
+		return nil, noRules()
 	}
 	rotation := &rotation{files: o.Files, keys: keys}
 	if !o.NewKey {
@@ -297,9 +297,13 @@ func ruleFor(r *fleetrepo.Repo, file string) (secret.Rule, error) {
 		return secret.Rule{}, err
 	}
 	if rules == nil {
-		return secret.Rule{}, diag.Errorf("`fleetctl init` writes it", "there is no %s in the fleet repo", secret.RulesFile)
+		return secret.Rule{}, noRules()
 	}
 	return rules.For(file)
+}
+
+func noRules() error {
+	return diag.Errorf("`fleetctl init` writes it; with --scaffold it does so without a management cluster", "there is no %s in the fleet repo", secret.RulesFile)
 }
 
 // readSecret reads a file of the repo. A missing file is a usage error that names files near it.

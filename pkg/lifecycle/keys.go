@@ -64,7 +64,7 @@ type keyring struct {
 }
 
 // ensure finds the keys of the fleet repo at root, or makes the first key, and keeps them in the state folder. The keys come from this machine or,
-// if its state is lost, from the management cluster of client.
+// if its state is lost, from the management cluster of client; nil where there is none.
 func (k *keyring) ensure(ctx context.Context, s *session, client *kube.Client, root string) (secret.Keys, error) {
 	fleet := s.stateFleet()
 	if k.keys != nil && k.fleet == fleet {
@@ -79,11 +79,13 @@ func (k *keyring) ensure(ctx context.Context, s *session, client *kube.Client, r
 	if err != nil {
 		return nil, err
 	}
-	there, err := fleetsecrets.ClusterKeys(ctx, client)
-	if err != nil {
-		return nil, err
+	if client != nil {
+		there, err := fleetsecrets.ClusterKeys(ctx, client)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, there...)
 	}
-	keys = append(keys, there...)
 	if rules != nil {
 		if fitting := keys.For(rules.Recipients()); len(fitting) == 0 {
 			if err := s.refuseLostKey(root, rules); err != nil {

@@ -12,9 +12,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 )
 
 // ScaffoldResult is what Scaffold did.
@@ -29,12 +31,14 @@ type ScaffoldResult struct {
 	// Files that were written, by their paths in the repo.
 	Files   []string `json:"files"`
 	Changed bool     `json:"changed"`
+	// KeyFile has the private key of the fleet's secrets, where this run has written the rules of encryption.
+	KeyFile string   `json:"keyFile,omitempty"`
 	Next    []string `json:"next"`
 }
 
 // Scaffold writes the fleet repo that Init would write, as far as that takes no cluster and nothing from outside (so there are no manifests of Flux,
 // no fleet.lock, and no versions that fleet.yaml leaves open), and commits it to the branch that is checked out. It pushes nothing: that is for a
-// pull request. What is there already stays. Init brings the rest. It asks the remote only where opts.GitURL names one and the folder is empty:
+// pull request. What is there already stays. Init brings the rest. The age key of the fleet is kept in the state folder. It asks the remote only where opts.GitURL names one and the folder is empty:
 // a fleet repo that is there is cloned. Errors: flags that contradict fleet.yaml, an unknown provider, no author for the commit.
 func Scaffold(ctx context.Context, deps management.Deps, opts InitOptions) (*ScaffoldResult, error) {
 	if err := defaultBranch(&opts); err != nil {
@@ -103,6 +107,14 @@ func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
 	message := fmt.Sprintf("Declare the fleet %s\n\nWritten by fleetctl init --scaffold.\n", s.fleet.Metadata.Name)
 	commit, made, err := commitHere(ctx, repo, message, func(ctx context.Context, root string) ([]gitrepo.Change, error) {
 		changes, err := s.changesOf(ctx, root, content.scaffoldedFiles)
+		if err != nil {
+			return nil, err
+		}
+		rules, err := content.firstRules(ctx, root)
+		if len(rules) > 0 {
+			r.KeyFile = s.deps.Store.KeyFile(s.stateFleet())
+		}
+		changes = append(changes, rules...)
 		for _, c := range changes {
 			r.Files = append(r.Files, c.Path)
 		}
@@ -114,10 +126,24 @@ func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
 	if r.Changed = made; made {
 		r.Commit = commit
 	} else {
-		r.Files = []string{}
+		r.Files, r.KeyFile = []string{}, ""
 	}
 	r.Branch, err = repo.Branch()
 	return r, err
+}
+
+// firstRules are the rules of encryption where the repo has none, for the key that init would take or make: secrets need them, but no cluster.
+func (c *repoContent) firstRules(ctx context.Context, root string) ([]gitrepo.Change, error) {
+	for _, dir := range []string{root, c.session.opts.Dir} { // what is committed, and what a person has on disk
+		if rules, err := fleetsecrets.Rules(dir); err != nil || rules != nil {
+			return nil, err
+		}
+	}
+	keys, err := c.keys.ensure(ctx, c.session, nil, root)
+	if err != nil {
+		return nil, err
+	}
+	return []gitrepo.Change{{Path: secret.RulesFile, Content: secret.NewRules(keys[:1].Recipients())}}, nil
 }
 
 // scaffoldWorkTree makes the folder a working tree with the remote that fleet.yaml names, which it does not ask.

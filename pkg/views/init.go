@@ -39,6 +39,9 @@ func scaffoldView(w io.Writer, r *lifecycle.ScaffoldResult) error {
 	} else {
 		ui.Fprintf(w, "Nothing to do: the fleet repo of %s has all of it.\n", r.Fleet)
 	}
+	if r.KeyFile != "" {
+		ui.Fprintf(w, "The private key of its secrets is in %s. Keep a copy in a safe place: init needs it.\n", r.KeyFile)
+	}
 	ui.FprintText(w, "\nNext:")
 	for _, line := range r.Next {
 		if _, err := ui.Fprintf(w, "  %s\n", line); err != nil {
