@@ -77,6 +77,9 @@ var docsNotRun = []struct {
 
 	{"", "fleetctl doctor", needsMachine},
 	{"", "helm", needsProgram},
+	{"docs/tasks/aws.md", "clusterawsadm", needsProgram},
+	{"docs/tasks/azure.md", "az", needsProgram},
+	{"docs/tasks/google-cloud.md", "gcloud", needsProgram},
 	{"docs/tasks/velero.md", "velero", needsProgram},
 	{"README.md", "go install", needsNetwork},
 	{"README.md", "make", needsProgram},

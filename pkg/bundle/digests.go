@@ -24,9 +24,8 @@ import (
 // Digests are those that the content under one reference goes by.
 type Digests struct {
 	// Digest is what the reference stands for in its registry ("sha256:…"): an index, or the manifest of the only image. In a bundle that does not tell it is
-	// the manifest of the image for the bundle's platform, and Alone is set.
+	// the manifest of the image for the bundle's platform.
 	Digest string
-	Alone  bool
 	// Images are the digests of manifests that are a part of it: in a bundle that of the image which it has, in a registry those of an index that are the only
 	// ones for their platform, so that nothing else can run there.
 	Images []string
@@ -113,9 +112,9 @@ func (b *Bundle) Digests(ref string) (*Digests, error) {
 	if !ok {
 		return nil, notFound(KindImage, full)
 	}
-	d := &Digests{Digest: img.descriptor.Digest.String(), Alone: true, Images: []string{img.descriptor.Digest.String()}}
+	d := &Digests{Digest: img.descriptor.Digest.String(), Images: []string{img.descriptor.Digest.String()}}
 	if index := img.index(); index != "" {
-		d.Digest, d.Alone = index, false
+		d.Digest = index
 	}
 	return d, nil
 }

@@ -40,20 +40,20 @@ func TestDigestsAreAlikeInABundleAndItsRegistry(t *testing.T) {
 	app, single := r.push(t, "team/app:v1", index), r.push(t, "team/single:v1", newImage(t, "amd64", "one"))
 	there, err := Resolve(t.Context(), app, nil)
 	must(t, err)
-	if there.Digest != whole.String() || there.Alone || !slices.Equal(there.Images, images) || !there.Has(images[1]) || there.Has("sha256:0") {
+	if there.Digest != whole.String() || !slices.Equal(there.Images, images) || !there.Has(images[1]) || there.Has("sha256:0") {
 		t.Errorf("the registry has %+v, want %s of %v", there, whole, images)
 	}
 	dir := filepath.Join(t.TempDir(), "bundle")
 	must(t, fill(t.Context(), t, dir, Sources{Images: []string{app, single}, Architecture: "amd64"}))
 	b := openBundle(t, dir)
 	here, err := b.Digests(app)
-	if err != nil || here.Digest != there.Digest || here.Alone || !slices.Equal(here.Images, images[:1]) {
+	if err != nil || here.Digest != there.Digest || !slices.Equal(here.Images, images[:1]) {
 		t.Errorf("the bundle has %+v, %v", here, err)
 	}
-	// One that is no part of an index is its own digest in both, which the bundle does not know.
+	// One that is no part of an index has its own digest in both.
 	alone, err := b.Digests(single)
 	must(t, err)
-	if there, err := Resolve(t.Context(), single, nil); err != nil || there.Digest != alone.Digest || !alone.Alone || len(there.Images) > 0 {
+	if there, err := Resolve(t.Context(), single, nil); err != nil || there.Digest != alone.Digest || len(there.Images) > 0 {
 		t.Errorf("the bundle has %+v, the registry %+v, %v", alone, there, err)
 	}
 	// A mirror is asked in its place; the name stays.
@@ -133,7 +133,7 @@ func TestForgedIndex(t *testing.T) {
 	must(t, w.Close())
 	b := openBundle(t, dir)
 	for _, tag := range []string{"v1", "v2", "v3"} {
-		if d, err := b.Digests(r.ref("team/app:" + tag)); err != nil || !d.Alone || d.Digest != d.Images[0] {
+		if d, err := b.Digests(r.ref("team/app:" + tag)); err != nil || d.Digest != d.Images[0] {
 			t.Errorf("%s: %+v, %v", tag, d, err)
 		}
 	}

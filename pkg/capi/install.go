@@ -65,7 +65,7 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 		detail = func(string) {}
 	}
 	detail("reading provider components")
-	todo, err := m.plan(ctx, source, opts.Providers)
+	todo, err := m.planFor(ctx, source, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,26 @@ func (m *Manager) upgradeFirst(ctx context.Context, source *Source, opts Install
 	if err := m.upgrade(ctx, source, todo, run); err != nil {
 		return nil, err
 	}
-	return m.plan(ctx, source, opts.Providers)
+	return m.planFor(ctx, source, opts)
+}
+
+// planFor is the plan of an installation, with Deployments as it wants them.
+func (m *Manager) planFor(ctx context.Context, source *Source, opts InstallOptions) (*plan, error) {
+	todo, err := m.plan(ctx, source, opts.Providers)
+	if err != nil || !opts.Halted {
+		return todo, err
+	}
+	for _, components := range todo.wanted {
+		for _, obj := range pointers(components.Objs()) {
+			if obj.GroupVersionKind() != deploymentKind {
+				continue
+			}
+			if err := halted(obj); err != nil {
+				return nil, fmt.Errorf("halt %s: %w", kube.RefOf(obj), err)
+			}
+		}
+	}
+	return todo, nil
 }
 
 // validate lets clusterctl judge whether the missing providers fit with those that are there, which takes its inventory's CRD.
@@ -251,15 +270,7 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	deployments := eager(parts.deployments)
-	if in.halted {
-		for _, d := range deployments {
-			if err := halted(d); err != nil {
-				return fmt.Errorf("halt %s: %w", kube.RefOf(d), err)
-			}
-		}
-	}
-	if err := in.start(ctx, deployments); err != nil {
+	if err := in.start(ctx, eager(parts.deployments)); err != nil {
 		return err
 	}
 	entry := components.InventoryObject()
@@ -270,7 +281,7 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 	return in.do(ctx, []*unstructured.Unstructured{{Object: content}})
 }
 
-// halted makes of a Deployment one without a pod.
+// halted makes of a Deployment one without a pod, where it is not that already.
 func halted(d *unstructured.Unstructured) error {
 	replicas, is, err := unstructured.NestedInt64(d.Object, "spec", "replicas")
 	if err != nil {
@@ -280,6 +291,9 @@ func halted(d *unstructured.Unstructured) error {
 		replicas = 1
 	}
 	annotations := d.GetAnnotations()
+	if _, done := annotations[ReplicasMark]; done {
+		return nil
+	}
 	if annotations == nil {
 		annotations = map[string]string{}
 	}

@@ -212,8 +212,11 @@ func (m *Manager) complete(ctx context.Context, components repository.Components
 	return m.healthy(ctx, components, run)
 }
 
-// healthy waits until all of a provider's Deployments are available and the webhooks answer.
+// healthy waits until all of a provider's Deployments are available and the webhooks answer; one that is halted does neither.
 func (m *Manager) healthy(ctx context.Context, components repository.Components, run *installation) error {
+	if run.halted {
+		return nil
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, providerPatience, fmt.Errorf("it is not healthy after %s", providerPatience))
 	defer cancel()
 	if err := m.kube.WaitDeploymentsReady(ctx, keysOf(pointers(components.Objs())), run.detail); err != nil {

@@ -345,3 +345,48 @@ func TestUpgradeCertManager(t *testing.T) {
 		t.Errorf("again: %+v, %v", result, err)
 	}
 }
+
+// TestUpgradeHalted brings providers that were installed without a pod to another version, without one: no webhook answers, and nobody waits for it.
+func TestUpgradeHalted(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	m, _, source := newManagement(t)
+	for _, label := range labels {
+		addRelease(t, source.repository, label, "v1.14.1", ":v1\"", ":v0\"")
+	}
+	wanted := resolve(t, source, allProviders)
+	asked := 0
+	for _, version := range []string{"v1.14.1", "v1.14.2", "v1.14.2"} {
+		_, err := m.Install(ctx, source, InstallOptions{
+			Providers: withVersion(wanted, version), Halted: true, BeforeUpgrade: func(context.Context, []Upgrade) error { asked++; return nil },
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", version, err)
+		}
+		installed, err := m.Installed(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(installed) != len(labels) {
+			t.Errorf("%s: installed are %v", version, installed)
+		}
+		for _, p := range installed {
+			if p.Version != version {
+				t.Errorf("%s: %s is at %s", version, p.Label(), p.Version)
+			}
+		}
+		deployments, err := m.ProviderDeployments(ctx)
+		if err != nil || len(deployments) != len(labels) {
+			t.Fatalf("%s: %d Deployments, %v", version, len(deployments), err)
+		}
+		for i := range deployments {
+			d := &deployments[i]
+			if d.Spec.Replicas == nil || *d.Spec.Replicas != 0 || d.Annotations[ReplicasMark] != "1" {
+				t.Errorf("%s: %s has %v replicas, and would have %q", version, d.Name, *d.Spec.Replicas, d.Annotations[ReplicasMark])
+			}
+		}
+	}
+	if asked != 1 {
+		t.Errorf("it was asked %d times before an upgrade", asked)
+	}
+}

@@ -102,7 +102,10 @@ type foundTarget struct {
 
 // targetsOf are the management clusters that a fleet repo declares, in its order.
 func (f *factory) targetsOf(repo *fleetrepo.Repo) []foundTarget {
-	names := repo.ManagementClusterNames()
+	return f.targetsNamed(repo, repo.ManagementClusterNames())
+}
+
+func (f *factory) targetsNamed(repo *fleetrepo.Repo, names []string) []foundTarget {
 	all := make([]foundTarget, len(names))
 	for i, name := range names {
 		all[i].name = name

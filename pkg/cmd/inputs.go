@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // tokenVariable holds the token of an https remote. A secret never comes as an argument: every user of the machine can read those.
@@ -27,12 +28,15 @@ func readToken(file string) (string, error) {
 	return readTokenFrom(file, "git-token-file", tokenVariable)
 }
 
+// maxToken is far above what any server gives out, in bytes.
+const maxToken = 1 << 20
+
 // readTokenFrom is readToken for a flag and a variable.
 func readTokenFrom(file, flag, variable string) (string, error) {
 	const op = "read the Git token"
 	token, from := os.Getenv(variable), "the environment variable "+variable
 	if file != "" {
-		raw, err := os.ReadFile(file)
+		raw, err := within.Given(file, maxToken)
 		if err != nil {
 			return "", diag.Wrap(op, err, "give --"+flag+" a file that you can read, or set "+variable)
 		}

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,7 +67,7 @@ cause.
 With the name of a workload cluster, status shows this cluster in detail: the Cluster, its provider's objects and all objects below them,
 the conditions that are not as they should be, and the last events. "fleetctl why CLUSTER" looks for the first cause.
 
-With --all, status looks at every management cluster of the fleet at the same time. Each gets one line, even if it does not answer. A
+With --all, status looks at every management cluster and standby of the fleet at the same time. Each gets one line, even if it does not answer. A
 warning names every workload cluster that two management clusters act on.
 
 Exit codes: 0 everything is Ready; 3 something is not.`,
@@ -114,7 +115,7 @@ func showAll(ctx context.Context, f *factory, timeout time.Duration) error {
 	if err != nil {
 		return err
 	}
-	targets := f.targetsOf(repo)
+	targets := f.targetsNamed(repo, slices.Concat(repo.ManagementClusterNames(), repo.StandbyNames()))
 	reports := make([]*status.Report, len(targets))
 	var group sync.WaitGroup
 	for i, t := range targets {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
@@ -60,13 +61,13 @@ func (s *ImageSource) all(ctx context.Context, images []Image) ([]*bundle.Digest
 	return found, errs
 }
 
-// locked is what the lock is to say of an image with those digests, which fit to what it says, if it does: a registry's digest stays, and takes the place of
-// one that a bundle alone knows.
+// locked is what the lock is to say of an image with those digests, which fit to what it says, if it does. What a registry has takes the place of what came
+// from a bundle, and never the other way.
 func (s *ImageSource) locked(image Image, found *bundle.Digests, have *v1alpha1.LockedImage) v1alpha1.LockedImage {
-	if have != nil && (!have.Bundle || found.Alone) {
+	if have != nil && (!have.Bundle || s.Bundle != nil) {
 		return *have
 	}
-	return v1alpha1.LockedImage{Name: image.Name, Digest: found.Digest, Bundle: found.Alone}
+	return v1alpha1.LockedImage{Name: image.Name, Digest: found.Digest, Bundle: s.Bundle != nil}
 }
 
 // verify compares what lock says of an image with its digests. What the lock has from a bundle alone is one image of what a registry has, or another bundle.
@@ -89,8 +90,8 @@ type HeldImages struct {
 	Err     error
 }
 
-// Pins are the digests by which the images are to be run, by name. One that a bundle alone knows has none: whoever reads the fleet repo may run another
-// platform.
+// Pins are the digests by which the images are to be run, by name. One that came from a bundle has none: whoever reads the fleet repo may run another platform,
+// or pull from a registry that was filled from the bundle and knows no index.
 func (h *HeldImages) Pins() map[string]string {
 	pins := map[string]string{}
 	for _, image := range h.Locked {
@@ -139,8 +140,8 @@ func (s *ImageSource) Hold(ctx context.Context, images []Image, lock *v1alpha1.L
 			held.Locked = append(held.Locked, s.locked(image, found[i], locked))
 		}
 	}
-	held.Err = errors.Join(unknown...)
-	return held, errors.Join(against...)
+	held.Err = oncePerServer(unknown)
+	return held, oncePerServer(against)
 }
 
 // holdDigest compares an image of the bundle with the digest that the component itself names.
@@ -211,7 +212,20 @@ func (r *Reader) lockedImages(
 		notes = append(notes, "fleet.lock has no images: an older fleetctl wrote it. `fleetctl lock` adds them.")
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.LockedImage) int { return cmp.Compare(a.Name, b.Name) })
-	return out, notes, errors.Join(errs...)
+	return out, notes, oncePerServer(errs)
+}
+
+// oncePerServer joins errors. That a registry cannot be reached is said of the first of its images alone.
+func oncePerServer(errs []error) error {
+	told := map[string]bool{}
+	return errors.Join(slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
+		silent, ok := errors.AsType[*contact.Error](err)
+		again := ok && told[silent.Host]
+		if ok {
+			told[silent.Host] = true
+		}
+		return again
+	})...)
 }
 
 // imagesOf are the images of components, once each; whole tells that all components were read.

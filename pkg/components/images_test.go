@@ -2,6 +2,7 @@ package components
 
 import (
 	"errors"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,6 +46,7 @@ func TestHold(t *testing.T) {
 	index, images := bundletest.PushIndex(t, ref)
 	image := Image{Name: "registry.example.com/app:v1", From: ref}
 	whole, part := v1alpha1.LockedImage{Name: image.Name, Digest: index}, v1alpha1.LockedImage{Name: image.Name, Digest: images[0], Bundle: true}
+	bundled := v1alpha1.LockedImage{Name: image.Name, Digest: index, Bundle: true}
 	fromRegistry := &ImageSource{}
 	fromBundle := &ImageSource{Bundle: bundleOf(t, nil, ref)}
 	// The same tag with other content: what somebody made of it in a registry of their own, and a bundle that was filled there.
@@ -67,13 +69,17 @@ func TestHold(t *testing.T) {
 		{name: "a registry, an old lock", source: fromRegistry, lock: lockOf(), want: []v1alpha1.LockedImage{whole}, pinned: true},
 		{name: "a registry, its lock", source: fromRegistry, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
 		{name: "a registry, the lock of a bundle", source: fromRegistry, lock: lockOf(part), want: []v1alpha1.LockedImage{whole}, pinned: true},
-		{name: "a bundle, no lock", source: fromBundle, want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "a registry, the lock of a bundle that knew it", source: fromRegistry, lock: lockOf(bundled), want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "a bundle, no lock", source: fromBundle, want: []v1alpha1.LockedImage{bundled}},
+		{name: "a bundle, its lock", source: fromBundle, lock: lockOf(bundled), want: []v1alpha1.LockedImage{bundled}},
 		{name: "a bundle, the lock of a registry", source: fromBundle, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
-		{name: "a bundle, the lock of one that knew less", source: fromBundle, lock: lockOf(part), want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "a bundle, the lock of one that knew less", source: fromBundle, lock: lockOf(part), want: []v1alpha1.LockedImage{part}},
 		{name: "another image in the registry is not asked for: it is pulled by its digest", source: changed, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
 		{name: "another image in the registry, the lock of a bundle", source: changed, lock: lockOf(part), says: "the registry has sha256:"},
 		{name: "a hostile bundle, the lock of a registry", source: forged, lock: lockOf(whole), says: "the bundle has sha256:"},
 		{name: "a hostile bundle, the lock of a bundle", source: forged, lock: lockOf(part), says: "the bundle has sha256:"},
+		{name: "a hostile bundle, the lock of a bundle that knew it", source: forged, lock: lockOf(bundled), says: "the bundle has sha256:"},
+		{name: "another image in the registry, the lock of a bundle that knew it", source: changed, lock: lockOf(bundled), says: "the registry has sha256:"},
 		{name: "no registry, no lock", source: none},
 		{name: "no registry, its lock", source: none, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
 		{name: "no registry, the lock of a bundle", source: none, lock: lockOf(part), says: "find the digest of image " + ref},
@@ -106,6 +112,23 @@ func TestHold(t *testing.T) {
 				t.Errorf("unknown are %v: %v", held.Unknown, held.Err)
 			}
 		})
+	}
+}
+
+// A registry that does not answer is told of once.
+func TestHoldWithoutNetwork(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a, b := Image{Name: "one:1", From: gone + "/one:1"}, Image{Name: "two:1", From: gone + "/two:1"}
+	held, err := (&ImageSource{}).Hold(t.Context(), []Image{a, b}, nil)
+	if err != nil || len(held.Unknown) != 2 || strings.Count(held.Err.Error(), "find the digest of image") != 1 {
+		t.Errorf("%+v, %v", held, err)
 	}
 }
 

@@ -3,8 +3,11 @@ package fleetrepo
 import (
 	"bytes"
 	"fmt"
+	"path"
 
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -41,13 +44,62 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 			return nil, diag.Errorf("edit it, or remove it first", "%s is there, and is another identity", file.Path)
 		}
 	}
-	e.Changes.Write(file)
-	if err := r.enlist(&e.Changes, m.Layout().Management(), file.Path, true); err != nil {
-		return nil, err
+	files := []manifest.File{file}
+	if o.Provider == scaffold.IdentityAzure {
+		there, err := r.declaresNamespace(o.Management, o.ObjectNamespace)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			files = append(files, scaffold.IdentityNamespaceFile(o))
+		}
+	}
+	for _, file := range files {
+		e.Changes.Write(file)
+		if err := r.enlist(&e.Changes, o.Management, file.Path, true); err != nil {
+			return nil, err
+		}
 	}
 	if o.Provider == scaffold.IdentityVSphere {
 		e.Notes = append(e.Notes, "The Secret "+o.SecretName+" has to be in the provider's namespace before.")
 	}
-	e.Notes = append(e.Notes, fmt.Sprintf("A cluster uses it with --set identity.name=%s.", o.Name))
+	e.Notes = append(e.Notes, "A cluster uses it with "+identityFlags(o)+".")
 	return e, nil
+}
+
+// identityFlags are what `fleetctl cluster add` takes for a cluster of the provider's kubeadm flavour that uses the identity. Azure's identities are in a
+// namespace, which has to be said: the chart takes the cluster's own.
+func identityFlags(o scaffold.IdentityOptions) string {
+	flags := "--set identity.name=" + o.Name
+	if o.Provider == scaffold.IdentityAzure {
+		flags += " --set identity.namespace=" + o.ObjectNamespace
+	}
+	return flags
+}
+
+// declaresNamespace tells whether a file below the folder dir declares a namespace. What is no YAML declares none: who renders it says what is wrong.
+func (r *Repo) declaresNamespace(dir, name string) (bool, error) {
+	files, err := r.filesBelow(dir)
+	if err != nil {
+		return false, err
+	}
+	for _, file := range files {
+		if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" {
+			continue
+		}
+		content, err := r.read(file)
+		if err != nil {
+			return false, err
+		}
+		documents, err := yamledit.ParseWithin(content, assumeLimits)
+		if err != nil {
+			continue
+		}
+		for _, d := range documents {
+			if text(yamledit.Find(d, "apiVersion")) == "v1" && text(yamledit.Find(d, "kind")) == "Namespace" && text(yamledit.Find(d, "metadata", "name")) == name {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }

@@ -11,6 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Values of an attribute that are none of its own.
@@ -76,7 +78,7 @@ func (a *attributeReader) infoFile() string {
 }
 
 func readIfThere(name string) ([]byte, error) {
-	content, err := os.ReadFile(name)
+	content, err := within.Named(name, 100<<20)
 	if errors.Is(err, fs.ErrNotExist) || name == "" {
 		return nil, nil
 	}

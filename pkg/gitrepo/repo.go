@@ -17,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/storage"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // origin is the remote that fleetctl makes.
@@ -57,6 +58,44 @@ func Open(dir string) (*Repo, error) {
 	return r, nil
 }
 
+// maxPointer is the size of a file that names a folder.
+const maxPointer = 64 << 10
+
+// WorkTree is the working tree of a repository.
+type WorkTree struct {
+	// Top is its uppermost folder, and Common the folder that all working trees of the repository share; both without symbolic links.
+	Top, Common string
+}
+
+// WorkTreeOf finds the working tree that a folder is in. A folder that is in none is one by itself, without a repository. Nothing of the repository's
+// settings is read.
+func WorkTreeOf(dir string) (WorkTree, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return WorkTree{}, err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return WorkTree{}, err
+	}
+	for top := dir; ; top = filepath.Dir(top) {
+		gitDir, err := dotGit(top)
+		if errors.Is(err, fs.ErrNotExist) {
+			if top == filepath.Dir(top) {
+				return WorkTree{Top: dir, Common: dir}, nil
+			}
+			continue
+		}
+		if err != nil {
+			return WorkTree{}, err
+		}
+		common := (&Repo{gitDir: gitDir}).commonDir()
+		if common, err = filepath.EvalSymlinks(common); err != nil {
+			return WorkTree{}, err
+		}
+		return WorkTree{Top: top, Common: common}, nil
+	}
+}
+
 // dotGit is the folder with HEAD and the index: .git, or for a linked working tree the one that .git names.
 func dotGit(dir string) (string, error) {
 	path := filepath.Join(dir, git.GitDirName)
@@ -64,7 +103,7 @@ func dotGit(dir string) (string, error) {
 	if err != nil || info.IsDir() {
 		return path, err
 	}
-	content, err := os.ReadFile(path)
+	content, err := within.Named(path, maxPointer)
 	if err != nil {
 		return "", err
 	}

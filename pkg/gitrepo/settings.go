@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/go-git/gcfg"
+
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // settings are git's configuration, the value of a variable that is set last.
@@ -136,7 +138,7 @@ func userConfig(name string) string {
 
 // commonDir is the folder that all working trees of a repository share.
 func (r *Repo) commonDir() string {
-	content, err := os.ReadFile(filepath.Join(r.gitDir, "commondir"))
+	content, err := within.Named(filepath.Join(r.gitDir, "commondir"), maxPointer)
 	if err != nil {
 		return r.gitDir
 	}

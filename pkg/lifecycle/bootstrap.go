@@ -87,6 +87,9 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 	}
 	defer done()
 
+	if err := s.refuseStandby(); err != nil {
+		return nil, err
+	}
 	b := newBootstrap(s, o)
 	if pivoted, err := b.alreadyPivoted(ctx); pivoted || err != nil {
 		return b.finish(err)

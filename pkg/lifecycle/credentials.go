@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // cloneAuth is what reaches the remote before fleet.yaml is read: the options alone.
@@ -17,7 +18,7 @@ func (s *session) cloneAuth() (gitrepo.Auth, error) {
 	auth := s.pushAuth()
 	var err error
 	if s.opts.Git.CAFile != "" {
-		if auth.CA, err = os.ReadFile(s.inRepo(s.opts.Git.CAFile)); err != nil {
+		if auth.CA, err = within.Given(s.inRepo(s.opts.Git.CAFile), maxNamed); err != nil {
 			return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "give --git-ca-file a PEM file")
 		}
 	}
@@ -32,7 +33,7 @@ func (s *session) givenKnownHosts() (string, error) {
 	if s.opts.Git.KnownHostsFile == "" {
 		return "", nil
 	}
-	raw, err := os.ReadFile(s.opts.Git.KnownHostsFile)
+	raw, err := within.Given(s.opts.Git.KnownHostsFile, maxNamed)
 	return string(raw), diag.Wrap("read the known hosts", err, "give --ssh-known-hosts a file in the format of ~/.ssh/known_hosts")
 }
 

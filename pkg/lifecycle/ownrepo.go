@@ -76,15 +76,8 @@ func OpenOwnRepo(ctx context.Context, deps management.Deps, o OwnRepoOptions) (*
 		return nil, diag.Wrap("open the fleet repo of "+m.Name, err, "make an empty repository at "+git.URL+", and give a token that may push to it: --own-git-token-file")
 	}
 	clone.NoVerify = o.NoVerify
-	keys, err := keysOf(deps, from, o.AgeKeyFile)
-	if err != nil {
-		return nil, err
-	}
-	fromID, err := fleetrepo.ReadIdentity(from.Dir)
-	if err != nil {
-		return nil, err
-	}
-	first := &firstCommit{deps: deps, from: from, fromID: fromID, name: m.Name, fleet: fleet.Metadata.Name, keys: keys}
+	source := origin{deps: deps, repo: from, ageKeyFile: o.AgeKeyFile}
+	first := &firstCommit{origin: source, name: m.Name, fleet: fleet.Metadata.Name}
 	message := fmt.Sprintf("Begin the fleet repo of the management cluster %s\n\nMade of %s by fleetctl bootstrap.\n", m.Name, cmp.Or(from.Fleet.Spec.Git.URL, "its parent's"))
 	synced, err := clone.Sync(ctx, auth, func(root string) ([]gitrepo.Change, error) { return first.changes(ctx, root) }, message, gitrepo.Author{})
 	if err != nil {
@@ -99,7 +92,7 @@ func OpenOwnRepo(ctx context.Context, deps management.Deps, o OwnRepoOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	own.Reseal = resealer(keys, rules, identities{fromID, to})
+	own.Reseal = source.resealer(rules, to)
 	return own, nil
 }
 
@@ -127,11 +120,8 @@ func keysOf(deps management.Deps, repo *fleetrepo.Repo, file string) (secret.Key
 
 // firstCommit is what a repository without a fleet begins with. It is made once, however often others push meanwhile.
 type firstCommit struct {
-	deps        management.Deps
-	from        *fleetrepo.Repo
-	fromID      string
+	origin      origin
 	name, fleet string
-	keys        secret.Keys
 	made        []gitrepo.Change
 }
 
@@ -148,7 +138,7 @@ func (f *firstCommit) changes(ctx context.Context, root string) ([]gitrepo.Chang
 	}
 	id := string(uuid.NewUUID())
 	// Who loses the key after the commit has lost what it encrypts.
-	if err := fleetsecrets.KeepKeys(ctx, f.deps, state.Fleet{ID: id, Name: f.fleet}, secret.Keys{key}); err != nil {
+	if err := fleetsecrets.KeepKeys(ctx, f.origin.deps, state.Fleet{ID: id, Name: f.fleet}, secret.Keys{key}); err != nil {
 		return nil, err
 	}
 	rulesFile := secret.NewRules(secret.Keys{key}.Recipients())
@@ -156,7 +146,7 @@ func (f *firstCommit) changes(ctx context.Context, root string) ([]gitrepo.Chang
 	if err != nil {
 		return nil, err
 	}
-	files, err := f.from.OwnRepo(f.name, resealer(f.keys, rules, identities{f.fromID, id}))
+	files, err := f.origin.repo.OwnRepo(f.name, f.origin.resealer(rules, id))
 	if err != nil {
 		return nil, err
 	}
@@ -167,12 +157,17 @@ func (f *firstCommit) changes(ctx context.Context, root string) ([]gitrepo.Chang
 	return f.made, nil
 }
 
-// identities are those of the fleet that something comes from and of the one that it goes to.
-type identities struct{ from, to string }
+// origin is the fleet repo that something comes from. Its identity and its keys are read when they are needed, and not before: where its management cluster is
+// made in the same run, that one's init makes them.
+type origin struct {
+	deps       management.Deps
+	repo       *fleetrepo.Repo
+	ageKeyFile string
+}
 
-// resealer encrypts by the rules what is encrypted for the keys, and has the tag that tells a cloud whose a cluster is name the fleet that it goes to. It gives one
-// answer for one file: another try must not make another file of it.
-func resealer(keys secret.Keys, rules *secret.Rules, ids identities) fleetrepo.Reseal {
+// resealer encrypts by the rules what is encrypted for keys of the origin, and has the tag that tells a cloud whose a cluster is name the fleet with the
+// identity to. It gives one answer for one file: another try must not make another file of it.
+func (from origin) resealer(rules *secret.Rules, to string) fleetrepo.Reseal {
 	type file struct{ name, content string }
 	done := map[file][]byte{}
 	return func(name string, content []byte) ([]byte, error) {
@@ -180,10 +175,11 @@ func resealer(keys secret.Keys, rules *secret.Rules, ids identities) fleetrepo.R
 			if encryptedOtherwise(content) {
 				return nil, diag.Wrap("encrypt "+name+" anew", err, "decrypt it with the sops program, and run `fleetctl secret encrypt` on it")
 			}
-			if ids.from == "" || ids.to == "" {
-				return content, nil
+			id, err := fleetrepo.ReadIdentity(from.repo.Dir)
+			if err != nil || id == "" || to == "" {
+				return content, err
 			}
-			return bytes.ReplaceAll(content, []byte(ids.from), []byte(ids.to)), nil
+			return bytes.ReplaceAll(content, []byte(id), []byte(to)), nil
 		}
 		before := file{name, string(content)}
 		if there, is := done[before]; is {
@@ -193,6 +189,10 @@ func resealer(keys secret.Keys, rules *secret.Rules, ids identities) fleetrepo.R
 			return nil, diag.Errorf("`fleetctl init` writes it", "%s is encrypted, and the repository that it goes to has no %s", name, secret.RulesFile)
 		}
 		rule, err := rules.For(name)
+		if err != nil {
+			return nil, err
+		}
+		keys, err := keysOf(from.deps, from.repo, from.ageKeyFile)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -92,5 +93,57 @@ func TestResealedAsTheFileSays(t *testing.T) {
 		if _, err := own.Reseal("features/other.yaml", []byte(other)); err == nil || diag.Hint(err) == "" {
 			t.Errorf("it went along, encrypted for others: %v", err)
 		}
+	}
+}
+
+// The management cluster that comes with this fleet repo may be made after the repository of another one's own was opened: its init makes the identity and the
+// key, and both count for what comes along later.
+func TestResealedForKeysMadeLater(t *testing.T) {
+	server, dir, deps, key := ownRepoOf(t)
+	sealed, err := os.ReadFile(filepath.Join(dir, "providers/eu/v1/clusters/prod/shop/password.sops.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{fleetrepo.IdentityFile, "providers/eu/v1/clusters/prod/shop/password.sops.yaml"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	variable := deps.LookupEnv
+	deps.LookupEnv = func(name string) (string, bool) {
+		if name == "SOPS_AGE_KEY_FILE" {
+			return "", false
+		}
+		return variable(name)
+	}
+	own, err := OpenOwnRepo(t.Context(), deps, OwnRepoOptions{Dir: dir, Cluster: "eu", Git: change.Credentials{Token: server.Token}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "providers/eu/v1/clusters/regions/common/sync/git-auth.sops.yaml"
+	if _, err := own.Reseal(name, sealed); err == nil || !strings.Contains(err.Error(), "no private key for it is known here") {
+		t.Fatalf("without the key: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, fleetrepo.IdentityFile), fleetrepo.IdentityContent(mastersID), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := fleetsecrets.KeepKeys(t.Context(), deps, state.Fleet{ID: mastersID, Name: "masters"}, secret.Keys{key}); err != nil {
+		t.Fatal(err)
+	}
+	first, err := own.Reseal(name, sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := own.Reseal(name, sealed)
+	if err != nil || string(again) != string(first) {
+		t.Errorf("another answer for the same file: %v", err)
+	}
+	id, err := fleetrepo.ReadIdentity(own.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags, err := own.Reseal("tags.yaml", []byte("fleet: "+mastersID+"\n"))
+	if err != nil || string(tags) != "fleet: "+id+"\n" {
+		t.Errorf("%s: %v", tags, err)
 	}
 }

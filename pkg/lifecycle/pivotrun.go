@@ -55,6 +55,9 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 		return nil, err
 	}
 	defer done()
+	if err := s.refuseStandby(); err != nil {
+		return nil, err
+	}
 	if !o.Abort { // one that was begun goes on without a name
 		if err := s.refuseChild(o.To); err != nil {
 			return nil, err

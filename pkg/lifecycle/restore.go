@@ -104,6 +104,9 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if s.newFleet {
 		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.opts.Dir)
 	}
+	if err := s.refuseStandby(); err != nil {
+		return nil, err
+	}
 	r := newRestore(newInitRun(s))
 	if o.Abort {
 		return r.abort(ctx)

@@ -52,6 +52,9 @@ func Scaffold(ctx context.Context, deps management.Deps, opts InitOptions) (*Sca
 	if s.stranger != nil {
 		return nil, s.stranger
 	}
+	if err := s.refuseStandby(); err != nil {
+		return nil, err
+	}
 	for _, p := range components.DeclaredProviders(s.mgmt.Providers) {
 		if err := capi.CheckKnown(p); err != nil { //nolint:contextcheck // it reads what this program has in it
 			return nil, err

@@ -121,13 +121,13 @@ func (s *session) settle(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if e := s.mgmt.Host.Existing; e != nil && e.Kubeconfig != "" {
-		e.Kubeconfig = s.inRepo(e.Kubeconfig) // later commands may run in another folder
-	}
 	if s.opts.NoCommands {
 		if err := s.refuseCommands(); err != nil {
 			return err
 		}
+	}
+	if e := s.mgmt.Host.Existing; e != nil && e.Kubeconfig != "" {
+		e.Kubeconfig = s.inRepo(e.Kubeconfig) // later commands may run in another folder
 	}
 	s.cluster = s.deps.Store.Cluster(s.mgmt.Name)
 	if err := s.settleIdentity(); err != nil {

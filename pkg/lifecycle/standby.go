@@ -36,6 +36,15 @@ func chosen(fleet *v1alpha1.Fleet, name string) (m *v1alpha1.ManagementCluster, 
 	return m, "", err
 }
 
+// refuseStandby is for a command that a management cluster with work is for.
+func (s *session) refuseStandby() error {
+	if s.standbyOf == "" {
+		return nil
+	}
+	return diag.Usage("name "+s.standbyOf+" with --management; `fleetctl standby activate "+s.mgmt.Name+"` has the standby take over",
+		"%s is a standby of %s, and manages nothing", s.mgmt.Name, s.standbyOf)
+}
+
 // declaredAs is the management cluster in fleet.yaml that the session's is of: a standby's is the one that it takes over from.
 func (s *session) declaredAs() string { return cmp.Or(s.standbyOf, s.mgmt.Name) }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -162,8 +163,21 @@ func (t *teardown) lookInside(ctx context.Context) (err error) {
 	if t.manager, err = capi.New(t.client); err != nil {
 		return err
 	}
+	if err := t.refuseActivation(ctx); err != nil {
+		return err
+	}
 	t.clusters, err = t.list(ctx)
 	return err
+}
+
+// refuseActivation refuses a standby in the middle of taking over: what it has are copies of what another one may still manage, and deleting them there would look
+// like deleting the clusters.
+func (t *teardown) refuseActivation(ctx context.Context) error {
+	journal, err := handover.ReadJournal(ctx, t.client)
+	if err != nil || !journal.Active() || !journal.Activates || journal.Role != handover.RoleTarget {
+		return err
+	}
+	return handover.InTheMiddle(t.opts.Target.Name, journal)
 }
 
 func (t *teardown) list(ctx context.Context) ([]capi.Cluster, error) {

@@ -9,13 +9,11 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -177,57 +175,4 @@ func withoutCommands(providers []v1alpha1.Provider) (kept []v1alpha1.Provider, c
 		kept = append(kept, p)
 	}
 	return kept, commands
-}
-
-// refuseCommands is an error where the fleet repo has a kubeconfig that has a command run, as kubectl runs it for a user's credentials, or a file read
-// that is not part of the repo: a token would go to the server that the kubeconfig names. A kubeconfig outside the repo is the user's own.
-func (s *session) refuseCommands() error {
-	for _, m := range s.fleet.Spec.ManagementClusters {
-		if m.Host.Existing == nil || m.Host.Existing.Kubeconfig == "" {
-			continue
-		}
-		file := s.inRepo(m.Host.Existing.Kubeconfig)
-		inside, err := isInside(s.opts.Dir, file)
-		if err != nil || !inside {
-			continue // what is not there is said where it is read
-		}
-		content, err := within.Named(file, maxNamed)
-		if err != nil {
-			return diag.Wrap("read the kubeconfig of management cluster "+m.Name, err, "")
-		}
-		reach, err := kube.ReachOf(content)
-		if err != nil {
-			continue // and so is what is no kubeconfig
-		}
-		reach.Files = slices.DeleteFunc(reach.Files, func(name string) bool {
-			if !filepath.IsAbs(name) {
-				name = filepath.Join(filepath.Dir(file), name)
-			}
-			inside, err := isInside(s.opts.Dir, name)
-			return err == nil && inside
-		})
-		if text := reach.Text(); text != "" {
-			return diag.Errorf("look at the file, then add --run-commands", "management cluster %s: its kubeconfig %s is part of the fleet repo and %s",
-				m.Name, m.Host.Existing.Kubeconfig, text)
-		}
-	}
-	return nil
-}
-
-// isInside says whether a file is below a folder, whatever symbolic links lead to it.
-func isInside(dir, file string) (bool, error) {
-	realDir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return false, err
-	}
-	direct, err := filepath.Rel(dir, file)
-	if err != nil {
-		return false, err
-	}
-	realFile, err := filepath.EvalSymlinks(file)
-	if err != nil {
-		return false, err
-	}
-	resolved, err := filepath.Rel(realDir, realFile)
-	return err == nil && (filepath.IsLocal(direct) || filepath.IsLocal(resolved)), err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ func (s *session) vaultClient() (*vault.Client, error) {
 	case o.CAFile != "":
 		config.CA, err = within.Named(s.inSources(o.CAFile), maxNamed)
 	case env("VAULT_CACERT") != "":
-		config.CA, err = os.ReadFile(env("VAULT_CACERT"))
+		config.CA, err = within.Given(env("VAULT_CACERT"), maxNamed)
 	}
 	if err != nil {
 		return nil, diag.Wrap("read the certificate authorities of Vault", err, "vault.caFile of the management cluster in fleet.yaml, or VAULT_CACERT, names a PEM file")

@@ -163,11 +163,9 @@ func IdentityFile(o IdentityOptions) (manifest.File, error) {
 		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta2", "AWSClusterRoleIdentity", "", spec))
 	case IdentityAzure:
 		comment += "# Azure trusts the management cluster's own tokens: there is no secret to keep or to rotate.\n"
-		objects = append(objects,
-			map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": o.ObjectNamespace}},
-			object("infrastructure.cluster.x-k8s.io/v1beta1", "AzureClusterIdentity", o.ObjectNamespace, map[string]any{
-				"type": "WorkloadIdentity", "tenantID": o.TenantID, "clientID": o.ClientID,
-			}))
+		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta1", "AzureClusterIdentity", o.ObjectNamespace, map[string]any{
+			"type": "WorkloadIdentity", "tenantID": o.TenantID, "clientID": o.ClientID,
+		}))
 	case IdentityVSphere:
 		comment += "# Its user and password are in the Secret that it names, in the provider's namespace; the provider takes care of that Secret from then on.\n"
 		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta1", "VSphereClusterIdentity", "", map[string]any{"secretName": o.SecretName}))
@@ -181,6 +179,14 @@ func IdentityFile(o IdentityOptions) (manifest.File, error) {
 		}
 	}
 	return manifest.File{Path: o.File(), Content: content.Bytes()}, encoder.Close()
+}
+
+// IdentityNamespaceFile is the file of the namespace that an identity of Azure is in. Identities share it, so it is in none of their files.
+func IdentityNamespaceFile(o IdentityOptions) manifest.File {
+	return manifest.File{
+		Path:    path.Join(o.Management, "identities", "namespace-"+o.ObjectNamespace+".yaml"),
+		Content: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + o.ObjectNamespace + "\n"),
+	}
 }
 
 // CloudSide is what has to be done in the cloud for an identity that IdentityFile has taken, as text to apply.

@@ -116,11 +116,14 @@ func (s Store) List() ([]Record, error) {
 	return out, nil
 }
 
-// Load reads the record; fs.ErrNotExist where there is none.
+// Load reads the record; fs.ErrNotExist where there is none, and an error where another user may have written it.
 func (c Cluster) Load() (*Record, error) {
 	path := c.Path(recordFile)
 	raw, err := os.ReadFile(path)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkOwner(); err != nil {
 		return nil, err
 	}
 	var r Record
@@ -156,7 +159,7 @@ func (c Cluster) ensure() error {
 	if err := atomicfile.MkdirAll(c.Dir, 0o700); err != nil {
 		return diag.Wrap("create the state folder of "+c.Name, err, "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
 	}
-	return nil
+	return c.checkOwner()
 }
 
 // Remove deletes the folder and all in it: the record after everything else, because without it nobody finds the rest again when this is killed,

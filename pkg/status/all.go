@@ -97,6 +97,9 @@ func AllView(w io.Writer, all *All, style Style) error {
 				facts = r.Cluster.State + ", its workload clusters are not known"
 			}
 		}
+		if r.Standby != nil {
+			facts = r.Cluster.State + ", " + r.Standby.line(r.Time)
+		}
 		b.WriteString(line(r.Ready, plain.Unbroken(r.Cluster.Name), plain.Unbroken(facts), "", style) + "\n")
 		for _, p := range r.Problems {
 			p.Object = r.Cluster.Name + ": " + p.Object

@@ -36,6 +36,7 @@ type object struct {
 	unknown  bool // no schema is known for its kind
 	refs     []reference
 	made     []known
+	networks []network
 	runs     *runs // what it says of versions of Kubernetes; nil where it is no matter of it
 }
 
@@ -232,6 +233,8 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	}
 	o.refs = referencesOf(o, content)
 	o.runs, o.made = runsOf(o, content), madeOf(o, content)
+	networks, wrong := networksOf(o, content)
+	o.networks, o.findings = networks, append(o.findings, wrong...)
 	if o.content != nil || o.Template == "" {
 		content = withoutSOPS(content)
 	}
@@ -247,7 +250,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	case errors.Is(err, schema.ErrUnknownKind):
 		o.unknown = o.gone(s) == ""
 	case err != nil:
-		o.findings = diag.Findings{o.at("", RuleBadCRD, err.Error(), "")}
+		o.findings = append(o.findings, o.at("", RuleBadCRD, err.Error(), ""))
 	}
 	if hint := o.gone(s); hint != "" && !slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Type == schema.Version }) {
 		o.findings = append(o.findings, o.at("apiVersion", RuleAPIVersion, fmt.Sprintf("Kubernetes serves no %s %s any more", o.APIVersion, o.Kind), hint))
@@ -265,7 +268,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	if o.Namespace == "" && o.content == nil && o.Template == "" && s.Namespaced(o.gvk()) {
 		o.findings = append(o.findings, o.at("metadata.namespace", RuleMissingNS, "the object needs a namespace, and has none", ""))
 	}
-	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs)+len(o.made) == 0 && !o.runs.says() {
+	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs)+len(o.made)+len(o.networks) == 0 && !o.runs.says() {
 		like.add(o)
 	}
 }

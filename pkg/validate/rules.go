@@ -44,6 +44,7 @@ const (
 	RuleMissingNS      = "missing-namespace"
 	RuleClusterRef     = "cluster-reference"
 	RuleSkew           = "version-skew"
+	RuleNetworks       = "network-overlap"
 	RuleMissingNetwork = "missing-network"
 	RuleMissingDepends = "missing-dependency"
 	RuleDependsCycle   = "dependency-cycle"
@@ -96,11 +97,12 @@ var rules = []diag.Rule{
 	{ID: RuleMissingNS, Severity: diag.SeverityError, Summary: "Every namespace that an object is in is there, and every object that needs one has one."},
 	{ID: RuleClusterRef, Severity: diag.SeverityError, Summary: "What objects of Cluster API refer to is there, and is what is meant."},
 	{ID: RuleSkew, Severity: diag.SeverityError, Summary: "The versions of Kubernetes of a cluster go together."},
+	{ID: RuleNetworks, Severity: diag.SeverityError, Summary: "The networks of a cluster have no addresses in common."},
 	{ID: RuleMissingNetwork, Severity: diag.SeverityError, Summary: "The network that a chart names for its clusters is there."},
 	{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "What something depends on is there."},
 	{ID: RuleDependsCycle, Severity: diag.SeverityError, Summary: "Nothing depends on itself in the end."},
 	{ID: RuleClusterName, Severity: diag.SeverityError, Summary: "A cluster's folder, HelmRelease, release and namespace have one name."},
-	{ID: RuleDuplicateName, Severity: diag.SeverityError, Summary: "No two clusters of a management cluster, or of an environment, have one name."},
+	{ID: RuleDuplicateName, Severity: diag.SeverityError, Summary: "No two clusters of a management cluster have one name."},
 	{ID: RuleConflict, Severity: diag.SeverityError, Summary: "No object is made by two Flux objects of one cluster."},
 	{ID: RuleClusterFile, Severity: diag.SeverityError, Summary: "Every folder of a cluster has a cluster.yaml that declares it."},
 	{ID: RuleEnvironment, Severity: diag.SeverityError, Summary: "Every cluster is in an environment of fleet.yaml."},

@@ -231,6 +231,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	findings = append(findings, r.checkAnything(renderer, checked)...)
 	findings = append(findings, r.checkReferences(objects)...)
 	findings = append(findings, checkSkew(objects)...)
+	findings = append(findings, checkNetworks(objects)...)
 	findings = append(findings, r.checkProtection(objects, placed.clusters)...)
 	findings = append(findings, r.checkFleetTags(objects)...)
 	findings = append(findings, r.checkAppliedSecrets(objects, secrets)...)

@@ -30,6 +30,21 @@ func Named(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return readUpTo(f, name, most)
+}
+
+// Given reads a file that the user has named, such as one with a token: it may be a pipe, as a shell makes of <(command), so it is read to its end, but no
+// further than most bytes. errors.Is knows fs.ErrNotExist and ErrTooLarge.
+func Given(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readUpTo(f, name, most)
+}
+
+func readUpTo(f io.Reader, name string, most int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(content)) > most {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}

@@ -16,8 +16,8 @@ type LockedImage struct {
 	Name string `json:"name"`
 	// Digest is what the tag stands for in the registry ("sha256:…"): the index, of an image for several platforms.
 	Digest string `json:"digest"`
-	// Bundle tells that it was read from an offline bundle which does not say what a registry has under the tag. The digest is then that of the image for the
-	// bundle's platform.
+	// Bundle tells that it was read from an offline bundle. The digest is then the registry's where the bundle says what that has under the tag, else that of the
+	// image for the bundle's platform.
 	Bundle bool `json:"bundle,omitempty"`
 }
 

@@ -1,0 +1,77 @@
+//go:build integration
+
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+)
+
+// writesJournal puts the journal of a standby there.
+func (e *existingCluster) writesJournal(ctx context.Context, t *testing.T, j handover.Journal) {
+	t.Helper()
+	j.FormatVersion = "1"
+	content, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name}, Data: map[string][]byte{"journal": content},
+	}
+	if err := e.client.WithWatch.Delete(ctx, secret.DeepCopy()); err != nil && !kube.IsAbsent(err) {
+		t.Fatal(err)
+	}
+	if err := e.client.Create(ctx, secret); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a standby has in the middle of taking over are copies: a teardown that deletes clusters keeps off them. And an init that does not know that the cluster is a
+// standby, because fleet.yaml does not say so, starts nothing there.
+func TestStandbyIsLeftAlone(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	s, err := e.take(ctx, t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.makeCluster(ctx, t)
+	target, err := management.Find(e.deps.Store, "", e.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	middle := handover.Journal{
+		Role: handover.RoleTarget, Phase: handover.PhaseCopied, Activates: true, Snapshot: "20260101T000000Z-abcdef",
+		Source: handover.Party{Name: "lost", UID: "1"}, Target: handover.Party{Name: target.Name, UID: "2"},
+	}
+	e.writesJournal(ctx, t, middle)
+	_, err = Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true})
+	if err == nil || !strings.Contains(err.Error(), "is in the middle of") {
+		t.Errorf("a teardown in the middle: %v", err)
+	}
+	if _, err := s.refuseHandedOver(ctx, e.client); err == nil || !strings.Contains(err.Error(), "is taking over") {
+		t.Errorf("init in the middle: %v", err)
+	}
+	found := &clusterv1.Cluster{}
+	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, found); err != nil || !found.DeletionTimestamp.IsZero() {
+		t.Errorf("its copy of a Cluster: %v, deleted %v", err, found.DeletionTimestamp)
+	}
+	e.writesJournal(ctx, t, handover.Journal{
+		Role: handover.RoleStandby, Phase: handover.PhaseFenced, Target: middle.Target, Standby: &handover.Standby{Of: "lost"},
+	})
+	if _, err := s.refuseHandedOver(ctx, e.client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
+		t.Errorf("init at rest: %v", err)
+	}
+}
