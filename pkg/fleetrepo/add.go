@@ -76,7 +76,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 		return nil, err
 	}
 	file := files[0]
-	if err := r.checkFree(mgmt, opts.Name, file); err != nil {
+	if err := r.checkFree(mgmt, opts.Environment, opts.Name, file); err != nil {
 		return nil, err
 	}
 	c, err := parseCluster(place{file.Path, opts.Environment, mgmt}, file.Content)
@@ -155,15 +155,16 @@ func (r *Repo) bringChart(e *Edit, ch *chart) error {
 	return r.lockCharts(e, map[string][]manifest.File{ch.flavour: files})
 }
 
-// checkFree makes sure that no cluster of the management cluster has that name, which is that of a namespace there. The very file that
+// checkFree makes sure that no cluster of the management cluster has that name, which is that of a namespace there, nor any of the environment, whose
+// clusters every command tells apart by their names; "" stands for one that looks at the management cluster alone. The very file that
 // is wanted may be there already.
-func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, name string, wanted manifest.File) error {
+func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, environment, name string, wanted manifest.File) error {
 	places, err := r.places(name)
 	if err != nil {
 		return err
 	}
 	for _, p := range places {
-		if p.mgmt != mgmt {
+		if p.mgmt != mgmt && p.environment != environment {
 			continue
 		}
 		if there, err := r.read(p.file); err != nil || p.file != wanted.Path || !bytes.Equal(there, wanted.Content) {

@@ -333,6 +333,12 @@ func (r *Repo) find(given string) (*declared, error) {
 		}
 		return c, nil
 	}
+	for i, p := range places {
+		if other := slices.IndexFunc(places[:i], func(q place) bool { return q.environment == p.environment }); other >= 0 {
+			return nil, diag.Errorf("rename one of them in an editor: its folder, HelmRelease, release and namespace; `fleetctl validate` tells what is left to do",
+				"environment %s has two clusters that are called %s: %s and %s", p.environment, name, places[other].file, p.file)
+		}
+	}
 	return nil, diag.Usage("choose one: "+strings.Join(sortedSet(choices), ", "), "several clusters are called %s", name)
 }
 

@@ -121,7 +121,7 @@ func (m *mover) transferable(c *declared) error {
 	if _, err := m.into.managementClusterFor(to.Name, c.Flavour); err != nil {
 		return err
 	}
-	return m.into.checkFree(to, c.Name, manifest.File{})
+	return m.into.checkFree(to, "", c.Name, manifest.File{})
 }
 
 // mover writes what stands at one management cluster to where it belongs at another one.

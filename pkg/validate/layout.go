@@ -293,21 +293,26 @@ func (l *placement) initialised(m *v1alpha1.ManagementCluster) bool {
 	return l.tree.has(path.Join(m.Dir(), "flux-system"))
 }
 
-// duplicates reports clusters of one name that would share a namespace of their management cluster.
+// duplicates reports clusters of one name that would share a namespace of their management cluster, and those of one environment that no command tells
+// apart.
 func (l *placement) duplicates() {
 	first := map[[2]string]*cluster{}
 	slices.SortStableFunc(l.clusters, func(a, b *cluster) int { return cmp.Compare(a.dir, b.dir) })
 	for _, c := range l.clusters {
-		key := [2]string{c.mgmt.Dir(), c.name}
-		if other := first[key]; other != nil {
-			line := 1
-			if c.release != nil {
-				line = c.release.node.Line
-			}
-			c.findings = append(c.findings, finding(RuleDuplicateName, c.file.path, line, 0,
-				fmt.Sprintf("cluster %s is in %s as well: both would be in the namespace %s", c.name, other.dir, c.name), "choose another name"))
-			continue
+		line := 1
+		if c.release != nil {
+			line = c.release.node.Line
 		}
-		first[key] = c
+		at, in := [2]string{c.mgmt.Dir(), c.name}, [2]string{"environment " + c.environment, c.name} // no folder is called so
+		switch {
+		case first[at] != nil:
+			c.findings = append(c.findings, finding(RuleDuplicateName, c.file.path, line, 0,
+				fmt.Sprintf("cluster %s is in %s as well: both would be in the namespace %s", c.name, first[at].dir, c.name), "choose another name"))
+			continue
+		case first[in] != nil:
+			c.findings = append(c.findings, finding(RuleDuplicateName, c.file.path, line, 0,
+				fmt.Sprintf("cluster %s is in %s as well: no command can tell the two clusters of environment %s apart", c.name, first[in].dir, c.environment), "choose another name"))
+		}
+		first[at], first[in] = c, cmp.Or(first[in], c)
 	}
 }

@@ -102,7 +102,7 @@ var rules = []diag.Rule{
 	{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "What something depends on is there."},
 	{ID: RuleDependsCycle, Severity: diag.SeverityError, Summary: "Nothing depends on itself in the end."},
 	{ID: RuleClusterName, Severity: diag.SeverityError, Summary: "A cluster's folder, HelmRelease, release and namespace have one name."},
-	{ID: RuleDuplicateName, Severity: diag.SeverityError, Summary: "No two clusters of a management cluster have one name."},
+	{ID: RuleDuplicateName, Severity: diag.SeverityError, Summary: "No two clusters of a management cluster, or of an environment, have one name."},
 	{ID: RuleConflict, Severity: diag.SeverityError, Summary: "No object is made by two Flux objects of one cluster."},
 	{ID: RuleClusterFile, Severity: diag.SeverityError, Summary: "Every folder of a cluster has a cluster.yaml that declares it."},
 	{ID: RuleEnvironment, Severity: diag.SeverityError, Summary: "Every cluster is in an environment of fleet.yaml."},
