@@ -224,7 +224,7 @@ func encode(fleet *v1alpha1.Fleet) ([]byte, error) {
 	}
 	text := []byte(b.String())
 	if _, err := v1alpha1.Decode("new "+v1alpha1.FileName, text); err != nil {
-		return nil, diag.Wrap("make a fleet of what is there", err, "--name gives the fleet another name")
+		return nil, diag.Wrap("make a fleet.yaml for the repo", err, "--name gives the fleet another name")
 	}
 	return text, nil
 }

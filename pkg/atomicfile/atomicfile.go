@@ -1,7 +1,6 @@
-// Package atomicfile is the one place where files are replaced. Whoever reads sees the old file or the new one, never a part,
-// also after kill -9; and what is written is on the disk, the folder's entry too, before a writer goes on, so that a power cut leaves
-// neither an empty key nor a record without its end. The well-kept libraries for this rename without flushing the folder, and
-// none works below an os.Root.
+// Package atomicfile is the one place where files are replaced. A reader sees the old file or the new one, never a part, also after kill
+// -9. Before a writer returns, the file and its entry in the folder are on the disk, so that a power cut leaves neither an empty key nor a
+// truncated record. The well-kept libraries for this rename without flushing the folder, and none works below an os.Root.
 //
 // A process that is killed while it writes may leave a temporary file; Sweep removes those, and never one of a process that lives.
 package atomicfile
@@ -77,8 +76,8 @@ func createInPlace(root *os.Root, name string, content []byte, perm fs.FileMode)
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// MkdirAll makes a folder and those above it that are missing, as os.MkdirAll does, and flushes their entries: a file that is flushed
-// in a folder that is not would be lost with it.
+// MkdirAll makes a folder and its missing parents, as os.MkdirAll does, and flushes their entries: a flushed file would be lost with a
+// folder that is not flushed.
 func MkdirAll(path string, perm fs.FileMode) error {
 	path, err := filepath.Abs(path)
 	if err != nil {

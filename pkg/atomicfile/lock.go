@@ -13,8 +13,8 @@ type FileLock interface {
 	Unlock() error
 }
 
-// Guards tells whether a lock that is held keeps others out, and releases it where it does not: who had it before may have removed the file
-// between its opening and its locking here, and whoever comes next makes another one. Then it is to be taken anew.
+// Guards tells whether a lock that is held keeps others out, and releases it if it does not. The previous holder may have removed the file
+// after it was opened and before it was locked here, and the next process then makes another file. Then it is to be taken anew.
 func Guards(lock FileLock) (bool, error) {
 	held, err := lock.Stat()
 	if err != nil {

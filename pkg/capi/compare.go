@@ -91,8 +91,8 @@ func sameValue(a, b any) bool {
 	return json.Unmarshal(first, &x) == nil && json.Unmarshal(second, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// Differences says in what the copies at the target differ from the graph: what did not arrive, what is not the same, and what has an owner that is
-// not there. None is what a hand-over needs.
+// Differences lists how the copies at the target differ from the graph: missing objects, changed objects, and objects whose owner is
+// missing. None is what a hand-over needs.
 func (m *Manager) Differences(ctx context.Context, graph *Graph, id string) ([]string, error) {
 	there, err := m.objectsLike(ctx, graph)
 	if err != nil {
@@ -153,8 +153,8 @@ func sameOwner(a, b metav1.OwnerReference) bool {
 	return a.UID == b.UID && a.Kind == b.Kind && a.Name == b.Name && a.APIVersion == b.APIVersion
 }
 
-// lacking is the first field of wanted that got does not have in the same way; "" where it has all. What got has besides is what a newer release
-// of the provider makes of a field that was left out.
+// lacking is the first field of wanted that got does not have in the same way; "" where it has all. Further fields of got are defaults that
+// a newer release of the provider sets.
 func lacking(wanted, got any, at string) string {
 	fields, isMap := wanted.(map[string]any)
 	if !isMap {

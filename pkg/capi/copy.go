@@ -235,7 +235,8 @@ func (c *copier) create(ctx context.Context, item *Item) (*unstructured.Unstruct
 	return have, nil
 }
 
-// copyOf is what is created for item: all that the source has of it, but for what belongs to a cluster, with the owners' UIDs of the target.
+// copyOf returns the object to create for item: the source's object without the fields that belong to one cluster, and with the owners'
+// UIDs of the target.
 func (c *copier) copyOf(item *Item) *unstructured.Unstructured {
 	obj := plainCopy(item)
 	annotations := obj.GetAnnotations()

@@ -52,7 +52,7 @@ type Graph struct {
 type GraphOptions struct {
 	// Clusters whose graph it is; empty: all, and what is to be moved without belonging to one.
 	Clusters []kube.Key
-	// WithFlux takes along what Flux is to do on this management cluster, and what it knows of what it has done.
+	// WithFlux includes the Flux objects of this management cluster, and the state that Flux keeps about what it has applied.
 	WithFlux bool
 }
 
@@ -160,7 +160,7 @@ func (n *node) key() refKey {
 	return refKey{n.kind.GroupKind(), kube.Key{Namespace: n.GetNamespace(), Name: n.GetName()}}
 }
 
-// takeRoots takes the Clusters that are handed over, or all that has to move, with what they own.
+// takeRoots takes the Clusters that are handed over, or all objects that have to move, with everything that they own.
 func (g *graph) takeRoots(clusters []kube.Key) {
 	for _, n := range g.nodes {
 		switch {

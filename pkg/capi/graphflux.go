@@ -13,11 +13,11 @@ import (
 const (
 	releaseName      = "meta.helm.sh/release-name"
 	releaseNamespace = "meta.helm.sh/release-namespace"
-	// historyType is that of the Secrets in which Helm keeps what it knows of a release.
+	// historyType is the type of the Secrets in which Helm keeps the history of a release.
 	historyType = "helm.sh/release.v1"
 )
 
-// takeFlux takes what Flux is to do, with what it knows of what it has done, so that the target's goes on where this one stood. What cannot be
+// takeFlux takes the Flux objects with the state that Flux keeps, so that the target's Flux goes on where this one stopped. What cannot be
 // suspended would be acted upon at the target before it has the work: Flux makes it again, from the fleet repo.
 func (g *graph) takeFlux() {
 	moved := g.movedReleases()

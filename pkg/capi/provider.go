@@ -1,6 +1,6 @@
-// Package capi installs Cluster API and its providers, reads what runs on a management cluster, and moves it to another. It
-// is the only package that uses clusterctl's library: components, inventory and move are clusterctl's own, so that stock
-// `clusterctl upgrade`, `move` and `delete` work on what it installs; applying and waiting is pkg/kube's.
+// Package capi installs Cluster API and its providers, reads what runs on a management cluster, and moves it to another. It is the only
+// package that uses clusterctl's library. Components, inventory and move are clusterctl's own, so that stock `clusterctl upgrade`, `move`
+// and `delete` work on its installations. pkg/kube applies objects and waits for them.
 package capi
 
 import (

@@ -40,9 +40,9 @@ func (m *Manager) Mark(ctx context.Context, graph *Graph, id string) error {
 	return err
 }
 
-// Remove takes objects away without anybody acting on it: their finalizers go with them, and what they stand for stays. Only for what is fenced. What
-// others of them own goes first, so that a run that is cut off leaves nothing without its owner; an object that has come in the place of one of the same
-// name, with another UID, stays.
+// Remove takes objects away without anybody acting on it: their finalizers go with them, and what they stand for stays. Only for what is
+// fenced. An owned object is removed before its owner, so that a run that is cut off leaves no object without its owner. An object of the
+// same name with another UID is a new one, and stays.
 func (m *Manager) Remove(ctx context.Context, objects []*unstructured.Unstructured, progress func(done, total int)) error {
 	var done atomic.Int64
 	for _, level := range ownedFirst(objects) {

@@ -64,8 +64,8 @@ func (p *plan) leaves(components repository.Components) bool {
 	return !slices.Contains(p.missing, components) && p.upgradeOf(components) == nil
 }
 
-// renewal is what is to be done about one provider, nil where that is nothing. left tells that nothing else is done to it; what else is done applies all
-// of its objects, so that only those Deployments are left to be started again which that does not change.
+// renewal is what is to be done about one provider, nil where that is nothing. left says that this run does nothing else to the provider.
+// Anything else applies all of its objects, so that only Deployments that the apply does not change have to be restarted.
 func (m *Manager) renewal(ctx context.Context, source *Source, p Provider, held *Held, todo *plan, components repository.Components) (*renewal, error) {
 	left := todo.leaves(components)
 	given, named, err := source.given(ctx, p)
@@ -141,8 +141,8 @@ func (m *Manager) renewal(ctx context.Context, source *Source, p Provider, held 
 	return r, nil
 }
 
-// mayHoldMore refuses to apply an object that is there with the defaults of variables that this run is not given: nobody has kept what an earlier run was
-// given, and a default in the place of that would take it away.
+// mayHoldMore refuses to apply an existing object with defaults for variables that this run does not get. An earlier run may have got
+// values for them, which are recorded nowhere else, and the defaults would overwrite them.
 func (m *Manager) mayHoldMore(ctx context.Context, p Provider, part valued, given map[string]string) error {
 	lost := slices.DeleteFunc(slices.Clone(part.variables), func(name string) bool { _, ok := given[name]; return ok })
 	if len(lost) == 0 {

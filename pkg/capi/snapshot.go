@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Snapshot is all that belongs to the cluster's Clusters, as YAML, owners before what they own: with status, and with the Secrets among them, so that it is
-// for its owner's eyes alone. It also tells how many objects that are; none where there is no Cluster.
+// Snapshot returns all objects of the management cluster's Clusters as YAML, owners first, with status. It includes Secrets: keep it
+// private. It also tells how many objects that are; none where there is no Cluster.
 func (m *Manager) Snapshot(ctx context.Context) (content []byte, objects int, err error) {
 	graph, err := m.Graph(ctx, GraphOptions{})
 	if err != nil {

@@ -84,8 +84,7 @@ func (s *Source) WithVariables(variables map[string]string, kept ...string) (*So
 	return other, nil
 }
 
-// CheckVariables returns an error that names every variable that one of providers needs and that has no value, and where
-// to read about it.
+// CheckVariables returns an error that names every variable without a value that one of providers needs, and where to read about it.
 func (s *Source) CheckVariables(ctx context.Context, providers []Provider) error {
 	errs := make([]error, len(providers))
 	var group errgroup.Group

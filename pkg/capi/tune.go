@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// tuningAnnotation of a Deployment says what it was tuned with: by it Install tells a tuning that has changed from what somebody else
-// has changed by hand, which it leaves alone.
+// tuningAnnotation of a Deployment records its tuning. With it, Install tells a changed tuning from a change that a person made, which it
+// leaves alone.
 const tuningAnnotation = "fleetctl.dev/tuning"
 
 // tune changes the Deployments of components that tuning names.

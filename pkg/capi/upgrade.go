@@ -44,8 +44,8 @@ func (u Upgrade) isCertManager() bool { return u.Type == "" && u.Name == certMan
 const providerPatience = 5 * time.Minute
 
 // Upgrades are the providers, and cert-manager, that the cluster has in other versions than providers and source say, in the order in which they
-// would be upgraded: cert-manager, core, bootstrap, control plane, infrastructure and the rest. What cannot be upgraded so is an error: a version
-// before the one that runs, versions whose contracts do not fit together, one that skips too many.
+// would be upgraded: cert-manager, core, bootstrap, control plane, infrastructure and the rest. These upgrades are errors: to a version
+// older than the running one, to versions whose contracts do not fit together, and over too many versions at once.
 func (m *Manager) Upgrades(ctx context.Context, source *Source, providers []Provider) ([]Upgrade, error) {
 	todo, err := m.plan(ctx, source, providers)
 	if err != nil {
@@ -146,8 +146,8 @@ func (s *Source) contractOf(ctx context.Context, p Provider) (string, error) {
 }
 
 // upgrade brings what runs to the wanted versions, one after the other, each healthy before the next: first cert-manager, then the providers in
-// clusterctl's order. Killed at any point it can be run again: clusterctl enters a provider's new version in the inventory when all of it is applied, and
-// one that is entered and not healthy is completed before those that come after it.
+// clusterctl's order. If it is killed at any point, it can be run again. clusterctl enters a provider's new version in the inventory after
+// it has applied all its objects. A provider that is entered and not healthy is completed before the next one.
 func (m *Manager) upgrade(ctx context.Context, source *Source, todo *plan, run *installation) error {
 	last := -1 // the last of todo.wanted that is upgraded
 	for i, components := range todo.wanted {
@@ -174,7 +174,7 @@ func (m *Manager) upgrade(ctx context.Context, source *Source, todo *plan, run *
 		case step != nil:
 			run.detail("upgrading " + step.String())
 			if err := m.upgradeProvider(ctx, upgrader, components, *step, run); err != nil {
-				return diag.Wrap("upgrade "+step.String(), err, "those after it are as they were; mend what is wrong, or put a version into fleet.yaml that mends it, and run `fleetctl upgrade apply` again")
+				return diag.Wrap("upgrade "+step.String(), err, "the providers after it are unchanged; remove the cause, or put a version without the fault into fleet.yaml, and run `fleetctl upgrade apply` again")
 			}
 		case todo.isMissing(components) && inInventory(components, todo.inventory):
 			if err := m.complete(ctx, components, run); err != nil {
@@ -241,8 +241,9 @@ func (p *plan) isMissing(components repository.Components) bool {
 	return slices.ContainsFunc(p.missing, func(c repository.Components) bool { return c.ManifestLabel() == components.ManifestLabel() })
 }
 
-// upgradeCertManager migrates what is stored in versions that the new cert-manager no longer has, takes away the old one's Deployments, because what they
-// select cannot be changed, and installs the new one over the rest. What only the old one had goes last.
+// upgradeCertManager first migrates objects that are stored in versions that the new cert-manager no longer has. Then it deletes the old
+// Deployments, because their selectors cannot be changed, and installs the new cert-manager over the rest. What only the old one had goes
+// last.
 func (m *Manager) upgradeCertManager(ctx context.Context, todo *plan, run *installation) error {
 	if err := cluster.NewCRDMigrator(m.proxy.client.WithWatch).Run(ctx, values(todo.certs)); err != nil {
 		return fmt.Errorf("migrate its objects: %w", err)

@@ -184,7 +184,8 @@ func (c *applyingClient) Patch(ctx context.Context, obj client.Object, patch cli
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
-// Update marks a Deployment that clusterctl stops for the time of its upgrade: where that is cut off, it is no Deployment that somebody has stopped.
+// Update marks a Deployment that clusterctl stops during its upgrade. If the upgrade is cut off, the mark tells this Deployment from one
+// that a person has stopped.
 func (c *applyingClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
 	if d, ok := obj.(*appsv1.Deployment); ok && d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
 		if d.Annotations == nil {

@@ -64,8 +64,9 @@ type Result struct {
 func (o Options) carries() bool { return o.Commit || o.Push || o.PullRequest }
 
 // Make makes an edit of the fleet repo: it writes the files all or not at all, and commits and pushes them where that is asked
-// for. A change that goes into a commit is made from what is committed, and shown against it: what else differs from that in the working tree
-// stays there. Where all is as wanted already the result says so. Errors are those of the edit, of writing, and of gitrepo's Commit and Sync.
+// for. A change for a commit starts from the committed files, and its difference is shown against them. Other edits in the working tree
+// stay there. Where all is as wanted already the result says so. Errors are those of the edit, of writing, and of gitrepo's Commit and
+// Sync.
 func Make(ctx context.Context, o Options) (_ *Result, err error) {
 	m, err := o.make(ctx)
 	if err != nil {

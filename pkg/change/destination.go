@@ -226,7 +226,7 @@ func (o Options) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, 
 		names += ", …"
 	}
 	return diag.Errorf("commit first what it needs of these, or leave --commit, --push and --pr out: "+names,
-		"%w: the change is made from what is committed, and here it needs what is not", why)
+		"%w: the change starts from committed files, and needs a file that is not committed", why)
 }
 
 // newDestination is where the fleet repo comes from. It asks nobody.

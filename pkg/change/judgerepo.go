@@ -79,8 +79,8 @@ func saysOf(f diag.Finding) string {
 	return says
 }
 
-// errorsOf are the errors that validate finds in a fleet repo, and that nothing of it is applied: a fleet that begins is only warned of that, and its first
-// object makes nothing worse.
+// errorsOf returns the errors that validate finds in a fleet repo, and the warning that Flux applies nothing of it. For a new fleet this is
+// only a warning, and the first object makes nothing worse.
 func (o Options) errorsOf(ctx context.Context, dir string) (diag.Findings, error) {
 	options := validate.Options{Dir: dir, Offline: true}
 	if _, err := os.Stat(o.CacheDir); err == nil { // a look makes none

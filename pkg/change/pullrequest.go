@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// propose pushes the edit to a branch of its own, named after what it does, and opens a pull request, or updates the one that is open: the
-// same command twice is one pull request.
+// propose pushes the edit to a separate branch, named after the edit, and opens a pull request or updates the open one. The same command
+// twice makes one pull request.
 func propose(ctx context.Context, m *made, o Options, out *Result) error {
 	to, edit := m.to, m.edit
 	want := forge.Request{Branch: branchFor(edit.Summary), Base: to.base, Title: edit.Summary, Body: description(edit)}
@@ -72,8 +72,8 @@ func description(e *fleetrepo.Edit) string {
 	return short(strings.Join(append(parts, "Made by fleetctl."), "\n\n"))
 }
 
-// noted is a note in a description. Most notes have names of the fleet repo in them, or what one of its charts says: as Markdown that could be a picture, a
-// mention or, at the beginning of a line, a command to the forge, which would follow it as ours.
+// noted is a note in a description. Most notes quote names from the fleet repo, or text of its charts. As Markdown, such text could be a
+// picture, a mention or, at the beginning of a line, a command that the forge would run with our rights.
 func noted(note string) string {
 	isCommand := strings.HasPrefix(strings.TrimSpace(note), "/")
 	switch bare := strings.ReplaceAll(note, "`", ""); {

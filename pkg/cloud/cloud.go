@@ -61,8 +61,8 @@ type Account interface {
 	// Find lists everything that goes with some cluster of Cluster API, whoever's it is. fleet, and the names of clusters, help to find what can only be
 	// asked for by them.
 	Find(ctx context.Context, fleet string, clusters []string) Found
-	// Stages puts what it can delete in the order that the cloud demands: what is in one list goes at once, and the next begins when it is gone. What it
-	// cannot delete is in none.
+	// Stages orders the deletable resources as the cloud demands. The resources of one list are deleted at the same time, and the next list
+	// begins when they are gone. What it cannot delete is in none.
 	Stages(resources []Resource) [][]Resource
 	// Delete returns when the resource is gone, or was before.
 	Delete(ctx context.Context, resource Resource) error

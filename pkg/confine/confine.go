@@ -1,6 +1,6 @@
-// Package confine runs what works on files that nobody has looked at yet in a process of its own: this program again, without an environment, a
-// path, a network or files but those of the task, with bounds of memory and time. One process does all of a task. Where it dies, the caller learns
-// at what, and the task is run again without that.
+// Package confine runs tasks on untrusted files in a separate process. The process is this program again, without environment variables,
+// PATH and network, with only the files of the task, and with bounds on memory and time. One process does all of a task. Where it dies, the
+// caller learns at what, and the task is run again without that.
 package confine
 
 import (

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forbidden are the system calls that nothing which renders has a use for: processes, the network, what reaches into other processes, and what
-// would open ways around that.
+// forbidden lists the system calls that rendering never needs: calls that start processes, use the network, reach into other processes, or
+// open a way around this list.
 var forbidden = append([]uint32{
 	unix.SYS_EXECVE, unix.SYS_EXECVEAT,
 	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4,

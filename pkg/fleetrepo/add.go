@@ -155,9 +155,9 @@ func (r *Repo) bringChart(e *Edit, ch *chart) error {
 	return r.lockCharts(e, map[string][]manifest.File{ch.flavour: files})
 }
 
-// checkFree makes sure that no cluster of the management cluster has that name, which is that of a namespace there, nor any of the environment, whose
-// clusters every command tells apart by their names; "" stands for one that looks at the management cluster alone. The very file that
-// is wanted may be there already.
+// checkFree makes sure that no cluster of the management cluster has this name: the cluster's namespace there has the same name. It also makes
+// sure that no cluster of the environment has it, because commands tell an environment's clusters apart by their names. An environment of ""
+// checks only the management cluster. The very file that is wanted may be there already.
 func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, environment, name string, wanted manifest.File) error {
 	places, err := r.places(name)
 	if err != nil {

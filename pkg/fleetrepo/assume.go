@@ -22,7 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
-// Root is a folder from which a cluster's Flux begins: the one that it applies first, and that names all others.
+// Root is the folder that a cluster's Flux applies first. It names all other folders that Flux applies.
 type Root struct {
 	// Name that the cluster would get in fleet.yaml.
 	Name string `json:"name"`
@@ -104,8 +104,8 @@ func Assume(files fs.FS, dir string) (*v1alpha1.Fleet, error) {
 	return fleet, nil
 }
 
-// WithRoots is the fleet of a repo whose layout is its own, with the folders that fleet.yaml does not name and that clusters' Flux begin with all the same,
-// such as those of workload clusters: who looks at what Flux applies looks at them, too. Any other fleet comes back as it is.
+// WithRoots adds the roots that fleet.yaml does not name to the fleet of a repo with its own layout, such as the roots of workload
+// clusters. Commands that look at everything that Flux applies then look at these folders too. Any other fleet comes back as it is.
 func WithRoots(fleet *v1alpha1.Fleet, files fs.FS) *v1alpha1.Fleet {
 	all := fleet.Spec.ManagementClusters
 	paths, names := map[string]bool{}, map[string]bool{}
@@ -166,8 +166,9 @@ var componentsVersion = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^# Flux Version: (v[0-9][0-9A-Za-z.+-]*)\s*$|app\.kubernetes\.io/version: "?(v[0-9][0-9A-Za-z.+-]*)"?\s*$`)
 })
 
-// Roots finds the folders that clusters' Flux begin with: by FluxInstances, by Flux Kustomizations that apply the folder that they are in; and where
-// there is none of either, the folders with Flux Kustomizations that no other one applies. What cannot be read has none.
+// Roots finds the root folders of the clusters' Flux. FluxInstances name them, and so do Flux Kustomizations that apply their own folder.
+// If the repo has neither, the roots are the folders with Flux Kustomizations that no other Flux Kustomization applies. What cannot be read
+// has none.
 func Roots(files fs.FS) []Root {
 	objects, versions := fluxObjects(files)
 	sources := map[[3]string]fluxObject{}

@@ -158,8 +158,8 @@ func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 }
 
 // Promote moves a channel to a tag, on the management cluster named or on all of them: one line in the source of each. The first time it
-// makes the source, and what applies the environments that have waited for it. Errors: an unknown channel, one that follows a branch, a
-// tag that is none of its own, and a management cluster that `fleetctl init` has not made yet.
+// makes the source, and what applies the environments that have waited for it. Errors: an unknown channel, a channel that follows a branch,
+// a tag that does not match the channel's pattern, and a management cluster that `fleetctl init` has not made yet.
 func (r *Repo) Promote(channel, tag, cluster string) (*Edit, error) {
 	c, err := r.TagChannel(channel)
 	if err != nil {

@@ -128,7 +128,7 @@ func conflictsIn(file string, base, team, fleetctl []byte) diag.Findings {
 	case fleetctl == nil:
 		finding.Summary = "the team has changed it, and fleetctl has taken it out"
 	default:
-		finding.Summary = "it is not what fleetctl brings, and nothing tells what of that is the team's change"
+		finding.Summary = "it differs from fleetctl's chart, and nothing tells which of the differences are the team's"
 	}
 	return diag.Findings{finding}
 }

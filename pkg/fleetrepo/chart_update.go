@@ -122,9 +122,9 @@ const (
 type ChartHistory func(name, sha256 string) ([]manifest.File, error)
 
 // UpdateCharts brings into charts what is new of them in this fleetctl; without names, into all that fleetctl has brought. What the team has
-// changed stays: the three are merged line by line. A chart of which nobody knows what fleetctl brought is merged when it is named, from what this
-// fleetctl brings where the history has that, else from nothing. Errors: an unknown chart, one that fleetctl brings none of, and lines that both
-// have changed, all of them at once, each with its file and line.
+// changed stays: the three are merged line by line. A chart without a record in fleet.lock is merged only when it is named. The base of the
+// merge is this fleetctl's chart if the Git history has it, and otherwise nothing. Errors: an unknown chart, a chart that fleetctl does not
+// bring, and all lines that both sides have changed, each with its file and line.
 func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory) (*Edit, error) {
 	charts, err := r.Charts()
 	if err != nil {

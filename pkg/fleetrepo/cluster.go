@@ -36,8 +36,9 @@ type Cluster struct {
 	Paused bool `json:"paused"`
 	// Removing: the cluster has lost its protection, and goes when its file does.
 	Removing bool `json:"removing,omitempty"`
-	// Manifests says that it stands in the repo as Cluster API's own objects, wherever Flux applies them, and in no folder of the layout: the commands
-	// that change a cluster's values leave it alone. Namespace is its own then, and Flavour the kind of its infrastructure, or its class.
+	// Manifests says that the repo holds the cluster as Cluster API objects, in any folder that Flux applies, and in no folder of the layout.
+	// Commands that change a cluster's values refuse such a cluster. Namespace is its own then, and Flavour the kind of its infrastructure, or
+	// its class.
 	Manifests bool   `json:"manifests,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	// Unprotected says that Flux deletes it when it leaves Git.

@@ -262,7 +262,7 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	}
 	e.Notes = append(e.Notes, "Flux takes what it applied of the feature off the clusters of an environment, data in its namespace included.")
 	if orphaned {
-		e.Notes = append(e.Notes, "What a single cluster had by itself stays there: its kubeconfig may be gone by then, and nothing is to wait for it.")
+		e.Notes = append(e.Notes, "A feature of a single cluster stays on the cluster: its kubeconfig may be gone by then, and nothing must wait for it.")
 	}
 	return e, nil
 }

@@ -19,7 +19,8 @@ import (
 )
 
 // tagFleet gives the values of a new cluster the tag that proves in the cloud whose it is, where its flavour's cloud takes such a tag and the fleet has an
-// identity. What the user has set stays, and so does a cluster that is in file already without one: it is the very one that is wanted.
+// identity. A tag that the user has set stays. A cluster that the repo already has without a tag stays without one: it is the same cluster,
+// not a new one.
 func (r *Repo) tagFleet(flavour, file string, values map[string]any) error {
 	if providerOf(flavour) != "aws" {
 		return nil

@@ -153,7 +153,8 @@ func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string, rele
 	return m.Layout().SourceDir(c.Name)
 }
 
-// followed is the channel that an environment is applied from: its own, or as long as that has no tag yet the one that it followed before.
+// followed returns the channel that an environment is applied from: its own or, until its own has a tag, the channel that it followed
+// before.
 func (r *Repo) followed(m *v1alpha1.ManagementCluster, environment string, released bool) v1alpha1.Channel {
 	own := r.Fleet.ChannelOf(environment)
 	if file := m.Layout().ClustersFile(environment); !released && r.exists(file) {
@@ -220,8 +221,8 @@ func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name, fil
 	return r.keepLines(m, environment, name, file, there, wanted)
 }
 
-// keepLines is a cluster's flux.yaml with what changes between how fleetctl would have written the one that is there and how it writes it now, and
-// with the lines of its author. Where both are about the same lines the error names them.
+// keepLines merges a new flux.yaml into the one in the repo. The base is the file as fleetctl would have written it before, so that the
+// lines that a person has changed stay. Where both are about the same lines the error names them.
 func (r *Repo) keepLines(m *v1alpha1.ManagementCluster, environment, name, file string, there, wanted []byte) ([]byte, error) {
 	before, err := fluxFile(fluxOptions(m, environment, name, there))
 	if err != nil {

@@ -37,8 +37,8 @@ func (r *Repo) clusterFolder(cs *manifest.ChangeSet, opts scaffold.ClusterOption
 	return nil
 }
 
-// keepFolders gives a cluster that runs Flux the folders that its environment applies, where it applies any, and takes them from one that does not: what
-// somebody has put there stays.
+// keepFolders adds the cluster's folders that its environment applies, if the cluster runs Flux, and otherwise removes them. Files that a
+// person has put there stay.
 func (r *Repo) keepFolders(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment, name string, want bool) error {
 	files, err := scaffold.ClusterFolders(m.Layout(), environment, name)
 	if err != nil || !r.exists(m.Layout().FoldersFile(environment)) {
@@ -107,8 +107,8 @@ func (r *Repo) entry(dir, name string) string {
 	return name
 }
 
-// WireFolders lets Flux apply the folders of environments, all where none is named, and of their clusters: those of an environment that was there
-// before fleetctl made any, and of a cluster that somebody has written by hand. Files that are there stay as they are. Errors: an unknown environment.
+// WireFolders lets Flux apply the folders of the named environments (all if none is named) and of their clusters. Environments of an older
+// fleetctl and clusters that a person has written need this. Files that are there stay as they are. Errors: an unknown environment.
 func (r *Repo) WireFolders(given []string) (*Edit, error) {
 	environments, err := r.chosen(given)
 	if err != nil {

@@ -117,7 +117,8 @@ func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
 	return e, nil
 }
 
-// record notes in the folder of the management cluster that made another one what it has handed to that, when, and which run it was. It is begun no longer.
+// record writes the hand-over of a cluster into the folder of the management cluster that handed it over: the cluster, the time, and the
+// run. It is begun no longer.
 func (r *Repo) record(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run *HandedOver) error {
 	if run == nil || to.Parent != c.mgmt.Name {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// A folder without a kustomization.yaml is applied whole. In one that has it, which somebody has written, only what its resources name is: a
-// file that a command puts there would never be applied.
+// A folder without a kustomization.yaml is applied whole. If a person has written a kustomization.yaml, Flux applies only its resources: a
+// file that a command adds to the folder would never be applied.
 
 // kustomizationIn is the kustomization.yaml of a folder, by the name that it has of those which kustomize takes; "" where there is none.
 func (r *Repo) kustomizationIn(dir string) string {

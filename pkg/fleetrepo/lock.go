@@ -44,8 +44,8 @@ func (r *Repo) Lock(read *v1alpha1.Lock, notes ...string) (*Edit, error) {
 	return e, r.writeLock(e, lock)
 }
 
-// Relock is the edit that adds to fleet.lock what it does not know yet of the components and images that were read and of the charts, those among files
-// that are about to be written included. It drops versions that fleet.yaml no longer names, and leaves all else as it is.
+// Relock returns the edit that adds missing entries to fleet.lock: for the components and images that were read, and for the charts of the repo
+// and of files, which are about to be written. It drops versions that fleet.yaml no longer names, and leaves all else as it is.
 func (r *Repo) Relock(read *v1alpha1.Lock, files []manifest.File) (*Edit, error) {
 	e := &Edit{Summary: "Lock what the fleet installs"}
 	old, err := r.readLock()
@@ -153,8 +153,8 @@ func (r *Repo) writeLock(e *Edit, lock *v1alpha1.Lock) error {
 	return nil
 }
 
-// lockedCharts are the charts of the repo: those that are locked as they were when they were brought along, whatever their team has made of them,
-// and new ones as they are, or are about to be.
+// lockedCharts returns the entries of the repo's charts. A locked chart keeps its entry, whatever the team has changed in it. A new chart
+// is entered as it is, or as it is about to be written.
 func (r *Repo) lockedCharts(old *v1alpha1.Lock, files []manifest.File) ([]v1alpha1.LockedChart, error) {
 	names, err := r.folders(layout.ChartsDir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// manages tells whether a cluster of a management cluster is one itself: one that it makes, or its own.
+// manages tells whether a workload cluster is itself a management cluster: one that this management cluster makes, or this one itself.
 func (r *Repo) manages(mgmt *v1alpha1.ManagementCluster, name string) bool {
 	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
 		return m.Name == name && m.Parent != "" && (m.Parent == mgmt.Name || m.Name == mgmt.Name)
@@ -25,8 +25,8 @@ func (r *Repo) ownOf(c *declared, to *v1alpha1.ManagementCluster) bool {
 	return to.Name == own.Name && c.mgmt.Name == own.Parent || to.Name == own.Parent && c.mgmt.Name == own.Name
 }
 
-// StandsAlone tells whether a management cluster manages the very cluster that it runs on: the one that made it has handed that over to it, and
-// nothing of it is asked of that one any more.
+// StandsAlone tells whether a management cluster manages the cluster that it runs on. Then its parent has handed that cluster over, and is
+// not asked any more.
 func (r *Repo) StandsAlone(name string) (bool, error) {
 	m, err := r.managementCluster(name)
 	if err != nil || m.Parent == "" {
@@ -39,7 +39,7 @@ func (r *Repo) StandsAlone(name string) (bool, error) {
 	return slices.ContainsFunc(places, func(p place) bool { return p.mgmt == m && r.exists(p.file) }), nil
 }
 
-// Master is a management cluster that another one makes, and what it has to take over from that to stand alone.
+// Master is a management cluster with a parent, and the clusters that it has to take over from the parent to stand alone.
 type Master struct {
 	Name, Parent string
 	// ParentHost is what carries the parent.
@@ -49,13 +49,14 @@ type Master struct {
 	// Own is the cluster that it runs on; Alone says that it has taken that over.
 	Own   ClusterName
 	Alone bool
-	// Clusters are those of the parent that are to be its own: first the one that it runs on.
+	// Clusters of the parent that it has to take over. The cluster that it runs on comes first.
 	Clusters []ClusterName
 	// Repository is its own, where it has one: Alone and Has are to be asked there (OwnMaster).
 	Repository *v1alpha1.Repository
 	// Has are those that the fleet repo declares as its own.
 	Has []ClusterName
-	// Begun are those of Clusters whose hand-over a run has begun, as the fleet repo says, and ByWhom says which run that was: it may have them already.
+	// Begun lists the members of Clusters whose hand-over has begun, according to the fleet repo: the new one may have them already. ByWhom
+	// names the run that began.
 	Begun  []ClusterName
 	ByWhom string
 }
@@ -66,9 +67,9 @@ type ClusterName struct{ Environment, Name string }
 // String is ENVIRONMENT/NAME, as commands take it.
 func (c ClusterName) String() string { return c.Environment + "/" + c.Name }
 
-// Master finds the management cluster that a parent in this fleet makes: by its name or, where that is empty, as the one of an environment, whose
-// clusters at the parent are to be its own, too. It is the one that has the environment, or the only one that is made in it. Errors: there is none such,
-// or several; its cluster is not declared, or runs a Flux as workload clusters do.
+// Master finds a management cluster with a parent in this fleet: by its name or, if the name is empty, by an environment. With an
+// environment it also takes over the parent's clusters of that environment. It is the one that has the environment, or the only one that is
+// made in it. Errors: there is none such, or several; its cluster is not declared, or runs a Flux as workload clusters do.
 func (r *Repo) Master(name, environment string) (*Master, error) {
 	m, err := r.findMaster(name, environment)
 	if err != nil {
@@ -190,8 +191,8 @@ func (r *Repo) hasEnvironment(m *v1alpha1.ManagementCluster, environment, name s
 	}), nil
 }
 
-// OwnMaster is what Master says of a management cluster whose repository is its own, r, with what that says: whether it has taken over the cluster that it runs on,
-// and which it has. Errors: r is not its repository, or nobody declares the cluster that it runs on.
+// OwnMaster returns m completed from r, the management cluster's own repository: whether it has taken over the cluster that it runs on, and
+// which clusters it has. Errors: r is not its repository, or nobody declares the cluster that it runs on.
 func (r *Repo) OwnMaster(m *Master) (*Master, error) {
 	own, err := r.managementCluster(m.Name)
 	if err != nil {

@@ -127,7 +127,7 @@ func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name
 		return "", "", diag.Usage("choose one with --cni: "+strings.Join(networks, ", ")+fmt.Sprintf("; `fleetctl cni add NAME --flavour %s` chooses for all that come", ch.flavour),
 			"the fleet has several networks")
 	}
-	return "", "Its nodes are Ready once they have a network: an image with one, or one that `fleetctl cni add` brings, and then `--cni NAME`.", nil
+	return "", "Its nodes become Ready when they have a network: use an image with a network, or add one with `fleetctl cni add` and choose it with `--cni NAME`.", nil
 }
 
 // bringNetwork says how a network comes into the repo.
@@ -144,8 +144,9 @@ type NetworkOptions struct {
 }
 
 // AddNetwork brings a network into addons/cni and makes it the one that new clusters of flavours get: the annotation of their charts names it.
-// Where it is there its files become those that are given; others in its folder stay, a kustomization.yaml among them. Clusters that are there
-// keep what they have. Errors: a bad name, an unknown flavour, one whose chart is not in the repo or that cannot run Flux.
+// If the network exists, the given files replace files of the same name. Other files in its folder stay, also a kustomization.yaml.
+// Clusters that are there keep what they have. Errors: a bad name, an unknown flavour, one whose chart is not in the repo or that cannot
+// run Flux.
 func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 	if err := scaffold.CheckName("network", name, 63); err != nil {
 		return nil, err

@@ -14,12 +14,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// Reseal gives a file of one fleet repo as another one is to have it: what is encrypted is encrypted for that one's keys, and
-// what names the fleet names that one.
+// Reseal converts a file of one fleet repo for another one: it encrypts values for the other repo's keys, and replaces the fleet's name and
+// identity.
 type Reseal func(name string, content []byte) ([]byte, error)
 
-// OwnRepo are the files that the repository of its own of a management cluster begins with: a fleet.yaml of what this one declares for it, and all that belongs to
-// it. It has no identity yet. Errors: the management cluster follows this repo already, or something of it is found only beside this fleet.yaml.
+// OwnRepo returns the first files for the own repository of a management cluster: a fleet.yaml with everything that this repo declares for
+// it, and all files that belong to it. It has no identity yet. Errors: the management cluster follows this repo already, or something of it
+// is found only beside this fleet.yaml.
 func (r *Repo) OwnRepo(name string, reseal Reseal) ([]manifest.File, error) {
 	m, err := r.managementCluster(name)
 	if err != nil {
@@ -68,7 +69,7 @@ func (r *Repo) ownFleet(m *v1alpha1.ManagementCluster) (*v1alpha1.Fleet, []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, p := range places { // the one that it runs on, and those that have clusters for it here
+	for _, p := range places { // the environment of the cluster that it runs on, and the environments with clusters for it in this repo
 		if p.mgmt == m || p.mgmt.Name == m.Parent && path.Base(path.Dir(p.file)) == m.Name {
 			wanted = append(wanted, p.environment)
 		}
@@ -132,7 +133,8 @@ func sharedFolder(ref string) string {
 	return path.Clean(ref)
 }
 
-// referred are the files that shared folders have of what files name, and what those name in turn, but for folders that the other repo has.
+// referred returns the files in shared folders that files refer to, directly or through each other, without folders that the other repo
+// already has.
 func (r *Repo) referred(files []manifest.File, reseal Reseal, has func(dir string) bool) ([]manifest.File, error) {
 	var all []manifest.File
 	seen := map[string]bool{}

@@ -13,9 +13,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// RemoveProvider takes a provider of a management cluster ("" stands for the only one) out of fleet.yaml and fleet.lock, and with it the charts that
-// it alone brought, that no cluster has and that nobody has changed. Errors: an unknown provider, and one that clusters of that management cluster
-// need.
+// RemoveProvider removes a provider of a management cluster ("" stands for the only one) from fleet.yaml and fleet.lock. It also removes
+// the charts that only this provider brought, if no cluster uses them and nobody has changed them. Errors: an unknown provider, and one
+// that clusters of that management cluster need.
 func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {

@@ -26,8 +26,7 @@ const (
 	kustomizationFile = "kustomization.yaml"
 )
 
-// MaxFile is what is read of a file of the fleet repo at most, by those who read one that a person may have written; Flux's own manifests have
-// some 900 KiB.
+// MaxFile is the most that is read of a file of the fleet repo that a person may have written; Flux's own manifests have some 900 KiB.
 const MaxFile = 64 << 20
 
 // Repo is a fleet repo on disk.

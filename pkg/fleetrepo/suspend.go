@@ -51,7 +51,7 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 		return nil, diag.Errorf("`fleetctl init` makes what applies it, or the first `fleetctl promote` of its channel", "nothing applies environment %s yet", name)
 	}
 	if paused {
-		e.Notes = append(e.Notes, "Changes of its clusters, and of what they run, no longer reach them; Cluster API goes on looking after their machines.")
+		e.Notes = append(e.Notes, "Changes in Git no longer reach its clusters; Cluster API still manages their machines.")
 	}
 	return e, nil
 }
@@ -70,7 +70,7 @@ func (r *Repo) PauseFeature(name string, opts FeatureOptions, paused bool) (*Edi
 		}
 	}
 	if paused {
-		e.Notes = append(e.Notes, "What the feature has made stays; changes of it no longer arrive, and what somebody changes by hand is not put back.")
+		e.Notes = append(e.Notes, "The objects of the feature stay. Changes in Git no longer reach them, and Flux does not undo changes by hand.")
 	}
 	return e, nil
 }
@@ -110,7 +110,7 @@ func (r *Repo) PauseChannel(name string, paused bool) (*Edit, error) {
 		return nil, diag.Errorf("its first `fleetctl promote` makes it", "channel %s has no source yet", name)
 	}
 	if paused {
-		e.Notes = append(e.Notes, "Its environments stay at what they have: a promotion, or a commit to its branch, reaches them when `fleetctl channel resume` lets it.")
+		e.Notes = append(e.Notes, "Its environments stay at their revision: a promotion, or a commit to its branch, reaches them only after `fleetctl channel resume`.")
 	}
 	return e, nil
 }
@@ -263,7 +263,7 @@ func (r *Repo) PausedByFeature(name string, opts FeatureOptions) ([]FluxObject, 
 	return all, nil
 }
 
-// PausedByChannel is what is suspended at once for a channel: its source, and that of each cluster that follows it by itself.
+// PausedByChannel lists the objects that pausing a channel suspends: its source, and the source of each cluster whose own Flux follows it.
 func (r *Repo) PausedByChannel(name string) ([]FluxObject, error) {
 	if err := r.checkChannel(name); err != nil {
 		return nil, err

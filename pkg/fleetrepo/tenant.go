@@ -132,9 +132,9 @@ func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 	return e, err
 }
 
-// withApps makes the folder of what an environment's clusters have in common whole: without its kustomization.yaml the management cluster
-// would apply to itself what is meant for them, and without a file that is always there a cluster's Flux would find no folder once the last
-// tenant is gone.
+// withApps completes the folder that an environment's clusters share. Without a kustomization.yaml there, the management cluster would
+// apply the clusters' manifests to itself. Without a file that is always there, a cluster's Flux would find no folder after the last tenant
+// is removed.
 func (r *Repo) withApps(e *Edit, l layout.Layout, environment string) error {
 	files, err := scaffold.EnvironmentFolder(l, scaffold.Environment{Name: environment})
 	if err != nil {

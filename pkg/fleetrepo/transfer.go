@@ -21,16 +21,17 @@ import (
 type TransferOptions struct {
 	// Cluster by name, or as environment/name; To is another management cluster of the fleet.
 	Cluster, To string
-	// AcceptDifferences agrees that the cluster gets what the environment has at the new management cluster, where that is not what it has now.
+	// AcceptDifferences lets the cluster get the environment of the new management cluster although it differs from the present one.
 	AcceptDifferences bool
-	// HandedOver is the run that hands it over; where To is a management cluster that the present one makes, that is noted in the folder of the present one.
+	// HandedOver is the run that hands the cluster over. If the present management cluster is the parent of To, the run is recorded in the
+	// parent's folder.
 	HandedOver *HandedOver
 }
 
-// Transfer moves a cluster's folder from those of the management cluster that makes it to those of another one, which applies it from then on. What the
-// environment has for all its clusters comes along where the other one has no cluster in it yet. Only what is in Git changes: whoever carries it to Git
-// has to see that the objects are at the other one before. Errors: an unknown cluster or management cluster, one without the provider, a name that is
-// taken there, an environment that has other features there.
+// Transfer moves a cluster's folder from its management cluster to another one, which applies it from then on. What the environment has for
+// all its clusters comes along where the other one has no cluster in it yet. Only what is in Git changes: whoever carries it to Git has to
+// see that the objects are at the other one before. Errors: an unknown cluster or management cluster, one without the provider, a name that
+// is taken there, an environment that has other features there.
 func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
 	to, err := r.managementCluster(o.To)
 	if err != nil {
@@ -243,8 +244,8 @@ func (r *Repo) onlyFiles(dir string) error {
 	})
 }
 
-// common brings along what the environment has for all its clusters, where no cluster of the target has anything of it yet; where one has, both have to
-// be the same, or the cluster would lose what it has.
+// common copies the manifests that all clusters of the environment share, if the target has no cluster of this environment yet. Otherwise
+// both sides have to be equal, or the cluster would lose objects.
 func (m *mover) common(e *Edit, accept bool) error {
 	from := path.Join(m.from.ClustersDir(m.environment), layout.CommonDir)
 	wanted, err := m.read(from, path.Join(m.to.ClustersDir(m.environment), layout.CommonDir))
@@ -286,7 +287,7 @@ func (m *mover) common(e *Edit, accept bool) error {
 		shown += fmt.Sprintf(" and %s more", plain.Count(len(differ)-most, "file"))
 	}
 	return diag.Errorf("make them the same (`fleetctl feature enable` and `disable` with --management), or agree with --accept-differences",
-		"environment %s is another one at management cluster %s: the cluster would get what is there, and lose what is not; compare %s in %s and %s",
+		"environment %s differs at management cluster %s: the cluster would get the manifests of the environment there; compare %s in %s and %s",
 		m.environment, m.to.Name, shown, m.from.ClustersDir(m.environment), m.to.ClustersDir(m.environment))
 }
 

@@ -8,8 +8,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// TransferInto is the first half of Transfer where the target has a repository of its own, into: the cluster's folder arrives there, with what it shares with
-// others where that repository has none of it yet. What is encrypted is encrypted anew. Errors are those of Transfer, and an environment that is not declared there.
+// TransferInto is the first half of Transfer to a target with its own repository, into. It adds the cluster's folder there, and the shared
+// files that the repository does not have yet. What is encrypted is encrypted anew. Errors are those of Transfer, and an environment that
+// is not declared there.
 func (r *Repo) TransferInto(into *Repo, o TransferOptions, reseal Reseal) (*Edit, error) {
 	to, err := into.managementCluster(o.To)
 	if err != nil {

@@ -125,7 +125,8 @@ type Refusal struct {
 	Location []string
 	// Unknown are fields that there are none of, Missing are those that have to be there.
 	Unknown, Missing []string
-	// Choice says that one of several things is wanted, and each of the causes is why it is not that one. Not says that it is what must not be.
+	// Choice says that the schema wants one of several things. Each of the causes says why the value is not one of them. Not says that it is
+	// what must not be.
 	Choice, Not bool
 	// Said is the library's word on it, where there is no cause.
 	Said   string

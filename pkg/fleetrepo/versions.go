@@ -18,8 +18,9 @@ type Version struct {
 	To   string
 }
 
-// SetVersions puts versions of what runs on a management cluster ("" stands for the only one) into fleet.yaml, and into fleet.lock what read says of the
-// fleet that comes of it. Flux's version is that of all management clusters. Where all is so already the edit changes nothing.
+// SetVersions writes versions of a management cluster's components ("" stands for the only management cluster) into fleet.yaml. Then it
+// calls read with the changed fleet, and writes the result into fleet.lock. Flux's version is that of all management clusters. Where all is
+// so already the edit changes nothing.
 func (r *Repo) SetVersions(cluster string, versions []Version, read func(*v1alpha1.Fleet) (_ *v1alpha1.Lock, notes []string, _ error)) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {

@@ -269,7 +269,7 @@ func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	}
 	e.Summary = fmt.Sprintf("Encrypt %s with a new age key", plain.Count(len(names), "file"))
 	e.Notes = append(e.Notes, "The old key stays on the management cluster and on this machine: earlier revisions need it.",
-		"What was secret before is known to whoever has the old key: change the passwords too, if that is why.")
+		"A holder of the old key can still read the old values in Git: change the passwords too if the key has leaked.")
 	rules, err := within.ReadFile(r.Dir, secret.RulesFile, fleetrepo.MaxFile)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 // ErrConversion says that a file cannot be brought into a commit, or onto disk, as git would do it.
 var ErrConversion = errors.New("cannot convert a file as git does")
 
-// converter knows what git makes of a file's content between disk and commit. Three forms of it there are: as a commit has it, as it stands on
-// disk, and the one to edit: that of the commit, unless a filter makes it unreadable there.
+// converter knows what git makes of a file's content between disk and commit. A file has three forms: in a commit, on disk, and for
+// editing. The form for editing is the commit's, unless a filter makes it unreadable there.
 type converter struct {
 	repo     *Repo
 	store    storage.Storer

@@ -19,7 +19,7 @@ import (
 // step brings one file of the working tree and of the index from one commit to another, and keeps what the user has made of it.
 type step struct {
 	treeChange
-	// mine: the change is what was asked for, and not what others have committed; replace: it takes the place of what is there.
+	// mine: the user asked for this change, and it is no commit of others; replace: the new content replaces the file on disk.
 	mine, replace bool
 
 	// What stands on disk now, and what will.

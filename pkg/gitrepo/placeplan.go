@@ -124,8 +124,8 @@ func (w *worktree) emptied(name string, leaving map[string]bool) (bool, error) {
 	return all, err
 }
 
-// identify is the hash that git knows a file on disk by: that of its bytes where they are those of one of the commits, else of what git would
-// commit, which it returns too.
+// identify returns the hash by which git knows a file on disk. If one of the commits has exactly these bytes, it is their hash. Otherwise
+// it is the hash of the content that git would commit, which identify returns too.
 func (w *worktree) identify(ctx context.Context, s *step, content []byte) (plumbing.Hash, []byte, error) {
 	hash := plumbing.ComputeHash(plumbing.BlobObject, content)
 	if hash == s.from.hash && !w.conv.filtered(w.conv.found[s.path]) || hash == s.to.hash {

@@ -78,8 +78,9 @@ func receivePack(store storage.Storer, pack io.Reader) error {
 	return err
 }
 
-// lagging passes on what is written to it, but for the end of it: who reads a pack ahead of who looks at it would unfold what is at its end. It keeps
-// more back than a Scanner reads ahead (a few KiB), so that every object that is whole in what was passed on has been looked at.
+// lagging passes on everything that is written to it except the last bytes. Otherwise the reader of a pack could run ahead of its
+// screening, and unfold an object at the end that is not screened yet. It keeps more back than a Scanner reads ahead (a few KiB), so that
+// every object that is whole in what was passed on has been looked at.
 type lagging struct {
 	to   io.Writer
 	held []byte
@@ -163,7 +164,7 @@ func (p *prefix) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// deltaSize is the size of what a delta leads to: the second number, after that of what it starts from.
+// deltaSize is the size of a delta's result. It is the second number of the delta, after the size of its base.
 func (p *prefix) deltaSize() (uint64, error) {
 	from := bufio.NewReader(&p.Buffer)
 	if _, err := binary.ReadUvarint(from); err != nil {

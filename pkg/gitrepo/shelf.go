@@ -91,7 +91,7 @@ func (f *shelved) room(size uint64) error {
 		size += uint64(max(there, 0))
 	}
 	if size+trees > maxInMemory {
-		return fmt.Errorf("with what is there already it would hold %d MiB, and a branch holds at most %d", size>>20, maxInMemory>>20)
+		return fmt.Errorf("together with its present files it would hold %d MiB, and a branch holds at most %d", size>>20, maxInMemory>>20)
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ func (r *Repo) sweepGitDir() error {
 	return errors.Join(ignoreMissing(os.Remove(filepath.Join(r.gitDir, hookIndexFile))), removeAbandoned(r.dir))
 }
 
-// sweepWorktree removes temporary files that they have left in the working tree, once for each Repo. What is in a commit, or staged, is the user's,
-// whatever its name; so is all that is in another repository.
+// sweepWorktree removes temporary files that they have left in the working tree, once for each Repo. A file that is committed or staged
+// belongs to the user, whatever its name. So does every file of another repository.
 func (r *Repo) sweepWorktree(l *lock) error {
 	if r.swept {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// undoName is the file in .git that says what a command is about to write. One that is found was left by a command that was killed: what it wrote
-// is taken back before anything else, so that it is never taken for a person's own edit.
+// undoName is the file in .git that says what a command is about to write. If a journal is found, its command was killed. The files that
+// this command wrote are restored before anything else, so that they are never taken for a person's edit.
 const undoName = "fleetctl.undo"
 
 // undoLog is the content of that file.

@@ -261,8 +261,8 @@ func (f *wholeFile) Close() error {
 	return atomicfile.SyncFolders(root, changed...)
 }
 
-// foldersOfNew are the folders below root that get a new entry when a file is put at name: its own, and those that lead to it from the last one
-// that is there.
+// foldersOfNew returns the folders below root that get a new entry when a file is put at name: its own folder, and the folders above it up
+// to the last one that exists.
 func foldersOfNew(root *os.Root, name string) []string {
 	var all []string
 	for dir := filepath.Dir(name); ; dir = filepath.Dir(dir) {

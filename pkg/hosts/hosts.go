@@ -56,8 +56,8 @@ func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state
 	return nil, fmt.Errorf("host type %q is not known", declared.Type)
 }
 
-// Programs are those that a declared host of that Kubernetes version, which may be empty, runs of its own and takes from images; none where it brings
-// its own along.
+// Programs returns the programs that a declared host takes from images, for a Kubernetes version, which may be empty. A host that brings
+// its own programs has none.
 func Programs(declared v1alpha1.Host, kubernetesVersion string) []host.Program {
 	if declared.Type != v1alpha1.HostEmbedded {
 		return nil
@@ -157,7 +157,7 @@ func Default(detect func() error) v1alpha1.HostType {
 	return v1alpha1.HostKind
 }
 
-// NewEphemeral returns a host in dir that ends with this process, however that ends, and with it all that it held.
+// NewEphemeral returns a host in dir that ends with this process, however this process ends. All its data ends with it.
 func NewEphemeral(name, dir, imageDir string) (host.Companion, error) {
 	h, err := embedded.New(name, embedded.Options{StateDir: dir, ImageDir: imageDir, Ephemeral: true})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 type Traits struct {
 	// Containers tells that its nodes are containers of this machine's engine.
 	Containers bool
-	// Processes tells that what runs on it is processes of this machine, with its network and its files, and that nothing but this machine
-	// reaches it.
+	// Processes says that the host's pods are processes of this machine, with its network and its files, and that only this machine reaches
+	// the host.
 	Processes bool
 	// Elsewhere tells that fleetctl did not make the host: only a record says how it is reached, and others look after it.
 	Elsewhere bool

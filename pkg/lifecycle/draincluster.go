@@ -138,7 +138,7 @@ func (d *draining) find(ctx context.Context) error {
 	case in.dead != nil:
 		return &diag.Error{
 			Op: "look into cluster " + name, Err: in.dead, Code: diag.ExitNotReady,
-			Hint: "only its own controllers can drain it: mend it, or remove it as it is, and look with `fleetctl orphans` what is left",
+			Hint: "only its own controllers can drain it: repair it, or remove it undrained and list the rest with `fleetctl orphans`",
 		}
 	case d.opts.Cancel:
 		return nil

@@ -167,7 +167,7 @@ func (t *teardown) parents() error {
 		}
 		if in.untold != nil {
 			errs = append(errs, diag.Wrap("look into the workload cluster "+name, in.untold,
-				"its API server answers, and does not say whether it manages clusters or what it has in its cloud: mend that, or --abandon "+name+" deletes it all the same; nothing was changed"))
+				"its API server answers, but does not say whether the cluster manages clusters, or what it has in its cloud: correct that, or --abandon "+name+" deletes it all the same; nothing was changed"))
 		}
 	}
 	return errors.Join(errs...)

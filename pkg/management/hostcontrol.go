@@ -137,8 +137,8 @@ func onHost(ctx context.Context, t *Target, command string, work func(h host.Hos
 	return result, nil
 }
 
-// StartHost starts a host that was stopped, or that a reboot stopped, with all its data, and what serves its fleet repo; after a pivot that
-// alone.
+// StartHost starts a stopped host with all its data, also after a reboot, and the server of its fleet repo. After a pivot it starts only
+// the server.
 func StartHost(ctx context.Context, deps Deps, t *Target) (*HostResult, error) {
 	result, err := onHost(ctx, t, "fleetctl host start", func(h host.Host, st host.State) (bool, []string, error) {
 		if st == host.StateAbsent {

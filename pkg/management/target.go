@@ -272,8 +272,8 @@ const (
 	outlastTime = 2 * time.Minute
 )
 
-// Outlast looks at a management cluster on a host, and again where its API server ends meanwhile: a command before this one may have begun to stop the
-// host when it was killed, and an API server that died is started again by its host.
+// Outlast calls look, and calls it again if the API server of the host ends meanwhile. An earlier command may have begun to stop the host
+// when it was killed, and a host restarts an API server that died.
 func Outlast(ctx context.Context, h host.Host, look func() error) error {
 	for n := 1; ; n++ {
 		err := look()

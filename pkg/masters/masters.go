@@ -1,5 +1,6 @@
-// Package masters makes a management cluster by way of another one that is there for nothing else: that one, its parent, makes the cluster that it is to run
-// on, the new one gets the providers and the Flux of its own, takes over what belongs to it, and stands alone. Then the parent can go.
+// Package masters makes a management cluster that stands alone, with the help of a temporary parent. The parent makes the cluster for the
+// new management cluster. The new one gets its own providers and Flux, takes over its own Cluster and its environment's, and then needs the
+// parent no more. Then the parent can go.
 //
 // Each part is a workflow of its own that converges: bootstrap of the parent, init, a transfer of each cluster, connect, teardown. So a run that is cut
 // off is run again.
@@ -88,8 +89,8 @@ type master struct {
 	taken []fleetrepo.ClusterName
 }
 
-// Bootstrap makes a management cluster that stands alone by way of its parent, which it makes where it is not there and tears down where nothing of it is left
-// to do. It returns a result also with an error.
+// Bootstrap makes a management cluster that stands alone. It makes the parent if there is none, and tears the parent down if no other
+// clusters need it. It returns a result also with an error.
 func Bootstrap(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()

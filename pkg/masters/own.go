@@ -16,7 +16,7 @@ func (m *master) openOwn(ctx context.Context) error {
 	}
 	name := m.result.Cluster
 	if m.opts.Change.PullRequest {
-		return diag.Usage("leave --pr out", "%s has a fleet repo of its own: what it takes over is pushed to both", name)
+		return diag.Usage("leave --pr out", "%s has its own fleet repo, and the clusters that it takes over are pushed to both repos", name)
 	}
 	step := m.Report.Start("open the fleet repo of " + name)
 	own, err := lifecycle.OpenOwnRepo(ctx, m.Deps, lifecycle.OwnRepoOptions{

@@ -50,9 +50,9 @@ func (c Control) String() string {
 	return ""
 }
 
-// Guard writes text to W with all escaped that a terminal or a runner of CI would act on, but for the controls of this package: what is
-// Hidden, other than line ends and tabs; a line that begins with ::, a command to GitHub's runner; and ##[, ##vso[ and their kin, which
-// other runners look for. Line ends within a name are for who composes the line: see Line.
+// Guard writes text to W, and escapes everything that a terminal or a CI runner would act on. It escapes Hidden characters other than line
+// ends and tabs, lines that begin with ::, which are commands to GitHub's runner, and ##[, ##vso[ and the like, which other runners look
+// for. The controls of this package pass. Line ends within a name are for who composes the line: see Line.
 //
 // Its methods may be called side by side.
 type Guard struct {

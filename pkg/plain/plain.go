@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Hidden says whether r must not reach a reader as it is: control characters (C0, DEL and C1; line ends and tabs too), the marks of
-// bidirectional text and all else that has no shape of its own (Unicode's format characters, fillers, selectors of variants), line and paragraph
-// separators. The two joiners that scripts and emoji are written with are text, and so is the selector of an emoji's colours.
+// Hidden says whether r must not reach a reader unescaped. These are control characters (C0, DEL and C1; line ends and tabs too), the marks
+// of bidirectional text, other characters without a shape (Unicode's format characters, fillers, variation selectors), and line and
+// paragraph separators. The two joiners that scripts and emoji are written with are text, and so is the selector of an emoji's colours.
 func Hidden(r rune) bool {
 	switch {
 	case r >= ' ' && r <= '~':

@@ -123,8 +123,8 @@ func kustomizeNow(disk filesys.FileSystem, dir string, openAPI bool) (out resmap
 	}).Run(disk, dir)
 }
 
-// kustomization is the kustomization.yaml that kustomize-controller would build from: that of the folder, or one that lists names, with
-// what the spec says on top. keepOrigin says that the fleet itself asks for the annotation that we need.
+// kustomization returns the kustomization.yaml from which kustomize-controller would build: the folder's own or a generated one that lists
+// names, with the fields of the spec on top. keepOrigin says that the fleet itself asks for the annotation that we need.
 func kustomization(dir string, names []string, files *closure, spec buildSpec) (content []byte, keepOrigin bool, err error) {
 	var k kustypes.Kustomization
 	if names == nil {

@@ -51,8 +51,8 @@ type loadedChart struct {
 	templates *parsedTemplates // nil where Helm's engine renders the chart
 }
 
-// load returns the chart in a folder with its files read. planned says that the repo is one that init has yet to complete: it will bring
-// the charts of fleetctl that are missing. The error says what cannot be read.
+// load returns the chart in a folder with its files read. planned says that init has not completed the repo yet: init will add fleetctl's
+// charts that are missing. The error says what cannot be read.
 func (c *charts) load(dir string, planned bool) (*loadedChart, error) {
 	c.mu.Lock()
 	if c.all == nil {

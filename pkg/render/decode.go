@@ -30,8 +30,8 @@ type kustFile struct {
 // at is where a field stands, or the last thing that is there on the way to it.
 func (k *kustFile) at(path ...any) place { return placeOf(k.file, yamledit.Nearest(k.node, path...)) }
 
-// CheckKustomization says what of a kustomization.yaml is refused, wherever it is and whoever applies it: what is no such file, and what
-// kustomize would not write back, for it would not be read here as it is read there.
+// CheckKustomization returns the reasons to refuse a kustomization.yaml, in any folder. It refuses a file that is no Kustomization. It also
+// refuses a file that kustomize would not write back unchanged, because fleetctl and kustomize would read it differently.
 func CheckKustomization(file string, src []byte) diag.Findings {
 	_, findings := decodeKustomization(file, src)
 	return findings

@@ -108,9 +108,9 @@ func (b *builds) files() map[string]bool {
 	return out
 }
 
-// resources are the files and kustomizations of a folder, if it is no more than a list of them: those of its kustomization.yaml where
-// that has nothing else in it, or those that kustomize-controller puts into the one that it generates. nil: it is more, or something is wrong
-// with it, which whole says.
+// resources returns the files and kustomizations of a folder that is a mere list of them: the resources of a kustomization.yaml that has no
+// other fields, or the files that kustomize-controller lists in a generated one. nil: it is more, or something is wrong with it, which
+// whole says.
 func (b *builds) resources(dir string) ([]string, diag.Findings) {
 	files := b.repo.kustomizationFiles(dir)
 	if len(files) == 0 {

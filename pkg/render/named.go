@@ -35,8 +35,8 @@ type clusterNamer struct {
 	shared map[*Object]bool
 }
 
-// nameClusters says of the objects of clusters that stand in no folder of the layout which cluster they belong to: that which they are named after, and
-// what those refer to.
+// nameClusters assigns objects outside of the layout's folders to their clusters: objects that name a cluster, and the objects that these
+// refer to.
 func nameClusters(all []*Object) {
 	var clusters []*Object
 	for _, o := range all {

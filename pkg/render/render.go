@@ -94,7 +94,7 @@ type Result struct {
 	Releases       []*Release
 	// Files are those that Flux reads to build the Kustomizations; those of charts are not among them.
 	Files map[string]bool
-	// Findings are all problems at once, by file and line. What they are about is missing from Objects, and nothing else is.
+	// Findings are all problems at once, by file and line. Only the objects that these problems concern are missing from Objects.
 	Findings diag.Findings
 }
 

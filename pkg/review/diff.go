@@ -24,8 +24,8 @@ import (
 type DiffOptions struct {
 	// Dir is in the fleet repo.
 	Dir string
-	// From is a revision; "" stands for HEAD. To is another, or "" for the working tree, which is then compared with the last commit
-	// that From and HEAD have in common: what others have added to From meanwhile is not undone by what is here.
+	// From is a revision; "" stands for HEAD. To is another revision, or "" for the working tree. The working tree is compared with the last
+	// commit that From and HEAD have in common, so that commits that others have added to From do not look undone.
 	From, To string
 	// CacheDir keeps what was rendered; "" keeps nothing.
 	CacheDir string

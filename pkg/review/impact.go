@@ -49,8 +49,8 @@ type Impact struct {
 	To       string `json:"to,omitempty"`
 	// Reason of a replacement.
 	Reason string `json:"reason,omitempty"`
-	// Requested says of the deletion of a cluster that `fleetctl cluster remove` has prepared it, and of the loss of its protection that
-	// this is that command's first step.
+	// Requested says that a cluster's deletion was prepared by `fleetctl cluster remove`, or that the loss of its protection is the first step
+	// of that command.
 	Requested bool `json:"requested,omitempty"`
 	// Runs says of a cluster that leaves the repo that it goes on to run.
 	Runs bool `json:"runs,omitempty"`

@@ -141,7 +141,7 @@ func (n *needs) scopes(dir string) (objects []*render.Object) {
 	return objects
 }
 
-// features looks at the features that somebody has and at those that are named, each with the values that environments and clusters give it.
+// features looks at the enabled features and at the named ones, each with the values of its environments and clusters.
 func (n *needs) features(o NeedsOptions) error {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {

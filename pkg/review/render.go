@@ -1,5 +1,5 @@
-// Package review shows a change of the fleet repo as what it does: it renders the repo, compares it with another revision, and says in
-// words what that means for machines and clusters.
+// Package review shows the effect of a change of the fleet repo. It renders the repo, compares the result with another revision, and says
+// in words what the change does to machines and clusters.
 package review
 
 import (

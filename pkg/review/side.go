@@ -46,8 +46,9 @@ func folderSide(dir string) (*fleetFiles, error) {
 	return &fleetFiles{files, fleet}, err
 }
 
-// completeWith gives sides without a fleet.yaml what they can be compared by: the other one's, where that is of a repo which was there before its
-// fleet.yaml, else what their Flux objects say. A fleet that begins between the two has had no objects before. dir is the name of the repo's folder.
+// completeWith gives a fleet to sides without a fleet.yaml, so that they can be compared. It takes the other side's fleet if that repo
+// existed before its fleet.yaml. Otherwise it assumes a fleet from the side's Flux objects. A fleet that begins between the two has had no
+// objects before. dir is the name of the repo's folder.
 func (f *fleetFiles) completeWith(other *fleetFiles, dir string) error {
 	switch {
 	case f.fleet != nil && other.fleet != nil:

@@ -70,8 +70,8 @@ func (r *Report) objections() []objection {
 	return all
 }
 
-// Err is what a pipeline has to stop for: problems that keep the newer side from being rendered, clusters that would be lost, and those
-// whose protection is taken away.
+// Err returns the reasons to stop a pipeline: problems that keep the newer side from being rendered, clusters that would be lost, and
+// clusters that would lose their protection.
 func (r *Report) Err() error {
 	if err := r.Problems.Err(); err != nil {
 		return &diag.Error{Op: "render", Err: err, Code: diag.ExitNotReady}

@@ -22,8 +22,8 @@ type Environment struct {
 	Unreleased bool
 }
 
-// EnvironmentFiles make an environment: the Flux Kustomization that applies its folder, and the folder with what all its clusters
-// have in common: on the management cluster, and in apps what each of them runs.
+// EnvironmentFiles returns the files of a new environment: the Flux Kustomization that applies its folder, and the folder that all its
+// clusters share. In that folder, apps holds the manifests for the clusters themselves.
 func EnvironmentFiles(at layout.Layout, env Environment) ([]manifest.File, error) {
 	if err := checkLayout(at); err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ type FeatureTarget struct {
 	Management bool
 }
 
-// Applied is the folder that Flux applies for the target: what its clusters have in common, for one of them the folder of all, or that of the management cluster.
+// Applied is the folder that Flux applies for the target: the folder that an environment's clusters share, a single cluster's folder of the
+// same environment, or the management cluster's folder.
 func (t FeatureTarget) Applied() string {
 	if t.Management {
 		return t.Layout.Management()

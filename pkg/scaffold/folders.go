@@ -36,8 +36,8 @@ func keepFolders(dir, whose string) ([]manifest.File, error) {
 	return files, nil
 }
 
-// ClusterFolder is what stands beside the files of ClusterFiles: a kustomization.yaml that names what of the folder the management cluster applies, so that
-// it does not apply to itself what is meant for the cluster, and where the cluster runs Flux its ClusterFolders.
+// ClusterFolder returns the files beside the files of ClusterFiles: a kustomization.yaml that lists the files for the management cluster,
+// so that it does not apply the cluster's own manifests to itself, and the ClusterFolders of a cluster that runs Flux.
 func ClusterFolder(opts ClusterOptions) ([]manifest.File, error) {
 	flux := opts.Flux == FluxOwn || opts.Flux == FluxRemote
 	content, err := execute("cluster-kustomization.yaml", struct {

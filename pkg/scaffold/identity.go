@@ -34,8 +34,8 @@ type IdentityOptions struct {
 	// Environments and Namespaces whose clusters may use it; at least one of them.
 	Environments, Namespaces []string
 
-	// RoleARN is the role on AWS, ExternalID what has to be said to take it, and TrustedARN who may: by default the role that Cluster API's tool makes
-	// for its controllers in the same account.
+	// RoleARN is the role on AWS, and ExternalID the external ID that its trust policy asks for. TrustedARN may assume the role: by default
+	// the role that clusterawsadm makes for the controllers in the same account.
 	RoleARN, ExternalID, TrustedARN string
 	// TenantID, ClientID of Azure's managed identity or application, and ObjectNamespace, where the object is.
 	TenantID, ClientID, ObjectNamespace string

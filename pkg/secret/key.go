@@ -1,6 +1,6 @@
 // Package secret encrypts files of the fleet repo in the format of SOPS, with age keys: what it writes, the sops program and Flux decrypt,
-// and what they write, it reads. Values are encrypted one by one, so that a review shows which of them changed, and a code over all of
-// them shows that nobody else did.
+// and what they write, it reads. Values are encrypted one by one, so that a review shows which values changed. A code over all values shows
+// that nobody without a key changed them.
 //
 // SOPS' own library is not used: it brings the SDKs of five clouds along, and a tenth of a second before main. Its format is a page; the
 // tests hold it against files that sops has written.

@@ -1,5 +1,5 @@
-// Package state is the private folder that fleetctl keeps on this machine for each management cluster: its kubeconfig, which
-// fleet repo it follows, and the lock that keeps two commands from working on it at once. It holds no decision: the
+// Package state keeps a private folder on this machine for each management cluster. The folder holds the kubeconfig, a record of the fleet
+// repo that the cluster follows, and the lock that keeps two commands from working on the cluster at once. It holds no decision: the
 // workflows look at the world, and a lost folder loses only convenience.
 package state
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Check refuses a workflow whose steps cannot all run: a step needs one that does not come before it, or takes a value of one that it does
-// not need.
+// Check refuses a workflow whose steps cannot all run: a step needs a step that does not come before it, or takes a value of a step that it
+// does not need.
 func Check(steps []Step) error {
 	c := checker{makers: map[slot]string{}, before: map[string]map[string]bool{}}
 	for _, s := range steps {
@@ -74,7 +74,7 @@ func (c *checker) values(s Step) error {
 	return nil
 }
 
-// standstill refuses steps that would wait for each other: by what they need, and by what they wait for in the middle of their work.
+// standstill refuses steps that would wait for each other, by their needs or by values that they wait for during their work.
 func (c *checker) standstill(steps []Step) error {
 	waits := map[string][]string{}
 	for _, s := range steps {

@@ -119,8 +119,8 @@ func runStep(ctx context.Context, report progress.Reporter, s Step) error {
 	return nil
 }
 
-// endFailed ends a step that failed. One that only stopped because its workflow did has nothing to tell, unless that is out of time:
-// then each step says what it was waiting for.
+// endFailed ends a step that failed. A step that stopped only because its workflow stopped reports nothing, unless the workflow is out of
+// time: then each step says what it was waiting for.
 func endFailed(workflow context.Context, handle progress.Step, err error) error {
 	if _, late := errors.AsType[*timeoutError](context.Cause(workflow)); workflow.Err() != nil && !late {
 		handle.Stop()

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Value is what one step of a workflow makes and others take. It is made once. A step that takes it says so in its Work, and Check refuses
-// the workflow unless that step needs, directly or by way of others, the one that makes it. So who sets a value, and when, stands in the
-// slice of steps.
+// Value is what one step of a workflow makes and others take. It is made once. A step that takes the value says so in its Work. Check
+// refuses the workflow unless that step needs, directly or through others, the step that makes the value. So who sets a value, and when,
+// stands in the slice of steps.
 type Value[T any] struct {
 	name string
 	once sync.Once

@@ -1,5 +1,5 @@
-// Package support gathers what somebody needs who is to find out what is wrong with a management cluster and cannot look at it: objects, events, logs
-// and versions, in one file, without what is secret.
+// Package support gathers everything that helps to find a fault in a management cluster without access to it: objects, events, logs and
+// versions, in one file without secrets.
 package support
 
 import (
@@ -134,7 +134,7 @@ func (b *bundle) missing(what string, err error) {
 	}
 }
 
-// objects are all that the cluster holds, but for what is noise; from its Secrets the redactor learns what is secret.
+// objects writes all objects of the cluster except noise. From the Secrets among them the redactor learns which values are secret.
 func (b *bundle) objects(ctx context.Context) []unstructured.Unstructured {
 	client := b.from.Status.Client
 	if client == nil {

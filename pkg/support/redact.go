@@ -14,8 +14,8 @@ import (
 // Redacted stands where something secret stood, or may have.
 const Redacted = "REDACTED"
 
-// Redactor takes out of objects and texts what is secret: what stands under a name that says so, what looks like a key or a token, and every value that
-// a Secret of the cluster holds, wherever else it stands. It rather takes too much.
+// Redactor removes secrets from objects and texts: values under a name that says so, text that looks like a key or a token, and every value
+// of the cluster's Secrets, wherever it appears. It rather takes too much.
 type Redactor struct {
 	replacer *strings.Replacer
 }

@@ -67,7 +67,7 @@ func (t *transfer) find(ctx context.Context) error {
 // findInto is find where the target has a fleet repo of its own: which of the two has the cluster's folder, or both while it is on its way.
 func (t *transfer) findInto(repo *fleetrepo.Repo) error {
 	if t.opts.Change.PullRequest {
-		return diag.Usage("leave --pr out", "%s has a fleet repo of its own: what it takes over is pushed to both", t.opts.To)
+		return diag.Usage("leave --pr out", "%s has its own fleet repo, and the clusters that it takes over are pushed to both repos", t.opts.To)
 	}
 	into, err := fleetrepo.Open(t.opts.Into.Dir)
 	if err != nil {

@@ -61,10 +61,10 @@ func (t *transfer) run(ctx context.Context) error {
 	}
 	t.result.Outcome = "handed-over"
 	if !t.reachesFlux() {
-		t.result.Next = append(t.result.Next, t.whatIsLeft()+", then run `fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+"` again: it finishes what is left")
+		t.result.Next = append(t.result.Next, t.whatIsLeft()+", then run `fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+"` again to finish")
 		return nil
 	}
-	const again = "it has its new place in the fleet repo; once that has reached the clusters (a channel of tags needs a promotion), run the same command again: it finishes what is left"
+	const again = "it has its new place in the fleet repo; once Flux has applied this (a channel of tags needs a promotion), run the same command again to finish"
 	err := steps.Run(ctx, t.Report, []steps.Step{
 		{Name: stepFlux, Run: t.waitTakenUp, Timeout: 10 * time.Minute, Hint: again},
 		{Name: stepTidy, Needs: []string{stepFlux}, Run: t.tidy, Timeout: 10 * time.Minute, Hint: again},

@@ -301,7 +301,7 @@ func (p *planner) judgeCertManager(c *Component) error {
 	return nil
 }
 
-// against is what stands against the step from what is installed to what is declared.
+// against lists the reasons against the step from the installed version to the declared one.
 func against(c *Component) []string {
 	step := capi.Upgrade{Provider: capi.Provider{Name: c.Name, Type: capi.ProviderType(c.Type), Version: c.Declared}, From: c.Installed}
 	if c.Type == TypeCertManager {

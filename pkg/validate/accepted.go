@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// accepted are the objects of charts that nothing is wrong with and that refer to nothing, by what they are but for their metadata: most machine
-// templates of a flavour are alike. The zero value has none.
+// accepted remembers objects of charts that are valid and refer to no other object, by their content without metadata. Most machine
+// templates of a flavour are alike, so that one check serves all. The zero value has none.
 type accepted struct {
 	mu   sync.RWMutex
 	sums map[[sha256.Size]byte]bool

@@ -15,9 +15,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// Addon finds what Run would of a folder of objects that clusters get before all else, and what nothing there could carry out, before the folder
-// is in the repo: files are all that is in it, dir is its path there. It knows the kinds of Kubernetes and those whose CRDs are among the files; of
-// others it warns that they are not checked. Errors are those of ctx.
+// Addon checks a folder of objects that clusters get first, such as a network, before the folder is in the repo. It returns the findings of
+// Run for the folder, and the objects that no controller would act on that early. files is the folder's whole content, dir its path in the
+// repo. It knows the kinds of Kubernetes and those whose CRDs are among the files; of others it warns that they are not checked. Errors are
+// those of ctx.
 func Addon(ctx context.Context, dir string, files []manifest.File) (diag.Findings, error) {
 	return AddonTask.Run(ctx, addon{dir, files}, confine.Needs{})
 }

@@ -123,8 +123,8 @@ func (r *run) hidden(renderer *render.Renderer) int {
 	return n
 }
 
-// knowsFlux tells whether the repo has the CRDs of the Flux that runs there. Without them, the version in a repo with a layout of its own may be an
-// older one, which serves what the one that is known here does not.
+// knowsFlux tells whether the repo has the CRDs of the Flux that runs there. Without CRDs, the cluster of a repo with its own layout may
+// run an older version, which serves API versions that the CRD known here does not.
 func (r *run) knowsFlux() bool {
 	return !r.isForeign() || slices.ContainsFunc(r.tree.files, func(f *file) bool {
 		return f.documents != nil && bytes.Contains(f.content, []byte("CustomResourceDefinition")) && bytes.Contains(f.content, []byte(".toolkit.fluxcd.io"))

@@ -74,8 +74,8 @@ func (c *channelCheck) unpromoted(cl *cluster) bool {
 	return c.waits(cl.mgmt.Name, c.fleet.ChannelOf(cl.environment))
 }
 
-// waits tells whether a channel has no source yet on a management cluster: the first promotion writes that of a channel of tags, and `fleetctl init`,
-// which makes the management cluster, that of one that follows a branch.
+// waits tells whether a channel has no source yet on a management cluster. The first promotion writes the source of a channel of tags.
+// `fleetctl init`, which makes the management cluster, writes the source of a channel that follows a branch.
 func (c *channelCheck) waits(cluster string, channel v1alpha1.Channel) bool {
 	m, err := c.fleet.ManagementCluster(cluster)
 	if err != nil || channel.Name == v1alpha1.MainChannel || c.tree.has(path.Join(m.Dir(), "sources", channel.Source())) {
@@ -101,7 +101,7 @@ func (c *channelCheck) sharedCharts(all []*object) map[known]string {
 	return sources
 }
 
-// release: the chart of a cluster comes from its environment's channel, be it one of its own or one that it shares.
+// release: the chart of a cluster comes from the channel of its environment.
 func (c *channelCheck) release(o *object, shared map[known]string) {
 	if o.Kind != "HelmRelease" {
 		return

@@ -32,8 +32,8 @@ func settingsIn(dir string) v1alpha1.Validation {
 	return fleet.Spec.Validate
 }
 
-// leaveOut takes the findings about what fleet.yaml leaves out, counts what that is, and reports paths that there are not. What takes all objects of a
-// folder that Flux applies away stays: nobody would know that the rest of the folder is not checked either.
+// leaveOut drops the findings about excluded objects, counts these objects, and reports excluded paths that do not exist. A finding that
+// keeps a whole folder from being rendered stays: otherwise nobody would know that the rest of the folder is not checked either.
 func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.Findings) diag.Findings {
 	if len(settings.Exclude) == 0 {
 		return findings

@@ -27,7 +27,7 @@ var identityPointers = []pointer{
 	{path: "spec.failureDomain", kind: "VSphereFailureDomain"},
 }
 
-// identitySecrets are the fields of identities that name their Secret; one that has no namespace is in that of the provider.
+// identitySecrets are the fields of identities that name their Secret. A Secret without a namespace is in the namespace of the provider.
 var identitySecrets = map[string]struct{ field, namespace string }{
 	"AWSClusterStaticIdentity": {"secretRef", "capa-system"},
 	"AzureClusterIdentity":     {"clientSecret", ""},

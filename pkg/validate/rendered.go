@@ -17,8 +17,8 @@ var renderedRules = map[string]string{
 	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleTwice: RuleDuplicate, render.RuleConflict: RuleConflict,
 }
 
-// renderFindings are the renderer's, less what was said already: a file that cannot be read, a chart that is missing, values that the chart
-// refuses.
+// renderFindings returns the renderer's findings that no other check has reported: a file that cannot be read, a missing chart, values that
+// the chart refuses.
 func (r *run) renderFindings(l *placement) diag.Findings {
 	told, twice := map[string]bool{}, map[string]bool{}
 	for _, c := range l.clusters {

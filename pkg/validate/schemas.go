@@ -40,7 +40,7 @@ type schemas struct {
 // kubernetesOf is the version of Kubernetes that an object is applied to; "" where the repo does not say.
 func (s *schemas) kubernetesOf(o *object) string { return s.kubernetes[o.places()[0]] }
 
-// versionsOf are the versions of clusters: those that their values say, and those of their objects where they stand in the repo as they are.
+// versionsOf returns the Kubernetes versions of clusters: from their values, or from their objects if the repo holds them as manifests.
 func (r *run) versionsOf(clusters []*cluster) map[place]string {
 	out := map[place]string{}
 	for i := range r.fleet.Spec.ManagementClusters {
@@ -67,8 +67,8 @@ func (r *run) versionsOf(clusters []*cluster) map[place]string {
 	return out
 }
 
-// readSchemas gathers the CRDs of kinds: those of --crds, those in the repo, Flux's among them, and where they do not do those of the providers
-// that fleet.yaml names, of the versions and digests in fleet.lock.
+// readSchemas gathers the CRDs of kinds: from --crds and from the repo, which includes Flux's. For kinds that are still missing it reads
+// the providers of fleet.yaml, in the versions and with the digests of fleet.lock.
 func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKind]bool) (*schemas, error) {
 	s := newSchemas(r.opts.known)
 	for _, dir := range r.opts.CRDs {

@@ -228,7 +228,7 @@ func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
 	summary, hint := why(f)
 	switch ext := path.Ext(f.path); {
 	case u.renderer.LeavesOut(f.path):
-		summary, hint = "Flux never sees it: a .sourceignore, or its own list of what it leaves out, has it", "take the line out of .sourceignore, or the file out of the repo"
+		summary, hint = "Flux never sees it: a .sourceignore, or Flux's default list of ignored files, has it", "take the line out of .sourceignore, or the file out of the repo"
 	case ext != ".yaml" && ext != ".yml" && !isKustomization(f.path):
 		summary, hint = "Flux takes files that end in .yaml or .yml, and no other", "rename it, name it under resources of a kustomization.yaml, or delete it"
 	}

@@ -1,5 +1,5 @@
-// Package vault reads secrets of HashiCorp Vault, or of what speaks its HTTP API as OpenBao does: of its key-value engines, and of those that make a
-// credential when they are asked and take it back at the end of a lease.
+// Package vault reads secrets from HashiCorp Vault, or from a server with the same HTTP API, such as OpenBao. It reads key-value engines,
+// and engines that make a credential on request and revoke it at the end of a lease.
 package vault
 
 import (

@@ -32,8 +32,9 @@ func Paused(paused bool, objects []management.Switched, commit string) View {
 	return view{r, func(p *Page) error { return pauseView(p.Out, p.Streams, r, commit) }}
 }
 
-// changeView puts the difference on standard output, where a program can take it, and what there is to say on standard error. What was generated is
-// summed up, unless all of it is wanted: by somebody who says so, or by a program that is to apply what was not changed here.
+// changeView puts the difference on standard output, where a program can take it, and what there is to say on standard error. Generated
+// files are summed up, unless the reader wants all of them: a person who asked for it, or a program that applies a difference which was not
+// written here.
 func changeView(w io.Writer, s ui.Streams, r *change.Result, verbose bool) error {
 	show := diffView
 	if verbose {

@@ -98,7 +98,7 @@ func restoreView(w io.Writer, r *lifecycle.RestoreResult) error {
 			break
 		}
 		ui.Fprintf(w, "%s has what the snapshot %s holds: %s\n", r.Cluster, r.Snapshot.ID, countsText(r.Report.Moved))
-		ui.Fprintf(w, "What was made after %s is not in it.\nIts kubeconfig: %s\n", r.Snapshot.Taken.Format(time.RFC3339), r.Kubeconfig)
+		ui.Fprintf(w, "The snapshot does not hold objects that were made after %s.\nIts kubeconfig: %s\n", r.Snapshot.Taken.Format(time.RFC3339), r.Kubeconfig)
 	default:
 		switch {
 		case r.Snapshot != nil:
@@ -121,13 +121,13 @@ func aroundView(w io.Writer, r *lifecycle.RestoreResult) {
 	if a := r.Arrival; a != nil {
 		ui.Fprintf(w, "Repaired: the owners of %s, and the status of %s.\n", plain.Count(a.Owners, "object"), plain.Count(a.Statuses, "object"))
 	}
-	ui.Fprintf(w, "What was made after the backup is not in it.\nIts kubeconfig: %s\n", r.Kubeconfig)
+	ui.Fprintf(w, "The backup does not hold objects that were made after it.\nIts kubeconfig: %s\n", r.Kubeconfig)
 }
 
 // arrivalView is what another tool has brought so far.
 func arrivalView(w io.Writer, r *lifecycle.RestoreResult) {
 	a := r.Arrival
-	ui.Fprintf(w, "%s is fenced. What has come so far: %s\n", r.Cluster, countsText(a.Counts))
+	ui.Fprintf(w, "%s is fenced. Objects that have come so far: %s\n", r.Cluster, countsText(a.Counts))
 	for _, name := range a.Clusters {
 		ui.Fprintf(w, "  %s\n", name)
 	}
@@ -201,9 +201,9 @@ func detachView(w io.Writer, r *lifecycle.DetachResult) error {
 		return err
 	}
 	if r.Outcome == "planned" {
-		ui.Fprintf(w, "%s would forget the cluster %s. What would be left, with nobody to manage it:\n", r.ManagementCluster, r.Cluster)
+		ui.Fprintf(w, "%s would forget the cluster %s. These would be left, with nobody to manage them:\n", r.ManagementCluster, r.Cluster)
 	} else {
-		ui.Fprintf(w, "%s has forgotten the cluster %s. What is left, with nobody to manage it:\n", r.ManagementCluster, r.Cluster)
+		ui.Fprintf(w, "%s has forgotten the cluster %s. These are left, with nobody to manage them:\n", r.ManagementCluster, r.Cluster)
 	}
 	for _, left := range r.Left {
 		ui.Fprintf(w, "  %s %s  %s\n", left.Kind, left.Name, left.ProviderID)

@@ -145,7 +145,7 @@ func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
 		ui.Fprintf(w, "Left over: %s\n", left)
 	}
 	for _, cluster := range r.Orphaned {
-		ui.Fprintf(w, "What the cloud has of the cluster %s goes with: %s\n", cluster,
+		ui.Fprintf(w, "To delete the cloud resources of the cluster %s: %s\n", cluster,
 			diag.ShellCommand("fleetctl", "orphans", "--delete", cluster, "--gone", r.Cluster))
 	}
 	for _, what := range r.NotAsked {
@@ -157,7 +157,7 @@ func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
 	}
 	outcome := "The management cluster %s is gone."
 	if len(r.Leftovers) > 0 {
-		outcome = "This machine has forgotten the management cluster %s; what is left over is yours to remove."
+		outcome = "This machine has forgotten the management cluster %s; remove the leftovers yourself."
 	}
 	_, err := ui.Fprintf(w, outcome+" The fleet repo is as it was.\n", r.Cluster)
 	return err

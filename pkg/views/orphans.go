@@ -143,7 +143,8 @@ func together(problems []cloud.Problem) []cloud.Problem {
 	return all
 }
 
-// orphansNotes says what the table does not: what was not asked, and whose what was found may be.
+// orphansNotes prints what the table leaves out: the clouds and management clusters that could not be asked, and whose resources the table
+// may hold.
 func orphansNotes(w io.Writer, report *orphans.Report) {
 	for _, c := range report.Clouds {
 		for _, p := range together(c.Problems) {
@@ -154,7 +155,7 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 		}
 	}
 	for _, u := range report.Unasked {
-		ui.Fprintf(w, "Management cluster %s could not be asked, so what it owns is among them: %s\n", u.Name, u.Error)
+		ui.Fprintf(w, "Management cluster %s could not be asked, so the list includes its resources: %s\n", u.Name, u.Error)
 	}
 	for _, c := range report.Clusters {
 		if !c.Proven {
@@ -174,7 +175,7 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 	case n > 0:
 		ui.Fprintf(w, "%d orphans, as far as tags tell. Look at each; `fleetctl orphans --delete CLUSTER` deletes what proves to be the fleet's.\n", n)
 	case report.Complete:
-		ui.Fprintf(w, "No orphans: nobody but the fleet's management clusters owns what its clouds hold.\n")
+		ui.Fprintf(w, "No orphans: the fleet's management clusters own all cloud resources of its clusters.\n")
 	default:
 		ui.Fprintf(w, "No orphans were found, but not everything could be asked.\n")
 	}

@@ -117,7 +117,7 @@ func fluxRemedies() []Remedy {
 			examples: []example{{StageRelease, "Ready", "ArtifactFailed", "HelmChart 'flux-system/dev-docker' is not ready: invalid chart reference: no chart name found"}},
 		},
 		{
-			ID: "build-failed", Title: "What the folder holds cannot be put together, or applied",
+			ID: "build-failed", Title: "The folder cannot be built, or cannot be applied",
 			Means: "A kustomization.yaml names a file that is not there, two files have the same object, or the API server refuses an object.",
 			Do:    "`fleetctl validate` names the file and the line; `fleetctl render` shows what Flux would apply.",
 			match: match{stages: []Stage{StageKustomization, StageWorkloadFlux}, texts: []string{`kustomize build failed`, `accumulating resources`, `dry-run failed`, `is invalid`, `may not add resource`}},

@@ -29,14 +29,14 @@ fleetctl serves to Flux from this machine.`,
 	},
 	{
 		"flux",
-		"What of Flux runs on the management clusters.",
+		"Components of Flux on the management clusters.",
 		`flux:
   version: v2.9.5
   components: [source-controller, kustomize-controller, helm-controller, notification-controller]`,
 	},
 	{
 		"channels",
-		`What environments follow in Git. The channel main is the branch of the fleet repo; fleetctl promote moves one of tags on.`,
+		`Git references that environments follow. The channel main is the branch of the fleet repo; fleetctl promote moves a channel of tags.`,
 		`channels:
   - name: release
     tag: v*`,
@@ -49,7 +49,7 @@ fleetctl serves to Flux from this machine.`,
 	},
 	{
 		"notifications",
-		`Who is told what Flux does: Slack, Teams, a webhook, or the status of commits at the forge. fleetctl notification add writes them.`,
+		`Receivers of messages about Flux: Slack, Teams, a webhook, or the status of commits at the forge. fleetctl notification add writes them.`,
 		`notifications:
   - name: ops
     type: slack`,

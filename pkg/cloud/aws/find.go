@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
-// The tags of what goes with a cluster: the provider's own, and that of Kubernetes' integration with AWS, which has load balancers and volumes made from
-// inside of a cluster. Their value is "owned", or "shared" for what is used and stays.
+// The tags of a cluster's resources: the provider's own tag, and the tag of Kubernetes' AWS integration, which makes load balancers and
+// volumes from inside a cluster. Their value is "owned", or "shared" for what is used and stays.
 const (
 	providerTag   = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
 	kubernetesTag = "kubernetes.io/cluster/"

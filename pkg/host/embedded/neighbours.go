@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// Neighbours tells what other users of this machine reach of the host without a credential: what is so of one that runs, what would be of
-// another.
+// Neighbours tells what other users of this machine can reach on the host without a credential. For a host that does not run, it tells what
+// they could reach.
 func (h *Host) Neighbours(ctx context.Context) (*host.Neighbours, error) {
 	state, err := h.State(ctx)
 	if err != nil {

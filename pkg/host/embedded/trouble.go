@@ -13,15 +13,15 @@ import (
 // littleRoom is when a disk counts as full: etcd takes more than that at once.
 const littleRoom = 1 << 20
 
-// Trouble says what keeps a host that runs from working, as far as its folder shows it: a full disk, or a program of its control plane
-// that has ended, with the last line of its log. It is nil where nothing is seen, or where the host does not run.
+// Trouble says what keeps a running host from working, as far as the host's folder shows it: a full disk, or a control plane program that
+// has ended, with the last line of its log. It is nil where nothing is seen, or where the host does not run.
 func (h *Host) Trouble() error {
 	if runs, err := h.dir.alive(); err != nil || !runs {
 		return err
 	}
 	// First of all: with no room left nothing of what follows could be written down.
 	if free, err := freeSpace(string(h.dir)); err == nil && free < littleRoom {
-		return diag.Errorf("make room on that disk: the host goes on by itself then, and nothing of what it had answered for is lost",
+		return diag.Errorf("make room on that disk: then the host goes on without a restart, and no write that it has confirmed is lost",
 			"no space left on the disk of %s (%d KiB are free)", string(h.dir), free>>10)
 	}
 	if starting, err := h.dir.held(startingFile); err != nil || starting {

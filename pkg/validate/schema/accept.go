@@ -172,8 +172,8 @@ func (a *acceptor) constrain(v *structural.ValueValidation) {
 	}
 }
 
-// accepts says that a value as it is written is valid once it has its defaults, and has no field that would be pruned; false where it is not so,
-// or may not be.
+// accepts returns true if a value is certainly valid after defaulting and has no field that would be pruned. It returns false if it is not
+// sure.
 func (a *acceptor) accepts(value any) bool {
 	if a.unsure {
 		return false

@@ -24,9 +24,9 @@ import (
 // ErrUnknownKind says that no schema is known for an object's kind.
 var ErrUnknownKind = errors.New("no schema is known for this kind")
 
-// Check judges an object, in JSON's terms (int64 and float64 for numbers), and returns all that an API server would refuse in it when it is
-// created, and the warnings that it would give. The object is left as it is. The error is ErrUnknownKind, or says that the CRD cannot
-// be used.
+// Check judges an object in JSON's terms (int64 and float64 for numbers). It returns everything that an API server would refuse when the
+// object is created, and the server's warnings. The object is left as it is. The error is ErrUnknownKind, or says that the CRD cannot be
+// used.
 func (s *Set) Check(ctx context.Context, object map[string]any) ([]Problem, error) {
 	return s.CheckOwn(ctx, runtime.DeepCopyJSON(object))
 }
@@ -54,8 +54,8 @@ func (s *Set) CheckOwn(ctx context.Context, object map[string]any) ([]Problem, e
 	return v.check(ctx, object), nil
 }
 
-// AcceptsMetadata tells of an object that is, but for its metadata, one that is valid, whether it is valid as well; false where there is more to
-// look at, such as rules that see all of an object.
+// AcceptsMetadata takes an object that differs from a valid object only in its metadata, and tells whether it is certainly valid too. It
+// returns false if more has to be checked, such as rules that see the whole object.
 func (s *Set) AcceptsMetadata(gvk kschema.GroupVersionKind, metadata map[string]any) bool {
 	known := s.kinds[gvk.GroupKind()]
 	if known == nil {

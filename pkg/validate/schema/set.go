@@ -1,6 +1,5 @@
-// Package schema judges objects as an API server would that knows their kinds: by the structural schema of their CRD, fields that
-// it does not know, defaults, list types and CEL rules included, or by the Go types of the kinds that every cluster has. It works in
-// process and offline.
+// Package schema judges objects as an API server would. Kinds with a CRD are judged by its structural schema: unknown fields, defaults,
+// list types and CEL rules. Kinds that every cluster has are judged by their Go types. It works in process and offline.
 package schema
 
 import (

@@ -173,7 +173,8 @@ func (s *Store) alias(index, image string) error {
 
 // publish moves a finished folder to its place. That another process was faster is no error: both have the same content.
 //
-// What is there is never looked at again, so it has to be on the disk before: a power cut would leave programs of nothing but zeros.
+// The content of an existing file is never checked again, so it has to be on the disk first. Otherwise a power cut could leave programs
+// full of zeros.
 func publish(from, to string) error {
 	err := atomicfile.SyncTree(from)
 	if err == nil {

@@ -1,5 +1,5 @@
-// Package process starts and supervises child processes: each in a group of its own, gone with its parent however that
-// ends, its output in a log that does not grow without bound, and told apart from a stranger that got its number. It knows
+// Package process starts and supervises child processes. Each child has its own process group, ends with its parent however the parent
+// ends, and writes its output to a log of bounded size. A process that later gets the same number is not mistaken for the child. It knows
 // nothing of what it runs. It works on Linux; elsewhere Start returns an error.
 package process
 

@@ -1,7 +1,7 @@
-// Package codec reads and writes the YAML that fleets are made of, as JSON with fields in order. Its contract: what ReadBlock reads is,
-// byte for byte, what sigs.k8s.io/yaml makes of it, and whatever it is not sure of it leaves to that library; what AppendYAML writes reads
-// as it was, for that library and for yaml.v3; where PlainYAML is sure, it is what that library writes. FuzzCodec holds it to that, and
-// the benchmarks say what it is for.
+// Package codec reads and writes the YAML that fleets are made of, as JSON with fields in order. The contract: ReadBlock returns exactly
+// the JSON that sigs.k8s.io/yaml makes of the same text, and refuses any text of which it is not sure, so that the caller uses the library.
+// Both this library and yaml.v3 read the output of AppendYAML as the same value. If PlainYAML is sure, its output is the library's output.
+// FuzzCodec holds it to that, and the benchmarks say what it is for.
 package codec
 
 import (

@@ -1,6 +1,6 @@
-// Package store keeps what was rendered for the next run: bytes by a digest of all that they are made of. Its contract: what Get returns
-// is exactly what some run has Put under that key, or nothing; a store that was cut short, changed, or cannot be read or written is as if
-// it were empty, and never an error. It knows nothing of what it keeps.
+// Package store keeps what was rendered for the next run: bytes by a digest of all that they are made of. The contract: Get returns exactly
+// the content that some run has Put under the key, or nothing. A store that is truncated, changed, unreadable or not writable behaves like
+// an empty one, and is never an error. It knows nothing of what it keeps.
 package store
 
 import (
