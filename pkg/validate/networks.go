@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -13,6 +14,7 @@ const (
 	ofPods     = "pods"
 	ofServices = "Services"
 	ofNodes    = "nodes"
+	ofPlane    = "the control plane"
 )
 
 // network is a range of addresses that an object gives to something in a cluster.
@@ -21,15 +23,26 @@ type network struct {
 	prefix          netip.Prefix
 }
 
-// netPaths are the fields with networks of nodes, by the kinds that a Cluster refers to. A list of objects is written as []. What CRDs call the network of
-// pods or Services beside the Cluster's own is left out: the provider has these in ranges of the same name.
-var netPaths = map[string][]string{
-	"AWSCluster":             {"spec.network.vpc.cidrBlock", "spec.network.subnets[].cidrBlock"},
-	"AWSManagedControlPlane": {"spec.network.vpc.cidrBlock", "spec.network.subnets[].cidrBlock"},
-	"AzureCluster":           {"spec.networkSpec.vnet.cidrBlocks", "spec.networkSpec.subnets[].cidrBlocks"},
-	"GCPCluster":             {"spec.network.subnets[].cidrBlock"},
-	"GCPManagedCluster":      {"spec.network.subnets[].cidrBlock"},
-	"OpenStackCluster":       {"spec.managedSubnets[].cidr"},
+// netPath is a field with networks. A list of objects is written as [].
+type netPath struct{ of, path string }
+
+// netPaths are the fields with networks, by the kinds that a Cluster is or refers to.
+var netPaths = map[string][]netPath{
+	"Cluster":                {{ofPods, "spec.clusterNetwork.pods.cidrBlocks"}, {ofServices, "spec.clusterNetwork.services.cidrBlocks"}},
+	"AWSCluster":             {{ofNodes, "spec.network.vpc.cidrBlock"}, {ofNodes, "spec.network.subnets[].cidrBlock"}},
+	"AWSManagedControlPlane": {{ofNodes, "spec.network.vpc.cidrBlock"}, {ofNodes, "spec.network.subnets[].cidrBlock"}},
+	"AzureCluster":           {{ofNodes, "spec.networkSpec.vnet.cidrBlocks"}, {ofNodes, "spec.networkSpec.subnets[].cidrBlocks"}},
+	"AzureManagedControlPlane": {
+		{ofNodes, "spec.virtualNetwork.cidrBlock"}, {ofNodes, "spec.virtualNetwork.subnet.cidrBlock"},
+	},
+	"GCPCluster":        {{ofNodes, "spec.network.subnets[].cidrBlock"}},
+	"GCPManagedCluster": {{ofNodes, "spec.network.subnets[].cidrBlock"}},
+	"GCPManagedControlPlane": {
+		{ofPods, "spec.clusterNetwork.pod.cidrBlock"},
+		{ofServices, "spec.clusterNetwork.service.cidrBlock"},
+		{ofPlane, "spec.clusterNetwork.privateCluster.controlPlaneCidrBlock"},
+	},
+	"OpenStackCluster": {{ofNodes, "spec.managedSubnets[].cidr"}},
 }
 
 // networksOf reads the networks of a cluster from an object of Cluster API, and what is wrong with them by themselves.
@@ -39,14 +52,8 @@ func networksOf(o *object, content map[string]any) ([]network, diag.Findings) {
 		return nil, nil
 	}
 	r := &networkReader{object: o}
-	f := fields(content)
-	if group == clusterGroup && o.Kind == "Cluster" {
-		r.path(f, ofPods, "", "spec.clusterNetwork.pods.cidrBlocks")
-		r.path(f, ofServices, "", "spec.clusterNetwork.services.cidrBlocks")
-		return r.found, r.wrong
-	}
-	for _, path := range netPaths[o.Kind] {
-		r.path(f, ofNodes, "", path)
+	for _, p := range netPaths[o.Kind] {
+		r.path(content, p.of, "", p.path)
 	}
 	return r.found, r.wrong
 }
@@ -92,10 +99,16 @@ func (r *networkReader) take(of, text, field string) {
 	r.found = append(r.found, network{of: of, text: text, field: field, prefix: prefix.Masked()})
 }
 
+// placedNetwork is a network with the object that says it.
+type placedNetwork struct {
+	network
+	object *object
+}
+
 // checkNetworks reports networks of one cluster that have addresses in common: those of its pods, of its Services and of its nodes. Nothing refuses them when
 // they are applied; nodes and pods then answer for each other, or for nobody.
 func checkNetworks(all []*object) diag.Findings {
-	own := map[known]*object{} // by what they are, where they have networks
+	own := map[known]*object{} // by what they are
 	for _, o := range all {
 		if len(o.networks) == 0 || o.content != nil {
 			continue
@@ -107,41 +120,49 @@ func checkNetworks(all []*object) diag.Findings {
 	}
 	var out diag.Findings
 	for _, o := range all {
-		if o.Kind != "Cluster" || o.content != nil || len(o.networks) == 0 {
-			continue
-		}
-		out = append(out, o.sharing(o)...)
-		seen := map[*object]bool{}
-		for _, p := range o.places() {
-			for _, ref := range o.refs {
-				if ref.role != infraCluster && ref.role != controlPlane {
-					continue
-				}
-				other := own[known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace, name: ref.name}]
-				if other != nil && !seen[other] {
-					seen[other] = true
-					out = append(out, o.sharing(other)...)
-				}
-			}
+		if group, _, _ := strings.Cut(o.APIVersion, "/"); o.Kind == "Cluster" && group == clusterGroup && o.content == nil {
+			out = append(out, sharing(o.networksWith(own))...)
 		}
 	}
 	return out
 }
 
-// sharing finds the networks of a Cluster that have addresses in common with those of other, which may be the Cluster itself: networks for the same are
-// parts of each other, or there are two for the two families of addresses.
-func (o *object) sharing(other *object) diag.Findings {
+// networksWith are the networks of a Cluster, those that it says itself first, and then those of its infrastructure and its control plane.
+func (o *object) networksWith(own map[known]*object) []placedNetwork {
+	parts := []*object{o}
+	for _, p := range o.places() {
+		for _, ref := range o.refs {
+			if ref.role != infraCluster && ref.role != controlPlane {
+				continue
+			}
+			part := own[known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace, name: ref.name}]
+			if part != nil && !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
+		}
+	}
+	var out []placedNetwork
+	for _, part := range parts {
+		for _, n := range part.networks {
+			out = append(out, placedNetwork{n, part})
+		}
+	}
+	return out
+}
+
+// sharing finds those for different things that have addresses in common. Networks for the same are parts of each other, or are of the two families.
+func sharing(networks []placedNetwork) diag.Findings {
 	var out diag.Findings
-	for i, a := range o.networks {
-		for j, b := range other.networks {
-			if a.of == b.of || !a.prefix.Overlaps(b.prefix) || o == other && j < i {
+	for i, a := range networks {
+		for _, b := range networks[i+1:] {
+			if a.of == b.of || !a.prefix.Overlaps(b.prefix) {
 				continue
 			}
 			where := b.field
-			if o != other {
-				where = fmt.Sprintf("%s of %s %.80s", b.field, other.Kind, other.Name)
+			if a.object != b.object {
+				where = fmt.Sprintf("%s of %s %.80s", b.field, b.object.Kind, b.object.Name)
 			}
-			out = append(out, o.at(a.field, RuleNetworks, fmt.Sprintf("%.50s, for %s, has addresses in common with %.50s, for %s (%s)", a.text, a.of, b.text, b.of, where),
+			out = append(out, a.object.at(a.field, RuleNetworks, fmt.Sprintf("%.50s, for %s, has addresses in common with %.50s, for %s (%s)", a.text, a.of, b.text, b.of, where),
 				"give each a range of its own; the networks of a cluster cannot be changed once it is there"))
 			break // one of them is enough: subnets are parts of their network
 		}

@@ -1,0 +1,83 @@
+package validate
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/render"
+)
+
+// Networks that a cluster's parts say are compared with each other, wherever they stand: one finding for each that has addresses in common with a later one.
+func TestNetworks(t *testing.T) {
+	const gke = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: GCPManagedControlPlane
+metadata: {name: c}
+spec:
+  clusterNetwork:
+    pod: {cidrBlock: 10.10.0.0/16}
+    service: {cidrBlock: SERVICE}
+    privateCluster: {controlPlaneCidrBlock: 172.16.0.0/28}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: GCPManagedCluster
+metadata: {name: c}
+spec: {network: {subnets: [{cidrBlock: SUBNET}]}}
+`
+	const cluster = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: c}
+spec: {clusterNetwork: {pods: {cidrBlocks: [PODS]}, services: {cidrBlocks: [10.96.0.0/12, "fd00:2::/112"]}}}
+`
+	fill := func(text string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(text) }
+	for name, tc := range map[string]struct {
+		manifests string
+		want      []string
+	}{
+		"GKE": {fill(gke, "SERVICE", "10.11.0.0/16", "SUBNET", "10.0.0.0/20"), nil},
+		"GKE, Services in the pods'": {
+			fill(gke, "SERVICE", "10.10.128.0/20", "SUBNET", "10.0.0.0/20"),
+			[]string{"GCPManagedControlPlane c: spec.clusterNetwork.pod.cidrBlock: 10.10.0.0/16, for pods, has addresses in common with 10.10.128.0/20, for Services (spec.clusterNetwork.service.cidrBlock)"},
+		},
+		"GKE, nodes in the Services'": {
+			fill(gke, "SERVICE", "10.0.0.0/16", "SUBNET", "10.0.0.0/20"),
+			[]string{"spec.clusterNetwork.service.cidrBlock: 10.0.0.0/16, for Services, has addresses in common with 10.0.0.0/20, for nodes (spec.network.subnets[0].cidrBlock of GCPManagedCluster c)"},
+		},
+		"two families":            {fill(cluster, "PODS", `192.168.0.0/16, "fd00:1::/64"`), nil},
+		"the second family alone": {fill(cluster, "PODS", `192.168.0.0/16, "fd00:2::/64"`), []string{"spec.clusterNetwork.pods.cidrBlocks[1]: fd00:2::/64"}},
+		"host bits":               {fill(cluster, "PODS", "10.97.1.1/16"), []string{"10.97.1.1/16, for pods, has addresses in common"}},
+		"a variable":              {fill(cluster, "PODS", `"${PODS}"`), nil},
+		"none":                    {fill(cluster, "PODS", "10.0.0.0"), []string{`"10.0.0.0" is no network`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all []placedNetwork
+			var got []string
+			for _, text := range strings.Split(tc.manifests, "---\n") {
+				content := map[string]any{}
+				if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+					t.Fatal(err)
+				}
+				o := &object{Object: &render.Object{APIVersion: fields(content).text("apiVersion"), Kind: fields(content).text("kind"), Name: "c"}}
+				networks, wrong := networksOf(o, content)
+				for _, f := range wrong {
+					got = append(got, f.Summary)
+				}
+				for _, n := range networks {
+					all = append(all, placedNetwork{n, o})
+				}
+			}
+			for _, f := range sharing(all) {
+				got = append(got, f.Summary)
+			}
+			if len(got) != len(tc.want) {
+				t.Fatalf("%q", got)
+			}
+			for i, want := range tc.want {
+				if !strings.Contains(got[i], want) {
+					t.Errorf("%q, want %q", got[i], want)
+				}
+			}
+		})
+	}
+}
