@@ -53,12 +53,21 @@ func LocalKeys(d management.Deps, fleet state.Fleet, root, file string) (keys se
 		}
 		keys = append(keys, more...)
 	}
-	stored, err := readKeys(d.Store.KeyFile(fleet))
+	stored, err := storedKeys(d, fleet)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	older, err := olderKeys(d, fleet, root)
 	return Unique(slices.Concat(keys, stored, older)), err
+}
+
+// storedKeys are those of the fleet in the state folder, as long as they are this user's.
+func storedKeys(d management.Deps, fleet state.Fleet) (secret.Keys, error) {
+	file := d.Store.KeyFile(fleet)
+	if err := state.CheckOwner(file); err != nil {
+		return nil, err
+	}
+	return readKeys(file)
 }
 
 // readKeys reads a file with age keys. No error quotes the file's content.
@@ -145,7 +154,7 @@ func KeepKeys(ctx context.Context, d management.Deps, fleet state.Fleet, keys se
 		return err
 	}
 	defer unlock()
-	stored, err := readKeys(d.Store.KeyFile(fleet))
+	stored, err := storedKeys(d, fleet)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -37,6 +37,9 @@ func (s Store) WriteKeys(fleet Fleet, content []byte) error {
 	if err := privateFolder(filepath.Dir(s.KeyFile(fleet))); err != nil {
 		return diag.Wrap("create the folder for keys", err, folderHint)
 	}
+	if err := CheckOwner(s.KeyFile(fleet)); err != nil {
+		return err
+	}
 	return atomicfile.Write(s.KeyFile(fleet), content, 0o600)
 }
 

@@ -18,17 +18,23 @@ func TestOthersRecords(t *testing.T) {
 		want  string
 	}{
 		"its own":                         {func(*testing.T, Cluster) {}, ""},
-		"record that all may write":       {mode(0o666, recordFile), "every user"},
-		"folder that all may write":       {mode(0o777, "."), "every user"},
-		"list that all may write":         {mode(0o777, ".."), ""},
-		"state folder that all may write": {mode(0o777, "../.."), ""}, // as volumes of pods are
-		"record of another":               {owner(65534, recordFile), "belongs to"},
-		"folder of another":               {owner(65534, "."), "belongs to"},
-		"list of another":                 {owner(65534, ".."), "belongs to"},
-		"state folder of another":         {owner(65534, "../.."), "belongs to"},
+		"record that all may write":       {chmod(0o666, recordFile), "every user"},
+		"folder that all may write":       {chmod(0o777, "."), "every user"},
+		"list that all may write":         {chmod(0o777, ".."), ""},
+		"state folder that all may write": {chmod(0o777, "../.."), ""}, // as volumes of pods are
+		"record of another":               {chown(65534, recordFile), "belongs to"},
+		"folder of another":               {chown(65534, "."), "belongs to"},
+		"list of another":                 {chown(65534, ".."), "belongs to"},
+		"state folder of another":         {chown(65534, "../.."), "belongs to"},
+		"record of another cluster": {func(t *testing.T, c Cluster) {
+			t.Helper()
+			if err := os.WriteFile(c.Path(recordFile), []byte(`{"formatVersion":"1","name":"staging"}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "is the record of"},
 		"who called sudo": {func(t *testing.T, c Cluster) {
 			t.Setenv("SUDO_UID", "65534")
-			owner(65534, ".")(t, c)
+			chown(65534, ".")(t, c)
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,6 +52,10 @@ func TestOthersRecords(t *testing.T) {
 			saved := c.Write("kubeconfig", []byte("secret"))
 			for what, err := range map[string]error{"load": err, "write": saved} {
 				switch {
+				case tc.want == "is the record of":
+					if (what == "load") != (err != nil && strings.Contains(err.Error(), tc.want)) {
+						t.Errorf("%s: %v", what, err)
+					}
 				case want == "" && err != nil:
 					t.Errorf("%s: %v", what, err)
 				case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(diag.Hint(err), "FLEETCTL_STATE_DIR")):
@@ -56,7 +66,7 @@ func TestOthersRecords(t *testing.T) {
 	}
 }
 
-func mode(m os.FileMode, name string) func(*testing.T, Cluster) {
+func chmod(m os.FileMode, name string) func(*testing.T, Cluster) {
 	return func(t *testing.T, c Cluster) {
 		t.Helper()
 		if err := os.Chmod(c.Path(name), m); err != nil {
@@ -65,14 +75,37 @@ func mode(m os.FileMode, name string) func(*testing.T, Cluster) {
 	}
 }
 
-// owner gives a file away, which root alone can.
-func owner(uid int, name string) func(*testing.T, Cluster) {
+// chown gives a file away, which root alone can.
+func chown(uid int, name string) func(*testing.T, Cluster) {
 	return func(t *testing.T, c Cluster) {
 		t.Helper()
 		if os.Geteuid() != 0 {
 			return
 		}
 		if err := os.Chown(c.Path(name), uid, uid); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Neither are keys in a folder of another, or that all may write.
+func TestOthersKeys(t *testing.T) {
+	s, fleet := Store{Dir: t.TempDir()}, Fleet{Name: "acme"}
+	if err := s.WriteKeys(fleet, []byte("key")); err != nil {
+		t.Fatal(err)
+	}
+	file := s.KeyFile(fleet)
+	if err := CheckOwner(file); err != nil {
+		t.Errorf("its own: %v", err)
+	}
+	for _, name := range []string{file, filepath.Dir(file)} {
+		if err := os.Chmod(name, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckOwner(file); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s that all may write: %v", name, err)
+		}
+		if err := os.Chmod(name, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -130,12 +130,15 @@ func (c Cluster) Load() (*Record, error) {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, diag.Wrap("read "+path, err, "remove the file and run `fleetctl init` again: it is written anew")
 	}
+	if r.Name != c.Name { // the folder was renamed, or another one put into its place
+		return nil, diag.Errorf("give the folder its name back, or remove the file and run `fleetctl connect`", "%s is the record of management cluster %q", path, r.Name)
+	}
 	return &r, nil
 }
 
 // Save writes the record, atomically and private.
 func (c Cluster) Save(r Record) error {
-	r.FormatVersion = "1"
+	r.FormatVersion, r.Name = "1", c.Name
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
