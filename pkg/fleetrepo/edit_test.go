@@ -142,7 +142,7 @@ func TestRefusals(t *testing.T) {
 		}, "pools[2].labls: flavour aws-eks has no such value (did you mean labels?)", ""},
 		"bad pool name": {func(r *Repo) (*Edit, error) { return r.AddPool("shop", "Not_A_Name", PoolOptions{Replicas: n(1)}) }, "is not a DNS label", "lower case"},
 		"downgrade":     {func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "v1.34.9"}) }, "cannot downgrade cluster demo from v1.35.2 to v1.34.9", "backup"},
-		"two minors":    {func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "v1.37.0"}) }, "one minor version at a time", "upgrade to v1.36 first"},
+		"two minors":    {func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "v1.37.0"}) }, "one minor version at a time", "`fleetctl cluster upgrade demo --version v1.36.0`"},
 		"no v":          {func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "1.36.0"}) }, "does not start with v", "did you mean v1.36.0?"},
 		"no version":    {func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "latest"}) }, `"latest" is not a version`, "v1.36.3"},
 		"pools first": {func(r *Repo) (*Edit, error) {

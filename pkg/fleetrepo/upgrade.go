@@ -67,7 +67,7 @@ func (c *declared) checkStep(current, target semver.Version) error {
 	case target.LT(current):
 		return diag.Usage("a control plane never goes back; restore it from a backup instead", "cannot downgrade cluster %s from v%s to v%s", c.Name, current, target)
 	case target.Major != current.Major || target.Minor > current.Minor+1:
-		return diag.Usage(fmt.Sprintf("upgrade to v%d.%d first", current.Major, current.Minor+1), "cannot upgrade cluster %s from v%s to v%s: a control plane takes one minor version at a time", c.Name, current, target)
+		return diag.Usage(fmt.Sprintf("take the step before first: `fleetctl cluster upgrade %s --version v%d.%d.0`", c.Name, current.Major, current.Minor+1), "cannot upgrade cluster %s from v%s to v%s: a control plane takes one minor version at a time", c.Name, current, target)
 	}
 	for _, p := range c.Pools {
 		version, err := c.poolVersion(p, current)
