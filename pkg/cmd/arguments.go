@@ -77,7 +77,8 @@ func (a argument) ask(f *factory, c *cobra.Command, args []string) (string, erro
 			return "", err
 		}
 	}
-	return "", diag.Usage("`fleetctl "+c.Parent().Name()+" add` makes one", "there is no %s", a.what)
+	noun, _, _ := strings.Cut(a.what, " ") // the command of a management cluster is `fleetctl management`
+	return "", diag.Usage("`fleetctl "+noun+" add` makes one", "there is no %s", a.what)
 }
 
 // askNow asks for a value of a cluster at a terminal; now is what it is, "" where it is new. Without a terminal it fails as ui.Ask does. Errors: an

@@ -206,10 +206,18 @@ func (r *Repo) unknownApp(tenant, name string) error {
 		return err
 	}
 	var names []string
+	var where []string
 	for _, a := range all {
 		if a.Tenant == tenant && !slices.Contains(names, a.Name) {
 			names = append(names, a.Name)
 		}
+		if a.Tenant == tenant && a.Name == name {
+			where = append(where, a.Environment)
+		}
+	}
+	if len(where) > 0 {
+		return diag.Usage("name one of these with --environment", "the application %s of the tenant %s is in no such environment, but in: %s",
+			name, tenant, strings.Join(sortedSet(where), ", "))
 	}
 	return unknown("application", name, names, "the tenant "+tenant+" has none; `fleetctl app add` makes one")
 }

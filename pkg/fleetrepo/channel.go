@@ -115,6 +115,26 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 	return e, after.follow(e, c.Name, "", "", environments)
 }
 
+// anotherChannel is the hint of what to do before the channel called name goes, for the environments that follow it. Production never follows the branch: without
+// another channel of tags it has to be production no more.
+func (r *Repo) anotherChannel(name string, followers []string) string {
+	another := v1alpha1.MainChannel
+	for _, c := range r.Fleet.Channels() {
+		if c.IsTag() && c.Name != name {
+			another = c.Name
+		}
+	}
+	first := followers[0]
+	production := func(name string) bool {
+		return slices.ContainsFunc(r.Fleet.Spec.Environments, func(e v1alpha1.Environment) bool { return e.Name == name && e.IsProduction() })
+	}
+	if i := slices.IndexFunc(followers, production); i >= 0 && another == v1alpha1.MainChannel {
+		return "production follows a channel of tags alone: add another channel for " + followers[i] + " (`fleetctl channel add`), or say `production: false` of it in " +
+			v1alpha1.FileName + " and give it the branch (`fleetctl environment set " + followers[i] + " --channel " + v1alpha1.MainChannel + "`)"
+	}
+	return "give each another one first: `fleetctl environment set " + first + " --channel " + another + "`"
+}
+
 // RemoveChannel takes a channel that no environment follows out of fleet.yaml, and its sources off the management clusters. Errors: an
 // unknown channel, main, and one that is followed.
 func (r *Repo) RemoveChannel(name string) (*Edit, error) {
@@ -130,7 +150,7 @@ func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 		return nil, unknown("channel", name, names, "there are no channels but "+v1alpha1.MainChannel)
 	}
 	if followers := r.Fleet.EnvironmentsOf(name); len(followers) > 0 {
-		return nil, diag.Errorf("give each another one first: `fleetctl environment set "+followers[0]+" --channel "+v1alpha1.MainChannel+"`", "channel %s is followed by %v", name, followers)
+		return nil, diag.Errorf(r.anotherChannel(name, followers), "channel %s is followed by %s", name, strings.Join(followers, ", "))
 	}
 	fleet, err := r.readFleet()
 	if err != nil {
@@ -208,7 +228,7 @@ func (r *Repo) TagChannel(name string) (v1alpha1.Channel, error) {
 		case 1:
 			return found, nil
 		}
-		return found, diag.Usage(fmt.Sprintf("choose one with --channel: %v", names), "several channels go through tags")
+		return found, diag.Usage("choose one with --channel: "+strings.Join(names, ", "), "several channels go through tags")
 	}
 	c, ok := r.Fleet.Channel(name)
 	switch {

@@ -323,7 +323,7 @@ func (r *Repo) find(given string) (*declared, error) {
 		if len(choices) > 0 {
 			return nil, diag.Usage("there is: "+strings.Join(sortedSet(choices), ", "), "there is no cluster %q", given)
 		}
-		return nil, unknown("cluster", given, r.Names(), "`fleetctl cluster add` declares one")
+		return nil, unknown("cluster", given, r.Names(), r.noCluster())
 	case 1:
 		c, err := r.load(places[0])
 		if err != nil {
@@ -349,4 +349,14 @@ func findingsOf(file string, err error) diag.Findings {
 		return findings
 	}
 	return diag.Findings{{Severity: diag.SeverityError, Rule: v1alpha1.RuleSyntax, File: file, Summary: err.Error(), Hint: diag.Hint(err)}}
+}
+
+// noCluster is the hint where no chart makes a cluster of a name. In a fleet that was adopted, clusters may be manifests, which no command edits.
+func (r *Repo) noCluster() string {
+	for _, m := range r.Fleet.Spec.ManagementClusters {
+		if m.Path != "" {
+			return "commands change clusters of charts alone: to change one that is manifests, edit its file, which `fleetctl cluster list` names"
+		}
+	}
+	return "`fleetctl cluster add` declares one"
 }

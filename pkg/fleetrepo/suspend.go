@@ -97,7 +97,8 @@ func (r *Repo) PauseChannel(name string, paused bool) (*Edit, error) {
 	if name == v1alpha1.MainChannel {
 		return nil, diag.Usage("`--now` suspends it on the cluster", "the channel %s cannot be paused by a commit: no later commit would be seen that resumes it", name)
 	}
-	e := &Edit{Summary: pauses(paused) + " channel " + name, Environments: r.Fleet.EnvironmentsOf(name)}
+	// It concerns environments that follow the channel, and yet waits for no promotion: the source is in the management cluster's own folder.
+	e := &Edit{Summary: pauses(paused) + " channel " + name}
 	found := false
 	for i := range r.Fleet.Spec.ManagementClusters {
 		there, err := r.suspendIn(e, r.Fleet.Spec.ManagementClusters[i].Layout().SourceFile(name), paused, anyNamed("GitRepository"))

@@ -188,12 +188,16 @@ func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 	if len(environments) > 0 {
 		e.Summary += " from " + strings.Join(environments, ", ")
 	}
+	var had []string // the environments that had the tenant
 	for _, l := range r.layouts() {
 		left := false
 		for _, env := range r.EnvironmentNames() {
 			if !slices.Contains(chosen, env) {
 				left = left || r.exists(l.Tenant(env, name))
 				continue
+			}
+			if r.exists(l.TenantFile(env, name)) || r.exists(l.Tenant(env, name)) {
+				had = append(had, env)
 			}
 			e.Changes.Delete(l.TenantFile(env, name))
 			if err := r.enlist(&e.Changes, l.Apps(env), l.TenantFile(env, name), false); err != nil {
@@ -209,7 +213,8 @@ func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 			}
 		}
 	}
-	e.Notes = append(e.Notes, fmt.Sprintf("This deletes the namespace %s, and all that runs and is stored in it, on every cluster of %s.", name, strings.Join(chosen, ", ")))
+	e.Environments = sortedSet(had)
+	e.Notes = append(e.Notes, fmt.Sprintf("This deletes the namespace %s, and all that runs and is stored in it, on every cluster of %s.", name, strings.Join(e.Environments, ", ")))
 	return e, nil
 }
 

@@ -168,7 +168,7 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 	case ref.kind == "HelmChart":
 		hint = "a file like it stands in the folder of the environment: `fleetctl cluster add` writes it with the first cluster of a flavour"
 	case ref.rule == RuleMissingID:
-		hint = "the management cluster's identities belong into its mgmt folder"
+		hint = "`fleetctl identity add` writes one into the mgmt folder of the management cluster"
 	}
 	f := o.at(ref.field, ref.rule, fmt.Sprintf("there is no %s %.120s%s", ref.kind, name, where), hint)
 	if ref.doubtful && nearest == "" || elsewhere && nearest == "" && (ref.rule == RuleMissingSecret || ref.rule == RuleMissingConfig || ref.rule == RuleMissingNS) {

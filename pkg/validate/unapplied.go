@@ -287,6 +287,10 @@ func (u *passedOver) reason(f *file) (summary, hint string) {
 			if !u.tree.has(at) || at == f.path {
 				continue
 			}
+			if base := path.Dir(f.path); slices.Contains(kustomizationNames, path.Base(f.path)) {
+				// Named there, it would be applied there; a base is for those who have their own folder build on it.
+				return at + " does not name its folder", "name " + base + " in the kustomization.yaml of the folder that builds on it, such as namespaced; or delete it"
+			}
 			return at + " does not name it", "name " + strings.TrimPrefix(f.path, dir+"/") + " under resources there, or delete it"
 		}
 	}
