@@ -194,7 +194,7 @@ func checkOrder(ctx context.Context, dir string, edit *fleetrepo.Edit) error {
 }
 
 // checkFollows returns an error where a step cannot have reached the cluster: its file, in the fleet repo at dir, has changes that are in no
-// commit, or that the tag of the cluster does not have. Without a Git repository there is nothing to look at.
+// commit, or in no commit that is pushed, or that the tag of the cluster does not have. Without a Git repository there is nothing to look at.
 func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) error {
 	git, err := gitrepo.Open(dir)
 	if errors.Is(err, gitrepo.ErrNotARepository) {
@@ -210,18 +210,29 @@ func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) e
 	if slices.Contains(dirty, step.File) {
 		return diag.Errorf("commit and push it, and wait until Flux has applied it", "the step before this one is in no commit: Flux has not seen what changed in %s", step.File)
 	}
+	if step.Remote {
+		pushed, err := git.RemoteHead()
+		if err == nil && pushed != "" {
+			err = checkReached(git, dir, step.File, pushed,
+				diag.Errorf("git push, and wait until Flux has applied it", "the step before this one is not pushed: the remote has %s without it", step.File))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if step.Tag == "" {
 		return nil
 	}
-	return checkPromoted(git, dir, step.File, step.Tag)
-}
-
-// checkPromoted returns an error where a tag has a file of the fleet repo at dir otherwise.
-func checkPromoted(git *gitrepo.Repo, dir, file, tag string) error {
-	commit, err := git.Resolve(tag)
+	commit, err := git.Resolve(step.Tag)
 	if err != nil {
 		return diag.Wrap("look at what is promoted", err, "git fetch --tags")
 	}
+	return checkReached(git, dir, step.File, commit,
+		diag.Errorf("run `fleetctl promote`, and wait until Flux has applied it", "the step before this one is not promoted: tag %s has %s without it", step.Tag, step.File))
+}
+
+// checkReached returns the error otherwise where a commit has a file of the fleet repo at dir otherwise.
+func checkReached(git *gitrepo.Repo, dir, file, commit string, otherwise error) error {
 	files, err := git.Files(commit)
 	if err != nil {
 		return err
@@ -235,7 +246,7 @@ func checkPromoted(git *gitrepo.Repo, dir, file, tag string) error {
 		return err
 	}
 	if !bytes.Equal(then, now) {
-		return diag.Errorf("run `fleetctl promote`, and wait until Flux has applied it", "the step before this one is not promoted: tag %s has %s without it", tag, file)
+		return otherwise
 	}
 	return nil
 }

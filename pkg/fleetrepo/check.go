@@ -28,6 +28,8 @@ type FollowsStep struct {
 	File string
 	// Tag that the cluster is at, where it follows a channel of tags; "" elsewhere. What the tag does not have has not reached the cluster.
 	Tag string
+	// Remote says that Flux reads the fleet repo from its remote: what is not pushed has not reached the cluster either.
+	Remote bool
 }
 
 func (RendersCluster) isCheck()   {}

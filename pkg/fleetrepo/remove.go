@@ -142,6 +142,7 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 		return nil, err
 	}
 	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".",
+		"Whether Flux has applied step 1 was not looked at: where it sees both steps at once, the cluster stays, and nothing manages it any more. `fleetctl status` shows the commit that Flux is at.",
 		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. --wait deletes it in the end; without it, when `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)
 	return out, nil
 }
@@ -185,7 +186,7 @@ func (r *Repo) dropChart(e *Edit, c *declared) error {
 
 // after makes an edit wait for the last change of a cluster's file.
 func (r *Repo) after(e *Edit, c *declared) (err error) {
-	step := FollowsStep{File: c.File}
+	step := FollowsStep{File: c.File, Remote: r.Fleet.Spec.Git.URL != ""}
 	if step.Tag, err = r.tagOf(c.mgmt, r.Fleet.ChannelOf(c.Environment).Name); err != nil {
 		return err
 	}

@@ -163,6 +163,19 @@ func (r *Repo) Remote() (url, branch string, err error) {
 	return t.url, t.branch, nil
 }
 
+// RemoteHead is the commit that the branch which Remote names had when it was fetched or pushed last; "" where nobody knows here.
+func (r *Repo) RemoteHead() (string, error) {
+	t, err := r.tracking()
+	if err != nil {
+		return "", err
+	}
+	known, err := r.reference(t.ref)
+	if err != nil || known.IsZero() {
+		return "", err
+	}
+	return known.String(), nil
+}
+
 // DefaultBranch is what the remote called origin said, when it was cloned, is its default branch; "" where nobody knows here.
 func (r *Repo) DefaultBranch() (string, error) {
 	ref, err := r.git.Storer.Reference(plumbing.NewRemoteHEADReferenceName(origin))
