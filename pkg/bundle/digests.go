@@ -132,6 +132,16 @@ func (i image) index() string {
 	return describe([]byte(text)).Digest.String()
 }
 
+// checkName refuses a name with a digest that is neither the image's nor that of an index which it proves to be in: a container engine takes the name as it
+// comes, and pods that pin that digest would run this image.
+func (i image) checkName(full string) error {
+	_, wanted, digested := strings.Cut(full, "@")
+	if !digested || wanted == i.descriptor.Digest.String() || wanted == i.index() {
+		return nil
+	}
+	return errors.New("its name has another digest, and nothing proves that it belongs to that")
+}
+
 // find is the image of a full reference. One that goes by a digest may be in the bundle under a tag: it is found by its own digest, or by the index that it
 // proves to be in, and then goes by that name.
 func (b *Bundle) find(full string) (image, bool) {

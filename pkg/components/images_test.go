@@ -160,30 +160,30 @@ func TestHoldSingle(t *testing.T) {
 	}
 }
 
-// A bundle with an image under the digest of another is refused: containerd takes it as it comes.
-func TestHoldForgedDigest(t *testing.T) {
+// A bundle with an image under the digest of another is refused: containerd takes it as it comes. It is the same where the tag is genuine, or is left out.
+func TestForgedDigest(t *testing.T) {
 	registry, hostile := bundletest.Registry(t), bundletest.Registry(t)
-	index, _ := bundletest.PushIndex(t, registry+"/team/app:v1")
+	index, genuine := bundletest.PushIndex(t, registry+"/team/app:v1")
 	_, images := bundletest.PushIndex(t, hostile+"/team/app:v1")
-	dir := filepath.Join(t.TempDir(), "bundle")
-	w, err := bundle.Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ref := registry + "/team/app@" + index
-	if err := w.AddImage(ref, bundletest.Pull(t, hostile+"/team/app@"+images[0])); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	b, err := bundle.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = b.Close() }()
-	_, err = (&ImageSource{Bundle: b}).Hold(t.Context(), []Image{{Name: ref, From: ref}}, nil)
-	if err == nil || !strings.Contains(err.Error(), "the bundle has "+images[0]+", wanted is "+index) {
-		t.Errorf("got %v", err)
+	for name, with := range map[string]map[string]string{
+		"alone":                {},
+		"beside a genuine tag": {registry + "/team/app:v1": registry + "/team/app@" + genuine[0]},
+	} {
+		with[registry+"/team/app@"+index] = hostile + "/team/app@" + images[0]
+		dir := filepath.Join(t.TempDir(), "bundle")
+		w, err := bundle.Create(dir)
+		for ref, from := range with {
+			err = errors.Join(err, w.AddImage(ref, bundletest.Pull(t, from)))
+		}
+		if err := errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		b, err := bundle.Open(t.Context(), dir)
+		if err == nil {
+			_ = b.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), images[0]) || !strings.Contains(err.Error(), "its name has another digest") {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
