@@ -26,8 +26,8 @@ type Digests struct {
 	// Digest is what the reference stands for in its registry ("sha256:…"): an index, or the manifest of the only image. In a bundle that does not tell it is
 	// the manifest of the image for the bundle's platform.
 	Digest string
-	// Images are the digests of manifests that are a part of it: in a bundle that of the image which it has, in a registry those of an index that are the only
-	// ones for their platform, so that nothing else can run there.
+	// Images are the digests of manifests that are a part of it: in a bundle that of the image which it has, in a registry the one that was asked for, where
+	// nothing else can run on the platform that it is for.
 	Images []string
 }
 
@@ -37,8 +37,9 @@ func (d *Digests) Has(digest string) bool {
 }
 
 // Resolve asks a registry, with the credentials that docker or podman keep, what a reference stands for now. Mirrors are asked in the place of
-// registries, as in Sources. Errors say what to do; one of *contact.Error is in the tree where the registry could not be reached.
-func Resolve(ctx context.Context, ref string, mirrors map[string]string) (*Digests, error) {
+// registries, as in Sources. part is the digest that somebody has of one image of it, or "": whether it is one is asked. Errors say what to do; one of
+// *contact.Error is in the tree where the registry could not be reached.
+func Resolve(ctx context.Context, ref string, mirrors map[string]string, part string) (*Digests, error) {
 	op := "find the digest of image " + ref
 	full, err := FullReference(ref)
 	if err != nil {
@@ -53,21 +54,31 @@ func Resolve(ctx context.Context, ref string, mirrors map[string]string) (*Diges
 	}
 	// The manifest and not its header: what the registry says of its digest proves nothing.
 	transport := contact.Bound(sameorigin.Registry(contact.Transport(remote.DefaultTransport), parsed.Context().RegistryStr()), maxManifest)
-	found, err := remote.Get(parsed, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(transport))
-	if err != nil {
+	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(transport)}
+	failed := func(err error) error {
 		hint := pullHint(parsed, err)
 		if _, silent := errors.AsType[*contact.Error](err); silent {
 			hint = "check the network and the proxy, or use an offline bundle: --bundle"
 		}
-		return nil, diag.Wrap(op, err, hint)
+		return diag.Wrap(op, err, hint)
+	}
+	found, err := remote.Get(parsed, options...)
+	if err != nil {
+		return nil, failed(err)
 	}
 	d := &Digests{Digest: found.Digest.String()}
-	if found.MediaType.IsIndex() {
-		index, err := readImageIndex(found.Manifest)
-		if err != nil {
-			return nil, diag.Wrap(op, err, "")
-		}
-		d.Images = onlyOnes(index)
+	if part == "" || part == d.Digest || !found.MediaType.IsIndex() {
+		return d, nil
+	}
+	index, err := readImageIndex(found.Manifest)
+	if err != nil {
+		return nil, diag.Wrap(op, err, "")
+	}
+	switch is, err := isPart(index, parsed.Context(), part, options...); {
+	case err != nil:
+		return nil, failed(err)
+	case is:
+		d.Images = []string{part}
 	}
 	return d, nil
 }
@@ -81,24 +92,6 @@ func readImageIndex(raw []byte) ([]v1.Descriptor, error) {
 		return nil, fmt.Errorf("read its index: %w", err)
 	}
 	return index.Manifests, nil
-}
-
-// onlyOnes are the manifests of an index that no other competes with. Where one does not say what it is for, it may be for everything.
-func onlyOnes(index []v1.Descriptor) []string {
-	competing := map[string]int{}
-	for _, d := range index {
-		if d.Platform == nil || !isImageManifest(d.MediaType) {
-			return nil
-		}
-		competing[d.Platform.OS+"/"+d.Platform.Architecture]++
-	}
-	var only []string
-	for _, d := range index {
-		if competing[d.Platform.OS+"/"+d.Platform.Architecture] == 1 {
-			only = append(only, d.Digest.String())
-		}
-	}
-	return only
 }
 
 // Digests are those of an image in the bundle, by any form of its reference. What the bundle says of the registry's index holds where the image is in that

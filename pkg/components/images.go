@@ -39,21 +39,26 @@ type ImageSource struct {
 	Mirrors map[string]string
 }
 
-func (s *ImageSource) digests(ctx context.Context, image Image) (*bundle.Digests, error) {
+// digests are those of an image. What the lock has from a bundle may be the digest of one image of what a registry has.
+func (s *ImageSource) digests(ctx context.Context, image Image, locked *v1alpha1.LockedImage) (*bundle.Digests, error) {
 	if s.Bundle != nil {
 		return s.Bundle.Digests(image.From)
 	}
-	return bundle.Resolve(ctx, image.From, s.Mirrors)
+	part := ""
+	if locked != nil && locked.Bundle {
+		part = locked.Digest
+	}
+	return bundle.Resolve(ctx, image.From, s.Mirrors, part)
 }
 
-// all are the digests of images, asked for side by side, and what went wrong with each.
-func (s *ImageSource) all(ctx context.Context, images []Image) ([]*bundle.Digests, []error) {
+// all are the digests of images, asked for side by side, and what went wrong with each; lock may be nil.
+func (s *ImageSource) all(ctx context.Context, images []Image, lock *v1alpha1.Lock) ([]*bundle.Digests, []error) {
 	found, errs := make([]*bundle.Digests, len(images)), make([]error, len(images))
 	var group errgroup.Group
 	group.SetLimit(downloads)
 	for i, image := range images {
 		group.Go(func() error {
-			found[i], errs[i] = s.digests(ctx, image)
+			found[i], errs[i] = s.digests(ctx, image, lock.FindImage(image.Name))
 			return nil
 		})
 	}
@@ -81,10 +86,21 @@ func (s *ImageSource) verify(image Image, found *bundle.Digests, locked *v1alpha
 	return e.Hinted()
 }
 
+// replacedNote says that the digest of what a registry has takes the place of a bundle's: from then on, it is what runs on machines of all platforms.
+func replacedNote(locked *v1alpha1.LockedImage, now v1alpha1.LockedImage) []string {
+	if locked == nil || locked.Digest == now.Digest {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s replaces %s as the digest of image %s: that was the image of a bundle, for one platform, and this is the registry's index, which has it.",
+		now.Digest, locked.Digest, now.Name)}
+}
+
 // HeldImages are the images of components, held against a lock.
 type HeldImages struct {
 	// Locked is what the lock is to say of them.
 	Locked []v1alpha1.LockedImage
+	// Notes are of what the lock has from a bundle, and a registry tells of in another way.
+	Notes []string
 	// Unknown are those that the lock does not know, and whose digest could not be found out, and why not.
 	Unknown []Image
 	Err     error
@@ -122,7 +138,7 @@ func (s *ImageSource) Hold(ctx context.Context, images []Image, lock *v1alpha1.L
 			ask = append(ask, image)
 		}
 	}
-	found, errs := s.all(ctx, ask)
+	found, errs := s.all(ctx, ask, lock)
 	var unknown []error
 	for i, image := range ask {
 		locked := lock.FindImage(image.Name)
@@ -136,8 +152,9 @@ func (s *ImageSource) Hold(ctx context.Context, images []Image, lock *v1alpha1.L
 		case errs[i] != nil:
 			against = append(against, errs[i])
 		default:
+			now := s.locked(image, found[i], locked)
 			against = append(against, s.verify(image, found[i], locked))
-			held.Locked = append(held.Locked, s.locked(image, found[i], locked))
+			held.Locked, held.Notes = append(held.Locked, now), append(held.Notes, replacedNote(locked, now)...)
 		}
 	}
 	held.Err = oncePerServer(unknown)
@@ -185,7 +202,7 @@ func (r *Reader) lockedImages(
 		}
 	}
 	source := &ImageSource{Bundle: r.bundle, Mirrors: mirrorsOf(fleet)}
-	found, errs := source.all(ctx, ask)
+	found, errs := source.all(ctx, ask, lock)
 	for i, image := range ask {
 		locked := lock.FindImage(image.Name)
 		if errors.Is(errs[i], bundle.ErrNotFound) {
@@ -205,6 +222,8 @@ func (r *Reader) lockedImages(
 				image.Name, e.Digest, e.Locked))
 		} else if locked != nil && check {
 			now = *locked // the same image, told of in another way
+		} else {
+			notes = append(notes, replacedNote(locked, now)...)
 		}
 		out = append(out, now)
 	}

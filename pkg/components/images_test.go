@@ -105,6 +105,9 @@ func TestHold(t *testing.T) {
 			if diff := cmp.Diff(test.want, held.Locked); diff != "" {
 				t.Error(diff)
 			}
+			if told := test.lock.FindImage(image.Name); (told != nil && told.Digest != held.Locked[0].Digest) != (len(held.Notes) == 1) {
+				t.Errorf("it says %v", held.Notes)
+			}
 			if got := held.Pins()[image.Name]; (got == index) != test.pinned {
 				t.Errorf("pinned to %q", got)
 			}

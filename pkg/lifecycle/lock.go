@@ -137,6 +137,9 @@ func (s *session) lockImages(ctx context.Context, m *manifests) error {
 	case err != nil:
 		return err
 	}
+	for _, note := range held.Notes {
+		s.deps.Report.Warn(note)
+	}
 	if len(held.Unknown) > 0 {
 		s.deps.Report.Warn(fmt.Sprintf("The digests of %s are not known, so that they run by their tags: %v. `fleetctl lock` adds them to fleet.lock where the registries answer.",
 			plain.Count(len(held.Unknown), "image"), held.Err))
