@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -37,7 +38,11 @@ type ImageSource struct {
 	Bundle *bundle.Bundle
 	// Mirrors are asked in the place of registries.
 	Mirrors map[string]string
+	limit   time.Duration // lookupLimit, where it is zero
 }
+
+// lookupLimit bounds how long registries are asked in all: one may take a connection, and say nothing.
+const lookupLimit = 30 * time.Second
 
 // digests are those of an image. What the lock has from a bundle may be the digest of one image of what a registry has.
 func (s *ImageSource) digests(ctx context.Context, image Image, locked *v1alpha1.LockedImage) (*bundle.Digests, error) {
@@ -53,6 +58,8 @@ func (s *ImageSource) digests(ctx context.Context, image Image, locked *v1alpha1
 
 // all are the digests of images, asked for side by side, and what went wrong with each; lock may be nil.
 func (s *ImageSource) all(ctx context.Context, images []Image, lock *v1alpha1.Lock) ([]*bundle.Digests, []error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.limit, lookupLimit))
+	defer cancel()
 	found, errs := make([]*bundle.Digests, len(images)), make([]error, len(images))
 	var group errgroup.Group
 	group.SetLimit(downloads)

@@ -1,11 +1,15 @@
 package components
 
 import (
+	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -132,6 +136,19 @@ func TestHoldWithoutNetwork(t *testing.T) {
 	held, err := (&ImageSource{}).Hold(t.Context(), []Image{a, b}, nil)
 	if err != nil || len(held.Unknown) != 2 || strings.Count(held.Err.Error(), "find the digest of image") != 1 {
 		t.Errorf("%+v, %v", held, err)
+	}
+}
+
+// A registry that takes the connection, and then says nothing, is given up.
+func TestHoldWithASilentRegistry(t *testing.T) {
+	stop := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))
+	t.Cleanup(silent.Close)
+	t.Cleanup(func() { close(stop) })
+	image := Image{Name: "one:1", From: strings.TrimPrefix(silent.URL, "http://") + "/one:1"}
+	_, errs := (&ImageSource{limit: 50 * time.Millisecond}).all(t.Context(), []Image{image}, nil)
+	if !errors.Is(errs[0], context.DeadlineExceeded) {
+		t.Errorf("got %v", errs[0])
 	}
 }
 
