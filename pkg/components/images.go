@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Image is one that a component runs: Name is how the component names it, which the lock knows, and From where it is pulled from.
@@ -182,7 +183,8 @@ func (s *ImageSource) holdDigest(image Image, name, digest string) error {
 }
 
 // lockedImages is what the lock is to say of the images of components. With check, and without a bundle, what cannot be compared is taken from the lock. So
-// is what a bundle lacks.
+// is what a bundle lacks, and what a registry does not tell: not everybody who edits the repo may ask each of them. With check, an image that the lock
+// does not know either is an error.
 func (r *Reader) lockedImages(
 	ctx context.Context, fleet *v1alpha1.Fleet, all []Component, lock *v1alpha1.Lock, check bool,
 ) (out []v1alpha1.LockedImage, notes []string, err error) {
@@ -210,6 +212,10 @@ func (r *Reader) lockedImages(
 	}
 	source := &ImageSource{Bundle: r.bundle, Mirrors: mirrorsOf(fleet)}
 	found, errs := source.all(ctx, ask, lock)
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	var kept, unknown []error
 	for i, image := range ask {
 		locked := lock.FindImage(image.Name)
 		if errors.Is(errs[i], bundle.ErrNotFound) {
@@ -217,6 +223,15 @@ func (r *Reader) lockedImages(
 			if errs[i] = nil; locked != nil {
 				out = append(out, *locked)
 			}
+			continue
+		}
+		if errs[i] != nil && r.bundle == nil {
+			if locked != nil {
+				out, kept = append(out, *locked), append(kept, errs[i])
+			} else {
+				unknown = append(unknown, errs[i])
+			}
+			errs[i] = nil
 			continue
 		}
 		if errs[i] != nil {
@@ -236,6 +251,16 @@ func (r *Reader) lockedImages(
 	}
 	if check && len(ask) > 0 && lock != nil && len(lock.Images) == 0 {
 		notes = append(notes, "fleet.lock has no images: an older fleetctl wrote it. `fleetctl lock` adds them.")
+	}
+	if len(kept) > 0 {
+		notes = append(notes, fmt.Sprintf("Not compared, so that fleet.lock keeps what it has of %s: %v", plain.Count(len(kept), "image"), oncePerServer(kept)))
+	}
+	switch count := plain.Count(len(unknown), "image"); {
+	case len(unknown) > 0 && check:
+		errs = append(errs, diag.NotReady("`fleetctl lock` adds them where the registries answer", "fleet.lock lacks %s: %w", count, oncePerServer(unknown)))
+	case len(unknown) > 0:
+		notes = append(notes, fmt.Sprintf("Not in fleet.lock, because no digest was found, are %s, which run by their tags until `fleetctl lock` adds them: %v",
+			count, oncePerServer(unknown)))
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.LockedImage) int { return cmp.Compare(a.Name, b.Name) })
 	return out, notes, oncePerServer(errs)

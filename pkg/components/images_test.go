@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +178,34 @@ func TestHoldSingle(t *testing.T) {
 	byDigest := Image{Name: ref + "@" + known.Digest, From: ref + "@" + known.Digest}
 	if again, err := source.Hold(t.Context(), []Image{byDigest}, nil); err != nil || len(again.Locked) > 0 {
 		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// Who checks a lock may not ask all of the registries. What they do not tell stays as it is, and is said; what is not locked is missing.
+func TestLockedImagesWithoutARegistry(t *testing.T) {
+	refused := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(refused.Close)
+	registry := bundletest.Registry(t)
+	open, private := registry+"/team/app:v1", strings.TrimPrefix(refused.URL, "http://")+"/team/app:v1"
+	index, _ := bundletest.PushIndex(t, open)
+	all := []Component{{images: func(context.Context) ([]Image, error) { return asReleased([]string{open, private}), nil }}}
+	known, secret := v1alpha1.LockedImage{Name: open, Digest: index}, v1alpha1.LockedImage{Name: private, Digest: "sha256:" + strings.Repeat("a", 64)}
+	for _, check := range []bool{false, true} {
+		got, notes, err := (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known, secret), check)
+		if err != nil || len(got) != 2 || !slices.Contains(got, known) || !slices.Contains(got, secret) {
+			t.Errorf("check %v: %+v, %v", check, got, err)
+		}
+		if text := strings.Join(notes, "\n"); !strings.Contains(text, "Not compared") || !strings.Contains(text, private) || strings.Contains(text, open) {
+			t.Errorf("check %v: it says %s", check, text)
+		}
+	}
+	got, notes, err := (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known), false)
+	if err != nil || len(got) != 1 || len(notes) != 1 || !strings.Contains(notes[0], "Not in fleet.lock") {
+		t.Errorf("%+v, %v, %v", got, notes, err)
+	}
+	_, _, err = (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known), true)
+	if diag.Code(err) != diag.ExitNotReady || !strings.Contains(err.Error(), "fleet.lock lacks 1 image") || !strings.Contains(err.Error(), private) {
+		t.Errorf("got %v", err)
 	}
 }
 
