@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -53,8 +55,8 @@ func Resolve(ctx context.Context, ref string, mirrors map[string]string, part st
 		return nil, diag.Wrap(op, err, "")
 	}
 	// The manifest and not its header: what the registry says of its digest proves nothing.
-	transport := contact.Bound(sameorigin.Registry(contact.Transport(remote.DefaultTransport), parsed.Context().RegistryStr()), maxManifest)
-	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(transport)}
+	bounded := contact.Bound(sameorigin.Registry(contact.Transport(remote.DefaultTransport), parsed.Context().RegistryStr()), maxManifest)
+	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(bounded)}
 	failed := func(err error) error {
 		hint := pullHint(parsed, err)
 		if _, silent := errors.AsType[*contact.Error](err); silent {
@@ -81,6 +83,16 @@ func Resolve(ctx context.Context, ref string, mirrors map[string]string, part st
 		d.Images = []string{part}
 	}
 	return d, nil
+}
+
+// Unasked tells whether err is of a registry that could not be asked, so that it has said nothing of the image: it was not reached, did not answer in time, or
+// answers nobody without credentials, or nobody now.
+func Unasked(err error) bool {
+	if _, silent := errors.AsType[*contact.Error](err); silent || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	refused, ok := errors.AsType[*transport.Error](err)
+	return ok && slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, refused.StatusCode)
 }
 
 // readImageIndex reads the index of an image for several platforms.

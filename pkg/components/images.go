@@ -109,7 +109,7 @@ type HeldImages struct {
 	Locked []v1alpha1.LockedImage
 	// Notes are of what the lock has from a bundle, and a registry tells of in another way.
 	Notes []string
-	// Unknown are those that the lock does not know, and whose digest could not be found out, and why not.
+	// Unknown are those whose digest could not be found out, and why not: the lock does not know them, or has them from a bundle alone.
 	Unknown []Image
 	Err     error
 }
@@ -156,6 +156,9 @@ func (s *ImageSource) Hold(ctx context.Context, images []Image, lock *v1alpha1.L
 				held.Locked = append(held.Locked, *locked)
 			}
 		case errs[i] != nil && locked == nil && s.Bundle == nil:
+			held.Unknown, unknown = append(held.Unknown, image), append(unknown, errs[i])
+		case errs[i] != nil && s.Bundle == nil && bundle.Unasked(errs[i]): // its images may be in a registry that was filled from the bundle
+			held.Locked = append(held.Locked, *locked)
 			held.Unknown, unknown = append(held.Unknown, image), append(unknown, errs[i])
 		case errs[i] != nil:
 			against = append(against, errs[i])

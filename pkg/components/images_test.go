@@ -140,6 +140,35 @@ func TestHoldWithoutNetwork(t *testing.T) {
 	}
 }
 
+// A registry that cannot be asked has said nothing against what the lock has from a bundle: that stays, and runs by its tag.
+func TestHoldBundledWithoutARegistry(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for _, status := range []int{0, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusNotFound} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v2/" {
+				w.WriteHeader(status)
+			}
+		}))
+		t.Cleanup(server.Close)
+		if status == 0 {
+			server = gone
+		}
+		image := Image{Name: "one:1", From: strings.TrimPrefix(server.URL, "http://") + "/one:1"}
+		locked := v1alpha1.LockedImage{Name: image.Name, Digest: "sha256:" + strings.Repeat("a", 64), Bundle: true}
+		held, err := (&ImageSource{}).Hold(t.Context(), []Image{image}, lockOf(locked))
+		if status == http.StatusNotFound { // it was asked
+			if err == nil {
+				t.Error("an image that is not there is held")
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(held.Locked, []v1alpha1.LockedImage{locked}) || len(held.Unknown) != 1 || held.Err == nil || len(held.Pins()) > 0 {
+			t.Errorf("%d: %+v, %v", status, held, err)
+		}
+	}
+}
+
 // A registry that takes the connection, and then says nothing, is given up.
 func TestHoldWithASilentRegistry(t *testing.T) {
 	stop := make(chan struct{})

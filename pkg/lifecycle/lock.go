@@ -135,7 +135,7 @@ func (s *session) lockImages(ctx context.Context, m *manifests) error {
 		s.deps.Report.Warn(note)
 	}
 	if len(held.Unknown) > 0 {
-		s.deps.Report.Warn(fmt.Sprintf("The digests of %s are not known, so that they run by their tags: %v. `fleetctl lock` adds them to fleet.lock where the registries answer.",
+		s.deps.Report.Warn(fmt.Sprintf("The digests of %s could not be found out, so that they run by their tags: %v. `fleetctl lock` writes them to fleet.lock where the registries answer.",
 			plain.Count(len(held.Unknown), "image"), held.Err))
 	}
 	m.locked.Images = held.Locked
