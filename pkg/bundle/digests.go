@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -26,8 +28,8 @@ type Digests struct {
 	// Digest is what the reference stands for in its registry ("sha256:…"): an index, or the manifest of the only image. In a bundle that does not tell it is
 	// the manifest of the image for the bundle's platform.
 	Digest string
-	// Images are the digests of manifests that are a part of it: in a bundle that of the image which it has, in a registry those of an index that are the only
-	// ones for their platform, so that nothing else can run there.
+	// Images are the digests of manifests that are a part of it: in a bundle that of the image which it has, in a registry the one that was asked for, where
+	// nothing else can run on the platform that it is for.
 	Images []string
 }
 
@@ -37,8 +39,9 @@ func (d *Digests) Has(digest string) bool {
 }
 
 // Resolve asks a registry, with the credentials that docker or podman keep, what a reference stands for now. Mirrors are asked in the place of
-// registries, as in Sources. Errors say what to do; one of *contact.Error is in the tree where the registry could not be reached.
-func Resolve(ctx context.Context, ref string, mirrors map[string]string) (*Digests, error) {
+// registries, as in Sources. part is the digest that somebody has of one image of it, or "": whether it is one is asked. Errors say what to do; one of
+// *contact.Error is in the tree where the registry could not be reached.
+func Resolve(ctx context.Context, ref string, mirrors map[string]string, part string) (*Digests, error) {
 	op := "find the digest of image " + ref
 	full, err := FullReference(ref)
 	if err != nil {
@@ -52,24 +55,44 @@ func Resolve(ctx context.Context, ref string, mirrors map[string]string) (*Diges
 		return nil, diag.Wrap(op, err, "")
 	}
 	// The manifest and not its header: what the registry says of its digest proves nothing.
-	transport := contact.Bound(sameorigin.Registry(contact.Transport(remote.DefaultTransport), parsed.Context().RegistryStr()), maxManifest)
-	found, err := remote.Get(parsed, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(transport))
-	if err != nil {
+	bounded := contact.Bound(sameorigin.Registry(contact.Transport(remote.DefaultTransport), parsed.Context().RegistryStr()), maxManifest)
+	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(bounded)}
+	failed := func(err error) error {
 		hint := pullHint(parsed, err)
 		if _, silent := errors.AsType[*contact.Error](err); silent {
 			hint = "check the network and the proxy, or use an offline bundle: --bundle"
 		}
-		return nil, diag.Wrap(op, err, hint)
+		return diag.Wrap(op, err, hint)
+	}
+	found, err := remote.Get(parsed, options...)
+	if err != nil {
+		return nil, failed(err)
 	}
 	d := &Digests{Digest: found.Digest.String()}
-	if found.MediaType.IsIndex() {
-		index, err := readImageIndex(found.Manifest)
-		if err != nil {
-			return nil, diag.Wrap(op, err, "")
-		}
-		d.Images = onlyOnes(index)
+	if part == "" || part == d.Digest || !found.MediaType.IsIndex() {
+		return d, nil
+	}
+	index, err := readImageIndex(found.Manifest)
+	if err != nil {
+		return nil, diag.Wrap(op, err, "")
+	}
+	switch is, err := isPart(index, parsed.Context(), part, options...); {
+	case err != nil:
+		return nil, failed(err)
+	case is:
+		d.Images = []string{part}
 	}
 	return d, nil
+}
+
+// Unasked tells whether err is of a registry that could not be asked, so that it has said nothing of the image: it was not reached, did not answer in time, or
+// answers nobody without credentials, or nobody now.
+func Unasked(err error) bool {
+	if _, silent := errors.AsType[*contact.Error](err); silent || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	refused, ok := errors.AsType[*transport.Error](err)
+	return ok && slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, refused.StatusCode)
 }
 
 // readImageIndex reads the index of an image for several platforms.
@@ -81,24 +104,6 @@ func readImageIndex(raw []byte) ([]v1.Descriptor, error) {
 		return nil, fmt.Errorf("read its index: %w", err)
 	}
 	return index.Manifests, nil
-}
-
-// onlyOnes are the manifests of an index that no other competes with. Where one does not say what it is for, it may be for everything.
-func onlyOnes(index []v1.Descriptor) []string {
-	competing := map[string]int{}
-	for _, d := range index {
-		if d.Platform == nil || !isImageManifest(d.MediaType) {
-			return nil
-		}
-		competing[d.Platform.OS+"/"+d.Platform.Architecture]++
-	}
-	var only []string
-	for _, d := range index {
-		if competing[d.Platform.OS+"/"+d.Platform.Architecture] == 1 {
-			only = append(only, d.Digest.String())
-		}
-	}
-	return only
 }
 
 // Digests are those of an image in the bundle, by any form of its reference. What the bundle says of the registry's index holds where the image is in that
@@ -130,6 +135,16 @@ func (i image) index() string {
 		return ""
 	}
 	return describe([]byte(text)).Digest.String()
+}
+
+// checkName refuses a name with a digest that is neither the image's nor that of an index which it proves to be in: a container engine takes the name as it
+// comes, and pods that pin that digest would run this image.
+func (i image) checkName(full string) error {
+	_, wanted, digested := strings.Cut(full, "@")
+	if !digested || wanted == i.descriptor.Digest.String() || wanted == i.index() {
+		return nil
+	}
+	return errors.New("its name has another digest, and nothing proves that it belongs to that")
 }
 
 // find is the image of a full reference. One that goes by a digest may be in the bundle under a tag: it is found by its own digest, or by the index that it

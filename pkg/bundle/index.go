@@ -182,6 +182,9 @@ func (b *Bundle) loadImage(d v1.Descriptor) error {
 		return b.corrupt(d, fmt.Errorf("it has more than %d layers", maxLayers))
 	}
 	img := image{descriptor: d, manifest: m}
+	if err := img.checkName(ref); err != nil {
+		return b.corrupt(d, err)
+	}
 	for _, blob := range img.blobs()[1:] {
 		if err := checkBlob(blob); err != nil {
 			return b.corrupt(d, err)

@@ -65,6 +65,11 @@ func runLock(ctx context.Context, f *factory, o *lockOptions) error {
 		changed = err == nil && !e.Changes.Empty()
 		return e, err
 	}})
+	if err == nil && !changed { // then nothing else tells them
+		for _, note := range notes {
+			f.report().Warn(note)
+		}
+	}
 	if err == nil && o.check && changed {
 		return diag.NotReady("`fleetctl lock` writes it; review what has changed", "fleet.lock is not as it should be")
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Image is one that a component runs: Name is how the component names it, which the lock knows, and From where it is pulled from.
@@ -37,23 +39,34 @@ type ImageSource struct {
 	Bundle *bundle.Bundle
 	// Mirrors are asked in the place of registries.
 	Mirrors map[string]string
+	limit   time.Duration // lookupLimit, where it is zero
 }
 
-func (s *ImageSource) digests(ctx context.Context, image Image) (*bundle.Digests, error) {
+// lookupLimit bounds how long registries are asked in all: one may take a connection, and say nothing.
+const lookupLimit = 30 * time.Second
+
+// digests are those of an image. What the lock has from a bundle may be the digest of one image of what a registry has.
+func (s *ImageSource) digests(ctx context.Context, image Image, locked *v1alpha1.LockedImage) (*bundle.Digests, error) {
 	if s.Bundle != nil {
 		return s.Bundle.Digests(image.From)
 	}
-	return bundle.Resolve(ctx, image.From, s.Mirrors)
+	part := ""
+	if locked != nil && locked.Bundle {
+		part = locked.Digest
+	}
+	return bundle.Resolve(ctx, image.From, s.Mirrors, part)
 }
 
-// all are the digests of images, asked for side by side, and what went wrong with each.
-func (s *ImageSource) all(ctx context.Context, images []Image) ([]*bundle.Digests, []error) {
+// all are the digests of images, asked for side by side, and what went wrong with each; lock may be nil.
+func (s *ImageSource) all(ctx context.Context, images []Image, lock *v1alpha1.Lock) ([]*bundle.Digests, []error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.limit, lookupLimit))
+	defer cancel()
 	found, errs := make([]*bundle.Digests, len(images)), make([]error, len(images))
 	var group errgroup.Group
 	group.SetLimit(downloads)
 	for i, image := range images {
 		group.Go(func() error {
-			found[i], errs[i] = s.digests(ctx, image)
+			found[i], errs[i] = s.digests(ctx, image, lock.FindImage(image.Name))
 			return nil
 		})
 	}
@@ -81,11 +94,22 @@ func (s *ImageSource) verify(image Image, found *bundle.Digests, locked *v1alpha
 	return e.Hinted()
 }
 
+// replacedNote says that the digest of what a registry has takes the place of a bundle's: from then on, it is what runs on machines of all platforms.
+func replacedNote(locked *v1alpha1.LockedImage, now v1alpha1.LockedImage) []string {
+	if locked == nil || locked.Digest == now.Digest {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s replaces %s as the digest of image %s: that was the image of a bundle, for one platform, and this is the registry's index, which has it.",
+		now.Digest, locked.Digest, now.Name)}
+}
+
 // HeldImages are the images of components, held against a lock.
 type HeldImages struct {
 	// Locked is what the lock is to say of them.
 	Locked []v1alpha1.LockedImage
-	// Unknown are those that the lock does not know, and whose digest could not be found out, and why not.
+	// Notes are of what the lock has from a bundle, and a registry tells of in another way.
+	Notes []string
+	// Unknown are those whose digest could not be found out, and why not: the lock does not know them, or has them from a bundle alone.
 	Unknown []Image
 	Err     error
 }
@@ -122,7 +146,7 @@ func (s *ImageSource) Hold(ctx context.Context, images []Image, lock *v1alpha1.L
 			ask = append(ask, image)
 		}
 	}
-	found, errs := s.all(ctx, ask)
+	found, errs := s.all(ctx, ask, lock)
 	var unknown []error
 	for i, image := range ask {
 		locked := lock.FindImage(image.Name)
@@ -133,11 +157,15 @@ func (s *ImageSource) Hold(ctx context.Context, images []Image, lock *v1alpha1.L
 			}
 		case errs[i] != nil && locked == nil && s.Bundle == nil:
 			held.Unknown, unknown = append(held.Unknown, image), append(unknown, errs[i])
+		case errs[i] != nil && s.Bundle == nil && bundle.Unasked(errs[i]): // its images may be in a registry that was filled from the bundle
+			held.Locked = append(held.Locked, *locked)
+			held.Unknown, unknown = append(held.Unknown, image), append(unknown, errs[i])
 		case errs[i] != nil:
 			against = append(against, errs[i])
 		default:
+			now := s.locked(image, found[i], locked)
 			against = append(against, s.verify(image, found[i], locked))
-			held.Locked = append(held.Locked, s.locked(image, found[i], locked))
+			held.Locked, held.Notes = append(held.Locked, now), append(held.Notes, replacedNote(locked, now)...)
 		}
 	}
 	held.Err = oncePerServer(unknown)
@@ -158,7 +186,8 @@ func (s *ImageSource) holdDigest(image Image, name, digest string) error {
 }
 
 // lockedImages is what the lock is to say of the images of components. With check, and without a bundle, what cannot be compared is taken from the lock. So
-// is what a bundle lacks.
+// is what a bundle lacks, and what a registry does not tell: not everybody who edits the repo may ask each of them. With check, an image that the lock
+// does not know either is an error.
 func (r *Reader) lockedImages(
 	ctx context.Context, fleet *v1alpha1.Fleet, all []Component, lock *v1alpha1.Lock, check bool,
 ) (out []v1alpha1.LockedImage, notes []string, err error) {
@@ -185,7 +214,11 @@ func (r *Reader) lockedImages(
 		}
 	}
 	source := &ImageSource{Bundle: r.bundle, Mirrors: mirrorsOf(fleet)}
-	found, errs := source.all(ctx, ask)
+	found, errs := source.all(ctx, ask, lock)
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	var kept, unknown []error
 	for i, image := range ask {
 		locked := lock.FindImage(image.Name)
 		if errors.Is(errs[i], bundle.ErrNotFound) {
@@ -193,6 +226,15 @@ func (r *Reader) lockedImages(
 			if errs[i] = nil; locked != nil {
 				out = append(out, *locked)
 			}
+			continue
+		}
+		if errs[i] != nil && r.bundle == nil {
+			if locked != nil {
+				out, kept = append(out, *locked), append(kept, errs[i])
+			} else {
+				unknown = append(unknown, errs[i])
+			}
+			errs[i] = nil
 			continue
 		}
 		if errs[i] != nil {
@@ -205,11 +247,23 @@ func (r *Reader) lockedImages(
 				image.Name, e.Digest, e.Locked))
 		} else if locked != nil && check {
 			now = *locked // the same image, told of in another way
+		} else {
+			notes = append(notes, replacedNote(locked, now)...)
 		}
 		out = append(out, now)
 	}
 	if check && len(ask) > 0 && lock != nil && len(lock.Images) == 0 {
 		notes = append(notes, "fleet.lock has no images: an older fleetctl wrote it. `fleetctl lock` adds them.")
+	}
+	if len(kept) > 0 {
+		notes = append(notes, fmt.Sprintf("Not compared, so that fleet.lock keeps what it has of %s: %v", plain.Count(len(kept), "image"), oncePerServer(kept)))
+	}
+	switch count := plain.Count(len(unknown), "image"); {
+	case len(unknown) > 0 && check:
+		errs = append(errs, diag.NotReady("`fleetctl lock` adds them where the registries answer", "fleet.lock lacks %s: %w", count, oncePerServer(unknown)))
+	case len(unknown) > 0:
+		notes = append(notes, fmt.Sprintf("Not in fleet.lock, because no digest was found, are %s, which run by their tags until `fleetctl lock` adds them: %v",
+			count, oncePerServer(unknown)))
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.LockedImage) int { return cmp.Compare(a.Name, b.Name) })
 	return out, notes, oncePerServer(errs)

@@ -1,11 +1,16 @@
 package components
 
 import (
+	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -105,6 +110,9 @@ func TestHold(t *testing.T) {
 			if diff := cmp.Diff(test.want, held.Locked); diff != "" {
 				t.Error(diff)
 			}
+			if told := test.lock.FindImage(image.Name); (told != nil && told.Digest != held.Locked[0].Digest) != (len(held.Notes) == 1) {
+				t.Errorf("it says %v", held.Notes)
+			}
 			if got := held.Pins()[image.Name]; (got == index) != test.pinned {
 				t.Errorf("pinned to %q", got)
 			}
@@ -129,6 +137,48 @@ func TestHoldWithoutNetwork(t *testing.T) {
 	held, err := (&ImageSource{}).Hold(t.Context(), []Image{a, b}, nil)
 	if err != nil || len(held.Unknown) != 2 || strings.Count(held.Err.Error(), "find the digest of image") != 1 {
 		t.Errorf("%+v, %v", held, err)
+	}
+}
+
+// A registry that cannot be asked has said nothing against what the lock has from a bundle: that stays, and runs by its tag.
+func TestHoldBundledWithoutARegistry(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for _, status := range []int{0, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusNotFound} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v2/" {
+				w.WriteHeader(status)
+			}
+		}))
+		t.Cleanup(server.Close)
+		if status == 0 {
+			server = gone
+		}
+		image := Image{Name: "one:1", From: strings.TrimPrefix(server.URL, "http://") + "/one:1"}
+		locked := v1alpha1.LockedImage{Name: image.Name, Digest: "sha256:" + strings.Repeat("a", 64), Bundle: true}
+		held, err := (&ImageSource{}).Hold(t.Context(), []Image{image}, lockOf(locked))
+		if status == http.StatusNotFound { // it was asked
+			if err == nil {
+				t.Error("an image that is not there is held")
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(held.Locked, []v1alpha1.LockedImage{locked}) || len(held.Unknown) != 1 || held.Err == nil || len(held.Pins()) > 0 {
+			t.Errorf("%d: %+v, %v", status, held, err)
+		}
+	}
+}
+
+// A registry that takes the connection, and then says nothing, is given up.
+func TestHoldWithASilentRegistry(t *testing.T) {
+	stop := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))
+	t.Cleanup(silent.Close)
+	t.Cleanup(func() { close(stop) })
+	image := Image{Name: "one:1", From: strings.TrimPrefix(silent.URL, "http://") + "/one:1"}
+	_, errs := (&ImageSource{limit: 50 * time.Millisecond}).all(t.Context(), []Image{image}, nil)
+	if !errors.Is(errs[0], context.DeadlineExceeded) {
+		t.Errorf("got %v", errs[0])
 	}
 }
 
@@ -160,30 +210,58 @@ func TestHoldSingle(t *testing.T) {
 	}
 }
 
-// A bundle with an image under the digest of another is refused: containerd takes it as it comes.
-func TestHoldForgedDigest(t *testing.T) {
-	registry, hostile := bundletest.Registry(t), bundletest.Registry(t)
-	index, _ := bundletest.PushIndex(t, registry+"/team/app:v1")
-	_, images := bundletest.PushIndex(t, hostile+"/team/app:v1")
-	dir := filepath.Join(t.TempDir(), "bundle")
-	w, err := bundle.Create(dir)
-	if err != nil {
-		t.Fatal(err)
+// Who checks a lock may not ask all of the registries. What they do not tell stays as it is, and is said; what is not locked is missing.
+func TestLockedImagesWithoutARegistry(t *testing.T) {
+	refused := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(refused.Close)
+	registry := bundletest.Registry(t)
+	open, private := registry+"/team/app:v1", strings.TrimPrefix(refused.URL, "http://")+"/team/app:v1"
+	index, _ := bundletest.PushIndex(t, open)
+	all := []Component{{images: func(context.Context) ([]Image, error) { return asReleased([]string{open, private}), nil }}}
+	known, secret := v1alpha1.LockedImage{Name: open, Digest: index}, v1alpha1.LockedImage{Name: private, Digest: "sha256:" + strings.Repeat("a", 64)}
+	for _, check := range []bool{false, true} {
+		got, notes, err := (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known, secret), check)
+		if err != nil || len(got) != 2 || !slices.Contains(got, known) || !slices.Contains(got, secret) {
+			t.Errorf("check %v: %+v, %v", check, got, err)
+		}
+		if text := strings.Join(notes, "\n"); !strings.Contains(text, "Not compared") || !strings.Contains(text, private) || strings.Contains(text, open) {
+			t.Errorf("check %v: it says %s", check, text)
+		}
 	}
-	ref := registry + "/team/app@" + index
-	if err := w.AddImage(ref, bundletest.Pull(t, hostile+"/team/app@"+images[0])); err != nil {
-		t.Fatal(err)
+	got, notes, err := (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known), false)
+	if err != nil || len(got) != 1 || len(notes) != 1 || !strings.Contains(notes[0], "Not in fleet.lock") {
+		t.Errorf("%+v, %v, %v", got, notes, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	b, err := bundle.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = b.Close() }()
-	_, err = (&ImageSource{Bundle: b}).Hold(t.Context(), []Image{{Name: ref, From: ref}}, nil)
-	if err == nil || !strings.Contains(err.Error(), "the bundle has "+images[0]+", wanted is "+index) {
+	_, _, err = (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known), true)
+	if diag.Code(err) != diag.ExitNotReady || !strings.Contains(err.Error(), "fleet.lock lacks 1 image") || !strings.Contains(err.Error(), private) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A bundle with an image under the digest of another is refused: containerd takes it as it comes. It is the same where the tag is genuine, or is left out.
+func TestForgedDigest(t *testing.T) {
+	registry, hostile := bundletest.Registry(t), bundletest.Registry(t)
+	index, genuine := bundletest.PushIndex(t, registry+"/team/app:v1")
+	_, images := bundletest.PushIndex(t, hostile+"/team/app:v1")
+	for name, with := range map[string]map[string]string{
+		"alone":                {},
+		"beside a genuine tag": {registry + "/team/app:v1": registry + "/team/app@" + genuine[0]},
+	} {
+		with[registry+"/team/app@"+index] = hostile + "/team/app@" + images[0]
+		dir := filepath.Join(t.TempDir(), "bundle")
+		w, err := bundle.Create(dir)
+		for ref, from := range with {
+			err = errors.Join(err, w.AddImage(ref, bundletest.Pull(t, from)))
+		}
+		if err := errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		b, err := bundle.Open(t.Context(), dir)
+		if err == nil {
+			_ = b.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), images[0]) || !strings.Contains(err.Error(), "its name has another digest") {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }

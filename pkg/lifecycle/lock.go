@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
@@ -112,9 +111,6 @@ func (s *session) checkImageLock(context.Context) preflight.Result {
 	return preflight.OK("%s has those of %s", v1alpha1.LockFileName, plain.Count(len(lock.Images), "image"))
 }
 
-// lookupLimit bounds how long registries are asked for the digests of images: without them init goes on.
-const lookupLimit = 30 * time.Second
-
 // lockImages compares the images of what is to be installed with fleet.lock, and pins them. What a bundle has is compared before a host gets it; what comes
 // from a registry is pulled by the digest that is locked. An image that fleet.lock does not know is looked up; where no registry answers, it is run by its tag,
 // as without a fleet.lock.
@@ -128,17 +124,18 @@ func (s *session) lockImages(ctx context.Context, m *manifests) error {
 		return err
 	}
 	source := &components.ImageSource{Bundle: s.bundle, Mirrors: hosts.Mirrors(s.mgmt.Host)}
-	lookup, cancel := context.WithTimeout(ctx, lookupLimit)
-	defer cancel()
-	held, err := source.Hold(lookup, images, lock)
+	held, err := source.Hold(ctx, images, lock)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		return err
 	}
+	for _, note := range held.Notes {
+		s.deps.Report.Warn(note)
+	}
 	if len(held.Unknown) > 0 {
-		s.deps.Report.Warn(fmt.Sprintf("The digests of %s are not known, so that they run by their tags: %v. `fleetctl lock` adds them to fleet.lock where the registries answer.",
+		s.deps.Report.Warn(fmt.Sprintf("The digests of %s could not be found out, so that they run by their tags: %v. `fleetctl lock` writes them to fleet.lock where the registries answer.",
 			plain.Count(len(held.Unknown), "image"), held.Err))
 	}
 	m.locked.Images = held.Locked

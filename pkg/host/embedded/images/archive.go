@@ -316,7 +316,7 @@ func (s *Store) name(ref reference.Named, e indexEntry) error {
 		return s.tag(ref, e.digest.Hex)
 	}
 	wanted := digested.Digest().Encoded()
-	if wanted == e.digest.Hex || e.index == "" {
+	if wanted == e.digest.Hex {
 		return nil
 	}
 	var index v1.IndexManifest

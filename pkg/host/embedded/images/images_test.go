@@ -73,6 +73,7 @@ func TestLoadByDigestOfAnIndex(t *testing.T) {
 	for text, a := range map[string]*archive{
 		"an index without the image":          {index: otherRaw, images: map[string]v1.Image{otherPinned: img}},
 		"an index that has another digest":    {index: raw, images: map[string]v1.Image{otherPinned: img}},
+		"no index":                            {images: map[string]v1.Image{otherPinned: img}},
 		"something that is no index at all":   {index: "x", images: map[string]v1.Image{otherPinned: img}},
 		"an image of another index's archive": {index: otherRaw, images: map[string]v1.Image{pinned: img}},
 	} {

@@ -1,0 +1,77 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// runsAs are the platforms of hosts, as an index names them: a bundle is for one of them.
+var runsAs = []string{"linux/amd64", "linux/arm64"}
+
+// platformOf is a platform as container engines read it, which take other spellings for the same. "" is one that says too little: it may be any.
+func platformOf(system, architecture string) string {
+	if system == "" || architecture == "" {
+		return ""
+	}
+	architecture = strings.ToLower(architecture)
+	switch architecture {
+	case "x86_64", "x86-64":
+		architecture = "amd64"
+	case "aarch64":
+		architecture = "arm64"
+	}
+	return strings.ToLower(system) + "/" + architecture
+}
+
+// onlyFor is the platform for which an index has the image with that digest, and no other; "" where there is none, or where another may run there too.
+func onlyFor(index []v1.Descriptor, digest string) string {
+	i := slices.IndexFunc(index, func(d v1.Descriptor) bool { return d.Digest.String() == digest })
+	if i < 0 || index[i].Platform == nil {
+		return ""
+	}
+	platform := platformOf(index[i].Platform.OS, index[i].Platform.Architecture)
+	for j, d := range index {
+		if d.Platform == nil || !isImageManifest(d.MediaType) {
+			return "" // of one that does not say what it is for
+		}
+		if other := platformOf(d.Platform.OS, d.Platform.Architecture); other == "" || j != i && other == platform {
+			return ""
+		}
+	}
+	return platform
+}
+
+// isPart tells whether the image with that digest is what runs by an index on the machines that it is for. Whoever can change the index chooses what it says
+// of its images, and so the image itself is asked: it has to be for that platform of hosts, and no index.
+func isPart(index []v1.Descriptor, repository name.Repository, digest string, options ...remote.Option) (bool, error) {
+	platform := onlyFor(index, digest)
+	if !slices.Contains(runsAs, platform) {
+		return false, nil
+	}
+	found, err := remote.Get(repository.Digest(digest), options...)
+	if err != nil {
+		return false, err
+	}
+	var kind struct {
+		Config    *json.RawMessage `json:"config"`
+		Manifests *json.RawMessage `json:"manifests"`
+	}
+	if json.Unmarshal(found.Manifest, &kind) != nil || kind.Config == nil || kind.Manifests != nil || !isImageManifest(found.MediaType) {
+		return false, nil
+	}
+	image, err := found.Image()
+	if err != nil {
+		return false, err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return false, fmt.Errorf("read the config of %s: %w", digest, err)
+	}
+	return platformOf(config.OS, config.Architecture) == platform, nil
+}
