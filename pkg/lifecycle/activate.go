@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -227,13 +226,17 @@ func (a *activation) steps() []steps.Step {
 	})
 }
 
-// takeOver gives the standby the work.
+// takeOver gives the standby the work. That the snapshots are history stands where they are before the commit can be: a run that dies right after it could note it no
+// more, and somebody else would take over with them, too.
 func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *pushed, detail func(string)) (report *handover.Report, err error) {
 	attach := func(ctx context.Context, target *kube.Client, detail func(string)) error {
 		if err := commit.attach(ctx, target, detail); err != nil {
 			return err
 		}
 		return flux.NewSystem(target).EndFetch(ctx)
+	}
+	if err := a.markHistory(ctx, commit); err != nil {
+		return nil, err
 	}
 	if a.handsOver() {
 		o := a.handOptions(client, detail)
@@ -249,12 +252,9 @@ func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *
 	return report, err
 }
 
-// declare says in Git, and where the snapshots are, that the standby has taken over. Both are done again without harm.
+// declare says in Git, and on this machine, that the standby has taken over. Both are done again without harm.
 func (a *activation) declare(ctx context.Context, commit *pushed, endpoint *gitEndpoint, detail func(string)) error {
 	s := a.session
-	if err := a.markHistory(ctx, commit); err != nil {
-		return err
-	}
 	if err := a.remember(); err != nil {
 		return err
 	}
@@ -306,34 +306,11 @@ func (a *activation) remember() error {
 	return other.Save(*record)
 }
 
-// markHistory notes where the snapshots are that the work is the standby's now: nobody restores them beside it. A note of an earlier run is left.
-func (a *activation) markHistory(ctx context.Context, commit *pushed) error {
-	s := a.session
-	if s.snapshotsTo() == "" {
-		return nil
-	}
-	place, ids, err := s.snapshots(ctx)
-	if err != nil {
-		return err
-	}
-	if len(ids) > 0 {
-		keys, err := commit.sealingKeys()
-		if err != nil {
-			return err
-		}
-		newest, err := snapshot.Find(ctx, place, slices.Max(ids), keys)
-		if err == nil && newest.HandedOver == s.mgmt.Name {
-			return nil
-		}
-	}
-	return commit.markHandedOver(ctx, s.mgmt.Name)
-}
-
 // undo leaves a standby behind, as long as it has not taken over.
 func (a *activation) undo(ctx context.Context) error {
 	a.result.Outcome = "nothing-to-do"
 	if a.journal.IsStandby() {
-		return nil
+		return a.session.forgetNotes(ctx)
 	}
 	step := a.session.deps.Report.Start("undo the activation")
 	var report *handover.Report
@@ -354,5 +331,5 @@ func (a *activation) undo(ctx context.Context) error {
 	}
 	step.Done()
 	a.result.Outcome, a.result.Report = "undone", report
-	return nil
+	return a.session.forgetNotes(ctx)
 }

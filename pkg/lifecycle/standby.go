@@ -187,6 +187,9 @@ func (s *session) lookStandby(ctx context.Context) (*kube.Client, *handover.Jour
 	if err == nil && !journal.IsStandby() && (journal == nil || !journal.Activates) {
 		err = diag.NotReady("finish it: `fleetctl init --management "+s.mgmt.Name+"`", "%s is not at rest", s.mgmt.Name)
 	}
+	if err == nil && (journal.IsStandby() || !journal.Phase.Committed()) {
+		s.waiting, err = handover.ClusterUID(ctx, there.client)
+	}
 	return there.client, journal, err
 }
 
