@@ -26,6 +26,8 @@ type RestoreOptions struct {
 	Objects   []capi.Portable
 	Available []string
 	Epoch     int64
+	// Pause are the Clusters that are paused in Objects, because others manage them: who goes on finds them in the journal.
+	Pause []string
 	// Attach, Drain and Progress are those of Options.
 	Attach   func(ctx context.Context, target *kube.Client, detail func(string)) error
 	Drain    time.Duration
@@ -164,7 +166,7 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 	}
 	j := r.newJournal(RoleTarget, graph)
 	j.Source, j.Target, j.Owner, j.Hold = o.Source, r.target.party, o.Source, len(clusters) > 0
-	j.Epoch, j.Available, j.Snapshot = o.Epoch, o.Available, o.Snapshot
+	j.Epoch, j.Available, j.Snapshot, j.Pause = o.Epoch, o.Available, o.Snapshot, o.Pause
 	j.over(r.target.journal)
 	if err := r.target.put(ctx, j); err != nil {
 		return err

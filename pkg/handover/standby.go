@@ -72,16 +72,13 @@ type StandbyOptions struct {
 
 // MakeStandby puts a management cluster without any work to rest: the API server denies all writes to what providers act on, the providers are stopped, and of Flux
 // only what fetches the fleet repo goes on. It changes nothing where that is so, and goes on where an earlier run was cut off. changed tells whether it did
-// anything.
+// anything. A standby of another one becomes that of this one, since it has nothing of either: another standby may have taken over from that.
 func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error) {
 	r := newRun(Options{Fleet: o.Fleet, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
 	if r.target, err = lookAtSide(ctx, o.Target); err != nil {
 		return false, err
 	}
 	j := r.target.journal
-	if j.IsStandby() && j.Standby.Of != o.Of {
-		return false, diag.Errorf("`fleetctl teardown --management "+o.Target.Name+"` first", "%s is a standby of %s already, not of %s", o.Target.Name, j.Standby.Of, o.Of)
-	}
 	if !j.IsStandby() {
 		if err := Restorable(o.Target.Name, j); err != nil {
 			return false, err
@@ -135,7 +132,7 @@ func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err err
 	}
 	groups = slices.DeleteFunc(groups, func(g string) bool { return g == inventoryGroup })
 	j := r.target.journal
-	if j.IsStandby() && slices.Equal(j.Groups, groups) {
+	if j.IsStandby() && slices.Equal(j.Groups, groups) && j.Standby.Of == of {
 		return false, nil
 	}
 	if err := makeNamespace(ctx, r.target.Client); err != nil {
@@ -143,7 +140,7 @@ func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err err
 	}
 	next := r.newJournal(RoleStandby, &capi.Graph{})
 	next.Phase, next.Target, next.Groups, next.Standby, next.Activates = PhaseFenced, r.target.party, groups, &Standby{Of: of}, false
-	if j.IsStandby() {
+	if j.IsStandby() && j.Standby.Of == of {
 		next.Standby = j.Standby
 	}
 	if j != nil {

@@ -112,12 +112,8 @@ func (a *activation) settle(ctx context.Context) error {
 	if !a.journal.IsStandby() && !a.journal.Tried() {
 		return a.settleUnderWay(ctx)
 	}
-	alive, err := a.reachSource(ctx)
-	if err == nil {
-		return diag.Errorf("to take its work over while it lives: --hand-over. If it is not to go on, end it first (`fleetctl host stop --management "+a.session.standbyOf+"`)",
-			"the management cluster %s answers at %s: it and the standby would act on the same machines", a.session.standbyOf, alive.Host())
-	}
-	if ctx.Err() != nil {
+	silent, err := a.refuseLiving(ctx)
+	if err != nil {
 		return err
 	}
 	if err := a.findIt(ctx, a.opts.Snapshot); err != nil {
@@ -138,7 +134,20 @@ func (a *activation) settle(ctx context.Context) error {
 	}
 	return diag.Errorf("if it is gone, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
 		"that the management cluster %s does not answer here does not tell that it is gone (%v); the snapshot was taken %s, by %s",
-		a.session.standbyOf, err, ago(a.snap.Taken), a.snap.By)
+		a.session.standbyOf, silent, ago(a.snap.Taken), a.snap.By)
+}
+
+// refuseLiving refuses to take over with a snapshot of a management cluster that answers. silent is why it is taken for one that may be gone.
+func (a *activation) refuseLiving(ctx context.Context) (silent, err error) {
+	alive, silent := a.reachSource(ctx)
+	if silent == nil {
+		return nil, diag.Errorf("to take its work over while it lives: --hand-over. If it is not to go on, end it first (`fleetctl host delete --management "+a.session.standbyOf+"`)",
+			"the management cluster %s answers at %s: it and the standby would act on the same machines", a.session.standbyOf, alive.Host())
+	}
+	if ctx.Err() != nil {
+		return nil, silent
+	}
+	return silent, nil
 }
 
 // findIt reads the snapshot.
@@ -154,13 +163,20 @@ func (a *activation) findIt(ctx context.Context, id string) error {
 	return nil
 }
 
-// settleUnderWay goes on with the snapshot of an earlier run. Once that has taken over, what the snapshot holds is needed no more.
+// settleUnderWay goes on with the snapshot of an earlier run, and looks at all that may have changed since. Once that has taken over, what the snapshot holds is
+// needed no more.
 func (a *activation) settleUnderWay(ctx context.Context) error {
 	if a.journal.Phase.Committed() {
 		a.snap = &snapshot.Snapshot{ID: a.journal.Snapshot, Fleet: a.journal.Fleet, ManagementCluster: a.journal.Source.Name, UID: a.journal.Source.UID}
 		return nil
 	}
-	return a.findIt(ctx, a.journal.Snapshot)
+	if _, err := a.refuseLiving(ctx); err != nil {
+		return err
+	}
+	if err := a.findIt(ctx, a.journal.Snapshot); err != nil {
+		return err
+	}
+	return a.checkOwnersAgain(ctx, a.journal.Pause)
 }
 
 // reachSource is a way to the management cluster that the standby takes over from, where this machine knows one and it answers.
@@ -244,7 +260,7 @@ func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *
 		report, err = handover.Run(ctx, o)
 	} else {
 		o := restoreOptions(a.snap, a.session.side(client), func(progress handover.Progress) { detail(progress.String()) })
-		o.Attach = attach
+		o.Attach, o.Pause = attach, a.paused
 		report, err = handover.Restore(ctx, o)
 	}
 	a.session.warn(report)

@@ -187,10 +187,29 @@ func (s *session) lookStandby(ctx context.Context) (*kube.Client, *handover.Jour
 	if err == nil && !journal.IsStandby() && (journal == nil || !journal.Activates) {
 		err = diag.NotReady("finish it: `fleetctl init --management "+s.mgmt.Name+"`", "%s is not at rest", s.mgmt.Name)
 	}
+	if err == nil {
+		err = s.checkOf(journal)
+	}
 	if err == nil && (journal.IsStandby() || !journal.Phase.Committed()) {
 		s.waiting, err = handover.ClusterUID(ctx, there.client)
 	}
 	return there.client, journal, err
+}
+
+// checkOf refuses a standby whose journal names another management cluster than fleet.yaml does: with that one's snapshots it would take over what it is no standby of.
+func (s *session) checkOf(journal *handover.Journal) error {
+	if journal.IsStandby() {
+		if journal.Standby.Of == s.standbyOf {
+			return nil
+		}
+		return diag.NotReady("pull the fleet repo if it is behind; then `fleetctl init --management "+s.mgmt.Name+"` makes it a standby of "+s.standbyOf,
+			"%s is a standby of %s, and not of %s as fleet.yaml says", s.mgmt.Name, journal.Standby.Of, s.standbyOf)
+	}
+	if journal.Source.Name == s.standbyOf {
+		return nil
+	}
+	return diag.Errorf("pull the fleet repo if it is behind, or have fleet.yaml name "+journal.Source.Name+" again until this is finished or undone",
+		"%s takes over from %s, and not from %s as fleet.yaml says", s.mgmt.Name, journal.Source.Name, s.standbyOf)
 }
 
 // RefreshStandby tries the last snapshot on a standby: it holds it against Git and what is at hand here, restores it up to where the standby would take over, takes
