@@ -73,13 +73,19 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 // for a target that is made for it and deleted afterwards. The report says what was copied and, as warnings, what is missing.
 func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
 	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
+	return r.rehearse(ctx, o)
+}
+
+func (r *run) rehearse(ctx context.Context, o RestoreOptions) (report *Report, err error) {
 	r.tries = true
-	var err error
 	if r.target, err = openSide(ctx, o.Target); err != nil {
 		return nil, err
 	}
-	if !r.target.journal.IsStandby() {
-		if err := Restorable(r.target.Name, r.target.journal); err != nil {
+	if j := r.target.journal; !j.IsStandby() {
+		if o.Target.Standby {
+			return nil, IsUsed(o.Target.Name, j)
+		}
+		if err := Restorable(r.target.Name, j); err != nil {
 			return nil, err
 		}
 	}

@@ -214,6 +214,9 @@ func See(ctx context.Context, target Side, seen *Seen) error {
 	if err != nil {
 		return err
 	}
+	if s.journal.Active() {
+		return InTheMiddle(target.Name, s.journal)
+	}
 	if !s.journal.IsStandby() {
 		return notStandby(target.Name)
 	}
@@ -230,24 +233,48 @@ func notStandby(name string) error {
 // arrived and, as warnings, what is missing.
 func Try(ctx context.Context, o RestoreOptions) (*Report, error) {
 	o.Target.Standby = true
-	j, err := ReadJournal(ctx, o.Target.Client)
-	if err != nil {
+	if err := AbortTry(ctx, o.Target); err != nil { // one that was killed
 		return nil, err
 	}
-	if j.Active() && !j.Tries {
-		return nil, InTheMiddle(o.Target.Name, j)
-	}
-	if _, err := AbortRestore(ctx, o.Target); err != nil { // of a try that was killed
-		return nil, err
-	}
-	report, err := Rehearse(ctx, o)
+	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
+	report, err := r.rehearse(ctx, o)
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Minute) // an interrupt leaves it as it was, too
 		defer cancel()
 	}
-	_, undone := AbortRestore(ctx, o.Target)
-	return report, errors.Join(err, undone)
+	return report, errors.Join(err, abortTry(ctx, o.Target, r.runner))
+}
+
+// AbortTry undoes a try that was cut off, or that goes on elsewhere; it does nothing at a standby at rest. Whatever else is under way at the target, or was, is an
+// error, and is left: it is somebody's who takes over.
+func AbortTry(ctx context.Context, target Side) error { return abortTry(ctx, target, "") }
+
+// abortTry is AbortTry of that runner's alone, where there is one. That it is the one that was looked at holds until the end: the journal is written by compare-and-swap.
+func abortTry(ctx context.Context, target Side, runner string) error {
+	r := newRun(Options{Target: target})
+	var err error
+	if r.target, err = openSide(ctx, target); err != nil {
+		return err
+	}
+	switch j := r.target.journal; {
+	case j.IsStandby():
+		return nil
+	case runner != "" && (!j.Tried() || j.Runner != runner):
+		return diag.Wrap("undo the try at "+target.Name, ErrOvertaken, diag.Hint(ErrOvertaken))
+	case !j.Tried():
+		return IsUsed(target.Name, j)
+	}
+	return r.abortRestore(ctx)
+}
+
+// IsUsed is the error of who would try something on what is no standby at rest: j is the journal of one that takes over, or has done so.
+func IsUsed(name string, j *Journal) error {
+	if j.Active() {
+		return InTheMiddle(name, j)
+	}
+	return diag.Errorf("pull the fleet repo if it is behind. `fleetctl standby activate "+name+"` finishes it where fleet.yaml still has "+name+" as a standby",
+		"%s is a standby no more: it has taken over from %s", name, j.Source.Name)
 }
 
 // heldBy are the Deployments that the fence of a standby does not keep stopped: somebody has started them.

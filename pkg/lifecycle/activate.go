@@ -206,7 +206,7 @@ func (a *activation) settleSource(ctx context.Context) (err error) {
 		return diag.Wrap("reach "+a.session.standbyOf, err, "`fleetctl connect --management "+a.session.standbyOf+"` gives this machine a way there; where it is gone: --source-is-gone without --hand-over")
 	}
 	if a.journal.Tried() { // nothing waits for it
-		if _, err := handover.AbortRestore(ctx, a.session.side(a.client)); err != nil {
+		if err := handover.AbortTry(ctx, a.session.side(a.client)); err != nil {
 			return err
 		}
 	}

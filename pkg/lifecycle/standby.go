@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -222,8 +223,8 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o StandbyOptions)
 		return nil, steps.TimedOut(ctx, err)
 	}
 	defer done()
-	if journal.Active() && !journal.Tried() {
-		return nil, handover.InTheMiddle(s.mgmt.Name, journal)
+	if !journal.IsStandby() && !journal.Tried() { // it acts, or will
+		return nil, handover.IsUsed(s.mgmt.Name, journal)
 	}
 	place, err := s.openPlace(o.From)
 	if err != nil {
@@ -234,6 +235,9 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o StandbyOptions)
 	}}
 	if d.snap, err = s.findSnapshot(ctx, place, o.Snapshot); err != nil {
 		return nil, err
+	}
+	if d.snap.HandedOver != "" {
+		return nil, refuseHandedOverSince(s.standbyOf, d.snap)
 	}
 	d.result.Snapshot = infoOf(d.snap)
 	if err := d.read(ctx); err != nil {
@@ -255,7 +259,7 @@ func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 	report, err := handover.Try(ctx, restoreOptions(d.snap, d.session.side(client), func(p handover.Progress) { step.Detail(p.String()) }))
 	d.result.Seconds = int(time.Since(began).Seconds())
 	d.noteWarnings(report)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && (ctx.Err() != nil || errors.Is(err, handover.ErrOvertaken)) { // that says nothing of the snapshot
 		step.Fail(err)
 		return err
 	}

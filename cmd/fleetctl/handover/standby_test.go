@@ -127,6 +127,10 @@ func TestStandby(t *testing.T) {
 		o := b.must(t, w, makeStandby, "a standby", sourceGone())
 		writes[makeStandby] = o.count()
 		b.hold(t, w.atRest(ctx, t), "a standby", o)
+		o = b.must(t, w, makeAnothers, "a standby of another one", sourceGone())
+		b.hold(t, w.atRest(ctx, t), "a standby of another one", o)
+		b.nothing(t, w, restore, 1, "is a standby of other")
+		b.must(t, w, makeStandby, "a standby again", sourceGone())
 		b.at[w] = w.save(ctx, t, "")
 		b.nothing(t, w, makeStandby, 0, "")
 		for _, verb := range []string{restore, handOver, fence, transfer} {
@@ -142,6 +146,7 @@ func TestStandby(t *testing.T) {
 		b.hold(t, b.judge(w).restored(ctx, t), "an activation", o)
 		b.nothing(t, w, activate, 0, "")
 		b.nothing(t, w, abortActivate, 0, "")
+		b.nothing(t, w, try, 1, "it has taken over from source")
 		b.nothing(t, w, makeStandby, 1, "it cannot be a standby")
 		w.restore(ctx, t, b.at[w])
 		o = b.must(t, w, relieve, "a relief", &run{})
