@@ -222,6 +222,26 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 	return report, r.abortRestore(ctx)
 }
 
+// AbortWithoutSource undoes at a standby what it was about to take over from a management cluster that lived, and is gone. A run that is still at it is shut out by the
+// write that begins the abort. Where the source comes back, it stays fenced: its journal tells of the hand-over. Where none is under way, it does nothing, and
+// returns no report.
+func AbortWithoutSource(ctx context.Context, target Side) (*Report, error) {
+	r := newRun(Options{Target: target})
+	var err error
+	if r.target, err = openSide(ctx, target); err != nil {
+		return nil, err
+	}
+	j := r.target.journal
+	if !j.Active() || j.Role != RoleTarget || !j.Activates || j.Snapshot != "" {
+		return nil, nil
+	}
+	if j.Phase.Committed() {
+		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over: it can only go forward", target.Name)
+	}
+	report := r.report()
+	return report, r.abortRestore(ctx)
+}
+
 func (r *run) abortRestore(ctx context.Context) error {
 	if err := r.markAborting(ctx); err != nil {
 		return err

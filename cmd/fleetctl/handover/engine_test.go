@@ -106,6 +106,10 @@ func work(ctx context.Context, verb string, args []string) error {
 		options.Target.Standby = true
 		_, err := handover.Run(ctx, options)
 		return err
+	case abortWithout:
+		options.Target.Standby = true
+		_, err := handover.AbortWithoutSource(ctx, options.Target)
+		return err
 	case abortRelieve:
 		options.Target.Standby = true
 		_, err := handover.Abort(ctx, options)

@@ -153,10 +153,26 @@ func TestStandby(t *testing.T) {
 		writes[relieve] = o.count()
 		b.hold(t, b.judge(w).handedOver(ctx, t), "a relief", o)
 		b.nothing(t, w, relieve, 0, "")
+		b.sourceLost(t, w, writes[relieve]/4)
 	}
 	t.Logf("writes: %v", writes)
 	b.killAtRest(t, writes)
 	b.killTakingOver(t, writes)
+}
+
+// sourceLost ends a relief after so many writes of it, and the source with it: the standby alone goes back to rest.
+func (b *standbyBed) sourceLost(t *testing.T, w *world, writes int) {
+	t.Helper()
+	ctx := t.Context()
+	w.restore(ctx, t, b.at[w])
+	w.execute(ctx, t, b.program, relieve, b.machine(t, w), &run{judge: kill{writes, killAfter}.strike})
+	j, err := handover.ReadJournal(ctx, clientOf(t, w.target))
+	if err != nil || j.IsStandby() || j.Phase.Committed() {
+		t.Fatalf("after %d writes the relief is not in the middle: %+v, %v", writes, j, err)
+	}
+	b.nothing(t, w, try, 1, "is in the middle of")
+	o := b.must(t, w, abortWithout, "a relief whose source is lost", sourceGone())
+	b.hold(t, w.atRest(ctx, t), "a relief whose source is lost", o)
 }
 
 func casesOf(writes int) []kill {

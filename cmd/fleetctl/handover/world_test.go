@@ -96,6 +96,7 @@ const (
 	// and abortRelieve undo the latter two.
 	makeStandby   = "rest"
 	makeAnothers  = "rest-anothers"
+	abortWithout  = "abort-without-source"
 	try           = "try"
 	activate      = "activate"
 	abortActivate = "abort-activate"
