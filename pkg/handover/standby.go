@@ -149,9 +149,9 @@ func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err err
 	return true, r.target.put(ctx, next)
 }
 
-// closed tells whether the fence is there and keeps an administrator away.
+// closed tells whether the fence is there as the standby's journal says, and keeps an administrator away.
 func (r *run) closed(ctx context.Context) (bool, error) {
-	fenced, err := r.target.isFenced(ctx)
+	fenced, err := r.target.isFencedAs(ctx, standbyPolicy(r.target.journal))
 	if err != nil || !fenced {
 		return false, err
 	}
