@@ -167,7 +167,8 @@ the folder of the lost management cluster. In fleet.yaml the standby stands in i
 The management cluster must be gone. It is asked first, and where it answers, the command refuses. Where it does not answer, only you know whether it is gone: say so
 with --source-is-gone. With --hand-over the standby takes the work over from a management cluster that lives, without a snapshot, as a pivot does.
 
-It can be interrupted at any moment, and the same command goes on. Before the standby has taken over, --abort leaves a standby behind, as it was.
+It can be interrupted at any moment, and the same command goes on. Before the standby has taken over, --abort leaves a standby behind, as it was; where the management
+cluster is lost in the middle of a --hand-over, --abort --source-is-gone does.
 
 Exit codes: 0 it has taken over; 3 something was not ready in time, run it again.`,
 		Example: `  fleetctl standby activate spare --dry-run

@@ -210,8 +210,8 @@ func ReadJournal(ctx context.Context, c *kube.Client) (*Journal, error) {
 	return j, nil
 }
 
-// errOvertaken is the end of a run that another one has shut out.
-var errOvertaken = diag.Errorf("wait for the other run, or start this one again: it goes on where the other one stands",
+// ErrOvertaken is the end of a run that another one has shut out.
+var ErrOvertaken = diag.Errorf("wait for the other run, or start this one again: it goes on where the other one stands",
 	"another run works on the hand-over by now")
 
 // write writes the journal over the version that it was read from, or creates it. apierrors.IsConflict or IsAlreadyExists where somebody else has

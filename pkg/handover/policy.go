@@ -10,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -140,6 +141,25 @@ func (s *side) isFenced(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("look at the fence of %s: %w", s.Name, err)
 	}
 	return err == nil, nil
+}
+
+// isFencedAs tells whether there is that very policy, with what has it hold. That somebody is kept away tells neither: the policy may be of fewer groups, and the API
+// server may not have noticed yet that it was taken away.
+func (s *side) isFencedAs(ctx context.Context, p policy) (bool, error) {
+	have := &admissionv1.ValidatingAdmissionPolicy{}
+	err := kube.Retry(ctx, func(ctx context.Context) error {
+		if err := s.Client.Get(ctx, kube.Key{Name: policyName}, have); err != nil {
+			return err
+		}
+		return s.Client.Get(ctx, kube.Key{Name: policyName}, &admissionv1.ValidatingAdmissionPolicyBinding{})
+	})
+	if kube.IsAbsent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the fence of %s: %w", s.Name, err)
+	}
+	return equality.Semantic.DeepDerivative(p.object().Spec, have.Spec), nil // the rest are defaults of the API server
 }
 
 func (s *side) putPolicy(ctx context.Context, p policy) error {

@@ -26,6 +26,8 @@ type RestoreOptions struct {
 	Objects   []capi.Portable
 	Available []string
 	Epoch     int64
+	// Pause are the Clusters that are paused in Objects, because others manage them: who goes on finds them in the journal.
+	Pause []string
 	// Attach, Drain and Progress are those of Options.
 	Attach   func(ctx context.Context, target *kube.Client, detail func(string)) error
 	Drain    time.Duration
@@ -71,13 +73,19 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 // for a target that is made for it and deleted afterwards. The report says what was copied and, as warnings, what is missing.
 func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
 	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
+	return r.rehearse(ctx, o)
+}
+
+func (r *run) rehearse(ctx context.Context, o RestoreOptions) (report *Report, err error) {
 	r.tries = true
-	var err error
 	if r.target, err = openSide(ctx, o.Target); err != nil {
 		return nil, err
 	}
-	if !r.target.journal.IsStandby() {
-		if err := Restorable(r.target.Name, r.target.journal); err != nil {
+	if j := r.target.journal; !j.IsStandby() {
+		if o.Target.Standby {
+			return nil, IsUsed(o.Target.Name, j)
+		}
+		if err := Restorable(r.target.Name, j); err != nil {
 			return nil, err
 		}
 	}
@@ -164,7 +172,7 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 	}
 	j := r.newJournal(RoleTarget, graph)
 	j.Source, j.Target, j.Owner, j.Hold = o.Source, r.target.party, o.Source, len(clusters) > 0
-	j.Epoch, j.Available, j.Snapshot = o.Epoch, o.Available, o.Snapshot
+	j.Epoch, j.Available, j.Snapshot, j.Pause = o.Epoch, o.Available, o.Snapshot, o.Pause
 	j.over(r.target.journal)
 	if err := r.target.put(ctx, j); err != nil {
 		return err
@@ -206,6 +214,26 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 	}
 	if j.Phase.Committed() && !j.Activates {
 		return r.report(), diag.Errorf("`fleetctl restore` finishes it", "%s has taken over what the snapshot %s holds: it can only go forward", target.Name, j.Snapshot)
+	}
+	if j.Phase.Committed() {
+		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over: it can only go forward", target.Name)
+	}
+	report := r.report()
+	return report, r.abortRestore(ctx)
+}
+
+// AbortWithoutSource undoes at a standby what it was about to take over from a management cluster that lived, and is gone. A run that is still at it is shut out by the
+// write that begins the abort. Where the source comes back, it stays fenced: its journal tells of the hand-over. Where none is under way, it does nothing, and
+// returns no report.
+func AbortWithoutSource(ctx context.Context, target Side) (*Report, error) {
+	r := newRun(Options{Target: target})
+	var err error
+	if r.target, err = openSide(ctx, target); err != nil {
+		return nil, err
+	}
+	j := r.target.journal
+	if !j.Active() || j.Role != RoleTarget || !j.Activates || j.Snapshot != "" {
+		return nil, nil
 	}
 	if j.Phase.Committed() {
 		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over: it can only go forward", target.Name)

@@ -293,7 +293,7 @@ func (r *run) sides() []*side {
 func (s *side) put(ctx context.Context, next *Journal) error {
 	err := next.write(ctx, s.Client)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return diag.Wrap("write the journal at "+s.Name, errOvertaken, diag.Hint(errOvertaken))
+		return diag.Wrap("write the journal at "+s.Name, ErrOvertaken, diag.Hint(ErrOvertaken))
 	}
 	if err != nil {
 		return err

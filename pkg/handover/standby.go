@@ -72,16 +72,13 @@ type StandbyOptions struct {
 
 // MakeStandby puts a management cluster without any work to rest: the API server denies all writes to what providers act on, the providers are stopped, and of Flux
 // only what fetches the fleet repo goes on. It changes nothing where that is so, and goes on where an earlier run was cut off. changed tells whether it did
-// anything.
+// anything. A standby of another one becomes that of this one, since it has nothing of either: another standby may have taken over from that.
 func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error) {
 	r := newRun(Options{Fleet: o.Fleet, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
 	if r.target, err = lookAtSide(ctx, o.Target); err != nil {
 		return false, err
 	}
 	j := r.target.journal
-	if j.IsStandby() && j.Standby.Of != o.Of {
-		return false, diag.Errorf("`fleetctl teardown --management "+o.Target.Name+"` first", "%s is a standby of %s already, not of %s", o.Target.Name, j.Standby.Of, o.Of)
-	}
 	if !j.IsStandby() {
 		if err := Restorable(o.Target.Name, j); err != nil {
 			return false, err
@@ -135,7 +132,7 @@ func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err err
 	}
 	groups = slices.DeleteFunc(groups, func(g string) bool { return g == inventoryGroup })
 	j := r.target.journal
-	if j.IsStandby() && slices.Equal(j.Groups, groups) {
+	if j.IsStandby() && slices.Equal(j.Groups, groups) && j.Standby.Of == of {
 		return false, nil
 	}
 	if err := makeNamespace(ctx, r.target.Client); err != nil {
@@ -143,7 +140,7 @@ func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err err
 	}
 	next := r.newJournal(RoleStandby, &capi.Graph{})
 	next.Phase, next.Target, next.Groups, next.Standby, next.Activates = PhaseFenced, r.target.party, groups, &Standby{Of: of}, false
-	if j.IsStandby() {
+	if j.IsStandby() && j.Standby.Of == of {
 		next.Standby = j.Standby
 	}
 	if j != nil {
@@ -152,9 +149,9 @@ func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err err
 	return true, r.target.put(ctx, next)
 }
 
-// closed tells whether the fence is there and keeps an administrator away.
+// closed tells whether the fence is there as the standby's journal says, and keeps an administrator away.
 func (r *run) closed(ctx context.Context) (bool, error) {
-	fenced, err := r.target.isFenced(ctx)
+	fenced, err := r.target.isFencedAs(ctx, standbyPolicy(r.target.journal))
 	if err != nil || !fenced {
 		return false, err
 	}
@@ -217,6 +214,9 @@ func See(ctx context.Context, target Side, seen *Seen) error {
 	if err != nil {
 		return err
 	}
+	if s.journal.Active() {
+		return InTheMiddle(target.Name, s.journal)
+	}
 	if !s.journal.IsStandby() {
 		return notStandby(target.Name)
 	}
@@ -233,24 +233,48 @@ func notStandby(name string) error {
 // arrived and, as warnings, what is missing.
 func Try(ctx context.Context, o RestoreOptions) (*Report, error) {
 	o.Target.Standby = true
-	j, err := ReadJournal(ctx, o.Target.Client)
-	if err != nil {
+	if err := AbortTry(ctx, o.Target); err != nil { // one that was killed
 		return nil, err
 	}
-	if j.Active() && !j.Tries {
-		return nil, InTheMiddle(o.Target.Name, j)
-	}
-	if _, err := AbortRestore(ctx, o.Target); err != nil { // of a try that was killed
-		return nil, err
-	}
-	report, err := Rehearse(ctx, o)
+	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
+	report, err := r.rehearse(ctx, o)
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Minute) // an interrupt leaves it as it was, too
 		defer cancel()
 	}
-	_, undone := AbortRestore(ctx, o.Target)
-	return report, errors.Join(err, undone)
+	return report, errors.Join(err, abortTry(ctx, o.Target, r.runner))
+}
+
+// AbortTry undoes a try that was cut off, or that goes on elsewhere; it does nothing at a standby at rest. Whatever else is under way at the target, or was, is an
+// error, and is left: it is somebody's who takes over.
+func AbortTry(ctx context.Context, target Side) error { return abortTry(ctx, target, "") }
+
+// abortTry is AbortTry of that runner's alone, where there is one. That it is the one that was looked at holds until the end: the journal is written by compare-and-swap.
+func abortTry(ctx context.Context, target Side, runner string) error {
+	r := newRun(Options{Target: target})
+	var err error
+	if r.target, err = openSide(ctx, target); err != nil {
+		return err
+	}
+	switch j := r.target.journal; {
+	case j.IsStandby():
+		return nil
+	case runner != "" && (!j.Tried() || j.Runner != runner):
+		return diag.Wrap("undo the try at "+target.Name, ErrOvertaken, diag.Hint(ErrOvertaken))
+	case !j.Tried():
+		return IsUsed(target.Name, j)
+	}
+	return r.abortRestore(ctx)
+}
+
+// IsUsed is the error of who would try something on what is no standby at rest: j is the journal of one that takes over, or has done so.
+func IsUsed(name string, j *Journal) error {
+	if j.Active() {
+		return InTheMiddle(name, j)
+	}
+	return diag.Errorf("pull the fleet repo if it is behind. `fleetctl standby activate "+name+"` finishes it where fleet.yaml still has "+name+" as a standby",
+		"%s is a standby no more: it has taken over from %s", name, j.Source.Name)
 }
 
 // heldBy are the Deployments that the fence of a standby does not keep stopped: somebody has started them.

@@ -3,8 +3,8 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -113,12 +113,8 @@ func (a *activation) settle(ctx context.Context) error {
 	if !a.journal.IsStandby() && !a.journal.Tried() {
 		return a.settleUnderWay(ctx)
 	}
-	alive, err := a.reachSource(ctx)
-	if err == nil {
-		return diag.Errorf("to take its work over while it lives: --hand-over. If it is not to go on, end it first (`fleetctl host stop --management "+a.session.standbyOf+"`)",
-			"the management cluster %s answers at %s: it and the standby would act on the same machines", a.session.standbyOf, alive.Host())
-	}
-	if ctx.Err() != nil {
+	silent, err := a.refuseLiving(ctx)
+	if err != nil {
 		return err
 	}
 	if err := a.findIt(ctx, a.opts.Snapshot); err != nil {
@@ -139,7 +135,20 @@ func (a *activation) settle(ctx context.Context) error {
 	}
 	return diag.Errorf("if it is gone, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
 		"that the management cluster %s does not answer here does not tell that it is gone (%v); the snapshot was taken %s, by %s",
-		a.session.standbyOf, err, ago(a.snap.Taken), a.snap.By)
+		a.session.standbyOf, silent, ago(a.snap.Taken), a.snap.By)
+}
+
+// refuseLiving refuses to take over with a snapshot of a management cluster that answers. silent is why it is taken for one that may be gone.
+func (a *activation) refuseLiving(ctx context.Context) (silent, err error) {
+	alive, silent := a.reachSource(ctx)
+	if silent == nil {
+		return nil, diag.Errorf("to take its work over while it lives: --hand-over. If it is not to go on, end it first (`fleetctl host delete --management "+a.session.standbyOf+"`)",
+			"the management cluster %s answers at %s: it and the standby would act on the same machines", a.session.standbyOf, alive.Host())
+	}
+	if ctx.Err() != nil {
+		return nil, silent
+	}
+	return silent, nil
 }
 
 // findIt reads the snapshot.
@@ -155,13 +164,20 @@ func (a *activation) findIt(ctx context.Context, id string) error {
 	return nil
 }
 
-// settleUnderWay goes on with the snapshot of an earlier run. Once that has taken over, what the snapshot holds is needed no more.
+// settleUnderWay goes on with the snapshot of an earlier run, and looks at all that may have changed since. Once that has taken over, what the snapshot holds is
+// needed no more.
 func (a *activation) settleUnderWay(ctx context.Context) error {
 	if a.journal.Phase.Committed() {
 		a.snap = &snapshot.Snapshot{ID: a.journal.Snapshot, Fleet: a.journal.Fleet, ManagementCluster: a.journal.Source.Name, UID: a.journal.Source.UID}
 		return nil
 	}
-	return a.findIt(ctx, a.journal.Snapshot)
+	if _, err := a.refuseLiving(ctx); err != nil {
+		return err
+	}
+	if err := a.findIt(ctx, a.journal.Snapshot); err != nil {
+		return err
+	}
+	return a.checkOwnersAgain(ctx, a.journal.Pause)
 }
 
 // reachSource is a way to the management cluster that the standby takes over from, where this machine knows one and it answers.
@@ -180,6 +196,49 @@ func (a *activation) reachSource(ctx context.Context) (*kube.Client, error) {
 	return client, err
 }
 
+// undoAtSource undoes what a --hand-over has left at the other management cluster alone: a run may be cut off before the standby knew of it, or after the standby was at
+// rest again. The other one is fenced then.
+func (a *activation) undoAtSource(ctx context.Context) (err error) {
+	a.source, err = a.reachSource(ctx)
+	var journal *handover.Journal
+	if err == nil {
+		journal, err = handover.ReadJournal(ctx, a.source)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		a.session.deps.Report.Warn(fmt.Sprintf("%s is at rest; whether %s is fenced by a --hand-over that was cut off is not known, because it could not be asked: %v",
+			a.session.mgmt.Name, a.session.standbyOf, err))
+		return nil
+	}
+	if !journal.Active() || !journal.Activates || journal.Role != handover.RoleSource || journal.Target.UID != a.session.waiting {
+		return nil
+	}
+	step := a.session.deps.Report.Start("undo the hand-over at " + a.session.standbyOf)
+	report, err := handover.Abort(ctx, a.handOptions(a.client, step.Detail))
+	if err != nil {
+		step.Fail(err)
+		return err
+	}
+	step.Done()
+	a.result.Outcome, a.result.Report = "undone", report
+	return nil
+}
+
+// undoHandOver undoes on both sides what a --hand-over has done so far. Where the other one is gone for good, nobody can take the work from it any more: then it is
+// undone at the standby alone.
+func (a *activation) undoHandOver(ctx context.Context, detail func(string)) (report *handover.Report, err error) {
+	if a.source, err = a.reachSource(ctx); err == nil {
+		return handover.Abort(ctx, a.handOptions(a.client, detail))
+	}
+	if ctx.Err() != nil || !a.opts.SourceIsGone {
+		return nil, diag.Wrap("reach "+a.session.standbyOf, err, "`fleetctl connect --management "+a.session.standbyOf+
+			"` gives this machine a way there; where it is gone for good: --abort --source-is-gone")
+	}
+	return handover.AbortWithoutSource(ctx, a.session.side(a.client))
+}
+
 // settleSource is settle where the other one lives, or lived when an earlier run began.
 func (a *activation) settleSource(ctx context.Context) (err error) {
 	a.source, err = a.reachSource(ctx)
@@ -188,10 +247,10 @@ func (a *activation) settleSource(ctx context.Context) (err error) {
 		return nil
 	}
 	if err != nil {
-		return diag.Wrap("reach "+a.session.standbyOf, err, "`fleetctl connect --management "+a.session.standbyOf+"` gives this machine a way there; where it is gone: --source-is-gone without --hand-over")
+		return diag.Wrap("reach "+a.session.standbyOf, err, "`fleetctl connect --management "+a.session.standbyOf+"` gives this machine a way there; where it is gone for good: undo what has begun (--abort --source-is-gone), then --source-is-gone without --hand-over")
 	}
 	if a.journal.Tried() { // nothing waits for it
-		if _, err := handover.AbortRestore(ctx, a.session.side(a.client)); err != nil {
+		if err := handover.AbortTry(ctx, a.session.side(a.client)); err != nil {
 			return err
 		}
 	}
@@ -227,7 +286,8 @@ func (a *activation) steps() []steps.Step {
 	})
 }
 
-// takeOver gives the standby the work.
+// takeOver gives the standby the work. That the snapshots are history stands where they are before the commit can be: a run that dies right after it could note it no
+// more, and somebody else would take over with them, too.
 func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *pushed, detail func(string)) (report *handover.Report, err error) {
 	attach := func(ctx context.Context, target *kube.Client, detail func(string)) error {
 		if err := commit.attach(ctx, target, detail); err != nil {
@@ -235,13 +295,16 @@ func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *
 		}
 		return flux.NewSystem(target).EndFetch(ctx)
 	}
+	if err := a.markHistory(ctx, commit); err != nil {
+		return nil, err
+	}
 	if a.handsOver() {
 		o := a.handOptions(client, detail)
 		o.Attach = attach
 		report, err = handover.Run(ctx, o)
 	} else {
 		o := restoreOptions(a.snap, a.session.side(client), func(progress handover.Progress) { detail(progress.String()) })
-		o.Attach = attach
+		o.Attach, o.Pause = attach, a.paused
 		report, err = handover.Restore(ctx, o)
 	}
 	a.session.warn(report)
@@ -249,12 +312,9 @@ func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *
 	return report, err
 }
 
-// declare says in Git, and where the snapshots are, that the standby has taken over. Both are done again without harm.
+// declare says in Git, and on this machine, that the standby has taken over. Both are done again without harm.
 func (a *activation) declare(ctx context.Context, commit *pushed, endpoint *gitEndpoint, detail func(string)) error {
 	s := a.session
-	if err := a.markHistory(ctx, commit); err != nil {
-		return err
-	}
 	if err := a.remember(); err != nil {
 		return err
 	}
@@ -306,42 +366,20 @@ func (a *activation) remember() error {
 	return other.Save(*record)
 }
 
-// markHistory notes where the snapshots are that the work is the standby's now: nobody restores them beside it. A note of an earlier run is left.
-func (a *activation) markHistory(ctx context.Context, commit *pushed) error {
-	s := a.session
-	if s.snapshotsTo() == "" {
-		return nil
-	}
-	place, ids, err := s.snapshots(ctx)
-	if err != nil {
-		return err
-	}
-	if len(ids) > 0 {
-		keys, err := commit.sealingKeys()
-		if err != nil {
-			return err
-		}
-		newest, err := snapshot.Find(ctx, place, slices.Max(ids), keys)
-		if err == nil && newest.HandedOver == s.mgmt.Name {
-			return nil
-		}
-	}
-	return commit.markHandedOver(ctx, s.mgmt.Name)
-}
-
 // undo leaves a standby behind, as long as it has not taken over.
 func (a *activation) undo(ctx context.Context) error {
 	a.result.Outcome = "nothing-to-do"
 	if a.journal.IsStandby() {
-		return nil
+		if err := a.undoAtSource(ctx); err != nil {
+			return err
+		}
+		return a.session.forgetNotes(ctx)
 	}
 	step := a.session.deps.Report.Start("undo the activation")
 	var report *handover.Report
 	var err error
 	if a.handsOver() && !a.journal.Tried() {
-		if a.source, err = a.reachSource(ctx); err == nil {
-			report, err = handover.Abort(ctx, a.handOptions(a.client, step.Detail))
-		}
+		report, err = a.undoHandOver(ctx, step.Detail)
 	} else {
 		report, err = handover.AbortRestore(ctx, a.session.side(a.client))
 	}
@@ -354,5 +392,5 @@ func (a *activation) undo(ctx context.Context) error {
 	}
 	step.Done()
 	a.result.Outcome, a.result.Report = "undone", report
-	return nil
+	return a.session.forgetNotes(ctx)
 }

@@ -193,11 +193,16 @@ func (p *pushed) markHandedOver(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now().UTC().Truncate(time.Second)
-	return snapshot.Put(ctx, place, &snapshot.Snapshot{
-		ID: snapshot.NewID(now), Taken: now, By: ownership.Somebody(), Fleet: s.identity(), FleetName: s.fleet.Metadata.Name, ManagementCluster: s.declaredAs(),
-		Providers: []string{}, Clusters: []string{}, Available: []string{}, HandedOver: to,
-	}, keys)
+	return snapshot.Put(ctx, place, s.note(to, "", time.Now()), keys)
+}
+
+// note is what the place of the snapshots says of a work that is another's, or will be; uid is of a standby, else "".
+func (s *session) note(to, uid string, at time.Time) *snapshot.Snapshot {
+	at = at.UTC().Truncate(time.Second)
+	return &snapshot.Snapshot{
+		ID: snapshot.NewID(at), Taken: at, By: ownership.Somebody(), Fleet: s.identity(), FleetName: s.fleet.Metadata.Name, ManagementCluster: s.declaredAs(),
+		Providers: []string{}, Clusters: []string{}, Available: []string{}, HandedOver: to, HandedOverUID: uid,
+	}
 }
 
 // refuseForgotten refuses to make a management cluster of which there are snapshots: another machine has it, or had.

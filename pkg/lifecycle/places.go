@@ -125,6 +125,11 @@ func (s *session) findSnapshot(ctx context.Context, place snapshot.Place, id str
 	if err != nil {
 		return nil, err
 	}
+	if id == "" {
+		if id, err = s.newestButOwnNotes(ctx, place, keys); err != nil {
+			return nil, err
+		}
+	}
 	snap, err := snapshot.Find(ctx, place, id, keys)
 	if err != nil {
 		return nil, err
@@ -153,7 +158,7 @@ func (s *session) handedOverSince(ctx context.Context, place snapshot.Place, sna
 		if err != nil {
 			return err
 		}
-		if later.HandedOver != "" {
+		if later.HandedOver != "" && !s.ownNote(later) {
 			return refuseHandedOverSince(s.declaredAs(), later)
 		}
 	}

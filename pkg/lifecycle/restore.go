@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -77,6 +78,8 @@ type restore struct {
 	snap    *snapshot.Snapshot
 
 	pauseElsewhere bool
+	// paused are the Clusters that come back paused.
+	paused []string
 
 	report *steps.Value[*handover.Report]
 }
@@ -214,12 +217,28 @@ func (r *restore) checkOwners(ctx context.Context) error {
 			"and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
 			"the snapshot %s holds what others manage since, as the clusters themselves say: %s", r.snap.ID, saysOf(others))
 	}
-	var err error
-	if r.snap.Objects, err = capi.PausedIn(r.snap.Objects, func(cluster string) bool { return others[cluster] != "" }); err != nil {
-		return err
-	}
 	r.session.deps.Report.Warn("these come back paused, because others manage them: " + saysOf(others))
-	return nil
+	return r.pause(slices.Sorted(maps.Keys(others)))
+}
+
+// pause has those Clusters come back paused.
+func (r *restore) pause(clusters []string) (err error) {
+	r.paused = clusters
+	r.snap.Objects, err = capi.PausedIn(r.snap.Objects, func(cluster string) bool { return slices.Contains(clusters, cluster) })
+	return err
+}
+
+// checkOwnersAgain is checkOwners for a run that goes on. What the run that began has paused stays so, whatever its owner answers by now. What got another owner since
+// may be there unpaused already: it is refused.
+func (r *restore) checkOwnersAgain(ctx context.Context, paused []string) error {
+	others := handover.Elsewhere(ctx, r.snap.Objects, r.snap.Fleet, r.snap.ManagementCluster)
+	maps.DeleteFunc(others, func(cluster, _ string) bool { return slices.Contains(paused, cluster) })
+	if len(others) > 0 {
+		again := "`fleetctl standby activate " + r.session.mgmt.Name
+		return diag.Errorf("undo what has been done so far ("+again+" --abort`), and begin again with a snapshot that was taken since, or with --pause-elsewhere",
+			"since it began with the snapshot %s, others manage what that holds, as the clusters themselves say: %s", r.snap.ID, saysOf(others))
+	}
+	return r.pause(paused)
 }
 
 func saysOf(others map[string]string) string {

@@ -37,6 +37,8 @@ type session struct {
 
 	// standbyOf is the management cluster that this one is a standby of; "" for one that is none.
 	standbyOf string
+	// waiting is the UID of the standby that the command is about, as long as that has not taken over: see ownNote.
+	waiting string
 
 	self        *ownership.Repo
 	id          currentID // of the fleet; see identity

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -187,7 +188,29 @@ func (s *session) lookStandby(ctx context.Context) (*kube.Client, *handover.Jour
 	if err == nil && !journal.IsStandby() && (journal == nil || !journal.Activates) {
 		err = diag.NotReady("finish it: `fleetctl init --management "+s.mgmt.Name+"`", "%s is not at rest", s.mgmt.Name)
 	}
+	if err == nil {
+		err = s.checkOf(journal)
+	}
+	if err == nil && (journal.IsStandby() || !journal.Phase.Committed()) {
+		s.waiting, err = handover.ClusterUID(ctx, there.client)
+	}
 	return there.client, journal, err
+}
+
+// checkOf refuses a standby whose journal names another management cluster than fleet.yaml does: with that one's snapshots it would take over what it is no standby of.
+func (s *session) checkOf(journal *handover.Journal) error {
+	if journal.IsStandby() {
+		if journal.Standby.Of == s.standbyOf {
+			return nil
+		}
+		return diag.NotReady("pull the fleet repo if it is behind; then `fleetctl init --management "+s.mgmt.Name+"` makes it a standby of "+s.standbyOf,
+			"%s is a standby of %s, and not of %s as fleet.yaml says", s.mgmt.Name, journal.Standby.Of, s.standbyOf)
+	}
+	if journal.Source.Name == s.standbyOf {
+		return nil
+	}
+	return diag.Errorf("pull the fleet repo if it is behind, or have fleet.yaml name "+journal.Source.Name+" again until this is finished or undone",
+		"%s takes over from %s, and not from %s as fleet.yaml says", s.mgmt.Name, journal.Source.Name, s.standbyOf)
 }
 
 // RefreshStandby tries the last snapshot on a standby: it holds it against Git and what is at hand here, restores it up to where the standby would take over, takes
@@ -200,8 +223,8 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o StandbyOptions)
 		return nil, steps.TimedOut(ctx, err)
 	}
 	defer done()
-	if journal.Active() && !journal.Tried() {
-		return nil, handover.InTheMiddle(s.mgmt.Name, journal)
+	if !journal.IsStandby() && !journal.Tried() { // it acts, or will
+		return nil, handover.IsUsed(s.mgmt.Name, journal)
 	}
 	place, err := s.openPlace(o.From)
 	if err != nil {
@@ -212,6 +235,9 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o StandbyOptions)
 	}}
 	if d.snap, err = s.findSnapshot(ctx, place, o.Snapshot); err != nil {
 		return nil, err
+	}
+	if d.snap.HandedOver != "" {
+		return nil, refuseHandedOverSince(s.standbyOf, d.snap)
 	}
 	d.result.Snapshot = infoOf(d.snap)
 	if err := d.read(ctx); err != nil {
@@ -233,7 +259,7 @@ func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 	report, err := handover.Try(ctx, restoreOptions(d.snap, d.session.side(client), func(p handover.Progress) { step.Detail(p.String()) }))
 	d.result.Seconds = int(time.Since(began).Seconds())
 	d.noteWarnings(report)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && (ctx.Err() != nil || errors.Is(err, handover.ErrOvertaken)) { // that says nothing of the snapshot
 		step.Fail(err)
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -73,5 +74,29 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	})
 	if _, err := s.refuseHandedOver(ctx, e.client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
 		t.Errorf("init at rest: %v", err)
+	}
+}
+
+// A run that goes on refuses a management cluster that answers, as the one that began did.
+func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	living, err := e.take(ctx, t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{
+		deps: e.deps, opts: InitOptions{Dir: e.dir}, fleet: living.fleet, mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: living.mgmt.Name,
+	}
+	rest := &handover.Journal{Role: handover.RoleStandby, Phase: handover.PhaseFenced, Standby: &handover.Standby{Of: living.mgmt.Name}}
+	middle := &handover.Journal{
+		Role: handover.RoleTarget, Phase: handover.PhaseCopied, Activates: true, Snapshot: "20260101T000000Z-abcdef", Source: handover.Party{Name: living.mgmt.Name}, Before: rest,
+	}
+	for _, journal := range []*handover.Journal{rest, middle} {
+		a := &activation{restore: newRestore(newInitRun(s)), opts: ActivateOptions{SourceIsGone: true}, journal: journal, result: &ActivateResult{}}
+		if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "answers at") {
+			t.Errorf("%s: %v", journal.What(), err)
+		}
 	}
 }

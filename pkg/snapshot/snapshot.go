@@ -50,6 +50,8 @@ type Snapshot struct {
 	Counts map[string]int `json:"counts"`
 	// HandedOver names the management cluster that has taken over. Nothing may be restored from such a place any more, and it has no objects.
 	HandedOver string `json:"handedOver,omitempty"`
+	// HandedOverUID is the UID of that one's namespace kube-system, where it is a standby: its own journal tells whether it has taken over.
+	HandedOverUID string `json:"handedOverUID,omitempty"`
 
 	Objects []capi.Portable `json:"objects,omitempty"`
 }

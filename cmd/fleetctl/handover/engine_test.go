@@ -84,9 +84,13 @@ func work(ctx context.Context, verb string, args []string) error {
 		return writeSnapshot(ctx, options.Source)
 	case restore:
 		return readSnapshot(ctx, options, handover.Restore)
-	case makeStandby:
+	case makeStandby, makeAnothers:
+		of := "source"
+		if verb == makeAnothers {
+			of = "other"
+		}
 		_, err := handover.MakeStandby(ctx, handover.StandbyOptions{
-			Fleet: options.Fleet, Target: options.Target, Of: "source", Drain: options.Drain, Progress: options.Progress,
+			Fleet: options.Fleet, Target: options.Target, Of: of, Drain: options.Drain, Progress: options.Progress,
 		})
 		return err
 	case try:
@@ -101,6 +105,10 @@ func work(ctx context.Context, verb string, args []string) error {
 	case relieve:
 		options.Target.Standby = true
 		_, err := handover.Run(ctx, options)
+		return err
+	case abortWithout:
+		options.Target.Standby = true
+		_, err := handover.AbortWithoutSource(ctx, options.Target)
 		return err
 	case abortRelieve:
 		options.Target.Standby = true

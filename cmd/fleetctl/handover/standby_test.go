@@ -127,6 +127,10 @@ func TestStandby(t *testing.T) {
 		o := b.must(t, w, makeStandby, "a standby", sourceGone())
 		writes[makeStandby] = o.count()
 		b.hold(t, w.atRest(ctx, t), "a standby", o)
+		o = b.must(t, w, makeAnothers, "a standby of another one", sourceGone())
+		b.hold(t, w.atRest(ctx, t), "a standby of another one", o)
+		b.nothing(t, w, restore, 1, "is a standby of other")
+		b.must(t, w, makeStandby, "a standby again", sourceGone())
 		b.at[w] = w.save(ctx, t, "")
 		b.nothing(t, w, makeStandby, 0, "")
 		for _, verb := range []string{restore, handOver, fence, transfer} {
@@ -142,16 +146,33 @@ func TestStandby(t *testing.T) {
 		b.hold(t, b.judge(w).restored(ctx, t), "an activation", o)
 		b.nothing(t, w, activate, 0, "")
 		b.nothing(t, w, abortActivate, 0, "")
+		b.nothing(t, w, try, 1, "it has taken over from source")
 		b.nothing(t, w, makeStandby, 1, "it cannot be a standby")
 		w.restore(ctx, t, b.at[w])
 		o = b.must(t, w, relieve, "a relief", &run{})
 		writes[relieve] = o.count()
 		b.hold(t, b.judge(w).handedOver(ctx, t), "a relief", o)
 		b.nothing(t, w, relieve, 0, "")
+		b.sourceLost(t, w, writes[relieve]/4)
 	}
 	t.Logf("writes: %v", writes)
 	b.killAtRest(t, writes)
 	b.killTakingOver(t, writes)
+}
+
+// sourceLost ends a relief after so many writes of it, and the source with it: the standby alone goes back to rest.
+func (b *standbyBed) sourceLost(t *testing.T, w *world, writes int) {
+	t.Helper()
+	ctx := t.Context()
+	w.restore(ctx, t, b.at[w])
+	w.execute(ctx, t, b.program, relieve, b.machine(t, w), &run{judge: kill{writes, killAfter}.strike})
+	j, err := handover.ReadJournal(ctx, clientOf(t, w.target))
+	if err != nil || j.IsStandby() || j.Phase.Committed() {
+		t.Fatalf("after %d writes the relief is not in the middle: %+v, %v", writes, j, err)
+	}
+	b.nothing(t, w, try, 1, "is in the middle of")
+	o := b.must(t, w, abortWithout, "a relief whose source is lost", sourceGone())
+	b.hold(t, w.atRest(ctx, t), "a relief whose source is lost", o)
 }
 
 func casesOf(writes int) []kill {

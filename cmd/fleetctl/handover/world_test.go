@@ -92,9 +92,11 @@ const (
 	// fence and takeIn are the two runs of a restore in which another tool makes the objects; abortRestore undoes that, too.
 	fence  = "fence"
 	takeIn = "take-in"
-	// makeStandby makes the target a standby, try tries the snapshot on it, activate has it take over with that, and relieve from a source that lives; abortActivate
+	// makeStandby makes the target a standby of the source, makeAnothers of another one, try tries the snapshot on it, activate has it take over with that, and relieve from a source that lives; abortActivate
 	// and abortRelieve undo the latter two.
 	makeStandby   = "rest"
+	makeAnothers  = "rest-anothers"
+	abortWithout  = "abort-without-source"
 	try           = "try"
 	activate      = "activate"
 	abortActivate = "abort-activate"

@@ -1,0 +1,45 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+)
+
+// A standby works for the management cluster that its journal names, whatever a clone of the fleet repo says.
+func TestStandbyOfWhom(t *testing.T) {
+	s := &session{mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: "platform"}
+	rest := func(of string) *handover.Journal {
+		return &handover.Journal{Role: handover.RoleStandby, Standby: &handover.Standby{Of: of}}
+	}
+	takesOver := func(from string) *handover.Journal {
+		return &handover.Journal{Role: handover.RoleTarget, Activates: true, Phase: handover.PhaseCopied, Source: handover.Party{Name: from}}
+	}
+	for _, j := range []*handover.Journal{rest("platform"), takesOver("platform")} {
+		if err := s.checkOf(j); err != nil {
+			t.Errorf("%s: %v", j.What(), err)
+		}
+	}
+	for _, j := range []*handover.Journal{rest("other"), takesOver("other")} {
+		if err := s.checkOf(j); err == nil || !strings.Contains(err.Error(), "other, and not") {
+			t.Errorf("%s: %v", j.What(), err)
+		}
+	}
+}
+
+// What an earlier run has paused stays so without being asked for again.
+func TestStaysPaused(t *testing.T) {
+	cluster := `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop"},"spec":{}}`
+	r := &restore{snap: &snapshot.Snapshot{Objects: []capi.Portable{{Object: json.RawMessage(cluster)}}}}
+	if err := r.checkOwnersAgain(t.Context(), []string{"shop/shop"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(r.snap.Objects[0].Object); !strings.Contains(got, `"paused":true`) || len(r.paused) != 1 {
+		t.Errorf("it comes back as %s, and the journal would say %v", got, r.paused)
+	}
+}

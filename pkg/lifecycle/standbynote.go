@@ -1,0 +1,173 @@
+package lifecycle
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+)
+
+// A standby that takes over notes so in the place of the snapshots before it does. As long as it has not, its own journal tells, and its own note says nothing to it: a
+// run that was cut off left it there.
+
+// ownNote tells whether it is the note of the standby that the command is about.
+func (s *session) ownNote(note *snapshot.Snapshot) bool {
+	return s.waiting != "" && note.HandedOverUID == s.waiting
+}
+
+// newestButOwnNotes is the newest of the snapshots; "" where there is none.
+func (s *session) newestButOwnNotes(ctx context.Context, place snapshot.Place, keys secret.Keys) (string, error) {
+	ids, err := place.List(ctx)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	if s.waiting == "" {
+		return ids[len(ids)-1], nil
+	}
+	for _, id := range slices.Backward(ids) {
+		snap, err := snapshot.Find(ctx, place, id, keys)
+		if err != nil {
+			return "", err
+		}
+		if !s.ownNote(snap) {
+			return id, nil
+		}
+	}
+	return "", diag.Errorf("there is nothing to take over with", "there is no snapshot of %s in %s", s.declaredAs(), place)
+}
+
+// notesSince are the newest note of the standby itself and of somebody else, since the snapshot since; where that is "", since the newest snapshot.
+func (s *session) notesSince(ctx context.Context, place snapshot.Place, keys secret.Keys, since string) (own, other *snapshot.Snapshot, err error) {
+	ids, err := place.List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range slices.Backward(ids) {
+		if id <= since {
+			break
+		}
+		snap, err := snapshot.Find(ctx, place, id, keys)
+		if err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case snap.HandedOver == "" && since == "":
+			return own, other, nil
+		case snap.HandedOver == "":
+		case s.ownNote(snap) && own == nil:
+			own = snap
+		case !s.ownNote(snap) && other == nil:
+			other = snap
+		}
+	}
+	return own, other, nil
+}
+
+// noteTakeOver notes in the place that the standby takes over. It lists again afterwards: of two standbys that note so at once, at least one sees the other and does
+// not go on.
+func (s *session) noteTakeOver(ctx context.Context, place snapshot.Place, keys, seal secret.Keys, since string) error {
+	own, other, err := s.notesSince(ctx, place, keys, since)
+	if err != nil {
+		return err
+	}
+	if other != nil {
+		return refuseHandedOverSince(s.declaredAs(), other)
+	}
+	if own != nil {
+		return nil
+	}
+	ids, err := place.List(ctx)
+	if err != nil {
+		return err
+	}
+	at := time.Now()
+	if len(ids) > 0 { // a note counts for what is older than it, whatever the clocks of two machines say
+		if newest, err := time.Parse("20060102T150405Z", ids[len(ids)-1][:min(16, len(ids[len(ids)-1]))]); err == nil && at.Before(newest.Add(time.Second)) {
+			at = newest.Add(time.Second)
+		}
+	}
+	note := s.note(s.mgmt.Name, s.waiting, at)
+	if err := snapshot.Put(ctx, place, note, seal); err != nil {
+		return err
+	}
+	if _, other, err = s.notesSince(ctx, place, keys, since); err != nil || other == nil {
+		return err
+	}
+	if err := late(ctx, func(ctx context.Context) error { return place.Remove(ctx, note.ID) }); err != nil {
+		return diag.Wrap("remove the note "+note.ID+" from "+place.String(), err, "`fleetctl standby activate "+s.mgmt.Name+" --abort` removes it")
+	}
+	return refuseHandedOverSince(s.declaredAs(), other)
+}
+
+// markHistory is noteTakeOver in the place of the snapshots, where the standby has not taken over yet.
+func (a *activation) markHistory(ctx context.Context, commit *pushed) error {
+	s := a.session
+	if s.snapshotsTo() == "" || s.waiting == "" {
+		return nil
+	}
+	place, err := s.place()
+	if err != nil {
+		return err
+	}
+	seal, err := commit.sealingKeys()
+	if err != nil {
+		return err
+	}
+	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	if err != nil {
+		return err
+	}
+	since := ""
+	if a.snap != nil {
+		since = a.snap.ID
+	}
+	return s.noteTakeOver(ctx, place, fleetsecrets.Unique(slices.Concat(keys, seal)), seal, since)
+}
+
+// forgetNotes removes what the standby has noted in the place of the snapshots: it has not taken over, and others may.
+func (s *session) forgetNotes(ctx context.Context) error {
+	err := s.removeNotes(ctx)
+	return diag.Wrap("remove from the place of the snapshots that "+s.mgmt.Name+" takes over", err,
+		"it has not taken over. Run the same command again: until then nobody else can take over with the snapshots")
+}
+
+func (s *session) removeNotes(ctx context.Context) error {
+	if s.snapshotsTo() == "" || s.waiting == "" {
+		return nil
+	}
+	place, err := s.place()
+	if err != nil {
+		return err
+	}
+	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	if err != nil {
+		return err
+	}
+	return s.removeNotesIn(ctx, place, keys)
+}
+
+func (s *session) removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys) error {
+	ids, err := place.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Backward(ids) {
+		snap, err := snapshot.Find(ctx, place, id, keys)
+		if err != nil {
+			return err
+		}
+		if snap.HandedOver == "" {
+			return nil // what is older than a snapshot counts no more
+		}
+		if s.ownNote(snap) {
+			if err := place.Remove(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
