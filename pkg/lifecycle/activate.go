@@ -120,17 +120,17 @@ func (a *activation) settle(ctx context.Context) error {
 	if err := a.findIt(ctx, a.opts.Snapshot); err != nil {
 		return err
 	}
-	if a.opts.DryRun {
-		return nil
-	}
 	if a.snap.HandedOver != "" {
 		return refuseHandedOverSince(a.session.standbyOf, a.snap)
+	}
+	if err := a.refuseOlder(); err != nil {
+		return err
 	}
 	a.pauseElsewhere = a.opts.PauseElsewhere
 	if err := a.checkOwners(ctx); err != nil {
 		return err
 	}
-	if a.opts.SourceIsGone {
+	if a.opts.SourceIsGone || a.opts.DryRun {
 		return nil
 	}
 	return diag.Errorf("if it is gone, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
@@ -149,6 +149,19 @@ func (a *activation) refuseLiving(ctx context.Context) (silent, err error) {
 		return nil, silent
 	}
 	return silent, nil
+}
+
+// refuseOlder refuses a snapshot that is older than the one that was tried last, unless it was asked for: the place has been rolled back, or is another one.
+func (a *activation) refuseOlder() error {
+	standby := a.journal.Standby
+	if before := a.journal.Before; standby == nil && before != nil { // a try that was cut off
+		standby = before.Standby
+	}
+	if a.opts.Snapshot != "" || standby == nil || standby.Seen == nil || standby.Seen.Snapshot <= a.snap.ID {
+		return nil
+	}
+	return diag.Errorf("find out where the newer one is. To take over with the older one all the same: --snapshot "+a.snap.ID,
+		"the newest snapshot is %s, and %s was tried on %s already, which is newer", a.snap.ID, standby.Seen.Snapshot, a.session.mgmt.Name)
 }
 
 // findIt reads the snapshot.

@@ -43,3 +43,20 @@ func TestStaysPaused(t *testing.T) {
 		t.Errorf("it comes back as %s, and the journal would say %v", got, r.paused)
 	}
 }
+
+// A place that was rolled back is noticed, unless the snapshot is named.
+func TestOlderThanSeen(t *testing.T) {
+	s := &session{mgmt: &v1alpha1.ManagementCluster{Name: "spare"}}
+	rest := &handover.Journal{Role: handover.RoleStandby, Standby: &handover.Standby{Seen: &handover.Seen{Snapshot: "20260102T000000Z-abcdef"}}}
+	older := &restore{session: s, snap: &snapshot.Snapshot{ID: "20260101T000000Z-abcdef"}}
+	for _, j := range []*handover.Journal{rest, {Role: handover.RoleTarget, Tries: true, Before: rest}} {
+		a := &activation{restore: older, journal: j}
+		if err := a.refuseOlder(); err == nil || !strings.Contains(err.Error(), rest.Standby.Seen.Snapshot) {
+			t.Errorf("%s: %v", j.What(), err)
+		}
+		a.opts.Snapshot = older.snap.ID
+		if err := a.refuseOlder(); err != nil {
+			t.Errorf("%s, named: %v", j.What(), err)
+		}
+	}
+}
