@@ -63,7 +63,7 @@ func isPart(index []v1.Descriptor, repository name.Repository, digest string, op
 		Manifests *json.RawMessage `json:"manifests"`
 	}
 	if json.Unmarshal(found.Manifest, &kind) != nil || kind.Config == nil || kind.Manifests != nil || !isImageManifest(found.MediaType) {
-		return false, nil
+		return false, nil //nolint:nilerr // what cannot be read is no image's manifest
 	}
 	image, err := found.Image()
 	if err != nil {

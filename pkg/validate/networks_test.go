@@ -53,7 +53,7 @@ spec: {clusterNetwork: {pods: {cidrBlocks: [PODS]}, services: {cidrBlocks: [10.9
 		t.Run(name, func(t *testing.T) {
 			var all []placedNetwork
 			var got []string
-			for _, text := range strings.Split(tc.manifests, "---\n") {
+			for text := range strings.SplitSeq(tc.manifests, "---\n") {
 				content := map[string]any{}
 				if err := yaml.Unmarshal([]byte(text), &content); err != nil {
 					t.Fatal(err)
