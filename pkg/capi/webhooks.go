@@ -3,22 +3,29 @@ package capi
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // WaitWebhooks waits until cert-manager has given the API server the certificates of all the webhooks that clusterctl
-// installed, and Cluster API's own admit a Cluster in a dry run.
+// installed, Cluster API's own admit a Cluster in a dry run, and every webhook server answers with a certificate that the API server trusts.
 func (m *Manager) WaitWebhooks(ctx context.Context) error {
+	var found [2]kube.Objects // mutating first: probesOf prefers them
 	group, watchCtx := errgroup.WithContext(ctx)
-	for _, kind := range []string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"} {
+	for i, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
 		group.Go(func() error {
 			sel := kube.Selection{Labels: map[string]string{clusterctlv1.ClusterctlLabel: ""}}
 			waiting := ""
@@ -29,6 +36,7 @@ func (m *Manager) WaitWebhooks(ctx context.Context) error {
 						return false, nil
 					}
 				}
+				found[i] = objects
 				return true, nil
 			})
 			if err != nil {
@@ -40,7 +48,105 @@ func (m *Manager) WaitWebhooks(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return m.probeAdmission(ctx)
+	if err := m.probeAdmission(ctx); err != nil {
+		return err
+	}
+	probes, err := m.probesOf(found[:])
+	if err != nil {
+		return err
+	}
+	return kube.Each(webhookProbes, probes, func(probe *unstructured.Unstructured) error { return m.kube.UntilWebhooksAnswer(ctx, probe) })
+}
+
+// webhookProbes bounds the probes in flight.
+const webhookProbes = 8
+
+// probesOf returns an empty object for each webhook server: one of a kind whose creation that server is asked about. cert-manager may issue a
+// certificate anew, and then the authority that the API server has is another one than the server's for some seconds; it shows only by asking.
+// A mutating webhook is preferred: the API server asks it before it looks for what a kind requires.
+func (m *Manager) probesOf(configurations []kube.Objects) ([]*unstructured.Unstructured, error) {
+	probes := map[string]*unstructured.Unstructured{}
+	for _, objects := range configurations {
+		webhooks, err := webhooksOf(objects)
+		if err != nil {
+			return nil, err
+		}
+		for i := range webhooks {
+			server := serverOf(&webhooks[i].ClientConfig)
+			if probes[server] != nil {
+				continue
+			}
+			probe, err := m.probeFor(webhooks[i].Rules)
+			if err != nil {
+				return nil, fmt.Errorf("find what webhook %s is asked about: %w", webhooks[i].Name, err)
+			}
+			if probe != nil {
+				probes[server] = probe
+			}
+		}
+	}
+	return slices.Collect(maps.Values(probes)), nil
+}
+
+// serverOf names who answers.
+func serverOf(config *admissionv1.WebhookClientConfig) string {
+	if config.Service != nil {
+		return config.Service.Namespace + "/" + config.Service.Name
+	}
+	return ptr.Deref(config.URL, "")
+}
+
+// webhooksOf are the webhooks of configurations of either kind: both have the fields that are read here under the same names.
+func webhooksOf(configurations kube.Objects) ([]admissionv1.ValidatingWebhook, error) {
+	var all []admissionv1.ValidatingWebhook
+	for _, obj := range configurations {
+		configuration := &admissionv1.ValidatingWebhookConfiguration{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, configuration); err != nil {
+			return nil, fmt.Errorf("read %s: %w", kube.RefOf(obj), err)
+		}
+		all = append(all, configuration.Webhooks...)
+	}
+	return all, nil
+}
+
+// probeFor is an object whose creation one of the rules is about; nil if there is none that names a kind of the cluster.
+func (m *Manager) probeFor(rules []admissionv1.RuleWithOperations) (*unstructured.Unstructured, error) {
+	for _, rule := range rules {
+		create := slices.Contains(rule.Operations, admissionv1.Create) || slices.Contains(rule.Operations, admissionv1.OperationAll)
+		named := len(rule.APIGroups) > 0 && len(rule.APIVersions) > 0 && rule.APIGroups[0] != "*" && rule.APIVersions[0] != "*"
+		if !create || !named {
+			continue
+		}
+		for _, resource := range rule.Resources {
+			if strings.ContainsAny(resource, "*/") {
+				continue
+			}
+			probe, err := m.emptyObject(schema.GroupVersionResource{Group: rule.APIGroups[0], Version: rule.APIVersions[0], Resource: resource})
+			if kube.IsAbsent(err) {
+				continue // a rule may name what this version of the provider has no longer
+			}
+			return probe, err
+		}
+	}
+	return nil, nil
+}
+
+func (m *Manager) emptyObject(resource schema.GroupVersionResource) (*unstructured.Unstructured, error) {
+	gvk, err := m.kube.RESTMapper().KindFor(resource)
+	if err != nil {
+		return nil, err
+	}
+	mapping, err := m.kube.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(gvk)
+	obj.SetName(probeName)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		obj.SetNamespace(metav1.NamespaceDefault)
+	}
+	return obj, nil
 }
 
 // injectAnnotations are those by which cert-manager knows where to put a certificate authority.
@@ -71,13 +177,15 @@ func (m *Manager) probeAdmission(ctx context.Context) error {
 	return m.kube.DryRunAdmission(ctx, probeCluster())
 }
 
+// probeName is what the objects of dry runs are called.
+const probeName = "fleetctl-dry-run"
+
 // probeCluster is a Cluster that Cluster API's webhooks admit. It is never really made.
 func probeCluster() *unstructured.Unstructured {
-	const name = "fleetctl-dry-run"
 	obj := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"namespace": metav1.NamespaceDefault, "name": name},
+		"metadata": map[string]any{"namespace": metav1.NamespaceDefault, "name": probeName},
 		"spec": map[string]any{"infrastructureRef": map[string]any{
-			"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ProbeCluster", "name": name,
+			"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ProbeCluster", "name": probeName,
 		}},
 	}}
 	obj.SetGroupVersionKind(clusterKind)

@@ -149,13 +149,21 @@ func webhookGate(t *testing.T, c *kube.Client) {
 	if err := c.DryRunAdmission(short, probe); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v while the webhook does not answer", err)
 	}
-	done := make(chan error, 1)
+	short, cancel = context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	if err := c.UntilWebhooksAnswer(short, probe); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v while the webhook does not answer", err)
+	}
+	done := make(chan error, 2)
 	go func() { done <- c.DryRunAdmission(ctx, probe) }()
+	go func() { done <- c.UntilWebhooksAnswer(ctx, probe) }()
 	if err := c.WithWatch.Delete(ctx, hook); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err != nil {
-		t.Error(err)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}
 	if there, err := c.Exists(ctx, probe.GroupVersionKind(), key); err != nil || there {
 		t.Errorf("a dry run made the object: %v, %v", there, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -102,3 +103,20 @@ func (c *Client) DryRunAdmission(ctx context.Context, obj *unstructured.Unstruct
 		return fmt.Errorf("try to create %s: %w", ref, err)
 	})
 }
+
+// UntilWebhooksAnswer returns once no webhook that the API server has to ask about the creation of obj is beyond its reach or has a certificate
+// that it does not trust. What they answer is not looked at: obj need not be one that they, or its CRD, would admit.
+func (c *Client) UntilWebhooksAnswer(ctx context.Context, obj *unstructured.Unstructured) error {
+	ref := RefOf(obj)
+	return untilAnswered(ctx, ref.String(), nil, func(ctx context.Context) error {
+		err := c.Create(ctx, obj.DeepCopy(), client.DryRunAll)
+		if isTransient(err) || apierrors.IsInternalError(err) && strings.Contains(err.Error(), uncalled) || ctx.Err() != nil {
+			return fmt.Errorf("try to create %s: %w", ref, err)
+		}
+		return nil
+	})
+}
+
+// uncalled is how the API server's internal error begins where it could not call a webhook, other than where the webhook itself has failed
+// (k8s.io/apiserver, pkg/admission/plugin/webhook).
+const uncalled = "failed calling webhook"

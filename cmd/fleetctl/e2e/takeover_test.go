@@ -49,7 +49,7 @@ spec:
 	f.holdsToken(mgmt, one.ReadToken)
 	identity := f.reads("fleet.id")
 	f.ok("cluster", "add", "demo", "--flavour", "in-memory", "--environment", "dev", "--set", "kubernetesVersion="+kubernetesVersion, "--push")
-	present(t, mgmt, kube.Key{Namespace: "demo", Name: "demo"}, object("cluster.x-k8s.io/v1beta2", "Cluster"))
+	f.released(mgmt, kube.Key{Namespace: "demo", Name: "demo"})
 
 	// The same folder, with nothing in it but what says which fleet it is, and where that is now.
 	entries, err := os.ReadDir(f.dir)
@@ -137,6 +137,24 @@ func (f *fleet) follows(mgmt *kube.Client) string {
 	source := present(f.t, mgmt, kube.Key{Namespace: "flux-system", Name: "flux-system"}, object("source.toolkit.fluxcd.io/v1", "GitRepository"))
 	url, _, _ := unstructured.NestedString(source.Object, "spec", "url")
 	return url
+}
+
+// released waits until Flux has made all objects of a HelmRelease: what takes it over suspends it, half made or not.
+func (f *fleet) released(mgmt *kube.Client, key kube.Key) {
+	f.t.Helper()
+	eventually(f.t, "HelmRelease "+key.String()+" is released", 3*time.Minute, func() string {
+		release := object("helm.toolkit.fluxcd.io/v2", "HelmRelease")
+		if err := mgmt.Get(f.t.Context(), key, release); err != nil {
+			return err.Error()
+		}
+		conditions, _, _ := unstructured.NestedSlice(release.Object, "status", "conditions")
+		for _, each := range conditions {
+			if condition, ok := each.(map[string]any); ok && condition["type"] == "Released" && condition["status"] == "True" {
+				return ""
+			}
+		}
+		return fmt.Sprint(conditions)
+	})
 }
 
 // applied waits until a Kustomization that prunes has applied a commit.
