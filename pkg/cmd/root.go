@@ -171,14 +171,6 @@ repository that declares all your clusters, in all your clouds. From then on a c
 	return root
 }
 
-// flagError makes an unknown flag, or a value that a flag does not take, a usage error with a way out.
-func flagError(c *cobra.Command, err error) error {
-	if renamed, ok := errors.AsType[*renamedFlagError](err); ok {
-		err = renamed
-	}
-	return &diag.Error{Err: err, Hint: "see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage}
-}
-
 // usageErrors makes a wrong number of arguments, or an unknown command, a usage error with a way out.
 func usageErrors(c *cobra.Command) {
 	if args := c.Args; args != nil {

@@ -1,0 +1,48 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// flagError makes an unknown flag, or a value that a flag does not take, a usage error with a way out.
+func flagError(c *cobra.Command, err error) error {
+	hint := "see `" + c.CommandPath() + " --help`"
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+		if near := diag.Nearest(unknown.GetSpecifiedName(), flagNames(c)); near != "" {
+			hint = "did you mean --" + near + "?"
+		}
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if takes := takenBy[invalid.GetFlag().Value.Type()]; takes != "" {
+			err = fmt.Errorf("invalid argument %q for %q: it takes %s", invalid.GetValue(), "--"+invalid.GetFlag().Name, takes)
+		}
+	}
+	if renamed, ok := errors.AsType[*renamedFlagError](err); ok {
+		err = renamed
+	}
+	return &diag.Error{Err: err, Hint: hint, Code: diag.ExitUsage}
+}
+
+// takenBy says what a flag takes, by pflag's name of its type. pflag's own words for a value that it cannot read are those of Go's parsers.
+var takenBy = map[string]string{
+	"bool":     "true or false",
+	"duration": "a duration, such as 90s or 5m",
+	"int":      "a whole number",
+}
+
+// flagNames are the flags that a command's help shows.
+func flagNames(c *cobra.Command) []string {
+	var names []string
+	c.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, flag.Name)
+		}
+	})
+	return names
+}
