@@ -325,6 +325,22 @@ func (r *Repo) readFleet() (*fleetFile, error) {
 	return &fleetFile{r, src}, err
 }
 
+// editFleet makes changes of fleet.yaml, refuses what comes of them where it is no fleet, and returns the repo as it would be.
+func (r *Repo) editFleet(e *Edit, change func(*fleetFile) error) (*Repo, error) {
+	fleet, err := r.readFleet()
+	if err != nil {
+		return nil, err
+	}
+	if err := change(fleet); err != nil {
+		return nil, err
+	}
+	after, err := fleet.finish(&e.Changes)
+	if err != nil {
+		return nil, err
+	}
+	return after, v1alpha1.Validate(after.Fleet).Err()
+}
+
 // setChannel lets an environment follow a channel.
 func (f *fleetFile) setChannel(environment, channel string) error {
 	if channel == v1alpha1.MainChannel {
@@ -351,9 +367,17 @@ func (f *fleetFile) set(environment, field string, value any) error {
 }
 
 // append adds an item to a list of spec.
-func (f *fleetFile) append(list string, item *yaml.Node) (err error) {
-	f.src, err = yamledit.Append(f.src, 0, yamledit.Path{"spec", list}, item)
-	return diag.Wrap("change "+v1alpha1.FileName, err, "change it in an editor")
+func (f *fleetFile) append(list string, item *yaml.Node) error {
+	return f.take(yamledit.Append(f.src, 0, yamledit.Path{"spec", list}, item))
+}
+
+// take goes on with what yamledit has made of the file, or says what to do without it.
+func (f *fleetFile) take(src []byte, err error) error {
+	if err != nil {
+		return diag.Wrap("change "+v1alpha1.FileName, err, "change it in an editor")
+	}
+	f.src = src
+	return nil
 }
 
 // finish judges the file as it is now, adds it to the changes, and returns the repo as it would be with it.
