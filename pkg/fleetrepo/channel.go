@@ -124,15 +124,15 @@ func (r *Repo) anotherChannel(name string, followers []string) string {
 			another = c.Name
 		}
 	}
-	first := followers[0]
 	production := func(name string) bool {
-		return slices.ContainsFunc(r.Fleet.Spec.Environments, func(e v1alpha1.Environment) bool { return e.Name == name && e.IsProduction() })
+		e, _ := r.Fleet.Environment(name)
+		return e.IsProduction()
 	}
 	if i := slices.IndexFunc(followers, production); i >= 0 && another == v1alpha1.MainChannel {
 		return "production follows a channel of tags alone: add another channel for " + followers[i] + " (`fleetctl channel add`), or say `production: false` of it in " +
 			v1alpha1.FileName + " and give it the branch (`fleetctl environment set " + followers[i] + " --channel " + v1alpha1.MainChannel + "`)"
 	}
-	return "give each another one first: `fleetctl environment set " + first + " --channel " + another + "`"
+	return "give each another one first: `fleetctl environment set " + followers[0] + " --channel " + another + "`"
 }
 
 // RemoveChannel takes a channel that no environment follows out of fleet.yaml, and its sources off the management clusters. Errors: an
