@@ -132,12 +132,7 @@ func (s *Source) certManagerObjects(ctx context.Context) ([]*unstructured.Unstru
 		kube.AddLabels(obj, map[string]string{
 			clusterctlv1.ClusterctlLabel: "", clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelCertManagerValue,
 		})
-		annotations := obj.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[clusterctlv1.CertManagerVersionAnnotation] = manifest.Version
-		obj.SetAnnotations(annotations)
+		kube.AddAnnotations(obj, map[string]string{clusterctlv1.CertManagerVersionAnnotation: manifest.Version})
 	}
 	pin(objects, s.pinned())
 	return objects, manifest.Version, nil
