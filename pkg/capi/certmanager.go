@@ -139,7 +139,7 @@ func (s *Source) certManagerObjects(ctx context.Context) ([]*unstructured.Unstru
 }
 
 // imagesOf are the images of the Deployments among objects.
-func imagesOf(objects []*unstructured.Unstructured) []string {
+func imagesOf(objects ...*unstructured.Unstructured) []string {
 	var images []string
 	for _, obj := range objects {
 		if obj.GroupVersionKind() != deploymentKind {
