@@ -14,16 +14,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // chartsDir holds the Helm charts among a bundle's files, as <name>-<version>.tgz.
@@ -72,8 +69,7 @@ func pullChart(ctx context.Context, ref string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	image, err := remote.Image(parsed, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithTransport(sameorigin.Registry(contact.Transport(remote.DefaultTransport), parsed.Context().RegistryStr())))
+	image, err := remote.Image(parsed, asking(ctx, parsed.Context())...)
 	if err != nil {
 		return nil, diag.Wrap("", err, pullHint(parsed, err))
 	}

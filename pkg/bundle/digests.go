@@ -11,16 +11,13 @@ import (
 	"strings"
 
 	"github.com/distribution/reference"
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
-	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // Digests are those that the content under one reference goes by.
@@ -55,8 +52,7 @@ func Resolve(ctx context.Context, ref string, mirrors map[string]string, part st
 		return nil, diag.Wrap(op, err, "")
 	}
 	// The manifest and not its header: what the registry says of its digest proves nothing.
-	bounded := contact.Bound(sameorigin.Registry(contact.Transport(remote.DefaultTransport), parsed.Context().RegistryStr()), maxManifest)
-	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(bounded)}
+	options := append(asking(ctx, parsed.Context()), remote.WithTransport(contact.Bound(roundTripper(parsed.Context()), maxManifest)))
 	failed := func(err error) error {
 		hint := pullHint(parsed, err)
 		if _, silent := errors.AsType[*contact.Error](err); silent {
@@ -91,8 +87,7 @@ func Unasked(err error) bool {
 	if _, silent := errors.AsType[*contact.Error](err); silent || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
-	refused, ok := errors.AsType[*transport.Error](err)
-	return ok && slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, refused.StatusCode)
+	return isStatus(err, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
 }
 
 // readImageIndex reads the index of an image for several platforms.

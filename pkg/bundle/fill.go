@@ -11,18 +11,15 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/progress"
-	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // defaultParallel is how many images are pulled at once where Sources does not say.
@@ -219,9 +216,7 @@ func (w *Writer) pull(ctx context.Context, ref string, mirrors map[string]string
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
-	found, err := remote.Get(parsed,
-		remote.WithContext(ctx), remote.WithPlatform(platform), remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithTransport(sameorigin.Registry(contact.Transport(remote.DefaultTransport), parsed.Context().RegistryStr())))
+	found, err := remote.Get(parsed, append(asking(ctx, parsed.Context()), remote.WithPlatform(platform))...)
 	if err != nil {
 		return diag.Wrap(op, err, pullHint(parsed, err))
 	}

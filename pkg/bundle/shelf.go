@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -18,9 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // shelfType is the media type of the one layer of what a Shelf keeps.
@@ -41,12 +38,7 @@ func NewShelf(repository string) (*Shelf, error) {
 // String is the repository as it is given.
 func (s *Shelf) String() string { return "oci://" + s.repository.Name() }
 
-func (s *Shelf) options(ctx context.Context) []remote.Option {
-	return []remote.Option{
-		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithTransport(sameorigin.Registry(contact.Transport(remote.DefaultTransport), s.repository.RegistryStr())),
-	}
-}
+func (s *Shelf) options(ctx context.Context) []remote.Option { return asking(ctx, s.repository) }
 
 // fail says what failed, and what to do where it is a matter of rights.
 func (s *Shelf) fail(verb string, err error) error {

@@ -132,19 +132,14 @@ func (s *Source) certManagerObjects(ctx context.Context) ([]*unstructured.Unstru
 		kube.AddLabels(obj, map[string]string{
 			clusterctlv1.ClusterctlLabel: "", clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelCertManagerValue,
 		})
-		annotations := obj.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[clusterctlv1.CertManagerVersionAnnotation] = manifest.Version
-		obj.SetAnnotations(annotations)
+		kube.AddAnnotations(obj, map[string]string{clusterctlv1.CertManagerVersionAnnotation: manifest.Version})
 	}
 	pin(objects, s.pinned())
 	return objects, manifest.Version, nil
 }
 
 // imagesOf are the images of the Deployments among objects.
-func imagesOf(objects []*unstructured.Unstructured) []string {
+func imagesOf(objects ...*unstructured.Unstructured) []string {
 	var images []string
 	for _, obj := range objects {
 		if obj.GroupVersionKind() != deploymentKind {

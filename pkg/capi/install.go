@@ -283,6 +283,9 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 
 // halted makes of a Deployment one without a pod, where it is not that already.
 func halted(d *unstructured.Unstructured) error {
+	if _, done := d.GetAnnotations()[ReplicasMark]; done {
+		return nil
+	}
 	replicas, is, err := unstructured.NestedInt64(d.Object, "spec", "replicas")
 	if err != nil {
 		return err
@@ -290,15 +293,7 @@ func halted(d *unstructured.Unstructured) error {
 	if !is {
 		replicas = 1
 	}
-	annotations := d.GetAnnotations()
-	if _, done := annotations[ReplicasMark]; done {
-		return nil
-	}
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[ReplicasMark] = strconv.FormatInt(replicas, 10)
-	d.SetAnnotations(annotations)
+	kube.AddAnnotations(d, map[string]string{ReplicasMark: strconv.FormatInt(replicas, 10)})
 	return unstructured.SetNestedField(d.Object, int64(0), "spec", "replicas")
 }
 

@@ -39,17 +39,10 @@ func (s *Source) CertManagerImages(ctx context.Context) ([]string, error) {
 
 // images reads only those documents that may name one: a release consists of CRDs for the most part, which take seconds.
 func (m *Manifest) images(of string) ([]string, error) {
-	var relevant bytes.Buffer
-	begin := 0
-	for _, at := range append(documentStart.FindAllIndex(m.YAML, -1), []int{len(m.YAML)}) {
-		doc := m.YAML[begin:at[0]]
-		begin = at[0]
-		if bytes.Contains(doc, []byte("image")) && !bytes.Contains(doc, []byte("\nkind: CustomResourceDefinition")) {
-			relevant.WriteString("\n")
-			relevant.Write(doc)
-		}
-	}
-	objects, err := kube.ParseYAML(relevant.Bytes())
+	relevant := documents(m.YAML, func(doc []byte) bool {
+		return bytes.Contains(doc, []byte("image")) && !bytes.Contains(doc, []byte("\nkind: CustomResourceDefinition"))
+	})
+	objects, err := kube.ParseYAML(bytes.Join(relevant, []byte("\n")))
 	if err != nil {
 		return nil, fmt.Errorf("read the images of %s: %w", of, &quotingError{err})
 	}
@@ -98,7 +91,7 @@ func pin(objects []*unstructured.Unstructured, digests map[string]string) {
 // sameImages tells whether two Deployments run the same. One that runs by a tag is left as it is where the tag is the wanted one: it is pinned when
 // something else of it changes.
 func sameImages(there, wanted *unstructured.Unstructured) bool {
-	return slices.EqualFunc(imagesOf([]*unstructured.Unstructured{there}), imagesOf([]*unstructured.Unstructured{wanted}), func(a, b string) bool {
+	return slices.EqualFunc(imagesOf(there), imagesOf(wanted), func(a, b string) bool {
 		name, digest, _ := strings.Cut(a, "@")
 		other, wanted, _ := strings.Cut(b, "@")
 		return name == other && (digest == wanted || digest == "" || wanted == "")
@@ -112,11 +105,11 @@ func otherDigests(there, wanted *unstructured.Unstructured) bool {
 		return false
 	}
 	var names []string
-	for _, image := range imagesOf([]*unstructured.Unstructured{wanted}) {
+	for _, image := range imagesOf(wanted) {
 		name, _, _ := strings.Cut(image, "@")
 		names = append(names, name)
 	}
-	return !sameImages(there, wanted) && !slices.ContainsFunc(imagesOf([]*unstructured.Unstructured{there}), func(image string) bool {
+	return !sameImages(there, wanted) && !slices.ContainsFunc(imagesOf(there), func(image string) bool {
 		name, _, _ := strings.Cut(image, "@")
 		return !slices.Contains(names, name)
 	})

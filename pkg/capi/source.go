@@ -222,7 +222,7 @@ func (s *Source) Images(ctx context.Context, providers []Provider) ([]string, er
 	}
 	group.Go(func() error {
 		objects, _, err := s.certManagerObjects(ctx)
-		images[len(providers)] = imagesOf(objects)
+		images[len(providers)] = imagesOf(objects...)
 		return err
 	})
 	if err := group.Wait(); err != nil {

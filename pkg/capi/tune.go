@@ -30,12 +30,7 @@ func tune(components repository.Components, tuning []kube.Tuning) error {
 			if err := kube.Tune(obj, tuning[at]); err != nil {
 				return nil, err
 			}
-			annotations := obj.GetAnnotations()
-			if annotations == nil {
-				annotations = map[string]string{}
-			}
-			annotations[tuningAnnotation] = tuning[at].String()
-			obj.SetAnnotations(annotations)
+			kube.AddAnnotations(obj, map[string]string{tuningAnnotation: tuning[at].String()})
 		}
 		return objects, nil
 	})

@@ -35,19 +35,21 @@ type valued struct {
 
 var documentStart = regexp.MustCompile(`(?m)^---(\s|$)`)
 
-// documents are those of a file that name variables.
-func documents(content []byte) [][]byte {
+// documents are those of a file that are chosen.
+func documents(content []byte, chosen func(doc []byte) bool) [][]byte {
 	var all [][]byte
 	starts := append(documentStart.FindAllIndex(content, -1), []int{len(content)})
 	begin := 0
 	for _, at := range starts {
-		if doc := content[begin:at[0]]; bytes.Contains(doc, []byte("${")) {
+		if doc := content[begin:at[0]]; chosen(doc) {
 			all = append(all, doc)
 		}
 		begin = at[0]
 	}
 	return all
 }
+
+func namesVariables(doc []byte) bool { return bytes.Contains(doc, []byte("${")) }
 
 // given are the values of the variables that the components of p name, as far as this Source was given any.
 func (s *Source) given(ctx context.Context, p Provider) (map[string]string, map[string]*string, error) {
@@ -72,7 +74,7 @@ func (s *Source) fromVariables(ctx context.Context, p Provider, namespace string
 	}
 	var all []valued
 	processor := yamlprocessor.NewSimpleProcessor()
-	for _, doc := range documents(r.manifest.YAML) {
+	for _, doc := range documents(r.manifest.YAML, namesVariables) {
 		names, err := processor.GetVariables(doc)
 		if err != nil {
 			return nil, fmt.Errorf("read the variables of %s: %w", p, err)

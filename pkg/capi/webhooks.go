@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -136,14 +135,14 @@ func (m *Manager) emptyObject(resource schema.GroupVersionResource) (*unstructur
 	if err != nil {
 		return nil, err
 	}
-	mapping, err := m.kube.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return nil, err
-	}
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(gvk)
 	obj.SetName(probeName)
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+	namespaced, err := m.kube.IsObjectNamespaced(obj)
+	if err != nil {
+		return nil, err
+	}
+	if namespaced {
 		obj.SetNamespace(metav1.NamespaceDefault)
 	}
 	return obj, nil

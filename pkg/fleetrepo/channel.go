@@ -124,15 +124,15 @@ func (r *Repo) anotherChannel(name string, followers []string) string {
 			another = c.Name
 		}
 	}
-	first := followers[0]
 	production := func(name string) bool {
-		return slices.ContainsFunc(r.Fleet.Spec.Environments, func(e v1alpha1.Environment) bool { return e.Name == name && e.IsProduction() })
+		e, _ := r.Fleet.Environment(name)
+		return e.IsProduction()
 	}
 	if i := slices.IndexFunc(followers, production); i >= 0 && another == v1alpha1.MainChannel {
 		return "production follows a channel of tags alone: add another channel for " + followers[i] + " (`fleetctl channel add`), or say `production: false` of it in " +
 			v1alpha1.FileName + " and give it the branch (`fleetctl environment set " + followers[i] + " --channel " + v1alpha1.MainChannel + "`)"
 	}
-	return "give each another one first: `fleetctl environment set " + first + " --channel " + another + "`"
+	return "give each another one first: `fleetctl environment set " + followers[0] + " --channel " + another + "`"
 }
 
 // RemoveChannel takes a channel that no environment follows out of fleet.yaml, and its sources off the management clusters. Errors: an
@@ -325,6 +325,22 @@ func (r *Repo) readFleet() (*fleetFile, error) {
 	return &fleetFile{r, src}, err
 }
 
+// editFleet makes changes of fleet.yaml, refuses what comes of them where it is no fleet, and returns the repo as it would be.
+func (r *Repo) editFleet(e *Edit, change func(*fleetFile) error) (*Repo, error) {
+	fleet, err := r.readFleet()
+	if err != nil {
+		return nil, err
+	}
+	if err := change(fleet); err != nil {
+		return nil, err
+	}
+	after, err := fleet.finish(&e.Changes)
+	if err != nil {
+		return nil, err
+	}
+	return after, v1alpha1.Validate(after.Fleet).Err()
+}
+
 // setChannel lets an environment follow a channel.
 func (f *fleetFile) setChannel(environment, channel string) error {
 	if channel == v1alpha1.MainChannel {
@@ -351,9 +367,17 @@ func (f *fleetFile) set(environment, field string, value any) error {
 }
 
 // append adds an item to a list of spec.
-func (f *fleetFile) append(list string, item *yaml.Node) (err error) {
-	f.src, err = yamledit.Append(f.src, 0, yamledit.Path{"spec", list}, item)
-	return diag.Wrap("change "+v1alpha1.FileName, err, "change it in an editor")
+func (f *fleetFile) append(list string, item *yaml.Node) error {
+	return f.take(yamledit.Append(f.src, 0, yamledit.Path{"spec", list}, item))
+}
+
+// take goes on with what yamledit has made of the file, or says what to do without it.
+func (f *fleetFile) take(src []byte, err error) error {
+	if err != nil {
+		return diag.Wrap("change "+v1alpha1.FileName, err, "change it in an editor")
+	}
+	f.src = src
+	return nil
 }
 
 // finish judges the file as it is now, adds it to the changes, and returns the repo as it would be with it.

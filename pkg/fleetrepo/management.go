@@ -72,18 +72,8 @@ func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error)
 	if m.Generation == "" {
 		m.Generation = r.freeGeneration(m)
 	}
-	fleet, err := r.readFleet()
+	after, err := r.editFleet(e, func(f *fleetFile) error { return f.append("managementClusters", v1alpha1.Node(m)) })
 	if err != nil {
-		return nil, err
-	}
-	if err := fleet.append("managementClusters", v1alpha1.Node(m)); err != nil {
-		return nil, err
-	}
-	after, err := fleet.finish(&e.Changes)
-	if err != nil {
-		return nil, err
-	}
-	if err := v1alpha1.Validate(after.Fleet).Err(); err != nil {
 		return nil, err
 	}
 	for _, p := range m.Providers {
@@ -131,18 +121,10 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 		}
 	}
 	e := &Edit{Summary: "Remove management cluster " + name}
-	fleet, err := r.readFleet()
-	if err != nil {
-		return nil, err
-	}
-	if fleet.src, err = yamledit.RemoveItem(fleet.src, 0, yamledit.Path{"spec", "managementClusters", i}); err != nil {
-		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "take it out in an editor")
-	}
-	after, err := fleet.finish(&e.Changes)
-	if err != nil {
-		return nil, err
-	}
-	if err := v1alpha1.Validate(after.Fleet).Err(); err != nil {
+	if _, err := r.editFleet(e, func(f *fleetFile) (err error) {
+		f.src, err = yamledit.RemoveItem(f.src, 0, yamledit.Path{"spec", "managementClusters", i})
+		return diag.Wrap("change "+v1alpha1.FileName, err, "take it out in an editor")
+	}); err != nil {
 		return nil, err
 	}
 	m := &r.Fleet.Spec.ManagementClusters[i]

@@ -105,17 +105,8 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 	e := &Edit{Summary: fmt.Sprintf("Add notification %s to %s", n.Name, n.Type), AsWanted: "notification " + n.Name + " is there"}
 	after := r
 	if i := slices.Index(r.NotificationNames(), n.Name); i < 0 {
-		fleet, err := r.readFleet()
-		if err != nil {
-			return nil, err
-		}
-		if err := fleet.append("notifications", v1alpha1.Node(n)); err != nil {
-			return nil, err
-		}
-		if after, err = fleet.finish(&e.Changes); err != nil {
-			return nil, err
-		}
-		if err := v1alpha1.Validate(after.Fleet).Err(); err != nil {
+		var err error
+		if after, err = r.editFleet(e, func(f *fleetFile) error { return f.append("notifications", v1alpha1.Node(n)) }); err != nil {
 			return nil, err
 		}
 	} else if !reflect.DeepEqual(r.Fleet.Spec.Notifications[i], n) {

@@ -26,7 +26,7 @@ func (r *Repo) AddStandby(s v1alpha1.Standby) (*Edit, error) {
 		return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a standby %s already", s.Name)
 	}
 	e := &Edit{Summary: fmt.Sprintf("Add standby %s of %s", s.Name, s.Of)}
-	err := r.editFleet(e, func(f *fleetFile) error { return f.append("standbys", v1alpha1.Node(s)) })
+	_, err := r.editFleet(e, func(f *fleetFile) error { return f.append("standbys", v1alpha1.Node(s)) })
 	e.Notes = append(e.Notes, fmt.Sprintf("`fleetctl init --management %s` makes it.", s.Name))
 	return e, err
 }
@@ -38,7 +38,7 @@ func (r *Repo) RemoveStandby(name string) (*Edit, error) {
 		return nil, unknown("standby", name, r.StandbyNames(), "fleet.yaml declares none")
 	}
 	e := &Edit{Summary: "Remove standby " + name}
-	err := r.editFleet(e, func(f *fleetFile) error { return f.removeStandby(i) })
+	_, err := r.editFleet(e, func(f *fleetFile) error { return f.removeStandby(i) })
 	e.Notes = append(e.Notes, "The cluster itself stays, if it is there: `fleetctl teardown --management "+name+"` goes before this.")
 	return e, err
 }
@@ -59,18 +59,19 @@ func (r *Repo) ActivateStandby(name, of string) (*Edit, error) {
 		return nil, unknown("management cluster", of, managed, "fleet.yaml declares none")
 	}
 	s := r.Fleet.Spec.Standbys[i]
-	return e, r.editFleet(e, func(f *fleetFile) error {
+	_, err := r.editFleet(e, func(f *fleetFile) error {
 		cluster := yamledit.Path{"spec", "managementClusters", at}
 		if err := f.setText(append(slices.Clone(cluster), "name"), name); err != nil {
 			return err
 		}
-		m := r.Fleet.Spec.ManagementClusters[at]
-		if m.Parent != "" { // what makes the other one makes nothing of this one
-			if err := f.drop(append(slices.Clone(cluster), "parent")); err != nil {
-				return err
-			}
+		if err := f.drop(append(slices.Clone(cluster), "parent")); err != nil { // what makes the other one makes nothing of this one
+			return err
 		}
-		if err := f.replaceHost(append(slices.Clone(cluster), "host"), m.Host, s.Host); err != nil {
+		host := append(slices.Clone(cluster), "host")
+		if err := f.drop(host); err != nil {
+			return err
+		}
+		if err := f.write(host, v1alpha1.Node(s.Host)); err != nil {
 			return err
 		}
 		if err := f.renameManagement(of, name); err != nil {
@@ -78,55 +79,26 @@ func (r *Repo) ActivateStandby(name, of string) (*Edit, error) {
 		}
 		return f.removeStandby(i)
 	})
+	return e, err
 }
 
-// editFleet makes changes of fleet.yaml, and refuses what comes of them where it is no fleet.
-func (r *Repo) editFleet(e *Edit, change func(*fleetFile) error) error {
-	fleet, err := r.readFleet()
-	if err != nil {
-		return err
-	}
-	if err := change(fleet); err != nil {
-		return diag.Wrap("change "+v1alpha1.FileName, err, "change it in an editor")
-	}
-	after, err := fleet.finish(&e.Changes)
-	if err != nil {
-		return err
-	}
-	return v1alpha1.Validate(after.Fleet).Err()
+func (f *fleetFile) setText(at yamledit.Path, text string) error {
+	return f.take(yamledit.Set(f.src, 0, at, text))
 }
 
-func (f *fleetFile) setText(at yamledit.Path, text string) (err error) {
-	f.src, err = yamledit.Set(f.src, 0, at, text)
-	return err
-}
-
-func (f *fleetFile) drop(at yamledit.Path) (err error) {
-	f.src, err = yamledit.Remove(f.src, 0, at)
-	return err
-}
+// drop takes a field out, where it is there.
+func (f *fleetFile) drop(at yamledit.Path) error { return f.take(yamledit.Remove(f.src, 0, at)) }
 
 // removeStandby takes out one of the standbys, and the list with the last.
-func (f *fleetFile) removeStandby(i int) (err error) {
+func (f *fleetFile) removeStandby(i int) error {
 	if len(f.repo.Fleet.Spec.Standbys) == 1 {
 		return f.drop(yamledit.Path{"spec", "standbys"})
 	}
-	f.src, err = yamledit.RemoveItem(f.src, 0, yamledit.Path{"spec", "standbys", i})
-	return err
-}
-
-// replaceHost writes another host in the place of the one that is there.
-func (f *fleetFile) replaceHost(at yamledit.Path, old, host v1alpha1.Host) error {
-	if len(v1alpha1.Node(old).Content) > 0 {
-		if err := f.drop(at); err != nil {
-			return err
-		}
-	}
-	return f.write(at, v1alpha1.Node(host))
+	return f.take(yamledit.RemoveItem(f.src, 0, yamledit.Path{"spec", "standbys", i}))
 }
 
 // write adds a mapping, field by field.
-func (f *fleetFile) write(at yamledit.Path, n *yaml.Node) (err error) {
+func (f *fleetFile) write(at yamledit.Path, n *yaml.Node) error {
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -136,18 +108,18 @@ func (f *fleetFile) write(at yamledit.Path, n *yaml.Node) (err error) {
 		}
 	case yaml.SequenceNode:
 		for _, item := range n.Content {
-			if f.src, err = yamledit.Append(f.src, 0, at, item); err != nil {
+			if err := f.take(yamledit.Append(f.src, 0, at, item)); err != nil {
 				return err
 			}
 		}
 	default:
 		var value any
 		if err := n.Decode(&value); err != nil {
-			return err
+			return f.take(nil, err)
 		}
-		f.src, err = yamledit.Set(f.src, 0, at, value)
+		return f.take(yamledit.Set(f.src, 0, at, value))
 	}
-	return err
+	return nil
 }
 
 // renameManagement gives what names a management cluster its new name: those that it makes, their standbys, and who is told of it.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 const withStandbys = `apiVersion: fleetctl.dev/v1alpha1
@@ -157,5 +158,14 @@ func TestAddAndRemoveStandby(t *testing.T) {
 	}
 	if _, err := with.RemoveStandby("nobody"); err == nil {
 		t.Error("an unknown one: no error")
+	}
+}
+
+// A list with an anchor cannot be added to: that is said once, with what to do.
+func TestAddStandbyToWhatCannotBeEdited(t *testing.T) {
+	r := fleetOf(t, strings.Replace(strings.Split(withStandbys, "  - name: second")[0], "standbys:", "standbys: &all", 1))
+	_, err := r.AddStandby(v1alpha1.Standby{Name: "third", Of: "main"})
+	if err == nil || strings.Count(err.Error(), "change fleet.yaml") != 1 || diag.Hint(err) == "" {
+		t.Errorf("got %v (%s)", err, diag.Hint(err))
 	}
 }

@@ -11,10 +11,7 @@ import (
 	"strings"
 
 	"github.com/fluxcd/flux2/v2/pkg/manifestgen/install"
-	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -69,12 +66,12 @@ func GenerateComponents(ctx context.Context, opts ComponentsOptions) (*Component
 	if err != nil {
 		return nil, fmt.Errorf("generate flux components %s: %w", opts.Version, err)
 	}
-	found, err := deploymentImages(content)
+	objects, err := kube.ParseYAML(content)
 	if err != nil {
 		return nil, fmt.Errorf("read generated flux components: %w", err)
 	}
-	images := make([]Image, 0, len(found))
-	for _, image := range found {
+	var images []Image
+	for _, image := range kube.Images(objects) {
 		images = append(images, opts.imageOf(image))
 	}
 	return &Components{Content: content, Tuning: opts.Tuning, Images: images, Digest: r.digest}, nil
@@ -132,28 +129,6 @@ func generate(base string, opts ComponentsOptions) ([]byte, error) {
 		return nil, err
 	}
 	return []byte(m.Content), nil
-}
-
-// deploymentImages lists the images that the Deployments in a YAML stream run, sorted and once each.
-func deploymentImages(content []byte) ([]string, error) {
-	var images []string
-	err := eachDocument(content, func(doc []byte) error {
-		var kind metav1.TypeMeta
-		if err := yaml.Unmarshal(doc, &kind); err != nil || kind.Kind != "Deployment" {
-			return err
-		}
-		var d appsv1.Deployment
-		if err := yaml.Unmarshal(doc, &d); err != nil {
-			return err
-		}
-		pod := d.Spec.Template.Spec
-		for _, c := range append(slices.Clone(pod.InitContainers), pod.Containers...) {
-			images = append(images, c.Image)
-		}
-		return nil
-	})
-	slices.Sort(images)
-	return slices.Compact(images), err
 }
 
 // eachDocument calls fn for each YAML document in content, until one fails.

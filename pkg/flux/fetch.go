@@ -1,10 +1,12 @@
 package flux
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -63,29 +65,20 @@ func (s *System) Fetch(ctx context.Context, secret *corev1.Secret, sync []byte) 
 	return revision, nil
 }
 
+const notReady = "it is not Ready"
+
 // fetchedBy is what a GitRepository has fetched, and why not where it has not. seen tells that both are about the object as it is now.
 func fetchedBy(obj *unstructured.Unstructured) (revision, reason string, seen bool) {
 	generation, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 	revision, _, _ = unstructured.NestedString(obj.Object, "status", "artifact", "revision")
-	ready, message := readyOf(obj)
-	if ready != string(corev1.ConditionTrue) {
-		reason = message
-		if reason == "" {
-			reason = "it is not Ready"
-		}
+	ready := findCondition(kube.Conditions(obj), "Ready")
+	if ready == nil {
+		return revision, notReady, false
 	}
-	return revision, reason, generation >= obj.GetGeneration() && ready != ""
-}
-
-func readyOf(obj *unstructured.Unstructured) (status, message string) {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		if condition, is := c.(map[string]any); is && condition["type"] == "Ready" {
-			status, _ = condition["status"].(string)
-			message, _ = condition["message"].(string)
-		}
+	if ready.Status != metav1.ConditionTrue {
+		reason = cmp.Or(ready.Message, notReady)
 	}
-	return status, message
+	return revision, reason, generation >= obj.GetGeneration()
 }
 
 // Fetched tells what Fetch's source has fetched last, and what is wrong with it now; "" where there is no such source.

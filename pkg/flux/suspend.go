@@ -84,12 +84,7 @@ func Quiet(obj *unstructured.Unstructured) error {
 	if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); suspended {
 		return nil
 	}
-	annotations := obj.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[suspendedAnnotation] = "true"
-	obj.SetAnnotations(annotations)
+	kube.AddAnnotations(obj, map[string]string{suspendedAnnotation: "true"})
 	if err := unstructured.SetNestedField(obj.Object, true, "spec", "suspend"); err != nil {
 		return fmt.Errorf("suspend %s: %w", kube.RefOf(obj), err)
 	}

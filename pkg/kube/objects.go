@@ -59,6 +59,16 @@ func AddLabels(obj *unstructured.Unstructured, labels map[string]string) {
 	obj.SetLabels(all)
 }
 
+// AddAnnotations gives obj annotations besides those that it has; one of the same name is replaced.
+func AddAnnotations(obj *unstructured.Unstructured, annotations map[string]string) {
+	all := obj.GetAnnotations() // as above
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, annotations)
+	obj.SetAnnotations(all)
+}
+
 // flatten returns obj, or the items of obj if it is a list.
 func flatten(obj *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	if obj.GetAPIVersion() == "" || obj.GetKind() == "" {

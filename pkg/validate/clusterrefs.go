@@ -71,7 +71,7 @@ func (s *resolver) inSystem(p place, ref reference) bool {
 func (s *resolver) leadsTo(p place, o *object, ref reference) diag.Findings {
 	var out diag.Findings
 	if ref.role == infraCluster || ref.role == controlPlane || ref.role == infraObject {
-		k := known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace, name: ref.name}
+		k := ref.in(p)
 		first := s.owners[k]
 		if first == nil {
 			s.owners[k] = o

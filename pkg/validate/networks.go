@@ -108,16 +108,7 @@ type placedNetwork struct {
 // checkNetworks reports networks of one cluster that have addresses in common: those of its pods, of its Services and of its nodes. Nothing refuses them when
 // they are applied; nodes and pods then answer for each other, or for nobody.
 func checkNetworks(all []*object) diag.Findings {
-	own := map[known]*object{} // by what they are
-	for _, o := range all {
-		if len(o.networks) == 0 || o.content != nil {
-			continue
-		}
-		group, _, _ := strings.Cut(o.APIVersion, "/")
-		for _, p := range o.places() {
-			own[known{place: p, group: group, kind: o.Kind, namespace: o.Namespace, name: o.Name}] = o
-		}
-	}
+	own := referable(all, func(o *object) bool { return len(o.networks) > 0 })
 	var out diag.Findings
 	for _, o := range all {
 		if group, _, _ := strings.Cut(o.APIVersion, "/"); o.Kind == "Cluster" && group == clusterGroup && o.content == nil {
@@ -135,7 +126,7 @@ func (o *object) networksWith(own map[known]*object) []placedNetwork {
 			if ref.role != infraCluster && ref.role != controlPlane {
 				continue
 			}
-			part := own[known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace, name: ref.name}]
+			part := own[ref.in(p)]
 			if part != nil && !slices.Contains(parts, part) {
 				parts = append(parts, part)
 			}

@@ -29,6 +29,26 @@ type known struct {
 	group string
 }
 
+// in is what a reference leads to, in a place.
+func (r reference) in(p place) known {
+	return known{place: p, group: r.group, kind: r.kind, namespace: r.namespace, name: r.name}
+}
+
+// referable are the objects that are chosen, by what references with a group name them in each of their places.
+func referable(all []*object, chosen func(*object) bool) map[known]*object {
+	out := map[known]*object{}
+	for _, o := range all {
+		if o.content != nil || !chosen(o) {
+			continue
+		}
+		group, _, _ := strings.Cut(o.APIVersion, "/")
+		for _, p := range o.places() {
+			out[known{place: p, group: group, kind: o.Kind, namespace: o.Namespace, name: o.Name}] = o
+		}
+	}
+	return out
+}
+
 // groupKind is a kind that references lead to.
 type groupKind struct{ group, kind string }
 
@@ -221,7 +241,7 @@ var systemNamespaces = regexp.MustCompile(`^(default|kube-system|kube-public|kub
 
 // there tells whether what a reference names will be at a place.
 func (s *resolver) there(p place, ref reference) bool {
-	k := known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace, name: ref.name}
+	k := ref.in(p)
 	switch {
 	case s.objects[k], slices.ContainsFunc(s.patterns, k.isOne):
 		return true

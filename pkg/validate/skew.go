@@ -168,24 +168,14 @@ type plane struct {
 // are gone. A control plane that is newer than its workers by some releases is as it is during an upgrade.
 func checkSkew(all []*object) diag.Findings {
 	s := &skew{planes: map[known]plane{}}
-	own := map[known]*object{} // by what they are
-	for _, o := range all {
-		if o.runs == nil || o.content != nil {
-			continue
-		}
-		group, _, _ := strings.Cut(o.APIVersion, "/")
-		for _, p := range o.places() {
-			own[known{place: p, group: group, kind: o.Kind, namespace: o.Namespace, name: o.Name}] = o
-		}
-	}
+	own := referable(all, func(o *object) bool { return o.runs != nil })
 	for _, o := range all {
 		if o.runs == nil || o.content != nil || o.Kind != "Cluster" {
 			continue
 		}
 		for _, p := range o.places() {
 			at := known{place: p, namespace: o.Namespace, name: o.Name}
-			ref := o.runs.control
-			said := own[known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace, name: ref.name}]
+			said := own[o.runs.control.in(p)]
 			if said == nil || o.runs.version != "" {
 				said = o
 			}
@@ -272,7 +262,7 @@ func (s *skew) bootstrap(p place, o *object, own map[known]*object, of plane, v 
 		if ref.role != bootstrapTemplate {
 			continue
 		}
-		config := own[known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace, name: ref.name}]
+		config := own[ref.in(p)]
 		if config == nil || config.runs == nil {
 			continue
 		}

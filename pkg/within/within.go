@@ -25,12 +25,7 @@ func Named(name string, most int64) ([]byte, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // before it is opened, as in Read
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readUpTo(f, name, most)
+	return Given(name, most)
 }
 
 // Given reads a file that the user has named, such as one with a token: it may be a pipe, as a shell makes of <(command), so it is read to its end, but no
@@ -41,10 +36,6 @@ func Given(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readUpTo(f, name, most)
-}
-
-func readUpTo(f io.Reader, name string, most int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(content)) > most {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}
