@@ -69,11 +69,18 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, found); err != nil || !found.DeletionTimestamp.IsZero() {
 		t.Errorf("its copy of a Cluster: %v, deleted %v", err, found.DeletionTimestamp)
 	}
+	side := handover.Side{Name: target.Name, Client: e.client}
+	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting != nil {
+		t.Errorf("a look in the middle: %+v, %v", resting, err)
+	}
 	e.writesJournal(ctx, t, handover.Journal{
 		Role: handover.RoleStandby, Phase: handover.PhaseFenced, Target: middle.Target, Standby: &handover.Standby{Of: "lost"},
 	})
 	if _, err := s.refuseHandedOver(ctx, e.client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
 		t.Errorf("init at rest: %v", err)
+	}
+	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting == nil || resting.Of != "lost" || resting.Fenced || len(resting.Running) > 0 {
+		t.Errorf("a look at rest, without a fence: %+v, %v", resting, err)
 	}
 }
 
