@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/handover"
@@ -44,11 +43,7 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	s, err := e.take(ctx, t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.makeCluster(ctx, t)
+	s := e.takeWithCluster(ctx, t)
 	target, err := management.Find(e.deps.Store, "", e.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -65,10 +60,7 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	if _, err := s.refuseHandedOver(ctx, e.client); err == nil || !strings.Contains(err.Error(), "is taking over") {
 		t.Errorf("init in the middle: %v", err)
 	}
-	found := &clusterv1.Cluster{}
-	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, found); err != nil || !found.DeletionTimestamp.IsZero() {
-		t.Errorf("its copy of a Cluster: %v, deleted %v", err, found.DeletionTimestamp)
-	}
+	e.standsUntouched(ctx, t, "alpha")
 	side := handover.Side{Name: target.Name, Client: e.client}
 	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting != nil {
 		t.Errorf("a look in the middle: %+v, %v", resting, err)
