@@ -13,9 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
 // writesJournal puts the journal of a standby there.
@@ -73,6 +75,30 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	}
 	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting == nil || resting.Of != "lost" || resting.Fenced || len(resting.Running) > 0 {
 		t.Errorf("a look at rest, without a fence: %+v, %v", resting, err)
+	}
+}
+
+// What the run that began has paused stays so when the restore goes on, also where nobody says any more that others manage it.
+func TestRestoreGoesOnPaused(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	s, err := e.take(ctx, t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := handover.Journal{
+		Role: handover.RoleTarget, Phase: handover.PhasePlanned, Snapshot: "20260101T000000Z-abcdef", Pause: []string{"shop/shop"},
+		Source: handover.Party{Name: s.mgmt.Name, UID: "1"}, Target: handover.Party{Name: s.mgmt.Name, UID: "2"},
+	}
+	e.writesJournal(ctx, t, begun)
+	r := newRestore(newInitRun(s))
+	r.snap = &snapshot.Snapshot{ID: begun.Snapshot, Fleet: s.identity(), ManagementCluster: s.mgmt.Name, Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}
+	if err := r.check(ctx, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(r.snap.Objects[0].Object); !strings.Contains(got, `"paused":true`) {
+		t.Errorf("it comes back as %s", got)
 	}
 }
 
