@@ -86,8 +86,8 @@ func (s *session) noteTakeOver(ctx context.Context, place snapshot.Place, keys, 
 	}
 	at := time.Now()
 	if len(ids) > 0 { // a note counts for what is older than it, whatever the clocks of two machines say
-		if newest, err := time.Parse("20060102T150405Z", ids[len(ids)-1][:min(16, len(ids[len(ids)-1]))]); err == nil && at.Before(newest.Add(time.Second)) {
-			at = newest.Add(time.Second)
+		if next := snapshot.TimeOf(ids[len(ids)-1]).Add(time.Second); at.Before(next) {
+			at = next
 		}
 	}
 	note := s.note(s.mgmt.Name, s.waiting, at)
