@@ -395,7 +395,7 @@ func (a *activation) undo(ctx context.Context) error {
 		report, err = handover.AbortRestore(ctx, a.session.side(a.client))
 	}
 	if err == nil && report == nil {
-		err = errors.New("it has taken over: it can only go forward")
+		err = diag.Errorf("`"+a.journal.Command()+"` finishes it", "%s has taken over: it can only go forward", a.session.mgmt.Name)
 	}
 	if err != nil {
 		step.Fail(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -75,6 +76,26 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	}
 	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting == nil || resting.Of != "lost" || resting.Fenced || len(resting.Running) > 0 {
 		t.Errorf("a look at rest, without a fence: %+v, %v", resting, err)
+	}
+}
+
+// What has taken over cannot be undone, and the error says what there is to do.
+func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	over := handover.Journal{
+		Role: handover.RoleTarget, Phase: handover.PhaseReleased, Activates: true, Snapshot: "20260101T000000Z-abcdef",
+		Source: handover.Party{Name: "lost", UID: "1"}, Target: handover.Party{Name: "spare", UID: "2"},
+	}
+	if err := e.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: handover.JournalKey.Namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	e.writesJournal(ctx, t, over)
+	s := &session{deps: e.deps, mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: "lost"}
+	a := &activation{restore: &restore{session: s}, client: e.client, journal: &over, result: &ActivateResult{}}
+	if err := a.undo(ctx); err == nil || !strings.Contains(err.Error(), "it can only go forward") || !strings.Contains(diag.Hint(err), "`fleetctl standby activate spare` finishes it") {
+		t.Errorf("%v, %q", err, diag.Hint(err))
 	}
 }
 
