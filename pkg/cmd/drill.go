@@ -7,10 +7,11 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-// drillOptions are the flags of drill.
+// drillOptions are the flags of drill, and of standby refresh, which is a drill on a standby.
 type drillOptions struct {
 	initOptions
 	drill lifecycle.DrillOptions
@@ -18,7 +19,6 @@ type drillOptions struct {
 
 func newDrillCmd(f *factory) *cobra.Command {
 	o := &drillOptions{}
-	d := &o.drill
 	c := &cobra.Command{
 		Use:   "drill",
 		Short: "Try whether the last snapshot could be restored, on a host made for it",
@@ -38,15 +38,20 @@ Exit codes: 0 a restore would work; 3 the drill found something that would keep 
 		RunE: running(f, o, runDrill),
 	}
 	f.addManagement(c)
+	o.addDrillFlags(c)
+	return c
+}
+
+func (o *drillOptions) addDrillFlags(c *cobra.Command) {
+	d := &o.drill
 	o.addRunFlags(c)
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	addPlaceFlag(c, &d.From, "from")
 	c.Flags().StringVar(&d.Snapshot, "snapshot", "", "the snapshot to try (default: the newest)")
 	c.Flags().DurationVar(&d.MaxAge, "max-age", 0, "find fault with a snapshot that is older, as 24h")
-	return c
 }
 
-func (o *drillOptions) complete(f *factory, _ ...string) (err error) {
+func (o *drillOptions) complete(f *factory, args ...string) (err error) {
 	if o.drill.MaxAge < 0 {
 		return diag.Usage("give a duration such as 24h", "--max-age %s is negative", o.drill.MaxAge)
 	}
@@ -54,16 +59,25 @@ func (o *drillOptions) complete(f *factory, _ ...string) (err error) {
 		return err
 	}
 	o.drill.InitOptions = o.InitOptions
+	if len(args) > 0 { // the standby
+		o.drill.Cluster = args[0]
+	}
 	o.drill.From, err = absolute(o.drill.From)
 	return err
 }
 
 func runDrill(ctx context.Context, f *factory, o *drillOptions) error {
+	return o.run(ctx, f, lifecycle.Drill)
+}
+
+func (o *drillOptions) run(
+	ctx context.Context, f *factory, try func(context.Context, management.Deps, lifecycle.DrillOptions) (*lifecycle.DrillResult, error),
+) error {
 	deps, err := f.deps()
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.Drill(ctx, deps, o.drill)
+	result, err := try(ctx, deps, o.drill)
 	if err != nil {
 		return err
 	}

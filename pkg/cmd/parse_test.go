@@ -215,8 +215,8 @@ func TestParse(t *testing.T) {
 		},
 		"standby refresh": {
 			"standby refresh spare --from /srv/s --max-age 24h",
-			of(func(o *standbyRefreshOptions) any {
-				return list(o.refresh.Cluster, o.refresh.From, o.refresh.MaxAge, o.refresh.Dir)
+			of(func(o *drillOptions) any {
+				return list(o.drill.Cluster, o.drill.From, o.drill.MaxAge, o.drill.Dir)
 			}),
 			list("spare", "/srv/s", 24*time.Hour, dir),
 		},

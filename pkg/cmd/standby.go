@@ -84,15 +84,8 @@ func newStandbyRemoveCmd(f *factory) *cobra.Command {
 	}, ofStandby, (*fleetrepo.Repo).RemoveStandby)
 }
 
-// standbyRefreshOptions are the flags of standby refresh.
-type standbyRefreshOptions struct {
-	initOptions
-	refresh lifecycle.StandbyOptions
-}
-
 func newStandbyRefreshCmd(f *factory) *cobra.Command {
-	o := &standbyRefreshOptions{}
-	r := &o.refresh
+	o := &drillOptions{}
 	c := &cobra.Command{
 		Use:   "refresh NAME",
 		Short: "Try the last snapshot on a standby, and note there what was seen",
@@ -107,45 +100,13 @@ Exit codes: 0 the standby could take over; 3 something was found that would keep
   fleetctl standby refresh spare --max-age 24h`,
 		RunE: running(f, o, runStandbyRefresh),
 	}
-	o.addRunFlags(c)
-	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
-	addPlaceFlag(c, &r.From, "from")
-	c.Flags().StringVar(&r.Snapshot, "snapshot", "", "the snapshot to try (default: the newest)")
-	c.Flags().DurationVar(&r.MaxAge, "max-age", 0, "find fault with a snapshot that is older, as 24h")
+	o.addDrillFlags(c)
 	takes(f, c, ofStandby)
 	return c
 }
 
-func (o *standbyRefreshOptions) complete(f *factory, args ...string) (err error) {
-	if o.refresh.MaxAge < 0 {
-		return diag.Usage("give a duration such as 24h", "--max-age %s is negative", o.refresh.MaxAge)
-	}
-	if err := o.initOptions.complete(f); err != nil {
-		return err
-	}
-	o.refresh.InitOptions = o.InitOptions
-	o.refresh.Cluster = args[0]
-	o.refresh.From, err = absolute(o.refresh.From)
-	return err
-}
-
-func runStandbyRefresh(ctx context.Context, f *factory, o *standbyRefreshOptions) error {
-	deps, err := f.deps()
-	if err != nil {
-		return err
-	}
-	result, err := lifecycle.RefreshStandby(ctx, deps, o.refresh)
-	if err != nil {
-		return err
-	}
-	f.closeReporter()
-	if err := f.show(views.Drill(result)); err != nil {
-		return err
-	}
-	if !result.Works {
-		return silent()
-	}
-	return nil
+func runStandbyRefresh(ctx context.Context, f *factory, o *drillOptions) error {
+	return o.run(ctx, f, lifecycle.RefreshStandby)
 }
 
 // standbyActivateOptions are the flags of standby activate.

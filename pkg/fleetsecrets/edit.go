@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // EditOptions name an encrypted file, and say how to edit it.
@@ -77,7 +78,7 @@ func openSecret(deps management.Deps, o EditOptions) (*secretEdit, error) {
 	if o.From == "" {
 		return e, nil
 	}
-	kept, err := os.ReadFile(o.From)
+	kept, err := within.Given(o.From, 2*fleetrepo.MaxFile) // encrypted, the text is longer
 	if err == nil {
 		e.text, err = secret.OpenText(kept, e.keys)
 	}

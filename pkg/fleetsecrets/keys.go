@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,9 +69,12 @@ func storedKeys(d management.Deps, fleet state.Fleet) (secret.Keys, error) {
 	return readKeys(file)
 }
 
+// maxKeys is far above what the keys of a fleet need, in bytes.
+const maxKeys = 1 << 20
+
 // readKeys reads a file with age keys. No error quotes the file's content.
 func readKeys(name string) (secret.Keys, error) {
-	content, err := os.ReadFile(name)
+	content, err := within.Given(name, maxKeys)
 	if err != nil {
 		return nil, diag.Wrap("read the age keys", err, "")
 	}

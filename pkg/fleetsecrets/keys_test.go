@@ -1,6 +1,7 @@
 package fleetsecrets
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Several commands that come by new keys at once keep all of them.
@@ -49,6 +51,21 @@ func TestKeepKeys(t *testing.T) {
 	slices.Sort(got)
 	if !slices.Equal(want, got) {
 		t.Errorf("%d of %d keys are kept", len(got), many)
+	}
+}
+
+// A file that somebody names is read up to a bound, whatever it is.
+func TestKeyFileWithoutEnd(t *testing.T) {
+	endless := filepath.Join(t.TempDir(), "endless")
+	if err := os.WriteFile(endless, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(endless, maxKeys+1); err != nil {
+		t.Fatal(err)
+	}
+	deps := management.Deps{Store: state.Store{Dir: t.TempDir()}, LookupEnv: func(string) (string, bool) { return "", false }}
+	if _, err := LocalKeys(deps, state.Fleet{Name: "acme"}, t.TempDir(), endless); !errors.Is(err, within.ErrTooLarge) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -12,14 +12,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
-	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // RoleStandby is a management cluster at rest: its providers are stopped and it is fenced, until it takes over from another one. No hand-over is under way then.
 const RoleStandby Role = "standby"
 
-// fetcher is the controller of Flux that goes on at a standby: it fetches the fleet repo, and applies nothing.
-const fetcher = "source-controller"
+// Fetcher is the controller of Flux that goes on at a standby: it fetches the fleet repo, and applies nothing.
+const Fetcher = "source-controller"
 
 // inventoryGroup is clusterctl's list of what is installed. No provider acts on it, and an upgrade of a standby writes it.
 const inventoryGroup = "clusterctl.cluster.x-k8s.io"
@@ -102,11 +101,11 @@ func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error
 		return changed, err
 	}
 	for _, which := range []func(context.Context) ([]appsv1.Deployment, error){r.restingFlux, r.target.manager.ProviderDeployments} {
-		running, err := runs(ctx, which)
+		started, err := running(ctx, which)
 		if err != nil {
 			return changed, err
 		}
-		changed = changed || running
+		changed = changed || len(started) > 0
 		if err := r.halt(ctx, r.target, which); err != nil {
 			return changed, err
 		}
@@ -165,12 +164,13 @@ func (r *run) closed(ctx context.Context) (bool, error) {
 // restingFlux are the controllers of Flux that are stopped at a standby.
 func (r *run) restingFlux(ctx context.Context) ([]appsv1.Deployment, error) {
 	all, err := flux.NewSystem(r.target.Client).Deployments(ctx)
-	return slices.DeleteFunc(all, func(d appsv1.Deployment) bool { return d.Name == fetcher }), err
+	return slices.DeleteFunc(all, func(d appsv1.Deployment) bool { return d.Name == Fetcher }), err
 }
 
-func runs(ctx context.Context, which func(context.Context) ([]appsv1.Deployment, error)) (bool, error) {
+// running are those that are not stopped.
+func running(ctx context.Context, which func(context.Context) ([]appsv1.Deployment, error)) ([]appsv1.Deployment, error) {
 	deployments, err := which(ctx)
-	return slices.ContainsFunc(deployments, func(d appsv1.Deployment) bool { return d.Spec.Replicas == nil || *d.Spec.Replicas != 0 }), err
+	return slices.DeleteFunc(deployments, func(d appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }), err
 }
 
 // standbyPolicy denies all writes to what the providers of a standby act on.
@@ -277,26 +277,6 @@ func IsUsed(name string, j *Journal) error {
 		"%s is a standby no more: it has taken over from %s", name, j.Source.Name)
 }
 
-// heldBy are the Deployments that the fence of a standby does not keep stopped: somebody has started them.
-func heldBy(ctx context.Context, c *kube.Client) ([]string, error) {
-	manager, err := capi.New(c)
-	if err != nil {
-		return nil, err
-	}
-	deployments, err := manager.ProviderDeployments(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var running []string
-	for i := range deployments {
-		if d := &deployments[i]; d.Spec.Replicas == nil || *d.Spec.Replicas != 0 {
-			running = append(running, d.Namespace+"/"+d.Name)
-		}
-	}
-	slices.Sort(running)
-	return running, nil
-}
-
 // Resting is how a standby is.
 type Resting struct {
 	Standby
@@ -305,16 +285,24 @@ type Resting struct {
 	Running []string
 }
 
-// LookAtStandby reads how a standby is; nil where the management cluster is none. It changes nothing.
+// LookAtStandby reads how a standby is; nil where the management cluster is none, which one request tells. It changes nothing.
 func LookAtStandby(ctx context.Context, target Side) (*Resting, error) {
-	s, err := lookAtSide(ctx, target)
-	if err != nil || !s.journal.IsStandby() {
+	j, err := ReadJournal(ctx, target.Client)
+	if err != nil || !j.IsStandby() {
 		return nil, err
 	}
-	resting := &Resting{Standby: *s.journal.Standby}
+	s := &side{Side: target, journal: j}
+	if s.manager, err = capi.New(target.Client); err != nil {
+		return nil, err
+	}
+	resting := &Resting{Standby: *j.Standby}
 	if resting.Fenced, err = (&run{target: s}).closed(ctx); err != nil {
 		return nil, err
 	}
-	resting.Running, err = heldBy(ctx, target.Client)
+	started, err := running(ctx, s.manager.ProviderDeployments)
+	for i := range started {
+		resting.Running = append(resting.Running, started[i].Namespace+"/"+started[i].Name)
+	}
+	slices.Sort(resting.Running)
 	return resting, err
 }

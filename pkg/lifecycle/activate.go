@@ -190,7 +190,7 @@ func (a *activation) settleUnderWay(ctx context.Context) error {
 	if err := a.findIt(ctx, a.journal.Snapshot); err != nil {
 		return err
 	}
-	return a.checkOwnersAgain(ctx, a.journal.Pause)
+	return a.checkOwnersAgain(ctx, a.journal)
 }
 
 // reachSource is a way to the management cluster that the standby takes over from, where this machine knows one and it answers.
@@ -316,9 +316,7 @@ func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *
 		o.Attach = attach
 		report, err = handover.Run(ctx, o)
 	} else {
-		o := restoreOptions(a.snap, a.session.side(client), func(progress handover.Progress) { detail(progress.String()) })
-		o.Attach, o.Pause = attach, a.paused
-		report, err = handover.Restore(ctx, o)
+		report, err = handover.Restore(ctx, a.options(client, attach, detail))
 	}
 	a.session.warn(report)
 	a.init.did()
@@ -397,7 +395,7 @@ func (a *activation) undo(ctx context.Context) error {
 		report, err = handover.AbortRestore(ctx, a.session.side(a.client))
 	}
 	if err == nil && report == nil {
-		err = errors.New("it has taken over: it can only go forward")
+		err = diag.Errorf("`"+a.journal.Command()+"` finishes it", "%s has taken over: it can only go forward", a.session.mgmt.Name)
 	}
 	if err != nil {
 		step.Fail(err)

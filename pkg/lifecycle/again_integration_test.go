@@ -80,14 +80,22 @@ func newWorkload(namespace, name string) *clusterv1.Cluster {
 	}
 }
 
+// takeWithCluster takes the cluster as a management cluster of the fleet, and makes a Cluster there.
+func (e *existingCluster) takeWithCluster(ctx context.Context, t *testing.T) *session {
+	t.Helper()
+	s, err := e.take(ctx, t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.makeCluster(ctx, t)
+	return s
+}
+
 // withFlux is a management cluster of the fleet whose Flux follows its repo, with the kinds of Cluster API and no Cluster yet.
 func (e *existingCluster) withFlux(ctx context.Context, t *testing.T) *management.Target {
 	t.Helper()
 	e.followSomething(ctx, t, e.git.URL, "main", "providers/docker/v1/mgmt")
-	if _, err := e.take(ctx, t); err != nil {
-		t.Fatal(err)
-	}
-	e.makeCluster(ctx, t)
+	e.takeWithCluster(ctx, t)
 	if err := e.client.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
 		t.Fatal(err)
 	}
@@ -142,11 +150,7 @@ func TestBootstrapClusterIsKeptForWhatCameLate(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	s, err := e.take(ctx, t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.makeCluster(ctx, t)
+	s := e.takeWithCluster(ctx, t)
 	b := &bootstrap{session: s, result: &BootstrapResult{}}
 	if err := b.deleteBootstrap(ctx, nil); err == nil || !strings.Contains(err.Error(), "team-a/alpha") || !strings.Contains(err.Error(), "since the others were moved") {
 		t.Errorf("got %v", err)

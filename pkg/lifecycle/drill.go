@@ -23,7 +23,7 @@ const (
 	stepRehearse = "restore the snapshot, fenced"
 )
 
-// DrillOptions of Drill.
+// DrillOptions of Drill and RefreshStandby.
 type DrillOptions struct {
 	InitOptions
 	// From and Snapshot are those of RestoreOptions.

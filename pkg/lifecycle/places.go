@@ -125,12 +125,12 @@ func (s *session) findSnapshot(ctx context.Context, place snapshot.Place, id str
 	if err != nil {
 		return nil, err
 	}
+	var snap *snapshot.Snapshot
 	if id == "" {
-		if id, err = s.newestButOwnNotes(ctx, place, keys); err != nil {
-			return nil, err
-		}
+		snap, err = s.newestButOwnNotes(ctx, place, keys)
+	} else {
+		snap, err = snapshot.Find(ctx, place, id, keys)
 	}
-	snap, err := snapshot.Find(ctx, place, id, keys)
 	if err != nil {
 		return nil, err
 	}

@@ -7,45 +7,59 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// refuseCommands is an error where the fleet repo has a kubeconfig that has a command run, as kubectl runs it for a user's credentials, or a file read
-// that is not part of the repo: a token would go to the server that the kubeconfig names. A kubeconfig outside the repo is the user's own.
+// refuseCommands is an error where the fleet repo has a kubeconfig, of a management cluster or of a standby, that has a command run, as kubectl runs it for a
+// user's credentials, or a file read that is not part of the repo: a token would go to the server that the kubeconfig names. A kubeconfig outside the repo is the
+// user's own.
 func (s *session) refuseCommands() error {
 	for _, m := range s.fleet.Spec.ManagementClusters {
-		if m.Host.Existing == nil || m.Host.Existing.Kubeconfig == "" {
-			continue
+		if err := s.refuseCommandsOf("management cluster "+m.Name, m.Host.Existing); err != nil {
+			return err
 		}
-		named := m.Host.Existing.Kubeconfig
-		file := s.inRepo(named)
-		if !isOfRepo(s.opts.Dir, named) {
-			continue
+	}
+	for _, b := range s.fleet.Spec.Standbys {
+		if err := s.refuseCommandsOf("standby "+b.Name, b.Host.Existing); err != nil {
+			return err
 		}
-		content, err := within.Named(file, maxNamed)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it is said where it is read
+	}
+	return nil
+}
+
+// refuseCommandsOf is refuseCommands for one of them; a nil host has no kubeconfig.
+func (s *session) refuseCommandsOf(whose string, existing *v1alpha1.ExistingHost) error {
+	if existing == nil || existing.Kubeconfig == "" {
+		return nil
+	}
+	named := existing.Kubeconfig
+	file := s.inRepo(named)
+	if !isOfRepo(s.opts.Dir, named) {
+		return nil
+	}
+	content, err := within.Named(file, maxNamed)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it is said where it is read
+	}
+	if err != nil {
+		return diag.Wrap("read the kubeconfig of "+whose, err, "")
+	}
+	reach, err := kube.ReachOf(content)
+	if err != nil {
+		return nil //nolint:nilerr // and so is what is no kubeconfig
+	}
+	reach.Files = slices.DeleteFunc(reach.Files, func(name string) bool {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(file), name)
 		}
-		if err != nil {
-			return diag.Wrap("read the kubeconfig of management cluster "+m.Name, err, "")
-		}
-		reach, err := kube.ReachOf(content)
-		if err != nil {
-			continue // and so is what is no kubeconfig
-		}
-		reach.Files = slices.DeleteFunc(reach.Files, func(name string) bool {
-			if !filepath.IsAbs(name) {
-				name = filepath.Join(filepath.Dir(file), name)
-			}
-			return isFileOf(s.opts.Dir, name)
-		})
-		if text := reach.Text(); text != "" {
-			return diag.Errorf("look at the file, then add --run-commands", "management cluster %s: its kubeconfig %s is part of the fleet repo and %s",
-				m.Name, named, text)
-		}
+		return isFileOf(s.opts.Dir, name)
+	})
+	if text := reach.Text(); text != "" {
+		return diag.Errorf("look at the file, then add --run-commands", "%s: its kubeconfig %s is part of the fleet repo and %s", whose, named, text)
 	}
 	return nil
 }

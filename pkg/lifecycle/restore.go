@@ -160,9 +160,6 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 	if r.snap.HandedOver != "" {
 		return refuseHandedOverSince(r.session.mgmt.Name, r.snap)
 	}
-	if err := r.checkOwners(ctx); err != nil {
-		return err
-	}
 	if record, err := r.session.cluster.Load(); err == nil && record.PivotedTo != "" {
 		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
 	}
@@ -183,8 +180,11 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 		if err != nil {
 			return err
 		}
-		if journal != nil && journal.Snapshot == r.snap.ID {
-			return nil // an earlier run was told
+		if journal != nil && journal.Snapshot == r.snap.ID { // an earlier run was told that the other one is gone
+			if journal.Phase == handover.PhaseAborting { // that ends first, and then it begins anew
+				return r.checkOwners(ctx)
+			}
+			return r.checkOwnersAgain(ctx, journal)
 		}
 		if err := handover.Restorable(r.session.mgmt.Name, journal); err != nil {
 			return err
@@ -194,12 +194,12 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 			return err
 		}
 		if uid == r.snap.UID {
-			return nil // it is the very cluster: what is there already is refused later
+			return r.checkOwners(ctx) // it is the very cluster: what is there already is refused later
 		}
 		here = "what runs on this machine under that name is another cluster"
 	}
-	if sourceIsGone {
-		return nil
+	if err := r.checkOwners(ctx); err != nil || sourceIsGone {
+		return err
 	}
 	return diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
 		"nothing here tells whether the management cluster %s that the snapshot was taken of (%s, by %s) is gone: %s, and where it ran no machine but that one knows",
@@ -229,16 +229,18 @@ func (r *restore) pause(clusters []string) (err error) {
 }
 
 // checkOwnersAgain is checkOwners for a run that goes on. What the run that began has paused stays so, whatever its owner answers by now. What got another owner since
-// may be there unpaused already: it is refused.
-func (r *restore) checkOwnersAgain(ctx context.Context, paused []string) error {
+// may be there unpaused already: it is refused. Once that run has taken over, what the snapshot holds is needed no more.
+func (r *restore) checkOwnersAgain(ctx context.Context, journal *handover.Journal) error {
+	if journal.Phase.Committed() {
+		return nil
+	}
 	others := handover.Elsewhere(ctx, r.snap.Objects, r.snap.Fleet, r.snap.ManagementCluster)
-	maps.DeleteFunc(others, func(cluster, _ string) bool { return slices.Contains(paused, cluster) })
+	maps.DeleteFunc(others, func(cluster, _ string) bool { return slices.Contains(journal.Pause, cluster) })
 	if len(others) > 0 {
-		again := "`fleetctl standby activate " + r.session.mgmt.Name
-		return diag.Errorf("undo what has been done so far ("+again+" --abort`), and begin again with a snapshot that was taken since, or with --pause-elsewhere",
+		return diag.Errorf("undo what has been done so far (`"+journal.Command()+" --abort`), and begin again with a snapshot that was taken since, or with --pause-elsewhere",
 			"since it began with the snapshot %s, others manage what that holds, as the clusters themselves say: %s", r.snap.ID, saysOf(others))
 	}
-	return r.pause(paused)
+	return r.pause(journal.Pause)
 }
 
 func saysOf(others map[string]string) string {
@@ -283,14 +285,16 @@ func (r *restore) steps() []steps.Step {
 	})
 }
 
+// options are those of taking the snapshot in for good.
+func (r *restore) options(client *kube.Client, attach func(context.Context, *kube.Client, func(string)) error, detail func(string)) handover.RestoreOptions {
+	o := restoreOptions(r.snap, r.session.side(client), func(progress handover.Progress) { detail(progress.String()) })
+	o.Attach, o.Pause = attach, r.paused
+	return o
+}
+
 // takeIn gives the management cluster what the snapshot holds.
 func (r *restore) takeIn(ctx context.Context, client *kube.Client, commit *pushed, detail func(string)) (*handover.Report, error) {
-	report, err := handover.Restore(ctx, handover.RestoreOptions{
-		Fleet: r.session.identity(), Target: handover.Side{Name: r.session.mgmt.Name, Client: client}, Snapshot: r.snap.ID,
-		Source:  handover.Party{Name: r.snap.ManagementCluster, UID: r.snap.UID},
-		Objects: r.snap.Objects, Available: r.snap.Available, Epoch: r.snap.Epoch, Attach: commit.attach,
-		Progress: func(progress handover.Progress) { detail(progress.String()) },
-	})
+	report, err := handover.Restore(ctx, r.options(client, commit.attach, detail))
 	r.session.warn(report)
 	r.init.did()
 	return report, err

@@ -254,7 +254,7 @@ func (s *session) contradictions() error {
 	differ("fleet", s.opts.Fleet, s.fleet.Metadata.Name)
 	differ("git-url", s.opts.GitURL, s.fleet.Spec.Git.URL)
 	differ("git-branch", s.opts.Branch, s.fleet.Spec.Git.Branch)
-	if m, err := s.fleet.ManagementCluster(s.opts.Cluster); err == nil {
+	if m, _, err := chosen(s.fleet, s.opts.Cluster); err == nil {
 		if m.Host.Type == v1alpha1.HostExisting && m.Host.Existing == nil && s.opts.Context != "" { // fleet.yaml leaves it to who runs the command
 			m.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: s.opts.Kubeconfig, Context: s.opts.Context}
 		}

@@ -140,15 +140,6 @@ func (r *initRun) fetch(ctx context.Context, client *kube.Client, p *pushed, det
 	return s.confirmClaim(ctx, client)
 }
 
-// StandbyOptions of RefreshStandby.
-type StandbyOptions struct {
-	InitOptions
-	// From and Snapshot are those of RestoreOptions.
-	From, Snapshot string
-	// MaxAge, if not 0, is how old the snapshot may be.
-	MaxAge time.Duration
-}
-
 // openStandby opens the session of a standby that is there. journal is its.
 func openStandby(ctx context.Context, deps management.Deps, o InitOptions, command string) (
 	s *session, client *kube.Client, journal *handover.Journal, done func(), err error,
@@ -215,7 +206,7 @@ func (s *session) checkOf(journal *handover.Journal) error {
 
 // RefreshStandby tries the last snapshot on a standby: it holds it against Git and what is at hand here, restores it up to where the standby would take over, takes
 // the copies away again, and notes there what it has seen. Findings are no error.
-func RefreshStandby(ctx context.Context, deps management.Deps, o StandbyOptions) (*DrillResult, error) {
+func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	s, client, journal, done, err := openStandby(ctx, deps, o.InitOptions, "fleetctl standby refresh")
@@ -230,7 +221,7 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o StandbyOptions)
 	if err != nil {
 		return nil, err
 	}
-	d := &drill{session: s, opts: DrillOptions(o), result: &DrillResult{
+	d := &drill{session: s, opts: o, result: &DrillResult{
 		FormatVersion: "1", Cluster: s.standbyOf, Standby: s.mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
 	}}
 	if d.snap, err = s.findSnapshot(ctx, place, o.Snapshot); err != nil {

@@ -11,12 +11,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
 // writesJournal puts the journal of a standby there.
@@ -44,11 +46,7 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	s, err := e.take(ctx, t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.makeCluster(ctx, t)
+	s := e.takeWithCluster(ctx, t)
 	target, err := management.Find(e.deps.Store, "", e.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -65,15 +63,63 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	if _, err := s.refuseHandedOver(ctx, e.client); err == nil || !strings.Contains(err.Error(), "is taking over") {
 		t.Errorf("init in the middle: %v", err)
 	}
-	found := &clusterv1.Cluster{}
-	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, found); err != nil || !found.DeletionTimestamp.IsZero() {
-		t.Errorf("its copy of a Cluster: %v, deleted %v", err, found.DeletionTimestamp)
+	e.standsUntouched(ctx, t, "alpha")
+	side := handover.Side{Name: target.Name, Client: e.client}
+	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting != nil {
+		t.Errorf("a look in the middle: %+v, %v", resting, err)
 	}
 	e.writesJournal(ctx, t, handover.Journal{
 		Role: handover.RoleStandby, Phase: handover.PhaseFenced, Target: middle.Target, Standby: &handover.Standby{Of: "lost"},
 	})
 	if _, err := s.refuseHandedOver(ctx, e.client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
 		t.Errorf("init at rest: %v", err)
+	}
+	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting == nil || resting.Of != "lost" || resting.Fenced || len(resting.Running) > 0 {
+		t.Errorf("a look at rest, without a fence: %+v, %v", resting, err)
+	}
+}
+
+// What has taken over cannot be undone, and the error says what there is to do.
+func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	over := handover.Journal{
+		Role: handover.RoleTarget, Phase: handover.PhaseReleased, Activates: true, Snapshot: "20260101T000000Z-abcdef",
+		Source: handover.Party{Name: "lost", UID: "1"}, Target: handover.Party{Name: "spare", UID: "2"},
+	}
+	if err := e.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: handover.JournalKey.Namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	e.writesJournal(ctx, t, over)
+	s := &session{deps: e.deps, mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: "lost"}
+	a := &activation{restore: &restore{session: s}, client: e.client, journal: &over, result: &ActivateResult{}}
+	if err := a.undo(ctx); err == nil || !strings.Contains(err.Error(), "it can only go forward") || !strings.Contains(diag.Hint(err), "`fleetctl standby activate spare` finishes it") {
+		t.Errorf("%v, %q", err, diag.Hint(err))
+	}
+}
+
+// What the run that began has paused stays so when the restore goes on, also where nobody says any more that others manage it.
+func TestRestoreGoesOnPaused(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	s, err := e.take(ctx, t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := handover.Journal{
+		Role: handover.RoleTarget, Phase: handover.PhasePlanned, Snapshot: "20260101T000000Z-abcdef", Pause: []string{"shop/shop"},
+		Source: handover.Party{Name: s.mgmt.Name, UID: "1"}, Target: handover.Party{Name: s.mgmt.Name, UID: "2"},
+	}
+	e.writesJournal(ctx, t, begun)
+	r := newRestore(newInitRun(s))
+	r.snap = &snapshot.Snapshot{ID: begun.Snapshot, Fleet: s.identity(), ManagementCluster: s.mgmt.Name, Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}
+	if err := r.check(ctx, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(r.snap.Objects[0].Object); !strings.Contains(got, `"paused":true`) {
+		t.Errorf("it comes back as %s", got)
 	}
 }
 

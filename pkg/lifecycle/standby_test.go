@@ -32,11 +32,13 @@ func TestStandbyOfWhom(t *testing.T) {
 	}
 }
 
+// shop is a Cluster of a snapshot.
+const shop = `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop"},"spec":{}}`
+
 // What an earlier run has paused stays so without being asked for again.
 func TestStaysPaused(t *testing.T) {
-	cluster := `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop"},"spec":{}}`
-	r := &restore{snap: &snapshot.Snapshot{Objects: []capi.Portable{{Object: json.RawMessage(cluster)}}}}
-	if err := r.checkOwnersAgain(t.Context(), []string{"shop/shop"}); err != nil {
+	r := &restore{snap: &snapshot.Snapshot{Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}}
+	if err := r.checkOwnersAgain(t.Context(), &handover.Journal{Pause: []string{"shop/shop"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(r.snap.Objects[0].Object); !strings.Contains(got, `"paused":true`) || len(r.paused) != 1 {

@@ -19,25 +19,25 @@ func (s *session) ownNote(note *snapshot.Snapshot) bool {
 	return s.waiting != "" && note.HandedOverUID == s.waiting
 }
 
-// newestButOwnNotes is the newest of the snapshots; "" where there is none.
-func (s *session) newestButOwnNotes(ctx context.Context, place snapshot.Place, keys secret.Keys) (string, error) {
-	ids, err := place.List(ctx)
-	if err != nil || len(ids) == 0 {
-		return "", err
+// newestButOwnNotes reads the newest of the snapshots. Errors are those of snapshot.Find.
+func (s *session) newestButOwnNotes(ctx context.Context, place snapshot.Place, keys secret.Keys) (*snapshot.Snapshot, error) {
+	snap, err := snapshot.Find(ctx, place, "", keys)
+	if err != nil || !s.ownNote(snap) {
+		return snap, err
 	}
-	if s.waiting == "" {
-		return ids[len(ids)-1], nil
+	ids, err := place.List(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for _, id := range slices.Backward(ids) {
-		snap, err := snapshot.Find(ctx, place, id, keys)
-		if err != nil {
-			return "", err
+		if id >= snap.ID {
+			continue
 		}
-		if !s.ownNote(snap) {
-			return id, nil
+		if older, err := snapshot.Find(ctx, place, id, keys); err != nil || !s.ownNote(older) {
+			return older, err
 		}
 	}
-	return "", diag.Errorf("there is nothing to take over with", "there is no snapshot of %s in %s", s.declaredAs(), place)
+	return nil, diag.Errorf("there is nothing to take over with", "there is no snapshot of %s in %s", s.declaredAs(), place)
 }
 
 // notesSince are the newest note of the standby itself and of somebody else, since the snapshot since; where that is "", since the newest snapshot.
@@ -86,8 +86,8 @@ func (s *session) noteTakeOver(ctx context.Context, place snapshot.Place, keys, 
 	}
 	at := time.Now()
 	if len(ids) > 0 { // a note counts for what is older than it, whatever the clocks of two machines say
-		if newest, err := time.Parse("20060102T150405Z", ids[len(ids)-1][:min(16, len(ids[len(ids)-1]))]); err == nil && at.Before(newest.Add(time.Second)) {
-			at = newest.Add(time.Second)
+		if next := snapshot.TimeOf(ids[len(ids)-1]).Add(time.Second); at.Before(next) {
+			at = next
 		}
 	}
 	note := s.note(s.mgmt.Name, s.waiting, at)

@@ -65,8 +65,8 @@ func TestNoteTakeOver(t *testing.T) {
 	if err := first.handedOverSince(ctx, folder, snap, keys); err != nil {
 		t.Errorf("the snapshot to the first, which goes on with it: %v", err)
 	}
-	if id, err := first.newestButOwnNotes(ctx, folder, keys); err != nil || id != snap.ID {
-		t.Errorf("the newest snapshot to the first: %s, %v", id, err)
+	if newest, err := first.newestButOwnNotes(ctx, folder, keys); err != nil || newest.ID != snap.ID {
+		t.Errorf("the newest snapshot to the first: %+v, %v", newest, err)
 	}
 	for name, s := range map[string]*session{"another standby": second, "the first, once it has taken over": standby("spare", "")} {
 		if err := s.handedOverSince(ctx, folder, snap, keys); err == nil || !strings.Contains(err.Error(), "to spare") {

@@ -408,10 +408,7 @@ func TestTeardownLooksAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	if _, err := e.take(ctx, t); err != nil {
-		t.Fatal(err)
-	}
-	e.makeCluster(ctx, t)
+	e.takeWithCluster(ctx, t)
 	target, err := management.Find(e.deps.Store, "", e.dir)
 	if err != nil {
 		t.Fatal(err)

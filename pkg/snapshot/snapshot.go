@@ -56,9 +56,22 @@ type Snapshot struct {
 	Objects []capi.Portable `json:"objects,omitempty"`
 }
 
+// idTime is how an ID begins: when the snapshot was taken, in UTC.
+const idTime = "20060102T150405Z"
+
 // NewID is the name of a snapshot taken then. Names sort by time.
 func NewID(taken time.Time) string {
-	return taken.UTC().Format("20060102T150405Z") + "-" + strings.ToLower(rand.Text()[:6])
+	return taken.UTC().Format(idTime) + "-" + strings.ToLower(rand.Text()[:6])
+}
+
+// TimeOf is when the snapshot of that ID was taken, to the second; the zero time where NewID has not made the ID.
+func TimeOf(id string) time.Time {
+	text, _, _ := strings.Cut(id, "-")
+	taken, err := time.Parse(idTime, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return taken
 }
 
 // idPattern is what NewID makes; an ID is also part of a file's name.

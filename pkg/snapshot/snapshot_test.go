@@ -33,6 +33,18 @@ func taken(at time.Time) *Snapshot {
 	}
 }
 
+func TestTimeOf(t *testing.T) {
+	at := time.Date(2026, 10, 1, 14, 0, 0, 1, time.FixedZone("", 2*60*60))
+	if got := TimeOf(NewID(at)); !got.Equal(at.Truncate(time.Second)) {
+		t.Errorf("%s, not %s", got, at)
+	}
+	for _, id := range []string{"", "latest", "20261001T120000"} {
+		if got := TimeOf(id); !got.IsZero() {
+			t.Errorf("%q: %s", id, got)
+		}
+	}
+}
+
 func TestComesBackAsItWas(t *testing.T) {
 	keys, ctx := newKeys(t), t.Context()
 	place, err := NewFolder(t.TempDir(), "mgmt")

@@ -3,7 +3,6 @@ package status
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -98,9 +97,8 @@ func (c *collector) atRest() {
 	for i := range r.Providers {
 		r.Providers[i].Ready, r.Providers[i].Reason = true, "stopped"
 	}
-	r.Flux.Controllers = slices.Clone(r.Flux.Controllers)
 	for i := range r.Flux.Controllers {
-		if d := &r.Flux.Controllers[i]; d.Name != "source-controller" {
+		if d := &r.Flux.Controllers[i]; d.Name != handover.Fetcher {
 			d.Ready, d.Reason = true, "stopped"
 		}
 	}
