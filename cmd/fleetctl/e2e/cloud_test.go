@@ -39,10 +39,7 @@ var capa = kube.Key{Namespace: "capa-system", Name: "capa-controller-manager"}
 // TestAWS: from one commit to the infrastructure of a cluster in AWS, as its own provider makes it, and back to an account without anything.
 func TestAWS(t *testing.T) {
 	a := newOnAWS(t, "e2e-aws")
-	for _, step := range []struct {
-		name string
-		play func(t *testing.T)
-	}{
+	a.plays([]act{
 		{"init with the AWS provider", a.inits},
 		{"a commit makes a cluster's infrastructure", a.declares},
 		{"looking tells what is and what is waited for", a.looks},
@@ -50,8 +47,19 @@ func TestAWS(t *testing.T) {
 		{"changed credentials reach the running provider", a.renews},
 		{"no secret key is anywhere", a.keepsSecrets},
 		{"teardown --delete-clusters leaves the account empty", a.tearsDown},
-	} {
-		if !a.step(step.name, step.play) {
+	})
+}
+
+// act is one step of a test that tells a whole story.
+type act struct {
+	name string
+	play func(t *testing.T)
+}
+
+// plays runs the steps in order, each on what those before it have made, so that it ends with the first that fails.
+func (f *fleet) plays(acts []act) {
+	for _, each := range acts {
+		if !f.step(each.name, each.play) {
 			return
 		}
 	}

@@ -18,10 +18,7 @@ func TestAWSRunnerLost(t *testing.T) {
 	place := filepath.Join(p.base, "snapshots")
 	var there []string
 	key := ""
-	for _, step := range []struct {
-		name string
-		play func(t *testing.T)
-	}{
+	p.plays([]act{
 		{"a fleet repo with two clusters in AWS, and a place for snapshots", func(*testing.T) {
 			p.declaresFleetWith(fmt.Sprintf("  snapshots: {to: %q}\n", place))
 		}},
@@ -46,11 +43,7 @@ func TestAWSRunnerLost(t *testing.T) {
 		{"a commit scales both through the provider that runs on one of them", p.scalesBoth},
 		{"a commit removes the other, with all that it had", p.removesShop},
 		{"another management cluster takes it over and takes it down, which leaves the account empty", p.undoes},
-	} {
-		if !p.step(step.name, step.play) {
-			return
-		}
-	}
+	})
 }
 
 // dies runs bootstrap until both clusters have a machine in AWS and a snapshot has what makes them, and ends all that the runner runs and knows.

@@ -32,21 +32,14 @@ const platform, undoer = "platform", "e2e-undoer"
 // cloud on machines that it manages itself: it makes nothing a second time, and a commit scales clusters through it.
 func TestAWSPivot(t *testing.T) {
 	p := newPivotOnAWS(t, "e2e-pivot")
-	for _, step := range []struct {
-		name string
-		play func(t *testing.T)
-	}{
+	p.plays([]act{
 		{"a fleet repo with two clusters in AWS, and no management cluster", p.declaresFleet},
 		{"bootstrap makes them, hands over to one of them, and ends the ephemeral host", p.bootstraps},
 		{"nothing is there twice, and nothing was made twice", p.hasNothingTwice},
 		{"a commit scales both through the provider that runs on one of them", p.scalesBoth},
 		{"a commit removes the other, with all that it had", p.removesShop},
 		{"another management cluster takes it over and takes it down, which leaves the account empty", p.undoes},
-	} {
-		if !p.step(step.name, step.play) {
-			return
-		}
-	}
+	})
 }
 
 func newPivotOnAWS(t *testing.T, name string) *pivotOnAWS {
