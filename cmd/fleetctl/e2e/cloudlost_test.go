@@ -49,7 +49,7 @@ func TestAWSRunnerLost(t *testing.T) {
 // dies runs bootstrap until both clusters have a machine in AWS and a snapshot has what makes them, and ends all that the runner runs and knows.
 func (p *pivotOnAWS) dies(t *testing.T, place string) {
 	t.Helper()
-	r := (&handedOver{whole: t, fleet: p.fleet}).begin(p.bootstrap()...)
+	r := p.begin(p.bootstrap()...)
 	newest := func() string {
 		files, err := filepath.Glob(filepath.Join(place, p.name, "*"))
 		if err != nil {

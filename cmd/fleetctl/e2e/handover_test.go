@@ -286,18 +286,18 @@ func (h *handedOver) unsynced(t *testing.T) string {
 }
 
 // killedAt kills a fleetctl as soon as the journal at c says that the phase is reached.
-func (h *handedOver) killedAt(c *kube.Client, phase handover.Phase, args []string) {
-	h.t.Helper()
-	r := h.begin(args...)
+func (f *fleet) killedAt(c *kube.Client, phase handover.Phase, args []string) {
+	f.t.Helper()
+	r := f.begin(args...)
 	r.killedWhen(func() bool {
-		journal, err := handover.ReadJournal(h.t.Context(), c)
+		journal, err := handover.ReadJournal(f.t.Context(), c)
 		if err != nil {
-			h.t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		return journal != nil && journal.Phase == phase
 	})
-	if journal, err := handover.ReadJournal(h.t.Context(), c); err != nil || journal.Phase == handover.PhaseReleased {
-		h.t.Fatalf("killed too late: %+v, %v", journal, err)
+	if journal, err := handover.ReadJournal(f.t.Context(), c); err != nil || journal.Phase == handover.PhaseReleased {
+		f.t.Fatalf("killed too late: %+v, %v", journal, err)
 	}
 }
 
@@ -310,12 +310,12 @@ type running struct {
 }
 
 // begin starts fleetctl.
-func (h *handedOver) begin(args ...string) *running {
-	h.t.Helper()
-	r := &running{t: h.t, cmd: h.command(args...), progress: &echo{t: h.t}, ended: make(chan error, 1)}
+func (f *fleet) begin(args ...string) *running {
+	f.t.Helper()
+	r := &running{t: f.t, cmd: f.command(args...), progress: &echo{t: f.t}, ended: make(chan error, 1)}
 	r.cmd.Stderr = r.progress
 	if err := r.cmd.Start(); err != nil {
-		h.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	go func() { r.ended <- r.cmd.Wait() }()
 	return r
