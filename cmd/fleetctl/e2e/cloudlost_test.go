@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -24,7 +23,7 @@ func TestAWSRunnerLost(t *testing.T) {
 		}},
 		{"the runner dies when there are machines, and a snapshot has them", func(t *testing.T) {
 			p.dies(t, place)
-			there, key = p.aws.left(t), p.lostKey(t)
+			there, key = p.aws.left(t), p.ageKey(p.lost())
 			t.Logf("AWS has %v, by %v", kinds(there), p.aws.made(t))
 		}},
 		{"a new one asks first", func(*testing.T) {
@@ -81,17 +80,5 @@ func (p *pivotOnAWS) dies(t *testing.T, place string) {
 	}
 	r.kill()
 	kill(t, processesOf(t, p.base))
-	if err := os.Rename(p.state, p.state+"-lost"); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// lostKey is the age key of the fleet, which is kept elsewhere, too.
-func (p *pivotOnAWS) lostKey(t *testing.T) string {
-	t.Helper()
-	keys, err := filepath.Glob(filepath.Join(p.state+"-lost", "keys", "fleets", "*.agekey"))
-	if err != nil || len(keys) != 1 {
-		t.Fatalf("keys: %v, %v", keys, err)
-	}
-	return keys[0]
+	p.forgets()
 }

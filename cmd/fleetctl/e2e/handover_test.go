@@ -124,9 +124,7 @@ func TestSourceLost(t *testing.T) {
 	if !h.step("killed, and all that the source was is gone", func(t *testing.T) {
 		h.killedAt(h.source, handover.PhaseCommitted, to)
 		kill(t, h.on.processes(h.fleet))
-		if err := os.Rename(h.state, h.state+"-lost"); err != nil {
-			t.Fatal(err)
-		}
+		h.forgets()
 		h.fails(2, []string{"nothing says where to pivot to"}, pivot...)
 	}) {
 		return
