@@ -45,7 +45,6 @@ func TestAWSPivot(t *testing.T) {
 func newPivotOnAWS(t *testing.T, name string) *pivotOnAWS {
 	t.Helper()
 	p := &pivotOnAWS{onAWS: newOnAWSThatWorks(t, name), server: gittest.NewHTTPS(t, gittest.Options{})}
-	p.token, p.fluxToken = p.server.Token, p.server.ReadToken
 	p.kubeconfig = filepath.Join(p.base, platform+".kubeconfig")
 	return p
 }
@@ -55,19 +54,7 @@ func (p *pivotOnAWS) declaresFleet(t *testing.T) { p.declaresFleetWith("") }
 // declaresFleetWith writes a fleet.yaml with more in its spec, and declares the clusters.
 func (p *pivotOnAWS) declaresFleetWith(more string) {
 	p.t.Helper()
-	p.writes("ca.pem", string(p.server.CA))
-	p.writes("fleet.yaml", fmt.Sprintf(`apiVersion: fleetctl.dev/v1alpha1
-kind: Fleet
-metadata: {name: pivot}
-spec:
-  git: {url: "%s", caFile: ca.pem, interval: 5s}
-  environments: [{name: dev}]
-%s  managementClusters:
-  - name: %s
-    kubernetesVersion: %s
-    host: {type: embedded}
-    providers: [{name: aws}]
-`, p.server.URL, more, p.name, kubernetesVersion))
+	p.servedBy(p.server, "aws", more)
 	p.ok("init", "--scaffold")
 	for name, flux := range map[string]string{platform: "none", "shop": "own"} {
 		p.ok("cluster", "add", name, "--flavour", "aws-kubeadm", "--environment", "dev", "--flux", flux, "--set", "kubernetesVersion="+kubernetesVersion,

@@ -170,37 +170,21 @@ func newHandedOver(t *testing.T) *handedOver {
 // newSource is a fleet whose management cluster is to hand its work over, or to be lost.
 func newSource(t *testing.T) *handedOver {
 	t.Helper()
-	h := &handedOver{whole: t, fleet: newFleetOn(t, onEmbedded, "e2e-source"), server: gittest.NewHTTPS(t, gittest.Options{})}
-	h.token, h.fluxToken = h.server.Token, h.server.ReadToken
-	return h
+	return &handedOver{whole: t, fleet: newFleetOn(t, onEmbedded, "e2e-source"), server: gittest.NewHTTPS(t, gittest.Options{})}
 }
 
 // declares makes the source, with two clusters that have a worker each.
-func (h *handedOver) declares(t *testing.T) {
-	h.writesFleet("")
+func (h *handedOver) declares(t *testing.T) { h.declaresWith(t, "") }
+
+// declaresWith is the same, with more in the spec of fleet.yaml.
+func (h *handedOver) declaresWith(t *testing.T, more string) {
+	h.servedBy(h.server, "docker", more)
 	made := decode[initResult](t, h.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
 	h.source = h.client(made.Kubeconfig)
 	h.addsClusters("--push")
 	h.available("one", 5*time.Minute)
 	h.available("two", 5*time.Minute)
 	h.ready(5 * time.Minute)
-}
-
-// writesFleet writes fleet.yaml, with more in its spec.
-func (h *handedOver) writesFleet(more string) {
-	h.writes("ca.pem", string(h.server.CA))
-	h.writes("fleet.yaml", fmt.Sprintf(`apiVersion: fleetctl.dev/v1alpha1
-kind: Fleet
-metadata: {name: handover}
-spec:
-  git: {url: "%s", caFile: ca.pem, interval: 5s}
-  environments: [{name: dev}]
-%s  managementClusters:
-  - name: %s
-    kubernetesVersion: %s
-    host: {type: embedded}
-    providers: [{name: docker}]
-`, h.server.URL, more, h.name, kubernetesVersion))
 }
 
 // addsClusters declares two clusters that have a worker each.

@@ -118,7 +118,7 @@ func TestRunnerLostInBootstrap(t *testing.T) {
 	place := filepath.Join(h.base, "snapshots")
 	run := []string{"bootstrap", "--bundle", os.Getenv(envBundle), "-o", "json"}
 	if !h.step("a fleet repo with clusters, and no management cluster", func(*testing.T) {
-		h.writesFleet(fmt.Sprintf("  snapshots: {to: %q}\n", place))
+		h.servedBy(h.server, "docker", fmt.Sprintf("  snapshots: {to: %q}\n", place))
 		h.ok("init", "--scaffold")
 		h.addsClusters("--commit")
 	}) {

@@ -21,14 +21,8 @@ func TestStandby(t *testing.T) {
 	h := newSource(t)
 	bundle := []string{"--bundle", os.Getenv(envBundle)}
 	with := func(args ...string) []string { return append(args, bundle...) }
-	if !h.step("a management cluster makes clusters", func(*testing.T) {
-		h.writesFleet(fmt.Sprintf("  snapshots: {to: %q}\n", filepath.Join(h.base, "snapshots")))
-		made := decode[initResult](h.t, h.ok(with("init", "-o", "json")...).stdout)
-		h.source = h.client(made.Kubeconfig)
-		h.addsClusters("--push")
-		h.available("one", 5*time.Minute)
-		h.available("two", 5*time.Minute)
-		h.ready(5 * time.Minute)
+	if !h.step("a management cluster makes clusters", func(t *testing.T) {
+		h.declaresWith(t, fmt.Sprintf("  snapshots: {to: %q}\n", filepath.Join(h.base, "snapshots")))
 	}) {
 		return
 	}
