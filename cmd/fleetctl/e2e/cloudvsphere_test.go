@@ -35,7 +35,7 @@ func (v *simulatedVSphere) left(t *testing.T) []string {
 }
 
 func (v *simulatedVSphere) machines(ctx context.Context) ([]machine, error) {
-	return machinesAt(ctx, v.URL+"/machines")
+	return tryToAsk[[]machine](ctx, v.URL+"/machines")
 }
 
 // onVSphere is a fleet with its management cluster on this machine and clusters in a simulated vSphere, whose machines boot.
