@@ -118,9 +118,24 @@ func (a *onAWS) inits(t *testing.T) {
 	a.mgmt = a.client(made.Kubeconfig)
 }
 
+// addsCluster declares a cluster with one machine of the control plane by a commit; more are further flags.
+func (a *onAWS) addsCluster(name string, more ...string) {
+	a.t.Helper()
+	a.ok(append([]string{
+		"cluster", "add", name, "--flavour", "aws-kubeadm", "--environment", "dev", "--set", "kubernetesVersion=" + kubernetesVersion,
+		"--set", "region=" + a.aws.Region, "--set", "controlPlane.image=" + a.aws.Image, "--set", "controlPlane.replicas=1", "--commit",
+	}, more...)...)
+}
+
+// oneWorker are the flags for a pool with a machine.
+func (a *onAWS) oneWorker() []string {
+	return []string{
+		"--set", "pools[0].name=general", "--set", "pools[0].replicas=1", "--set", "pools[0].size=m7i.large", "--set", "pools[0].image=" + a.aws.Image,
+	}
+}
+
 func (a *onAWS) declares(t *testing.T) {
-	a.ok("cluster", "add", "shop", "--flavour", "aws-kubeadm", "--environment", "dev", "--set", "kubernetesVersion="+kubernetesVersion,
-		"--set", "region="+a.aws.Region, "--set", "controlPlane.image="+a.aws.Image, "--set", "controlPlane.replicas=1", "--commit")
+	a.addsCluster("shop")
 	want := map[string]int{
 		"vpc": 1, "subnet": 6, "internet-gateway": 1, "nat-gateway": 3, "address": 3, "load-balancer": 1, "target-group": 1, "instance": 1,
 	}

@@ -43,9 +43,7 @@ func TestAWSDayTwo(t *testing.T) {
 }
 
 func (a *onAWS) makesCluster(t *testing.T) {
-	a.ok("cluster", "add", "shop", "--flavour", "aws-kubeadm", "--environment", "dev", "--set", "kubernetesVersion="+kubernetesVersion,
-		"--set", "region="+a.aws.Region, "--set", "controlPlane.image="+a.aws.Image, "--set", "controlPlane.replicas=1",
-		"--set", "pools[0].name=general", "--set", "pools[0].replicas=1", "--set", "pools[0].size=m7i.large", "--set", "pools[0].image="+a.aws.Image, "--commit")
+	a.addsCluster("shop", a.oneWorker()...)
 	a.available("shop", 8*time.Minute)
 	a.hasMachines(t, 1, 1)
 	t.Log(a.run("status", "shop").stdout)

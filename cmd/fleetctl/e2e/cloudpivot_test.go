@@ -57,9 +57,7 @@ func (p *pivotOnAWS) declaresFleetWith(more string) {
 	p.servedBy(p.server, "aws", more)
 	p.ok("init", "--scaffold")
 	for name, flux := range map[string]string{platform: "none", "shop": "own"} {
-		p.ok("cluster", "add", name, "--flavour", "aws-kubeadm", "--environment", "dev", "--flux", flux, "--set", "kubernetesVersion="+kubernetesVersion,
-			"--set", "region="+p.aws.Region, "--set", "controlPlane.image="+p.aws.Image, "--set", "controlPlane.replicas=1",
-			"--set", "pools[0].name=general", "--set", "pools[0].replicas=1", "--set", "pools[0].size=m7i.large", "--set", "pools[0].image="+p.aws.Image, "--commit")
+		p.addsCluster(name, append(p.oneWorker(), "--flux", flux)...)
 	}
 }
 
@@ -124,11 +122,9 @@ func (p *pivotOnAWS) hasNothingTwice(t *testing.T) {
 		t.Errorf("AWS has made %v, and had made %v before", now, p.made)
 	}
 	have := kinds(p.before)
-	for kind, n := range map[string]int{"vpc": 2, "subnet": 12, "internet-gateway": 2, "nat-gateway": 6, "address": 6, "load-balancer": 2, "target-group": 2, "instance": 4} {
-		if have[kind] != n {
-			t.Errorf("there are %d of %s, and not %d", have[kind], kind, n)
-		}
-	}
+	hasEach(t, have, map[string]int{
+		"vpc": 2, "subnet": 12, "internet-gateway": 2, "nat-gateway": 6, "address": 6, "load-balancer": 2, "target-group": 2, "instance": 4,
+	})
 	for call, n := range map[string]int{"CreateVpc": 2, "CreateNatGateway": 6, "CreateLoadBalancer": 2, "RunInstances": 4} {
 		if p.made[call] != n {
 			t.Errorf("%s has made something %d times, and not %d", call, p.made[call], n)
@@ -177,8 +173,15 @@ func (p *pivotOnAWS) scalesBoth(t *testing.T) {
 func (p *pivotOnAWS) removesShop(t *testing.T) {
 	p.ok("cluster", "remove", "shop", "--push", "--wait", "--timeout", "3m")
 	p.ok("cluster", "remove", "shop", "--yes", "--push", "--wait", "--timeout", "6m")
-	have := kinds(p.aws.left(t))
-	for kind, n := range map[string]int{"vpc": 1, "subnet": 6, "internet-gateway": 1, "nat-gateway": 3, "address": 3, "load-balancer": 1, "target-group": 1, "instance": 3} {
+	hasEach(t, kinds(p.aws.left(t)), map[string]int{
+		"vpc": 1, "subnet": 6, "internet-gateway": 1, "nat-gateway": 3, "address": 3, "load-balancer": 1, "target-group": 1, "instance": 3,
+	})
+}
+
+// hasEach requires of each of these kinds that there are so many.
+func hasEach(t *testing.T, have, want map[string]int) {
+	t.Helper()
+	for kind, n := range want {
 		if have[kind] != n {
 			t.Errorf("there are %d of %s, and not %d", have[kind], kind, n)
 		}
