@@ -39,10 +39,7 @@ var capa = kube.Key{Namespace: "capa-system", Name: "capa-controller-manager"}
 // TestAWS: from one commit to the infrastructure of a cluster in AWS, as its own provider makes it, and back to an account without anything.
 func TestAWS(t *testing.T) {
 	a := newOnAWS(t, "e2e-aws")
-	for _, step := range []struct {
-		name string
-		play func(t *testing.T)
-	}{
+	a.plays([]act{
 		{"init with the AWS provider", a.inits},
 		{"a commit makes a cluster's infrastructure", a.declares},
 		{"looking tells what is and what is waited for", a.looks},
@@ -50,8 +47,19 @@ func TestAWS(t *testing.T) {
 		{"changed credentials reach the running provider", a.renews},
 		{"no secret key is anywhere", a.keepsSecrets},
 		{"teardown --delete-clusters leaves the account empty", a.tearsDown},
-	} {
-		if !a.step(step.name, step.play) {
+	})
+}
+
+// act is one step of a test that tells a whole story.
+type act struct {
+	name string
+	play func(t *testing.T)
+}
+
+// plays runs the steps in order, each on what those before it have made, so that it ends with the first that fails.
+func (f *fleet) plays(acts []act) {
+	for _, each := range acts {
+		if !f.step(each.name, each.play) {
 			return
 		}
 	}
@@ -110,9 +118,24 @@ func (a *onAWS) inits(t *testing.T) {
 	a.mgmt = a.client(made.Kubeconfig)
 }
 
+// addsCluster declares a cluster with one machine of the control plane by a commit; more are further flags.
+func (a *onAWS) addsCluster(name string, more ...string) {
+	a.t.Helper()
+	a.ok(append([]string{
+		"cluster", "add", name, "--flavour", "aws-kubeadm", "--environment", "dev", "--set", "kubernetesVersion=" + kubernetesVersion,
+		"--set", "region=" + a.aws.Region, "--set", "controlPlane.image=" + a.aws.Image, "--set", "controlPlane.replicas=1", "--commit",
+	}, more...)...)
+}
+
+// oneWorker are the flags for a pool with a machine.
+func (a *onAWS) oneWorker() []string {
+	return []string{
+		"--set", "pools[0].name=general", "--set", "pools[0].replicas=1", "--set", "pools[0].size=m7i.large", "--set", "pools[0].image=" + a.aws.Image,
+	}
+}
+
 func (a *onAWS) declares(t *testing.T) {
-	a.ok("cluster", "add", "shop", "--flavour", "aws-kubeadm", "--environment", "dev", "--set", "kubernetesVersion="+kubernetesVersion,
-		"--set", "region="+a.aws.Region, "--set", "controlPlane.image="+a.aws.Image, "--set", "controlPlane.replicas=1", "--commit")
+	a.addsCluster("shop")
 	want := map[string]int{
 		"vpc": 1, "subnet": 6, "internet-gateway": 1, "nat-gateway": 3, "address": 3, "load-balancer": 1, "target-group": 1, "instance": 1,
 	}

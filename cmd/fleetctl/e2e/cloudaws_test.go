@@ -113,42 +113,37 @@ func (a *simulatedAWS) made(t *testing.T) map[string]int {
 
 // machines are the instances that there are and were, each with what it finds when it boots.
 func (a *simulatedAWS) machines(ctx context.Context) ([]machine, error) {
-	return machinesAt(ctx, a.URL+"/_test/machines")
+	return tryToAsk[[]machine](ctx, a.URL+"/_test/machines")
 }
 
-func machinesAt(ctx context.Context, url string) ([]machine, error) {
+// ask requires an answer of the simulator of a cloud.
+func ask[T any](t *testing.T, url string) T {
+	t.Helper()
+	answer, err := tryToAsk[T](t.Context(), url)
+	if err != nil {
+		t.Fatalf("%s: %v", url, err)
+	}
+	return answer
+}
+
+func tryToAsk[T any](ctx context.Context, url string) (answer T, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the simulated cloud answers %s: %s", response.Status, body)
+		return answer, fmt.Errorf("the simulated cloud answers %s: %s", response.Status, body)
 	}
-	var all []machine
-	return all, json.Unmarshal(body, &all)
-}
-
-func ask[T any](t *testing.T, url string) T {
-	t.Helper()
-	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s, %v\n%s", url, response.Status, err, body)
-	}
-	return decode[T](t, string(body))
+	return answer, json.Unmarshal(body, &answer)
 }
 
 // kinds counts what there is of each kind.

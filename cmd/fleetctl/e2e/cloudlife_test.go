@@ -20,28 +20,18 @@ import (
 // the account empty.
 func TestAWSLife(t *testing.T) {
 	a := newOnAWSThatBoots(t, "e2e-life")
-	for _, step := range []struct {
-		name string
-		play func(t *testing.T)
-	}{
+	a.plays([]act{
 		{"init with the AWS provider", a.inits},
 		{"one commit makes a cluster that is Available", a.makesCluster},
 		{"a commit scales its workers", a.scales},
 		{"cluster remove leaves the account empty", a.removes},
-	} {
-		if !a.step(step.name, step.play) {
-			return
-		}
-	}
+	})
 }
 
 // TestAWSDayTwo: what such a cluster meets later: its machines are replaced, one of them is lost, and commits wait while it is paused.
 func TestAWSDayTwo(t *testing.T) {
 	a := newOnAWSThatBoots(t, "e2e-day-two")
-	for _, step := range []struct {
-		name string
-		play func(t *testing.T)
-	}{
+	a.plays([]act{
 		{"init with the AWS provider", a.inits},
 		{"one commit makes a cluster that is Available", a.makesCluster},
 		{"a commit scales its workers", a.scales},
@@ -49,17 +39,11 @@ func TestAWSDayTwo(t *testing.T) {
 		{"a machine that is ended behind our back is replaced", a.losesMachine},
 		{"what is paused stays until it is resumed", a.pauses},
 		{"cluster remove leaves the account empty", a.removes},
-	} {
-		if !a.step(step.name, step.play) {
-			return
-		}
-	}
+	})
 }
 
 func (a *onAWS) makesCluster(t *testing.T) {
-	a.ok("cluster", "add", "shop", "--flavour", "aws-kubeadm", "--environment", "dev", "--set", "kubernetesVersion="+kubernetesVersion,
-		"--set", "region="+a.aws.Region, "--set", "controlPlane.image="+a.aws.Image, "--set", "controlPlane.replicas=1",
-		"--set", "pools[0].name=general", "--set", "pools[0].replicas=1", "--set", "pools[0].size=m7i.large", "--set", "pools[0].image="+a.aws.Image, "--commit")
+	a.addsCluster("shop", a.oneWorker()...)
 	a.available("shop", 8*time.Minute)
 	a.hasMachines(t, 1, 1)
 	t.Log(a.run("status", "shop").stdout)

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -18,16 +17,13 @@ func TestAWSRunnerLost(t *testing.T) {
 	place := filepath.Join(p.base, "snapshots")
 	var there []string
 	key := ""
-	for _, step := range []struct {
-		name string
-		play func(t *testing.T)
-	}{
+	p.plays([]act{
 		{"a fleet repo with two clusters in AWS, and a place for snapshots", func(*testing.T) {
 			p.declaresFleetWith(fmt.Sprintf("  snapshots: {to: %q}\n", place))
 		}},
 		{"the runner dies when there are machines, and a snapshot has them", func(t *testing.T) {
 			p.dies(t, place)
-			there, key = p.aws.left(t), p.lostKey(t)
+			there, key = p.aws.left(t), p.ageKey(p.lost())
 			t.Logf("AWS has %v, by %v", kinds(there), p.aws.made(t))
 		}},
 		{"a new one asks first", func(*testing.T) {
@@ -46,17 +42,13 @@ func TestAWSRunnerLost(t *testing.T) {
 		{"a commit scales both through the provider that runs on one of them", p.scalesBoth},
 		{"a commit removes the other, with all that it had", p.removesShop},
 		{"another management cluster takes it over and takes it down, which leaves the account empty", p.undoes},
-	} {
-		if !p.step(step.name, step.play) {
-			return
-		}
-	}
+	})
 }
 
 // dies runs bootstrap until both clusters have a machine in AWS and a snapshot has what makes them, and ends all that the runner runs and knows.
 func (p *pivotOnAWS) dies(t *testing.T, place string) {
 	t.Helper()
-	r := (&handedOver{whole: t, fleet: p.fleet}).begin(p.bootstrap()...)
+	r := p.begin(p.bootstrap()...)
 	newest := func() string {
 		files, err := filepath.Glob(filepath.Join(place, p.name, "*"))
 		if err != nil {
@@ -88,17 +80,5 @@ func (p *pivotOnAWS) dies(t *testing.T, place string) {
 	}
 	r.kill()
 	kill(t, processesOf(t, p.base))
-	if err := os.Rename(p.state, p.state+"-lost"); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// lostKey is the age key of the fleet, which is kept elsewhere, too.
-func (p *pivotOnAWS) lostKey(t *testing.T) string {
-	t.Helper()
-	keys, err := filepath.Glob(filepath.Join(p.state+"-lost", "keys", "fleets", "*.agekey"))
-	if err != nil || len(keys) != 1 {
-		t.Fatalf("keys: %v, %v", keys, err)
-	}
-	return keys[0]
+	p.forgets()
 }

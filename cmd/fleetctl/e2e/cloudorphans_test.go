@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -158,7 +157,5 @@ func (a *onAWS) gone(t *testing.T) {
 	t.Helper()
 	kill(t, a.on.processes(a.fleet))
 	eventually(t, "all is off", time.Minute, func() string { return told(a.on.processes(a.fleet)) })
-	if err := os.Rename(a.state, a.state+"-lost"); err != nil {
-		t.Fatal(err)
-	}
+	a.forgets()
 }

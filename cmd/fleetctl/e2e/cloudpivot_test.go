@@ -32,27 +32,19 @@ const platform, undoer = "platform", "e2e-undoer"
 // cloud on machines that it manages itself: it makes nothing a second time, and a commit scales clusters through it.
 func TestAWSPivot(t *testing.T) {
 	p := newPivotOnAWS(t, "e2e-pivot")
-	for _, step := range []struct {
-		name string
-		play func(t *testing.T)
-	}{
+	p.plays([]act{
 		{"a fleet repo with two clusters in AWS, and no management cluster", p.declaresFleet},
 		{"bootstrap makes them, hands over to one of them, and ends the ephemeral host", p.bootstraps},
 		{"nothing is there twice, and nothing was made twice", p.hasNothingTwice},
 		{"a commit scales both through the provider that runs on one of them", p.scalesBoth},
 		{"a commit removes the other, with all that it had", p.removesShop},
 		{"another management cluster takes it over and takes it down, which leaves the account empty", p.undoes},
-	} {
-		if !p.step(step.name, step.play) {
-			return
-		}
-	}
+	})
 }
 
 func newPivotOnAWS(t *testing.T, name string) *pivotOnAWS {
 	t.Helper()
 	p := &pivotOnAWS{onAWS: newOnAWSThatWorks(t, name), server: gittest.NewHTTPS(t, gittest.Options{})}
-	p.token, p.fluxToken = p.server.Token, p.server.ReadToken
 	p.kubeconfig = filepath.Join(p.base, platform+".kubeconfig")
 	return p
 }
@@ -62,24 +54,10 @@ func (p *pivotOnAWS) declaresFleet(t *testing.T) { p.declaresFleetWith("") }
 // declaresFleetWith writes a fleet.yaml with more in its spec, and declares the clusters.
 func (p *pivotOnAWS) declaresFleetWith(more string) {
 	p.t.Helper()
-	p.writes("ca.pem", string(p.server.CA))
-	p.writes("fleet.yaml", fmt.Sprintf(`apiVersion: fleetctl.dev/v1alpha1
-kind: Fleet
-metadata: {name: pivot}
-spec:
-  git: {url: "%s", caFile: ca.pem, interval: 5s}
-  environments: [{name: dev}]
-%s  managementClusters:
-  - name: %s
-    kubernetesVersion: %s
-    host: {type: embedded}
-    providers: [{name: aws}]
-`, p.server.URL, more, p.name, kubernetesVersion))
+	p.servedBy(p.server, "aws", more)
 	p.ok("init", "--scaffold")
 	for name, flux := range map[string]string{platform: "none", "shop": "own"} {
-		p.ok("cluster", "add", name, "--flavour", "aws-kubeadm", "--environment", "dev", "--flux", flux, "--set", "kubernetesVersion="+kubernetesVersion,
-			"--set", "region="+p.aws.Region, "--set", "controlPlane.image="+p.aws.Image, "--set", "controlPlane.replicas=1",
-			"--set", "pools[0].name=general", "--set", "pools[0].replicas=1", "--set", "pools[0].size=m7i.large", "--set", "pools[0].image="+p.aws.Image, "--commit")
+		p.addsCluster(name, append(p.oneWorker(), "--flux", flux)...)
 	}
 }
 
@@ -144,11 +122,9 @@ func (p *pivotOnAWS) hasNothingTwice(t *testing.T) {
 		t.Errorf("AWS has made %v, and had made %v before", now, p.made)
 	}
 	have := kinds(p.before)
-	for kind, n := range map[string]int{"vpc": 2, "subnet": 12, "internet-gateway": 2, "nat-gateway": 6, "address": 6, "load-balancer": 2, "target-group": 2, "instance": 4} {
-		if have[kind] != n {
-			t.Errorf("there are %d of %s, and not %d", have[kind], kind, n)
-		}
-	}
+	hasEach(t, have, map[string]int{
+		"vpc": 2, "subnet": 12, "internet-gateway": 2, "nat-gateway": 6, "address": 6, "load-balancer": 2, "target-group": 2, "instance": 4,
+	})
 	for call, n := range map[string]int{"CreateVpc": 2, "CreateNatGateway": 6, "CreateLoadBalancer": 2, "RunInstances": 4} {
 		if p.made[call] != n {
 			t.Errorf("%s has made something %d times, and not %d", call, p.made[call], n)
@@ -197,8 +173,15 @@ func (p *pivotOnAWS) scalesBoth(t *testing.T) {
 func (p *pivotOnAWS) removesShop(t *testing.T) {
 	p.ok("cluster", "remove", "shop", "--push", "--wait", "--timeout", "3m")
 	p.ok("cluster", "remove", "shop", "--yes", "--push", "--wait", "--timeout", "6m")
-	have := kinds(p.aws.left(t))
-	for kind, n := range map[string]int{"vpc": 1, "subnet": 6, "internet-gateway": 1, "nat-gateway": 3, "address": 3, "load-balancer": 1, "target-group": 1, "instance": 3} {
+	hasEach(t, kinds(p.aws.left(t)), map[string]int{
+		"vpc": 1, "subnet": 6, "internet-gateway": 1, "nat-gateway": 3, "address": 3, "load-balancer": 1, "target-group": 1, "instance": 3,
+	})
+}
+
+// hasEach requires of each of these kinds that there are so many.
+func hasEach(t *testing.T, have, want map[string]int) {
+	t.Helper()
+	for kind, n := range want {
 		if have[kind] != n {
 			t.Errorf("there are %d of %s, and not %d", have[kind], kind, n)
 		}

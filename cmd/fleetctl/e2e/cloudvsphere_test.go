@@ -35,7 +35,7 @@ func (v *simulatedVSphere) left(t *testing.T) []string {
 }
 
 func (v *simulatedVSphere) machines(ctx context.Context) ([]machine, error) {
-	return machinesAt(ctx, v.URL+"/machines")
+	return tryToAsk[[]machine](ctx, v.URL+"/machines")
 }
 
 // onVSphere is a fleet with its management cluster on this machine and clusters in a simulated vSphere, whose machines boot.
@@ -51,20 +51,13 @@ func TestVSphere(t *testing.T) {
 	simulate(t, "vSphere", exec.Command(os.Getenv(envVSphere)), v.vsphere)
 	newBooter(t, v.vsphere.machines, nil)
 	v.fleet = newFleetOn(t, onEmbedded, "e2e-vsphere")
-	for _, step := range []struct {
-		name string
-		play func(t *testing.T)
-	}{
+	v.plays([]act{
 		{"init with the vSphere provider", v.inits},
 		{"a commit brings the identity that the cluster's namespace may use", v.identifies},
 		{"one commit makes a cluster that is Available", v.makesCluster},
 		{"a commit scales its workers", v.scales},
 		{"cluster remove leaves nothing in vCenter", v.removes},
-	} {
-		if !v.step(step.name, step.play) {
-			return
-		}
-	}
+	})
 }
 
 func (v *onVSphere) inits(t *testing.T) {

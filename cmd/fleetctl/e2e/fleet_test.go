@@ -8,7 +8,29 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
+
+// servedBy declares a management cluster on an embedded host, with one provider, whose fleet repo is on that server; more is what fleet.yaml has in its spec
+// besides. Flux gets a token of its own.
+func (f *fleet) servedBy(server *gittest.HTTPS, provider, more string) {
+	f.t.Helper()
+	f.token, f.fluxToken = server.Token, server.ReadToken
+	f.writes("ca.pem", string(server.CA))
+	f.writes("fleet.yaml", fmt.Sprintf(`apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: served}
+spec:
+  git: {url: "%s", caFile: ca.pem, interval: 5s}
+  environments: [{name: dev}]
+%s  managementClusters:
+  - name: %s
+    kubernetesVersion: %s
+    host: {type: embedded}
+    providers: [{name: %s}]
+`, server.URL, more, f.name, kubernetesVersion, provider))
+}
 
 // clusterFile is a HelmRelease as a platform engineer would commit it: the whole declaration of one cluster, with a chart of its own.
 func clusterFile(flavour, name, values string) string {

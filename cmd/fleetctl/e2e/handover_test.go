@@ -124,9 +124,7 @@ func TestSourceLost(t *testing.T) {
 	if !h.step("killed, and all that the source was is gone", func(t *testing.T) {
 		h.killedAt(h.source, handover.PhaseCommitted, to)
 		kill(t, h.on.processes(h.fleet))
-		if err := os.Rename(h.state, h.state+"-lost"); err != nil {
-			t.Fatal(err)
-		}
+		h.forgets()
 		h.fails(2, []string{"nothing says where to pivot to"}, pivot...)
 	}) {
 		return
@@ -172,37 +170,21 @@ func newHandedOver(t *testing.T) *handedOver {
 // newSource is a fleet whose management cluster is to hand its work over, or to be lost.
 func newSource(t *testing.T) *handedOver {
 	t.Helper()
-	h := &handedOver{whole: t, fleet: newFleetOn(t, onEmbedded, "e2e-source"), server: gittest.NewHTTPS(t, gittest.Options{})}
-	h.token, h.fluxToken = h.server.Token, h.server.ReadToken
-	return h
+	return &handedOver{whole: t, fleet: newFleetOn(t, onEmbedded, "e2e-source"), server: gittest.NewHTTPS(t, gittest.Options{})}
 }
 
 // declares makes the source, with two clusters that have a worker each.
-func (h *handedOver) declares(t *testing.T) {
-	h.writesFleet("")
+func (h *handedOver) declares(t *testing.T) { h.declaresWith(t, "") }
+
+// declaresWith is the same, with more in the spec of fleet.yaml.
+func (h *handedOver) declaresWith(t *testing.T, more string) {
+	h.servedBy(h.server, "docker", more)
 	made := decode[initResult](t, h.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
 	h.source = h.client(made.Kubeconfig)
 	h.addsClusters("--push")
 	h.available("one", 5*time.Minute)
 	h.available("two", 5*time.Minute)
 	h.ready(5 * time.Minute)
-}
-
-// writesFleet writes fleet.yaml, with more in its spec.
-func (h *handedOver) writesFleet(more string) {
-	h.writes("ca.pem", string(h.server.CA))
-	h.writes("fleet.yaml", fmt.Sprintf(`apiVersion: fleetctl.dev/v1alpha1
-kind: Fleet
-metadata: {name: handover}
-spec:
-  git: {url: "%s", caFile: ca.pem, interval: 5s}
-  environments: [{name: dev}]
-%s  managementClusters:
-  - name: %s
-    kubernetesVersion: %s
-    host: {type: embedded}
-    providers: [{name: docker}]
-`, h.server.URL, more, h.name, kubernetesVersion))
 }
 
 // addsClusters declares two clusters that have a worker each.
@@ -286,18 +268,18 @@ func (h *handedOver) unsynced(t *testing.T) string {
 }
 
 // killedAt kills a fleetctl as soon as the journal at c says that the phase is reached.
-func (h *handedOver) killedAt(c *kube.Client, phase handover.Phase, args []string) {
-	h.t.Helper()
-	r := h.begin(args...)
+func (f *fleet) killedAt(c *kube.Client, phase handover.Phase, args []string) {
+	f.t.Helper()
+	r := f.begin(args...)
 	r.killedWhen(func() bool {
-		journal, err := handover.ReadJournal(h.t.Context(), c)
+		journal, err := handover.ReadJournal(f.t.Context(), c)
 		if err != nil {
-			h.t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		return journal != nil && journal.Phase == phase
 	})
-	if journal, err := handover.ReadJournal(h.t.Context(), c); err != nil || journal.Phase == handover.PhaseReleased {
-		h.t.Fatalf("killed too late: %+v, %v", journal, err)
+	if journal, err := handover.ReadJournal(f.t.Context(), c); err != nil || journal.Phase == handover.PhaseReleased {
+		f.t.Fatalf("killed too late: %+v, %v", journal, err)
 	}
 }
 
@@ -310,12 +292,12 @@ type running struct {
 }
 
 // begin starts fleetctl.
-func (h *handedOver) begin(args ...string) *running {
-	h.t.Helper()
-	r := &running{t: h.t, cmd: h.command(args...), progress: &echo{t: h.t}, ended: make(chan error, 1)}
+func (f *fleet) begin(args ...string) *running {
+	f.t.Helper()
+	r := &running{t: f.t, cmd: f.command(args...), progress: &echo{t: f.t}, ended: make(chan error, 1)}
 	r.cmd.Stderr = r.progress
 	if err := r.cmd.Start(); err != nil {
-		h.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	go func() { r.ended <- r.cmd.Wait() }()
 	return r

@@ -52,15 +52,9 @@ func TestRunnerLost(t *testing.T) {
 	restore := append([]string{"restore", "--from", place}, bundle...)
 	if !h.step("all that the machine was is gone", func(t *testing.T) {
 		kill(t, h.on.processes(h.fleet))
-		if err := os.Rename(h.state, h.state+"-lost"); err != nil {
-			t.Fatal(err)
-		}
+		h.forgets()
 		h.fails(1, []string{"age key"}, restore...)
-		keys, err := filepath.Glob(filepath.Join(h.state+"-lost", "keys", "fleets", "*.agekey"))
-		if err != nil || len(keys) != 1 {
-			t.Fatalf("keys: %v, %v", keys, err)
-		}
-		restore = append(restore, "--age-key-file", keys[0])
+		restore = append(restore, "--age-key-file", h.ageKey(h.lost()))
 		h.fails(1, []string{"--source-is-gone"}, restore...)
 	}) {
 		return
@@ -124,7 +118,7 @@ func TestRunnerLostInBootstrap(t *testing.T) {
 	place := filepath.Join(h.base, "snapshots")
 	run := []string{"bootstrap", "--bundle", os.Getenv(envBundle), "-o", "json"}
 	if !h.step("a fleet repo with clusters, and no management cluster", func(*testing.T) {
-		h.writesFleet(fmt.Sprintf("  snapshots: {to: %q}\n", place))
+		h.servedBy(h.server, "docker", fmt.Sprintf("  snapshots: {to: %q}\n", place))
 		h.ok("init", "--scaffold")
 		h.addsClusters("--commit")
 	}) {
@@ -137,11 +131,7 @@ func TestRunnerLostInBootstrap(t *testing.T) {
 	}) {
 		return
 	}
-	keys, err := filepath.Glob(filepath.Join(h.state+"-lost", "keys", "fleets", "*.agekey"))
-	if err != nil || len(keys) != 1 {
-		t.Fatalf("keys: %v, %v", keys, err)
-	}
-	run = append(run, "--age-key-file", keys[0])
+	run = append(run, "--age-key-file", h.ageKey(h.lost()))
 	h.step("a new one asks first", func(*testing.T) {
 		h.fails(1, []string{"--source-is-gone"}, run...)
 		h.fails(1, []string{"there are snapshots of it", "fleetctl restore"}, "init", "--bundle", os.Getenv(envBundle))
@@ -230,10 +220,28 @@ func (h *handedOver) diesInBootstrap(t *testing.T, place string, run []string) (
 	})
 	r.kill()
 	kill(t, h.on.processes(h.fleet))
-	if err := os.Rename(h.state, h.state+"-lost"); err != nil {
-		t.Fatal(err)
-	}
+	h.forgets()
 	return machines
+}
+
+// forgets takes away all that the machine knows of the fleet. Only who has kept the fleet's age key elsewhere has it still, as from lost.
+func (f *fleet) forgets() {
+	f.t.Helper()
+	if err := os.Rename(f.state, f.lost()); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fleet) lost() string { return f.state + "-lost" }
+
+// ageKey is the file with the fleet's age key in a state folder.
+func (f *fleet) ageKey(state string) string {
+	f.t.Helper()
+	keys, err := filepath.Glob(filepath.Join(state, "keys", "fleets", "*.agekey"))
+	if err != nil || len(keys) != 1 {
+		f.t.Fatalf("keys: %v, %v", keys, err)
+	}
+	return keys[0]
 }
 
 // kubeconfigFile writes the management cluster's kubeconfig to a file.

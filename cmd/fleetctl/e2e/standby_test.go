@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // TestStandby: a standby waits beside a management cluster, with its providers stopped. The management cluster is lost with its host, and the standby takes over
@@ -20,29 +21,23 @@ func TestStandby(t *testing.T) {
 	h := newSource(t)
 	bundle := []string{"--bundle", os.Getenv(envBundle)}
 	with := func(args ...string) []string { return append(args, bundle...) }
-	if !h.step("a management cluster makes clusters", func(*testing.T) {
-		h.writesFleet(fmt.Sprintf("  snapshots: {to: %q}\n", filepath.Join(h.base, "snapshots")))
-		made := decode[initResult](h.t, h.ok(with("init", "-o", "json")...).stdout)
-		h.source = h.client(made.Kubeconfig)
-		h.addsClusters("--push")
-		h.available("one", 5*time.Minute)
-		h.available("two", 5*time.Minute)
-		h.ready(5 * time.Minute)
+	if !h.step("a management cluster makes clusters", func(t *testing.T) {
+		h.declaresWith(t, fmt.Sprintf("  snapshots: {to: %q}\n", filepath.Join(h.base, "snapshots")))
 	}) {
 		return
 	}
-	before, standby := h.machines(h.source), (*handedOver)(nil)
+	before, standby := h.machines(h.source), (*kube.Client)(nil)
 	if !h.step("a standby is made beside it, and does nothing", func(t *testing.T) {
 		h.fails(2, []string{"is no standby"}, "standby", "activate", h.name, "--source-is-gone")
 		h.ok("standby", "add", "spare", "--host", "embedded", "--push")
 		h.fails(3, []string{"fleetctl init --management spare"}, "standby", "activate", "spare", "--source-is-gone")
 		made := decode[initResult](t, h.ok(with("init", "--management", "spare", "-o", "json")...).stdout)
-		standby = &handedOver{fleet: h.fleet, source: h.client(made.Kubeconfig)}
-		if !h.halted(standby.source) || len(h.machines(standby.source)) != 0 {
+		standby = h.client(made.Kubeconfig)
+		if !h.halted(standby) || len(h.machines(standby)) != 0 {
 			t.Error("its providers run, or it has machines")
 		}
 		again := decode[initResult](t, h.ok(with("init", "--management", "spare", "-o", "json")...).stdout)
-		if again.Changed || !h.halted(standby.source) {
+		if again.Changed || !h.halted(standby) {
 			t.Errorf("init again: changed %t", again.Changed)
 		}
 		if st, code := h.status("--management", "spare"); code != 3 || !strings.Contains(fmt.Sprint(st.Problems), "no snapshot") {
@@ -65,7 +60,7 @@ func TestStandby(t *testing.T) {
 		if !r.Works || r.Standby != "spare" || r.Restored["Machine"] != len(before) {
 			t.Errorf("it says %+v", r)
 		}
-		if len(h.machines(standby.source)) != 0 || !h.halted(standby.source) {
+		if len(h.machines(standby)) != 0 || !h.halted(standby) {
 			t.Error("it has machines, or its providers run")
 		}
 		if st, code := h.status("--management", "spare"); code != 0 {
@@ -94,18 +89,18 @@ func TestStandby(t *testing.T) {
 	if !h.step("it takes over, in a run that goes on where another was killed", func(t *testing.T) {
 		r := h.begin(activate...)
 		r.killedWhen(func() bool {
-			journal, err := handover.ReadJournal(t.Context(), standby.source)
+			journal, err := handover.ReadJournal(t.Context(), standby)
 			return err == nil && journal.Active() && journal.Activates
 		})
 		h.fails(1, []string{"is taking over", "fleetctl standby activate spare"}, with("init", "--management", "spare")...)
 		h.ok(activate...)
 		h.name = "spare"
 		h.ready(5 * time.Minute)
-		h.sameMachines(t, before, standby.source)
+		h.sameMachines(t, before, standby)
 	}) {
 		return
 	}
-	h.step("a commit still scales one", func(*testing.T) { h.scaled(standby.source, "two", 2) })
+	h.step("a commit still scales one", func(*testing.T) { h.scaled(standby, "two", 2) })
 	h.step("fleet.yaml has it in the place of the other one", func(t *testing.T) {
 		content, err := os.ReadFile(filepath.Join(h.dir, "fleet.yaml"))
 		if err != nil || strings.Contains(string(content), "standbys") || strings.Contains(string(content), "e2e-source") || !strings.Contains(string(content), "name: spare") {

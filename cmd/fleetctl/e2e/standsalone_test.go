@@ -152,8 +152,7 @@ func TestStandsAlone(t *testing.T) {
 	})
 	f.step("and takes it over again, killed in the midst of it, whereafter the root can be torn down", func(t *testing.T) {
 		f.fails(1, []string{child + "/" + child}, "teardown", "--management", f.name)
-		h := &handedOver{whole: t, fleet: f}
-		h.killedAt(f.client(a.kubeconfig), handover.PhaseCopied, a.bootstrap)
+		f.killedAt(f.client(a.kubeconfig), handover.PhaseCopied, a.bootstrap)
 		r := decode[masterResult](t, f.ok(a.bootstrap...).stdout)
 		if r.Outcome != "ready" || !r.Alone || r.ParentGone || !slices.Equal(r.HandedOver, []string{"regions/" + child}) {
 			t.Errorf("it says %+v", r) // init has made this root, not bootstrap: it stays

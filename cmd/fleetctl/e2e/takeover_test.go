@@ -17,33 +17,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// takeOverURL stands for the remote in a fleet.yaml that is not written yet.
-const takeOverURL = "GIT_URL"
-
 // TestTakeOverOfARunningFlux: a management cluster that has a workload cluster moves to a remote with another history, which does not have that
 // one. Flux's real controllers, with pruning on again, delete nothing of it; and they read both remotes with tokens that only read.
 func TestTakeOverOfARunningFlux(t *testing.T) {
 	f := newFleetOn(t, onEmbedded, "e2e-takeover")
 	one, two := gittest.NewHTTPS(t, gittest.Options{}), gittest.NewHTTPS(t, gittest.Options{})
-	declared := `apiVersion: fleetctl.dev/v1alpha1
-kind: Fleet
-metadata: {name: takeover}
-spec:
-  git: {url: "` + takeOverURL + `", caFile: ca.pem, interval: 5s}
-  environments: [{name: dev}]
-  managementClusters:
-  - name: ` + f.name + `
-    kubernetesVersion: ` + kubernetesVersion + `
-    host: {type: embedded}
-    providers: [{name: docker}]
-`
-	at := func(server *gittest.HTTPS) {
-		f.writes("ca.pem", string(server.CA))
-		f.writes("fleet.yaml", strings.ReplaceAll(declared, takeOverURL, server.URL))
-		f.token, f.fluxToken = server.Token, server.ReadToken
-	}
 	args := []string{"init", "--bundle", os.Getenv(envBundle), "-o", "json"}
-	at(one)
+	f.servedBy(one, "docker", "")
 	made := decode[initResult](t, f.ok(args...).stdout)
 	mgmt := f.client(made.Kubeconfig)
 	f.holdsToken(mgmt, one.ReadToken)
@@ -61,7 +41,7 @@ spec:
 			t.Fatal(err)
 		}
 	}
-	at(two)
+	f.servedBy(two, "docker", "")
 	f.writes("fleet.id", identity)
 	f.fails(1, []string{"follows something else", one.URL, "--take-over-flux"}, args...)
 	if url := f.follows(mgmt); url != one.URL {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -123,11 +122,7 @@ func (h *handedOver) second(t *testing.T, name string) {
 	h.ok("management", "add", name, "--provider", "docker", "--host", "embedded", "--push")
 	other := *h.other // on another machine, in the same clone
 	other.t, other.name, other.dir, other.token, other.fluxToken = t, name, h.dir, h.token, h.fluxToken
-	keys, err := filepath.Glob(filepath.Join(h.state, "keys", "fleets", "*.agekey"))
-	if err != nil || len(keys) != 1 {
-		t.Fatalf("keys: %v, %v", keys, err)
-	}
-	made := decode[initResult](t, other.ok("init", "--management", name, "--bundle", os.Getenv(envBundle), "--age-key-file", keys[0], "-o", "json").stdout)
+	made := decode[initResult](t, other.ok("init", "--management", name, "--bundle", os.Getenv(envBundle), "--age-key-file", h.ageKey(h.state), "-o", "json").stdout)
 	h.leadsTo(t, made.Kubeconfig, "second")
 	h.ok("connect", "--management", name, "--kubeconfig", h.target)
 	eventually(t, "the second follows the fleet repo", 3*time.Minute, func() string {

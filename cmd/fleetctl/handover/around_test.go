@@ -260,11 +260,7 @@ func TestFenceOnly(t *testing.T) {
 	t.Logf("a fence takes %d writes, taking in takes %d", writes[0], writes[1])
 	aroundStories(t, b, gone, must)
 	for n, verb := range []string{fence, takeIn} {
-		var cases []kill
-		for at := range writes[n] {
-			cases = append(cases, kill{at + 1, killBefore}, kill{at + 1, killAfter})
-		}
-		forEach(t, b, "kills of "+verb, b.share(cases, max(1, *kills/8)), func(t *testing.T, w *world, k kill) {
+		forEach(t, b, "kills of "+verb, b.share(everyWrite(writes[n]), max(1, *kills/8)), func(t *testing.T, w *world, k kill) {
 			ctx := t.Context()
 			w.restore(ctx, t, w.beginning)
 			story := verb + ", " + k.String()

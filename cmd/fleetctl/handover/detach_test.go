@@ -53,11 +53,7 @@ func TestDetach(t *testing.T) {
 		t.Errorf("again: exit %d after %d writes: there is no such cluster any more\n%s", o.code, o.count(), o.output)
 	}
 	t.Logf("it takes %d writes, and leaves %d of %d objects", whole.count(), len(left), len(w.sourceBefore))
-	var cases []kill
-	for at := range whole.count() {
-		cases = append(cases, kill{at + 1, killBefore}, kill{at + 1, killAfter})
-	}
-	forEach(t, b, "kills of a detachment", b.share(cases, max(1, *kills/8)), func(t *testing.T, w *world, k kill) {
+	forEach(t, b, "kills of a detachment", b.share(everyWrite(whole.count()), max(1, *kills/8)), func(t *testing.T, w *world, k kill) {
 		ctx := t.Context()
 		machine := w.restore(ctx, t, w.beginning)
 		r := gone()

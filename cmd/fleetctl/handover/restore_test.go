@@ -118,11 +118,7 @@ func TestRestore(t *testing.T) {
 		}
 		return machine
 	}
-	var cases []kill
-	for at := range writes {
-		cases = append(cases, kill{at + 1, killBefore}, kill{at + 1, killAfter})
-	}
-	forEach(t, b, "kills of a restore", b.share(cases, max(1, *kills/4)), func(t *testing.T, w *world, k kill) {
+	forEach(t, b, "kills of a restore", b.share(everyWrite(writes), max(1, *kills/4)), func(t *testing.T, w *world, k kill) {
 		ctx := t.Context()
 		w.restore(ctx, t, w.beginning)
 		machine := newHome(t, w)

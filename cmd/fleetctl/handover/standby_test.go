@@ -175,19 +175,11 @@ func (b *standbyBed) sourceLost(t *testing.T, w *world, writes int) {
 	b.hold(t, w.atRest(ctx, t), "a relief whose source is lost", o)
 }
 
-func casesOf(writes int) []kill {
-	var cases []kill
-	for at := range writes {
-		cases = append(cases, kill{at + 1, killBefore}, kill{at + 1, killAfter})
-	}
-	return cases
-}
-
 // killAtRest kills what leaves a standby behind: the same again makes it one.
 func (b *standbyBed) killAtRest(t *testing.T, writes map[string]int) {
 	t.Helper()
 	for _, verb := range []string{makeStandby, try} {
-		forEach(t, b.bed, "kills of "+verb, b.share(casesOf(writes[verb]), max(1, *kills/8)), func(t *testing.T, w *world, k kill) {
+		forEach(t, b.bed, "kills of "+verb, b.share(everyWrite(writes[verb]), max(1, *kills/8)), func(t *testing.T, w *world, k kill) {
 			ctx := t.Context()
 			if verb == makeStandby {
 				w.restore(ctx, t, w.beginning)
@@ -222,7 +214,7 @@ func (b *standbyBed) killTakingOver(t *testing.T, writes map[string]int) {
 			}
 			return &run{}
 		}
-		forEach(t, b.bed, "kills of "+verb, b.share(casesOf(writes[verb]), max(1, *kills/8)), func(t *testing.T, w *world, k kill) {
+		forEach(t, b.bed, "kills of "+verb, b.share(everyWrite(writes[verb]), max(1, *kills/8)), func(t *testing.T, w *world, k kill) {
 			ctx := t.Context()
 			w.restore(ctx, t, b.at[w])
 			r := begin()

@@ -92,16 +92,16 @@ const (
 	// fence and takeIn are the two runs of a restore in which another tool makes the objects; abortRestore undoes that, too.
 	fence  = "fence"
 	takeIn = "take-in"
-	// makeStandby makes the target a standby of the source, makeAnothers of another one, try tries the snapshot on it, activate has it take over with that, and relieve from a source that lives; abortActivate
-	// and abortRelieve undo the latter two.
+	// makeStandby makes the target a standby of the source, makeAnothers of another one. try tries the snapshot on it, and activate has it take over with that,
+	// which abortActivate undoes. relieve has it take over from a source that lives: abortRelieve undoes that, and abortWithout where the source is lost.
 	makeStandby   = "rest"
 	makeAnothers  = "rest-anothers"
-	abortWithout  = "abort-without-source"
 	try           = "try"
 	activate      = "activate"
 	abortActivate = "abort-activate"
 	relieve       = "relieve"
 	abortRelieve  = "abort-relieve"
+	abortWithout  = "abort-without-source"
 	// detach takes one Cluster away from the source, transfer hands it to the target, abortTransfer undoes that.
 	detach        = "detach"
 	transfer      = "transfer"
