@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -90,64 +89,13 @@ func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, err
 		return nil, diag.Errorf("choose another name, or add the chart's objects to it by hand", "there is a feature %s already", name)
 	}
 	e.Changes.Write(missing...)
+	if values, err := r.valuesOfFeature(name); err != nil {
+		return nil, err
+	} else if len(values) > 0 && len(missing) > 0 {
+		e.Notes = append(e.Notes, "It gets the values that a feature of this name had: "+strings.Join(values, ", ")+".")
+	}
 	e.Notes = append(e.Notes, fmt.Sprintf("Its values are in %s/%s/namespaced/values.yaml; `fleetctl feature values %s` gives environments and clusters others; `fleetctl feature enable %s` gives it to clusters.", layout.FeaturesDir, name, name, name))
 	return e, nil
-}
-
-// SetFeatureValues writes the values of a feature's chart for environments, or for single clusters: assignments over those that are there. Errors: unknown
-// names, a feature without a chart, an environment whose folders Flux does not apply.
-func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignment) (*Edit, error) {
-	targets, where, err := r.targets(name, opts)
-	if err != nil {
-		return nil, err
-	}
-	if !r.exists(path.Join(layout.FeaturesDir, name, "namespaced", "release.yaml")) {
-		return nil, diag.Errorf("`fleetctl feature add NAME --chart URL --version VERSION` makes one of a chart", "feature %s has no chart", name)
-	}
-	e := &Edit{Summary: fmt.Sprintf("Set values of feature %s for %s", name, where), Environments: environmentsOf(targets)}
-	for _, t := range targets {
-		if !r.exists(t.Layout.FoldersFile(t.Environment)) {
-			return nil, diag.Errorf("`fleetctl environment wire "+t.Environment+"` does that", "Flux does not apply the folders of %s yet", t.Environment)
-		}
-		if t.Cluster != "" && !r.runsFlux(t) {
-			return nil, diag.Errorf(fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one, where its flavour can run it", t.Environment, t.Cluster), "cluster %s runs no Flux", t.Cluster)
-		}
-		file, err := scaffold.FeatureValues(name, t, nil)
-		if err != nil {
-			return nil, err
-		}
-		values, err := r.featureValues(file.Path)
-		if err != nil {
-			return nil, err
-		}
-		if values, err = Assign(values, set); err != nil {
-			return nil, err
-		}
-		if file, err = scaffold.FeatureValues(name, t, values); err != nil {
-			return nil, err
-		}
-		e.Changes.Write(file)
-		if err := r.enlist(&e.Changes, path.Dir(file.Path), file.Path, true); err != nil {
-			return nil, err
-		}
-	}
-	return e, nil
-}
-
-// featureValues are those in a ConfigMap of scaffold.FeatureValues; none where there is no such file.
-func (r *Repo) featureValues(file string) (map[string]any, error) {
-	if !r.exists(file) {
-		return map[string]any{}, nil
-	}
-	src, err := r.read(file)
-	if err != nil {
-		return nil, err
-	}
-	documents, err := yamledit.Parse(src)
-	if err != nil || len(documents) != 1 {
-		return nil, findingsOf(file, fmt.Errorf("not one ConfigMap: %w", err))
-	}
-	return ParseValues(file, []byte(text(yamledit.Find(documents[0], "data", "values.yaml"))))
 }
 
 // AddFeature makes a feature with nothing in it yet. Files that are there stay as they are.

@@ -114,6 +114,19 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 		return nil, diag.Errorf("take it from them first: `fleetctl feature disable "+name+"`", "feature %s is enabled for %s", name, strings.Join(has, ", "))
 	}
 	e := &Edit{Summary: "Remove feature " + name}
+	values, err := r.valuesOfFeature(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range values { // else the next feature of that name gets them
+		e.Changes.Delete(file)
+		if err := r.enlist(&e.Changes, path.Dir(file), file, false); err != nil {
+			return nil, err
+		}
+	}
+	if len(values) > 0 {
+		e.Notes = append(e.Notes, "The values that environments and clusters had for it go with it: "+strings.Join(values, ", ")+".")
+	}
 	return e, r.deleteFolder(&e.Changes, path.Join(layout.FeaturesDir, name))
 }
 

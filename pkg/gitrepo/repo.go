@@ -233,6 +233,28 @@ func (r *Repo) tracking() (*tracking, error) {
 	return t, nil
 }
 
+// refused says of an error about the URL which remote has it, and how to give it another one: nobody has typed the URL.
+func (t *tracking) refused(err error) error {
+	if !errors.Is(err, ErrURL) {
+		return err
+	}
+	hint := "`git remote set-url " + t.remote + " URL` changes it"
+	if more := diag.Hint(err); more != "" {
+		hint = more + "; " + hint
+	}
+	return diag.Errorf(hint, "the remote %s: %w", t.remote, err)
+}
+
+// CheckRemote refuses a remote whose URL fleetctl cannot push to. The error matches ErrURL. It contacts nobody.
+func (r *Repo) CheckRemote() error {
+	t, err := r.tracking()
+	if err != nil || t.url == "" {
+		return err
+	}
+	_, err = parseEndpoint(t.url)
+	return t.refused(err)
+}
+
 // EnsureRemote makes url the remote called origin, if there is none yet, and says whether it did. The error names both if
 // origin is another URL.
 func (r *Repo) EnsureRemote(url string) (bool, error) {

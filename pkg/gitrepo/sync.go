@@ -306,5 +306,5 @@ func (r *Repo) remote(auth Auth) (*tracking, *remote, error) {
 		return nil, nil, diag.Errorf("git remote add origin URL", "%w: %s has no remote", ErrURL, r.dir)
 	}
 	remote, err := newRemote(t.url, auth)
-	return t, remote, err
+	return t, remote, t.refused(err)
 }

@@ -42,6 +42,8 @@ func parseEndpoint(raw string) (*transport.Endpoint, error) {
 	}
 	switch Protocol(ep.Protocol) {
 	case ProtocolHTTPS, ProtocolHTTP, ProtocolSSH:
+	case "file":
+		return nil, diag.Errorf("write it as https://host/path, ssh://user@host/path or user@host:path", "%w: it is a path of this machine, which Flux cannot use", ErrURL)
 	default:
 		return nil, diag.Errorf("write it as https://host/path, ssh://user@host/path or user@host:path", "%w: %s is no protocol that Flux can use", ErrURL, ep.Protocol)
 	}

@@ -2,9 +2,10 @@ package scaffold
 
 import (
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/Masterminds/semver/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -69,9 +70,6 @@ func App(o AppOptions) (manifest.File, error) {
 	return manifest.File{Path: AppFile(o.Layout, o.Environment, o.Tenant, o.Name), Content: content}, err
 }
 
-// revision is what may stand as a branch, a tag or a range of versions.
-var revision = regexp.MustCompile(`^[\w.^~<>=*|, /+-]+$`)
-
 func (s AppSource) check() error {
 	if s.URL == "" {
 		return diag.Usage("give --source https://host/path or ssh://user@host/path", "the repository of the application is missing")
@@ -88,17 +86,29 @@ func (s AppSource) check() error {
 			return err
 		}
 	}
+	return s.checkRevision()
+}
+
+func (s AppSource) checkRevision() error {
 	given := 0
 	for _, ref := range []string{s.Branch, s.Tag, s.SemVer} {
-		if ref == "" {
-			continue
-		}
-		if given++; !revision.MatchString(ref) {
-			return diag.Usage("give a branch, a tag, or a range of versions such as '>=1.0.0 <2.0.0'", "%q is no revision", ref)
+		if ref != "" {
+			given++
 		}
 	}
-	if given > 1 {
+	switch {
+	case given > 1:
 		return diag.Usage("give one of --branch, --tag and --semver", "an application is at one revision")
+	case strings.Contains(s.Branch+s.Tag, "${"): // Git takes it, and Flux fills it in
+		return diag.Usage("give a branch or a tag without ${", "%.80q is no revision", s.Branch+s.Tag)
+	case s.Branch != "" && !v1alpha1.IsBranch(s.Branch):
+		return diag.Usage("give one such as main, or --semver with a range of versions", "--branch %.80q cannot be a branch", s.Branch)
+	case s.Tag != "" && !v1alpha1.IsBranch(s.Tag):
+		return diag.Usage("give one such as v1.2.3, or --semver with a range of versions", "--tag %.80q cannot be a tag", s.Tag)
+	case s.SemVer != "":
+		if _, err := semver.NewConstraint(s.SemVer); err != nil { // which is what Flux reads it with
+			return diag.Usage("give one such as '>=1.0.0 <2.0.0', or --branch or --tag", "--semver %.80q is no range of versions", s.SemVer)
+		}
 	}
 	return nil
 }

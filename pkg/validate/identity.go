@@ -73,7 +73,7 @@ func (c *referrer) credentials(p pointer, at string, value any) {
 			}
 		}
 	}
-	if ref.kind == "" || ref.kind == "AWSClusterControllerIdentity" && ref.name == "default" { // which the provider makes
+	if ref.kind == "" {
 		return
 	}
 	ref.doubtful = ref.kind == "Secret"

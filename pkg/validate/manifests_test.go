@@ -39,7 +39,7 @@ var clouds = []cloud{
 		name: "vsphere", cluster: "VSphereCluster", machine: "VSphereMachineTemplate", api: "v1beta1", core: "v1beta2",
 		spec: "  server: vcenter.example.com\n  controlPlaneEndpoint: {host: 192.0.2.1, port: 6443}\n", template: "      template: ubuntu\n      numCPUs: 4\n      network: {devices: [{networkName: net, dhcp4: true}]}\n",
 		identity:    "  identityRef:\n    kind: VSphereClusterIdentity\n    name: vsphere-id\n",
-		credentials: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: VSphereClusterIdentity\nmetadata: {name: vsphere-id}\nspec:\n  secretName: vsphere-key\n---\n" + sopsSecret("vsphere-key", "capv-system"),
+		credentials: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: VSphereClusterIdentity\nmetadata: {name: vsphere-id}\nspec:\n  secretName: vsphere-key\n  allowedNamespaces: {selector: {matchLabels: {}}}\n---\n" + sopsSecret("vsphere-key", "capv-system"),
 	},
 	{
 		name: "dev", cluster: "DevCluster", machine: "DevMachineTemplate", api: "v1beta2", core: "v1beta2",

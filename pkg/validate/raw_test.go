@@ -121,6 +121,17 @@ func ownPlants() []plant {
 		{name: "AWS identity of another kind", rule: RuleMissingID, file: "infra/aws.yaml", old: "    kind: AWSClusterStaticIdentity\n    name", becomes: "    kind: AWSClusterRoleIdentity\n    name", at: "    name: aws-id\n"},
 		{name: "AWS identity without its Secret", rule: RuleMissingID, file: "infra/aws.yaml", old: "secretRef: aws-key", becomes: "secretRef: aws-keys", at: "aws-keys"},
 		{name: "AWS role of nobody", rule: RuleMissingID, file: "infra/aws.yaml", becomes: "---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClusterRoleIdentity\nmetadata: {name: role}\nspec:\n  roleARN: arn:aws:iam::123456789012:role/r\n  allowedNamespaces: {}\n  sourceIdentityRef:\n    kind: AWSClusterStaticIdentity\n    name: nobody\n", at: "nobody"},
+		{name: "AWS identity that admits nobody", rule: RuleIdentityNS, file: "infra/aws.yaml", old: "\n  allowedNamespaces: {}", becomes: "", at: "    name: aws-id\n"},
+		{name: "AWS identity for another namespace", rule: RuleIdentityNS, file: "infra/aws.yaml", old: "allowedNamespaces: {}", becomes: "allowedNamespaces: {list: [other]}", at: "    name: aws-id\n"},
+		{name: "AWS identity on one for other labels", rule: RuleIdentityNS, file: "infra/aws.yaml", old: "    kind: AWSClusterStaticIdentity\n    name: aws-id\n", becomes: "    kind: AWSClusterRoleIdentity\n    name: role\n", at: "    name: role\n", more: func(files map[string]string) {
+			files["infra/aws.yaml"] = strings.Replace(files["infra/aws.yaml"], "allowedNamespaces: {}", "allowedNamespaces: {selector: {matchLabels: {team: b}}}", 1) +
+				"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClusterRoleIdentity\nmetadata: {name: role}\nspec:\n  roleARN: arn:aws:iam::123456789012:role/r\n  allowedNamespaces: {list: [aws]}\n  sourceIdentityRef:\n    kind: AWSClusterStaticIdentity\n    name: aws-id\n"
+		}},
+		{name: "AWS controller's identity for another namespace", rule: RuleIdentityNS, file: "infra/aws.yaml", old: "    kind: AWSClusterStaticIdentity\n    name: aws-id\n", becomes: "    kind: AWSClusterControllerIdentity\n    name: default\n", at: "    name: default\n", more: func(files map[string]string) {
+			files["infra/aws.yaml"] += "---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClusterControllerIdentity\nmetadata: {name: default}\nspec: {allowedNamespaces: {list: [other]}}\n"
+		}},
+		{name: "Azure identity for other labels", rule: RuleIdentityNS, file: "infra/azure.yaml", old: "allowedNamespaces: {}", becomes: "allowedNamespaces: {list: [other], selector: {matchLabels: {team: b}}}", at: "    name: azure-id\n"},
+		{name: "vSphere identity for other labels", rule: RuleIdentityNS, file: "infra/vsphere.yaml", old: "{matchLabels: {}}", becomes: "{matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [other]}]}", at: "    name: vsphere-id\n"},
 		{name: "Azure identity that is not there", rule: RuleMissingID, file: "infra/azure.yaml", old: "    name: azure-id\n", becomes: "    name: azure-identity\n", at: "azure-identity"},
 		{name: "Azure identity in another namespace", rule: RuleMissingID, file: "infra/azure.yaml", old: "    name: azure-id\n", becomes: "    name: azure-id\n    namespace: default\n", at: "    name: azure-id\n"},
 		{name: "Azure identity without its Secret", rule: RuleMissingID, file: "infra/azure.yaml", old: "    name: azure-key\n", becomes: "    name: azure-kex\n", at: "azure-kex"},

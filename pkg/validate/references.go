@@ -163,7 +163,7 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 		hint = "kustomize puts a hash behind the name, " + nearest + ": set disableNameSuffixHash, or tell it the field with a nameReference in configurations"
 	case nearest != "":
 		hint = "did you mean " + nearest + "?"
-	case ref.rule == RuleMissingSecret:
+	case ref.rule == RuleMissingSecret, ref.rule == RuleMissingID && ref.kind == "Secret":
 		hint = "put it into the repo, encrypted with SOPS; where something else makes it, say so in a comment: # fleetctl:ignore " + ref.rule + " reason"
 	case ref.kind == "HelmChart":
 		hint = "a file like it stands in the folder of the environment: `fleetctl cluster add` writes it with the first cluster of a flavour"

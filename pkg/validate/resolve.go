@@ -218,6 +218,7 @@ func (s *resolver) check(o *object) diag.Findings {
 		for _, p := range o.places() {
 			if s.there(p, ref) {
 				out = append(out, s.leadsTo(p, o, ref)...)
+				out = append(out, s.checkAdmits(p, o, ref)...)
 				continue
 			}
 			where := ""
@@ -243,7 +244,7 @@ var systemNamespaces = regexp.MustCompile(`^(default|kube-system|kube-public|kub
 func (s *resolver) there(p place, ref reference) bool {
 	k := ref.in(p)
 	switch {
-	case s.objects[k], slices.ContainsFunc(s.patterns, k.isOne):
+	case s.objects[k], slices.ContainsFunc(s.patterns, k.isOne), controllerIdentity(ref.kind, ref.name):
 		return true
 	case ref.rule == RuleMissingID && ref.kind == "Secret" && ref.field != "" && strings.HasPrefix(ref.namespace, "ca") && strings.HasSuffix(ref.namespace, "-system"):
 		return s.inSystem(p, ref)

@@ -41,6 +41,7 @@ const (
 	RuleMissingSecret  = "missing-secret"
 	RuleMissingConfig  = "missing-configmap"
 	RuleMissingID      = "missing-identity"
+	RuleIdentityNS     = "identity-namespace"
 	RuleMissingNS      = "missing-namespace"
 	RuleClusterRef     = "cluster-reference"
 	RuleSkew           = "version-skew"
@@ -94,6 +95,7 @@ var rules = []diag.Rule{
 	{ID: RuleMissingSecret, Severity: diag.SeverityError, Summary: "Every Secret that is referred to is in the repo, or made by fleetctl or Cluster API."},
 	{ID: RuleMissingConfig, Severity: diag.SeverityError, Summary: "Every ConfigMap that is referred to is there."},
 	{ID: RuleMissingID, Severity: diag.SeverityError, Summary: "Every identity that a cluster refers to is there."},
+	{ID: RuleIdentityNS, Severity: diag.SeverityError, Summary: "Every identity admits the namespace of each cluster that refers to it."},
 	{ID: RuleMissingNS, Severity: diag.SeverityError, Summary: "Every namespace that an object is in is there, and every object that needs one has one."},
 	{ID: RuleClusterRef, Severity: diag.SeverityError, Summary: "Every reference of a Cluster API object leads to an object that exists and fits."},
 	{ID: RuleSkew, Severity: diag.SeverityError, Summary: "The versions of Kubernetes of a cluster go together."},

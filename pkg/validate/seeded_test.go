@@ -109,6 +109,7 @@ func plants() []plant {
 		{name: "secret is missing", rule: RuleMissingSecret, file: apps, old: "    name: registry", becomes: "    name: registri", at: "registri"},
 		{name: "config map is missing", rule: RuleMissingConfig, file: apps, old: "      name: settings", becomes: "      name: setings", at: "setings", also: []string{RuleVariable}},
 		{name: "identity is missing", rule: RuleMissingID, file: platform + "aws.yaml", becomes: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\nmetadata: {name: a, namespace: platform}\nspec:\n  identityRef:\n    kind: AWSClusterRoleIdentity\n    name: nobody\n", at: "nobody", also: []string{RuleUnknownKind}},
+		{name: "identity of another environment", rule: RuleIdentityNS, file: platform + "identity.yaml", becomes: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: VSphereClusterIdentity\nmetadata: {name: of}\nspec:\n  secretName: of\n  allowedNamespaces: {selector: {matchLabels: {fleetctl.dev/environment: production}}}\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: VSphereCluster\nmetadata: {name: a, namespace: one}\nspec:\n  identityRef: {kind: VSphereClusterIdentity, name: of}\n", at: "identityRef: {kind: VSphereClusterIdentity, name: of}", also: []string{RuleUnknownKind, RuleMissingID}},
 		{name: "namespace is missing", rule: RuleMissingNS, file: settings, old: "  name: settings\n  namespace: platform", becomes: "  name: settings\n  namespace: platform-x", at: "platform-x", also: []string{RuleMissingConfig, RuleVariable}},
 		{name: "no namespace at all", rule: RuleMissingNS, file: "features/base/namespaced/quota.yaml", old: "  namespace: platform\n", becomes: "", at: "metadata:"},
 		{name: "network is missing", rule: RuleMissingNetwork, file: "charts/in-memory/Chart.yaml", old: "annotations:\n", becomes: "annotations:\n  fleetctl.dev/cni: calico\n", at: "cni: calico"},
@@ -180,6 +181,8 @@ func plants() []plant {
 		{name: "patch that finds nothing", rule: RulePatch, file: "features/web/namespaced/kustomization.yaml", becomes: "- target: {kind: Deployment, name: wbe}\n  patch: |\n    - {op: add, path: /spec/replicas, value: 2}\n", at: "- target: {kind: Deployment, name: wbe}"},
 		{name: "patch of a Flux Kustomization that finds nothing", rule: RulePatch, file: mgmt + "flux-system/gotk-sync.yaml", becomes: "  patches:\n  - target: {kind: ConfigMap, name: nowhere}\n    patch: |\n      - {op: add, path: /data/a, value: b}\n", at: "apiVersion: kustomize"},
 		{name: "service of no type", rule: RuleValue, file: "features/web/namespaced/deployment.yaml", becomes: "---\napiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: platform}\nspec:\n  type: LoadBalance\n  ports: [{port: 80}]\n", at: "type: LoadBalance"},
+		{name: "range of a source that is none", rule: RuleValue, file: "features/source/source.yaml", at: "semver: xx", becomes: gitSource("semver: xx")},
+		{name: "range of a chart that is none", rule: RuleValue, file: "features/source/release.yaml", at: "version: latest", becomes: "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a, namespace: platform}\nspec:\n  interval: 10m\n  chart:\n    spec:\n      chart: a\n      version: latest\n      sourceRef: {kind: HelmRepository, name: a}\n"},
 		{name: "port that is none", rule: RuleValue, file: "features/web/namespaced/deployment.yaml", becomes: "---\napiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: platform}\nspec:\n  ports:\n  - port: 70000\n", at: "port: 70000"},
 		{name: "version that is gone", rule: RuleAPIVersion, file: "features/web/namespaced/deployment.yaml", becomes: "---\napiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: web, namespace: platform}\nspec:\n  schedule: '* * * * *'\n", at: "apiVersion: batch"},
 		{name: "kind that is gone", rule: RuleAPIVersion, file: platform + "psp.yaml", becomes: "apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: web}\nspec: {}\n", at: "apiVersion: policy"},
@@ -191,6 +194,11 @@ func plants() []plant {
 		{name: "ignore of no rule", rule: RuleIgnore, file: widget, old: "  size: small", becomes: "  size: small # fleetctl:ignore invalid-valu we like it", at: "we like it"},
 		{name: "ignore of nothing", rule: RuleIgnoreUnused, file: widget, old: "  size: small", becomes: "  size: small # fleetctl:ignore invalid-value we like it", at: "we like it"},
 	}
+}
+
+// gitSource is a source of Flux at a revision.
+func gitSource(ref string) string {
+	return "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: platform}\nspec:\n  interval: 1m\n  url: https://example.com/a\n  ref:\n    " + ref + "\n"
 }
 
 // rawCluster is a cluster without a chart.

@@ -116,7 +116,7 @@ func (v *validator) channel(at string, c Channel, f *Fleet) {
 	case c.Name != MainChannel && c.Branch == "" && c.Tag == "":
 		v.errorf(RuleRequired, at, "add `tag: v*`, or `branch: ` and its name", "channel follows neither a branch nor tags")
 	}
-	if c.Branch != "" && !isBranch(c.Branch) {
+	if c.Branch != "" && !IsBranch(c.Branch) {
 		v.errorf(RuleValue, branch, "", "%.80q is not a possible name of a branch", c.Branch)
 	}
 	if c.Tag != "" && !isTagPattern(c.Tag) {
@@ -127,7 +127,7 @@ func (v *validator) channel(at string, c Channel, f *Fleet) {
 // isTagPattern tells whether a pattern with a version in the place of its one * at the end is a possible name of a tag.
 func isTagPattern(pattern string) bool {
 	prefix, ok := strings.CutSuffix(pattern, "*")
-	return ok && isBranch(prefix+"0.1.0")
+	return ok && IsBranch(prefix+"0.1.0")
 }
 
 func (v *validator) environments(f *Fleet) {

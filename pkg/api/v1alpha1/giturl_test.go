@@ -71,12 +71,12 @@ func TestGitURL(t *testing.T) {
 
 func TestIsBranch(t *testing.T) {
 	for _, good := range []string{"main", "release/1.0", "feature-x", "a@b", "ünï"} {
-		if !isBranch(good) {
+		if !IsBranch(good) {
 			t.Errorf("%q was refused", good)
 		}
 	}
 	for _, bad := range []string{"", "@", "HEAD", "-x", "a..b", "a b", "a~1", "a^", "a:b", "a?", "a*", "a[", `a\b`, "a/", "/a", "a//b", ".a", "a/.b", "a.lock", "a.", "a@{1}", "a\x01"} {
-		if isBranch(bad) {
+		if IsBranch(bad) {
 			t.Errorf("%q was accepted", bad)
 		}
 	}

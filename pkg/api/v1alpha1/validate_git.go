@@ -15,7 +15,7 @@ func (v *validator) git(at string, g Git) {
 			scheme = "" // unknown, so say nothing about what fits it
 		}
 	}
-	if g.Branch != "" && !isBranch(g.Branch) {
+	if g.Branch != "" && !IsBranch(g.Branch) {
 		v.errorf(RuleValue, at+".branch", "", "%.80q is not a possible name of a branch", g.Branch)
 	}
 	v.interval(at+".interval", g.Interval)
@@ -62,8 +62,8 @@ func (v *validator) knownHosts(at, lines string) {
 	}
 }
 
-// isBranch applies the rules of git check-ref-format.
-func isBranch(name string) bool {
+// IsBranch tells whether a name can be that of a branch, or of a tag, by the rules of git check-ref-format.
+func IsBranch(name string) bool {
 	if name == "@" || name == "HEAD" || strings.HasPrefix(name, "-") || strings.HasSuffix(name, ".") ||
 		strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.ContainsAny(name, " ~^:?*[\\\x7f") {
 		return false

@@ -1,0 +1,122 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+)
+
+// SetFeatureValues writes the values of a feature's chart for environments, or for single clusters: assignments over those that are there. Errors: unknown
+// names, a feature without a chart, an environment whose folders Flux does not apply.
+func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignment) (*Edit, error) {
+	targets, where, err := r.targets(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if !r.exists(path.Join(layout.FeaturesDir, name, "namespaced", "release.yaml")) {
+		return nil, diag.Errorf("`fleetctl feature add NAME --chart URL --version VERSION` makes one of a chart", "feature %s has no chart", name)
+	}
+	e := &Edit{Summary: fmt.Sprintf("Set values of feature %s for %s", name, where), Environments: environmentsOf(targets)}
+	for _, t := range targets {
+		if !r.exists(t.Layout.FoldersFile(t.Environment)) {
+			return nil, diag.Errorf("`fleetctl environment wire "+t.Environment+"` does that", "Flux does not apply the folders of %s yet", t.Environment)
+		}
+		if t.Cluster != "" && !r.runsFlux(t) {
+			return nil, diag.Errorf(fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one, where its flavour can run it", t.Environment, t.Cluster), "cluster %s runs no Flux", t.Cluster)
+		}
+		file, err := scaffold.FeatureValues(name, t, nil)
+		if err != nil {
+			return nil, err
+		}
+		values, err := r.featureValues(file.Path)
+		if err != nil {
+			return nil, err
+		}
+		if values, err = Assign(values, set); err != nil {
+			return nil, err
+		}
+		if file, err = scaffold.FeatureValues(name, t, values); err != nil {
+			return nil, err
+		}
+		e.Changes.Write(file)
+		if err := r.enlist(&e.Changes, path.Dir(file.Path), file.Path, true); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// valuesOfFeature are the files of scaffold.FeatureValues that there are for a feature. A file of their name with something else in it is none.
+func (r *Repo) valuesOfFeature(name string) ([]string, error) {
+	targets, err := r.everyTarget()
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, t := range targets {
+		file, err := scaffold.FeatureValues(name, t, nil)
+		if err != nil {
+			return nil, err
+		}
+		if !r.exists(file.Path) {
+			continue
+		}
+		there, err := r.read(file.Path)
+		if err != nil {
+			return nil, err
+		}
+		if sameObject(there, file.Content) {
+			all = append(all, file.Path)
+		}
+	}
+	return sortedSet(all), nil
+}
+
+// everyTarget are all environments and clusters that can have values for a feature.
+func (r *Repo) everyTarget() (all []scaffold.FeatureTarget, err error) {
+	for _, env := range r.EnvironmentNames() {
+		for _, l := range r.layouts() {
+			all = append(all, scaffold.FeatureTarget{Layout: l, Environment: env})
+		}
+	}
+	places, err := r.places("")
+	for _, p := range places {
+		all = append(all, p.target())
+	}
+	return all, err
+}
+
+// sameObject tells whether two files declare the same one object, by kind and name.
+func sameObject(a, b []byte) bool {
+	one, err := yamledit.Parse(a)
+	other, otherErr := yamledit.Parse(b)
+	if err != nil || otherErr != nil || len(one) != 1 || len(other) != 1 {
+		return false
+	}
+	for _, at := range [][]any{{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}} {
+		if text(yamledit.Find(one[0], at...)) != text(yamledit.Find(other[0], at...)) {
+			return false
+		}
+	}
+	return true
+}
+
+// featureValues are those in a ConfigMap of scaffold.FeatureValues; none where there is no such file.
+func (r *Repo) featureValues(file string) (map[string]any, error) {
+	if !r.exists(file) {
+		return map[string]any{}, nil
+	}
+	src, err := r.read(file)
+	if err != nil {
+		return nil, err
+	}
+	documents, err := yamledit.Parse(src)
+	if err != nil || len(documents) != 1 {
+		return nil, findingsOf(file, fmt.Errorf("not one ConfigMap: %w", err))
+	}
+	return ParseValues(file, []byte(text(yamledit.Find(documents[0], "data", "values.yaml"))))
+}

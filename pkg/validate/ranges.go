@@ -1,0 +1,52 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// versionRange is a field of a Flux object with a range of versions, which no schema can check: Flux reads it with the library that is asked here.
+type versionRange struct {
+	path string
+	// over are fields beside it: where one of them is given, Flux does not look at the range.
+	over []string
+	// from is the field with the kind of the source, where only some have versions.
+	from string
+}
+
+var versionRanges = map[string][]versionRange{
+	"GitRepository": {{path: "spec.ref.semver", over: []string{"name", "commit"}}},
+	"OCIRepository": {{path: "spec.ref.semver", over: []string{"digest"}}},
+	"HelmRelease":   {{path: "spec.chart.spec.version", from: "spec.chart.spec.sourceRef.kind"}},
+	"HelmChart":     {{path: "spec.version", from: "spec.sourceRef.kind"}},
+	"ImagePolicy":   {{path: "spec.policy.semver.range"}},
+}
+
+// checkRanges reports what is no range of versions. Charts of a Git repository or a bucket have one version: Flux ignores the field there.
+func checkRanges(o *object, content map[string]any) diag.Findings {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	if !strings.HasSuffix(group, ".toolkit.fluxcd.io") {
+		return nil
+	}
+	var out diag.Findings
+	for _, r := range versionRanges[o.Kind] {
+		steps := strings.Split(r.path, ".")
+		text := fields(content).text(steps...)
+		beside := fields(content).in(steps[:len(steps)-1]...)
+		switch {
+		case text == "" || strings.Contains(text, "${"):
+		case r.from != "" && fields(content).text(strings.Split(r.from, ".")...) != "HelmRepository":
+		case slices.ContainsFunc(r.over, func(f string) bool { return beside.text(f) != "" }):
+		default:
+			if _, err := semver.NewConstraint(text); err != nil {
+				out = append(out, o.at(r.path, RuleValue, fmt.Sprintf("%.80q is no range of versions", text), "write one such as 1.2.3, 1.2.x or '>=1.0.0 <2.0.0'"))
+			}
+		}
+	}
+	return out
+}
