@@ -114,15 +114,26 @@ func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error
 	return changed, r.manages(ctx) // one may have come before the fence did
 }
 
-// manages refuses a management cluster that has Clusters: it is no standby.
-func (r *run) manages(ctx context.Context) error {
-	clusters, err := r.target.manager.Clusters(ctx)
+// RefuseWork refuses to make a standby of a management cluster that has Clusters. It only looks: whoever would stop providers asks before.
+func RefuseWork(ctx context.Context, target Side) error {
+	manager, err := capi.New(target.Client)
+	if err != nil {
+		return err
+	}
+	return refuseWork(ctx, target.Name, manager)
+}
+
+func refuseWork(ctx context.Context, name string, manager *capi.Manager) error {
+	clusters, err := manager.Clusters(ctx)
 	if err != nil || len(clusters) == 0 {
 		return err
 	}
-	return diag.Errorf("make the standby on another cluster; `fleetctl cluster transfer` or `fleetctl pivot` hands over what this one has",
-		"%s manages clusters, %s for one: it cannot be a standby", r.target.Name, clusters[0].FullName())
+	return diag.Errorf("give the standby another host in fleet.yaml. To have this one hand over what it has, declare it under managementClusters: `fleetctl pivot`, `fleetctl cluster transfer`",
+		"%s manages clusters, %s for one: it cannot be a standby", name, clusters[0].FullName())
 }
+
+// manages refuses a management cluster that has Clusters: it is no standby.
+func (r *run) manages(ctx context.Context) error { return refuseWork(ctx, r.target.Name, r.target.manager) }
 
 // noteStandby writes the journal, where it does not say so yet.
 func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err error) {

@@ -5,6 +5,11 @@ package lifecycle
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,9 +19,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
 
 // writesJournal puts the journal of a standby there.
@@ -75,6 +82,54 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	if _, err := s.refuseHandedOver(ctx, e.client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
 		t.Errorf("init at rest: %v", err)
 	}
+}
+
+// asStandby has fleet.yaml declare the existing cluster as a standby of another management cluster, and returns the options of init for it.
+func (e *existingCluster) asStandby(t *testing.T) InitOptions {
+	t.Helper()
+	o := e.options(t, "admin")
+	fleet := `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: acme}
+spec:
+  git: {url: "` + e.git.URL + `", caFile: ca.pem}
+  managementClusters:
+  - name: mgmt
+    host: {type: embedded}
+    providers: [{name: docker, version: v1.14.2}]
+  standbys:
+  - name: spare
+    of: mgmt
+    host: {type: existing, existing: {kubeconfig: "` + e.kubeconfig + `", context: admin}}
+`
+	if err := os.WriteFile(filepath.Join(e.dir, v1alpha1.FileName), []byte(fleet), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Cluster = "spare"
+	return o
+}
+
+// A management cluster that manages clusters is no standby, whatever fleet.yaml says: init says so before it stops its providers, or writes anything.
+func TestStandbyHasNoWork(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	e.makeCluster(ctx, t)
+	o, before := e.asStandby(t), e.namespaces(t)
+	_, err := Init(ctx, e.deps, o)
+	if err == nil || !strings.Contains(err.Error(), "spare manages clusters, team-a/alpha for one") || !strings.Contains(diag.Hint(err), "another host") {
+		t.Errorf("init: %v, hint %q", err, diag.Hint(err))
+	}
+	if after := e.namespaces(t); !slices.Equal(before, after) {
+		t.Errorf("namespaces are %q, were %q", after, before)
+	}
+	if claim, err := ownership.ReadClaim(ctx, e.client); err != nil || claim != nil {
+		t.Errorf("it is claimed: %+v, %v", claim, err)
+	}
+	if _, err := e.deps.Store.Cluster("spare").Load(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is remembered: %v", err)
+	}
+	e.standsUntouched(ctx, t, "alpha")
 }
 
 // A run that goes on refuses a management cluster that answers, as the one that began did.
