@@ -133,7 +133,9 @@ func refuseWork(ctx context.Context, name string, manager *capi.Manager) error {
 }
 
 // manages refuses a management cluster that has Clusters: it is no standby.
-func (r *run) manages(ctx context.Context) error { return refuseWork(ctx, r.target.Name, r.target.manager) }
+func (r *run) manages(ctx context.Context) error {
+	return refuseWork(ctx, r.target.Name, r.target.manager)
+}
 
 // noteStandby writes the journal, where it does not say so yet.
 func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err error) {
@@ -217,6 +219,33 @@ func (r *run) restAgain(ctx context.Context) error {
 		return diag.Wrap("start the controllers of "+s.Name, err, "run the same command again")
 	}
 	return r.putBack(ctx, s)
+}
+
+// EndStandby makes a standby none, where its cluster stays and the command that asks for it gives that up: everybody may write there again, its controllers run as on any
+// other cluster that has them, and it fetches nothing. The journal goes last, so that a run that was cut off is run again. It does nothing where there is no standby at rest.
+func EndStandby(ctx context.Context, target Side) error {
+	r := newRun(Options{Target: target})
+	var err error
+	if r.target, err = lookAtSide(ctx, target); err != nil || !r.target.journal.IsStandby() {
+		return err
+	}
+	if err := r.manages(ctx); err != nil {
+		return err
+	}
+	if err := r.target.lower(ctx); err != nil {
+		return err
+	}
+	all, err := r.target.deployments(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := r.target.scaleBack(ctx, all); err != nil {
+		return err
+	}
+	if err := flux.NewSystem(target.Client).EndFetch(ctx); err != nil {
+		return err
+	}
+	return r.target.journal.drop(ctx, target.Client)
 }
 
 // See notes at a standby what was seen of a snapshot. It fails where the standby is none any more.

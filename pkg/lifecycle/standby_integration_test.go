@@ -14,11 +14,14 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -130,6 +133,54 @@ func TestStandbyHasNoWork(t *testing.T) {
 		t.Errorf("it is remembered: %v", err)
 	}
 	e.standsUntouched(ctx, t, "alpha")
+}
+
+// A standby on a cluster of the user's own is none after its teardown: nothing keeps anybody away, and what was stopped runs.
+func TestStandbyIsTornDown(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	target := e.withFlux(ctx, t)
+	side := handover.Side{Name: target.Name, Client: e.client}
+	if _, err := handover.MakeStandby(ctx, handover.StandbyOptions{Fleet: "acme", Target: side, Of: "lost"}); err != nil {
+		t.Fatal(err)
+	}
+	stopped := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "flux-system", Name: "kustomize-controller", Labels: map[string]string{"app.kubernetes.io/part-of": "flux"},
+			Annotations: map[string]string{capi.ReplicasMark: "1"},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "kustomize-controller"}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "kustomize-controller"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "manager", Image: "registry.example.com/manager:v1"}}},
+			},
+		},
+	}
+	if err := e.client.Create(ctx, stopped); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.client.Create(ctx, newWorkload("team-a", "early")); !apierrors.IsForbidden(err) {
+		t.Errorf("a write to a standby: %v", err)
+	}
+	result, err := Teardown(ctx, e.deps, TeardownOptions{Target: target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(result.Plan.Steps, func(s string) bool { return strings.Contains(s, "a standby no more") }) {
+		t.Errorf("the plan is %q", result.Plan.Steps)
+	}
+	if err := e.client.Create(ctx, newWorkload("team-a", "late")); err != nil {
+		t.Errorf("a write after the teardown: %v", err)
+	}
+	if journal, err := handover.ReadJournal(ctx, e.client); err != nil || journal != nil {
+		t.Errorf("the journal is left: %+v, %v", journal, err)
+	}
+	now := &appsv1.Deployment{}
+	if err := e.client.Get(ctx, kube.Key{Namespace: stopped.Namespace, Name: stopped.Name}, now); err != nil || *now.Spec.Replicas != 1 || len(now.Annotations) != 0 {
+		t.Errorf("what was stopped: %v, %d replicas, %v", err, *now.Spec.Replicas, now.Annotations)
+	}
 }
 
 // A run that goes on refuses a management cluster that answers, as the one that began did.
