@@ -104,25 +104,39 @@ func (s *side) waitHalted(ctx context.Context, d appsv1.Deployment) error {
 
 // start gives the Deployments that were put to 0 the replicas that they had, and waits until they are ready again.
 func (s *side) start(ctx context.Context, detail func(string)) error {
-	deployments, err := s.manager.ProviderDeployments(ctx)
+	all, err := s.deployments(ctx)
 	if err != nil {
 		return err
+	}
+	return s.startThese(ctx, all, detail)
+}
+
+// deployments are all that a hand-over may stop.
+func (s *side) deployments(ctx context.Context) ([]appsv1.Deployment, error) {
+	deployments, err := s.manager.ProviderDeployments(ctx)
+	if err != nil {
+		return nil, err
 	}
 	injectors, err := s.manager.Injectors(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fluxes, err := flux.NewSystem(s.Client).Deployments(ctx)
-	if err != nil {
-		return err
-	}
-	return s.startThese(ctx, slices.Concat(deployments, injectors, fluxes), detail)
+	return slices.Concat(deployments, injectors, fluxes), err
 }
 
 // startThese is start for some of them.
 func (s *side) startThese(ctx context.Context, deployments []appsv1.Deployment, detail func(string)) error {
+	started, err := s.scaleBack(ctx, deployments)
+	if err != nil || len(started) == 0 {
+		return err
+	}
+	return s.Client.WaitDeploymentsReady(ctx, started, detail)
+}
+
+// scaleBack gives those of the Deployments that were put to 0 the replicas that they had, and waits for none.
+func (s *side) scaleBack(ctx context.Context, deployments []appsv1.Deployment) (started []kube.Key, err error) {
 	var errs []error
-	var started []kube.Key
 	for _, d := range deployments {
 		noted, ok := d.Annotations[replicasMark]
 		if !ok {
@@ -136,11 +150,5 @@ func (s *side) startThese(ctx context.Context, deployments []appsv1.Deployment, 
 		errs = append(errs, s.scale(ctx, d, nil, int32(replicas)))
 		started = append(started, kube.Key{Namespace: d.Namespace, Name: d.Name})
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if len(started) == 0 {
-		return nil
-	}
-	return s.Client.WaitDeploymentsReady(ctx, started, detail)
+	return started, errors.Join(errs...)
 }

@@ -113,14 +113,27 @@ func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error
 	return changed, r.manages(ctx) // one may have come before the fence did
 }
 
-// manages refuses a management cluster that has Clusters: it is no standby.
-func (r *run) manages(ctx context.Context) error {
-	clusters, err := r.target.manager.Clusters(ctx)
+// RefuseWork refuses to make a standby of a management cluster that has Clusters. It only looks: whoever would stop providers asks before.
+func RefuseWork(ctx context.Context, target Side) error {
+	manager, err := capi.New(target.Client)
+	if err != nil {
+		return err
+	}
+	return refuseWork(ctx, target.Name, manager)
+}
+
+func refuseWork(ctx context.Context, name string, manager *capi.Manager) error {
+	clusters, err := manager.Clusters(ctx)
 	if err != nil || len(clusters) == 0 {
 		return err
 	}
-	return diag.Errorf("make the standby on another cluster; `fleetctl cluster transfer` or `fleetctl pivot` hands over what this one has",
-		"%s manages clusters, %s for one: it cannot be a standby", r.target.Name, clusters[0].FullName())
+	return diag.Errorf("give the standby another host in fleet.yaml. To have this one hand over what it has, declare it under managementClusters: `fleetctl pivot`, `fleetctl cluster transfer`",
+		"%s manages clusters, %s for one: it cannot be a standby", name, clusters[0].FullName())
+}
+
+// manages refuses a management cluster that has Clusters: it is no standby.
+func (r *run) manages(ctx context.Context) error {
+	return refuseWork(ctx, r.target.Name, r.target.manager)
 }
 
 // noteStandby writes the journal, where it does not say so yet.
@@ -206,6 +219,33 @@ func (r *run) restAgain(ctx context.Context) error {
 		return diag.Wrap("start the controllers of "+s.Name, err, "run the same command again")
 	}
 	return r.putBack(ctx, s)
+}
+
+// EndStandby makes a standby none, where its cluster stays and the command that asks for it gives that up: everybody may write there again, its controllers run as on any
+// other cluster that has them, and it fetches nothing. The journal goes last, so that a run that was cut off is run again. It does nothing where there is no standby at rest.
+func EndStandby(ctx context.Context, target Side) error {
+	r := newRun(Options{Target: target})
+	var err error
+	if r.target, err = lookAtSide(ctx, target); err != nil || !r.target.journal.IsStandby() {
+		return err
+	}
+	if err := r.manages(ctx); err != nil {
+		return err
+	}
+	if err := r.target.lower(ctx); err != nil {
+		return err
+	}
+	all, err := r.target.deployments(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := r.target.scaleBack(ctx, all); err != nil {
+		return err
+	}
+	if err := flux.NewSystem(target.Client).EndFetch(ctx); err != nil {
+		return err
+	}
+	return r.target.journal.drop(ctx, target.Client)
 }
 
 // See notes at a standby what was seen of a snapshot. It fails where the standby is none any more.

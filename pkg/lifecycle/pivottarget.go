@@ -229,14 +229,20 @@ func (p *pivot) checkSource() error {
 		"%s cannot take over: a fleet repo without a remote is served to the management cluster %s only", cmp.Or(p.to, "the target"), p.session.mgmt.Name)
 }
 
-// refuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same machines. It returns
-// the journal that it has read; nil where there is none.
+// refuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same machines. Nor does it make a
+// standby of one that has work: that would stop with its providers. It returns the journal that it has read; nil where there is none.
 func (s *session) refuseHandedOver(ctx context.Context, client *kube.Client) (*handover.Journal, error) {
 	journal, err := handover.ReadJournal(ctx, client)
-	if err != nil || journal == nil {
+	if err != nil {
 		return nil, err
 	}
-	return journal, s.refuseJournal(journal)
+	if journal != nil {
+		err = s.refuseJournal(journal)
+	}
+	if err == nil && s.standbyOf != "" {
+		err = handover.RefuseWork(ctx, s.side(client))
+	}
+	return journal, err
 }
 
 func (s *session) refuseJournal(journal *handover.Journal) error {

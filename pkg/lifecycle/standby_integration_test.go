@@ -5,11 +5,18 @@ package lifecycle
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -18,6 +25,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
@@ -120,6 +128,102 @@ func TestRestoreGoesOnPaused(t *testing.T) {
 	}
 	if got := string(r.snap.Objects[0].Object); !strings.Contains(got, `"paused":true`) {
 		t.Errorf("it comes back as %s", got)
+	}
+}
+
+// asStandby has fleet.yaml declare the existing cluster as a standby of another management cluster, and returns the options of init for it.
+func (e *existingCluster) asStandby(t *testing.T) InitOptions {
+	t.Helper()
+	o := e.options(t, "admin")
+	fleet := `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: acme}
+spec:
+  git: {url: "` + e.git.URL + `", caFile: ca.pem}
+  managementClusters:
+  - name: mgmt
+    host: {type: embedded}
+    providers: [{name: docker, version: v1.14.2}]
+  standbys:
+  - name: spare
+    of: mgmt
+    host: {type: existing, existing: {kubeconfig: "` + e.kubeconfig + `", context: admin}}
+`
+	if err := os.WriteFile(filepath.Join(e.dir, v1alpha1.FileName), []byte(fleet), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Cluster = "spare"
+	return o
+}
+
+// A management cluster that manages clusters is no standby, whatever fleet.yaml says: init says so before it stops its providers, or writes anything.
+func TestStandbyHasNoWork(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	e.makeCluster(ctx, t)
+	o, before := e.asStandby(t), e.namespaces(t)
+	_, err := Init(ctx, e.deps, o)
+	if err == nil || !strings.Contains(err.Error(), "spare manages clusters, team-a/alpha for one") || !strings.Contains(diag.Hint(err), "another host") {
+		t.Errorf("init: %v, hint %q", err, diag.Hint(err))
+	}
+	if after := e.namespaces(t); !slices.Equal(before, after) {
+		t.Errorf("namespaces are %q, were %q", after, before)
+	}
+	if claim, err := ownership.ReadClaim(ctx, e.client); err != nil || claim != nil {
+		t.Errorf("it is claimed: %+v, %v", claim, err)
+	}
+	if _, err := e.deps.Store.Cluster("spare").Load(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is remembered: %v", err)
+	}
+	e.standsUntouched(ctx, t, "alpha")
+}
+
+// A standby on a cluster of the user's own is none after its teardown: nothing keeps anybody away, and what was stopped runs.
+func TestStandbyIsTornDown(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	target := e.withFlux(ctx, t)
+	side := handover.Side{Name: target.Name, Client: e.client}
+	if _, err := handover.MakeStandby(ctx, handover.StandbyOptions{Fleet: "acme", Target: side, Of: "lost"}); err != nil {
+		t.Fatal(err)
+	}
+	stopped := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "flux-system", Name: "kustomize-controller", Labels: map[string]string{"app.kubernetes.io/part-of": "flux"},
+			Annotations: map[string]string{capi.ReplicasMark: "1"},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "kustomize-controller"}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "kustomize-controller"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "manager", Image: "registry.example.com/manager:v1"}}},
+			},
+		},
+	}
+	if err := e.client.Create(ctx, stopped); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.client.Create(ctx, newWorkload("team-a", "early")); !apierrors.IsForbidden(err) {
+		t.Errorf("a write to a standby: %v", err)
+	}
+	result, err := Teardown(ctx, e.deps, TeardownOptions{Target: target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(result.Plan.Steps, func(s string) bool { return strings.Contains(s, "a standby no more") }) {
+		t.Errorf("the plan is %q", result.Plan.Steps)
+	}
+	if err := e.client.Create(ctx, newWorkload("team-a", "late")); err != nil {
+		t.Errorf("a write after the teardown: %v", err)
+	}
+	if journal, err := handover.ReadJournal(ctx, e.client); err != nil || journal != nil {
+		t.Errorf("the journal is left: %+v, %v", journal, err)
+	}
+	now := &appsv1.Deployment{}
+	if err := e.client.Get(ctx, kube.Key{Namespace: stopped.Namespace, Name: stopped.Name}, now); err != nil || *now.Spec.Replicas != 1 || len(now.Annotations) != 0 {
+		t.Errorf("what was stopped: %v, %d replicas, %v", err, *now.Spec.Replicas, now.Annotations)
 	}
 }
 

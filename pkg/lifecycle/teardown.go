@@ -110,6 +110,7 @@ type teardown struct {
 	state    host.State
 	client   *kube.Client
 	manager  *capi.Manager
+	rests    bool            // whether it is a standby
 	clusters []capi.Cluster  // what was agreed upon
 	inside   []*inside       // of each of those, what was found in it
 	told     map[string]bool // the Clusters of which a warning was given
@@ -163,17 +164,18 @@ func (t *teardown) lookInside(ctx context.Context) (err error) {
 	if t.manager, err = capi.New(t.client); err != nil {
 		return err
 	}
-	if err := t.refuseActivation(ctx); err != nil {
+	if err := t.readJournal(ctx); err != nil {
 		return err
 	}
 	t.clusters, err = t.list(ctx)
 	return err
 }
 
-// refuseActivation refuses a standby in the middle of taking over: what it has are copies of what another one may still manage, and deleting them there would look
-// like deleting the clusters.
-func (t *teardown) refuseActivation(ctx context.Context) error {
+// readJournal finds out whether it is a standby. It refuses one in the middle of taking over: what that has are copies of what another one may still manage, and
+// deleting them there would look like deleting the clusters.
+func (t *teardown) readJournal(ctx context.Context) error {
 	journal, err := handover.ReadJournal(ctx, t.client)
+	t.rests = journal.IsStandby()
 	if err != nil || !journal.Active() || !journal.Activates || journal.Role != handover.RoleTarget {
 		return err
 	}
@@ -291,12 +293,18 @@ func (t *teardown) deleteHost(ctx context.Context, _ func(string)) error {
 	}
 	left, err := t.host.Delete(ctx)
 	t.result.Leftovers = append(t.result.Leftovers, left...)
-	if err != nil || t.client == nil || len(t.result.DeletedClusters) > 0 {
+	if err != nil || t.client == nil {
 		return err
 	}
-	// A cluster of the user's own stays, and nothing on it was deleted: its Flux goes on.
+	// A cluster of the user's own stays. Where nothing on it was deleted, its Flux goes on.
 	if st, err := t.host.State(ctx); err != nil || st != host.StateRunning {
 		return err
+	}
+	if err := handover.EndStandby(ctx, handover.Side{Name: t.opts.Target.Name, Client: t.client}); err != nil {
+		return err
+	}
+	if len(t.result.DeletedClusters) > 0 {
+		return nil
 	}
 	_, err = flux.NewSystem(t.client).Resume(ctx)
 	return err

@@ -133,6 +133,9 @@ func (t *teardown) planSteps(clusters []TeardownCluster) []string {
 	if t.state != host.StateAbsent {
 		steps = append(steps, "Delete the management cluster "+name+", unless it is a cluster of your own: that stays.")
 	}
+	if t.rests {
+		steps = append(steps, "Where the cluster stays, it is a standby no more: it takes writes again, and its controllers run.")
+	}
 	return append(steps, "Forget it on this machine: its state and its kubeconfig entries.")
 }
 
