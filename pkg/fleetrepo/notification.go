@@ -113,7 +113,9 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 			return nil, err
 		}
 		if after, err = fleet.finish(&e.Changes); err != nil {
-			return nil, err
+			return nil, inFlags(err, fmt.Sprintf("spec.notifications[%d]", len(r.Fleet.Spec.Notifications)), map[string]string{
+				"": "give --address https://host/owner/repository", "channel": "leave it out", "severity": "give error or info",
+			})
 		}
 		if err := v1alpha1.Validate(after.Fleet).Err(); err != nil {
 			return nil, err
