@@ -110,7 +110,7 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 	}
 	after, err := fleet.finish(&e.Changes)
 	if err != nil {
-		return nil, err
+		return nil, r.refusedChannel(err, c)
 	}
 	return e, after.follow(e, c.Name, "", "", environments)
 }

@@ -115,7 +115,7 @@ func (r *Repo) AddEnvironment(name string, opts EnvironmentOptions) (*Edit, erro
 	}
 	after, err := fleet.finish(&e.Changes)
 	if err != nil {
-		return nil, err
+		return nil, r.refusedEnvironment(err, name)
 	}
 	return e, after.follow(e, after.Fleet.ChannelOf(name).Name, "", "", []string{name})
 }
@@ -154,7 +154,7 @@ func (r *Repo) setEnvironment(e *Edit, name string, opts EnvironmentOptions) err
 	}
 	after, err := fleet.finish(&e.Changes)
 	if err != nil {
-		return err
+		return r.refusedEnvironment(err, name)
 	}
 	return after.follow(e, after.Fleet.ChannelOf(name).Name, "", "", []string{name})
 }

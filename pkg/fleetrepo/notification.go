@@ -107,7 +107,9 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 	if i := slices.Index(r.NotificationNames(), n.Name); i < 0 {
 		var err error
 		if after, err = r.editFleet(e, func(f *fleetFile) error { return f.append("notifications", v1alpha1.Node(n)) }); err != nil {
-			return nil, err
+			return nil, inFlags(err, fmt.Sprintf("spec.notifications[%d]", len(r.Fleet.Spec.Notifications)), map[string]string{
+				"": "give --address https://host/owner/repository", "channel": "leave it out", "severity": "give error or info",
+			})
 		}
 	} else if !reflect.DeepEqual(r.Fleet.Spec.Notifications[i], n) {
 		return nil, diag.Usage("choose another name, or `fleetctl notification remove "+n.Name+"` first", "there is a notification %s already, and it is another one", n.Name)

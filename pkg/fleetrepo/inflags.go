@@ -1,0 +1,83 @@
+package fleetrepo
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// flagsOf are the flags of lists in fleet.yaml that are not called as their field.
+var flagsOf = map[string]string{"environments": "environment", "managementClusters": "on-management"}
+
+// inFlags says what is wrong with the item at a place of fleet.yaml that a command writes, such as spec.channels[0], in the words of its flags: the line
+// is one that nobody has. hints are for its fields, "" for the item, and go before what is said of the file. Other errors stay as they are.
+func inFlags(err error, at string, hints map[string]string) error {
+	findings, _ := errors.AsType[diag.Findings](err)
+	if said := itemInFlags(findings, at, hints); said != nil {
+		return said
+	}
+	return err
+}
+
+// itemInFlags is what inFlags says of an item; nil where nothing is wrong with it.
+func itemInFlags(findings diag.Findings, at string, hints map[string]string) error {
+	for _, f := range findings {
+		rest, ok := strings.CutPrefix(f.Summary, at)
+		if !ok || f.Severity != diag.SeverityError {
+			continue
+		}
+		field, what, ok := strings.Cut(rest, ": ")
+		if !ok || field != "" && field[0] != '.' {
+			continue
+		}
+		field, _, _ = strings.Cut(strings.TrimPrefix(field, "."), "[")
+		hint := cmp.Or(hints[field], f.Hint)
+		if field == "" || field == "name" || f.Rule == v1alpha1.RuleProduction { // which speaks of the environment
+			return diag.Usage(hint, "%s", what)
+		}
+		return diag.Usage(hint, "--%s: %s", cmp.Or(flagsOf[field], field), what)
+	}
+	return nil
+}
+
+// refusedChannel is err, why fleet.yaml cannot have a new channel, in the words of `fleetctl channel add`: production that is left on a branch, too.
+func (r *Repo) refusedChannel(err error, c v1alpha1.Channel) error {
+	findings, _ := errors.AsType[diag.Findings](err)
+	for i, name := range r.EnvironmentNames() {
+		if at := fmt.Sprintf("spec.environments[%d].channel", i); slices.ContainsFunc(findings, func(f diag.Finding) bool { return f.Rule == v1alpha1.RuleProduction }) {
+			hint := fmt.Sprintf("let it follow a channel of tags, such as this one: --environment %s; or `fleetctl environment set %s --production=false`", name, name)
+			if said := itemInFlags(findings, at, map[string]string{"": hint}); said != nil {
+				return said
+			}
+		}
+	}
+	for _, other := range r.Fleet.Channels() {
+		if c.Tag != "" && other.Tag == c.Tag && other.Name != c.Name {
+			return diag.Usage(fmt.Sprintf("give it tags of its own: --tag '%s-*', or --branch", c.Name), "channel %s has the tags %s already", other.Name, c.Tag)
+		}
+	}
+	return inFlags(err, fmt.Sprintf("spec.channels[%d]", len(r.Fleet.Spec.Channels)), map[string]string{
+		"tag": "give v*, or another beginning with a * in the place of the version",
+	})
+}
+
+// refusedEnvironment is err, why fleet.yaml cannot have an environment so, in the words of `fleetctl environment`.
+func (r *Repo) refusedEnvironment(err error, name string) error {
+	at := slices.Index(r.EnvironmentNames(), name)
+	if at < 0 {
+		at = len(r.EnvironmentNames())
+	}
+	tags := "NAME"
+	for _, c := range r.Fleet.Channels() {
+		if c.IsTag() {
+			tags = c.Name
+			break
+		}
+	}
+	return inFlags(err, fmt.Sprintf("spec.environments[%d]", at), map[string]string{"channel": "give --channel " + tags + ", or --production=false"})
+}
