@@ -134,6 +134,13 @@ func (o PoolOptions) check() error {
 		return diag.Usage("give --replicas for a fixed size, or --min and --max for the autoscaler", "a pool has a fixed size or limits, not both")
 	case o.Replicas == nil && o.Min == nil && o.Max == nil:
 		return diag.Usage("give --replicas, or --min and --max for the autoscaler", "the size of the pool is missing")
+	case o.Min != nil && o.Max != nil && *o.Min > *o.Max:
+		return diag.Usage("give a --max that is not below --min", "--min %d is more than --max %d", *o.Min, *o.Max)
+	}
+	for _, s := range o.fields() {
+		if s.value < 0 {
+			return diag.Usage("give 0 or more", "--%s %d is no number of nodes", s.name, s.value)
+		}
 	}
 	return nil
 }

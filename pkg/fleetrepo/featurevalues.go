@@ -26,7 +26,11 @@ func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignme
 			return nil, diag.Errorf("`fleetctl environment wire "+t.Environment+"` does that", "Flux does not apply the folders of %s yet", t.Environment)
 		}
 		if t.Cluster != "" && !r.runsFlux(t) {
-			return nil, diag.Errorf(fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one, where its flavour can run it", t.Environment, t.Cluster), "cluster %s runs no Flux", t.Cluster)
+			hint := fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one", t.Environment, t.Cluster)
+			if r.cannotApply(t.Environment + "/" + t.Cluster) {
+				hint = "its flavour cannot run Flux: values reach only the other clusters of " + t.Environment + ", with --environment"
+			}
+			return nil, diag.Errorf(hint, "cluster %s runs no Flux", t.Cluster)
 		}
 		file, err := scaffold.FeatureValues(name, t, nil)
 		if err != nil {

@@ -338,12 +338,25 @@ func (u *passedOver) wired(dir string) bool {
 	return u.paths[dir] || slices.ContainsFunc(u.tree.below(dir), func(f *file) bool { return u.read[f.path] })
 }
 
+// withoutFlux tells whether the chart of a cluster says that its API server can run no Flux.
+func (u *passedOver) withoutFlux(c *cluster) bool {
+	if c.declared == nil {
+		return false
+	}
+	chart := u.tree.byPath[path.Join(layout.ChartsDir, c.declared.Flavour, "Chart.yaml")]
+	return chart != nil && len(chart.documents) == 1 && fields(chart.documents[0].object).text("annotations", "fleetctl.dev/flux") == "none"
+}
+
 // clusterReason is reason for a file in the folder of a cluster.
 func (u *passedOver) clusterReason(c *cluster, f *file) (summary, hint string) {
 	folder, _, nested := strings.Cut(strings.TrimPrefix(f.path, c.dir+"/"), "/")
 	switch {
 	case nested && slices.Contains(layout.Scopes(), folder) && !u.tree.has(path.Join(c.dir, layout.FluxFile)):
-		return fmt.Sprintf("cluster %s runs no Flux", c.name), fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one, where its flavour can run it", c.environment, c.name)
+		hint = fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one", c.environment, c.name)
+		if u.withoutFlux(c) {
+			hint = fmt.Sprintf("remove it: flavour %s cannot run Flux", c.declared.Flavour)
+		}
+		return fmt.Sprintf("cluster %s runs no Flux", c.name), hint
 	case nested && slices.Contains(layout.Scopes(), folder) && !u.paths[path.Join(c.dir, folder)]:
 		return fmt.Sprintf("cluster %s does not have the folder %s", c.name, path.Join(c.dir, folder)), wires(c.environment)
 	case nested && misspelt(folder) != "":
