@@ -222,6 +222,10 @@ func (a *activation) settleSource(ctx context.Context) (err error) {
 	if err != nil {
 		return diag.Wrap("reach "+a.session.standbyOf, err, "`fleetctl connect --management "+a.session.standbyOf+"` gives this machine a way there; where it is gone for good: undo what has begun (--abort --source-is-gone), then --source-is-gone without --hand-over")
 	}
+	if a.journal.Tried() && a.opts.DryRun { // which only looks
+		return diag.NotReady("`fleetctl standby refresh "+a.session.mgmt.Name+"` takes away what is left of it; so does the same command without --dry-run",
+			"a try of the snapshot %s on %s was cut off, or goes on: what is there now is in the way of a plan", a.journal.Snapshot, a.session.mgmt.Name)
+	}
 	if a.journal.Tried() { // nothing waits for it
 		if err := handover.AbortTry(ctx, a.session.side(a.client)); err != nil {
 			return err

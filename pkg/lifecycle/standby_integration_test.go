@@ -205,4 +205,12 @@ func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
 			t.Errorf("%s: %v", journal.What(), err)
 		}
 	}
+	tried := *middle
+	tried.Tries = true
+	a := &activation{
+		restore: newRestore(newInitRun(s)), opts: ActivateOptions{HandOver: true, DryRun: true}, client: e.client, journal: &tried, result: &ActivateResult{},
+	}
+	if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "was cut off") || !strings.Contains(diag.Hint(err), "fleetctl standby refresh spare") {
+		t.Errorf("a dry run beside a try that was cut off: %v", err)
+	}
 }
