@@ -127,7 +127,8 @@ func refuseWork(ctx context.Context, name string, manager *capi.Manager) error {
 	if err != nil || len(clusters) == 0 {
 		return err
 	}
-	return diag.Errorf("give the standby another host in fleet.yaml. To have this one hand over what it has, declare it under managementClusters: `fleetctl pivot`, `fleetctl cluster transfer`",
+	return diag.Errorf("give the standby another host in fleet.yaml. To have this one hand over what it has, "+
+		"declare it under managementClusters: `fleetctl pivot`, `fleetctl cluster transfer`",
 		"%s manages clusters, %s for one: it cannot be a standby", name, clusters[0].FullName())
 }
 

@@ -148,6 +148,9 @@ func (a *activation) refuseLiving(ctx context.Context) (silent, err error) {
 	if ctx.Err() != nil {
 		return nil, silent
 	}
+	if a.opts.SourceIsGone || a.opts.DryRun { // else the refusal says it
+		a.session.deps.Report.Warn(fmt.Sprintf("%s is taken for gone: asked from here, it did not answer (%v)", a.session.standbyOf, silent))
+	}
 	return silent, nil
 }
 
@@ -209,49 +212,6 @@ func (a *activation) reachSource(ctx context.Context) (*kube.Client, error) {
 	return client, err
 }
 
-// undoAtSource undoes what a --hand-over has left at the other management cluster alone: a run may be cut off before the standby knew of it, or after the standby was at
-// rest again. The other one is fenced then.
-func (a *activation) undoAtSource(ctx context.Context) (err error) {
-	a.source, err = a.reachSource(ctx)
-	var journal *handover.Journal
-	if err == nil {
-		journal, err = handover.ReadJournal(ctx, a.source)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		a.session.deps.Report.Warn(fmt.Sprintf("%s is at rest; whether %s is fenced by a --hand-over that was cut off is not known, because it could not be asked: %v",
-			a.session.mgmt.Name, a.session.standbyOf, err))
-		return nil
-	}
-	if !journal.Active() || !journal.Activates || journal.Role != handover.RoleSource || journal.Target.UID != a.session.waiting {
-		return nil
-	}
-	step := a.session.deps.Report.Start("undo the hand-over at " + a.session.standbyOf)
-	report, err := handover.Abort(ctx, a.handOptions(a.client, step.Detail))
-	if err != nil {
-		step.Fail(err)
-		return err
-	}
-	step.Done()
-	a.result.Outcome, a.result.Report = "undone", report
-	return nil
-}
-
-// undoHandOver undoes on both sides what a --hand-over has done so far. Where the other one is gone for good, nobody can take the work from it any more: then it is
-// undone at the standby alone.
-func (a *activation) undoHandOver(ctx context.Context, detail func(string)) (report *handover.Report, err error) {
-	if a.source, err = a.reachSource(ctx); err == nil {
-		return handover.Abort(ctx, a.handOptions(a.client, detail))
-	}
-	if ctx.Err() != nil || !a.opts.SourceIsGone {
-		return nil, diag.Wrap("reach "+a.session.standbyOf, err, "`fleetctl connect --management "+a.session.standbyOf+
-			"` gives this machine a way there; where it is gone for good: --abort --source-is-gone")
-	}
-	return handover.AbortWithoutSource(ctx, a.session.side(a.client))
-}
-
 // settleSource is settle where the other one lives, or lived when an earlier run began.
 func (a *activation) settleSource(ctx context.Context) (err error) {
 	a.source, err = a.reachSource(ctx)
@@ -261,6 +221,10 @@ func (a *activation) settleSource(ctx context.Context) (err error) {
 	}
 	if err != nil {
 		return diag.Wrap("reach "+a.session.standbyOf, err, "`fleetctl connect --management "+a.session.standbyOf+"` gives this machine a way there; where it is gone for good: undo what has begun (--abort --source-is-gone), then --source-is-gone without --hand-over")
+	}
+	if a.journal.Tried() && a.opts.DryRun { // which only looks
+		return diag.NotReady("`fleetctl standby refresh "+a.session.mgmt.Name+"` takes away what is left of it; so does the same command without --dry-run",
+			"a try of the snapshot %s on %s was cut off, or goes on: what is there now is in the way of a plan", a.journal.Snapshot, a.session.mgmt.Name)
 	}
 	if a.journal.Tried() { // nothing waits for it
 		if err := handover.AbortTry(ctx, a.session.side(a.client)); err != nil {
@@ -375,33 +339,4 @@ func (a *activation) remember() error {
 	}
 	record.PivotedTo = a.session.mgmt.Name
 	return other.Save(*record)
-}
-
-// undo leaves a standby behind, as long as it has not taken over.
-func (a *activation) undo(ctx context.Context) error {
-	a.result.Outcome = "nothing-to-do"
-	if a.journal.IsStandby() {
-		if err := a.undoAtSource(ctx); err != nil {
-			return err
-		}
-		return a.session.forgetNotes(ctx)
-	}
-	step := a.session.deps.Report.Start("undo the activation")
-	var report *handover.Report
-	var err error
-	if a.handsOver() && !a.journal.Tried() {
-		report, err = a.undoHandOver(ctx, step.Detail)
-	} else {
-		report, err = handover.AbortRestore(ctx, a.session.side(a.client))
-	}
-	if err == nil && report == nil {
-		err = diag.Errorf("`"+a.journal.Command()+"` finishes it", "%s has taken over: it can only go forward", a.session.mgmt.Name)
-	}
-	if err != nil {
-		step.Fail(err)
-		return err
-	}
-	step.Done()
-	a.result.Outcome, a.result.Report = "undone", report
-	return a.session.forgetNotes(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -34,7 +35,18 @@ func chosen(fleet *v1alpha1.Fleet, name string) (m *v1alpha1.ManagementCluster, 
 		return m, standby.Of, err
 	}
 	m, err = fleet.ManagementCluster(name)
-	return m, "", err
+	if name == "" || !errors.Is(err, v1alpha1.ErrNoManagementCluster) || len(fleet.Spec.Standbys) == 0 {
+		return m, "", err
+	}
+	var names []string
+	for i := range fleet.Spec.Standbys {
+		names = append(names, fleet.Spec.Standbys[i].Name)
+	}
+	hint := diag.Hint(err) + "; standbys: " + strings.Join(names, ", ")
+	if nearest := diag.Nearest(name, names); nearest != "" {
+		hint = "did you mean " + nearest + "?"
+	}
+	return nil, "", &diag.Error{Op: "find management cluster or standby " + name, Err: v1alpha1.ErrNoManagementCluster, Hint: hint, Code: diag.ExitUsage}
 }
 
 // refuseStandby is for a command that a management cluster with work is for.
@@ -159,7 +171,8 @@ func (s *session) lookStandby(ctx context.Context) (*kube.Client, *handover.Jour
 		return nil, nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.opts.Dir)
 	}
 	if s.standbyOf == "" {
-		return nil, nil, diag.Usage("`fleetctl standby add` declares one", "%s is no standby: fleet.yaml has it as a management cluster", s.mgmt.Name)
+		return nil, nil, diag.Usage("where it was a standby, it has taken over: `fleetctl status --management "+s.mgmt.Name+"`. `fleetctl standby add` declares a new one",
+			"%s is no standby: fleet.yaml has it as a management cluster", s.mgmt.Name)
 	}
 	if s.hostErr != nil {
 		return nil, nil, s.hostErr
@@ -169,8 +182,9 @@ func (s *session) lookStandby(ctx context.Context) (*kube.Client, *handover.Jour
 		return nil, nil, err
 	}
 	if there == nil {
-		return nil, nil, diag.NotReady("`fleetctl init --management "+s.mgmt.Name+"` makes it; `fleetctl host start --management "+s.mgmt.Name+"` starts one that is stopped",
-			"the standby %s does not run", s.mgmt.Name)
+		return nil, nil, diag.NotReady("`fleetctl host start --management "+s.mgmt.Name+"` starts one that is stopped, `fleetctl init --management "+s.mgmt.Name+"` makes one. "+
+			"Where another machine has made it: `fleetctl connect --management "+s.mgmt.Name+" --kubeconfig FILE`",
+			"the standby %s does not run here", s.mgmt.Name)
 	}
 	if err := s.checkClaim(there.claim); err != nil {
 		return nil, nil, err

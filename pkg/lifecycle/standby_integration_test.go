@@ -102,7 +102,7 @@ func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
 	e.writesJournal(ctx, t, over)
 	s := &session{deps: e.deps, mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: "lost"}
 	a := &activation{restore: &restore{session: s}, client: e.client, journal: &over, result: &ActivateResult{}}
-	if err := a.undo(ctx); err == nil || !strings.Contains(err.Error(), "it can only go forward") || !strings.Contains(diag.Hint(err), "`fleetctl standby activate spare` finishes it") {
+	if err := a.undo(ctx); err == nil || !strings.Contains(err.Error(), "it can only go forward") || !strings.Contains(diag.Hint(err), "`fleetctl standby activate spare` finishes") {
 		t.Errorf("%v, %q", err, diag.Hint(err))
 	}
 }
@@ -248,5 +248,13 @@ func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
 		if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "answers at") {
 			t.Errorf("%s: %v", journal.What(), err)
 		}
+	}
+	tried := *middle
+	tried.Tries = true
+	a := &activation{
+		restore: newRestore(newInitRun(s)), opts: ActivateOptions{HandOver: true, DryRun: true}, client: e.client, journal: &tried, result: &ActivateResult{},
+	}
+	if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "was cut off") || !strings.Contains(diag.Hint(err), "fleetctl standby refresh spare") {
+		t.Errorf("a dry run beside a try that was cut off: %v", err)
 	}
 }

@@ -2,13 +2,17 @@ package lifecycle
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // A standby works for the management cluster that its journal names, whatever a clone of the fleet repo says.
@@ -34,6 +38,46 @@ func TestStandbyOfWhom(t *testing.T) {
 
 // shop is a Cluster of a snapshot.
 const shop = `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop"},"spec":{}}`
+
+// Who gives a name that is none is told those of the standbys, too.
+func TestChosenStandby(t *testing.T) {
+	fleet := &v1alpha1.Fleet{Spec: v1alpha1.FleetSpec{
+		ManagementClusters: []v1alpha1.ManagementCluster{{Name: "platform"}}, Standbys: []v1alpha1.Standby{{Name: "spare", Of: "platform"}},
+	}}
+	if _, of, err := chosen(fleet, "spare"); err != nil || of != "platform" {
+		t.Errorf("spare is of %q, %v", of, err)
+	}
+	for name, hint := range map[string]string{"sparr": "did you mean spare?", "platfrom": "did you mean platform?", "nobody": "declared are: platform; standbys: spare"} {
+		_, _, err := chosen(fleet, name)
+		if !errors.Is(err, v1alpha1.ErrNoManagementCluster) || diag.Code(err) != diag.ExitUsage || !strings.Contains(diag.Hint(err), hint) {
+			t.Errorf("%s: %v, hint %q", name, err, diag.Hint(err))
+		}
+	}
+}
+
+// Who says that a management cluster is gone reads why it is taken for that: a refused login is no silence of the dead.
+func TestWhySilent(t *testing.T) {
+	r := &recorder{}
+	s := &session{
+		deps: management.Deps{Report: r, Store: state.Store{Dir: t.TempDir()}}, opts: InitOptions{Dir: t.TempDir()},
+		mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: "platform",
+	}
+	a := &activation{restore: newRestore(newInitRun(s)), opts: ActivateOptions{SourceIsGone: true}}
+	silent, err := a.refuseLiving(t.Context())
+	if err != nil || silent == nil || len(r.warned) != 1 || !strings.Contains(r.warned[0], silent.Error()) {
+		t.Errorf("silent %v, %v; warned of %q", silent, err, r.warned)
+	}
+}
+
+// What has taken over is not undone, and the refusal says how to go on.
+func TestTookOverIsNotUndone(t *testing.T) {
+	a := &activation{restore: newRestore(newInitRun(&session{mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: "platform"})), journal: &handover.Journal{
+		Role: handover.RoleTarget, Activates: true, Phase: handover.PhaseReleased, Target: handover.Party{Name: "spare"}, Snapshot: "20260101T000000Z-abcdef",
+	}}
+	if err := a.tookOver(); !strings.Contains(err.Error(), "spare has taken over from platform") || !strings.Contains(diag.Hint(err), "fleetctl standby activate spare") {
+		t.Errorf("%v, hint %q", err, diag.Hint(err))
+	}
+}
 
 // What an earlier run has paused stays so without being asked for again.
 func TestStaysPaused(t *testing.T) {
