@@ -27,8 +27,11 @@ func (r *Repo) AddStandby(s v1alpha1.Standby) (*Edit, error) {
 	}
 	e := &Edit{Summary: fmt.Sprintf("Add standby %s of %s", s.Name, s.Of)}
 	_, err := r.editFleet(e, func(f *fleetFile) error { return f.append("standbys", v1alpha1.Node(s)) })
+	if err != nil {
+		return nil, inFlags(err, fmt.Sprintf("spec.standbys[%d]", len(r.Fleet.Spec.Standbys)), nil)
+	}
 	e.Notes = append(e.Notes, fmt.Sprintf("`fleetctl init --management %s` makes it.", s.Name))
-	return e, err
+	return e, nil
 }
 
 // RemoveStandby takes a standby out of fleet.yaml. It deletes nothing of the cluster itself: teardown does. Errors: an unknown one.
