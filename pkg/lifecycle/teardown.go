@@ -300,8 +300,10 @@ func (t *teardown) deleteHost(ctx context.Context, _ func(string)) error {
 	if st, err := t.host.State(ctx); err != nil || st != host.StateRunning {
 		return err
 	}
-	if err := handover.EndStandby(ctx, handover.Side{Name: t.opts.Target.Name, Client: t.client}); err != nil {
-		return err
+	if t.rests {
+		if err := handover.EndStandby(ctx, handover.Side{Name: t.opts.Target.Name, Client: t.client}); err != nil {
+			return err
+		}
 	}
 	if len(t.result.DeletedClusters) > 0 {
 		return nil
