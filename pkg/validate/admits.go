@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -135,10 +136,9 @@ func (s *resolver) labelsOf(p place, name string) (out []labels.Set) {
 		if strings.Contains(string(o.JSON), "${") || kjson.Unmarshal(o.JSON, &says) != nil {
 			return nil
 		}
-		set := labels.Set{"kubernetes.io/metadata.name": name} // which the API server gives every namespace
-		for k, v := range says.Metadata.Labels {
-			set[k] = v
-		}
+		set := labels.Set{}
+		maps.Copy(set, says.Metadata.Labels)
+		set["kubernetes.io/metadata.name"] = name // the API server gives it to every namespace, whatever the manifest says
 		out = append(out, set)
 	}
 	return out
