@@ -88,7 +88,7 @@ func newAppRemoveCmd(f *factory) *cobra.Command {
 	}
 	o.add(c)
 	o.addTarget(f, c, "environment to remove it from (default: all)")
-	takes(f, c, argument{what: "application", choices: func(r *fleetrepo.Repo, _ []string) []string { return r.AppNames() }})
+	takes(f, c, argument{what: "application", command: "app", choices: func(r *fleetrepo.Repo, _ []string) []string { return r.AppNames() }})
 	return c
 }
 

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,6 +21,8 @@ type argument struct {
 	choices func(r *fleetrepo.Repo, args []string) []string
 	// open takes names besides the choices.
 	open bool
+	// command whose add makes one, where it is called otherwise.
+	command string
 }
 
 // The arguments of more than one command.
@@ -77,8 +80,7 @@ func (a argument) ask(f *factory, c *cobra.Command, args []string) (string, erro
 			return "", err
 		}
 	}
-	noun, _, _ := strings.Cut(a.what, " ") // the command of a management cluster is `fleetctl management`
-	return "", diag.Usage("`fleetctl "+noun+" add` makes one", "there is no %s", a.what)
+	return "", diag.Usage("`fleetctl "+cmp.Or(a.command, a.what)+" add` makes one", "there is no %s", a.what)
 }
 
 // askNow asks for a value of a cluster at a terminal; now is what it is, "" where it is new. Without a terminal it fails as ui.Ask does. Errors: an

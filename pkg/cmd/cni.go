@@ -69,7 +69,7 @@ func newCNIRemoveCmd(f *factory) *cobra.Command {
 		Long: `Remove the manifests of a network that no cluster has. Charts that name this network for new clusters go back to the network
 that fleetctl wrote.` + editing,
 		Example: "  fleetctl cni remove calico --dry-run",
-	}, argument{what: "network", choices: networkNames}, (*fleetrepo.Repo).RemoveNetwork)
+	}, argument{what: "network", command: "cni", choices: networkNames}, (*fleetrepo.Repo).RemoveNetwork)
 }
 
 func newCNIListCmd(f *factory) *cobra.Command {

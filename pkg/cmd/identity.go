@@ -10,15 +10,52 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 func newIdentityCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "identity", Short: "Add identities: objects by which clusters get into a cloud without a key of their own",
+		Use: "identity", Short: "List, add and remove identities: objects by which clusters get into a cloud without a key of their own",
 		Long: `An identity is a provider's object that holds access to a cloud: a role on AWS, a managed identity on Azure, a user of
 vCenter. Clusters name it, and the identity lists the namespaces whose clusters may use it.`,
 	}
-	c.AddCommand(newIdentityAddCmd(f))
+	c.AddCommand(newIdentityAddCmd(f), newIdentityListCmd(f), newIdentityRemoveCmd(f))
+	return c
+}
+
+func newIdentityListCmd(f *factory) *cobra.Command {
+	return newListCmd(f, "identity", "List the identities, and whose clusters may use them", (*fleetrepo.Repo).Identities, views.Identities)
+}
+
+// identityRemoveOptions are the flags of identity remove.
+type identityRemoveOptions struct {
+	changeFlags
+	name, management, provider string
+}
+
+func (o *identityRemoveOptions) complete(f *factory, args ...string) error {
+	o.management, o.name = f.flags.management, args[0]
+	return nil
+}
+
+func (o *identityRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return r.RemoveIdentity(o.management, o.provider, o.name)
+}
+
+func newIdentityRemoveCmd(f *factory) *cobra.Command {
+	o := &identityRemoveOptions{}
+	c := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove an identity that no cluster uses",
+		Long: `Remove an identity from the configuration of its management cluster. An identity that a cluster still refers to is not removed.
+What you made for it in the cloud stays there.` + editing,
+		Example: "  fleetctl identity remove staging --dry-run",
+		RunE:    running(f, o, runEdit),
+	}
+	c.Flags().StringVar(&o.provider, "provider", "", "cloud's provider, where several identities have the name")
+	f.addManagement(c)
+	o.add(c)
+	takes(f, c, argument{what: "identity", choices: func(r *fleetrepo.Repo, _ []string) []string { return r.IdentityNames() }})
 	return c
 }
 

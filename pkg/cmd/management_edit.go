@@ -10,7 +10,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-var ofManagement = argument{what: "management cluster", choices: func(r *fleetrepo.Repo, _ []string) []string { return r.ManagementClusterNames() }}
+var ofManagement = argument{
+	what: "management cluster", command: "management",
+	choices: func(r *fleetrepo.Repo, _ []string) []string { return r.ManagementClusterNames() },
+}
 
 func newManagementCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{

@@ -31,7 +31,7 @@ func newRevertCmd(f *factory) *cobra.Command {
 		Long: `Revert a commit of the fleet repo, and keep all later commits: the files are merged line by line. If later commits have
 changed the same lines, nothing is written and all such files are listed. History stays as it is: the result is a change like any other.
 
-A production that follows tags goes back with ` + "`fleetctl promote --to`" + ` instead.` + editing,
+A production that follows tags goes back with ` + "`fleetctl promote --to TAG`" + ` instead.` + editing,
 		Example: `  fleetctl revert HEAD --dry-run
   fleetctl revert 3f1c2ab --pr`,
 		Args: cobra.ExactArgs(1),

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -93,10 +94,10 @@ func newRootCmd(f *factory) *cobra.Command {
 		Short: "Bootstrap a fleet of Kubernetes clusters from one Git repository",
 		Long: `fleetctl makes a management cluster, installs Cluster API and Flux on it, and points Flux at your fleet repo: one Git
 repository that declares all your clusters, in all your clouds. From then on a commit is all it takes to change the fleet.`,
-		Example: `  fleetctl init                    # from an empty folder to a management cluster that follows it
-  fleetctl cluster add demo        # declare a cluster
-  fleetctl status                  # what runs, and what is wrong
-  fleetctl teardown                # remove what init made`,
+		Example: `  fleetctl init                                                # from an empty folder to a management cluster that follows it
+  fleetctl cluster add demo --flavour in-memory --commit       # declare a cluster
+  fleetctl status                                              # what runs, and what is wrong
+  fleetctl teardown                                            # remove what init made`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
@@ -104,6 +105,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		},
 	}
 	root.SetFlagErrorFunc(flagError)
+	addVersionFlag(f, root)
 	f.addGlobalFlags(root.PersistentFlags())
 	addRenamed(root.PersistentFlags(), "cluster", "management")
 	root.AddGroup(
@@ -178,6 +180,9 @@ func usageErrors(c *cobra.Command) {
 			err := args(c, given)
 			if err == nil {
 				return nil
+			}
+			if strings.HasPrefix(err.Error(), "unknown command") && !c.HasSubCommands() { // cobra.NoArgs takes an argument for a command's name
+				err = fmt.Errorf("%s takes flags only, no argument such as %q", c.CommandPath(), given[0])
 			}
 			return &diag.Error{Err: errors.New(firstLine(err.Error())), Hint: "see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage}
 		}

@@ -18,6 +18,17 @@ func newVersionCmd(f *factory) *cobra.Command {
 	}
 }
 
+// addVersionFlag gives the program itself --version, which people and scripts try first. Without it the program alone prints its help.
+func addVersionFlag(f *factory, root *cobra.Command) {
+	wanted := root.Flags().Bool("version", false, "print the version, as fleetctl version does")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		if !*wanted {
+			return c.Help()
+		}
+		return runVersion(c.Context(), f, asGiven{})
+	}
+}
+
 func runVersion(_ context.Context, f *factory, _ asGiven) error {
 	return f.show(views.Version(version.Get()))
 }

@@ -61,7 +61,7 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	ready, err := r.environmentFlux(&e.Changes, mgmt, opts.Environment, released)
 	if err == nil && !ready {
 		out.Flux, out.CNI = scaffold.FluxNone, ""
-		e.Notes = append(e.Notes, "It gets no Flux: the repo has none for "+opts.Environment+". Run `fleetctl init`, then this command again.")
+		e.Notes = append(e.Notes, fmt.Sprintf("It gets no Flux: the repo has none for %s. Run `fleetctl init`, then `fleetctl cluster flux %[1]s/%s`.", opts.Environment, opts.Name))
 	}
 	if err != nil || !ready {
 		return out, err

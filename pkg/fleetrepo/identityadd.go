@@ -41,7 +41,7 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 			return nil, err
 		}
 		if !bytes.Equal(there, file.Content) {
-			return nil, diag.Errorf("edit it, or remove it first", "%s is there, and is another identity", file.Path)
+			return nil, diag.Errorf("edit it, or `fleetctl identity remove "+o.Name+"` first", "%s is there, and is another identity", file.Path)
 		}
 	}
 	files := []manifest.File{file}

@@ -122,7 +122,7 @@ func (s *session) lookThere(ctx context.Context, client *kube.Client) (*ConnectR
 		return nil, err
 	}
 	if claim == nil {
-		return nil, diag.Errorf("a cluster becomes one by `fleetctl init`, with host.existing in fleet.yaml, or by `fleetctl pivot --to-kubeconfig`",
+		return nil, diag.Errorf("a cluster becomes one by `fleetctl init`, with host.existing in fleet.yaml, or by `fleetctl pivot --to-kubeconfig FILE`",
 			"the cluster at %s is no management cluster: it belongs to no fleet", client.Host())
 	}
 	if err := s.checkClaim(claim); err != nil {

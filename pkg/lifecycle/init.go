@@ -99,14 +99,10 @@ func (r *initRun) result() *InitResult {
 		result.Next = s.standbyNext()
 		return result
 	}
-	clusters := s.mgmt.ClustersDir("<environment>") // fleet.yaml need not declare one
-	if declared := s.fleet.Spec.Environments; len(declared) > 0 {
-		clusters = s.mgmt.ClustersDir(declared[0].Name)
-	}
 	result.Next = []string{
 		"fleetctl status                            # what runs, and what is wrong",
 		fmt.Sprintf("export KUBECONFIG=%s", result.Kubeconfig),
-		fmt.Sprintf("declare a cluster in %s/<cluster>/cluster.yaml, commit%s it, and Flux makes it", clusters, endpoint.andPush()),
+		s.firstCluster(endpoint.local),
 	}
 	if _, err := os.Stat(filepath.Join(s.opts.Dir, ".github", "workflows")); err != nil && s.fleet.Spec.Git.ForgeType() == v1alpha1.ForgeGitHub {
 		result.Next = append(result.Next, "fleetctl ci add --pr                       # checks on each pull request; takes a token that may write workflows")

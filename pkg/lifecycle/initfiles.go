@@ -97,6 +97,38 @@ func (s *session) pushesByToken() bool {
 // inMemoryFlavour needs nothing but the docker provider's manager.
 const inMemoryFlavour = "in-memory"
 
+// flavours are the charts that fleetctl brings along for the management cluster's providers, the one to begin with first.
+func (s *session) flavours() []string {
+	var charts []string
+	for _, p := range s.mgmt.Providers {
+		if p.Type == v1alpha1.ProviderInfrastructure {
+			charts = append(charts, scaffold.FlavoursFor(p.Name)...)
+		}
+	}
+	if i := slices.Index(charts, inMemoryFlavour); i > 0 && s.traits().Processes {
+		// Where such a host is, there may be no engine for a cluster of containers: the README's example has to work.
+		charts = slices.Insert(slices.Delete(charts, i, i+1), 0, inMemoryFlavour)
+	}
+	return charts
+}
+
+// firstCluster is the command that declares a cluster in a new fleet. Nothing is left for it to ask, but what only the user knows, such as a region.
+// For providers without a chart of ours it is the command that makes one.
+func (s *session) firstCluster(local bool) string {
+	flavours := s.flavours()
+	if len(flavours) == 0 {
+		return "fleetctl chart add NAME --from TEMPLATE.yaml   # a flavour of clusters, made from a template of clusterctl"
+	}
+	command := "fleetctl cluster add demo --flavour " + flavours[0]
+	if environments := s.fleet.Spec.Environments; len(environments) > 0 {
+		command += " --environment " + environments[0].Name
+	}
+	if local {
+		return command + " --commit"
+	}
+	return command + " --push"
+}
+
 // fleetFile is fleet.yaml, with the versions where they are chosen.
 func (c *repoContent) fleetFile() []byte {
 	if c.manifests == nil {
@@ -116,20 +148,10 @@ func (c *repoContent) scaffoldFiles(ctx context.Context) ([]manifest.File, error
 		channel := s.fleet.ChannelOf(e.Name)
 		environments = append(environments, scaffold.Environment{Name: e.Name, Source: channel.Source(), Unreleased: channel.IsTag() && !s.hasSource(channel)})
 	}
-	var charts []string
-	for _, p := range s.mgmt.Providers {
-		if p.Type == v1alpha1.ProviderInfrastructure {
-			charts = append(charts, scaffold.FlavoursFor(p.Name)...)
-		}
-	}
-	if i := slices.Index(charts, inMemoryFlavour); i > 0 && s.traits().Processes {
-		// Where such a host is, there may be no engine for a cluster of containers: the README's example has to work.
-		charts = slices.Insert(slices.Delete(charts, i, i+1), 0, inMemoryFlavour)
-	}
 	files, err := scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.fleet.Metadata.Name, FleetYAML: c.fleetFile(), ManagementCluster: s.mgmt.Name,
 		Layout:       s.layout(),
-		Environments: environments, Charts: charts, KubernetesVersion: version, Local: c.endpoint.local,
+		Environments: environments, Charts: s.flavours(), KubernetesVersion: version, Local: c.endpoint.local,
 	})
 	for _, e := range environments {
 		if err == nil {

@@ -32,14 +32,6 @@ type gitEndpoint struct {
 	credentials flux.SourceCredentials
 }
 
-// andPush is what a commit needs to reach Flux.
-func (e *gitEndpoint) andPush() string {
-	if e.local {
-		return ""
-	}
-	return " and push"
-}
-
 // offerRepo finds out where Flux reads the fleet repo: at its remote or, where it has none, at a server that it starts.
 func (r *initRun) offerRepo(ctx context.Context, detail func(string)) (*gitEndpoint, error) {
 	git := r.session.fleet.Spec.Git

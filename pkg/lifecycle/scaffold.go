@@ -99,7 +99,7 @@ func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
 	r := &ScaffoldResult{
 		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Repo: s.opts.Dir, Files: []string{},
 		Next: []string{
-			"fleetctl cluster add demo        # declare a cluster",
+			s.firstCluster(true),
 			"fleetctl validate                # every file, object and reference",
 			"fleetctl init                    # make the management cluster that follows this repo",
 		},

@@ -26,6 +26,15 @@ const (
 // IdentityProviders are all of them.
 func IdentityProviders() []string { return []string{IdentityAWS, IdentityAzure, IdentityVSphere} }
 
+// identityKinds are the kinds of identities that say whose clusters may use them, by the provider.
+var identityKinds = map[string]string{
+	"AWSClusterControllerIdentity": IdentityAWS, "AWSClusterRoleIdentity": IdentityAWS, "AWSClusterStaticIdentity": IdentityAWS,
+	"AzureClusterIdentity": IdentityAzure, "OpenStackClusterIdentity": "openstack", "VSphereClusterIdentity": IdentityVSphere,
+}
+
+// IdentityProvider is the provider of an identity's kind; "" for a kind that is no identity, or names no clusters.
+func IdentityProvider(kind string) string { return identityKinds[kind] }
+
 // IdentityOptions of IdentityFile.
 type IdentityOptions struct {
 	Name, Provider string

@@ -11,13 +11,8 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
-
-// admitting are the kinds of identities that say whose clusters may use them.
-var admitting = map[string]bool{
-	"AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true, "AzureClusterIdentity": true,
-	"VSphereClusterIdentity": true, "OpenStackClusterIdentity": true,
-}
 
 // allowedNamespaces are those that may use an identity of AWS, Azure or vSphere.
 type allowedNamespaces struct {
@@ -64,7 +59,7 @@ func (s *resolver) checkAdmits(p place, o *object, ref reference) diag.Findings 
 
 // identityAt is the identity that a reference names; nil where the repo has none or several, or it is no kind that names namespaces.
 func (s *resolver) identityAt(p place, ref reference) *object {
-	if !admitting[ref.kind] {
+	if scaffold.IdentityProvider(ref.kind) == "" {
 		return nil
 	}
 	var found *object

@@ -79,6 +79,7 @@ var now = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 var allShown = []shown{
 	listing("Channels", Channels), listing("Charts", Charts), listing("Networks", Networks), listing("Environments", Environments),
 	listing("Features", Features), listing("ManagementClusters", ManagementClusters), listing("Providers", Providers), listing("Tenants", Tenants), listing("Apps", Apps), listing("Notifications", Notifications),
+	listing("Identities", Identities),
 	listing("Clusters", func(all []fleetrepo.Cluster) View { return Clusters(all[:1], all, diag.Findings{}) }),
 	listing("Pools", func(all []fleetrepo.Cluster) View { return Pools(all, diag.Findings{}) }),
 	showing("Cluster", Cluster),

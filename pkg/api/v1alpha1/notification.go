@@ -88,7 +88,7 @@ func (v *validator) notification(at string, n *Notification, f *Fleet) {
 		if u, err := url.Parse(n.Address); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(n.Address) > 2048 {
 			v.errorf(RuleValue, fieldPath(at, "address"), "write https://host/path", "this is no address of a server")
 		} else if u.User != nil {
-			v.errorf(RuleValue, fieldPath(at, "address"), "put it into the Secret: `fleetctl notification add --secret-file`", "the address has a credential in it, and stands in Git in clear")
+			v.errorf(RuleValue, fieldPath(at, "address"), "put it into the Secret: `fleetctl notification add` with --secret-file", "the address has a credential in it, and stands in Git in clear")
 		}
 	}
 	if n.Type.IsCommitStatus() && n.Address == "" && !v.broken("spec.git") && !strings.Contains(f.Spec.Git.URL, ":") {
