@@ -169,7 +169,7 @@ func Providers(fleet *v1alpha1.Fleet) []v1alpha1.LockedComponent {
 // Provider reads the components of a provider. Without a version that is an error. Nothing of them is looked into: they may be a stranger's.
 func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) (*Component, error) {
 	if wanted.Version == "" {
-		return nil, diag.Errorf("`fleetctl init` chooses one, or name it in fleet.yaml", "%s provider %s has no version", wanted.Type, wanted.Name)
+		return nil, noVersion(wanted)
 	}
 	p := capi.Provider{Name: wanted.Name, Type: capi.ProviderType(wanted.Type), Version: wanted.Version, URL: wanted.URL}
 	source, err := capi.NewSource(capi.SourceOptions{Providers: []capi.Provider{p}, Repository: r.providers(), Servers: r.servers}) //nolint:contextcheck // it reads nothing yet
@@ -279,13 +279,23 @@ func LockedVersion(lock *v1alpha1.Lock, wanted v1alpha1.CertManager) string {
 	return version
 }
 
+func noVersion(c v1alpha1.LockedComponent) error {
+	return diag.Errorf("`fleetctl init` chooses one, or name it in fleet.yaml", "%s provider %s has no version", c.Type, c.Name)
+}
+
 // downloads is how many components are read at a time. They wait for servers rather than work: with as many as there are processors, the last
 // ones would find out that there is no network only after the first have.
 const downloads = 16
 
-// read reads everything that a fleet installs, side by side, but for what is taken from elsewhere. All that fails is told at once.
+// read reads everything that a fleet installs, side by side, but for what is taken from elsewhere. All that fails is told at once, but
+// a server that cannot be reached is told once.
 func (r *Reader) read(ctx context.Context, fleet *v1alpha1.Fleet, taken func(v1alpha1.LockedComponent) *Component) ([]Component, error) {
 	providers := Providers(fleet)
+	for _, p := range providers {
+		if taken(p) == nil && p.Version == "" { // no network mends that
+			return nil, noVersion(p)
+		}
+	}
 	var certs []v1alpha1.CertManager
 	for i := range fleet.Spec.ManagementClusters {
 		if c := fleet.Spec.ManagementClusters[i].CertManager; !slices.Contains(certs, c) {
@@ -321,7 +331,7 @@ func (r *Reader) read(ctx context.Context, fleet *v1alpha1.Fleet, taken func(v1a
 		return nil
 	})
 	_ = group.Wait() // the errors are in errs, so that all are told at once
-	if err := errors.Join(errs...); err != nil {
+	if err := oncePerServer(errs); err != nil {
 		return nil, err
 	}
 	out := make([]Component, 0, len(read))

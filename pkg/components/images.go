@@ -269,7 +269,7 @@ func (r *Reader) lockedImages(
 	return out, notes, oncePerServer(errs)
 }
 
-// oncePerServer joins errors. That a registry cannot be reached is said of the first of its images alone.
+// oncePerServer joins errors. That a server cannot be reached is said of the first that was to come from it.
 func oncePerServer(errs []error) error {
 	told := map[string]bool{}
 	return errors.Join(slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
