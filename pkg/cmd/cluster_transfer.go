@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/transfer"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -38,7 +39,8 @@ too. Otherwise the environment must be the same on both sides, or --accept-diffe
 		Example: `  fleetctl cluster transfer shop --to second --dry-run
   fleetctl cluster transfer shop --to second --push
   fleetctl cluster transfer shop --to second --pr          # and again, when it is merged
-  fleetctl cluster transfer shop --abort`,
+  fleetctl cluster transfer shop --abort
+  fleetctl cluster transfer shop --to second --abort --source-is-gone    # where the source is gone for good`,
 		Args: cobra.ExactArgs(1),
 		RunE: running(f, o, runClusterTransfer),
 	}
@@ -46,9 +48,11 @@ too. Otherwise the environment must be the same on both sides, or --accept-diffe
 	c.Flags().BoolVar(&o.AcceptDifferences, "accept-differences", false, "agree that the environment has other features there")
 	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a transfer that was interrupted before the other management cluster had taken over")
 	c.Flags().BoolVar(&o.WithoutTarget, "without-target", false, "with --abort: the other management cluster is gone, so that nothing is to be removed there")
+	c.Flags().BoolVar(&o.SourceIsGone, "source-is-gone", false, "with --abort and --to: the management cluster that has the cluster does not act any more, and never will")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	completeFlag(c, "to", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.ManagementClusterNames() }))
+	c.MarkFlagsMutuallyExclusive("source-is-gone", "without-target")
 	o.add(c)
 	takes(f, c, ofCluster)
 	return c
@@ -58,6 +62,15 @@ func (o *clusterTransferOptions) complete(f *factory, args ...string) (err error
 	o.Cluster = args[0]
 	if o.Abort && o.dryRun {
 		return errAbortDryRun
+	}
+	switch {
+	case o.WithoutTarget && !o.Abort:
+		return diag.Usage("add --abort", "--without-target is for an abort")
+	case o.SourceIsGone && !o.Abort:
+		return diag.Usage("leave it out: once the other management cluster has taken over, the same command finishes it without the source. To undo what has begun, add --abort",
+			"--source-is-gone is for an abort")
+	case o.SourceIsGone && o.To == "":
+		return diag.Usage("give --to MANAGEMENT", "only the source could tell which management cluster was to take over")
 	}
 	o.DryRun = o.dryRun
 	o.Change, err = f.changeOptions(&o.changeFlags)

@@ -38,7 +38,8 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
   fleetctl pivot --to platform
   fleetctl pivot                # goes on with one that was cut off
   fleetctl pivot --abort        # undoes it
-  fleetctl pivot --abort --without-target    # where the target is gone for good`,
+  fleetctl pivot --abort --without-target    # where the target is gone for good
+  fleetctl pivot --abort --source-is-gone --to-kubeconfig FILE    # where the source is`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runPivot),
 	}
@@ -49,8 +50,10 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 	c.Flags().StringVar(&p.ToKubeconfig, "to-kubeconfig", "", "kubeconfig of the cluster that takes over, where it is no workload cluster of the source")
 	c.Flags().BoolVar(&p.Abort, "abort", false, "undo a hand-over whose target has not taken over yet")
 	c.Flags().BoolVar(&p.WithoutTarget, "without-target", false, "with --abort: the target is gone, so that nothing is to be removed there")
+	c.Flags().BoolVar(&p.SourceIsGone, "source-is-gone", false, "with --abort: the management cluster does not act any more, and never will; what it has begun is removed from the target")
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "say what would be handed over; change nothing")
 	c.MarkFlagsMutuallyExclusive("to", "to-kubeconfig")
+	c.MarkFlagsMutuallyExclusive("source-is-gone", "without-target")
 	return c
 }
 
@@ -60,6 +63,10 @@ func (o *pivotOptions) complete(f *factory, _ ...string) error {
 	}
 	if o.pivot.WithoutTarget && !o.pivot.Abort {
 		return diag.Usage("add --abort", "--without-target is for an abort")
+	}
+	if o.pivot.SourceIsGone && !o.pivot.Abort {
+		return diag.Usage("leave it out: once the target has taken over, the same command finishes it without the source. To undo what has begun, add --abort",
+			"--source-is-gone is for an abort")
 	}
 	if err := o.initOptions.complete(f); err != nil {
 		return err

@@ -222,24 +222,32 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 	return report, r.abortRestore(ctx)
 }
 
-// AbortWithoutSource undoes at a standby what it was about to take over from a management cluster that lived, and is gone. A run that is still at it is shut out by the
-// write that begins the abort. Where the source comes back, it stays fenced: its journal tells of the hand-over. Where none is under way, it does nothing, and
-// returns no report.
-func AbortWithoutSource(ctx context.Context, target Side) (*Report, error) {
+// AbortWithoutSource undoes at the target what it was about to take over from a management cluster that lived, and is gone. A run that is still at it is shut out by the
+// write that begins the abort; settled, where it is not nil, is called once that is written, perhaps again, and as long as it fails the journal stays. Where the source
+// comes back, it stays fenced: its journal tells of the hand-over. Where none is under way, it does nothing, and returns no report.
+func AbortWithoutSource(ctx context.Context, target Side, settled func(context.Context) error) (*Report, error) {
 	r := newRun(Options{Target: target})
 	var err error
 	if r.target, err = openSide(ctx, target); err != nil {
 		return nil, err
 	}
 	j := r.target.journal
-	if !j.Active() || j.Role != RoleTarget || !j.Activates || j.Snapshot != "" {
+	if !j.Active() || j.Role != RoleTarget || j.Around || j.Snapshot != "" {
 		return nil, nil
 	}
 	if j.Phase.Committed() {
 		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over: it can only go forward", target.Name)
 	}
 	report := r.report()
-	return report, r.abortRestore(ctx)
+	if err := r.markAborting(ctx); err != nil {
+		return report, err
+	}
+	if settled != nil {
+		if err := settled(ctx); err != nil {
+			return report, err
+		}
+	}
+	return report, r.abortTarget(ctx)
 }
 
 func (r *run) abortRestore(ctx context.Context) error {

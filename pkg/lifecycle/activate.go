@@ -198,18 +198,7 @@ func (a *activation) settleUnderWay(ctx context.Context) error {
 
 // reachSource is a way to the management cluster that the standby takes over from, where this machine knows one and it answers.
 func (a *activation) reachSource(ctx context.Context) (*kube.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	target, err := management.Find(a.session.deps.Store, a.session.standbyOf, a.session.opts.Dir)
-	if err != nil {
-		return nil, err
-	}
-	client, err := target.Client(ctx)
-	if err != nil {
-		return nil, err
-	}
-	_, err = client.ServerVersion(ctx)
-	return client, err
+	return reachNamed(ctx, a.session, a.session.standbyOf)
 }
 
 // settleSource is settle where the other one lives, or lived when an earlier run began.

@@ -83,5 +83,5 @@ func (a *activation) undoHandOver(ctx context.Context, detail func(string)) (rep
 		return nil, diag.Wrap("reach "+a.session.standbyOf, err, "`fleetctl connect --management "+a.session.standbyOf+
 			"` gives this machine a way there; where it is gone for good: --abort --source-is-gone")
 	}
-	return handover.AbortWithoutSource(ctx, a.session.side(a.client))
+	return handover.AbortWithoutSource(ctx, a.session.side(a.client), nil)
 }

@@ -34,6 +34,8 @@ type PivotOptions struct {
 	To, ToKubeconfig string
 	// Abort undoes a hand-over that is not committed, WithoutTarget at the source alone; DryRun only looks.
 	Abort, WithoutTarget, DryRun bool
+	// SourceIsGone agrees that the management cluster does not act any more: Abort undoes at the target alone.
+	SourceIsGone bool
 }
 
 // PivotResult is what Pivot did, or would do.
@@ -69,6 +71,9 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 			return nil, err
 		}
 		p.to = targetName(o.ToKubeconfig, p.toKubeconfig)
+	}
+	if o.Abort && o.SourceIsGone {
+		return p.abortAtTarget(ctx)
 	}
 	if err := p.look(ctx); err != nil {
 		return nil, err

@@ -197,19 +197,24 @@ func (p *pivot) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 		return nil // nothing has begun there
 	}
 	if journal != nil && (journal.Fleet != p.session.identity() || journal.Source.Name != p.session.mgmt.Name) {
-		return diag.Errorf("work with it from its own fleet repo, and name its management cluster with --management",
-			"%s is in a hand-over from %s, which is another management cluster than %s of this fleet", kept.Name, journal.Source.Name, p.session.mgmt.Name)
+		return otherFleets(kept.Name, journal, p.session.mgmt.Name)
 	}
 	if journal == nil || journal.Role != handover.RoleTarget || !journal.Whole() || !journal.Phase.Committed() {
-		hint := "restore it from where its machines are noted; to begin anew, delete " + p.session.cluster.Path(targetFile)
+		hint := "go on, or undo it, on the machine that the management cluster is on; if that is gone for good: `fleetctl pivot --abort --source-is-gone`"
 		if len(p.toKubeconfig) > 0 {
-			hint = "go on, or undo it, on the machine that the management cluster is on"
+			hint += " with --to-kubeconfig, too"
 		}
 		return diag.Errorf(hint, "the management cluster %s is not there, and %s has not taken over from it", p.session.mgmt.Name, kept.Name)
 	}
 	p.under, p.gone, p.init.goesOn = journal, true, true
 	p.init.client.Tell(client) // all that there is to ask
 	return p.sameTarget(journal)
+}
+
+// otherFleets is the error about a target that takes over from another management cluster than the one that a command is about.
+func otherFleets(target string, j *handover.Journal, name string) error {
+	return diag.Errorf("work with it from its own fleet repo, and name its management cluster with --management",
+		"%s is in a hand-over from %s, which is another management cluster than %s of this fleet", target, j.Source.Name, name)
 }
 
 // sameTarget refuses another target than the one of the hand-over that is under way.

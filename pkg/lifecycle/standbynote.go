@@ -147,10 +147,11 @@ func (s *session) removeNotes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.removeNotesIn(ctx, place, keys)
+	return removeNotesIn(ctx, place, keys, s.ownNote)
 }
 
-func (s *session) removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys) error {
+// removeNotesIn removes those notes that are newer than the newest snapshot: what is older than that counts no more.
+func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, which func(note *snapshot.Snapshot) bool) error {
 	ids, err := place.List(ctx)
 	if err != nil {
 		return err
@@ -161,9 +162,9 @@ func (s *session) removeNotesIn(ctx context.Context, place snapshot.Place, keys 
 			return err
 		}
 		if snap.HandedOver == "" {
-			return nil // what is older than a snapshot counts no more
+			return nil
 		}
-		if s.ownNote(snap) {
+		if which(snap) {
 			if err := place.Remove(ctx, id); err != nil {
 				return err
 			}

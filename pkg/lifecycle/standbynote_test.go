@@ -79,7 +79,7 @@ func TestNoteTakeOver(t *testing.T) {
 	if err := standby("third", "u3").noteTakeOver(ctx, folder, keys, keys, ""); err == nil {
 		t.Error("a standby takes over from the living one, of which another one takes the work")
 	}
-	if err := first.removeNotesIn(ctx, folder, keys); err != nil {
+	if err := removeNotesIn(ctx, folder, keys, first.ownNote); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := folder.List(ctx); err != nil || len(after) != 1 || after[0] != snap.ID {

@@ -32,8 +32,8 @@ type Options struct {
 	AcceptDifferences bool
 	// DryRun only looks. Abort undoes what an earlier run began, as long as the target has not taken over.
 	DryRun, Abort bool
-	// WithoutTarget undoes it at the source alone, where the target is gone.
-	WithoutTarget bool
+	// WithoutTarget undoes it at the source alone, where the target is gone; SourceIsGone at the target alone, which To has to name.
+	WithoutTarget, SourceIsGone bool
 	// Change says how the fleet repo's part is carried to Git; Change.Dir is in the fleet repo.
 	Change change.Options
 	// Into is set where To has a fleet repo of its own: the cluster's folder goes there.
@@ -118,6 +118,9 @@ func Run(ctx context.Context, deps management.Deps, o Options) (*Result, error) 
 	if o.Abort && o.WithoutTarget {
 		return t.abortAlone(ctx)
 	}
+	if o.Abort && o.SourceIsGone {
+		return t.abortAtTarget(ctx)
+	}
 	if err := t.look(ctx); err != nil {
 		return nil, err
 	}
@@ -178,6 +181,9 @@ func (t *transfer) look(ctx context.Context) error {
 	t.from.client, err = t.from.target.Client(ctx)
 	if err != nil {
 		if there == nil || !there.IsTransferOf(t.name) || !there.Phase.Committed() {
+			if there.Active() {
+				err = diag.Wrap("", err, "if "+t.from.target.Name+" is gone for good: `fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+" --abort --source-is-gone`")
+			}
 			return err
 		}
 		t.Report.Warn(fmt.Sprintf("the source %s is not reached, and left as it is: %v", t.from.target.Name, err))

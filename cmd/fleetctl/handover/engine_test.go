@@ -106,9 +106,12 @@ func work(ctx context.Context, verb string, args []string) error {
 		options.Target.Standby = true
 		_, err := handover.Run(ctx, options)
 		return err
+	case abortLost:
+		_, err := handover.AbortWithoutSource(ctx, options.Target, func(context.Context) error { return nil })
+		return err
 	case abortWithout:
 		options.Target.Standby = true
-		_, err := handover.AbortWithoutSource(ctx, options.Target)
+		_, err := handover.AbortWithoutSource(ctx, options.Target, nil)
 		return err
 	case abortRelieve:
 		options.Target.Standby = true

@@ -83,8 +83,9 @@ func newMachine(t testing.TB) string {
 const (
 	handOver = "run"
 	abort    = "abort"
-	// abortAlone is an abort without a target.
+	// abortAlone is an abort without a target, abortLost one without a source.
 	abortAlone = "abort-alone"
+	abortLost  = "abort-lost"
 	// backUp takes a snapshot of the source into the machine's folder, restore gives it to the target, abortRestore undoes that.
 	backUp       = "backup"
 	restore      = "restore"

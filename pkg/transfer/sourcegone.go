@@ -1,0 +1,74 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// answerTime is what the source gets to show that it lives.
+const answerTime = 15 * time.Second
+
+// abortAtTarget is abort where the source is gone: the copies and the fence go from the target, which has not taken the cluster over.
+func (t *transfer) abortAtTarget(ctx context.Context) (*Result, error) {
+	if err := t.refuseLivingSource(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	if t.to.client, err = t.to.target.Client(ctx); err != nil {
+		return nil, err
+	}
+	journal, err := handover.ReadJournal(ctx, t.to.client)
+	if err != nil {
+		return nil, err
+	}
+	t.result.Outcome = "nothing-to-do"
+	switch {
+	case journal == nil || !journal.IsTransferOf(t.name) || journal.Source.Name != t.from.target.Name:
+		if journal.Active() {
+			return nil, handover.InTheMiddle(t.to.target.Name, journal)
+		}
+		return t.result, nil
+	case journal.Phase.Committed():
+		return nil, diag.Errorf("`fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+"` finishes it",
+			"%s has taken cluster %s over: it can only go forward", t.to.target.Name, t.name)
+	}
+	step := t.Report.Start("undo the transfer at " + t.to.target.Name)
+	t.result.Report, err = handover.AbortWithoutSource(ctx, handover.Side{Name: t.to.target.Name, Client: t.to.client}, nil)
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	t.result.Outcome = "undone"
+	t.result.Next = append(t.result.Next, "fleetctl restore --source-is-gone --management "+t.from.target.Name+"    # makes it again, with what its last snapshot holds")
+	return t.result, nil
+}
+
+// refuseLivingSource refuses to undo at the target alone what the source can still go on with.
+func (t *transfer) refuseLivingSource(ctx context.Context) error {
+	name := t.from.target.Name
+	client, err := t.reachSource(ctx)
+	if err == nil {
+		return diag.Errorf("`fleetctl cluster transfer "+t.name+" --abort` undoes it on both sides", "%s is not gone: it answers at %s", name, client.Host())
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	t.Report.Warn(fmt.Sprintf("%s is taken for gone: asked from here, it did not answer (%v)", name, err))
+	return nil
+}
+
+func (t *transfer) reachSource(ctx context.Context) (*kube.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	client, err := t.from.target.Client(ctx)
+	if err == nil {
+		_, err = client.ServerVersion(ctx)
+	}
+	return client, err
+}
