@@ -52,7 +52,6 @@ too. Otherwise the environment must be the same on both sides, or --accept-diffe
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	completeFlag(c, "to", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.ManagementClusterNames() }))
-	c.MarkFlagsMutuallyExclusive("source-is-gone", "without-target")
 	o.add(c)
 	takes(f, c, ofCluster)
 	return c
@@ -69,6 +68,8 @@ func (o *clusterTransferOptions) complete(f *factory, args ...string) (err error
 	case o.SourceIsGone && !o.Abort:
 		return diag.Usage("leave it out: once the other management cluster has taken over, the same command finishes it without the source. To undo what has begun, add --abort",
 			"--source-is-gone is for an abort")
+	case o.SourceIsGone && o.WithoutTarget:
+		return errBothGone
 	case o.SourceIsGone && o.To == "":
 		return diag.Usage("give --to MANAGEMENT", "only the source could tell which management cluster was to take over")
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
+// errBothGone is that of pivot and cluster transfer.
+var errBothGone = diag.Usage("`fleetctl restore` makes a management cluster of the last snapshot", "with both sides gone there is nothing to undo: leave out --source-is-gone or --without-target")
+
 // pivotOptions are the flags of pivot.
 type pivotOptions struct {
 	initOptions
@@ -52,14 +55,18 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 	c.Flags().BoolVar(&p.WithoutTarget, "without-target", false, "with --abort: the target is gone, so that nothing is to be removed there")
 	c.Flags().BoolVar(&p.SourceIsGone, "source-is-gone", false, "with --abort: the management cluster does not act any more, and never will; what it has begun is removed from the target")
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "say what would be handed over; change nothing")
-	c.MarkFlagsMutuallyExclusive("to", "to-kubeconfig")
-	c.MarkFlagsMutuallyExclusive("source-is-gone", "without-target")
 	return c
 }
 
 func (o *pivotOptions) complete(f *factory, _ ...string) error {
 	if o.pivot.Abort && o.pivot.DryRun {
 		return errAbortDryRun
+	}
+	if o.pivot.To != "" && o.pivot.ToKubeconfig != "" {
+		return diag.Usage("leave one of them out", "--to and --to-kubeconfig both name the cluster that takes over")
+	}
+	if o.pivot.SourceIsGone && o.pivot.WithoutTarget {
+		return errBothGone
 	}
 	if o.pivot.WithoutTarget && !o.pivot.Abort {
 		return diag.Usage("add --abort", "--without-target is for an abort")

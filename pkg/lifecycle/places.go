@@ -166,7 +166,11 @@ func (s *session) handedOverSince(ctx context.Context, place snapshot.Place, sna
 }
 
 func refuseHandedOverSince(name string, note *snapshot.Snapshot) error {
-	return diag.Errorf("ask that one: `fleetctl connect` learns it from its kubeconfig. If it has never taken over, and never will: remove the snapshot "+note.ID+", which says so",
+	never := "remove the snapshot " + note.ID + ", which says so"
+	if note.HandedOverUID == "" {
+		never = "`fleetctl pivot --abort --source-is-gone --to-kubeconfig FILE`, with its kubeconfig; where it is lost, too, " + never
+	}
+	return diag.Errorf("ask that one: `fleetctl connect` learns it from its kubeconfig. If it has never taken over, and never will: "+never,
 		"%s has handed its work over to %s, or was about to, %s: what it managed before must not be restored", name, note.HandedOver, ago(note.Taken))
 }
 
