@@ -18,15 +18,25 @@ func newVersionCmd(f *factory) *cobra.Command {
 	}
 }
 
+// rootOptions are the flags of fleetctl without a command.
+type rootOptions struct {
+	asGiven
+	version bool
+	help    func() error
+}
+
 // addVersionFlag gives the program itself --version, which people and scripts try first. Without it the program alone prints its help.
 func addVersionFlag(f *factory, root *cobra.Command) {
-	wanted := root.Flags().Bool("version", false, "print the version, as fleetctl version does")
-	root.RunE = func(c *cobra.Command, _ []string) error {
-		if !*wanted {
-			return c.Help()
-		}
-		return runVersion(c.Context(), f, asGiven{})
+	o := &rootOptions{help: root.Help}
+	root.Flags().BoolVar(&o.version, "version", false, "print the version, as fleetctl version does")
+	root.RunE = running(f, o, runRoot)
+}
+
+func runRoot(ctx context.Context, f *factory, o *rootOptions) error {
+	if o.version {
+		return runVersion(ctx, f, asGiven{})
 	}
+	return o.help()
 }
 
 func runVersion(_ context.Context, f *factory, _ asGiven) error {
