@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Revert returns the edit that takes a commit of the fleet repo back and leaves alone what came after it. The revision is resolved when the
@@ -50,7 +50,7 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 	for _, name := range commit.Files {
 		was, errWas := fileIn(after, name)
 		wanted, errWanted := fileIn(before, name)
-		now, errNow := fileIn(os.DirFS(r.Dir), name)
+		now, errNow := fileHere(r.Dir, name)
 		if err := errors.Join(errWas, errWanted, errNow); err != nil {
 			return nil, fmt.Errorf("revert %s: %w", hash, err)
 		}
@@ -89,6 +89,16 @@ func commitToRevert(ctx context.Context, git *gitrepo.Repo, hash string) (*gitre
 	}
 	before, err := git.Files(parent)
 	return &commits[i], before, err
+}
+
+// fileHere is fileIn of a working tree.
+func fileHere(dir, name string) ([]byte, error) {
+	const most = 1 << 30
+	content, err := within.ReadFile(dir, filepath.ToSlash(name), most)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return content, err
 }
 
 // fileIn is a file's content, nil where there is none.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // configFile is what the configuration file holds, with the line of each key.
@@ -37,7 +38,8 @@ func openFile(path string) (*configFile, error) {
 	if file.path == "" {
 		return file, nil
 	}
-	content, err := os.ReadFile(file.path)
+	const most = 1 << 20
+	content, err := within.Given(file.path, most)
 	if explicit == "" && errors.Is(err, fs.ErrNotExist) {
 		return file, nil
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 const (
@@ -106,7 +107,7 @@ func (l *lock) lockIndex(ctx context.Context) error {
 		if !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if content, err := os.ReadFile(l.path("index.lock")); err == nil && bytes.Equal(content, []byte(indexMark)) {
+		if content, err := within.Named(l.path("index.lock"), int64(len(indexMark))); err == nil && bytes.Equal(content, []byte(indexMark)) {
 			if err := os.Remove(l.path("index.lock")); err != nil {
 				return err
 			}
@@ -133,7 +134,7 @@ func (l *lock) readIndex() error { return l.readIndexFrom(l.path("index")) }
 
 func (l *lock) readIndexFrom(path string) error {
 	l.index, l.entries, l.assumed = &index.Index{Version: 2}, map[string]*index.Entry{}, nil
-	content, err := os.ReadFile(path)
+	content, err := within.Named(path, maxIndex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

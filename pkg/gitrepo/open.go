@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-git/go-billy/v5"
-	"github.com/go-git/go-billy/v5/osfs"
 	git "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing/cache"
@@ -20,13 +19,16 @@ import (
 
 // openOnDisk opens the repository of the working tree dir, whose HEAD and index are in gitDir, and what its working trees share in commonDir.
 func openOnDisk(dir, gitDir, commonDir string) (*git.Repository, *durable, error) {
+	if err := refuseEndless(dir, gitDir, commonDir); err != nil {
+		return nil, nil, err
+	}
 	var shared billy.Filesystem
 	if commonDir != gitDir {
-		shared = osfs.New(commonDir)
+		shared = openFolder(commonDir)
 	}
-	files := &durable{Filesystem: dotgit.NewRepositoryFilesystem(osfs.New(gitDir), shared), dir: commonDir, pending: map[string]bool{}}
+	files := &durable{Filesystem: dotgit.NewRepositoryFilesystem(openFolder(gitDir), shared), dir: commonDir, pending: map[string]bool{}}
 	store := filesystem.NewStorage(files, cache.NewObjectLRUDefault())
-	opened, err := git.Open(tolerant{store}, osfs.New(dir))
+	opened, err := git.Open(tolerant{store}, openFolder(dir))
 	switch {
 	case errors.Is(err, git.ErrRepositoryNotExists):
 		return nil, nil, diag.Errorf("", "%w: %s", ErrNotARepository, dir)

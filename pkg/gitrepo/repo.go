@@ -61,6 +61,12 @@ func Open(dir string) (*Repo, error) {
 // maxPointer is the size of a file that names a folder.
 const maxPointer = 64 << 10
 
+// maxConfig is the size of a file with git's configuration, and maxIndex that of an index, which has about a hundred bytes for each file.
+const (
+	maxConfig = 16 << 20
+	maxIndex  = 1 << 30
+)
+
 // WorkTree is the working tree of a repository.
 type WorkTree struct {
 	// Top is its uppermost folder, and Common the folder that all working trees of the repository share; both without symbolic links.

@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -157,15 +158,18 @@ func (f *configFiles) read(path string, depth int) error {
 	if filepath.Base(path) == "config.worktree" && !f.settings.on("extensions.worktreeconfig") {
 		return nil
 	}
-	file, err := os.Open(path)
+	read := within.Named
+	if strings.HasPrefix(path, "/dev/") { // nothing at all, or what a shell makes of <(command): the user has named it
+		read = within.Given
+	}
+	content, err := read(path, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // it was only read
-	if err := f.readFrom(file, path, depth); err != nil {
+	if err := f.readFrom(bytes.NewReader(content), path, depth); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
+
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // undoName is the file in .git that says what a command is about to write. If a journal is found, its command was killed. The files that
@@ -105,7 +107,7 @@ func (r *Repo) Recover(ctx context.Context) error {
 
 // recover is Recover for who holds the lock.
 func (r *Repo) recover(ctx context.Context, l *lock) error {
-	content, err := os.ReadFile(l.path(undoName))
+	content, err := within.Named(l.path(undoName), maxIndex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // ErrNoRepository says that the folder to serve is no Git repository.
@@ -78,9 +79,12 @@ func gitDir(repoDir string) (string, error) {
 	return repoDir, nil
 }
 
+// maxPointer bounds the file that says where a repository is: a path.
+const maxPointer = 64 << 10
+
 // linkedDir follows the .git file of a linked working tree.
 func linkedDir(repoDir, dot string) (string, error) {
-	content, err := os.ReadFile(dot)
+	content, err := within.Named(dot, maxPointer)
 	if err != nil {
 		return "", err
 	}

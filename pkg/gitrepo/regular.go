@@ -1,0 +1,84 @@
+package gitrepo
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-billy/v5/osfs"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// endless are the kinds of files whose reader may wait, or read, for ever: whoever may write into a folder can put one into the place of any file.
+const endless = fs.ModeNamedPipe | fs.ModeSocket | fs.ModeDevice | fs.ModeCharDevice | fs.ModeIrregular
+
+// regular is a folder on disk of which nothing is opened but files and folders.
+type regular struct{ billy.Filesystem }
+
+func openFolder(dir string) billy.Filesystem { return &regular{osfs.New(dir)} }
+
+// Open is that of billy.Filesystem. Errors are also within.ErrNotRegular.
+func (r *regular) Open(name string) (billy.File, error) { return r.OpenFile(name, os.O_RDONLY, 0) }
+
+// OpenFile is that of billy.Filesystem. Errors are also within.ErrNotRegular.
+func (r *regular) OpenFile(name string, flag int, perm fs.FileMode) (billy.File, error) {
+	if info, err := r.Stat(name); err == nil && info.Mode()&endless != 0 { // before it is opened: opening a pipe waits for who writes to it
+		return nil, &fs.PathError{Op: "open", Path: r.Join(r.Root(), name), Err: within.ErrNotRegular}
+	}
+	return r.Filesystem.OpenFile(name, flag, perm)
+}
+
+// refuseEndless refuses a repository in which git itself would wait for ever: with a pipe, a device or a socket among the files of .git, but for its objects,
+// or in the place of what the top of the working tree tells git.
+func refuseEndless(dir, gitDir, commonDir string) error {
+	for _, name := range []string{attributesFile, ".gitignore"} {
+		if err := refuseEndlessFile(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	for _, folder := range []string{gitDir, commonDir} {
+		if err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // another program's lock, which is gone by now
+				return nil
+			case err != nil:
+				return err
+			case entry.IsDir() && isApart(folder, path):
+				return fs.SkipDir
+			case entry.IsDir() || entry.Type().IsRegular():
+				return nil
+			}
+			return refuseEndlessFile(path)
+		}); err != nil {
+			return err
+		}
+		if gitDir == commonDir {
+			break
+		}
+	}
+	return nil
+}
+
+// isApart tells whether a folder of .git has nothing of the repository itself that git reads to know what it is: its objects, the histories of its branches, other
+// working trees and submodules.
+func isApart(gitDir, path string) bool {
+	switch name, err := filepath.Rel(gitDir, path); {
+	case err != nil:
+		return false
+	case filepath.Dir(name) == "objects":
+		return filepath.Base(name) != "info"
+	default:
+		return name == "logs" || name == "lfs" || name == "modules" || name == "worktrees"
+	}
+}
+
+func refuseEndlessFile(path string) error {
+	if info, err := os.Stat(path); err != nil || info.Mode()&endless == 0 {
+		return nil // what is not there, or cannot be read, is for whoever reads it
+	}
+	return diag.Errorf("find out who put it there, and remove it", "open the git repository: %s is a pipe, a device or a socket, and git would wait for it for ever", path)
+}
