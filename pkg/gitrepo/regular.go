@@ -77,8 +77,10 @@ func isApart(gitDir, path string) bool {
 }
 
 func refuseEndlessFile(path string) error {
-	if info, err := os.Stat(path); err != nil || info.Mode()&endless == 0 {
-		return nil // what is not there, or cannot be read, is for whoever reads it
+	info, err := os.Stat(path)
+	isEndless := err == nil && info.Mode()&endless != 0 // what is not there, or cannot be looked at, is for whoever reads it
+	if !isEndless {
+		return nil
 	}
 	return diag.Errorf("find out who put it there, and remove it", "open the git repository: %s is a pipe, a device or a socket, and git would wait for it for ever", path)
 }

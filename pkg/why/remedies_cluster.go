@@ -49,7 +49,7 @@ func clusterRemedies() []Remedy {
 			ID: "bootstrap-failed", Title: "A machine came up and did not become a node",
 			Means: "The machine is there, and it still boots, or kubeadm on it failed or cannot reach the control plane: a wrong image, no way out of its network, or a load balancer that does not answer.",
 			Do: "Look at the machine's console, or at `/var/log/cloud-init-output.log` on it. For docker, `docker logs` of the container of the machine's name. Where the node is there and its machine does not know it, " +
-				"docker's provider looked too early, and waits longer after each try, up to a quarter of an hour: `kubectl annotate dockermachine --all --namespace NAMESPACE look-again=now --overwrite` has it look at once.",
+				"docker's provider looked too early, and waits longer after each try, up to a quarter of an hour: `kubectl annotate dockermachine --all --namespace NAMESPACE look-again=$(date +%s) --overwrite` has it look at once.",
 			match: match{stages: []Stage{StageCluster, StageProvider}, texts: []string{`BootstrapFailed`, `BootstrapExecSucceeded`, `failed to run kubeadm`, `NodeStartupTimeout`, `Node .* does not exist`, `Waiting for a Node with spec\.providerID`, `Waiting for .* to (set|report) spec\.providerID`, `Waiting for Cluster control plane to be initialized`}},
 			examples: []example{
 				{StageProvider, "BootstrapExecSucceeded", "BootstrapFailed", "Error: failed to run kubeadm: exit status 1"},
