@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/forge"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -122,11 +123,7 @@ func (o Options) compare(ctx context.Context, m *made) error {
 		return err
 	}
 	m.edit.Changes.Forget(m.left...)
-	const most = 5
-	names := strings.Join(m.left[:min(most, len(m.left))], ", ")
-	if len(m.left) > most {
-		names += fmt.Sprintf(" and %d more", len(m.left)-most)
-	}
+	names := plain.Names(m.left, 5)
 	if err := o.judgeRepo(ctx, m.repo, m.edit); err != nil {
 		return diag.Errorf("commit first what it needs of these, or leave --commit, --push and --pr out: "+names,
 			"the change needs what is in no commit, and not as it would write it: %w", err)
@@ -191,12 +188,7 @@ func checkUnpushed(ctx context.Context, git *gitrepo.Repo) error {
 	if err != nil || len(subjects) == 0 {
 		return err
 	}
-	const most = 5
-	named := strings.Join(subjects[:min(most, len(subjects))], "; ")
-	if len(subjects) > most {
-		named += fmt.Sprintf("; and %d more", len(subjects)-most)
-	}
-	return diag.Errorf("push them first (git push), or put them aside, then run the command again", "%w, and would go along: %s", gitrepo.ErrUnpushed, named)
+	return diag.Errorf("push them first (git push), or put them aside, then run the command again", "%w, and would go along: %s", gitrepo.ErrUnpushed, plain.Phrases(subjects, 5))
 }
 
 // try makes the edit from the working tree as it is, for its error.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,15 +50,11 @@ func Run(ctx context.Context, c *kube.Client, detail func(string)) error {
 
 // Names are the first few of the items, for people to read.
 func Names(items []Item) string {
-	const most = 5
-	names := make([]string, 0, most+1)
-	for _, i := range items[:min(most, len(items))] {
+	names := make([]string, 0, len(items))
+	for _, i := range items {
 		names = append(names, i.String())
 	}
-	if len(items) > most {
-		names = append(names, fmt.Sprintf("and %d more", len(items)-most))
-	}
-	return strings.Join(names, "; ")
+	return plain.Phrases(names, 5)
 }
 
 // lookTime bounds the last look at what is there when the time is over.

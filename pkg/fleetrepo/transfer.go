@@ -281,14 +281,9 @@ func (m *mover) common(e *Edit, accept bool) error {
 		return nil
 	}
 	slices.Sort(differ)
-	const most = 5
-	shown := strings.Join(differ[:min(most, len(differ))], ", ")
-	if len(differ) > most {
-		shown += fmt.Sprintf(" and %s more", plain.Count(len(differ)-most, "file"))
-	}
 	return diag.Errorf("make them the same (`fleetctl feature enable` and `disable` with --management), or agree with --accept-differences",
 		"environment %s differs at management cluster %s: the cluster would get the manifests of the environment there; compare %s in %s and %s",
-		m.environment, m.to.Name, shown, m.from.ClustersDir(m.environment), m.to.ClustersDir(m.environment))
+		m.environment, m.to.Name, plain.Names(differ, 5), m.from.ClustersDir(m.environment), m.to.ClustersDir(m.environment))
 }
 
 // used tells whether the target has a cluster in the environment.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
@@ -70,11 +70,7 @@ type DirtyError struct {
 
 // Error names up to ten of the paths.
 func (e *DirtyError) Error() string {
-	const most = 10
-	if len(e.Paths) > most {
-		return fmt.Sprintf("files with changes that are not committed: %s and %d more", strings.Join(e.Paths[:most], ", "), len(e.Paths)-most)
-	}
-	return "files with changes that are not committed: " + strings.Join(e.Paths, ", ")
+	return "files with changes that are not committed: " + plain.Names(e.Paths, 10)
 }
 
 // dirtyError is nil for no paths.

@@ -3,9 +3,9 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 )
 
@@ -23,15 +23,12 @@ func (s *session) checkFleetTags(tags []fleetrepo.FleetTag, err error) preflight
 		return preflight.OK("the tags of its clusters name this fleet")
 	}
 	var places []string
-	for _, t := range foreign[:min(len(foreign), tagsTold)] {
+	for _, t := range foreign {
 		places = append(places, fmt.Sprintf("%s:%d names %s", t.File, t.Line, t.Fleet))
-	}
-	if more := len(foreign) - len(places); more > 0 {
-		places = append(places, fmt.Sprintf("%d more", more))
 	}
 	hint := "in a copy that is a fleet of its own, give them the identity in " + fleetrepo.IdentityFile
 	if s.provisional {
 		hint = "in a copy that is to be a fleet of its own, take them away until init has made " + fleetrepo.IdentityFile + "; else bring that file back"
 	}
-	return preflight.Fail(hint, "clusters are tagged as another fleet's: %s", strings.Join(places, ", "))
+	return preflight.Fail(hint, "clusters are tagged as another fleet's: %s", plain.Names(places, tagsTold))
 }

@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -19,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -76,14 +76,10 @@ func (c *clusterChecks) checkFluxToken(ctx context.Context) preflight.Result {
 
 // clusterList is "workload cluster a", or "workload clusters a, b and 3 more".
 func clusterList(names []string) string {
-	const most = 3
 	if len(names) == 1 {
 		return "workload cluster " + names[0]
 	}
-	if len(names) > most {
-		return "workload clusters " + strings.Join(names[:most], ", ") + " and others"
-	}
-	return "workload clusters " + strings.Join(names, ", ")
+	return "workload clusters " + plain.Names(names, 3)
 }
 
 // checkReader looks whether a token of Flux's own reads the remote, and whether it can do more. A cluster holds it, or is given it.

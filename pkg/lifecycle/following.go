@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // A Flux that is pointed elsewhere deletes what it applied before and finds no more: its Kustomizations, and what those applied, Clusters with
@@ -121,14 +122,7 @@ func (s *session) lossOf(ctx context.Context, client *kube.Client, have repoView
 	if err != nil || len(lost) == 0 {
 		return ""
 	}
-	const most = 8
-	names := refNames(lost)
-	more := ""
-	if len(names) > most {
-		more = fmt.Sprintf(" and %d more", len(names)-most)
-		names = names[:most]
-	}
-	return fmt.Sprintf(", which has none of these, so that Flux would delete them: %s%s", strings.Join(names, ", "), more)
+	return ", which has none of these, so that Flux would delete them: " + plain.Names(refNames(lost), 8)
 }
 
 // wouldDelete lists what the Flux of a cluster applied and this fleet repo does not have for it.

@@ -253,7 +253,7 @@ func (t *teardown) withRemains(ctx context.Context, cause error) error {
 	if err != nil {
 		return cause
 	}
-	const most, mostClusters = 20, 10
+	const mostClusters = 10
 	var keys []kube.Key
 	for _, c := range clusters {
 		if c.Deleting && len(keys) < mostClusters {
@@ -264,14 +264,11 @@ func (t *teardown) withRemains(ctx context.Context, cause error) error {
 	if len(remains) == 0 {
 		return errors.Join(cause, diag.Wrap("list what is left", err, ""))
 	}
-	lines := make([]string, 0, most+1)
-	for _, r := range remains[:min(most, len(remains))] {
+	lines := make([]string, 0, len(remains))
+	for _, r := range remains {
 		lines = append(lines, plain.Clip(r.String(), mostText))
 	}
-	if len(remains) > most {
-		lines = append(lines, fmt.Sprintf("and %d more", len(remains)-most))
-	}
-	return fmt.Errorf("%w; still there: %s", cause, strings.Join(lines, "; "))
+	return fmt.Errorf("%w; still there: %s", cause, plain.Phrases(lines, 20))
 }
 
 // remainsTime bounds the last look.
