@@ -47,7 +47,8 @@ platforms: ## Compile fleetctl for the other systems that it is released for
 	for system in darwin windows; do echo "$$system"; GOOS=$$system CGO_ENABLED=0 $(GO) build -buildvcs=false -o /dev/null ./cmd/fleetctl; done
 
 .PHONY: docs
-docs: ## Write docs/reference anew from the commands, and the charts' READMEs from their schemas
+docs: ## Write docs/reference and the schema of fleet.yaml anew, and the charts' READMEs from their schemas
+	$(GO) generate ./pkg/api/v1alpha1
 	rm -f docs/reference/fleetctl*.md
 	$(GO) run ./scripts/gendocs docs/reference
 	$(GO) run ./scripts/genreadme templates/charts
