@@ -115,10 +115,25 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		&cobra.Group{ID: "offline", Title: "Air gap:"},
 	)
 	root.SetHelpCommandGroupID("")
-	for _, c := range []struct {
-		group string
-		cmd   *cobra.Command
-	}{
+	for _, c := range commands(f) {
+		c.cmd.GroupID = c.group
+		root.AddCommand(c.cmd)
+	}
+	addSynonyms(root)
+	usageErrors(root)
+	_ = root.RegisterFlagCompletionFunc("output", completeFormats) // fails only for a flag that is not there
+	return root
+}
+
+// grouped is a command with the group of the help that lists it, "" for none.
+type grouped struct {
+	group string
+	cmd   *cobra.Command
+}
+
+// commands are the commands below the root, in the order of its help.
+func commands(f *factory) []grouped {
+	return []grouped{
 		{"lifecycle", newInitCmd(f)},
 		{"lifecycle", newBootstrapCmd(f)},
 		{"lifecycle", newPivotCmd(f)},
@@ -163,14 +178,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 		{"", newConfigCmd(f)},
 		{"", newVersionCmd(f)},
 		{"", newGitServeCmd(f)},
-	} {
-		c.cmd.GroupID = c.group
-		root.AddCommand(c.cmd)
 	}
-	addSynonyms(root)
-	usageErrors(root)
-	_ = root.RegisterFlagCompletionFunc("output", completeFormats) // fails only for a flag that is not there
-	return root
 }
 
 // usageErrors makes a wrong number of arguments, or an unknown command, a usage error with a way out.
