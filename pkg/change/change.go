@@ -208,7 +208,9 @@ func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) e
 		return err
 	}
 	if slices.Contains(dirty, step.File) {
-		return diag.Errorf("commit and push it, and wait until Flux has applied it", "the step before this one is in no commit: Flux has not seen what changed in %s", step.File)
+		// Whether the change is the step before this one, or another after it, cannot be told by the file: both are held back.
+		return diag.Errorf("commit and push it, and wait until Flux has applied it; `git diff` shows it",
+			"%s has a change that is in no commit: Flux has not seen it, and this step builds on what Flux has seen", step.File)
 	}
 	if step.Remote {
 		pushed, err := git.RemoteHead()
