@@ -7,10 +7,11 @@
 #
 # The user has no capability, sees no process of the machine outside, and can write only to a home, /tmp and these caches: what
 # Go and this project have built already is not built again. That takes a user namespace, in which the owner of the caches, root, is
-# that user; for the same reason all else is mounted read-only. The network is the machine's: Go downloads modules as it does here.
+# that user; for the same reason all else is mounted read-only. The network is the machine's, with the certificate authorities that it
+# trusts, a proxy's own among them: Go downloads modules as it does here.
 set -euo pipefail
 
-readonly suite=bookworm packages=ca-certificates,git,make
+readonly suite=bookworm packages=ca-certificates,git,make authorities=/etc/ssl/certs/ca-certificates.crt
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${FLEETCTL_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/fleetctl}
 
@@ -67,6 +68,10 @@ inside() {
     mount --bind "$file" "$new$file"
     mount -o remount,bind,ro "$new$file"
   done
+  if [[ -s ${SSL_CERT_FILE:-$authorities} ]]; then # and servers are trusted as here
+    mount --bind "${SSL_CERT_FILE:-$authorities}" "$new$authorities"
+    mount -o remount,bind,ro "$new$authorities"
+  fi
   while read -r file; do
     mount --bind "$file" "$new$file"
   done <<<"$writable"
