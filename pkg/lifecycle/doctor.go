@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/variables"
 	"github.com/fleetctl/fleetctl/pkg/version"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -230,22 +231,22 @@ func (s *session) checkName(ctx context.Context) preflight.Result {
 // when the components are read, before anything is created as well.
 func (s *session) checkVariables(ctx context.Context) preflight.Result {
 	var commands []string
-	var resolved *resolvedVariables
+	var resolved *variables.Resolved
 	var err error
 	if s.opts.NoCommands {
 		var providers []v1alpha1.Provider
-		providers, commands = withoutCommands(s.mgmt.Providers)
-		resolved, err = resolveVariables(ctx, providers, s.sourcesDir(), s.deps)
+		providers, commands = variables.WithoutCommands(s.mgmt.Providers)
+		resolved, err = variables.Resolve(ctx, providers, s.sourcesDir(), s.deps)
 	} else {
 		resolved, err = s.variables(ctx)
 	}
-	if err == nil && len(resolved.vault) > 0 {
+	if err == nil && len(resolved.Vault) > 0 {
 		_, err = s.vaultClient()
 	}
 	if err != nil {
 		return preflight.FailWith(err)
 	}
-	values := resolved.values
+	values := resolved.Values
 	if len(commands) > 0 {
 		return preflight.OK("%d declared; those of commands were not asked for, which --run-commands does: %s", len(values)+len(commands), strings.Join(commands, ", "))
 	}

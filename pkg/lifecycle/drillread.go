@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
 // read holds the snapshot against Git, against what the clusters say, and against what is at hand here.
@@ -138,12 +139,12 @@ func (d *drill) readVariables(ctx context.Context) error {
 			if v.Value != nil {
 				continue // Git has it
 			}
-			at := fmt.Sprintf("%s of provider %s, from %s", v.Name, p.Name, sourceOf(v))
+			at := fmt.Sprintf("%s of provider %s, from %s", v.Name, p.Name, variables.SourceOf(v))
 			d.result.Elsewhere = append(d.result.Elsewhere, at)
 			if v.Stdin || v.Vault != nil || len(v.Command) > 0 && d.opts.NoCommands {
 				continue // asked for on the day
 			}
-			if _, err := resolveVariable(ctx, v, d.session.opts.Dir, d.session.deps); err != nil {
+			if _, err := variables.Value(ctx, v, d.session.opts.Dir, d.session.deps); err != nil {
 				d.find(diag.SeverityError, at+", is not at hand here: "+err.Error(), diag.Hint(err))
 			}
 		}
@@ -173,7 +174,7 @@ func (p *placeholders) lookup(name string) (string, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, name)
-	return standIn, true
+	return variables.StandIn, true
 }
 
 // names are those of the environment variables that were asked for, and are held here.
@@ -195,7 +196,7 @@ func withPlaceholders(providers []v1alpha1.Provider) []v1alpha1.Provider {
 		all[i].Variables = slices.Clone(all[i].Variables)
 		for k, v := range all[i].Variables {
 			if v.Value == nil {
-				stand := standIn
+				stand := variables.StandIn
 				all[i].Variables[k] = v1alpha1.Variable{Name: v.Name, Value: &stand}
 			}
 		}

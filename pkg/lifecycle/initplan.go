@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
 // versions is what will run on the management cluster, every version chosen.
@@ -106,8 +107,8 @@ func (s *session) planProviders(ctx context.Context, v *versions, certManager v1
 	if err != nil {
 		return "", err
 	}
-	v.variables = maps.Clone(resolved.values)
-	v.origins, v.vault = maps.Clone(resolved.origins), resolved.vault
+	v.variables = maps.Clone(resolved.Values)
+	v.origins, v.vault = maps.Clone(resolved.Origins), resolved.Vault
 	source, err := s.providerSource(declared, v.variables, s.tuning(ctx), certManager) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return "", err
@@ -125,7 +126,7 @@ func (s *session) planProviders(ctx context.Context, v *versions, certManager v1
 	}
 	maps.Copy(v.variables, found)
 	for name := range found {
-		v.origins[name] = originOf(fromEnvironment(name), found[name])
+		v.origins[name] = variables.OriginOf(variables.FromEnvironment(name), found[name])
 	}
 	if v.source, err = source.WithVariables(v.variables); err != nil { //nolint:contextcheck // it reads nothing yet
 		return "", err

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/steps"
+	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
 // OrphansOptions say where `fleetctl orphans` looks.
@@ -133,16 +134,16 @@ func openAWS(ctx context.Context, deps management.Deps, o OrphansOptions, p v1al
 	case variable.Vault != nil && given == "":
 		return nil, diag.Errorf(environment, "they come from Vault, which init alone asks")
 	case (variable.Stdin || len(variable.Command) > 0 && !o.RunCommands) && given == "":
-		return nil, diag.Errorf("add --run-commands, or "+environment, "they come from %s", sourceOf(variable))
+		return nil, diag.Errorf("add --run-commands, or "+environment, "they come from %s", variables.SourceOf(variable))
 	case variable.Vault != nil || variable.Stdin || len(variable.Command) > 0 && !o.RunCommands:
 		variable = v1alpha1.Variable{Name: variable.Name}
 	}
-	value, err := resolveVariable(ctx, variable, o.Dir, deps)
+	value, err := variables.Value(ctx, variable, o.Dir, deps)
 	if err != nil {
 		return nil, err
 	}
 	endpoint, _ := deps.LookupEnv(aws.EndpointVariable)
-	return aws.New(encoded(variable, value), endpoint, o.Regions)
+	return aws.New(variables.Encoded(variable, value), endpoint, o.Regions)
 }
 
 // LeftInClouds adds to the result of a teardown what the clouds still hold when its management cluster is gone, of which clusters, and what could not be asked

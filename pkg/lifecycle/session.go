@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/steps"
+	"github.com/fleetctl/fleetctl/pkg/variables"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -58,7 +59,7 @@ type session struct {
 
 	// What is found out when it is first asked for.
 	onMachine lookup[*engine.Engine]
-	resolved  lookup[*resolvedVariables]
+	resolved  lookup[*variables.Resolved]
 	deployKey lookup[*gitrepo.DeployKey]
 }
 

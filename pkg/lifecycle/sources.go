@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
 // Sources say where values come from in a run for a management cluster with a repository of its own, where the run has the credentials of its parent as well. Who may
@@ -39,7 +41,7 @@ func (o *Sources) Check(own *v1alpha1.Fleet) error {
 	for _, p := range m.Providers {
 		for _, v := range p.Variables {
 			if v.Value == nil && !o.has(v) {
-				other = append(other, fmt.Sprintf("variable %s of provider %s comes from %s", v.Name, p.Name, sourceOf(v)))
+				other = append(other, fmt.Sprintf("variable %s of provider %s comes from %s", v.Name, p.Name, variables.SourceOf(v)))
 			}
 		}
 	}
@@ -125,4 +127,14 @@ func Narrowed(deps management.Deps, declared *v1alpha1.ManagementCluster) manage
 		return "", false
 	}
 	return deps
+}
+
+// maxNamed bounds what is read of a file that fleet.yaml or a flag names.
+const maxNamed = 1 << 20
+
+// variables are resolved once in a run: a command may make another credential each time, and standard input is read once.
+func (s *session) variables(ctx context.Context) (*variables.Resolved, error) {
+	return s.resolved.untilFound(func() (*variables.Resolved, error) {
+		return variables.Resolve(ctx, s.mgmt.Providers, s.sourcesDir(), s.deps)
+	})
 }

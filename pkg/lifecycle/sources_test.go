@@ -111,7 +111,7 @@ func TestNarrowedCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := resolved.values["D_TOKEN"]; got != "eu's\n"+dir {
+	if got := resolved.Values["D_TOKEN"]; got != "eu's\n"+dir {
 		t.Errorf("it saw %q", got)
 	}
 }

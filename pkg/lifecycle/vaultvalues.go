@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/variables"
 	"github.com/fleetctl/fleetctl/pkg/vault"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -209,14 +210,14 @@ func (l *leases) read(ctx context.Context, group []v1alpha1.Variable) error {
 		if err != nil {
 			return diag.Wrap("variable "+v.Name, err, "")
 		}
-		origin := originOf(sourceOf(v), value)
+		origin := variables.OriginOf(variables.SourceOf(v), value)
 		if secret.Lease != "" {
 			origin.Lease, origin.Asked, origin.Renewable, origin.Duration = secret.Lease, l.asked(v), secret.Renewable, secret.Duration
 			if origin.Until == nil || secret.Until.Before(*origin.Until) {
 				origin.Until = secret.Until
 			}
 		}
-		l.values[v.Name], l.origins[v.Name] = encoded(v, value), origin
+		l.values[v.Name], l.origins[v.Name] = variables.Encoded(v, value), origin
 	}
 	return nil
 }

@@ -1,4 +1,6 @@
-package lifecycle
+// Package variables resolves the variables that fleet.yaml declares for a provider: the value of each, and where it comes from. It does not
+// ask Vault: values of Vault have a stand-in here.
+package variables
 
 import (
 	"cmp"
@@ -18,26 +20,19 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// maxNamed bounds what is read of a file that fleet.yaml names.
-const maxNamed = 1 << 20
+// most bounds what is read of a file that fleet.yaml names, and of standard input.
+const most = 1 << 20
 
-// resolvedVariables are the values of variables by their names, and where they come from.
-type resolvedVariables struct {
-	values  map[string]string
-	origins map[string]capi.Origin
-	// vault are those that Vault has. It is asked when the cluster can be: what is leased there may still be good. Until then their values stand in.
-	vault []v1alpha1.Variable
+// Resolved are the values of variables by their names, and where they come from.
+type Resolved struct {
+	Values  map[string]string
+	Origins map[string]capi.Origin
+	// Vault are those that Vault has. It is asked when the cluster can be: what is leased there may still be good. Until then their values stand in.
+	Vault []v1alpha1.Variable
 }
 
-// variables are resolved once in a run: a command may make another credential each time, and standard input is read once.
-func (s *session) variables(ctx context.Context) (*resolvedVariables, error) {
-	return s.resolved.untilFound(func() (*resolvedVariables, error) {
-		return resolveVariables(ctx, s.mgmt.Providers, s.sourcesDir(), s.deps)
-	})
-}
-
-// sourceOf says for people where a variable's value comes from.
-func sourceOf(v v1alpha1.Variable) string {
+// SourceOf says for people where a variable's value comes from.
+func SourceOf(v v1alpha1.Variable) string {
 	switch {
 	case v.Value != nil:
 		return "fleet.yaml"
@@ -50,13 +45,14 @@ func sourceOf(v v1alpha1.Variable) string {
 	case v.Vault != nil:
 		return "Vault " + v.Vault.Path
 	}
-	return fromEnvironment(cmp.Or(v.Env, v.Name))
+	return FromEnvironment(cmp.Or(v.Env, v.Name))
 }
 
-func fromEnvironment(name string) string { return "environment variable " + name }
+// FromEnvironment says for people that a value comes from the environment variable name.
+func FromEnvironment(name string) string { return "environment variable " + name }
 
-// originOf is where a value comes from, and its end where it has one in it.
-func originOf(source, value string) capi.Origin {
+// OriginOf is where a value comes from, and its end where it has one in it.
+func OriginOf(source, value string) capi.Origin {
 	o := capi.Origin{Source: source}
 	if end, ok := capi.EndOf(value); ok {
 		o.Until = &end
@@ -64,42 +60,44 @@ func originOf(source, value string) capi.Origin {
 	return o
 }
 
-// resolveVariables gets the value of every variable that providers declare, from where fleet.yaml says, and of every other one that
+// Resolve gets the value of every variable that providers declare, from where fleet.yaml says, and of every other one that
 // components may ask for from the environment. All problems are reported at once; no value is ever part of an error.
-func resolveVariables(ctx context.Context, providers []v1alpha1.Provider, dir string, deps management.Deps) (*resolvedVariables, error) {
-	resolved := &resolvedVariables{values: map[string]string{}, origins: map[string]capi.Origin{}}
+func Resolve(ctx context.Context, providers []v1alpha1.Provider, dir string, deps management.Deps) (*Resolved, error) {
+	resolved := &Resolved{Values: map[string]string{}, Origins: map[string]capi.Origin{}}
 	var problems []error
 	for _, p := range providers {
 		for _, v := range p.Variables {
 			if v.Vault != nil {
-				resolved.vault = append(resolved.vault, v)
-				resolved.values[v.Name] = standIn
+				resolved.Vault = append(resolved.Vault, v)
+				resolved.Values[v.Name] = StandIn
 				continue
 			}
-			value, err := resolveVariable(ctx, v, dir, deps)
+			value, err := Value(ctx, v, dir, deps)
 			if err != nil {
 				problems = append(problems, diag.Wrap(fmt.Sprintf("variable %s of provider %s", v.Name, p.Name), err, ""))
 				continue
 			}
-			resolved.origins[v.Name] = originOf(sourceOf(v), value)
-			resolved.values[v.Name] = encoded(v, value)
+			resolved.Origins[v.Name] = OriginOf(SourceOf(v), value)
+			resolved.Values[v.Name] = Encoded(v, value)
 		}
 	}
 	return resolved, errors.Join(problems...)
 }
 
-// standIn is the value of a variable that nobody has been asked for yet; it is base64, too.
-const standIn = "dmF1bHQ="
+// StandIn is the value of a variable that nobody has been asked for yet; it is base64, too.
+const StandIn = "dmF1bHQ="
 
-// encoded is the value as the components want it.
-func encoded(v v1alpha1.Variable, value string) string {
+// Encoded is the value as the components want it.
+func Encoded(v v1alpha1.Variable, value string) string {
 	if v.Base64 {
 		return base64.StdEncoding.EncodeToString([]byte(value))
 	}
 	return value
 }
 
-func resolveVariable(ctx context.Context, v v1alpha1.Variable, dir string, deps management.Deps) (string, error) {
+// Value gets the value of one variable from where fleet.yaml says. Files and commands are relative to dir. The caller has to leave out
+// variables of Vault. An error never contains a value.
+func Value(ctx context.Context, v v1alpha1.Variable, dir string, deps management.Deps) (string, error) {
 	switch {
 	case v.Value != nil:
 		return *v.Value, nil
@@ -108,7 +106,7 @@ func resolveVariable(ctx context.Context, v v1alpha1.Variable, dir string, deps 
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		raw, err := within.Named(path, maxNamed)
+		raw, err := within.Named(path, most)
 		return strings.TrimSuffix(string(raw), "\n"), diag.Wrap("", err, "make the file, or change its path, which is relative to fleet.yaml")
 	case v.Stdin:
 		return variableFromStdin(deps.Stdin)
@@ -130,12 +128,12 @@ func variableFromStdin(stdin io.Reader) (string, error) {
 	if stdin == nil {
 		return "", diag.Errorf(hint, "standard input is a terminal")
 	}
-	raw, err := io.ReadAll(io.LimitReader(stdin, maxNamed+1))
+	raw, err := io.ReadAll(io.LimitReader(stdin, most+1))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("read standard input: %w", err)
-	case len(raw) > maxNamed:
-		return "", diag.Errorf(hint, "standard input has more than %d bytes", maxNamed)
+	case len(raw) > most:
+		return "", diag.Errorf(hint, "standard input has more than %d bytes", most)
 	case len(raw) == 0:
 		return "", diag.Errorf(hint, "standard input is empty")
 	}
@@ -156,9 +154,9 @@ func variableFromCommand(ctx context.Context, command []string, dir string, envi
 	return strings.TrimSuffix(string(out), "\n"), nil
 }
 
-// withoutCommands are the providers without the variables that come from commands or from standard input, and those variables' names, each with its
+// WithoutCommands are the providers without the variables that come from commands or from standard input, and those variables' names, each with its
 // program.
-func withoutCommands(providers []v1alpha1.Provider) (kept []v1alpha1.Provider, commands []string) {
+func WithoutCommands(providers []v1alpha1.Provider) (kept []v1alpha1.Provider, commands []string) {
 	for _, p := range providers {
 		variables := p.Variables
 		p.Variables = nil
