@@ -100,36 +100,56 @@ func ownedFirst(objects []*unstructured.Unstructured) [][]*unstructured.Unstruct
 }
 
 func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured) error {
-	ref := kube.RefOf(obj)
-	if len(obj.GetFinalizers()) > 0 || obj.GroupVersionKind().Group != "" {
-		metadata := map[string]any{
-			"uid":         string(obj.GetUID()), // refused where it is another one by now
-			"annotations": map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}, "finalizers": nil,
-		}
-		patch, err := json.Marshal(map[string]any{"metadata": metadata})
-		if err != nil {
+	if len(obj.GetFinalizers()) == 0 {
+		// Nothing to take away first. A webhook may still want to see what it is deleted for.
+		err := m.deleteAs(ctx, obj, obj.GetResourceVersion())
+		if !errors.Is(err, errChanged) && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
 			return err
 		}
-		err = kube.Retry(ctx, func(ctx context.Context) error {
-			return m.orAnother(ctx, obj, m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
-		})
-		if errors.Is(err, errAnother) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("release %s: %w", ref, err)
-		}
 	}
-	uid := obj.GetUID()
-	err := kube.Retry(ctx, func(ctx context.Context) error {
-		return m.orAnother(ctx, obj, m.kube.WithWatch.Delete(ctx, obj.DeepCopy(), client.Preconditions{UID: &uid},
-			client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	metadata := map[string]any{
+		"uid":         string(obj.GetUID()), // refused where it is another one by now
+		"annotations": map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}, "finalizers": nil,
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	err = kube.Retry(ctx, func(ctx context.Context) error {
+		return m.orAnother(ctx, obj, m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 	})
-	if err != nil && !errors.Is(err, errAnother) {
-		return fmt.Errorf("delete %s: %w", ref, err)
+	if errors.Is(err, errAnother) {
+		return nil
 	}
-	return nil
+	if err != nil {
+		return fmt.Errorf("release %s: %w", kube.RefOf(obj), err)
+	}
+	return m.deleteAs(ctx, obj, "")
 }
+
+// deleteAs deletes the object. With a version it deletes the object only as it was listed, and else returns errChanged: a finalizer may
+// hold the object since. An object that is gone is no error.
+func (m *Manager) deleteAs(ctx context.Context, obj *unstructured.Unstructured, version string) error {
+	uid := obj.GetUID()
+	as := client.Preconditions{UID: &uid}
+	if version != "" {
+		as.ResourceVersion = &version
+	}
+	err := kube.Retry(ctx, func(ctx context.Context) error {
+		err := m.kube.WithWatch.Delete(ctx, obj.DeepCopy(), as, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if version != "" && apierrors.IsConflict(err) {
+			return errChanged
+		}
+		return m.orAnother(ctx, obj, err)
+	})
+	if err == nil || errors.Is(err, errAnother) {
+		return nil
+	}
+	return fmt.Errorf("delete %s: %w", kube.RefOf(obj), err)
+}
+
+// errChanged says that an object is not as it was listed.
+var errChanged = errors.New("it has changed")
 
 // errAnother says that an object is gone, or another one of its name by now.
 var errAnother = errors.New("it is gone")

@@ -32,10 +32,32 @@ func cloudRemedies() []Remedy {
 			},
 		},
 		{
+			ID: "cloud-throttled", Title: "The cloud answers fewer requests than it is sent",
+			Means: "The account asks too often, in all that uses it together. Nothing is used up, and it passes.",
+			Do:    "Wait: the provider tries again, less often each time. If it lasts, find what else asks in this account and region, or ask the cloud for a higher rate.",
+			match: match{stages: at, texts: []string{`RequestLimitExceeded`, `Throttling(Exception)?:`, `RequestsThrottled`, `TooManyRequestsException`, `rateLimitExceeded`, `Rate Limit Exceeded`, `Error 429`, `RESPONSE 429`, `StatusCode: 429`}},
+			examples: []example{
+				{StageProvider, "VpcReady", "VpcReconciliationFailed", "operation error EC2: DescribeVpcs, https response error StatusCode: 503, api error RequestLimitExceeded: Request limit exceeded."},
+				{StageProvider, "Ready", "Failed", "RESPONSE 429: 429 Too Many Requests ERROR CODE: TooManyRequests"},
+				{StageProvider, "Ready", "", "googleapi: Error 403: Rate Limit Exceeded, rateLimitExceeded"},
+			},
+		},
+		{
+			ID: "cloud-service-off", Title: "A service of the cloud is not switched on in the account",
+			Means: "The credentials are good, and no permission is missing: the account, project or subscription has never enabled what the provider calls.",
+			Do:    "Enable it. For Google Cloud `gcloud services enable` the API that the message names; for Azure `az provider register --namespace` the one that it names; for AWS subscribe to the service or the image in the console.",
+			match: match{stages: at, texts: []string{`has not been used in project`, `SERVICE_DISABLED`, `accessNotConfigured`, `MissingSubscriptionRegistration`, `OptInRequired`}},
+			examples: []example{
+				{StageProvider, "Ready", "", "googleapi: Error 403: Compute Engine API has not been used in project 123 before or it is disabled., accessNotConfigured"},
+				{StageProvider, "Ready", "Failed", "RESPONSE 409: MissingSubscriptionRegistration: The subscription is not registered to use namespace 'Microsoft.Compute'."},
+				{StageProvider, "InstanceReady", "InstanceProvisionFailed", "failed to create AWSMachine instance: api error OptInRequired: You are not subscribed to this service."},
+			},
+		},
+		{
 			ID: "cloud-quota", Title: "A quota of the account is used up",
 			Means: "The cloud gives this account no more of what the message names.",
 			Do:    "Delete what nobody needs, ask the cloud for more, or take another region. The provider goes on by itself.",
-			match: match{stages: at, texts: []string{`LimitExceeded`, `QuotaExceeded`, `QUOTA_EXCEEDED`, `Quota '.*' exceeded`, `exceeding approved .* quota`, `RequestLimitExceeded`, `maximum number of .* has been reached`}},
+			match: match{stages: at, texts: []string{`LimitExceeded`, `QuotaExceeded`, `QUOTA_EXCEEDED`, `Quota '.*' exceeded`, `exceeding approved .* quota`, `maximum number of .* has been reached`}},
 			examples: []example{
 				{StageProvider, "VpcReady", "VpcReconciliationFailed", "failed to create vpc: VpcLimitExceeded: The maximum number of VPCs has been reached."},
 				{StageProvider, "VMRunning", "Failed", "OperationNotAllowed: Operation could not be completed as it results in exceeding approved standardDSv3Family Cores quota"},
