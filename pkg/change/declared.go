@@ -47,7 +47,7 @@ func declaredTask(ctx context.Context, q declarations) ([]declared, error) {
 		if files, err = render.Dir(dir); err != nil {
 			return nil, err
 		}
-		renderers[i] = render.New(files, repo.Fleet, render.Options{Begin: confine.Watch(ctx)})
+		renderers[i] = render.New(files, repo.Fleet, render.Options{Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)})
 	}
 	out := make([]declared, len(q.Files))
 	one := func(i int) {

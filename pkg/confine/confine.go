@@ -6,6 +6,7 @@ package confine
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Task is a function that can run in a process of its own. What goes in and comes out is written by encoding/gob, exported fields alone, unless a
@@ -65,6 +66,14 @@ func Begin(ctx context.Context, name, group string) (end func(), err error) {
 // Watch is Begin for who is given no context.
 func Watch(ctx context.Context) func(name, group string) (end func(), err error) {
 	return func(name, group string) (func(), error) { return Begin(ctx, name, group) }
+}
+
+// TimeLimit is how long a task may work on one thing in a process of its own; 0 where it has none.
+func TimeLimit(ctx context.Context) time.Duration {
+	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
+		return w.time
+	}
+	return 0
 }
 
 // Call asks who started the task. Errors are those of who answers.

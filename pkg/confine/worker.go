@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Argument is the first argument of this program where it is to be a process that runs a task.
@@ -67,7 +68,7 @@ func Serve(tasks ...Known) int {
 	if err := to.send(frameReady); err != nil {
 		return exitNotStarted
 	}
-	w := &watch{to: to, refused: s.Refused, answers: map[uint64]chan answer{}}
+	w := &watch{to: to, refused: s.Refused, time: s.Limits.Time, answers: map[uint64]chan answer{}}
 	if s.Alone {
 		w.alone = make(chan struct{}, 1)
 	}
@@ -113,6 +114,7 @@ const (
 type watch struct {
 	to      *writeFrames
 	refused map[string]string
+	time    time.Duration
 	alone   chan struct{}
 	last    atomic.Uint64
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"text/template"
 	syntax "text/template/parse"
+	"time"
 )
 
 // What the templates of one release may take. The figures are estimates, generous beside the charts of fleetctl itself.
@@ -21,6 +22,8 @@ const (
 	maxItems = 1_000_000
 	// tooDeep is how deep templates may include each other, as with Helm.
 	tooDeep = 1000
+	// lookEvery is after how many calls and turns of loops the clock is looked at: a function that no bound counts takes milliseconds at most.
+	lookEvery = 8
 )
 
 // boundError says that a template goes beyond what is given to a release.
@@ -33,17 +36,28 @@ func beyond(format string, args ...any) error { return &boundError{fmt.Sprintf(f
 // bounds count what one release has taken.
 type bounds struct {
 	texts, steps int
+	// within is the time that the templates have, until when; 0 where nothing bounds it. looks counts what may be looked at the clock for.
+	within time.Duration
+	until  time.Time
+	looks  int
 	// running are the templates that run, outermost first.
 	running []string
 	marks   marks
 }
 
-func (b *bounds) reset() { b.texts, b.steps, b.running = 0, 0, b.running[:0] }
+// begin is for the next release, whose templates have so much time.
+func (b *bounds) begin(within time.Duration) {
+	b.texts, b.steps, b.looks, b.running = 0, 0, 0, b.running[:0]
+	b.within, b.until = within, time.Now().Add(within)
+}
 
-// spend counts steps.
+// spend counts steps, and looks at the clock now and then. Who runs out of time here hears where; a process that is ended for it cannot tell.
 func (b *bounds) spend(steps int) error {
 	if b.steps += steps; b.steps > maxSteps {
 		return beyond("it takes more than %d steps: a loop, or what it calls in one, goes on for too long", maxSteps)
+	}
+	if b.looks++; b.within > 0 && b.looks%lookEvery == 0 && time.Now().After(b.until) {
+		return beyond("out of time: the templates take longer than %s", b.within)
 	}
 	return nil
 }

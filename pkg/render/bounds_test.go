@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/render"
@@ -95,6 +96,35 @@ func TestTemplatesKeepToBounds(t *testing.T) {
 				}
 				if len(text) > 1500 {
 					t.Errorf("it says too much: %d bytes", len(text))
+				}
+			})
+		}
+	}
+}
+
+// TestTemplatesRunOutOfTime renders charts whose templates call, again and again, what no other bound counts.
+func TestTemplatesRunOutOfTime(t *testing.T) {
+	for name, text := range map[string]string{
+		"a loop":         `{{ $x := repeat 4000000 "x" }}{{ range 1000000 }}{{ $y := sha256sum $x }}{{ end }}`,
+		"calls in it":    `{{ $x := repeat 4000000 "x" }}{{ range 1000000 }}{{ $y := sha256sum $x | quote }}{{ end }}`,
+		"includes in it": `{{ define "hash" }}{{ sha256sum . }}{{ end }}{{ $x := repeat 4000000 "x" }}{{ range 1000000 }}{{ $y := include "hash" $x }}{{ end }}`,
+	} {
+		for _, way := range []string{"alone", "with a chart in it"} {
+			t.Run(name+", "+way, func(t *testing.T) {
+				t.Parallel()
+				files := map[string]string{"templates/evil.yaml": text}
+				if way != "alone" {
+					files["charts/inner/Chart.yaml"] = "apiVersion: v2\nname: inner\nversion: 1.0.0\n"
+				}
+				repo, fleet, file := chartRepo(files)
+				findings := render.New(repo, fleet, render.Options{Time: 400 * time.Millisecond}).Declared(file, repo[file].Data)
+				if len(findings) != 1 {
+					t.Fatalf("findings: %v", findings)
+				}
+				for _, want := range []string{"HelmRelease shop/shop", "template bad/templates/evil.yaml", "range", "out of time: the templates take longer than 300ms"} {
+					if said := findings[0].Summary; !strings.Contains(said, want) {
+						t.Errorf("it does not say %q: %s", want, said)
+					}
 				}
 			})
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
@@ -29,13 +30,17 @@ import (
 type charts struct {
 	repo    *repo
 	schemas *fleetrepo.Schemas
+	within  time.Duration // for the templates of one release
 	mu      sync.Mutex
 	all     map[string]*loadedChart
 }
 
 // loadedChart is a chart of the repo. It is read by many releases at once, and changed by none.
 type loadedChart struct {
-	dir   string
+	dir string
+	// within is the time that its templates have for one release; 0: as much as they take.
+	within time.Duration
+
 	once  sync.Once
 	files []*archive.BufferedFile
 	sum   key
@@ -60,7 +65,7 @@ func (c *charts) load(dir string, planned bool) (*loadedChart, error) {
 	}
 	l := c.all[dir]
 	if l == nil {
-		l = &loadedChart{dir: dir}
+		l = &loadedChart{dir: dir, within: c.within}
 		c.all[dir] = l
 	}
 	c.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"text/template"
+	"time"
 
 	"github.com/Masterminds/sprig/v3"
 	helmchart "helm.sh/helm/v4/pkg/chart"
@@ -106,19 +107,21 @@ const mayGoBeyond = 3
 
 func (l *loadedChart) renderWithin(c *chart.Chart, top common.Values) (files map[string]string, err error) {
 	if l.templates != nil && c == l.chart {
-		files, err = l.templates.render(c, top)
+		files, err = l.templates.render(c, top, l.within)
 	} else {
-		files, err = renderInside(c, top)
+		files, err = renderInside(c, top, l.within)
 	}
 	if err == nil || boundOf(err) != nil {
 		return files, err
 	}
 	// It goes wrong within bounds, or wants a function that is not here: Helm's engine says what is wrong, or renders it.
-	return engine.Engine{CustomTemplateFuncs: boundFunctions(withPrinting(functions()), &bounds{})}.Render(c, top)
+	b := &bounds{}
+	b.begin(l.within)
+	return engine.Engine{CustomTemplateFuncs: boundFunctions(withPrinting(functions()), b)}.Render(c, top)
 }
 
 // render runs the templates. What the error says is for nobody: Helm's engine says it better.
-func (t *parsedTemplates) render(c *chart.Chart, top common.Values) (files map[string]string, err error) {
+func (t *parsedTemplates) render(c *chart.Chart, top common.Values, within time.Duration) (files map[string]string, err error) {
 	defer func() {
 		if p := recover(); p != nil { // some functions panic
 			err = errTemplate
@@ -138,7 +141,7 @@ func (t *parsedTemplates) render(c *chart.Chart, top common.Values) (files map[s
 	if err != nil {
 		return nil, err
 	}
-	run.bounds.reset()
+	run.bounds.begin(within)
 	files = make(map[string]string, len(t.names))
 	for _, name := range t.names {
 		values["Template"] = common.Values{"Name": name, "BasePath": path.Join(c.ChartFullPath(), "templates")}

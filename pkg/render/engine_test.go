@@ -65,7 +65,7 @@ func TestTemplatesAreHelms(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := fast.render(l.chart, releaseOf(t, l, values))
+				got, err := fast.render(l.chart, releaseOf(t, l, values), 0)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
@@ -13,8 +14,9 @@ import (
 
 // renderInside renders a chart that wants more of Helm's engine than parsedTemplates have, such as charts in it, or tpl, and keeps to bounds all
 // the same: Helm's engine is given templates that do nothing but run those of the chart, which are kept here.
-func renderInside(c *chart.Chart, top common.Values) (map[string]string, error) {
+func renderInside(c *chart.Chart, top common.Values, within time.Duration) (map[string]string, error) {
 	x := &execution{parsed: template.New("gotpl").Option(missingKey), bounds: bounds{marks: marks{}}}
+	x.bounds.begin(within)
 	funcs := functions()
 	delete(funcs, "getHostByName")
 	funcs["getHostByName"] = func(string) string { return "" } // as Helm has it

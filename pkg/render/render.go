@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -49,6 +50,8 @@ type Options struct {
 	Schemas *fleetrepo.Schemas
 	// Begin, if set, is told what is worked on, and says what is not to be: see confine.Watch.
 	Begin func(name, group string) (end func(), err error)
+	// Time, if above 0, is how long Begin's caller may work on one thing; see confine.TimeLimit. Templates end before, and say where they were.
+	Time time.Duration
 }
 
 // Renderer renders a fleet repo. Its methods may be called at once; what is read and built is shared between them, so a Renderer
@@ -70,7 +73,7 @@ func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 	if r.begin = o.Begin; r.begin == nil {
 		r.begin = func(string, string) (func(), error) { return func() {}, nil }
 	}
-	r.charts = &charts{repo: r.repo, schemas: cmp.Or(o.Schemas, &fleetrepo.Schemas{})}
+	r.charts = &charts{repo: r.repo, schemas: cmp.Or(o.Schemas, &fleetrepo.Schemas{}), within: o.Time * 3 / 4}
 	r.builds = &builds{repo: r.repo, cache: r.cache, begin: r.begin}
 	return r
 }

@@ -359,7 +359,7 @@ func chartsTask(ctx context.Context, q chartUses) (ClusterNeeds, error) {
 	if err != nil {
 		return out, err
 	}
-	r := render.New(files, &v1alpha1.Fleet{}, render.Options{Begin: confine.Watch(ctx)})
+	r := render.New(files, &v1alpha1.Fleet{}, render.Options{Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)})
 	for i, u := range q.Uses {
 		objects, findings := r.Release(u.Release, strconv.Itoa(i), u.Values)
 		for _, f := range findings {

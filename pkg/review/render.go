@@ -91,7 +91,7 @@ func openRenderer(ctx context.Context, dir, cacheDir string) (r *render.Renderer
 	if err != nil {
 		return nil, nil, err
 	}
-	return render.New(files, fleet, render.Options{CacheDir: cacheDir, Begin: confine.Watch(ctx)}), files, nil
+	return render.New(files, fleet, render.Options{CacheDir: cacheDir, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}), files, nil
 }
 
 // fleetOf is what the fleet.yaml of a folder says; without one, what its Flux objects say.

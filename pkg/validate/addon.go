@@ -39,7 +39,7 @@ func addonTask(ctx context.Context, a addon) (diag.Findings, error) {
 	if !t.isBroken() {
 		r := &run{tree: t, rendered: &render.Result{}}
 		var nothing embed.FS // all files are in the tree
-		r.rendered.Objects, r.rendered.Findings = render.New(t.filesOver(nothing), &v1alpha1.Fleet{}, render.Options{Begin: confine.Watch(ctx)}).Folder(ctx, dir)
+		r.rendered.Objects, r.rendered.Findings = render.New(t.filesOver(nothing), &v1alpha1.Fleet{}, render.Options{Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).Folder(ctx, dir)
 		findings = append(findings, r.renderFindings(&placement{})...)
 		s := newSchemas(nil)
 		s.addTree(t)

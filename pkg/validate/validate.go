@@ -198,7 +198,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 		return nil, err
 	}
 	r.fleet = fleetrepo.WithRoots(r.fleet, disk)
-	renderer := render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx)})
+	renderer := render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)})
 	if r.rendered, err = renderer.All(ctx); err != nil {
 		return nil, err
 	}
