@@ -5,12 +5,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/reclaim"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -95,7 +96,7 @@ func runOrphans(ctx context.Context, f *factory, o *orphansOptions) error {
 	if o.remove != "" {
 		return deleteOrphans(ctx, f, deps, look, o)
 	}
-	report, err := lifecycle.Orphans(ctx, deps, look)
+	report, err := reclaim.Look(ctx, deps, look)
 	if err != nil {
 		return err
 	}
@@ -109,9 +110,9 @@ func runOrphans(ctx context.Context, f *factory, o *orphansOptions) error {
 	return nil
 }
 
-func deleteOrphans(ctx context.Context, f *factory, deps management.Deps, look lifecycle.OrphansOptions, o *orphansOptions) error {
+func deleteOrphans(ctx context.Context, f *factory, deps management.Deps, look reclaim.Options, o *orphansOptions) error {
 	look.Timeout = orphansTimeout
-	result, err := lifecycle.DeleteOrphans(ctx, deps, look, lifecycle.DeleteOrphansOptions{
+	result, err := reclaim.Delete(ctx, deps, look, reclaim.DeleteOptions{
 		Cluster: o.remove, Gone: o.gone, Git: o.git, DryRun: o.dryRun, Timeout: cmp.Or(o.timeout, deleteOrphansTimeout),
 		Confirm: func(d *orphans.Deletion) error { return f.agreeToDelete(d, !o.yes) },
 	})
@@ -142,8 +143,8 @@ func (f *factory) agreeToDelete(d *orphans.Deletion, ask bool) error {
 }
 
 // orphansOptions are where to look.
-func (f *factory) orphansOptions(o *orphansOptions) (management.Deps, lifecycle.OrphansOptions, error) {
-	var look lifecycle.OrphansOptions
+func (f *factory) orphansOptions(o *orphansOptions) (management.Deps, reclaim.Options, error) {
+	var look reclaim.Options
 	repo, err := f.fleetRepo()
 	if err != nil {
 		return management.Deps{}, look, err
@@ -160,10 +161,10 @@ func (f *factory) orphansOptions(o *orphansOptions) (management.Deps, lifecycle.
 	if err != nil {
 		return management.Deps{}, look, err
 	}
-	if targets, err = lifecycle.FleetTargets(f.store(), dir, targets); err != nil {
+	if targets, err = reclaim.FleetTargets(f.store(), dir, targets); err != nil {
 		return management.Deps{}, look, err
 	}
-	return deps, lifecycle.OrphansOptions{
+	return deps, reclaim.Options{
 		Repo: repo, Dir: dir, Targets: targets, Regions: o.regions, RunCommands: o.runCommands, Timeout: cmp.Or(o.timeout, orphansTimeout),
 	}, nil
 }

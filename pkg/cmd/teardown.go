@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/reclaim"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -110,7 +111,9 @@ func (f *factory) askClouds(ctx context.Context, deps management.Deps, result *l
 		}
 		targets = append(targets, t.target)
 	}
-	lifecycle.LeftInClouds(ctx, deps, lifecycle.OrphansOptions{Repo: repo, Dir: dir, Targets: targets, Timeout: askCloudsTimeout}, result)
+	left := reclaim.LeftBy(ctx, deps, result.Cluster, reclaim.Options{Repo: repo, Dir: dir, Targets: targets, Timeout: askCloudsTimeout})
+	result.Orphaned, result.Leftovers = left.Clusters, append(result.Leftovers, left.Resources...)
+	result.NotAsked = append(result.NotAsked, left.NotAsked...)
 }
 
 // agreeToTeardown shows the plan, and asks where somebody is to agree to it.

@@ -5,7 +5,6 @@ package lifecycle
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -213,29 +212,11 @@ func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *ma
 // makeCluster installs Cluster API's own CRDs and makes a Cluster, as somebody's commit would.
 func (e *existingCluster) makeCluster(ctx context.Context, t *testing.T) {
 	t.Helper()
-	e.makeKinds(ctx, t)
+	kubetest.ClusterAPI(t, e.client, "clusters", "machines")
 	if err := e.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// makeKinds installs Cluster API's own CRDs.
-func (e *existingCluster) makeKinds(ctx context.Context, t *testing.T) {
-	t.Helper()
-	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"clusters", "machines"} {
-		crd, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(module)), "core", "config", "crd", "bases", "cluster.x-k8s.io_"+name+".yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := e.client.ApplyYAML(ctx, crd, kube.ApplyOptions{FieldManager: "test"}); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

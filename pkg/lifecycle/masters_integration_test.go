@@ -94,7 +94,7 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 	says(eu)
 	child := *e
 	child.client = euClient
-	child.makeKinds(ctx, t)
+	kubetest.ClusterAPI(t, child.client, "clusters", "machines")
 	t.Run("one that its owner does not have", refused)
 	if err := euClient.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
 		t.Fatal(err)

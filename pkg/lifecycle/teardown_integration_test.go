@@ -135,7 +135,7 @@ func TestTeardownLooksInside(t *testing.T) {
 		e.standsUntouched(ctx, t, "alpha")
 		child := *e
 		child.client = workload
-		child.makeKinds(ctx, t)
+		kubetest.ClusterAPI(t, child.client, "clusters", "machines")
 	})
 	t.Run("one that cannot be drained is kept, and keeps no other", func(t *testing.T) {
 		if err := e.client.Create(ctx, newWorkload("team-a", "also-dead")); err != nil {

@@ -5,9 +5,7 @@ package masters
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -84,17 +82,7 @@ func TestFinishTidiesAll(t *testing.T) {
 func standing(ctx context.Context, t *testing.T, d management.Deps, dir, name string) *kube.Client {
 	t.Helper()
 	client, kubeconfig := kubetest.Start(t)
-	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, kind := range []string{"clusters", "machines"} {
-		crd, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(module)), "core", "config", "crd", "bases", "cluster.x-k8s.io_"+kind+".yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		applyYAML(ctx, t, client, string(crd))
-	}
+	kubetest.ClusterAPI(t, client, "clusters", "machines")
 	for _, kind := range []struct{ group, version, plural, kind string }{
 		{"source.toolkit.fluxcd.io", "v1", "gitrepositories", "GitRepository"},
 		{"kustomize.toolkit.fluxcd.io", "v1", "kustomizations", "Kustomization"},

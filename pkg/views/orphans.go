@@ -6,10 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/reclaim"
+
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -80,9 +81,9 @@ func orphansOf(resources []orphans.Resource, now time.Time) []orphan {
 }
 
 // DeletedOrphans is what `fleetctl orphans --delete` has deleted, and what is left.
-func DeletedOrphans(r *lifecycle.DeletedOrphans) View { return of(r, deletedOrphansView) }
+func DeletedOrphans(r *reclaim.Deleted) View { return of(r, deletedOrphansView) }
 
-func deletedOrphansView(w io.Writer, r *lifecycle.DeletedOrphans) error {
+func deletedOrphansView(w io.Writer, r *reclaim.Deleted) error {
 	verb, done := "Deleted", r.Deleted
 	if r.DryRun {
 		verb, done = "Would delete", r.Planned

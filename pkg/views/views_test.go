@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/reclaim"
+
 	"github.com/fleetctl/fleetctl/pkg/adopt"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/config"
@@ -181,10 +183,10 @@ var allShown = []shown{
 	{name: "Orphans", isList: true, view: showing("", func(r *orphans.Report) View { return Orphans(r, now) }).view},
 	showing("OrphansDeletion", func(d *orphans.Deletion) View { return OrphansDeletion(d, now) }),
 	showing("DeletedOrphans", DeletedOrphans),
-	showing("DeletedOrphans dry run", DeletedOrphans, func(r *lifecycle.DeletedOrphans) { r.DryRun, r.Left = true, nil }),
-	showing("DeletedOrphans all", DeletedOrphans, func(r *lifecycle.DeletedOrphans) { r.DryRun, r.Left = false, nil }),
-	showing("DeletedOrphans everywhere", DeletedOrphans, func(r *lifecycle.DeletedOrphans) { r.DryRun, r.Left, r.Regions = false, nil, nil }),
-	showing("DeletedOrphans nothing", DeletedOrphans, func(r *lifecycle.DeletedOrphans) { r.DryRun, r.Left, r.Planned, r.Deleted = false, nil, nil, nil }),
+	showing("DeletedOrphans dry run", DeletedOrphans, func(r *reclaim.Deleted) { r.DryRun, r.Left = true, nil }),
+	showing("DeletedOrphans all", DeletedOrphans, func(r *reclaim.Deleted) { r.DryRun, r.Left = false, nil }),
+	showing("DeletedOrphans everywhere", DeletedOrphans, func(r *reclaim.Deleted) { r.DryRun, r.Left, r.Regions = false, nil, nil }),
+	showing("DeletedOrphans nothing", DeletedOrphans, func(r *reclaim.Deleted) { r.DryRun, r.Left, r.Planned, r.Deleted = false, nil, nil, nil }),
 	showing("Orphans none", func(r *orphans.Report) View { return Orphans(r, now) }, func(r *orphans.Report) {
 		*r = orphans.Report{FormatVersion: "1", Complete: true}
 	}),

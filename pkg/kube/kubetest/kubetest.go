@@ -2,6 +2,10 @@
 package kubetest
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -21,4 +25,22 @@ func Start(t *testing.T) (*kube.Client, []byte) {
 		t.Fatal(err)
 	}
 	return client, env.KubeConfig
+}
+
+// ClusterAPI installs these of Cluster API's own kinds, by their plural names, from the module that is linked.
+func ClusterAPI(t *testing.T, c *kube.Client, plurals ...string) {
+	t.Helper()
+	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plural := range plurals {
+		crd, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(module)), "core", "config", "crd", "bases", "cluster.x-k8s.io_"+plural+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.ApplyYAML(t.Context(), crd, kube.ApplyOptions{FieldManager: "test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

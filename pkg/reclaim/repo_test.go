@@ -1,4 +1,4 @@
-package lifecycle
+package reclaim
 
 import (
 	"os"
@@ -14,6 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
+
+const fleetID = "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11"
 
 const orphansFleet = `apiVersion: fleetctl.dev/v1alpha1
 kind: Fleet
@@ -74,13 +76,13 @@ func TestOrphansAreOfTheNewestFleetRepo(t *testing.T) {
 func TestFleetTargets(t *testing.T) {
 	dir, store := t.TempDir(), state.Store{Dir: t.TempDir()}
 	for name, content := range map[string]string{
-		"fleet.yaml": strings.Replace(orphansFleet, "{GIT}", "{}", 1), fleetrepo.IdentityFile: string(fleetrepo.IdentityContent(mastersID)),
+		"fleet.yaml": strings.Replace(orphansFleet, "{GIT}", "{}", 1), fleetrepo.IdentityFile: string(fleetrepo.IdentityContent(fleetID)),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, id := range map[string]string{"mgmt": mastersID, "mgmt2": mastersID, "theirs": "11111111-2222-4333-8444-555555555555"} {
+	for name, id := range map[string]string{"mgmt": fleetID, "mgmt2": fleetID, "theirs": "11111111-2222-4333-8444-555555555555"} {
 		if err := store.Cluster(name).Save(state.Record{Name: name, Fleet: "acme", FleetID: id, HostType: "embedded"}); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,6 @@
-package lifecycle
+// Package reclaim asks the clouds of a fleet what they still hold of clusters that no management cluster owns any more, and deletes that where
+// the user agrees. What proves that a thing is nobody's, pkg/orphans knows.
+package reclaim
 
 import (
 	"cmp"
@@ -23,8 +25,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
-// OrphansOptions say where `fleetctl orphans` looks.
-type OrphansOptions struct {
+// Options say where `fleetctl orphans` looks.
+type Options struct {
 	Repo *fleetrepo.Repo
 	// Dir is the folder of the fleet repo.
 	Dir string
@@ -40,8 +42,8 @@ type OrphansOptions struct {
 // askTimeout bounds how long a management cluster may take to say which clusters it has.
 const askTimeout = 30 * time.Second
 
-// Orphans asks the clouds of the fleet what they hold, and the management clusters what they own.
-func Orphans(ctx context.Context, deps management.Deps, o OrphansOptions) (*orphans.Report, error) {
+// Look asks the clouds of the fleet what they hold, and the management clusters what they own.
+func Look(ctx context.Context, deps management.Deps, o Options) (*orphans.Report, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	identity, err := fleetrepo.ReadIdentity(o.Dir)
@@ -97,7 +99,7 @@ func living(ctx context.Context, fleet string, targets []*management.Target) (ma
 }
 
 // accounts opens every account that the fleet's management clusters have credentials for, each once.
-func accounts(ctx context.Context, deps management.Deps, o OrphansOptions) ([]cloud.Account, []orphans.CloudReport) {
+func accounts(ctx context.Context, deps management.Deps, o Options) ([]cloud.Account, []orphans.CloudReport) {
 	var opened []cloud.Account
 	var not []orphans.CloudReport
 	keys := map[string]bool{}
@@ -121,7 +123,7 @@ func accounts(ctx context.Context, deps management.Deps, o OrphansOptions) ([]cl
 	return opened, not
 }
 
-func openAWS(ctx context.Context, deps management.Deps, o OrphansOptions, p v1alpha1.Provider) (*aws.Account, error) {
+func openAWS(ctx context.Context, deps management.Deps, o Options, p v1alpha1.Provider) (*aws.Account, error) {
 	variable := v1alpha1.Variable{Name: aws.CredentialsVariable}
 	for _, v := range p.Variables {
 		if v.Name == variable.Name {
@@ -146,37 +148,45 @@ func openAWS(ctx context.Context, deps management.Deps, o OrphansOptions, p v1al
 	return aws.New(variables.Encoded(variable, value), endpoint, o.Regions)
 }
 
-// LeftInClouds adds to the result of a teardown what the clouds still hold when its management cluster is gone, of which clusters, and what could not be asked
-// about it, one line each. A fleet without a cloud that can be asked has none of that.
-func LeftInClouds(ctx context.Context, deps management.Deps, o OrphansOptions, result *TeardownResult) {
-	name := result.Cluster
-	o.Targets = slices.DeleteFunc(slices.Clone(o.Targets), func(t *management.Target) bool { return t.Name == name })
+// Left is what is still there when a management cluster is gone.
+type Left struct {
+	// Clusters are those of which the clouds have something, and Resources all that they have, a line each.
+	Clusters, Resources []string
+	// NotAsked is what could have told of more, and did not, a line each.
+	NotAsked []string
+}
+
+// LeftBy asks the clouds what they hold when the management cluster called gone has been torn down. Of a management cluster without a cloud that can
+// be asked nothing is left.
+func LeftBy(ctx context.Context, deps management.Deps, gone string, o Options) Left {
+	o.Targets = slices.DeleteFunc(slices.Clone(o.Targets), func(t *management.Target) bool { return t.Name == gone })
 	if !slices.ContainsFunc(o.Repo.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
-		return m.Name == name && slices.ContainsFunc(m.Providers, isAskable)
+		return m.Name == gone && slices.ContainsFunc(m.Providers, isAskable)
 	}) {
-		return
+		return Left{}
 	}
-	report, err := Orphans(ctx, deps, o)
+	report, err := Look(ctx, deps, o)
 	if err != nil {
-		result.NotAsked = append(result.NotAsked, "the clouds: "+err.Error())
-		return
+		return Left{NotAsked: []string{"the clouds: " + err.Error()}}
 	}
+	var left Left
 	for _, c := range report.Clusters {
-		if !slices.Contains(result.Orphaned, c.Name) { // several accounts may have something of it
-			result.Orphaned = append(result.Orphaned, c.Name)
+		if !slices.Contains(left.Clusters, c.Name) { // several accounts may have something of it
+			left.Clusters = append(left.Clusters, c.Name)
 		}
 		for _, r := range c.Resources {
-			result.Leftovers = append(result.Leftovers, fmt.Sprintf("%s %s: %s %s of cluster %s", c.Cloud, r.Region, r.Kind, r.ID, c.Name))
+			left.Resources = append(left.Resources, fmt.Sprintf("%s %s: %s %s of cluster %s", c.Cloud, r.Region, r.Kind, r.ID, c.Name))
 		}
 	}
 	for _, c := range report.Clouds {
 		for _, p := range c.Problems {
-			result.NotAsked = append(result.NotAsked, strings.TrimSpace(c.Cloud+" "+p.Region)+": "+p.Text)
+			left.NotAsked = append(left.NotAsked, strings.TrimSpace(c.Cloud+" "+p.Region)+": "+p.Text)
 		}
 	}
 	for _, u := range report.Unasked {
-		result.NotAsked = append(result.NotAsked, "management cluster "+u.Name+": "+u.Error)
+		left.NotAsked = append(left.NotAsked, "management cluster "+u.Name+": "+u.Error)
 	}
+	return left
 }
 
 // isAskable tells that the cloud of a provider can be asked what it holds.

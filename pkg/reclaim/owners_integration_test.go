@@ -1,6 +1,6 @@
 //go:build integration
 
-package lifecycle
+package reclaim
 
 import (
 	"errors"
@@ -11,37 +11,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
 
 // An API server without Clusters owns none only where it is this fleet's management cluster, whole, and in the middle of nothing.
 func TestOrphansOwners(t *testing.T) {
-	e := newExistingCluster(t)
+	client, _ := kubetest.Start(t)
 	ctx := t.Context()
 	owns := func(want string) {
 		t.Helper()
-		clusters, err := ownedAt(ctx, mastersID, "mgmt", e.client)
+		clusters, err := ownedAt(ctx, fleetID, "mgmt", client)
 		_, untold := errors.AsType[*untoldError](err)
 		if want == "" && err != nil || len(clusters) > 0 || want != "" && (!untold || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v, %v; want %q", clusters, err, want)
 		}
 	}
 	owns("belongs to no fleet yet")
-	claim := &ownership.Claim{Fleet: mastersID, Name: "acme", Cluster: "other"}
-	if err := claim.Create(ctx, e.client); err != nil {
+	claim := &ownership.Claim{Fleet: fleetID, Name: "acme", Cluster: "other"}
+	if err := claim.Create(ctx, client); err != nil {
 		t.Fatal(err)
 	}
 	owns("is another one")
-	claim, err := ownership.ReadClaim(ctx, e.client)
+	claim, err := ownership.ReadClaim(ctx, client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	claim.Cluster = "mgmt"
-	if err := claim.Update(ctx, e.client); err != nil {
+	if err := claim.Update(ctx, client); err != nil {
 		t.Fatal(err)
 	}
 	owns("Cluster API is not installed")
-	e.makeKinds(ctx, t)
+	kubetest.ClusterAPI(t, client, "clusters", "machines")
 	owns("")
 	journal := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name}}
 	for _, one := range []struct{ journal, want string }{
@@ -50,12 +51,12 @@ func TestOrphansOwners(t *testing.T) {
 		{`{"formatVersion": "1", "role": "source", "phase": "released", "target": {"name": "heir"}}`, "handed its work over to heir"},
 		{`{"formatVersion": "1", "role": "target", "phase": "released"}`, ""},
 	} {
-		if err := e.client.WithWatch.Delete(ctx, journal.DeepCopy()); err != nil && !strings.Contains(err.Error(), "not found") {
+		if err := client.WithWatch.Delete(ctx, journal.DeepCopy()); err != nil && !strings.Contains(err.Error(), "not found") {
 			t.Fatal(err)
 		}
 		secret := journal.DeepCopy()
 		secret.Data = map[string][]byte{"journal": []byte(one.journal)}
-		if err := e.client.Create(ctx, secret); err != nil {
+		if err := client.Create(ctx, secret); err != nil {
 			t.Fatal(err)
 		}
 		owns(one.want)

@@ -1,4 +1,4 @@
-package lifecycle
+package reclaim
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// DeleteOrphansOptions say what `fleetctl orphans --delete` deletes.
-type DeleteOrphansOptions struct {
+// DeleteOptions say what `fleetctl orphans --delete` deletes.
+type DeleteOptions struct {
 	// Cluster whose resources go.
 	Cluster string
 	// Gone are management clusters that no longer exist: that they do not answer does not protect the cluster.
@@ -26,12 +26,12 @@ type DeleteOrphansOptions struct {
 	DryRun bool
 	// Confirm is shown what is about to be deleted; an error ends it.
 	Confirm func(*orphans.Deletion) error
-	// Timeout bounds the deletion; looking has that of OrphansOptions.
+	// Timeout bounds the deletion; looking has that of Options.
 	Timeout time.Duration
 }
 
-// DeletedOrphans is what came of it.
-type DeletedOrphans struct {
+// Deleted is what came of it.
+type Deleted struct {
 	FormatVersion string `json:"formatVersion"`
 	Cluster       string `json:"cluster"`
 	// Regions are those that were asked alone; none where all of the account were.
@@ -44,15 +44,15 @@ type DeletedOrphans struct {
 	Left []orphans.Kept `json:"left"`
 }
 
-// DeleteOrphans deletes what the clouds have of one cluster that nobody manages. It looks, asks, looks again, and before each kind of thing asks the
+// Delete deletes what the clouds have of one cluster that nobody manages. It looks, asks, looks again, and before each kind of thing asks the
 // management clusters once more: one may have taken the cluster over meanwhile. In the end it looks what is left.
-func DeleteOrphans(ctx context.Context, deps management.Deps, o OrphansOptions, d DeleteOrphansOptions) (*DeletedOrphans, error) {
+func Delete(ctx context.Context, deps management.Deps, o Options, d DeleteOptions) (*Deleted, error) {
 	newest, cancelNewest := steps.WithTimeout(ctx, o.Timeout)
 	defer cancelNewest()
 	if err := checkNewest(newest, o.Repo, d.Git); err != nil {
 		return nil, steps.TimedOut(newest, err)
 	}
-	report, err := Orphans(ctx, deps, o)
+	report, err := Look(ctx, deps, o)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func DeleteOrphans(ctx context.Context, deps management.Deps, o OrphansOptions, 
 	if !slices.ContainsFunc(report.Clusters, func(c orphans.Cluster) bool { return c.Name == d.Cluster }) {
 		return nil, unknownOrphan(report, o, d.Cluster)
 	}
-	result := &DeletedOrphans{
+	result := &Deleted{
 		FormatVersion: "1", Cluster: d.Cluster, Regions: append([]string{}, o.Regions...), DryRun: d.DryRun, Planned: agreed.Resources, Deleted: []orphans.Resource{}, Left: agreed.Kept,
 	}
 	if d.DryRun || len(agreed.Resources) == 0 {
@@ -74,7 +74,7 @@ func DeleteOrphans(ctx context.Context, deps management.Deps, o OrphansOptions, 
 	}
 	ctx, cancel := steps.WithTimeout(ctx, d.Timeout)
 	defer cancel()
-	if report, err = Orphans(ctx, deps, o); err != nil {
+	if report, err = Look(ctx, deps, o); err != nil {
 		return nil, err
 	}
 	now, err := report.Deletion(d.Cluster, d.Gone)
@@ -103,7 +103,7 @@ func DeleteOrphans(ctx context.Context, deps management.Deps, o OrphansOptions, 
 }
 
 // unknownOrphan names the clusters that there is something of: a name that nothing has is a mistyped one, and no success.
-func unknownOrphan(report *orphans.Report, o OrphansOptions, name string) error {
+func unknownOrphan(report *orphans.Report, o Options, name string) error {
 	var found []string
 	for _, c := range report.Clusters {
 		found = append(found, c.Name)
@@ -119,7 +119,7 @@ func unknownOrphan(report *orphans.Report, o OrphansOptions, name string) error 
 }
 
 // stillNobodys fails when a management cluster has the cluster now, or does not answer any more.
-func stillNobodys(ctx context.Context, fleet string, o OrphansOptions, d DeleteOrphansOptions) error {
+func stillNobodys(ctx context.Context, fleet string, o Options, d DeleteOptions) error {
 	names, unasked := living(ctx, fleet, o.Targets)
 	if owner, lives := names[d.Cluster]; lives {
 		return fmt.Errorf("the management cluster %s has the cluster %s now", owner, d.Cluster)
@@ -133,8 +133,8 @@ func stillNobodys(ctx context.Context, fleet string, o OrphansOptions, d DeleteO
 }
 
 // lookLast says what the clouds have of the cluster after all.
-func (r *DeletedOrphans) lookLast(ctx context.Context, deps management.Deps, o OrphansOptions, d DeleteOrphansOptions) error {
-	report, err := Orphans(ctx, deps, o)
+func (r *Deleted) lookLast(ctx context.Context, deps management.Deps, o Options, d DeleteOptions) error {
+	report, err := Look(ctx, deps, o)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package lifecycle
+package reclaim
 
 import (
 	"context"
