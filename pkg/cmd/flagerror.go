@@ -10,8 +10,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// flagError makes an unknown flag, or a value that a flag does not take, a usage error with a way out.
+// flagError makes an unknown flag, or a value that a flag does not take, a usage error with a way out. Where a word before the flag names no command, the
+// flag may well be one of the command that was meant: the error is about the word.
 func flagError(c *cobra.Command, err error) error {
+	if c.HasSubCommands() {
+		if unknown := anyCommand(c, c.Flags().Args()); unknown != nil {
+			return unknown
+		}
+	}
 	hint := "see `" + c.CommandPath() + " --help`"
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		if near := diag.Nearest(unknown.GetSpecifiedName(), flagNames(c)); near != "" {

@@ -196,17 +196,7 @@ func usageErrors(c *cobra.Command) {
 		}
 	}
 	if c.Args == nil && c.HasSubCommands() {
-		c.Args = func(c *cobra.Command, given []string) error {
-			if len(given) == 0 {
-				return nil
-			}
-			hint := "see `" + c.CommandPath() + " --help`"
-			c.SuggestionsMinimumDistance = 2
-			if near := c.SuggestionsFor(given[0]); len(near) > 0 {
-				hint = "did you mean `" + c.CommandPath() + " " + near[0] + "`?"
-			}
-			return diag.Usage(hint, "unknown command %q for %q", given[0], c.CommandPath())
-		}
+		c.Args = anyCommand
 		if c.RunE == nil && c.Run == nil {
 			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 		}

@@ -358,5 +358,5 @@ func (r *Repo) noCluster() string {
 			return "commands change clusters of charts alone: to change one that is manifests, edit its file, which `fleetctl cluster list` names"
 		}
 	}
-	return "`fleetctl cluster add` declares one"
+	return "`fleetctl cluster add` makes one"
 }

@@ -171,7 +171,7 @@ func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 		channels = append(channels, c.Name)
 	}
 	if opts.Channel != "" && !slices.Contains(channels, opts.Channel) {
-		return unknown("channel", opts.Channel, channels, "`fleetctl channel add "+opts.Channel+" --tag 'v*'` makes one")
+		return unknown("channel", opts.Channel, channels, madeChannel(opts.Channel))
 	}
 	return nil
 }

@@ -102,6 +102,11 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 	if have := r.Fleet.Spec.Flux.Components; len(have) > 0 && !slices.Contains(have, notifier) {
 		return nil, diag.Errorf("add it to spec.flux.components in "+v1alpha1.FileName+", and run `fleetctl init`", "Flux runs without %s, which sends notifications", notifier)
 	}
+	for _, name := range n.Environments {
+		if names := r.EnvironmentNames(); !slices.Contains(names, name) {
+			return nil, unknownEnvironment(name, names)
+		}
+	}
 	e := &Edit{Summary: fmt.Sprintf("Add notification %s to %s", n.Name, n.Type), AsWanted: "notification " + n.Name + " is there"}
 	after := r
 	if i := slices.Index(r.NotificationNames(), n.Name); i < 0 {
@@ -153,7 +158,7 @@ func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alp
 func (r *Repo) RemoveNotification(name string) (*Edit, error) {
 	i := slices.Index(r.NotificationNames(), name)
 	if i < 0 {
-		return nil, unknown("notification", name, r.NotificationNames(), "fleet.yaml declares none")
+		return nil, unknown("notification", name, r.NotificationNames(), "`fleetctl notification add "+name+"` makes one")
 	}
 	e := &Edit{Summary: "Remove notification " + name}
 	fleet, err := r.readFleet()

@@ -168,6 +168,11 @@ func unknown(what, name string, known []string, orElse string) error {
 	return &diag.Error{Err: fmt.Errorf("there is no %s %q", what, name), Hint: hint, Code: diag.ExitUsage}
 }
 
+// madeChannel is the hint which command makes a channel that goes through tags.
+func madeChannel(name string) string {
+	return "`fleetctl channel add " + name + " --tag 'v*'` makes one"
+}
+
 // Unpromoted says of environments that follow tags that a commit reaches them only when their channel is moved to it: a note for each channel.
 func (r *Repo) Unpromoted(environments []string) []string {
 	var notes []string

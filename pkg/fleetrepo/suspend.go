@@ -122,7 +122,7 @@ func (r *Repo) checkChannel(name string) error {
 		names = append(names, c.Name)
 	}
 	if !slices.Contains(names, name) {
-		return unknown("channel", name, names, "`fleetctl channel list` shows them")
+		return unknown("channel", name, names, madeChannel(name))
 	}
 	return nil
 }

@@ -1,0 +1,103 @@
+package cmd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// anyCommand is the Args of a command that has only subcommands: whatever is left over named none of them.
+func anyCommand(c *cobra.Command, given []string) error {
+	if len(given) == 0 {
+		return nil
+	}
+	hint := "see `" + c.CommandPath() + " --help`"
+	if meant := meantBy(c, given); len(meant) > 0 {
+		hint = didYouMean(meant)
+	}
+	return diag.Usage(hint, "unknown command %q for %q", given[0], c.CommandPath())
+}
+
+// otherWords are those by which people call commands elsewhere, and which are no aliases here: what one word would do, several commands share.
+var otherWords = map[string][]string{
+	"create": {"add"}, "new": {"add"}, "get": {"list"}, "edit": {"set"}, "stop": {"pause"}, "start": {"resume"}, "unpause": {"resume"},
+}
+
+// meantBy are the commands that somebody may have meant who wrote given below c: first what c itself has under another word, then the commands of
+// that very name elsewhere, and last what is written alike.
+func meantBy(c *cobra.Command, given []string) (meant []*cobra.Command) {
+	words := append([]string{given[0]}, otherWords[given[0]]...)
+	for _, word := range words {
+		if here := called(c, word); here != nil {
+			return []*cobra.Command{here}
+		}
+	}
+	for _, word := range words {
+		meant = append(meant, allCalled(c.Root(), word)...)
+	}
+	if len(given) > 1 { // pause cluster: the noun says which
+		if noun := called(c.Root(), given[1]); noun != nil {
+			meant = slices.DeleteFunc(meant, func(found *cobra.Command) bool { return found.Parent() != noun })
+		}
+	}
+	if len(meant) > 0 {
+		return meant
+	}
+	c.SuggestionsMinimumDistance = 2
+	for _, near := range c.SuggestionsFor(given[0]) {
+		return []*cobra.Command{called(c, near)}
+	}
+	return nil
+}
+
+// didYouMean names commands. Where there are many, one of them is the example for the others, which are told by what they are about.
+func didYouMean(meant []*cobra.Command) string {
+	const most = 4
+	if len(meant) <= most {
+		var lines []string
+		for _, c := range meant {
+			lines = append(lines, "`"+c.CommandPath()+"`")
+		}
+		return "did you mean " + strings.Join(lines, " or ") + "?"
+	}
+	example := meant[0]
+	var others []string
+	for _, c := range meant {
+		if c.Parent().Name() == "cluster" {
+			example = c
+		}
+	}
+	for _, c := range meant {
+		if noun := c.Parent().Name(); noun != example.Parent().Name() {
+			others = append(others, noun)
+		}
+	}
+	return "say of what first, as in `" + example.CommandPath() + "`; so with " + strings.Join(others, ", ")
+}
+
+// called is the subcommand of c with a name, which may be the plural; nil where there is none.
+func called(c *cobra.Command, name string) *cobra.Command {
+	for _, sub := range c.Commands() {
+		if !sub.Hidden && (sub.Name() == name || sub.HasAlias(name) || sub.Name()+"s" == name) {
+			return sub
+		}
+	}
+	return nil
+}
+
+// allCalled are the commands below c with a name.
+func allCalled(c *cobra.Command, name string) (all []*cobra.Command) {
+	for _, sub := range c.Commands() {
+		if sub.Hidden {
+			continue
+		}
+		if sub.Name() == name || sub.HasAlias(name) {
+			all = append(all, sub)
+		}
+		all = append(all, allCalled(sub, name)...)
+	}
+	return all
+}
