@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"text/template"
 	syntax "text/template/parse"
 	"time"
@@ -81,7 +82,7 @@ func (b *bounds) enter(name string) error {
 		return beyond("%s includes others more than %d deep: it, or one of them, includes itself", b.at(), tooDeep)
 	}
 	if err := b.spend(1); err != nil {
-		return beyond("%s includes too much: %v", b.at(), err)
+		return beyond("%s: %v", strings.TrimSuffix(b.at(), ","), err)
 	}
 	return nil
 }
@@ -183,7 +184,7 @@ func (b *bounds) pass(k mark) error {
 		return nil
 	}
 	if err := b.spend(1); err != nil {
-		return beyond("range in %s: %v", b.at(), err)
+		return beyond("range in %s: %v", strings.TrimSuffix(b.at(), ","), err)
 	}
 	return nil
 }

@@ -121,7 +121,11 @@ func TestTemplatesRunOutOfTime(t *testing.T) {
 				if len(findings) != 1 {
 					t.Fatalf("findings: %v", findings)
 				}
-				for _, want := range []string{"HelmRelease shop/shop", "template bad/templates/evil.yaml", "range", "out of time: the templates take longer than 300ms"} {
+				// The clock runs out where it does: in the loop, or in what the loop calls.
+				if said := findings[0].Summary; !strings.Contains(said, "range in template") && !strings.Contains(said, "at <") {
+					t.Errorf("it names neither the loop nor the function: %s", said)
+				}
+				for _, want := range []string{"HelmRelease shop/shop", "bad/templates/evil.yaml", "out of time: the templates take longer than 300ms"} {
 					if said := findings[0].Summary; !strings.Contains(said, want) {
 						t.Errorf("it does not say %q: %s", want, said)
 					}
