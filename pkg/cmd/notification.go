@@ -83,7 +83,7 @@ func newNotificationAddCmd(f *factory) *cobra.Command {
 		Long: `Add a notification to fleet.yaml, and the Provider and the Alert of Flux that it consists of to the management clusters.
 
 The webhook address of Slack or Teams is a secret, and so is the token that sets the status of commits. --secret-file reads the secret from
-a file or from standard input, and puts it encrypted into the fleet repo. --secret names a Secret in flux-system that you make yourself.` + editing,
+a file or from standard input, and puts it encrypted into the fleet repo. --secret names a Secret of flux-system that the fleet repo has already.` + editing,
 		Example: `  pass show slack/ops | fleetctl notification add ops --type slack --secret-file - --push
   fleetctl notification add deployments --type teams --environment production --severity info --secret-file teams.txt
   fleetctl notification add commits --type github --secret-file token.txt --push

@@ -5,8 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/reclaim"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -14,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
+	"github.com/fleetctl/fleetctl/pkg/reclaim"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )

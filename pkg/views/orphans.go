@@ -6,12 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/reclaim"
-
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
+	"github.com/fleetctl/fleetctl/pkg/reclaim"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 

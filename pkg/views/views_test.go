@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/reclaim"
-
 	"github.com/fleetctl/fleetctl/pkg/adopt"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/config"
@@ -29,6 +27,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/masters"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/promotion"
+	"github.com/fleetctl/fleetctl/pkg/reclaim"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/status"
