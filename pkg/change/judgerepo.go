@@ -58,6 +58,11 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 	if broken = toldByCharts(repo, e, broken); len(broken) == 0 {
 		return nil
 	}
+	for i, f := range broken {
+		if _, err := os.Lstat(filepath.Join(repo.Dir, filepath.FromSlash(f.File))); errors.Is(err, fs.ErrNotExist) {
+			broken[i].Hint = validate.WithoutComment(f.Hint)
+		}
+	}
 	return &diag.Error{
 		Err:  fmt.Errorf("%w, so nothing was written:\n%w", ErrInvalid, broken),
 		Hint: "make another change of it, or put right first what it stands on; `fleetctl validate` tells what is wrong as it is",

@@ -151,6 +151,15 @@ func (c *referrer) dependsOn() {
 	}
 }
 
+// sayInComment is the part of a hint that is for a file which is there.
+const sayInComment = "; where something else makes it, say so in a comment: # fleetctl:ignore "
+
+// WithoutComment is a hint without its advice to write a comment: for a finding in a file that is not written.
+func WithoutComment(hint string) string {
+	hint, _, _ = strings.Cut(hint, sayInComment)
+	return hint
+}
+
 // missing is the finding about a reference that leads nowhere. elsewhere says that what it names may well be made by somebody else than this repo.
 func (o *object) missing(ref reference, where string, nearest string, elsewhere bool) diag.Finding {
 	name := ref.name
@@ -164,7 +173,7 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 	case nearest != "":
 		hint = "did you mean " + nearest + "?"
 	case ref.rule == RuleMissingSecret, ref.rule == RuleMissingID && ref.kind == "Secret":
-		hint = "put it into the repo, encrypted with SOPS; where something else makes it, say so in a comment: # fleetctl:ignore " + ref.rule + " reason"
+		hint = "put it into the repo, encrypted with SOPS" + sayInComment + ref.rule + " reason"
 	case ref.kind == "HelmChart":
 		hint = "a file like it stands in the folder of the environment: `fleetctl cluster add` writes it with the first cluster of a flavour"
 	case ref.rule == RuleMissingID:
