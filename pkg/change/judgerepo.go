@@ -59,7 +59,7 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 		return nil
 	}
 	for i, f := range broken {
-		if _, err := os.Lstat(filepath.Join(repo.Dir, filepath.FromSlash(f.File))); errors.Is(err, fs.ErrNotExist) {
+		if !within.Exists(repo.Dir, f.File) {
 			broken[i].Hint = validate.WithoutComment(f.Hint)
 		}
 	}
