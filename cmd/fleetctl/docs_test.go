@@ -71,7 +71,9 @@ func checkCommand(line string) error {
 			break
 		}
 	}
-	c, rest, err := cmd.Root(ui.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}).Find(words)
+		root := cmd.Root(ui.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+	root.InitDefaultCompletionCmd() // which otherwise is there only once the root runs
+	c, rest, err := root.Find(words)
 	if err != nil {
 		return err
 	}
