@@ -71,7 +71,7 @@ func checkCommand(line string) error {
 			break
 		}
 	}
-		root := cmd.Root(ui.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+	root := cmd.Root(ui.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	root.InitDefaultCompletionCmd() // which otherwise is there only once the root runs
 	c, rest, err := root.Find(words)
 	if err != nil {
