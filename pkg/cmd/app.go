@@ -13,7 +13,7 @@ func newAppCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "app", Short: "List, add and remove applications that come from their own repositories",
 		Long: `An application belongs to a tenant and comes from its own Git repository, which the team changes without touching the fleet
-repo. Flux on each cluster of the tenant applies it: as the tenant's service account, only in the tenant's namespace, and within the
+repo. Flux on each cluster of the tenant applies the application as the tenant's service account, only in the tenant's namespace, and within the
 tenant's quota and limits.`,
 	}
 	c.AddCommand(newAppAddCmd(f), newAppListCmd(f), newAppRemoveCmd(f))
@@ -64,8 +64,8 @@ func newAppAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add an application from its own repository",
-		Long: `Add an application of a tenant from a Git repository: its source, and the Flux Kustomization that applies a folder of it. It gets one file for each
-environment, in tenants/<cloud>/<environment>/<tenant>, so that environments may differ in the revision.` + editing,
+		Long: `Add an application of a tenant. It comes from a Git repository: the command writes the source, and the Flux Kustomization that applies a folder of
+this repository. Each environment gets its own file, in tenants/<cloud>/<environment>/<tenant>, so environments can have different revisions.` + editing,
 		Example: `  fleetctl app add web --tenant shop --source https://github.com/acme/web --path deploy --push
   fleetctl app add web --tenant shop --environment production --source https://github.com/acme/web --semver '>=1.0.0' --push`,
 		RunE: running(f, o, runEdit),
@@ -82,7 +82,7 @@ func newAppRemoveCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Remove an application from environments",
-		Long:    "Remove an application from environments, from all where none is named. Flux then deletes what it has applied of it." + editing,
+		Long:    "Remove an application from the named environments, or from all. Flux then deletes the objects of the application." + editing,
 		Example: "  fleetctl app remove web --tenant shop --environment staging --push",
 		RunE:    running(f, o, runEdit),
 	}

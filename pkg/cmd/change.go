@@ -46,11 +46,12 @@ func completeForges(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 const (
 	editing = `
 
-It works on the files alone, shows the difference and needs no cluster. --dry-run writes nothing; --commit, --push and --pr carry
-the change on. Comments and formatting of the files stay as they are.`
+The command edits files, shows the difference and needs no cluster. --dry-run writes nothing. --commit commits the change, --push also pushes
+it, and --pr opens a pull request. Comments and formatting of the files stay as they are.`
 	editingFlags = `
 
---dry-run writes nothing; --commit, --push and --pr carry the change on. No difference is shown: it could hold what is secret.`
+--dry-run writes nothing. --commit commits the change, --push also pushes it, and --pr opens a pull request. The command shows no difference,
+because a difference could show a secret.`
 )
 
 // changeOptions are what these flags say.

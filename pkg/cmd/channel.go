@@ -16,12 +16,11 @@ var ofChannel = argument{what: "channel", choices: channelNames}
 func newChannelCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "channel", Short: "List, add and remove the channels that environments follow",
-		Long: `A channel is the Git reference that environments follow for everything: a branch, or tags that ` + "`fleetctl promote`" + `
-moves it through. The channel main
-is the fleet repo's branch and always there.`,
+		Long: `A channel is the Git reference that environments follow for everything: a branch, or the newest tag that ` + "`fleetctl promote`" + `
+has set. The channel main is the fleet repo's branch, and always exists.`,
 	}
 	c.AddCommand(newChannelAddCmd(f), newChannelListCmd(f), newChannelRemoveCmd(f))
-	addPausing(f, c, "Keep the environments of a channel where they are", "Let the environments of a paused channel go on", func(*cobra.Command) pausing {
+	addPausing(f, c, "Keep a channel's environments at their revision", "Let a paused channel's environments follow it again", func(*cobra.Command) pausing {
 		return pausing{noun: "channel", what: ofChannel, byCommit: (*fleetrepo.Repo).PauseChannel, atOnce: (*fleetrepo.Repo).PausedByChannel}
 	})
 	return c
@@ -55,8 +54,8 @@ func newChannelAddCmd(f *factory) *cobra.Command {
 		Short: "Add a channel of tags, or of another branch",
 		Long: `Add a channel to fleet.yaml, and let environments follow it. --tag is the pattern of its tags, with a * in the place of the version.
 
-In a fleet with tags no production environment follows a branch: name those with --environment, so that all changes at once. A new
-channel of tags has no tag: the first ` + "`fleetctl promote`" + ` makes it, and until then its environments stay where they are.` + editing,
+In a fleet with a channel of tags, no production environment may follow a branch: name all production environments with --environment. A new
+channel of tags has no tag. The first ` + "`fleetctl promote`" + ` makes the tag, and until then its environments stay as they are.` + editing,
 		Example: `  fleetctl channel add release --environment production --push
   fleetctl channel add release --tag 'fleet-*'
   fleetctl channel add next --branch next --environment staging`,
@@ -80,7 +79,7 @@ func newChannelRemoveCmd(f *factory) *cobra.Command {
 }
 
 func newChannelListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "channel", "List the channels, where they are, and who follows them", (*fleetrepo.Repo).Channels, views.Channels)
+	return newListCmd(f, "channel", "List the channels, their revisions, and the environments that follow them", (*fleetrepo.Repo).Channels, views.Channels)
 }
 
 func channelNames(r *fleetrepo.Repo, _ []string) []string {

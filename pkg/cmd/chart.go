@@ -26,10 +26,10 @@ func newChartListCmd(f *factory) *cobra.Command {
 	c := newListCmd(f, "chart", "List the charts, where they come from, and whether this fleetctl has something new for them", (*fleetrepo.Repo).Charts, views.Charts)
 	c.Long = `List the charts, where they come from, and whether this fleetctl has something new for them.
 
-current  it has all that this fleetctl brings, and what the team has made of it
-behind   this fleetctl brings something new: ` + "`fleetctl chart update`" + `
-ahead    a newer fleetctl than this one has brought it
-own      the team's: fleetctl brings none of that name, or fleet.lock does not say what of it came from fleetctl`
+current  the chart is at the version of this fleetctl, with the team's changes
+behind   this fleetctl has a newer version: ` + "`fleetctl chart update`" + `
+ahead    the chart comes from a newer fleetctl than this one
+own      the chart belongs to the team: fleetctl has no chart of that name, or fleet.lock does not record which content came from fleetctl`
 	return c
 }
 

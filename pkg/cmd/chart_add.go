@@ -67,13 +67,13 @@ func newChartAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Make a chart of a cluster template, as clusterctl takes it",
-		Long: `Make a chart of the team's own of a cluster template: the file that a provider releases for ` + "`clusterctl generate cluster`" + `. Its variables become
-values: CLUSTER_NAME and NAMESPACE are the release's, KUBERNETES_VERSION is kubernetesVersion, CONTROL_PLANE_MACHINE_COUNT is
-controlPlane.replicas, WORKER_MACHINE_COUNT is the size of a pool, and every other one has its name: OPENSTACK_CLOUD is openstackCloud. A variable without
-a default is required.
+		Long: `Make a chart from a cluster template: the file that a provider releases for ` + "`clusterctl generate cluster`" + `.
+The chart belongs to the team. The variables of the template become values. CLUSTER_NAME and NAMESPACE are the name and namespace of the release, KUBERNETES_VERSION is
+kubernetesVersion, CONTROL_PLANE_MACHINE_COUNT is controlPlane.replicas, and WORKER_MACHINE_COUNT is the size of a pool. Every other variable
+becomes a value named after it: OPENSTACK_CLOUD becomes openstackCloud. A variable without a default becomes a required value.
 
-What a chart cannot say is refused with its line. Secrets of the template are left out, because they would be in Git in clear: the chart's README
-lists them. Nothing is downloaded but a template whose https address is given.` + editing,
+The command refuses a template that a chart cannot express, and names the line. It leaves out the Secrets of the template, because Git would
+hold them in clear: the chart's README lists them. It downloads nothing except a template from an https address.` + editing,
 		Example: `  fleetctl chart add openstack --from cluster-template.yaml --commit
   clusterctl generate yaml --from cluster-template.yaml --list-variables
   fleetctl cluster add shop --flavour openstack --environment dev --set openstackCloud=acme`,
@@ -88,7 +88,7 @@ lists them. Nothing is downloaded but a template whose https address is given.` 
 func newChartRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
 		Short:   "Remove a chart that no cluster is made of",
-		Long:    "Remove a chart that no cluster is made of, with the HelmCharts that pack it for environments." + editing,
+		Long:    "Remove a chart that no cluster uses, with the HelmCharts that pack it for environments." + editing,
 		Example: "  fleetctl chart remove openstack --dry-run",
 	}, ofChart, (*fleetrepo.Repo).RemoveChart)
 }

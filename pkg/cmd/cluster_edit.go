@@ -169,8 +169,8 @@ func addFluxFlags(f *factory, c *cobra.Command, mode, cni *string) {
 
 func newClusterPauseCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "pause NAME", Aliases: []string{"suspend"}, Short: "Keep changes in Git from a cluster",
-		Long: "Keep changes in Git from a cluster: Flux suspends its HelmRelease. Cluster API goes on looking after its machines.",
+		Use: "pause NAME", Aliases: []string{"suspend"}, Short: "Stop changes in Git from reaching a cluster",
+		Long: "Stop changes in Git from reaching a cluster: its HelmRelease is suspended. Cluster API goes on managing its machines.",
 	}
 	f.pauses(c, clusterPausing(), true)
 	return c
@@ -178,8 +178,8 @@ func newClusterPauseCmd(f *factory) *cobra.Command {
 
 func newClusterResumeCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "resume NAME", Short: "Let changes in Git through to a paused cluster",
-		Long: "Let changes in Git through to a cluster that `fleetctl cluster pause` has paused.",
+		Use: "resume NAME", Short: "Let changes in Git reach a paused cluster again",
+		Long: "Let changes in Git reach a cluster again that `fleetctl cluster pause` has paused.",
 	}
 	f.pauses(c, clusterPausing(), false)
 	return c

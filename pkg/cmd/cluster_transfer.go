@@ -26,10 +26,10 @@ func newClusterTransferCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "transfer NAME --to MANAGEMENT",
 		Short: "Hand one cluster to another management cluster of the fleet",
-		Long: `Hand one workload cluster to another management cluster of the fleet, while both management clusters go on with their other clusters. The machines,
-networks and disks stay as they are. The source's Flux is kept off the cluster, and the cluster's objects are copied while no controller can act on
-them. Both sides are compared, and then the other management cluster takes over, in one write. After that the cluster's folder moves in the fleet repo,
-with --push, --pr or, without a remote, --commit. When the Flux of both sides has applied this commit, the source deletes its remaining objects.
+		Long: `Hand one workload cluster to another management cluster of the fleet. Both management clusters go on with their other clusters. The machines,
+networks and disks stay as they are. The command stops the source's Flux from changing the cluster, copies the cluster's objects while no
+controller can act on them, and compares both sides. Then the other management cluster takes over, in one write. After that the command moves
+the cluster's folder in the fleet repo, with --push, --pr or, without a remote, --commit. When the Flux of both sides has applied this commit, the source deletes its remaining objects.
 
 When it is interrupted, the same command goes on, on any machine that reaches both management clusters; --to may be left out then. Before the other
 management cluster has taken over, --abort undoes the transfer. With --pr, no Flux changes the cluster between the hand-over and the merge.

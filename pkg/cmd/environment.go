@@ -10,7 +10,7 @@ import (
 func newEnvironmentCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{Use: "environment", Aliases: []string{"env"}, Short: "List, add, change and remove the environments of the fleet"}
 	c.AddCommand(newEnvironmentAddCmd(f), newEnvironmentListCmd(f), newEnvironmentSetCmd(f), newEnvironmentWireCmd(f), newEnvironmentRemoveCmd(f))
-	addPausing(f, c, "Keep changes in Git from the clusters of an environment", "Let changes in Git through to the clusters of a paused environment", func(*cobra.Command) pausing {
+	addPausing(f, c, "Stop changes in Git from reaching an environment", "Let changes in Git reach a paused environment again", func(*cobra.Command) pausing {
 		return pausing{noun: "environment", what: ofEnvironment, byCommit: (*fleetrepo.Repo).PauseEnvironment, atOnce: (*fleetrepo.Repo).PausedByEnvironment}
 	})
 	return c
@@ -28,7 +28,7 @@ type environmentFlags struct {
 
 func (o *environmentFlags) addTo(c *cobra.Command, f *factory) {
 	c.Flags().StringVar(&o.channel, "channel", "", "channel that it follows for everything (default: main, the fleet repo's branch)")
-	c.Flags().BoolVar(&o.production, "production", false, "people depend on it: it follows tags where the fleet has any, and tenants may only look (default: what its name says)")
+	c.Flags().BoolVar(&o.production, "production", false, "make it production: it follows tags if the fleet has any, and tenants may only look (default: by its name)")
 	completeFlag(c, "channel", f.completeFrom(-1, channelNames))
 	o.given = c.Flags().Changed
 	o.add(c)

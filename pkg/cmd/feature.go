@@ -16,7 +16,7 @@ func newFeatureCmd(f *factory) *cobra.Command {
 namespace, another the objects that only the platform may own. Environments or single clusters enable it.`,
 	}
 	c.AddCommand(newFeatureAddCmd(f), newFeatureListCmd(f), newFeatureEnableCmd(f), newFeatureDisableCmd(f), newFeatureValuesCmd(f), newFeatureRemoveCmd(f))
-	addPausing(f, c, "Keep changes in Git of a feature from those that have it", "Let changes in Git of a paused feature through", func(c *cobra.Command) pausing {
+	addPausing(f, c, "Stop changes of a feature in Git from reaching clusters", "Let changes of a paused feature in Git reach clusters again", func(c *cobra.Command) pausing {
 		return featurePausing(featureTargets(f, c))
 	})
 	return c
@@ -70,7 +70,7 @@ func newFeatureAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add a feature to fill, or one of a Helm chart",
-		Long: `Add a feature: the folders for its objects, with a namespace. Nobody has it before it is enabled.
+		Long: `Add a feature: the folders for its objects, with a namespace. No cluster gets it before you enable it.
 
 With --chart, the feature is a Helm chart: its source, its HelmRelease, and a ConfigMap with the values for all clusters. ` + "`fleetctl feature values`" + `
 sets other values for environments and clusters.` + editing,
@@ -182,8 +182,8 @@ clusters. Each cluster's own Flux applies the features of its environment. The m
 func newFeatureDisableCmd(f *factory) *cobra.Command {
 	return newFeatureSwitchCmd(f, &cobra.Command{
 		Use:     "disable NAME",
-		Short:   "Take a feature from environments or clusters",
-		Long:    "Take a feature from environments or single clusters; where none is named, from all that have it." + editing,
+		Short:   "Disable a feature for environments or clusters",
+		Long:    "Disable a feature for the named environments or clusters, or everywhere. Flux then deletes its objects there." + editing,
 		Example: "  fleetctl feature disable ingress --environment staging --push",
 	}, (*fleetrepo.Repo).DisableFeature)
 }

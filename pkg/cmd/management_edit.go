@@ -55,15 +55,16 @@ func newManagementAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Declare a management cluster",
-		Long: `Declare a management cluster in fleet.yaml. ` + "`fleetctl init --management NAME`" + ` makes it. Where another one has the cloud, it gets the
-next generation, v2 beside v1, or the one of --generation. With --parent another management cluster makes it, as a workload cluster of that name.` + editing,
+		Long: `Declare a management cluster in fleet.yaml. ` + "`fleetctl init --management NAME`" + ` makes it. If the cloud already has a
+management cluster, the new one gets the next generation, v2 beside v1, or the generation that --generation names. With --parent, another
+management cluster makes it, as a workload cluster of that name.` + editing,
 		Example: `  fleetctl management add platform --provider aws --host kind --push
   fleetctl management add platform-2 --provider aws --generation v2 --host kind --dry-run`,
 		RunE: running(f, o, runEdit),
 	}
 	fs := c.Flags()
 	fs.StringSliceVar(&o.providers, "provider", nil, "infrastructure provider, name or name:version; several times")
-	fs.StringVar((*string)(&wanted.Host.Type), "host", "", "what carries it: "+hostNames()+" (default: what init finds)")
+	fs.StringVar((*string)(&wanted.Host.Type), "host", "", "kind of its host: "+hostNames()+" (default: what init finds)")
 	completeFlag(c, "host", cobra.FixedCompletions(hostTypes(), cobra.ShellCompDirectiveNoFileComp))
 	fs.StringVar(&o.hostContext, "host-context", "", "context of an existing cluster")
 	fs.StringVar(&wanted.Parent, "parent", "", "management cluster that makes it")
@@ -79,8 +80,8 @@ next generation, v2 beside v1, or the one of --generation. With --parent another
 func newManagementRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
 		Short: "Remove a management cluster that makes no clusters from fleet.yaml",
-		Long: `Take a management cluster out of fleet.yaml, with its folder. Its clusters go first, or to another one. The cluster itself is not deleted:
-` + "`fleetctl teardown`" + ` does that, before this.` + editing,
+		Long: `Remove a management cluster from fleet.yaml, with its folder. First remove its workload clusters, or hand them to another management cluster.
+This does not delete the management cluster: first run ` + "`fleetctl teardown`" + `.` + editing,
 		Example: "  fleetctl management remove platform --push",
 	}, ofManagement, (*fleetrepo.Repo).RemoveManagementCluster)
 }

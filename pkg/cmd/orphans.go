@@ -53,14 +53,15 @@ and cost money, after their management cluster is gone. fleetctl asks the cloud 
 "fleetctl init" gives to the provider.
 
 A resource belongs to this fleet if it has the tag ` + v1alpha1.FleetTag + `, which clusters of "fleetctl cluster add" have, or is in a
-network with this tag. A resource
-with the tags of a cluster but of no fleet is listed with proof "none": it may be another fleet's. Resources with another fleet's tag are counted and not
-shown.
+network with this tag. If the tags of a resource name a cluster but no fleet, the list has it with proof "none", because it may belong to
+another fleet. The command counts the resources with another fleet's tag, and does not show them.
 
-Look into each resource before you delete it. The tags may be those of a copied fleet repo, of a cluster that was detached, or of a network that others use.
+Look at each resource before you delete it. Its tags may come from a copied fleet repo, from a cluster that was detached, or from a network
+that other clusters use.
 
-With --delete it deletes what is left of one cluster, in the order that the cloud demands, after you have typed the cluster's name. It deletes only what proves
-to be this fleet's. It refuses while a management cluster does not answer, because that one may own the cluster: name a management cluster
+With --delete, the command deletes the orphans of one cluster, in the order that the cloud needs, after you have typed the cluster's name. It
+deletes only resources with a proof that they are this fleet's. It refuses while a management cluster does not answer, because that
+management cluster may own the cluster: name a management cluster
 that no longer exists with --gone. A management cluster that answers is not gone, even if it is half made or in the middle of a restore or
 hand-over. The command also refuses when the fleet repo still declares the cluster, when the working copy differs from the remote of the
 fleet repo, when the cloud did not answer everything, and when somebody else uses the cluster's network. It looks again right before it

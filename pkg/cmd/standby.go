@@ -17,12 +17,12 @@ var ofStandby = argument{what: "standby", choices: func(r *fleetrepo.Repo, _ []s
 func newStandbyCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "standby", Short: "Keep a second management cluster ready, and have it take over",
-		Long: `A standby is a second cluster with all that a management cluster has: its providers in the same versions, and Flux. It follows Git and the snapshots, and does
-nothing: its providers are stopped, and its API server denies all writes to what they act on. On the day that the management cluster is lost, one command has
-the standby take over with the last snapshot.
+		Long: `A standby is a second cluster with Flux and the same providers, in the same versions, as a management cluster. It fetches Git and does
+nothing: its providers are stopped, and its API server denies all writes to the providers' objects. When the management cluster is lost,
+fleetctl standby activate lets the standby take over with the last snapshot.
 
-fleetctl init --management NAME makes it, and brings it to other versions later. fleetctl status --management NAME shows it, fleetctl teardown --management NAME
-removes it.`,
+fleetctl init --management NAME makes a standby, and upgrades it later. fleetctl status --management NAME shows it, and
+fleetctl teardown --management NAME removes it.`,
 	}
 	c.AddCommand(newStandbyAddCmd(f), newStandbyRemoveCmd(f), newStandbyRefreshCmd(f), newStandbyActivateCmd(f))
 	return c
@@ -59,8 +59,8 @@ func newStandbyAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Declare a standby",
-		Long: `Declare a standby of a management cluster in fleet.yaml: a name and a host. All else is that of the management cluster. ` + "`fleetctl init --management NAME`" + `
-makes it.` + editing,
+		Long: `Declare a standby of a management cluster in fleet.yaml, with a name and a host. It takes all other settings from the management cluster.
+` + "`fleetctl init --management NAME`" + ` makes the standby.` + editing,
 		Example: `  fleetctl standby add spare --host embedded --push
   fleetctl standby add spare --of platform --host existing --host-context spare --push`,
 		RunE: running(f, o, runEdit),
@@ -68,7 +68,7 @@ makes it.` + editing,
 	fs := c.Flags()
 	fs.StringVar(&o.wanted.Of, "of", "", "management cluster that it takes over from (default: the only one of the fleet)")
 	completeFlag(c, "of", f.completeFrom(-1, ofManagement.choices))
-	fs.StringVar((*string)(&o.wanted.Host.Type), "host", "", "what carries it: "+hostNames()+" (default: what init finds)")
+	fs.StringVar((*string)(&o.wanted.Host.Type), "host", "", "kind of its host: "+hostNames()+" (default: what init finds)")
 	completeFlag(c, "host", cobra.FixedCompletions(hostTypes(), cobra.ShellCompDirectiveNoFileComp))
 	fs.StringVar(&o.hostContext, "host-context", "", "context of an existing cluster")
 	o.add(c)
@@ -79,7 +79,7 @@ makes it.` + editing,
 func newStandbyRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
 		Short:   "Remove a standby from fleet.yaml",
-		Long:    `Take a standby out of fleet.yaml. The cluster itself is not deleted: ` + "`fleetctl teardown --management NAME`" + ` does that, before this.` + editing,
+		Long:    `Remove a standby from fleet.yaml. This does not delete the cluster: first run ` + "`fleetctl teardown --management NAME`" + `.` + editing,
 		Example: "  fleetctl standby remove spare --push",
 	}, ofStandby, (*fleetrepo.Repo).RemoveStandby)
 }
@@ -88,14 +88,15 @@ func newStandbyRefreshCmd(f *factory) *cobra.Command {
 	o := &drillOptions{}
 	c := &cobra.Command{
 		Use:   "refresh NAME",
-		Short: "Try the last snapshot on a standby, and note there what was seen",
-		Long: `Hold the last snapshot of the management cluster against Git and what is at hand here, restore it into the standby up to where that would take over, compare
-every object with the snapshot, and take the copies away again. No controller acts on them at any moment. The standby keeps what was seen: status shows it, with
-the age of the snapshot. Run it from a timer, on the machine that would activate the standby.
+		Short: "Test on a standby whether it could take over with the last snapshot",
+		Long: `Test whether a standby could take over with the last snapshot of the management cluster. The command compares the snapshot with Git and with
+the keys and credentials of this machine. It restores the snapshot into the standby without letting the standby take over, compares every
+object, and removes the copies again. No controller acts on the copies. The standby stores the result, and status shows it with the age of
+the snapshot. Run the command from a timer, on the machine that would activate the standby.
 
-When it is interrupted, the next run takes away what is left.
+After an interruption, the next run removes the remaining copies.
 
-Exit codes: 0 the standby could take over; 3 something was found that would keep it from that; 1 the command itself failed.`,
+Exit codes: 0 the standby could take over; 3 the standby could not take over; 1 the command itself failed.`,
 		Example: `  fleetctl standby refresh spare
   fleetctl standby refresh spare --max-age 24h`,
 		RunE: running(f, o, runStandbyRefresh),
@@ -121,17 +122,19 @@ func newStandbyActivateCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "activate NAME",
 		Short: "Have a standby take over from its management cluster",
-		Long: `Have a standby take over from the management cluster that it is a standby of. It gets the objects of the last snapshot while no controller can act on them, every
-object is compared with the snapshot, and the standby takes over in one write. Then its fence goes, its providers begin and find their machines again, and Flux follows
-the folder of the lost management cluster. In fleet.yaml the standby stands in its place from then on: with its own name and host, and all else as it was.
+		Long: `Let a standby take over from its management cluster. The command creates the objects of the last snapshot on the standby while no controller
+can act on them, and compares every object with the snapshot. Then the standby takes over in one write. Its providers start and find their
+machines again, and Flux follows the folder of the lost management cluster. In fleet.yaml the standby, with its own name and host, replaces
+the lost management cluster; all other fields stay.
 
-The management cluster must be gone. It is asked first, and where it answers, the command refuses. Where it does not answer, only you know whether it is gone: say so
-with --source-is-gone. With --hand-over the standby takes the work over from a management cluster that lives, without a snapshot, as a pivot does.
+The management cluster must be gone. The command asks it first, and refuses if it answers. If it does not answer, only you know whether it
+is gone: confirm this with --source-is-gone. With --hand-over, the standby takes the work over from a management cluster that lives, without a
+snapshot, as a pivot does.
 
-It can be interrupted at any moment, and the same command goes on. Before the standby has taken over, --abort leaves a standby behind, as it was; where the management
-cluster is lost in the middle of a --hand-over, --abort --source-is-gone does.
+You can interrupt the command at any moment, and the same command goes on. Before the standby has taken over, --abort makes it a standby
+again. If the management cluster is lost in the middle of --hand-over, use --abort --source-is-gone.
 
-Exit codes: 0 it has taken over; 3 something was not ready in time, run it again.`,
+Exit codes: 0 the standby has taken over; 3 something was not ready in time, run it again.`,
 		Example: `  fleetctl standby activate spare --dry-run
   fleetctl standby activate spare --source-is-gone
   fleetctl standby activate spare --hand-over

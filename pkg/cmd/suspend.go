@@ -24,8 +24,8 @@ type pausing struct {
 // now is what the help of such a command says.
 const now = `
 
---now does it on the cluster at once, without a commit, and says so; "fleetctl status" shows it until Git says so, too. Where Git says otherwise
-about a resumed object, Flux suspends it again when it next applies that.`
+--now changes the objects on the cluster at once, without a commit. "fleetctl status" shows the difference until Git has the change too. If the
+file in Git sets suspend, Git wins: Flux changes the object back with its next reconciliation.`
 
 // addPausing gives a noun its pause and resume.
 func addPausing(f *factory, parent *cobra.Command, pauses, resumes string, p func(c *cobra.Command) pausing) {
