@@ -10,29 +10,29 @@ func fluxRemedies() []Remedy {
 	return []Remedy{
 		{
 			ID: "commit-not-fetched", Title: "Flux has another commit than this machine",
-			Means:    "The commit is not pushed, or Flux has not looked since, or others have pushed meanwhile.",
+			Means:    "The commit is not pushed, or Flux has not fetched it yet, or others have pushed another commit meanwhile.",
 			Do:       "`git status` tells whether it is pushed, and `git push` pushes it. Flux looks every minute. If the environment follows a channel, `fleetctl promote --status` tells what waits.",
 			match:    match{stages: []Stage{StageCommit}, codes: []string{codeNotFetched}},
 			examples: []example{{StageCommit, "", codeNotFetched, "Flux has fetched 0123abcd of main, and this machine has 89efcdab"}},
 		},
 		{
 			ID: "suspended", Title: "Somebody has suspended it",
-			Means:    "Flux leaves alone what is suspended: a person did it, Git says so, or a command of fleetctl that did not come to its end.",
-			Do:       "Where Git says it, `fleetctl cluster resume NAME`, or the same of its environment, feature or channel. Where a person did so on the cluster, the same with `--now`. Where fleetctl has suspended it, `fleetctl init`.",
+			Means:    "Flux does not change a suspended object. A person has suspended it, Git says so, or a command of fleetctl has suspended it and was interrupted.",
+			Do:       "If Git says so, run `fleetctl cluster resume NAME`, or resume its environment, feature or channel. If a person did so on the cluster, run the same with `--now`. If fleetctl has suspended it, run `fleetctl init`.",
 			match:    match{stages: delivery(), texts: []string{"it is suspended: Flux does not", "it is suspended, by fleetctl"}},
 			examples: []example{{StageRelease, "", "", "it is suspended: Flux does not reconcile it"}, {StageSource, "", "", "it is suspended, by fleetctl: Flux does not reconcile it"}},
 		},
 		{
 			ID: "git-host-key", Title: "The SSH server shows another key than the one that is known",
-			Means:    "The server's key has changed, or somebody stands between Flux and the server.",
-			Do:       "Ask who runs the server for its fingerprint. When it is right, run `fleetctl init`: it shows the key, and writes it into Flux's Secret once you have vouched for it.",
+			Means:    "The server's key has changed, or somebody intercepts the connection between Flux and the server.",
+			Do:       "Ask the operator of the server for its fingerprint. If the fingerprint is right, run `fleetctl init`: it shows the key, and writes the key into Flux's Secret once you have confirmed it.",
 			match:    match{stages: []Stage{StageSource}, texts: []string{`knownhosts: key`, `host key (mismatch|verification failed)`, `key is unknown`}},
 			examples: []example{{StageSource, "Ready", "GitOperationFailed", "failed to checkout and determine revision: unable to clone 'ssh://git@git.example.com/fleet.git': ssh: handshake failed: knownhosts: key mismatch"}},
 		},
 		{
 			ID: "git-authentication", Title: "Flux may not read the Git repository",
 			Means: "Its token or key has expired, was revoked, or is for another repository.",
-			Do:    "Make a new token that only reads, and run `fleetctl init --flux-token-file FILE`. With SSH, add the deploy key that `fleetctl init` prints to the repository.",
+			Do:    "Make a new token that may only read, and run `fleetctl init --flux-token-file FILE`. With SSH, add the deploy key that `fleetctl init` prints to the repository.",
 			match: match{stages: []Stage{StageSource, StageWorkloadFlux}, texts: []string{
 				`authentication required`, `authorization failed`, `unable to authenticate`, `invalid (auth|credentials)`, `repository not found`, `\b40[13]\b.*(git|repo)`, `failed to get secret.*flux-system`,
 			}},
@@ -45,15 +45,16 @@ func fluxRemedies() []Remedy {
 		{
 			ID: "git-branch", Title: "The branch or tag is not there",
 			Means:    "The source follows a branch, or tags, that the remote does not have.",
-			Do:       "Push the branch (`git push -u origin BRANCH`), or set `spec.git.branch` in fleet.yaml. A channel of tags has nothing before its first `fleetctl promote`.",
+			Do:       "Push the branch (`git push -u origin BRANCH`), or set `spec.git.branch` in fleet.yaml. A channel of tags has no tag before its first `fleetctl promote`.",
 			match:    match{stages: []Stage{StageSource}, texts: []string{`couldn't find remote ref`, `no match found for semver`, `reference not found`}},
 			examples: []example{{StageSource, "Ready", "GitOperationFailed", "failed to checkout and determine revision: unable to clone 'https://git.example.com/fleet.git': couldn't find remote ref \"refs/heads/release\""}},
 		},
 		{
 			ID: "source-unreachable", Title: "The server of the source does not answer",
-			Means: "From the management cluster the server's name is not known, nobody listens there, or a certificate is not trusted.",
-			Do: "Look from within: `kubectl run` a pod there, or on an embedded host `curl` on its machine. Behind a proxy, see [offline and behind proxies](tasks/offline.md); an authority of your own is named in " +
-				"`spec.git.caFile`. A fleet repo without a remote is served by this machine: `fleetctl init` serves it again.",
+			Means: "The management cluster cannot resolve the server's name, no program listens there, or the management cluster does not trust the certificate.",
+			Do: "Test the connection from the management cluster: in a pod that you start with `kubectl run`, or for an embedded host with `curl` on its " +
+				"machine. Without a network, see [work without a network](tasks/offline.md). Name a private certificate authority in `spec.git.caFile`. " +
+				"If the fleet repo has no remote, this machine serves it: `fleetctl init` serves it again.",
 			match:    match{stages: []Stage{StageSource}, texts: []string{`dial tcp`, `no such host`, `connection refused`, `i/o timeout`, `x509:`, `tls:`, `context deadline exceeded`}},
 			examples: []example{{StageSource, "Ready", "GitOperationFailed", "failed to checkout and determine revision: unable to list remote for 'http://127.0.0.1:9000/fleet.git': dial tcp 127.0.0.1:9000: connect: connection refused"}},
 		},
@@ -67,21 +68,21 @@ func fluxRemedies() []Remedy {
 		{
 			ID: "decryption", Title: "A secret in the repo cannot be decrypted",
 			Means:    "Flux on this management cluster lacks the age key that the file was encrypted for.",
-			Do:       "`fleetctl secret rotate` encrypts for the keys that are there; `fleetctl init` puts the key of this machine into the cluster. See [secrets](tasks/secrets.md).",
+			Do:       "`fleetctl secret rotate` encrypts the files for the keys in `.sops.yaml`. `fleetctl init` puts the key of this machine into the cluster. See [secrets](tasks/secrets.md).",
 			match:    match{stages: []Stage{StageKustomization, StageWorkloadFlux}, texts: []string{`cannot get sops data key`, `decryption failed`, `failed to decrypt`, `sops`}},
 			examples: []example{{StageKustomization, "Ready", "BuildFailed", "decryption failed for 'cloud-credentials': cannot get sops data key: Error getting data key: 0 successful groups required, got 0"}},
 		},
 		{
 			ID: "kind-not-installed", Title: "The management cluster does not know the kind",
-			Means:    "A provider, or the CRD of a feature, is not installed, or in a version that no longer serves what Git has.",
-			Do:       "`fleetctl provider list` shows what fleet.yaml has, `fleetctl provider add NAME` adds one, and `fleetctl init` installs it. For a feature, let its CRDs come first.",
+			Means:    "A provider, or the CRD of a feature, is not installed. Or the installed version no longer serves the version of the kind in Git.",
+			Do:       "`fleetctl provider list` shows the providers in fleet.yaml, `fleetctl provider add NAME` adds a provider, and `fleetctl init` installs it. For a feature, install its CRDs first.",
 			match:    match{stages: append(delivery(), StageProvider, StageCluster), texts: []string{`no matches for kind`, `the server could not find the requested resource`, `no kind .* is registered`}},
 			examples: []example{{StageRelease, "Ready", "InstallFailed", "Helm install failed for release dev/dev with chart aws-kubeadm@0.1.0: unable to build kubernetes objects from release manifest: resource mapping not found: no matches for kind \"AWSCluster\" in version \"infrastructure.cluster.x-k8s.io/v1beta2\""}},
 		},
 		{
 			ID: "webhook", Title: "A webhook does not answer",
-			Means: "A provider's controller, or cert-manager, is not running, or its certificate is not there yet. Until it is, no object of its kinds can be written.",
-			Do:    "`fleetctl status` names the provider that does not run. On an embedded host `fleetctl host logs NAME` has its log, elsewhere `kubectl logs`. `fleetctl init` puts a half-installed one right.",
+			Means: "A provider's controller or cert-manager does not run, or the certificate of the webhook does not exist yet. Until the webhook answers, nobody can write objects of its kinds.",
+			Do:    "`fleetctl status` names the provider that does not run. `fleetctl host logs NAME` shows its log on an embedded host, and `kubectl logs` elsewhere. `fleetctl init` completes a provider that is half installed.",
 			match: match{texts: []string{`failed calling webhook`, `failed to call webhook`, `conversion webhook for .* failed`}},
 			examples: []example{
 				{StageKustomization, "Ready", "ReconciliationFailed", "Cluster/dev/dev dry-run failed: Internal error occurred: failed calling webhook \"default.cluster.cluster.x-k8s.io\": Post \"https://capi-webhook-service.capi-system.svc:443/mutate\": dial tcp 10.96.12.3:443: connect: connection refused"},
@@ -90,8 +91,8 @@ func fluxRemedies() []Remedy {
 		},
 		{
 			ID: "immutable", Title: "Git asks for a change that cannot be made in place",
-			Means:    "A field of an object that is there cannot change; a template needs a new name, or the cluster has to be made anew.",
-			Do:       "`fleetctl diff` shows the change. `fleetctl revert` takes it back; where you want it, make a second cluster and move the work.",
+			Means:    "The field of an existing object cannot change. A template needs a new name for such a change, and a cluster has to be made again.",
+			Do:       "`fleetctl diff` shows the change, and `fleetctl revert` takes it back. If you need the change, make a second cluster and move the work there.",
 			match:    match{stages: delivery(), texts: []string{`field is immutable`, `is immutable`, `Forbidden: cannot be modified`}},
 			examples: []example{{StageRelease, "Ready", "UpgradeFailed", "Helm upgrade failed for release dev/dev: admission webhook \"validation.awscluster.infrastructure.cluster.x-k8s.io\" denied the request: spec.region: Invalid value: \"eu-west-1\": field is immutable"}},
 		},
@@ -104,8 +105,8 @@ func fluxRemedies() []Remedy {
 		},
 		{
 			ID: "release-stuck", Title: "Helm's release is stuck",
-			Means:    "An attempt was cut off, or failed as often as it may: helm-controller makes no further one by itself.",
-			Do:       "Mend what the message names first. Then `flux reconcile helmrelease NAME -n NAMESPACE --reset`, or, without the flux program, a new commit that changes the cluster's file.",
+			Means:    "An attempt was interrupted, or failed too often. helm-controller makes no further attempt by itself.",
+			Do:       "First correct the fault that the message names. Then run `flux reconcile helmrelease NAME -n NAMESPACE --reset`, or, without the flux program, commit a change of the cluster's file.",
 			match:    match{stages: []Stage{StageRelease}, texts: []string{`another operation \(install/upgrade/rollback\) is in progress`, `RetriesExceeded`, `retries exhausted`, `after \d+ attempt`}},
 			examples: []example{{StageRelease, "Stalled", "RetriesExceeded", "Failed to install after 1 attempt(s)"}, {StageRelease, "Ready", "UpgradeFailed", "another operation (install/upgrade/rollback) is in progress"}},
 		},
@@ -118,7 +119,7 @@ func fluxRemedies() []Remedy {
 		},
 		{
 			ID: "build-failed", Title: "The folder cannot be built, or cannot be applied",
-			Means: "A kustomization.yaml names a file that is not there, two files have the same object, or the API server refuses an object.",
+			Means: "A kustomization.yaml names a missing file, two files have the same object, or the API server refuses an object.",
 			Do:    "`fleetctl validate` names the file and the line; `fleetctl render` shows what Flux would apply.",
 			match: match{stages: []Stage{StageKustomization, StageWorkloadFlux}, texts: []string{`kustomize build failed`, `accumulating resources`, `dry-run failed`, `is invalid`, `may not add resource`}},
 			examples: []example{
@@ -128,8 +129,8 @@ func fluxRemedies() []Remedy {
 		},
 		{
 			ID: "not-made", Title: "Flux has not made it",
-			Means: "The commit that declares the cluster has not been applied: it is not pushed, the environment follows a channel that is behind, or its folder is not wired.",
-			Do:    "`fleetctl promote --status` tells where each environment is, `fleetctl environment wire` wires its folders, and `fleetctl status` shows what Flux has applied.",
+			Means: "Flux has not applied the commit that declares the cluster. The commit is not pushed, the channel of the environment is at an older tag, or no Flux Kustomization applies the folder.",
+			Do:    "`fleetctl promote --status` shows the revision of each environment, `fleetctl environment wire` lets Flux apply its folders, and `fleetctl status` shows the revision that Flux has applied.",
 			match: match{codes: []string{codeAbsent}},
 			examples: []example{
 				{StageRelease, "", codeAbsent, "Flux has not made it; providers/docker/v1/clusters/dev/dev/cluster.yaml declares it"},

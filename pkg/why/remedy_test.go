@@ -62,8 +62,8 @@ func pageOfRemedies() []byte {
 
 <!-- Made of pkg/why's catalogue by ` + "`go test ./pkg/why -run TestPageOfRemedies -update`" + `; a test holds both to each other. -->
 
-What ` + "`fleetctl why CLUSTER`" + ` knows to do, by the cause that it finds. Each remedy is tried by a test with the messages below it, which are those of the
-controllers and the clouds. What is not here is shown in the words of whoever said it.
+This page lists the causes that ` + "`fleetctl why CLUSTER`" + ` knows, each with its remedy. Below a remedy are messages of controllers and clouds for which ` + "`why`" + `
+shows it; a test tries each. For any other cause, ` + "`why`" + ` shows only the message of the controller or the cloud.
 `)
 	for _, r := range Catalogue() {
 		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s\n\n%s\n\n", r.ID, r.Title, r.Means, r.Do)
