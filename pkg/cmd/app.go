@@ -107,5 +107,5 @@ func (o *appRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 }
 
 func newAppListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "app", "List the applications that come from repositories of their own", (*fleetrepo.Repo).Apps, views.Apps)
+	return newListCmd(f, "app", "List the applications that come from their own repositories", (*fleetrepo.Repo).Apps, views.Apps)
 }

@@ -25,7 +25,7 @@ func newBackupCmd(f *factory) *cobra.Command {
 	o := &backupOptions{}
 	c := &cobra.Command{
 		Use:   "backup",
-		Short: "Keep what a management cluster manages in an encrypted snapshot that outlives it",
+		Short: "Store everything that a management cluster manages in an encrypted snapshot",
 		Long: `Take a snapshot of everything that a management cluster manages. It holds every Cluster with its machines, its provider's
 objects, its Secrets, and its Flux and Helm objects, all with their status. The snapshot is encrypted with the fleet's age key and kept in a
 place that outlives the cluster: a folder, a repository of an OCI registry, or a branch of the fleet repo. This place keeps the newest 10
@@ -99,7 +99,7 @@ func newRestoreCmd(f *factory) *cobra.Command {
 	r := &o.restore
 	c := &cobra.Command{
 		Use:   "restore",
-		Short: "Give what a snapshot holds to a new management cluster",
+		Short: "Restore a snapshot into a new management cluster",
 		Long: `Make the management cluster that fleet.yaml declares, as init does, and give it the content of a snapshot before its Flux starts. The objects are created
 with their status while no controller can act on them, and are compared with the snapshot. Then the management cluster takes over in one write. The
 providers find their machines again and create none a second time.
@@ -129,11 +129,11 @@ Exit codes: 0 it is restored, or fenced; 3 something was not ready in time, run 
 	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	fs.StringVar(&r.Snapshot, "snapshot", "", "ID of the snapshot (default: the newest)")
 	fs.BoolVar(&r.SourceIsGone, "source-is-gone", false, "the management cluster that the snapshot was taken of does not act any more")
-	fs.BoolVar(&r.PauseElsewhere, "pause-elsewhere", false, "bring clusters back paused that say themselves that another management cluster has them by now")
-	fs.BoolVar(&r.FenceOnly, "fence-only", false, "another tool, such as Velero, makes the objects: the first run fences, the second takes in what has come")
+	fs.BoolVar(&r.PauseElsewhere, "pause-elsewhere", false, "restore clusters paused whose own record names another management cluster as their owner")
+	fs.BoolVar(&r.FenceOnly, "fence-only", false, "another tool, such as Velero, restores the objects: the first run fences, the last run takes over")
 	fs.StringVar(&r.Admit, "velero-namespace", "velero", "namespace whose service accounts may write behind the fence, with --fence-only")
-	fs.BoolVar(&r.Incomplete, "incomplete", false, "with --fence-only, go on although something did not come that the controllers would make a second time")
-	fs.BoolVar(&r.DryRun, "dry-run", false, "say what the snapshot holds, and which others there are; change nothing")
+	fs.BoolVar(&r.Incomplete, "incomplete", false, "with --fence-only, go on although objects are missing that the controllers would make a second time")
+	fs.BoolVar(&r.DryRun, "dry-run", false, "show the content of the snapshot, list the others, and change nothing")
 	fs.BoolVar(&r.Abort, "abort", false, "undo a restore that has not taken over yet")
 	return c
 }

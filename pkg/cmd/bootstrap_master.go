@@ -34,10 +34,10 @@ func (o *masterFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	o.environment = func() bool { return fs.Changed("environment") }
 	fs.Lookup("environment").Usage = "first environment of a new fleet repo; in a fleet whose management clusters have parents: the one whose management cluster is to stand alone"
-	fs.BoolVar(&o.alone, "stand-alone", false, "the management cluster of --management is made by way of its parent, and is to stand alone")
+	fs.BoolVar(&o.alone, "stand-alone", false, "make the management cluster of --management with its parent, and let it manage itself afterwards")
 	fs.BoolVar(&o.pr, "pr", false, "with --stand-alone or --environment: record the hand-over by a pull request instead of a push; run the command again when it is merged")
-	fs.StringVar(&o.forge, "forge", "", "what the remote runs on, for --pr: "+v1alpha1.ForgeNames(" or ")+" (default: spec.git.forge, or by the host's name)")
-	fs.BoolVar(&o.keep, "keep-parent", false, "with --stand-alone or --environment: leave the parent, also where it has nothing left to do")
+	fs.StringVar(&o.forge, "forge", "", "forge of the remote, for --pr: "+v1alpha1.ForgeNames(" or ")+" (default: spec.git.forge, or by the host's name)")
+	fs.BoolVar(&o.keep, "keep-parent", false, "with --stand-alone or --environment: keep the parent, even if it has no workload cluster left")
 	fs.StringVar(&o.ownRepo, "own-repo", "", "folder for a clone of the repository that fleet.yaml gives the new management cluster (default: one in the state folder)")
 	fs.StringVar(&o.ownTokenFile, "own-git-token-file", "", "file with the token of that repository (default: the environment variable "+ownTokenVariable+")")
 	fs.StringVar(&o.ownFluxFile, "own-flux-token-file", "", "file with a token that may only read that repository, for Flux (default: the environment variable "+ownFluxTokenVariable+")")

@@ -14,7 +14,7 @@ import (
 func newBundleCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bundle",
-		Short: "Make and look at offline bundles",
+		Short: "Make and inspect offline bundles",
 		Long: `An offline bundle is one folder or file (.tar.zst) with everything that init needs: container images, provider components,
 cert-manager, Flux's manifests, and Helm charts. It is an OCI image layout: a digest covers every byte.`,
 	}
@@ -36,7 +36,7 @@ func newBundleCreateCmd(f *factory) *cobra.Command {
 	b := &o.bundle
 	c := &cobra.Command{
 		Use:   "create PATH",
-		Short: "Fill a bundle, from registries and releases, for what fleet.yaml names",
+		Short: "Make a bundle for a fleet.yaml, from registries and releases",
 		Long: `Fill a bundle for the fleet.yaml in --repo: its providers, cert-manager, Flux, the node image if its version is given, and
 all their images. For an embedded host the bundle also holds the images of etcd, kube-apiserver and kube-controller-manager. Without a
 fleet.yaml, the bundle is for the fleet that init would write with the same flags. PATH is a folder, or a file that ends in .tar.zst.
@@ -101,7 +101,7 @@ func runBundleCreate(ctx context.Context, f *factory, o *bundleCreateOptions) er
 func newBundleListCmd(f *factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list PATH",
-		Short: "List what is in a bundle",
+		Short: "List the content of a bundle",
 		Args:  cobra.ExactArgs(1),
 		RunE:  running(f, &named{}, runBundleList),
 	}

@@ -76,7 +76,7 @@ The clusters of these charts are rendered with the result. A cluster that render
 		ValidArgsFunction: f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.Flavours() }),
 		RunE:              running(f, o, runChartUpdate),
 	}
-	c.Flags().StringVar((*string)(&o.prefer), "prefer", "", "whose lines count where both have changed the same ones: team or fleetctl")
+	c.Flags().StringVar((*string)(&o.prefer), "prefer", "", "whose lines to take if both have changed the same lines: team or fleetctl")
 	completeFlag(c, "prefer", cobra.FixedCompletions([]string{"team", "fleetctl"}, cobra.ShellCompDirectiveNoFileComp))
 	o.add(c)
 	return c

@@ -87,7 +87,7 @@ hold them in clear: the chart's README lists them. It downloads nothing except a
 
 func newChartRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
-		Short:   "Remove a chart that no cluster is made of",
+		Short:   "Remove a chart that no cluster uses",
 		Long:    "Remove a chart that no cluster uses, with the HelmCharts that pack it for environments." + editing,
 		Example: "  fleetctl chart remove openstack --dry-run",
 	}, ofChart, (*fleetrepo.Repo).RemoveChart)

@@ -28,7 +28,7 @@ func newCIAddCmd(f *factory) *cobra.Command {
 	o := &ciAddOptions{}
 	c := &cobra.Command{
 		Use:   "add",
-		Short: "Validate each pull request, say what it does to clusters, and keep versions current",
+		Short: "Add a pipeline that validates pull requests and tells their effect, and Renovate",
 		Long: `Add a workflow for GitHub or Gitea, or a pipeline for GitLab, that runs fleetctl validate and fleetctl diff on each pull request, and the
 configuration with which Renovate keeps Flux, the providers and charts current. Files that are there stay as they are.` + editing,
 		Example: `  fleetctl ci add --pr

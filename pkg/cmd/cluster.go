@@ -129,7 +129,7 @@ func (f *factory) anyCluster(ctx context.Context, name string) (*fleetrepo.Clust
 func newClusterShowCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show NAME",
-		Short:   "Show what the fleet repo says of one cluster",
+		Short:   "Show what the fleet repo declares for one cluster",
 		Example: "  fleetctl cluster show edge-1",
 		RunE:    running(f, &named{}, runClusterShow),
 	}

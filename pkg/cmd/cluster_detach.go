@@ -24,7 +24,7 @@ func newClusterDetachCmd(f *factory) *cobra.Command {
 	o := &clusterDetachOptions{}
 	c := &cobra.Command{
 		Use:   "detach NAME",
-		Short: "Have a management cluster forget a cluster, and delete nothing",
+		Short: "Let a management cluster forget a cluster, without deleting it",
 		Long: `Remove a workload cluster from a management cluster without deleting anything of it: its machines, networks and disks stay as
 they are, and nobody manages them any more. First Flux is stopped from making the cluster again. Then the cluster's objects are removed
 while no controller can act on them. The cluster's kubeconfig and a snapshot of its objects are kept in private files. Git still declares
@@ -42,8 +42,8 @@ a Flux Kustomization applies without a chart is refused, because Flux would make
 	f.addManagement(c)
 	f.addReach(c)
 	c.Flags().StringVar(&o.KubeconfigOut, "kubeconfig-out", "", "private file for the cluster's kubeconfig (default: one in the state folder)")
-	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be left; change nothing")
-	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a detachment that was interrupted before anything was taken away")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would stay, and change nothing")
+	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a detachment that was interrupted before it removed any object")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	return c

@@ -46,7 +46,7 @@ the same command goes on.`,
 	}
 	f.addManagement(c)
 	f.addReach(c)
-	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "say what would be deleted; change nothing")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would be deleted, and change nothing")
 	c.Flags().BoolVar(&o.Cancel, "cancel", false, "resume Flux for a drained cluster")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default 10m)")

@@ -209,9 +209,9 @@ end. A cluster whose own API server is dead can be deleted too: nothing waits fo
 	}
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask before the second step")
 	f.addReach(c)
-	c.Flags().BoolVar(&o.wait, "wait", false, "with --commit or --push, return when the step has come true on the management cluster")
+	c.Flags().BoolVar(&o.wait, "wait", false, "with --commit or --push, wait until the management cluster has done the step")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait, give up after this time (default: each step has its own bound)")
-	c.Flags().BoolVar(&o.cancel, "cancel", false, "take the first step back: protect the cluster again")
+	c.Flags().BoolVar(&o.cancel, "cancel", false, "undo the first step: protect the cluster again")
 	o.add(c)
 	takes(f, c, ofCluster)
 	return c

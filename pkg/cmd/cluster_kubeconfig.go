@@ -38,7 +38,7 @@ keeps it; --output-file writes it to a private file instead, and --merge adds it
 	}
 	f.addReach(c)
 	c.Flags().BoolVar(&o.merge, "merge", false, "add it to your own kubeconfig instead of printing it")
-	c.Flags().StringVar(&o.output, "output-file", "", "private file that it is written to instead of printing it")
+	c.Flags().StringVar(&o.output, "output-file", "", "private file to write the kubeconfig to, instead of printing it")
 	takes(f, c, ofCluster)
 	return c
 }

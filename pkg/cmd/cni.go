@@ -10,7 +10,7 @@ import (
 
 func newCNICmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "cni", Short: "List, add and remove the networks of pods that clusters can be given",
+		Use: "cni", Short: "List, add and remove pod networks for clusters",
 		Long: `A network is a folder of addons/cni with its manifests. The management cluster's Flux applies it to a cluster before anything
 else runs there. The annotation fleetctl.dev/cni of a chart names the network for new clusters of its flavour.`,
 	}
@@ -42,7 +42,7 @@ func newCNIAddCmd(f *factory) *cobra.Command {
 	o := &cniAddOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME",
-		Short: "Bring a network in, and choose it for flavours",
+		Short: "Add a pod network, and choose it for flavours",
 		Long: `Copy the manifests of a network, or of a new version of it, into addons/cni/NAME, with a kustomization.yaml that lists them.
 They are checked as ` + "`fleetctl validate`" + ` does: they have to build, and an API server has to accept every object.
 
@@ -65,7 +65,7 @@ With --flavour, new clusters of these flavours get this network: the annotation 
 
 func newCNIRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
-		Short: "Remove a network that no cluster has",
+		Short: "Remove a network that no cluster uses",
 		Long: `Remove the manifests of a network that no cluster has. Charts that name this network for new clusters go back to the network
 that fleetctl wrote.` + editing,
 		Example: "  fleetctl cni remove calico --dry-run",
@@ -73,7 +73,7 @@ that fleetctl wrote.` + editing,
 }
 
 func newCNIListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "cni", "List the networks, the flavours that name them, and who has them", (*fleetrepo.Repo).Networks, views.Networks)
+	return newListCmd(f, "cni", "List the networks, the flavours that name them, and the clusters that use them", (*fleetrepo.Repo).Networks, views.Networks)
 }
 
 func networkNames(r *fleetrepo.Repo, _ []string) []string { return r.NetworkNames() }

@@ -21,7 +21,7 @@ func newConnectCmd(f *factory) *cobra.Command {
 	o := &connectOptions{}
 	c := &cobra.Command{
 		Use:   "connect",
-		Short: "Give this machine the way to a management cluster that another machine made",
+		Short: "Give this machine access to a management cluster that another machine made",
 		Long: `Give this machine access to a management cluster that a colleague's machine or a pipeline made: with a kubeconfig or, where fleet.yaml names a parent, through
 this parent. After a pivot on this machine it needs neither, once the old host is deleted. The cluster says which fleet it belongs to, and a cluster of another
 fleet is refused. Nothing on the cluster is changed.
@@ -35,10 +35,10 @@ tears it down. The fleet's age keys are copied to this machine.`,
 		RunE: running(f, o, runConnect),
 	}
 	f.addManagement(c)
-	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "file with the way there (with --context alone: yours)")
+	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (with --context alone: your own)")
 	c.Flags().StringVar(&o.Context, "context", "", "context of the management cluster in the kubeconfig (default: the current one)")
 	c.Flags().BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
-	c.Flags().BoolVar(&o.forget, "forget", false, "forget the way to it")
+	c.Flags().BoolVar(&o.forget, "forget", false, "make this machine forget the management cluster")
 	return c
 }
 

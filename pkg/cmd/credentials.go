@@ -21,7 +21,7 @@ func newCredentialsCmd(f *factory) *cobra.Command {
 	o := &credentialsOptions{}
 	c := listFormats(&cobra.Command{
 		Use:   "credentials",
-		Short: "List what the management clusters hold to get into clouds, since when and until when",
+		Short: "List the cloud credentials of the management clusters, with their age and expiry",
 		Long: `List the cloud credentials of the fleet's management clusters: the secret variables of their providers, credentials that
 expire, and the identities that clusters may use. The list says where each credential comes from, when it was created and when it expires.
 fleetctl does not read the values, and never shows them.
@@ -37,8 +37,8 @@ Exit codes: 0 nothing expires soon; 3 something does, or has expired, or a manag
 		RunE: running(f, o, runCredentials),
 	})
 	f.addManagementFilter(c)
-	c.Flags().DurationVar(&o.within, "within", 24*time.Hour, "name what ends within this time")
-	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
+	c.Flags().DurationVar(&o.within, "within", 24*time.Hour, "report credentials that expire within this time")
+	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for each answer")
 	return c
 }
 

@@ -19,7 +19,7 @@ func newDoctorCmd(f *factory) *cobra.Command {
 	o := &doctorOptions{}
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check that this machine and the fleet repo are fit for init",
+		Short: "Check that this machine and the fleet repo are ready for init",
 		Long: `Run the checks that init runs before it creates anything. They look at the container engine, cgroups and inotify limits,
 disk, ports, the Git remote and the right to push to it, the variables of the providers, and names that are taken. Each failure comes with
 its fix.
@@ -33,7 +33,7 @@ names another Git server than the one the clone comes from, doctor sends a token
 	// As the other commands that look at a management cluster call them.
 	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of an existing host (also: --host-kubeconfig)")
 	c.Flags().StringVar(&o.Context, "context", "", "context of an existing host (also: --host-context)")
-	c.Flags().BoolVar(&o.runCommands, "run-commands", false, "run the commands of fleet.yaml that variables come from, and those of a kubeconfig in the fleet repo; send tokens to whatever server it names")
+	c.Flags().BoolVar(&o.runCommands, "run-commands", false, "run the commands that fleet.yaml and a kubeconfig in the fleet repo name; send tokens to the server that fleet.yaml names")
 	return c
 }
 

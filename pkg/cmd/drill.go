@@ -21,7 +21,7 @@ func newDrillCmd(f *factory) *cobra.Command {
 	o := &drillOptions{}
 	c := &cobra.Command{
 		Use:   "drill",
-		Short: "Try whether the last snapshot could be restored, on a host made for it",
+		Short: "Test on a temporary host whether the last snapshot could be restored",
 		Long: `Restore the last snapshot into a temporary embedded host, with everything fenced, and report whether a real restore would
 work. The drill checks that your keys open the snapshot, that the API server stores its objects, that all objects arrive unchanged, and that
 the snapshot has the clusters that Git declares. The report also names what a restore needs beyond Git and the snapshot. At the end the host
@@ -48,7 +48,7 @@ func (o *drillOptions) addDrillFlags(c *cobra.Command) {
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	addPlaceFlag(c, &d.From, "from")
 	c.Flags().StringVar(&d.Snapshot, "snapshot", "", "the snapshot to try (default: the newest)")
-	c.Flags().DurationVar(&d.MaxAge, "max-age", 0, "find fault with a snapshot that is older, as 24h")
+	c.Flags().DurationVar(&d.MaxAge, "max-age", 0, "report an older snapshot as a fault, such as 24h")
 }
 
 func (o *drillOptions) complete(f *factory, args ...string) (err error) {

@@ -27,7 +27,7 @@ type environmentFlags struct {
 }
 
 func (o *environmentFlags) addTo(c *cobra.Command, f *factory) {
-	c.Flags().StringVar(&o.channel, "channel", "", "channel that it follows for everything (default: main, the fleet repo's branch)")
+	c.Flags().StringVar(&o.channel, "channel", "", "channel that the environment follows (default: main, the fleet repo's branch)")
 	c.Flags().BoolVar(&o.production, "production", false, "make it production: it follows tags if the fleet has any, and tenants may only look (default: by its name)")
 	completeFlag(c, "channel", f.completeFrom(-1, channelNames))
 	o.given = c.Flags().Changed

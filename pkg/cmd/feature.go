@@ -69,7 +69,7 @@ func newFeatureAddCmd(f *factory) *cobra.Command {
 	o := &featureAddOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME",
-		Short: "Add a feature to fill, or one of a Helm chart",
+		Short: "Add a feature: empty, or from a Helm chart",
 		Long: `Add a feature: the folders for its objects, with a namespace. No cluster gets it before you enable it.
 
 With --chart, the feature is a Helm chart: its source, its HelmRelease, and a ConfigMap with the values for all clusters. ` + "`fleetctl feature values`" + `
@@ -161,8 +161,8 @@ values.` + editing,
 
 // addFeatureTargets adds the flags that say which environments or clusters it is about.
 func addFeatureTargets(f *factory, c *cobra.Command, options *fleetrepo.FeatureOptions) {
-	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment whose clusters it is about (default: all)")
-	c.Flags().StringSliceVar(&options.Clusters, "cluster", nil, "workload cluster that it is about, instead of an environment")
+	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment whose clusters it applies to (default: all)")
+	c.Flags().StringSliceVar(&options.Clusters, "cluster", nil, "workload cluster that it applies to, instead of an environment")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	completeFlag(c, "cluster", f.completeFrom(-1, clusterNames))
 }
@@ -170,7 +170,7 @@ func addFeatureTargets(f *factory, c *cobra.Command, options *fleetrepo.FeatureO
 func newFeatureEnableCmd(f *factory) *cobra.Command {
 	return newFeatureSwitchCmd(f, &cobra.Command{
 		Use:   "enable NAME",
-		Short: "Give a feature to environments or clusters",
+		Short: "Enable a feature for environments or clusters",
 		Long: `Enable a feature on every cluster of the named environments (all if none is named), on single clusters, or on management
 clusters. Each cluster's own Flux applies the features of its environment. The management cluster applies the features of a single cluster.` + editing,
 		Example: `  fleetctl feature enable ingress --environment staging --push
@@ -190,7 +190,7 @@ func newFeatureDisableCmd(f *factory) *cobra.Command {
 
 func newFeatureRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
-		Short:   "Remove a feature that nobody has",
+		Short:   "Remove a feature that is enabled nowhere",
 		Long:    "Remove a feature with all its files. Disable it everywhere first: `fleetctl feature disable`." + editing,
 		Example: "  fleetctl feature remove ingress --dry-run",
 	}, ofFeature, (*fleetrepo.Repo).RemoveFeature)
@@ -225,7 +225,7 @@ func featureTargets(f *factory, c *cobra.Command) (options func() fleetrepo.Feat
 	management := ""
 	addFeatureTargets(f, c, given)
 	addRenamed(c.Flags(), "on-cluster", "cluster")
-	c.Flags().StringVar(&management, "on-management", "", "it is about management clusters themselves: all, or one with --on-management=NAME")
+	c.Flags().StringVar(&management, "on-management", "", "apply it to management clusters themselves: all, or one with --on-management=NAME")
 	c.Flags().Lookup("on-management").NoOptDefVal = everyManagement
 	completeFlag(c, "on-management", f.completeFrom(-1, ofManagement.choices))
 	return func() fleetrepo.FeatureOptions {
@@ -238,7 +238,7 @@ func featureTargets(f *factory, c *cobra.Command) (options func() fleetrepo.Feat
 }
 
 func newFeatureListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "feature", "List the features, and who has them", (*fleetrepo.Repo).Features, views.Features)
+	return newListCmd(f, "feature", "List the features, and where they are enabled", (*fleetrepo.Repo).Features, views.Features)
 }
 
 func featureNames(r *fleetrepo.Repo, _ []string) []string { return r.FeatureNames() }

@@ -16,7 +16,7 @@ import (
 func newHostCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "host",
-		Short: "Look at, start and stop what carries the management clusters of this machine",
+		Short: "Look at, start and stop the hosts of the management clusters on this machine",
 		Long: `A management cluster has a host: kind (a container), embedded (background processes on this machine) or existing (a cluster
 that somebody else made). An embedded host survives the terminal. After a reboot, fleetctl host start starts it again with all its data.`,
 		Example: `  fleetctl host list
@@ -119,7 +119,7 @@ the management cluster. The Git repository is never touched.`,
 		RunE: running(f, o, runHostDelete),
 	}
 	f.addManagement(c)
-	c.Flags().BoolVar(&o.force, "force", false, "delete it also where workload clusters live only there, or may")
+	c.Flags().BoolVar(&o.force, "force", false, "delete the host even if workload clusters live only there")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return c
 }
@@ -151,7 +151,7 @@ func newHostLogsCmd(f *factory) *cobra.Command {
 	o := &hostLogsOptions{}
 	c := &cobra.Command{
 		Use:   "logs [PROGRAM]",
-		Short: "Print the log of a program of an embedded host, or list those that there are",
+		Short: "Print the log of a program of an embedded host, or list its programs",
 		Long: `Print the last lines of a program's log: supervisor, etcd, kube-apiserver, kube-controller-manager, or a Deployment as
 NAMESPACE/NAME. Without an argument it lists them.`,
 		Args:              cobra.MaximumNArgs(1),

@@ -30,7 +30,7 @@ func newHostExecCmd(f *factory) *cobra.Command {
 	o := &hostExecOptions{}
 	c := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARGUMENT…]",
-		Short: "Run a command with a management cluster of its own, which ends with it",
+		Short: "Run a command with an ephemeral management cluster",
 		Long: `Run a command with an ephemeral, empty management cluster: an embedded host that starts in seconds. The command's KUBECONFIG
 reaches it. When the command ends, for whatever reason, the host is deleted with everything on it.
 

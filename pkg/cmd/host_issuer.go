@@ -12,7 +12,7 @@ import (
 
 func newHostIssuerCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "issuer", Short: "Export who issues the tokens of a management cluster's service accounts",
+		Use: "issuer", Short: "Export the issuer of a management cluster's service account tokens",
 		Long: `A cloud accepts the token of a provider's service account in place of a key, if it can read the keys of the token's issuer.`,
 	}
 	c.AddCommand(newHostIssuerExportCmd(f))

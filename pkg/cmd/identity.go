@@ -15,7 +15,7 @@ import (
 
 func newIdentityCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "identity", Short: "List, add and remove identities: objects by which clusters get into a cloud without a key of their own",
+		Use: "identity", Short: "List, add and remove identities, by which clusters access a cloud without their own keys",
 		Long: `An identity is a provider's object that holds access to a cloud: a role on AWS, a managed identity on Azure, a user of
 vCenter. Clusters name it, and the identity lists the namespaces whose clusters may use it.`,
 	}
@@ -97,7 +97,7 @@ func newIdentityAddCmd(f *factory) *cobra.Command {
 	options := &o.identity
 	c := &cobra.Command{
 		Use:   "add NAME",
-		Short: "Add an identity to a management cluster, and say what the cloud needs for it",
+		Short: "Add an identity to a management cluster, and show what to apply in the cloud",
 		Long: `Add an identity to the configuration of a management cluster, for the clusters of the given environments or namespaces only.
 The command prints what you have to apply yourself: a trust policy on AWS, federated credentials on Azure, the Secret on vSphere. With
 --issuer, the identity needs no key: give the public address of the management cluster's service account issuer ("fleetctl host issuer
@@ -111,7 +111,7 @@ export" writes the files to publish there).` + editing,
 	fs.StringVar(&options.Provider, "provider", "", "cloud's provider: aws, azure or vsphere (required)")
 	fs.StringSliceVar(&options.Environments, "environment", nil, "environments whose clusters may use it")
 	fs.StringSliceVar(&options.Namespaces, "namespace", nil, "namespaces whose clusters may use it")
-	fs.StringVar(&options.RoleARN, "role-arn", "", "AWS: the role that it stands for")
+	fs.StringVar(&options.RoleARN, "role-arn", "", "AWS: role of the identity")
 	fs.StringVar(&options.ExternalID, "external-id", "", "AWS: external ID that is needed to assume the role")
 	fs.StringVar(&options.TrustedARN, "trusted-arn", "", "AWS: principal that may assume the role (default: controllers.cluster-api-provider-aws.sigs.k8s.io of the same account)")
 	fs.StringVar(&options.TenantID, "tenant-id", "", "Azure: the tenant")

@@ -79,13 +79,13 @@ func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 	fs.StringVar(&o.GitURL, "git-url", "", "remote of the fleet repo, https or ssh (default: the folder's own remote, or none at all)")
 	fs.StringVar(&o.Branch, "git-branch", "", "branch that holds the fleet (default: main)")
 	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")
-	fs.BoolVar(&o.TakeOverFlux, "take-over-flux", false, "point a Flux that follows something else at this fleet repo; what it applied before is kept")
+	fs.BoolVar(&o.TakeOverFlux, "take-over-flux", false, "point a Flux that follows another source at this fleet repo; its objects stay")
 	fs.BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
 }
 
 // addHostType defines the flag that says what a new management cluster is carried by.
 func (o *initOptions) addHostType(c *cobra.Command) {
-	c.Flags().StringVar(&o.HostType, "host", "", "what carries the management cluster: "+hostNames()+" (default: kind where a container engine answers, else embedded)")
+	c.Flags().StringVar(&o.HostType, "host", "", "kind of host of the management cluster: "+hostNames()+" (default: kind where a container engine answers, else embedded)")
 	completeFlag(c, "host", cobra.FixedCompletions(hostTypes(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -117,8 +117,8 @@ func (o *initOptions) addRunFlags(c *cobra.Command) {
 	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "", "known_hosts file that pins the host keys of an ssh remote (default: the user's)")
 	fs.StringVar(&o.AgeKeyFile, "age-key-file", "", "file with the private age key of a fleet repo that has one (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or a new one)")
 	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
-	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "names of preflight checks whose failure is accepted")
-	fs.BoolVar(&o.NoVerify, "no-verify", false, "leave out the Git hooks that could refuse the commit of the fleet repo: pre-commit, commit-msg and pre-push")
+	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "preflight checks that may fail")
+	fs.BoolVar(&o.NoVerify, "no-verify", false, "skip the Git hooks that could refuse the commit of the fleet repo: pre-commit, commit-msg and pre-push")
 }
 
 // addDryRun defines the flags of a run that only says what it would do.

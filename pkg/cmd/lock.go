@@ -30,7 +30,7 @@ func newLockCmd(f *factory) *cobra.Command {
 	o := &lockOptions{}
 	c := &cobra.Command{
 		Use:   "lock",
-		Short: "Write the digests of all that the fleet installs to fleet.lock",
+		Short: "Write the digests of everything that the fleet installs to fleet.lock",
 		Long: `Read the components of every provider, cert-manager and Flux in the versions of fleet.yaml, and write their digests to
 fleet.lock, with the digests of the images that they run. fleetctl init refuses a component with another digest, and runs the locked images:
 releases carry no signature, and every management cluster has to run the reviewed components. Run this command after you change a version in
@@ -46,7 +46,7 @@ no cluster. --dry-run writes nothing; --commit and --push carry the change on.`,
 	}
 	o.add(c)
 	c.Flags().StringVar(&o.bundle, "bundle", "", "offline bundle that the components come from (folder or .tar.zst)")
-	c.Flags().BoolVar(&o.check, "check", false, "change nothing, and exit with 3 where fleet.lock would change")
+	c.Flags().BoolVar(&o.check, "check", false, "change nothing, and exit with 3 if fleet.lock would change")
 	return c
 }
 

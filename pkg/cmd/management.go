@@ -20,13 +20,13 @@ func (f *factory) addManagement(c *cobra.Command) {
 
 // addReach gives c, which looks at a management cluster, the flags that say how that is reached: what this machine remembers of it does not count then.
 func (f *factory) addReach(c *cobra.Command) {
-	c.Flags().StringVar(&f.flags.kubeconfig, "kubeconfig", "", "kubeconfig that reaches the management cluster (default: what this machine remembers of it, or with --context yours)")
+	c.Flags().StringVar(&f.flags.kubeconfig, "kubeconfig", "", "kubeconfig that reaches the management cluster (default: this machine's record of it, or with --context your own)")
 	c.Flags().StringVar(&f.flags.context, "context", "", "context of the management cluster in the kubeconfig (default with --kubeconfig: the current one)")
 }
 
 // addManagementFilter gives a list the flag that leaves in it what belongs to one management cluster; only applies it.
 func (f *factory) addManagementFilter(c *cobra.Command) {
-	f.managementFlag(c, "only what belongs to this management cluster")
+	f.managementFlag(c, "only this management cluster")
 }
 
 // onManagement is addManagement for a command that has no other flags.

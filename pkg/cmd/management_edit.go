@@ -69,7 +69,7 @@ management cluster makes it, as a workload cluster of that name.` + editing,
 	fs.StringVar(&o.hostContext, "host-context", "", "context of an existing cluster")
 	fs.StringVar(&wanted.Parent, "parent", "", "management cluster that makes it")
 	fs.StringVar(&wanted.Cloud, "cloud", "", "folder below providers (default: the name of its first infrastructure provider)")
-	fs.StringVar(&wanted.Generation, "generation", "", "folder below that (default: v1, or the next that is free)")
+	fs.StringVar(&wanted.Generation, "generation", "", "generation: the folder below that of the cloud (default: v1, or the next free one)")
 	fs.StringVar(&wanted.KubernetesVersion, "kubernetes-version", "", "Kubernetes of the management cluster (default: the host's)")
 	completeFlag(c, "parent", f.completeFrom(-1, ofManagement.choices))
 	o.add(c)
@@ -79,7 +79,7 @@ management cluster makes it, as a workload cluster of that name.` + editing,
 
 func newManagementRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
-		Short: "Remove a management cluster that makes no clusters from fleet.yaml",
+		Short: "Remove a management cluster without workload clusters from fleet.yaml",
 		Long: `Remove a management cluster from fleet.yaml, with its folder. First remove its workload clusters, or hand them to another management cluster.
 This does not delete the management cluster: first run ` + "`fleetctl teardown`" + `.` + editing,
 		Example: "  fleetctl management remove platform --push",

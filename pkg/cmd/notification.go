@@ -20,7 +20,7 @@ var ofNotification = argument{what: "notification", choices: func(r *fleetrepo.R
 
 func newNotificationCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "notification", Short: "List, add and remove notifications: messages of what Flux does, and the status of commits",
+		Use: "notification", Short: "List, add and remove notifications: messages about Flux, and the status of commits",
 		Long: `A notification tells people what Flux on the management clusters does, or fails to do: in Slack, in Teams, or by a webhook.
 Or it marks each commit at the forge as applied or failed. fleet.yaml lists the notifications, and Flux's notification-controller sends
 them.`,
@@ -97,7 +97,7 @@ a file or from standard input, and puts it encrypted into the fleet repo. --secr
 	fs.StringVar(&n.Severity, "severity", "", "error for failures alone, or info for all that happens (default: error; info for commits)")
 	fs.StringVar(&o.secretFile, "secret-file", "", "file with the address of the webhook, or with the token; - is standard input")
 	fs.StringVar(&n.Secret, "secret", "", "Secret in flux-system with the address or the token, if you make it yourself")
-	fs.StringSliceVar(&n.Environments, "environment", nil, "environment that it is about (default: all that the management clusters do)")
+	fs.StringSliceVar(&n.Environments, "environment", nil, "environment to limit it to (default: everything on the management clusters)")
 	fs.StringSliceVar(&n.ManagementClusters, "on-management", nil, "management cluster that has it (default: all)")
 	var types []string
 	for _, t := range v1alpha1.NotificationTypes() {

@@ -47,7 +47,7 @@ func newOrphansCmd(f *factory) *cobra.Command {
 	o := &orphansOptions{}
 	c := listFormats(&cobra.Command{
 		Use:   "orphans",
-		Short: "List, and delete, what a cloud still holds of the fleet's clusters and nobody manages any more",
+		Short: "List and delete the fleet's resources in a cloud that no management cluster manages any more",
 		Long: `List the cloud resources of the fleet's clusters that no reachable management cluster owns, such as machines that still run,
 and cost money, after their management cluster is gone. fleetctl asks the cloud in every region of the account, with the credentials that
 "fleetctl init" gives to the provider.
@@ -76,9 +76,9 @@ Exit codes: 0 there are none, and everything was asked; 3 there are some, or som
 		RunE: running(f, o, runOrphans),
 	})
 	fs := c.Flags()
-	fs.StringSliceVar(&o.regions, "region", nil, "ask this region alone; repeat for several (default: all of the account)")
+	fs.StringSliceVar(&o.regions, "region", nil, "ask only this region; repeat for several (default: all regions of the account)")
 	fs.BoolVar(&o.runCommands, "run-commands", false, "run the commands of fleet.yaml that print credentials")
-	fs.StringVar(&o.remove, "delete", "", "delete what is left of this `cluster`")
+	fs.StringVar(&o.remove, "delete", "", "delete the orphans of this `cluster`")
 	fs.StringSliceVar(&o.gone, "gone", nil, "with --delete: a management `cluster` that cannot be asked because it no longer exists; repeat for several")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "with --delete: show what it would delete, in order, and delete nothing")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "with --delete: do not ask")

@@ -50,11 +50,11 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 	o.addRunFlags(c)
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	c.Flags().StringVar(&p.To, "to", "", "workload cluster that takes over, NAME or NAMESPACE/NAME")
-	c.Flags().StringVar(&p.ToKubeconfig, "to-kubeconfig", "", "kubeconfig of the cluster that takes over, where it is no workload cluster of the source")
+	c.Flags().StringVar(&p.ToKubeconfig, "to-kubeconfig", "", "kubeconfig of the cluster that takes over, if it is not a workload cluster of the source")
 	c.Flags().BoolVar(&p.Abort, "abort", false, "undo a hand-over whose target has not taken over yet")
-	c.Flags().BoolVar(&p.WithoutTarget, "without-target", false, "with --abort: the target is gone, so that nothing is to be removed there")
+	c.Flags().BoolVar(&p.WithoutTarget, "without-target", false, "with --abort: the target is gone, so remove nothing there")
 	c.Flags().BoolVar(&p.SourceIsGone, "source-is-gone", false, "with --abort: the management cluster does not act any more, and never will; what it has begun is removed from the target")
-	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "say what would be handed over; change nothing")
+	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "show what would be handed over, and change nothing")
 	return c
 }
 

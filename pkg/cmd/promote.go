@@ -23,7 +23,7 @@ func newPromoteCmd(f *factory) *cobra.Command {
 	options := &o.promotion
 	c := &cobra.Command{
 		Use:   "promote",
-		Short: "Let production follow what the environments before it run",
+		Short: "Let production follow the revision that the environments before it run",
 		Long: `Move a channel to a newer tag. The environments that follow the channel change with it in everything: the definitions of
 their clusters, the charts, and the manifests on the clusters.
 
@@ -47,8 +47,8 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
 	f.addManagement(c)
 	f.addReach(c)
 	fs := c.Flags()
-	fs.StringVar(&options.To, "to", "", "tag to move the channel to: one that is there, or a new one (default: the next version)")
-	fs.StringVar(&options.Channel, "channel", "", "channel to move (default: the only one that goes through tags)")
+	fs.StringVar(&options.To, "to", "", "tag to move the channel to: an existing tag, or a new one (default: the next version)")
+	fs.StringVar(&options.Channel, "channel", "", "channel to move (default: the only channel of tags)")
 	fs.BoolVar(&options.SkipHealth, "skip-health", false, "do not look at the environments before it; the tag says so")
 	fs.BoolVar(&o.status, "status", false, "show which revision each environment runs, and which commits wait")
 	completeFlag(c, "channel", f.completeFrom(-1, tagChannelNames))

@@ -306,7 +306,7 @@ change.` +
 	}
 	addKeyFlag(c, &rotate.AgeKeyFile)
 	c.Flags().BoolVar(&rotate.NewKey, "new-key", false, "make a new age key and encrypt all files for it")
-	c.Flags().BoolVar(&rotate.Offline, "offline", false, "with --new-key, leave it to `fleetctl init` to give the key to the management clusters")
+	c.Flags().BoolVar(&rotate.Offline, "offline", false, "with --new-key, do not give the key to the management clusters: the next fleetctl init does")
 	o.add(c)
 	return c
 }

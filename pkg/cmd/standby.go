@@ -16,7 +16,7 @@ var ofStandby = argument{what: "standby", choices: func(r *fleetrepo.Repo, _ []s
 
 func newStandbyCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
-		Use: "standby", Short: "Keep a second management cluster ready, and have it take over",
+		Use: "standby", Short: "Keep a second management cluster ready, and let it take over",
 		Long: `A standby is a second cluster with Flux and the same providers, in the same versions, as a management cluster. It fetches Git and does
 nothing: its providers are stopped, and its API server denies all writes to the providers' objects. When the management cluster is lost,
 fleetctl standby activate lets the standby take over with the last snapshot.
@@ -121,7 +121,7 @@ func newStandbyActivateCmd(f *factory) *cobra.Command {
 	a := &o.activate
 	c := &cobra.Command{
 		Use:   "activate NAME",
-		Short: "Have a standby take over from its management cluster",
+		Short: "Let a standby take over from its management cluster",
 		Long: `Let a standby take over from its management cluster. The command creates the objects of the last snapshot on the standby while no controller
 can act on them, and compares every object with the snapshot. Then the standby takes over in one write. Its providers start and find their
 machines again, and Flux follows the folder of the lost management cluster. In fleet.yaml the standby, with its own name and host, replaces
@@ -148,8 +148,8 @@ Exit codes: 0 the standby has taken over; 3 something was not ready in time, run
 	fs.StringVar(&a.Snapshot, "snapshot", "", "ID of the snapshot (default: the newest)")
 	fs.BoolVar(&a.SourceIsGone, "source-is-gone", false, "the management cluster does not act any more, and never will")
 	fs.BoolVar(&a.HandOver, "hand-over", false, "take the work over from a management cluster that lives")
-	fs.BoolVar(&a.PauseElsewhere, "pause-elsewhere", false, "bring clusters back paused that say themselves that another management cluster has them by now")
-	fs.BoolVar(&a.DryRun, "dry-run", false, "say what the standby would take over; change nothing")
+	fs.BoolVar(&a.PauseElsewhere, "pause-elsewhere", false, "restore clusters paused whose own record names another management cluster as their owner")
+	fs.BoolVar(&a.DryRun, "dry-run", false, "show what the standby would take over, and change nothing")
 	fs.BoolVar(&a.Abort, "abort", false, "undo an activation that has not taken over yet")
 	takes(f, c, ofStandby)
 	return c

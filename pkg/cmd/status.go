@@ -83,9 +83,9 @@ Exit codes: 0 everything is Ready; 3 something is not.`,
 	f.addManagement(c)
 	f.addReach(c)
 	c.Flags().BoolVar(&o.all, "all", false, "every management cluster of the fleet, side by side")
-	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until interrupted")
+	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "show the status again after each change, until interrupted")
 	c.Flags().DurationVar(&o.interval, "interval", 2*time.Second, "how often --watch looks")
-	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
+	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for each answer")
 	return c
 }
 

@@ -48,7 +48,7 @@ func (f *factory) pauses(c *cobra.Command, p pausing, paused bool) {
 	c.Long += now + editing
 	c.Example = "  fleetctl " + p.noun + " " + c.Name() + " NAME --push\n  fleetctl " + p.noun + " " + c.Name() + " NAME --now"
 	c.RunE = running(f, o, runPause)
-	c.Flags().BoolVar(&o.now, "now", false, "do it on the cluster at once, without a commit")
+	c.Flags().BoolVar(&o.now, "now", false, "change the cluster at once, without a commit")
 	o.add(c)
 	takes(f, c, p.what)
 }

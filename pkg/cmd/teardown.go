@@ -43,7 +43,7 @@ the end it lists the cloud resources that are left, as "fleetctl orphans" does.`
 	}
 	f.addManagement(c)
 	c.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the workload clusters that live only there")
-	c.Flags().BoolVar(&o.skipDrain, "skip-drain", false, "leave in the cloud what Kubernetes made there from inside the workload clusters: load balancers and volumes")
+	c.Flags().BoolVar(&o.skipDrain, "skip-drain", false, "do not delete the load balancers and volumes that Kubernetes made from inside the workload clusters")
 	c.Flags().StringSliceVar(&o.abandon, "abandon", nil, "workload clusters, NAME or NAMESPACE/NAME, that are deleted even if they manage clusters themselves or do not say: nobody manages those any more")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what it would do, in order, and change nothing")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")

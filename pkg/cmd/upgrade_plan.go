@@ -46,7 +46,7 @@ Exit codes: 0 there is nothing to do; 1 something could not be found out; 3 ther
 	f.addReach(c)
 	o.add(c)
 	c.Flags().StringVar(&o.plan.Bundle, "bundle", "", "offline bundle in which to look for versions (folder or .tar.zst)")
-	c.Flags().StringVar(&o.to, "to", "", "latest: put the newest versions that fit into fleet.yaml and fleet.lock")
+	c.Flags().StringVar(&o.to, "to", "", "latest: write the newest versions that fit into fleet.yaml and fleet.lock")
 	completeFlag(c, "to", cobra.FixedCompletions([]string{"latest"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

@@ -39,12 +39,12 @@ validate exits with 3 if there is an error. -o sarif is for code scanning, -o gi
 		RunE:        running(f, o, runValidate),
 	}
 	fs := c.Flags()
-	fs.BoolVar(&o.Strict, "strict", false, "make errors of warnings")
+	fs.BoolVar(&o.Strict, "strict", false, "treat warnings as errors")
 	fs.StringSliceVar(&o.CRDs, "crds", nil, "folder or file with CRDs, which win over all others (repeatable)")
 	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle that the providers' CRDs come from (folder or .tar.zst)")
 	fs.BoolVar(&o.Offline, "offline", false, "fetch nothing over the network")
 	fs.BoolVar(&o.LocalReleases, "local-releases", false, "read providers whose url in fleet.yaml is a place of this machine; otherwise nothing outside the fleet repo is read")
-	fs.BoolVar(&o.listRules, "rules", false, "list the rules and look at nothing")
+	fs.BoolVar(&o.listRules, "rules", false, "list the rules, and check nothing")
 	return c
 }
 

@@ -43,7 +43,7 @@ func newWhyCmd(f *factory) *cobra.Command {
 	o := &whyOptions{}
 	c := &cobra.Command{
 		Use:   "why CLUSTER",
-		Short: "Say why a workload cluster is not as Git has it: the first cause, and its remedy",
+		Short: "Say why a workload cluster differs from Git: the first cause, and its remedy",
 		Long: `Say why a workload cluster, NAME or NAMESPACE/NAME, is not as Git has it. It follows the way from the commit through Flux's source, Kustomizations
 and HelmRelease to the Cluster and to its provider's own objects, down to the words of the cloud. The first cause is the trouble that no
 other trouble explains. It stands on top, with its remedy if one is known.
@@ -57,7 +57,7 @@ Exit codes: 0 the cluster is as it should be; 3 it is not.`,
 	}
 	f.addManagement(c)
 	f.addReach(c)
-	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "give up on what does not answer after this time")
+	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for each answer")
 	return c
 }
 
