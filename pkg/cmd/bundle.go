@@ -62,7 +62,7 @@ No provider credentials are needed, and none get into the bundle. If a run is in
 	o.addHostType(c)
 	fs := c.Flags()
 	fs.StringVar(&b.From, "from", "", "another bundle to copy content from, before anything is downloaded")
-	fs.StringVar(&b.Programs, "programs", "", "programs of an embedded host: a folder with etcd, kube-apiserver and kube-controller-manager, or `FOLDER|releases` (default: from images)")
+	fs.StringVar(&b.Programs, "programs", "", "programs of an embedded host: a folder with etcd, kube-apiserver and kube-controller-manager, or the word releases (default: from images)")
 	fs.StringVar(&o.releases.Kubernetes, "kubernetes-releases", programs.KubernetesReleases, "where --programs releases finds those of Kubernetes")
 	fs.StringVar(&o.releases.Etcd, "etcd-releases", programs.EtcdReleases, "where --programs releases finds etcd")
 	fs.StringSliceVar(&b.Features, "feature", nil, "feature to include although no cluster has it yet; repeat for several")
