@@ -212,14 +212,17 @@ func (r *Renderer) eachCluster(visit func(environment, cluster string)) {
 	}
 }
 
-// Reads are the files that are read to build a folder as kustomize-controller would, whether or not something applies it. ok is false where the folder
-// is not there, or does not build.
-func (r *Renderer) Reads(ctx context.Context, dir string) (names []string, ok bool) {
+// Reads returns the files from which kustomize-controller would build a folder, whether or not something applies it. Nothing is built. ok is false
+// where the folder is not there, or something is wrong with the files that it names.
+func (r *Renderer) Reads(dir string) (names []string, ok bool) {
 	if !r.repo.isDir(dir) {
 		return nil, false
 	}
-	b := &builds{repo: r.repo, begin: r.begin}
-	_, findings := b.build(ctx, dir, buildSpec{}, scope{})
+	b := &builds{repo: r.repo}
+	resources, findings := b.resources(dir)
+	if findings == nil {
+		findings = b.gather(dir, resources, buildSpec{}).findings
+	}
 	return slices.Sorted(maps.Keys(b.files())), findings.Err() == nil
 }
 

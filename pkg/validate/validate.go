@@ -203,7 +203,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 		return nil, err
 	}
 	findings = append(findings, r.renderFindings(placed)...)
-	findings = append(findings, r.checkUnapplied(ctx, renderer, placed)...)
+	findings = append(findings, r.checkUnapplied(renderer, placed)...)
 	findings = append(findings, r.checkFolders()...)
 	objects := r.objects()
 	out.Objects = len(r.rendered.Objects)
