@@ -39,12 +39,12 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 	if err := changedCopy(repo.Dir, dir, files, e); err != nil {
 		return fmt.Errorf("look at the change: %w", err)
 	}
-	after, err := o.errorsOf(ctx, dir)
+	after, err := o.errorsOf(ctx, dir, repo.Dir)
 	after = slices.DeleteFunc(after, func(f diag.Finding) bool { return f.Severity != diag.SeverityError })
 	if err != nil || len(after) == 0 {
 		return err
 	}
-	before, err := o.errorsOf(ctx, repo.Dir)
+	before, err := o.errorsOf(ctx, repo.Dir, "")
 	if err != nil {
 		return err
 	}
@@ -85,9 +85,9 @@ func saysOf(f diag.Finding) string {
 }
 
 // errorsOf returns the errors that validate finds in a fleet repo, and the warning that Flux applies nothing of it. For a new fleet this is
-// only a warning, and the first object makes nothing worse.
-func (o Options) errorsOf(ctx context.Context, dir string) (diag.Findings, error) {
-	options := validate.Options{Dir: dir, Offline: true}
+// only a warning, and the first object makes nothing worse. copyOf is the repo of which dir is an edited copy, if it is one.
+func (o Options) errorsOf(ctx context.Context, dir, copyOf string) (diag.Findings, error) {
+	options := validate.Options{Dir: dir, CopyOf: copyOf, Offline: true}
 	if _, err := os.Stat(o.CacheDir); err == nil { // a look makes none
 		options.CacheDir = o.CacheDir
 	}
