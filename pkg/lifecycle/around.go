@@ -148,22 +148,6 @@ func (a *around) fence(ctx context.Context) error {
 	return nil
 }
 
-// upTo are those of the steps that the named ones need, and themselves.
-func upTo(all []steps.Step, names ...string) []steps.Step {
-	needed := map[string]bool{}
-	for _, name := range names {
-		needed[name] = true
-	}
-	for _, s := range slices.Backward(all) { // what is needed stands before
-		if needed[s.Name] {
-			for _, name := range s.Needs {
-				needed[name] = true
-			}
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(s steps.Step) bool { return !needed[s.Name] })
-}
-
 // takeIn repairs what has come, gives the work to the management cluster, and goes on as init does.
 func (a *around) takeIn(ctx context.Context) error {
 	err := steps.Run(ctx, a.session.deps.Report, a.init.stepsAround(steps.Step{

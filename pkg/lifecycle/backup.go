@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -173,4 +174,33 @@ func takeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Cla
 // snapshotable refuses a management cluster whose objects are in between two.
 func snapshotable(cluster string, j *handover.Journal) error {
 	return handover.Restorable(cluster, j)
+}
+
+// ForgetSnapshots removes the snapshots that were taken of a management cluster which has handed all its work over and is gone: nothing of it is left that could be
+// restored, and a later one of its name begins from the fleet repo. uid is its own (handover.ClusterUID): snapshots of others, and those that cannot be read with
+// the keys of this machine, are kept and counted.
+func ForgetSnapshots(ctx context.Context, deps management.Deps, o InitOptions, uid string) (kept int, err error) {
+	s, err := readSession(ctx, deps, o)
+	if err != nil {
+		return 0, err
+	}
+	defer s.close()
+	place, ids, err := s.snapshots(ctx)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if snap, err := snapshot.Find(ctx, place, id, keys); err != nil || snap.Fleet != s.identity() || snap.UID != uid {
+			kept++
+			continue
+		}
+		if err := place.Remove(ctx, id); err != nil {
+			return kept, fmt.Errorf("remove the snapshot %s of %s: %w", id, s.mgmt.Name, err)
+		}
+	}
+	return kept, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -239,9 +240,6 @@ func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) err
 	return nil
 }
 
-// lookTimeout bounds a look at the cluster that is made although the command's own time is over.
-const lookTimeout = 10 * time.Second
-
 // alreadyPivoted tells whether an earlier run handed the work over. What it could not finish (the bootstrap cluster's end) is finished
 // now.
 func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
@@ -364,4 +362,14 @@ func (b *bootstrap) copyKubeconfig() error {
 	}
 	b.result.Kubeconfig = b.opts.KubeconfigOut
 	return nil
+}
+
+// checkPivotSource refuses, before anything is made, a fleet repo that the cluster which is to take over could never read: what an
+// embedded host serves is on this machine's loopback.
+func (b *bootstrap) checkPivotSource() error {
+	if b.opts.PivotTo == "" || !b.session.traits().Processes || b.session.fleet.Spec.Git.Scheme() != v1alpha1.GitLocal {
+		return nil
+	}
+	return diag.Usage("give the fleet repo a remote with --git-url, or bootstrap with --host kind",
+		"%s cannot take over: with the embedded host, a fleet repo without a remote is served on this machine's loopback only", b.opts.PivotTo)
 }

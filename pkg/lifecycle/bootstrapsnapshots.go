@@ -4,17 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
@@ -138,103 +133,4 @@ func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place, ids []s
 		return "", true, nil
 	}
 	return journal.Snapshot, false, nil
-}
-
-// snapshotsAreOf tells whether one of the snapshots in the place, oldest first, was taken of the cluster that client reaches. One that cannot be read was not.
-func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, ids []string, client *kube.Client) (bool, error) {
-	uid, err := handover.ClusterUID(ctx, client)
-	if err != nil {
-		return false, err
-	}
-	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
-	if err != nil {
-		return false, err
-	}
-	there, err := fleetsecrets.ClusterKeys(ctx, client)
-	if err != nil {
-		return false, err
-	}
-	keys = fleetsecrets.Unique(slices.Concat(keys, there))
-	for _, id := range slices.Backward(ids) {
-		if snap, err := snapshot.Find(ctx, place, id, keys); err == nil && snap.Fleet == s.identity() && snap.UID == uid {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// refuseForgottenAt is refuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
-func (s *session) refuseForgottenAt(ctx context.Context, client *kube.Client, journal *handover.Journal) error {
-	if s.connected || s.standbyOf != "" || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
-		return nil
-	}
-	place, ids, err := s.snapshots(ctx)
-	if err != nil || len(ids) == 0 {
-		return err
-	}
-	if ours, err := s.snapshotsAreOf(ctx, place, ids, client); err != nil || ours {
-		return err
-	}
-	return s.forgotten(place, ids)
-}
-
-// markHandedOver notes in the place of the snapshots that the work is another's, or will be: nobody restores it from there beside it. It is done before the
-// commit can be, for a run that dies right after that could do it no more; an abort takes a new snapshot, which counts from then on.
-func (p *pushed) markHandedOver(ctx context.Context, to string) error {
-	s := p.session
-	if s.snapshotsTo() == "" {
-		return nil
-	}
-	place, err := s.place()
-	if err != nil {
-		return err
-	}
-	keys, err := p.sealingKeys()
-	if err != nil {
-		return err
-	}
-	return snapshot.Put(ctx, place, s.note(to, "", time.Now()), keys)
-}
-
-// note is what the place of the snapshots says of a work that is another's, or will be; uid is of a standby, else "".
-func (s *session) note(to, uid string, at time.Time) *snapshot.Snapshot {
-	at = at.UTC().Truncate(time.Second)
-	return &snapshot.Snapshot{
-		ID: snapshot.NewID(at), Taken: at, By: ownership.Somebody(), Fleet: s.identity(), FleetName: s.fleet.Metadata.Name, ManagementCluster: s.declaredAs(),
-		Providers: []string{}, Clusters: []string{}, Available: []string{}, HandedOver: to, HandedOverUID: uid,
-	}
-}
-
-// refuseForgotten refuses to make a management cluster of which there are snapshots: another machine has it, or had.
-func (s *session) refuseForgotten(ctx context.Context) error {
-	if s.snapshotsTo() == "" || s.hostErr != nil || s.connected || s.standbyOf != "" {
-		return nil //nolint:nilerr // preflight tells it with all else
-	}
-	if st, err := s.host.State(ctx); err != nil || st != host.StateAbsent {
-		return err
-	}
-	place, ids, err := s.snapshots(ctx)
-	if err != nil || len(ids) == 0 {
-		return err
-	}
-	return s.forgotten(place, ids)
-}
-
-func (s *session) forgotten(place snapshot.Place, ids []string) error {
-	return diag.Errorf(strings.Join([]string{
-		"if it lives, give this machine the way there: `fleetctl connect`", "if it is gone: `fleetctl restore --source-is-gone`",
-		"if nothing of it is left anywhere, remove the snapshots",
-	}, "; "), "another machine has the management cluster %s, or had: there are snapshots of it in %s, %s the newest", s.mgmt.Name, place, ids[len(ids)-1])
-}
-
-// snapshotAgain takes a snapshot of a management cluster that keeps its work after all: it counts in the place of the note that the work was handed over.
-func (p *pivot) snapshotAgain(ctx context.Context) error {
-	if p.session.snapshotsTo() == "" {
-		return nil
-	}
-	_, err := Backup(ctx, p.session.deps, BackupOptions{
-		Target: &management.Target{Name: p.session.mgmt.Name, Cluster: p.session.cluster}, Client: p.source, Dir: p.session.opts.Dir, To: p.session.snapshotsTo(),
-		Git: p.session.opts.Git, AgeKeyFile: p.session.opts.AgeKeyFile,
-	})
-	return err
 }

@@ -218,19 +218,6 @@ func (s *session) rememberConnected(ctx context.Context, client *kube.Client, ku
 	return kube.MergeKubeconfig(ctx, s.opts.MergeKubeconfig, management.ContextName(s.mgmt.Name), kubeconfig)
 }
 
-// reachAsConnected has a management cluster that another machine made reached by what connect has kept, whatever fleet.yaml says of its host.
-func (s *session) reachAsConnected() {
-	record, err := s.cluster.Load()
-	if err != nil || !record.Connected {
-		return
-	}
-	here := *s.mgmt // what fleet.yaml says stays as it is
-	here.Host = v1alpha1.Host{
-		Type: v1alpha1.HostExisting, Existing: &v1alpha1.ExistingHost{Kubeconfig: record.KubeconfigSource, Context: record.Context},
-	}
-	s.mgmt, s.connected = &here, true
-}
-
 // Disconnect forgets the way to a management cluster that another machine made. Nothing there is changed.
 func Disconnect(t *management.Target) error {
 	if t.Record == nil || !t.Record.Connected {

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -18,7 +19,7 @@ func (s *session) cloneAuth() (gitrepo.Auth, error) {
 	auth := s.pushAuth()
 	var err error
 	if s.opts.Git.CAFile != "" {
-		if auth.CA, err = within.Given(s.inRepo(s.opts.Git.CAFile), maxNamed); err != nil {
+		if auth.CA, err = within.Given(s.inRepo(s.opts.Git.CAFile), within.MostNamed); err != nil {
 			return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "give --git-ca-file a PEM file")
 		}
 	}
@@ -33,7 +34,7 @@ func (s *session) givenKnownHosts() (string, error) {
 	if s.opts.Git.KnownHostsFile == "" {
 		return "", nil
 	}
-	raw, err := within.Given(s.opts.Git.KnownHostsFile, maxNamed)
+	raw, err := within.Given(s.opts.Git.KnownHostsFile, within.MostNamed)
 	return string(raw), diag.Wrap("read the known hosts", err, "give --ssh-known-hosts a file in the format of ~/.ssh/known_hosts")
 }
 
@@ -123,4 +124,38 @@ func deployKeyPage(remote string) string {
 		return fmt.Sprintf("https://%s/%s/admin/access-keys/", host, path)
 	}
 	return ""
+}
+
+// explainRemote adds what only the command line knows to an error of the remote at url.
+func (s *session) explainRemote(url string, err error) error {
+	if !errors.Is(err, gitrepo.ErrAuth) {
+		return err
+	}
+	switch scheme := (v1alpha1.Git{URL: url}).Scheme(); {
+	case scheme == v1alpha1.GitSSH && s.opts.Git.SSHKeyFile == "":
+		return diag.Wrap("", err, "give --ssh-key-file a key that may push, or add one to your agent: ssh-add")
+	case scheme != v1alpha1.GitSSH && s.opts.Git.Token == "":
+		return diag.Wrap("", err, "set FLEETCTL_GIT_TOKEN, or give --git-token-file")
+	}
+	return err
+}
+
+// readCA reads the certificate authorities that fleet.yaml, or a flag for a new one, names.
+func (s *session) readCA() (err error) {
+	file := cmp.Or(s.fleet.Spec.Git.CAFile, s.opts.Git.CAFile)
+	if file == "" {
+		return nil
+	}
+	s.ca, err = within.Named(s.inRepo(file), within.MostNamed)
+	return diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml, or --git-ca-file, names a PEM file, relative to fleet.yaml")
+}
+
+// givenOwnToken tells whether this run was given a token for Flux. The one that pushes, given twice, is none.
+func (s *session) givenOwnToken() bool {
+	return s.opts.FluxToken != "" && s.opts.FluxToken != s.opts.Git.Token
+}
+
+// readerAuth is how Flux reaches the remote with a token of its own.
+func (s *session) readerAuth() (username, token string) {
+	return cmp.Or(s.opts.FluxUsername, s.fleet.Spec.Git.FluxUsername, s.pushAuth().Username), s.opts.FluxToken
 }

@@ -2,8 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -50,11 +48,12 @@ func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir str
 	if err := s.mustStand(ctx); err != nil {
 		return nil, err
 	}
-	versions, err := s.chooseVersions(ctx, func(string) {})
+	init := newInitRun(s)
+	versions, err := init.chooseVersions(ctx, func(string) {})
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := s.readManifests(ctx, versions, func(string) {})
+	manifests, err := init.readManifests(ctx, versions, func(string) {})
 	if err != nil {
 		return nil, err
 	}
@@ -83,39 +82,8 @@ func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir str
 	for _, f := range set.Files() {
 		plan.Manifests = append(plan.Manifests, f.Path)
 	}
-	for _, step := range newInitRun(s).initSteps() {
+	for _, step := range init.initSteps() {
 		plan.Steps = append(plan.Steps, PlanStep{Name: step.Name, Needs: append([]string{}, step.Needs...)})
 	}
 	return plan, nil
-}
-
-// manifestFiles are the manifests of a run: what is applied to the management cluster, and what is committed.
-func (c *repoContent) manifestFiles(ctx context.Context) ([]manifest.File, error) {
-	var files []manifest.File
-	applied, err := c.manifests.source.Render(ctx, c.manifests.providers)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range applied {
-		files = append(files, manifest.File{Path: filepath.ToSlash(filepath.Join("apply", f.Name)), Content: f.Content})
-	}
-	sync, err := flux.GenerateSync(c.session.syncOptions(c.endpoint))
-	if err != nil {
-		return nil, err
-	}
-	files = append(files,
-		manifest.File{Path: "apply/flux-components.yaml", Content: c.manifests.flux.Content},
-		manifest.File{Path: "apply/flux-sync.yaml", Content: sync})
-	root := c.session.opts.Dir
-	committed, err := c.repoFiles(ctx, root, func(f manifest.File) bool {
-		_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path)))
-		return err == nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range committed {
-		files = append(files, manifest.File{Path: "repo/" + f.Path, Content: f.Content})
-	}
-	return files, nil
 }

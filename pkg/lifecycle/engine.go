@@ -80,3 +80,22 @@ func (s *session) otherSocket(ctx context.Context) string {
 	}
 	return socket
 }
+
+// tuningOf is the tuning of a management cluster in the words of those that apply it.
+func tuningOf(m *v1alpha1.ManagementCluster) []kube.Tuning {
+	all := make([]kube.Tuning, 0, len(m.Tuning))
+	for _, t := range m.Tuning {
+		all = append(all, kube.Tuning{Manager: t.Manager, Flags: t.Flags, Requests: amounts(t.Resources.Requests), Limits: amounts(t.Resources.Limits)})
+	}
+	return all
+}
+
+func amounts(list v1alpha1.ResourceList) map[string]string {
+	out := map[string]string{}
+	for name, amount := range map[string]string{"cpu": list.CPU, "memory": list.Memory} {
+		if amount != "" {
+			out[name] = amount
+		}
+	}
+	return out
+}

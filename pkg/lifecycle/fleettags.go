@@ -14,7 +14,8 @@ const tagsTold = 3
 
 // checkFleetTags looks whether the clusters are tagged as this fleet's: a copied repo has the tags of the first one, and its management cluster would make
 // machines that the first one takes for its own.
-func (s *session) checkFleetTags(tags []fleetrepo.FleetTag, err error) preflight.Result {
+func (c *checks) checkFleetTags(tags []fleetrepo.FleetTag, err error) preflight.Result {
+	s := c.session
 	if err != nil {
 		return preflight.FailWith(err)
 	}

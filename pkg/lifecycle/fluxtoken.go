@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -34,16 +33,6 @@ type heldToken struct {
 
 // byToken tells whether the fleet repo is at a remote that takes tokens.
 func (s *session) byToken() bool { return s.fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS }
-
-// givenOwnToken tells whether this run was given a token for Flux. The one that pushes, given twice, is none.
-func (s *session) givenOwnToken() bool {
-	return s.opts.FluxToken != "" && s.opts.FluxToken != s.opts.Git.Token
-}
-
-// readerAuth is how Flux reaches the remote with a token of its own.
-func (s *session) readerAuth() (username, token string) {
-	return cmp.Or(s.opts.FluxUsername, s.fleet.Spec.Git.FluxUsername, s.pushAuth().Username), s.opts.FluxToken
-}
 
 // tokenHome is the server that a token for the fleet repo is for.
 func (s *session) tokenHome() string {

@@ -32,9 +32,9 @@ const (
 
 // checkFluxToken says what Flux reads the remote with, or will, on which clusters, and what whoever rules one of them could do with it. It refuses
 // to give the token that pushes to workload clusters where nobody has agreed to that.
-func (c *clusterChecks) checkFluxToken(ctx context.Context) preflight.Result {
-	if c.givenOwnToken() {
-		username, token := c.readerAuth()
+func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
+	if c.session.givenOwnToken() {
+		username, token := c.session.readerAuth()
 		return c.checkReader(ctx, &heldToken{username: username, password: token, own: true}, "is given")
 	}
 	held, err := c.heldTokens(ctx)
@@ -50,10 +50,10 @@ func (c *clusterChecks) checkFluxToken(ctx context.Context) preflight.Result {
 		}
 		return result
 	}
-	if c.opts.Git.Token == "" {
+	if c.session.opts.Git.Token == "" {
 		return c.checkUnknownToken(ctx, held)
 	}
-	if c.fleet.Spec.Git.SharePushToken {
+	if c.session.fleet.Spec.Git.SharePushToken {
 		return preflight.Warn("a token that may only read is safer: --flux-token-file or FLEETCTL_FLUX_TOKEN",
 			"every cluster that reads the fleet repo is given the token that pushes, with all its rights, %s, as spec.git.sharePushToken agrees", inFluxSecret)
 	}
@@ -61,7 +61,7 @@ func (c *clusterChecks) checkFluxToken(ctx context.Context) preflight.Result {
 		switch token := held.files[name]; {
 		case token == nil: // somebody's own
 		case token.elsewhere != "":
-			return preflight.Fail(fluxTokenHint, "the token for Flux in %s was given for %s, and %s is not sent it", name, token.elsewhere, c.tokenHome())
+			return preflight.Fail(fluxTokenHint, "the token for Flux in %s was given for %s, and %s is not sent it", name, token.elsewhere, c.session.tokenHome())
 		default:
 			return preflight.Fail(fluxTokenHint+"; what workload clusters have held is known to them: revoke it",
 				"workload clusters hold a token that init was given for pushing, with all its rights, from %s", name)
@@ -83,7 +83,7 @@ func clusterList(names []string) string {
 }
 
 // checkReader looks whether a token of Flux's own reads the remote, and whether it can do more. A cluster holds it, or is given it.
-func (c *clusterChecks) checkReader(ctx context.Context, token *heldToken, holds string) preflight.Result {
+func (c *checks) checkReader(ctx context.Context, token *heldToken, holds string) preflight.Result {
 	err := c.probeWith(ctx, token)
 	if errors.Is(err, gitrepo.ErrNetwork) || errors.Is(err, gitrepo.ErrTLS) {
 		return preflight.Skip("the server was not asked: see git push") // which says the same, with what to do
@@ -97,14 +97,14 @@ func (c *clusterChecks) checkReader(ctx context.Context, token *heldToken, holds
 		return preflight.FailWith(err)
 	case writes:
 		return preflight.Warn(readOnlyHint, "the token for Flux may push too, and every cluster that reads the fleet repo %s it, %s", holds, inFluxSecret)
-	case c.fluxPushes():
+	case c.session.fluxPushes():
 		return preflight.OK("each workload cluster that reads the fleet repo %s a token that only reads, %s; the management cluster holds the one that pushes, for image automation", holds, inFluxSecret)
 	}
 	return preflight.OK("every cluster that reads the fleet repo %s a token that only reads, %s", holds, inFluxSecret)
 }
 
 // checkUnknownToken says what the token can do that Flux holds already, where this run was given none that it could be compared with.
-func (c *clusterChecks) checkUnknownToken(ctx context.Context, held *tokensHeld) preflight.Result {
+func (c *checks) checkUnknownToken(ctx context.Context, held *tokensHeld) preflight.Result {
 	token, where := held.cluster, "the management cluster"
 	for _, name := range held.names() {
 		if t := held.files[name]; t != nil {
@@ -130,20 +130,20 @@ func (c *clusterChecks) checkUnknownToken(ctx context.Context, held *tokensHeld)
 	return preflight.OK("a token that only reads is held by %s, %s", where, inFluxSecret)
 }
 
-func (c *clusterChecks) tokenAuth(token *heldToken) gitrepo.Auth {
-	auth := c.pushAuth()
+func (c *checks) tokenAuth(token *heldToken) gitrepo.Auth {
+	auth := c.session.pushAuth()
 	auth.Username, auth.Token = cmp.Or(token.username, auth.Username), token.password
 	return auth
 }
 
-func (c *clusterChecks) probeWith(ctx context.Context, token *heldToken) error {
-	_, err := gitrepo.Probe(ctx, c.fleet.Spec.Git.URL, c.tokenAuth(token), c.fleet.Spec.Git.Branch)
+func (c *checks) probeWith(ctx context.Context, token *heldToken) error {
+	_, err := gitrepo.Probe(ctx, c.session.fleet.Spec.Git.URL, c.tokenAuth(token), c.session.fleet.Spec.Git.Branch)
 	return err
 }
 
 // mayWrite asks the server what it begins a push with. No push is tried: the token is not there for one.
-func (c *clusterChecks) mayWrite(ctx context.Context, token *heldToken) (bool, error) {
-	return gitrepo.MayWrite(ctx, c.fleet.Spec.Git.URL, c.tokenAuth(token))
+func (c *checks) mayWrite(ctx context.Context, token *heldToken) (bool, error) {
+	return gitrepo.MayWrite(ctx, c.session.fleet.Spec.Git.URL, c.tokenAuth(token))
 }
 
 // tokensHeld is what the clusters of the fleet read its repo with, as far as it can be found out.
@@ -174,15 +174,15 @@ func (h *tokensHeld) own() []*heldToken {
 func (h *tokensHeld) names() []string { return slices.Sorted(maps.Keys(h.files)) }
 
 // heldTokens looks at the management cluster, where it is this fleet's and follows this remote, and at what the repo has for workload clusters.
-func (c *clusterChecks) heldTokens(ctx context.Context) (*tokensHeld, error) {
-	keys, err := fleetsecrets.LocalKeys(c.session.deps, c.stateFleet(), c.opts.Dir, c.opts.AgeKeyFile)
+func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
+	keys, err := fleetsecrets.LocalKeys(c.session.deps, c.session.stateFleet(), c.session.opts.Dir, c.session.opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
 	held := &tokensHeld{files: map[string]*heldToken{}}
 	if there := c.ours(ctx); there != nil {
 		held.asked = true
-		if held.cluster, err = c.clusterToken(ctx, there.client); err != nil {
+		if held.cluster, err = c.session.clusterToken(ctx, there.client); err != nil {
 			return nil, err
 		}
 		more, err := fleetsecrets.ClusterKeys(ctx, there.client)
@@ -191,8 +191,8 @@ func (c *clusterChecks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 		}
 		keys = append(keys, more...)
 	}
-	for _, env := range c.fleet.Spec.Environments {
-		if err := c.fileToken(held, c.layout().Credentials(env.Name), keys); err != nil {
+	for _, env := range c.session.fleet.Spec.Environments {
+		if err := c.fileToken(held, c.session.layout().Credentials(env.Name), keys); err != nil {
 			return nil, err
 		}
 	}
@@ -201,24 +201,24 @@ func (c *clusterChecks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 
 // ours is the management cluster, if it answers, is this fleet's and follows this remote: no other's token is sent there. Else it is nil, and the
 // checks of its own say why.
-func (c *clusterChecks) ours(ctx context.Context) *standing {
-	if c.hostErr != nil {
+func (c *checks) ours(ctx context.Context) *standing {
+	if c.session.hostErr != nil {
 		return nil
 	}
 	there, err := c.standing(ctx)
-	if err != nil || there == nil || there.claim == nil || there.claim.Fleet != c.identity() || !ownership.SameRepository(there.claim.URL, c.fleet.Spec.Git.URL) {
+	if err != nil || there == nil || there.claim == nil || there.claim.Fleet != c.session.identity() || !ownership.SameRepository(there.claim.URL, c.session.fleet.Spec.Git.URL) {
 		return nil
 	}
 	return there
 }
 
 // fileToken notes what a file for workload clusters has, where there is one that can be read.
-func (c *clusterChecks) fileToken(held *tokensHeld, name string, keys secret.Keys) error {
-	file, err := readCredentialsFile(c.opts.Dir, name, keys)
+func (c *checks) fileToken(held *tokensHeld, name string, keys secret.Keys) error {
+	file, err := readCredentialsFile(c.session.opts.Dir, name, keys)
 	if err != nil || file.plain == nil {
 		return err
 	}
-	token, err := c.tokenInFile(file)
+	token, err := c.session.tokenInFile(file)
 	if err == nil {
 		held.files[name] = token
 	}
@@ -226,8 +226,8 @@ func (c *clusterChecks) fileToken(held *tokensHeld, name string, keys secret.Key
 }
 
 // readingClusters are the workload clusters of the fleet repo whose own Flux gets its credentials from init: those of environments that have none yet.
-func (c *clusterChecks) readingClusters(held *tokensHeld) []string {
-	repo, err := fleetrepo.Open(c.opts.Dir)
+func (c *checks) readingClusters(held *tokensHeld) []string {
+	repo, err := fleetrepo.Open(c.session.opts.Dir)
 	if err != nil {
 		return nil // there is none yet; what is wrong with one is found elsewhere
 	}
@@ -237,12 +237,12 @@ func (c *clusterChecks) readingClusters(held *tokensHeld) []string {
 	}
 	var names []string
 	for _, cluster := range all {
-		credentials := c.layout().Credentials(cluster.Environment)
+		credentials := c.session.layout().Credentials(cluster.Environment)
 		if _, theirs := held.files[credentials]; theirs {
 			continue
 		}
 		own := filepath.ToSlash(filepath.Join(path.Dir(filepath.ToSlash(cluster.File)), layout.FluxFile))
-		content, err := within.ReadFile(c.opts.Dir, own, fleetrepo.MaxFile)
+		content, err := within.ReadFile(c.session.opts.Dir, own, fleetrepo.MaxFile)
 		if err == nil && bytes.Contains(content, []byte(path.Dir(credentials))) { // else it has no Flux, or one that does not read the repo
 			names = append(names, cluster.Name)
 		}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
@@ -306,4 +308,28 @@ func (p *pushed) sameHistory(ctx context.Context, now *flux.Following) error {
 	}
 	return diag.Errorf(takeOverHint, "the remote %s does not have the commit %.8s, which Flux on %s has applied: it is not the repo that Flux follows now",
 		s.self.Place(), now.Applied, s.mgmt.Name)
+}
+
+// claimCluster makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux
+// follows something else. have is what is known of the fleet repo by then.
+func (s *session) claimCluster(ctx context.Context, client *kube.Client, have repoView) error {
+	for {
+		there, err := ownership.ReadClaim(ctx, client)
+		if err != nil {
+			return err
+		}
+		if err := s.checkClaim(there); err != nil {
+			return err
+		}
+		if err := s.checkFollowing(ctx, client, there, have); err != nil {
+			return err
+		}
+		if there != nil {
+			return nil
+		}
+		err = s.claim().Create(ctx, client)
+		if !apierrors.IsAlreadyExists(err) {
+			return diag.Wrap("note in the cluster which fleet it belongs to", err, "")
+		}
+	}
 }

@@ -110,30 +110,6 @@ func (s *session) checkClaim(c *ownership.Claim) error {
 	return nil
 }
 
-// claimCluster makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux
-// follows something else. have is what is known of the fleet repo by then.
-func (s *session) claimCluster(ctx context.Context, client *kube.Client, have repoView) error {
-	for {
-		there, err := ownership.ReadClaim(ctx, client)
-		if err != nil {
-			return err
-		}
-		if err := s.checkClaim(there); err != nil {
-			return err
-		}
-		if err := s.checkFollowing(ctx, client, there, have); err != nil {
-			return err
-		}
-		if there != nil {
-			return nil
-		}
-		err = s.claim().Create(ctx, client)
-		if !apierrors.IsAlreadyExists(err) {
-			return diag.Wrap("note in the cluster which fleet it belongs to", err, "")
-		}
-	}
-}
-
 // confirmClaim notes in the cluster where its fleet repo is, once the identity is there.
 func (s *session) confirmClaim(ctx context.Context, client *kube.Client) error {
 	const op = "note in the cluster which fleet it belongs to"

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -108,4 +109,34 @@ func (r *initRun) result() *InitResult {
 		result.Next = append(result.Next, "fleetctl ci add --pr                       # checks on each pull request; takes a token that may write workflows")
 	}
 	return result
+}
+
+// Upgrade brings a management cluster that is there to the versions of fleet.yaml: it is Init, but makes no fleet and no management cluster.
+func Upgrade(ctx context.Context, deps management.Deps, opts InitOptions) (*InitResult, error) {
+	opts.UpgradeOnly = true
+	return Init(ctx, deps, opts)
+}
+
+// InitResult is what Init did, for people and scripts.
+type InitResult struct {
+	FormatVersion string `json:"formatVersion"`
+	Fleet         string `json:"fleet"`
+	Cluster       string `json:"cluster"`
+	Host          string `json:"host"`
+	Repo          string `json:"repo"`
+	GitURL        string `json:"gitURL"`
+	Branch        string `json:"branch"`
+	Revision      string `json:"revision"`
+	Kubeconfig    string `json:"kubeconfig"`
+	DeployKey     string `json:"deployKey,omitempty"`
+	Changed       bool   `json:"changed"`
+	// Kept is what Flux applied before it was taken over, and the fleet repo does not have.
+	Kept []string `json:"kept,omitempty"`
+	// Upgraded is what runs in another version than before, and Snapshot the private file with the Cluster API objects as they were before that.
+	Upgraded []Upgraded `json:"upgraded,omitempty"`
+	Snapshot string     `json:"snapshot,omitempty"`
+	// Renewed are the providers whose variables had changed.
+	Renewed []Renewed        `json:"renewed,omitempty"`
+	Steps   []progress.Event `json:"steps"`
+	Next    []string         `json:"next"`
 }

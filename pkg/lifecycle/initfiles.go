@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
@@ -195,4 +198,59 @@ func (s *session) interval() time.Duration {
 		return time.Minute
 	}
 	return d
+}
+
+// manifestFiles are the manifests of a run: what is applied to the management cluster, and what is committed.
+func (c *repoContent) manifestFiles(ctx context.Context) ([]manifest.File, error) {
+	var files []manifest.File
+	applied, err := c.manifests.source.Render(ctx, c.manifests.providers)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range applied {
+		files = append(files, manifest.File{Path: filepath.ToSlash(filepath.Join("apply", f.Name)), Content: f.Content})
+	}
+	sync, err := flux.GenerateSync(c.session.syncOptions(c.endpoint))
+	if err != nil {
+		return nil, err
+	}
+	files = append(files,
+		manifest.File{Path: "apply/flux-components.yaml", Content: c.manifests.flux.Content},
+		manifest.File{Path: "apply/flux-sync.yaml", Content: sync})
+	root := c.session.opts.Dir
+	committed, err := c.repoFiles(ctx, root, func(f manifest.File) bool {
+		_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path)))
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range committed {
+		files = append(files, manifest.File{Path: "repo/" + f.Path, Content: f.Content})
+	}
+	return files, nil
+}
+
+// firstRules are the rules of encryption where the repo has none, for the key that init would take or make: secrets need them, but no cluster.
+func (c *repoContent) firstRules(ctx context.Context, root string) ([]gitrepo.Change, error) {
+	for _, dir := range []string{root, c.session.opts.Dir} { // what is committed, and what a person has on disk
+		if rules, err := fleetsecrets.Rules(dir); err != nil || rules != nil {
+			return nil, err
+		}
+	}
+	keys, err := c.keys.ensure(ctx, c.session, nil, root)
+	if err != nil {
+		return nil, err
+	}
+	return []gitrepo.Change{{Path: secret.RulesFile, Content: secret.NewRules(keys[:1].Recipients())}}, nil
+}
+
+// scaffoldedFiles are those of repoFiles that are made of what this program has in it alone.
+func (c *repoContent) scaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
+	files, err := c.missingScaffold(ctx, present)
+	if err != nil || !c.session.newFleet {
+		return files, err
+	}
+	pipeline, err := c.session.pipelineFiles(present)
+	return append(files, pipeline...), err
 }

@@ -48,7 +48,8 @@ type manifests struct {
 
 // chooseVersions fills in the versions that fleet.yaml leaves open and finds out what the providers lack. It comes before anything is
 // created, and is quick: what takes long of the manifests is read while the host starts.
-func (s *session) chooseVersions(ctx context.Context, detail func(string)) (*versions, error) {
+func (r *initRun) chooseVersions(ctx context.Context, detail func(string)) (*versions, error) {
+	s := r.session
 	if s.bundle != nil {
 		detail("unpacking the bundle's manifests")
 		if err := s.unpackManifests(ctx); err != nil {
@@ -72,7 +73,8 @@ func (s *session) chooseVersions(ctx context.Context, detail func(string)) (*ver
 }
 
 // readManifests gets hold of all that will be applied, from the bundle or from the releases: seconds of work and of downloads.
-func (s *session) readManifests(ctx context.Context, v *versions, _ func(string)) (*manifests, error) {
+func (r *initRun) readManifests(ctx context.Context, v *versions, _ func(string)) (*manifests, error) {
+	s := r.session
 	m := &manifests{versions: v}
 	group, readCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return v.source.Prefetch(readCtx, v.providers) })

@@ -198,11 +198,3 @@ func (s *session) changesOf(ctx context.Context, root string, wanted wantedFiles
 	identity, err := s.identityFile(root)
 	return append(changes, identity...), err
 }
-
-// inRepo makes a path that is relative to fleet.yaml absolute.
-func (s *session) inRepo(path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(s.opts.Dir, path)
-}

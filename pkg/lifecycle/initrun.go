@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -72,7 +73,7 @@ func (r *initRun) initSteps() []steps.Step {
 			Hint: "`fleetctl doctor` shows each check", Timeout: 2 * time.Minute,
 		},
 		{
-			Name: stepVersions, Needs: []string{stepPreflight}, Work: steps.Make(r.versions, r.session.chooseVersions),
+			Name: stepVersions, Needs: []string{stepPreflight}, Work: steps.Make(r.versions, r.chooseVersions),
 			Hint: "without a network, give --bundle", Timeout: 5 * time.Minute,
 		},
 		{
@@ -80,7 +81,7 @@ func (r *initRun) initSteps() []steps.Step {
 			Hint: "run the same command again: it cleans up and starts over", Timeout: 15 * time.Minute,
 		},
 		{
-			Name: stepManifests, Needs: []string{stepVersions}, Work: steps.Make1(r.manifests, r.session.readManifests, r.versions),
+			Name: stepManifests, Needs: []string{stepVersions}, Work: steps.Make1(r.manifests, r.readManifests, r.versions),
 			Hint: "without a network, give --bundle", Timeout: 10 * time.Minute,
 		},
 		{
@@ -133,9 +134,13 @@ func (r *initRun) beforeConnect() []string {
 	return []string{stepPush, stepFlux, stepProviders}
 }
 
-func (r *initRun) preflight(ctx context.Context, _ func(string)) error {
-	return r.session.preflight(ctx, r.goesOn)
-}
-
 // did notes that a step changed something.
 func (r *initRun) did() { r.changed.Store(true) }
+
+// stepsAround are init's steps with that one before Flux is connected.
+func (r *initRun) stepsAround(step steps.Step) []steps.Step {
+	all := r.initSteps()
+	connect := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == stepConnect })
+	all[connect].Needs = append(slices.Clone(all[connect].Needs), step.Name)
+	return slices.Insert(all, connect, step)
+}

@@ -98,7 +98,8 @@ func (s *session) lock() (*v1alpha1.Lock, error) {
 }
 
 // checkImageLock looks whether fleet.lock knows images: that of an older fleetctl does not.
-func (s *session) checkImageLock(context.Context) preflight.Result {
+func (c *checks) checkImageLock(context.Context) preflight.Result {
+	s := c.session
 	lock, err := s.lock()
 	switch {
 	case err != nil:

@@ -7,18 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/handover"
-	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
 // standsAlone tells whether the management cluster manages the cluster that it runs on, as the fleet repo says: its parent, which made it, has nothing of it
@@ -115,55 +112,5 @@ func (s *session) refuseChild(to string) error {
 	return nil
 }
 
-// ForgetSnapshots removes the snapshots that were taken of a management cluster which has handed all its work over and is gone: nothing of it is left that could be
-// restored, and a later one of its name begins from the fleet repo. uid is its own (handover.ClusterUID): snapshots of others, and those that cannot be read with
-// the keys of this machine, are kept and counted.
-func ForgetSnapshots(ctx context.Context, deps management.Deps, o InitOptions, uid string) (kept int, err error) {
-	s, err := readSession(ctx, deps, o)
-	if err != nil {
-		return 0, err
-	}
-	defer s.close()
-	place, ids, err := s.snapshots(ctx)
-	if err != nil || len(ids) == 0 {
-		return 0, err
-	}
-	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
-	if err != nil {
-		return 0, err
-	}
-	for _, id := range ids {
-		if snap, err := snapshot.Find(ctx, place, id, keys); err != nil || snap.Fleet != s.identity() || snap.UID != uid {
-			kept++
-			continue
-		}
-		if err := place.Remove(ctx, id); err != nil {
-			return kept, fmt.Errorf("remove the snapshot %s of %s: %w", id, s.mgmt.Name, err)
-		}
-	}
-	return kept, nil
-}
-
-// Permanent tells whether a management cluster is to stay when its work is done: bootstrap has not made it on this machine. One that runs although this machine
-// remembers nothing of it was made by somebody else, and one on a cluster of somebody's own was not made at all.
-func Permanent(ctx context.Context, deps management.Deps, dir, name string, declared v1alpha1.Host) (bool, error) {
-	if hosts.TraitsOf(declared, "").Elsewhere {
-		return true, nil
-	}
-	target, err := management.Find(deps.Store, name, dir)
-	if err != nil {
-		return false, err
-	}
-	if target.Record != nil {
-		return !target.Record.Ephemeral, nil
-	}
-	there, err := target.Host(ctx)
-	if err != nil {
-		return false, err
-	}
-	now, err := there.State(ctx)
-	if err != nil {
-		return false, diag.Wrap("look whether the management cluster "+name+" is there", err, "")
-	}
-	return now != host.StateAbsent, nil
-}
+// lookTimeout bounds a look at the cluster that is made although the command's own time is over.
+const lookTimeout = 10 * time.Second

@@ -14,7 +14,8 @@ import (
 
 // checkNeighbours tells what other users of this machine reach of the host's programs. Nothing fails because of it: who they are is for the
 // machine's owner to know.
-func (s *session) checkNeighbours(ctx context.Context) preflight.Result {
+func (c *checks) checkNeighbours(ctx context.Context) preflight.Result {
+	s := c.session
 	among, ok := s.host.(host.Exposed)
 	if !ok {
 		return preflight.Skip("its programs are not processes of this machine")

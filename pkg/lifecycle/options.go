@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
-	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
 // Provider is a provider named on the command line: name and, if pinned there, version.
@@ -50,28 +49,4 @@ type InitOptions struct {
 	Ephemeral bool
 	// Sources are all that fleet.yaml may have values come from; nil: it says so itself.
 	Sources *Sources
-}
-
-// InitResult is what Init did, for people and scripts.
-type InitResult struct {
-	FormatVersion string `json:"formatVersion"`
-	Fleet         string `json:"fleet"`
-	Cluster       string `json:"cluster"`
-	Host          string `json:"host"`
-	Repo          string `json:"repo"`
-	GitURL        string `json:"gitURL"`
-	Branch        string `json:"branch"`
-	Revision      string `json:"revision"`
-	Kubeconfig    string `json:"kubeconfig"`
-	DeployKey     string `json:"deployKey,omitempty"`
-	Changed       bool   `json:"changed"`
-	// Kept is what Flux applied before it was taken over, and the fleet repo does not have.
-	Kept []string `json:"kept,omitempty"`
-	// Upgraded is what runs in another version than before, and Snapshot the private file with the Cluster API objects as they were before that.
-	Upgraded []Upgraded `json:"upgraded,omitempty"`
-	Snapshot string     `json:"snapshot,omitempty"`
-	// Renewed are the providers whose variables had changed.
-	Renewed []Renewed        `json:"renewed,omitempty"`
-	Steps   []progress.Event `json:"steps"`
-	Next    []string         `json:"next"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
@@ -44,4 +45,17 @@ func (s *session) askParent(ctx context.Context) error {
 		return diag.Wrap(op, err, "")
 	}
 	return kube.MergeKubeconfig(ctx, s.cluster.Path(hosts.WorkloadKubeconfigFile), name, kubeconfig)
+}
+
+// reachAsConnected has a management cluster that another machine made reached by what connect has kept, whatever fleet.yaml says of its host.
+func (s *session) reachAsConnected() {
+	record, err := s.cluster.Load()
+	if err != nil || !record.Connected {
+		return
+	}
+	here := *s.mgmt // what fleet.yaml says stays as it is
+	here.Host = v1alpha1.Host{
+		Type: v1alpha1.HostExisting, Existing: &v1alpha1.ExistingHost{Kubeconfig: record.KubeconfigSource, Context: record.Context},
+	}
+	s.mgmt, s.connected = &here, true
 }

@@ -133,3 +133,15 @@ func reachNamed(ctx context.Context, s *session, name string) (*kube.Client, err
 	_, err = client.ServerVersion(ctx)
 	return client, err
 }
+
+// snapshotAgain takes a snapshot of a management cluster that keeps its work after all: it counts in the place of the note that the work was handed over.
+func (p *pivot) snapshotAgain(ctx context.Context) error {
+	if p.session.snapshotsTo() == "" {
+		return nil
+	}
+	_, err := Backup(ctx, p.session.deps, BackupOptions{
+		Target: &management.Target{Name: p.session.mgmt.Name, Cluster: p.session.cluster}, Client: p.source, Dir: p.session.opts.Dir, To: p.session.snapshotsTo(),
+		Git: p.session.opts.Git, AgeKeyFile: p.session.opts.AgeKeyFile,
+	})
+	return err
+}

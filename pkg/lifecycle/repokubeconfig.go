@@ -41,7 +41,7 @@ func (s *session) refuseCommandsOf(whose string, existing *v1alpha1.ExistingHost
 	if !isOfRepo(s.opts.Dir, named) {
 		return nil
 	}
-	content, err := within.Named(file, maxNamed)
+	content, err := within.Named(file, within.MostNamed)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it is said where it is read
 	}
@@ -101,7 +101,7 @@ func isFileOf(dir, name string) bool {
 		return false
 	}
 	info, err := os.Lstat(resolved)
-	return err == nil && info.Mode().IsRegular() && info.Size() <= maxNamed && isBelow(work.Top, resolved)
+	return err == nil && info.Mode().IsRegular() && info.Size() <= within.MostNamed && isBelow(work.Top, resolved)
 }
 
 // isBelow tells whether a path stands for something in a folder. Links are not followed.

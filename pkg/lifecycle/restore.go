@@ -146,15 +146,6 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	return result, nil
 }
 
-// snapshotsTo is the place that fleet.yaml declares.
-func (s *session) snapshotsTo() string {
-	to := s.fleet.Spec.Snapshots.To
-	if to == "" || elsewhere(to) {
-		return to
-	}
-	return s.inRepo(to)
-}
-
 // check refuses to make a second owner of what the snapshot holds.
 func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 	if r.snap.HandedOver != "" {
@@ -259,14 +250,6 @@ func (r *restore) initSteps() []steps.Step {
 		Timeout: time.Hour,
 		Hint:    "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
 	})
-}
-
-// stepsAround are init's steps with that one before Flux is connected.
-func (r *initRun) stepsAround(step steps.Step) []steps.Step {
-	all := r.initSteps()
-	connect := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == stepConnect })
-	all[connect].Needs = append(slices.Clone(all[connect].Needs), step.Name)
-	return slices.Insert(all, connect, step)
 }
 
 // underWay tells whether the restore is: the controllers may be stopped then.

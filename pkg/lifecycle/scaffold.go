@@ -12,11 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
-	"github.com/fleetctl/fleetctl/pkg/secret"
 )
 
 // ScaffoldResult is what Scaffold did.
@@ -135,20 +132,6 @@ func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
 	return r, err
 }
 
-// firstRules are the rules of encryption where the repo has none, for the key that init would take or make: secrets need them, but no cluster.
-func (c *repoContent) firstRules(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	for _, dir := range []string{root, c.session.opts.Dir} { // what is committed, and what a person has on disk
-		if rules, err := fleetsecrets.Rules(dir); err != nil || rules != nil {
-			return nil, err
-		}
-	}
-	keys, err := c.keys.ensure(ctx, c.session, nil, root)
-	if err != nil {
-		return nil, err
-	}
-	return []gitrepo.Change{{Path: secret.RulesFile, Content: secret.NewRules(keys[:1].Recipients())}}, nil
-}
-
 // scaffoldWorkTree makes the folder a working tree with the remote that fleet.yaml names, which it does not ask.
 func (s *session) scaffoldWorkTree() (*gitrepo.Repo, error) {
 	git := s.fleet.Spec.Git
@@ -161,14 +144,4 @@ func (s *session) scaffoldWorkTree() (*gitrepo.Repo, error) {
 		_, err = repo.EnsureRemote(git.URL)
 	}
 	return repo, err
-}
-
-// scaffoldedFiles are those of repoFiles that are made of what this program has in it alone.
-func (c *repoContent) scaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
-	files, err := c.missingScaffold(ctx, present)
-	if err != nil || !c.session.newFleet {
-		return files, err
-	}
-	pipeline, err := c.session.pipelineFiles(present)
-	return append(files, pipeline...), err
 }

@@ -203,7 +203,7 @@ func (s *session) fetchExisting(ctx context.Context) error {
 // loadFleet reads fleet.yaml, or makes up a new one from the options.
 func (s *session) loadFleet(ctx context.Context) error {
 	path := filepath.Join(s.opts.Dir, v1alpha1.FileName)
-	raw, err := within.ReadFile(s.opts.Dir, v1alpha1.FileName, maxNamed) // Decode refuses what is half as long
+	raw, err := within.ReadFile(s.opts.Dir, v1alpha1.FileName, within.MostNamed) // Decode refuses what is half as long
 	if errors.Is(err, fs.ErrNotExist) {
 		s.newFleet = true
 		raw, err = s.newFleetFile(ctx)
@@ -334,4 +334,12 @@ func (s *session) record() state.Record {
 func emptyDir(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return (err == nil && len(entries) == 0) || errors.Is(err, fs.ErrNotExist)
+}
+
+// inRepo makes a path that is relative to fleet.yaml absolute.
+func (s *session) inRepo(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(s.opts.Dir, path)
 }

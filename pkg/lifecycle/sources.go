@@ -129,9 +129,6 @@ func Narrowed(deps management.Deps, declared *v1alpha1.ManagementCluster) manage
 	return deps
 }
 
-// maxNamed bounds what is read of a file that fleet.yaml or a flag names.
-const maxNamed = 1 << 20
-
 // variables are resolved once in a run: a command may make another credential each time, and standard input is read once.
 func (s *session) variables(ctx context.Context) (*variables.Resolved, error) {
 	return s.resolved.untilFound(func() (*variables.Resolved, error) {

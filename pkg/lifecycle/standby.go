@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
@@ -19,138 +16,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
-
-const (
-	stepRest  = "put it to rest"
-	stepFetch = "have it fetch the fleet repo"
-)
-
-// A standby is a management cluster that init makes like the one which it takes over from, of the same part of fleet.yaml, and then puts to rest. In the fleet repo
-// both have one folder: the standby has nothing of its own there.
-
-// chosen is the management cluster or the standby of that name, as what it is or would be, and what it is a standby of.
-func chosen(fleet *v1alpha1.Fleet, name string) (m *v1alpha1.ManagementCluster, standbyOf string, err error) {
-	if standby := fleet.Standby(name); standby != nil {
-		m, err = fleet.StandbyCluster(standby)
-		return m, standby.Of, err
-	}
-	m, err = fleet.ManagementCluster(name)
-	if name == "" || !errors.Is(err, v1alpha1.ErrNoManagementCluster) || len(fleet.Spec.Standbys) == 0 {
-		return m, "", err
-	}
-	var names []string
-	for i := range fleet.Spec.Standbys {
-		names = append(names, fleet.Spec.Standbys[i].Name)
-	}
-	hint := diag.Hint(err) + "; standbys: " + strings.Join(names, ", ")
-	if nearest := diag.Nearest(name, names); nearest != "" {
-		hint = "did you mean " + nearest + "?"
-	}
-	return nil, "", &diag.Error{Op: "find management cluster or standby " + name, Err: v1alpha1.ErrNoManagementCluster, Hint: hint, Code: diag.ExitUsage}
-}
-
-// refuseStandby is for a command that a management cluster with work is for.
-func (s *session) refuseStandby() error {
-	if s.standbyOf == "" {
-		return nil
-	}
-	return diag.Usage("name "+s.standbyOf+" with --management; `fleetctl standby activate "+s.mgmt.Name+"` has the standby take over",
-		"%s is a standby of %s, and manages nothing", s.mgmt.Name, s.standbyOf)
-}
-
-// declaredAs is the management cluster in fleet.yaml that the session's is of: a standby's is the one that it takes over from.
-func (s *session) declaredAs() string { return cmp.Or(s.standbyOf, s.mgmt.Name) }
-
-// side is the session's management cluster in a hand-over.
-func (s *session) side(client *kube.Client) handover.Side {
-	return handover.Side{Name: s.mgmt.Name, Client: client, Standby: s.standbyOf != ""}
-}
-
-// standbySteps are init for a standby: all but connecting Flux, and then it is put to rest.
-func (r *initRun) standbySteps() []steps.Step {
-	return append(upTo(r.initSteps(), stepHost, stepProviders, stepFlux, stepPush), steps.Step{
-		Name: stepRest, Needs: []string{stepHost, stepProviders, stepFlux}, Work: steps.Do1(r.rest, r.client), Timeout: 15 * time.Minute,
-		Hint: "run the same command again: it goes on",
-	}, steps.Step{
-		Name: stepFetch, Needs: []string{stepRest, stepPush}, Work: steps.Do2(r.fetch, r.client, r.pushed), Timeout: 5 * time.Minute,
-		Hint: "run the same command again",
-	})
-}
-
-func (s *session) standbyNext() []string {
-	return []string{
-		fmt.Sprintf("fleetctl standby refresh %s             # tries the last snapshot of %s on it; have it run by a timer", s.mgmt.Name, s.standbyOf),
-		fmt.Sprintf("fleetctl status --management %s         # how it is, and how old that snapshot is", s.mgmt.Name),
-		fmt.Sprintf("fleetctl standby activate %s            # on the day that %s is lost", s.mgmt.Name, s.standbyOf),
-	}
-}
-
-// whyHeld says why what is installed is left as it is.
-func (r *initRun) whyHeld() string {
-	if r.session.standbyOf != "" {
-		return "it is at rest, with what fleet.yaml declares"
-	}
-	return "the restore is under way"
-}
-
-// restsAsDeclared tells whether the standby is at rest with the versions that fleet.yaml declares. With others it is brought to those, behind its fence.
-func (r *initRun) restsAsDeclared(ctx context.Context, client *kube.Client) (bool, error) {
-	journal, err := handover.ReadJournal(ctx, client)
-	if err != nil || !journal.IsStandby() {
-		return false, err
-	}
-	m, told := r.manifests.Peek()
-	if !told {
-		return false, nil
-	}
-	manager, err := capi.New(client)
-	if err != nil {
-		return false, err
-	}
-	installed, err := manager.Installed(ctx)
-	if err != nil {
-		return false, err
-	}
-	for _, p := range m.providers {
-		if !slices.ContainsFunc(installed, func(have capi.InstalledProvider) bool { return have.Provider.String() == p.String() }) {
-			return false, nil
-		}
-	}
-	report, err := flux.NewSystem(client).Status(ctx)
-	return err == nil && report.Version == r.session.fleet.Spec.Flux.Version, err
-}
-
-// rest puts the standby to rest, or sees that it is.
-func (r *initRun) rest(ctx context.Context, client *kube.Client, detail func(string)) error {
-	s := r.session
-	changed, err := handover.MakeStandby(ctx, handover.StandbyOptions{
-		Fleet: s.identity(), Target: handover.Side{Name: s.mgmt.Name, Client: client}, Of: s.standbyOf,
-		Progress: func(progress handover.Progress) { detail(progress.String()) },
-	})
-	if err == nil && !changed {
-		return steps.NothingToDo("it is a standby of " + s.standbyOf)
-	}
-	r.did()
-	return err
-}
-
-// fetch has the standby fetch the fleet repo: on the day that it is needed, it can.
-func (r *initRun) fetch(ctx context.Context, client *kube.Client, p *pushed, detail func(string)) error {
-	s := r.session
-	secret, err := p.access.sourceSecret(ctx, client)
-	if err != nil {
-		return err
-	}
-	sync, err := flux.GenerateSync(s.syncOptions(p.access.endpoint))
-	if err != nil {
-		return err
-	}
-	detail("waiting until it has fetched " + p.access.endpoint.display)
-	if _, err := flux.NewSystem(client).Fetch(ctx, secret, sync); err != nil {
-		return err
-	}
-	return s.confirmClaim(ctx, client)
-}
 
 // openStandby opens the session of a standby that is there. journal is its.
 func openStandby(ctx context.Context, deps management.Deps, o InitOptions, command string) (

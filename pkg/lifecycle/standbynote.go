@@ -7,17 +7,13 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
 // A standby that takes over notes so in the place of the snapshots before it does. As long as it has not, its own journal tells, and its own note says nothing to it: a
 // run that was cut off left it there.
-
-// ownNote tells whether it is the note of the standby that the command is about.
-func (s *session) ownNote(note *snapshot.Snapshot) bool {
-	return s.waiting != "" && note.HandedOverUID == s.waiting
-}
 
 // newestButOwnNotes reads the newest of the snapshots. Errors are those of snapshot.Find.
 func (s *session) newestButOwnNotes(ctx context.Context, place snapshot.Place, keys secret.Keys) (*snapshot.Snapshot, error) {
@@ -171,4 +167,31 @@ func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, 
 		}
 	}
 	return nil
+}
+
+// markHandedOver notes in the place of the snapshots that the work is another's, or will be: nobody restores it from there beside it. It is done before the
+// commit can be, for a run that dies right after that could do it no more; an abort takes a new snapshot, which counts from then on.
+func (p *pushed) markHandedOver(ctx context.Context, to string) error {
+	s := p.session
+	if s.snapshotsTo() == "" {
+		return nil
+	}
+	place, err := s.place()
+	if err != nil {
+		return err
+	}
+	keys, err := p.sealingKeys()
+	if err != nil {
+		return err
+	}
+	return snapshot.Put(ctx, place, s.note(to, "", time.Now()), keys)
+}
+
+// note is what the place of the snapshots says of a work that is another's, or will be; uid is of a standby, else "".
+func (s *session) note(to, uid string, at time.Time) *snapshot.Snapshot {
+	at = at.UTC().Truncate(time.Second)
+	return &snapshot.Snapshot{
+		ID: snapshot.NewID(at), Taken: at, By: ownership.Somebody(), Fleet: s.identity(), FleetName: s.fleet.Metadata.Name, ManagementCluster: s.declaredAs(),
+		Providers: []string{}, Clusters: []string{}, Available: []string{}, HandedOver: to, HandedOverUID: uid,
+	}
 }

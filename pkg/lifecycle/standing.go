@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -47,17 +48,17 @@ func (s *session) findStanding(ctx context.Context) (*standing, error) {
 	return &standing{client: client, claim: there}, nil
 }
 
-// clusterChecks are the checks that ask the management cluster, if there is one. They share one connection, and one answer to whose it is.
-type clusterChecks struct {
-	*session
+// checks are those of a session. What asks the management cluster, if there is one, shares one connection, and one answer to whose it is.
+type checks struct {
+	session *session
 	// goesOn says that a hand-over or a restore is under way, and that the run of which these are the checks goes on with it.
 	goesOn bool
 	found  lookup[*standing]
 }
 
 // standing is findStanding, once for all of them.
-func (c *clusterChecks) standing(ctx context.Context) (*standing, error) {
-	return c.found.once(func() (*standing, error) { return c.findStanding(ctx) })
+func (c *checks) standing(ctx context.Context) (*standing, error) {
+	return c.found.once(func() (*standing, error) { return c.session.findStanding(ctx) })
 }
 
 const (
@@ -66,26 +67,26 @@ const (
 )
 
 // checkFleet looks whether the management cluster belongs to this fleet, or to none.
-func (c *clusterChecks) checkFleet(ctx context.Context) preflight.Result {
-	if c.stranger != nil {
-		return preflight.FailWith(c.stranger)
+func (c *checks) checkFleet(ctx context.Context) preflight.Result {
+	if c.session.stranger != nil {
+		return preflight.FailWith(c.session.stranger)
 	}
-	if c.hostErr != nil {
+	if c.session.hostErr != nil {
 		return preflight.Skip(noHost)
 	}
 	there, err := c.standing(ctx)
 	switch {
 	case err != nil:
-		return c.unanswered(err)
+		return c.session.unanswered(err)
 	case there == nil:
-		return c.checkMark(ctx)
+		return c.session.checkMark(ctx)
 	}
-	if err := c.checkClaim(there.claim); err != nil {
+	if err := c.session.checkClaim(there.claim); err != nil {
 		return preflight.FailWith(err)
 	}
 	if !c.goesOn {
-		if _, err := c.refuseHandedOver(ctx, there.client); err != nil {
-			return c.unanswered(err)
+		if _, err := c.session.refuseHandedOver(ctx, there.client); err != nil {
+			return c.session.unanswered(err)
 		}
 	}
 	if there.claim == nil {
@@ -128,24 +129,24 @@ func (s *session) unanswered(err error) preflight.Result {
 }
 
 // checkFlux looks at what the Flux of the management cluster follows.
-func (c *clusterChecks) checkFlux(ctx context.Context) preflight.Result {
-	if c.stranger != nil || c.hostErr != nil {
+func (c *checks) checkFlux(ctx context.Context) preflight.Result {
+	if c.session.stranger != nil || c.session.hostErr != nil {
 		return preflight.Skip("nothing to look at: see fleet and name")
 	}
 	there, err := c.standing(ctx)
 	switch {
 	case err != nil:
-		return c.unanswered(err)
+		return c.session.unanswered(err)
 	case there == nil:
 		return preflight.Skip(noClusterText)
 	}
-	if err := c.checkFollowing(ctx, there.client, there.claim, repoView{}); err != nil {
-		return c.unanswered(err)
+	if err := c.session.checkFollowing(ctx, there.client, there.claim, repoView{}); err != nil {
+		return c.session.unanswered(err)
 	}
-	now, err := c.fluxNow(ctx, there.client, there.claim, repoView{})
+	now, err := c.session.fluxNow(ctx, there.client, there.claim, repoView{})
 	switch {
 	case err != nil:
-		return c.unanswered(err)
+		return c.session.unanswered(err)
 	case now != nil: // --take-over-flux
 		return preflight.Warn("", "it follows %s, and is taken over: %d objects that it applied and this repo does not have are kept", now.Follows, len(now.WouldDelete))
 	}
@@ -169,4 +170,54 @@ func (s *session) planFollowing(ctx context.Context, have repoView) (*FluxNow, e
 	}
 	now, err := s.fluxNow(ctx, there.client, there.claim, have)
 	return now, diag.Wrap("look at what Flux follows", err, "")
+}
+
+// refuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same machines. Nor does it make a
+// standby of one that has work: that would stop with its providers. It returns the journal that it has read; nil where there is none.
+func (s *session) refuseHandedOver(ctx context.Context, client *kube.Client) (*handover.Journal, error) {
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if journal != nil {
+		err = s.refuseJournal(journal)
+	}
+	if err == nil && s.standbyOf != "" {
+		err = handover.RefuseWork(ctx, s.side(client))
+	}
+	return journal, err
+}
+
+func (s *session) refuseJournal(journal *handover.Journal) error {
+	switch {
+	case journal.IsStandby() && s.standbyOf == "":
+		return handover.AtRest("the management cluster "+s.mgmt.Name, journal)
+	case journal.Activates && (journal.Active() || s.standbyOf != "" && journal.Role == handover.RoleTarget):
+		return diag.Errorf("`"+journal.Command()+"` goes on with it", "%s is taking over from %s", s.mgmt.Name, journal.Source.Name)
+	}
+	if journal.Snapshot != "" && journal.Phase != handover.PhaseReleased {
+		return diag.Errorf("`fleetctl restore` goes on with it, `fleetctl restore --abort` undoes it",
+			"the management cluster %s is being restored from the snapshot %s", s.mgmt.Name, journal.Snapshot)
+	}
+	if journal.Around && journal.Active() {
+		return handover.BeingFenced("the management cluster "+s.mgmt.Name, journal)
+	}
+	if journal.Detach && journal.Phase != handover.PhaseReleased {
+		return handover.BeingDetached("the management cluster "+s.mgmt.Name, journal)
+	}
+	if !journal.Whole() {
+		if journal.Active() && !journal.Detach {
+			return handover.InTheMiddle("the management cluster "+s.mgmt.Name, journal)
+		}
+		return nil // it goes on with its other clusters
+	}
+	if journal.Role != handover.RoleSource {
+		return nil
+	}
+	if journal.Phase.Committed() {
+		return diag.Errorf("work with "+journal.Target.Name+"; `fleetctl pivot` finishes what may be left to do, and `fleetctl host delete` ends this one",
+			"the management cluster %s has handed its work over to %s", s.mgmt.Name, journal.Target.Name)
+	}
+	return diag.Errorf("`fleetctl pivot` goes on with it, `fleetctl pivot --abort` undoes it",
+		"the management cluster %s is being handed over to %s", s.mgmt.Name, journal.Target.Name)
 }

@@ -11,29 +11,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
-	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
-
-// tuningOf is the tuning of a management cluster in the words of those that apply it.
-func tuningOf(m *v1alpha1.ManagementCluster) []kube.Tuning {
-	all := make([]kube.Tuning, 0, len(m.Tuning))
-	for _, t := range m.Tuning {
-		all = append(all, kube.Tuning{Manager: t.Manager, Flags: t.Flags, Requests: amounts(t.Resources.Requests), Limits: amounts(t.Resources.Limits)})
-	}
-	return all
-}
-
-func amounts(list v1alpha1.ResourceList) map[string]string {
-	out := map[string]string{}
-	for name, amount := range map[string]string{"cpu": list.CPU, "memory": list.Memory} {
-		if amount != "" {
-			out[name] = amount
-		}
-	}
-	return out
-}
 
 // checkTuning refuses to tune what is not there, which only the manifests tell of a provider that is not known by name.
 func checkTuning(ctx context.Context, m *manifests) error {

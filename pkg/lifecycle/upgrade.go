@@ -15,7 +15,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
-	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
@@ -134,10 +133,4 @@ func (s *session) mustStand(ctx context.Context) error {
 		return diag.NotReady(hint, "the management cluster %s does not exist", s.mgmt.Name)
 	}
 	return nil
-}
-
-// Upgrade brings a management cluster that is there to the versions of fleet.yaml: it is Init, but makes no fleet and no management cluster.
-func Upgrade(ctx context.Context, deps management.Deps, opts InitOptions) (*InitResult, error) {
-	opts.UpgradeOnly = true
-	return Init(ctx, deps, opts)
 }

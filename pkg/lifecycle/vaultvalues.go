@@ -40,9 +40,9 @@ func (s *session) vaultClient() (*vault.Client, error) {
 	var err error
 	switch {
 	case o.CAFile != "":
-		config.CA, err = within.Named(s.inSources(o.CAFile), maxNamed)
+		config.CA, err = within.Named(s.inSources(o.CAFile), within.MostNamed)
 	case env("VAULT_CACERT") != "":
-		config.CA, err = within.Given(env("VAULT_CACERT"), maxNamed)
+		config.CA, err = within.Given(env("VAULT_CACERT"), within.MostNamed)
 	}
 	if err != nil {
 		return nil, diag.Wrap("read the certificate authorities of Vault", err, "vault.caFile of the management cluster in fleet.yaml, or VAULT_CACERT, names a PEM file")
@@ -70,7 +70,7 @@ func (s *session) identityToken(o v1alpha1.Vault) (string, error) {
 		}
 		return value, nil
 	}
-	raw, err := within.Named(s.inSources(file), maxNamed)
+	raw, err := within.Named(s.inSources(file), within.MostNamed)
 	return strings.TrimSpace(string(raw)), diag.Wrap("read the token that is to log in to Vault", err, "vault.jwtFile of the management cluster in fleet.yaml names it")
 }
 

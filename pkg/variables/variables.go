@@ -20,9 +20,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// most bounds what is read of a file that fleet.yaml names, and of standard input.
-const most = 1 << 20
-
 // Resolved are the values of variables by their names, and where they come from.
 type Resolved struct {
 	Values  map[string]string
@@ -106,7 +103,7 @@ func Value(ctx context.Context, v v1alpha1.Variable, dir string, deps management
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		raw, err := within.Named(path, most)
+		raw, err := within.Named(path, within.MostNamed)
 		return strings.TrimSuffix(string(raw), "\n"), diag.Wrap("", err, "make the file, or change its path, which is relative to fleet.yaml")
 	case v.Stdin:
 		return variableFromStdin(deps.Stdin)
@@ -128,12 +125,12 @@ func variableFromStdin(stdin io.Reader) (string, error) {
 	if stdin == nil {
 		return "", diag.Errorf(hint, "standard input is a terminal")
 	}
-	raw, err := io.ReadAll(io.LimitReader(stdin, most+1))
+	raw, err := io.ReadAll(io.LimitReader(stdin, within.MostNamed+1))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("read standard input: %w", err)
-	case len(raw) > most:
-		return "", diag.Errorf(hint, "standard input has more than %d bytes", most)
+	case len(raw) > within.MostNamed:
+		return "", diag.Errorf(hint, "standard input has more than %d bytes", within.MostNamed)
 	case len(raw) == 0:
 		return "", diag.Errorf(hint, "standard input is empty")
 	}

@@ -1,0 +1,124 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+const (
+	stepRest  = "put it to rest"
+	stepFetch = "have it fetch the fleet repo"
+)
+
+// A standby is a management cluster that init makes like the one which it takes over from, of the same part of fleet.yaml, and then puts to rest. In the fleet repo
+// both have one folder: the standby has nothing of its own there.
+
+// standbySteps are init for a standby: all but connecting Flux, and then it is put to rest.
+func (r *initRun) standbySteps() []steps.Step {
+	return append(upTo(r.initSteps(), stepHost, stepProviders, stepFlux, stepPush), steps.Step{
+		Name: stepRest, Needs: []string{stepHost, stepProviders, stepFlux}, Work: steps.Do1(r.rest, r.client), Timeout: 15 * time.Minute,
+		Hint: "run the same command again: it goes on",
+	}, steps.Step{
+		Name: stepFetch, Needs: []string{stepRest, stepPush}, Work: steps.Do2(r.fetch, r.client, r.pushed), Timeout: 5 * time.Minute,
+		Hint: "run the same command again",
+	})
+}
+
+// upTo are those of the steps that the named ones need, and themselves.
+func upTo(all []steps.Step, names ...string) []steps.Step {
+	needed := map[string]bool{}
+	for _, name := range names {
+		needed[name] = true
+	}
+	for _, s := range slices.Backward(all) { // what is needed stands before
+		if needed[s.Name] {
+			for _, name := range s.Needs {
+				needed[name] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s steps.Step) bool { return !needed[s.Name] })
+}
+
+func (s *session) standbyNext() []string {
+	return []string{
+		fmt.Sprintf("fleetctl standby refresh %s             # tries the last snapshot of %s on it; have it run by a timer", s.mgmt.Name, s.standbyOf),
+		fmt.Sprintf("fleetctl status --management %s         # how it is, and how old that snapshot is", s.mgmt.Name),
+		fmt.Sprintf("fleetctl standby activate %s            # on the day that %s is lost", s.mgmt.Name, s.standbyOf),
+	}
+}
+
+// whyHeld says why what is installed is left as it is.
+func (r *initRun) whyHeld() string {
+	if r.session.standbyOf != "" {
+		return "it is at rest, with what fleet.yaml declares"
+	}
+	return "the restore is under way"
+}
+
+// restsAsDeclared tells whether the standby is at rest with the versions that fleet.yaml declares. With others it is brought to those, behind its fence.
+func (r *initRun) restsAsDeclared(ctx context.Context, client *kube.Client) (bool, error) {
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil || !journal.IsStandby() {
+		return false, err
+	}
+	m, told := r.manifests.Peek()
+	if !told {
+		return false, nil
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return false, err
+	}
+	installed, err := manager.Installed(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range m.providers {
+		if !slices.ContainsFunc(installed, func(have capi.InstalledProvider) bool { return have.Provider.String() == p.String() }) {
+			return false, nil
+		}
+	}
+	report, err := flux.NewSystem(client).Status(ctx)
+	return err == nil && report.Version == r.session.fleet.Spec.Flux.Version, err
+}
+
+// rest puts the standby to rest, or sees that it is.
+func (r *initRun) rest(ctx context.Context, client *kube.Client, detail func(string)) error {
+	s := r.session
+	changed, err := handover.MakeStandby(ctx, handover.StandbyOptions{
+		Fleet: s.identity(), Target: handover.Side{Name: s.mgmt.Name, Client: client}, Of: s.standbyOf,
+		Progress: func(progress handover.Progress) { detail(progress.String()) },
+	})
+	if err == nil && !changed {
+		return steps.NothingToDo("it is a standby of " + s.standbyOf)
+	}
+	r.did()
+	return err
+}
+
+// fetch has the standby fetch the fleet repo: on the day that it is needed, it can.
+func (r *initRun) fetch(ctx context.Context, client *kube.Client, p *pushed, detail func(string)) error {
+	s := r.session
+	secret, err := p.access.sourceSecret(ctx, client)
+	if err != nil {
+		return err
+	}
+	sync, err := flux.GenerateSync(s.syncOptions(p.access.endpoint))
+	if err != nil {
+		return err
+	}
+	detail("waiting until it has fetched " + p.access.endpoint.display)
+	if _, err := flux.NewSystem(client).Fetch(ctx, secret, sync); err != nil {
+		return err
+	}
+	return s.confirmClaim(ctx, client)
+}
